@@ -1,0 +1,7 @@
+//! Reading and writing primitive encodings: fixed-width little-endian integers, varints, length-prefixed slices.
+
+mod cursor;
+mod put;
+
+pub use cursor::{Cursor, Malformed};
+pub use put::{put_slice, put_varint32, put_varint64, put_varsigned64, varint_len};

@@ -1,0 +1,318 @@
+//! The one error type: few kinds, each told by what the caller can do; a text that names file, offset and cause.
+//!
+//! 1. Errors are built only through the constructors here, which remember the place in the code (`site`).
+//! 2. `Display` is one sentence that starts with the status name RocksDB prints before the first colon, because
+//!    bindings and scripts parse that text.
+//! 3. Absence is `Option`, never an error.
+//! 4. Cloning is cheap: a background error is handed to every caller it concerns.
+
+use std::fmt;
+use std::io;
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The result of everything that can fail with an [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, by what the caller can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Stored bytes are wrong. Repair or restore; a retry cannot help.
+    Corruption,
+    /// The operating system refused.
+    Io(IoKind),
+    /// The call itself is wrong. Nothing happened.
+    InvalidArgument,
+    /// Known, but not served (yet, or at this format level).
+    NotSupported,
+    /// Lost a race for a lock or for memory. Retry the whole operation.
+    Busy(BusyKind),
+    /// The time the caller allowed is over.
+    TimedOut,
+    /// Given up on request, or because a condition it needs is gone.
+    Aborted,
+    /// A write failed after it may have reached the log: it is in or out, whole.
+    Indeterminate,
+    /// The handle is closed, or belongs to another process.
+    Shutdown(ShutdownKind),
+}
+
+/// The sub-kinds of [`ErrorKind::Io`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IoKind {
+    /// No such file or directory.
+    NotFound,
+    /// Disk full or quota reached.
+    NoSpace,
+    /// Permission denied, or a read-only file system.
+    Denied,
+    /// The file exists already.
+    AlreadyExists,
+    /// No file descriptor left.
+    TooManyFiles,
+    /// Any other.
+    Other,
+}
+
+/// The sub-kinds of [`ErrorKind::Busy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BusyKind {
+    /// The directory or the key is locked by somebody else.
+    Locked,
+    /// The memory budget is used up.
+    Memory,
+    /// The data changed since it was read.
+    Conflict,
+}
+
+/// The sub-kinds of [`ErrorKind::Shutdown`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ShutdownKind {
+    /// `close` was called on the database.
+    Closed,
+    /// The handle was opened before a `fork`, by the parent.
+    Forked,
+}
+
+impl ErrorKind {
+    /// RocksDB's status name: the text before the first colon of a printed error.
+    pub fn status_name(self) -> &'static str {
+        match self {
+            ErrorKind::Corruption => "Corruption",
+            ErrorKind::Io(_) | ErrorKind::Indeterminate => "IO error",
+            ErrorKind::InvalidArgument => "Invalid argument",
+            ErrorKind::NotSupported => "Not implemented",
+            ErrorKind::Busy(BusyKind::Memory) => "Operation failed. Try again.",
+            ErrorKind::Busy(_) => "Resource busy",
+            ErrorKind::TimedOut => "Operation timed out",
+            ErrorKind::Aborted => "Operation aborted",
+            ErrorKind::Shutdown(_) => "Shutdown in progress",
+        }
+    }
+
+    /// RocksDB's numeric status code (`include/rocksdb/status.h`).
+    pub fn status_code(self) -> u8 {
+        match self {
+            ErrorKind::Corruption => 2,
+            ErrorKind::NotSupported => 3,
+            ErrorKind::InvalidArgument => 4,
+            ErrorKind::Io(_) | ErrorKind::Indeterminate => 5,
+            ErrorKind::Shutdown(_) => 8,
+            ErrorKind::TimedOut => 9,
+            ErrorKind::Aborted => 10,
+            ErrorKind::Busy(BusyKind::Memory) => 13,
+            ErrorKind::Busy(_) => 11,
+        }
+    }
+}
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    path: Option<PathBuf>,
+    offset: Option<u64>,
+    hint: Option<String>,
+    cause: Option<String>,
+    site: &'static Location<'static>,
+}
+
+/// What went wrong, where, why, and what to do next. One pointer wide; clones share.
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
+
+impl Error {
+    /// An error of `kind`. The named constructors below read better.
+    #[track_caller]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let site = Location::caller();
+        Error(Arc::new(Inner {
+            kind,
+            message: message.into(),
+            path: None,
+            offset: None,
+            hint: None,
+            cause: None,
+            site,
+        }))
+    }
+
+    /// Stored bytes are wrong.
+    #[track_caller]
+    pub fn corruption(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corruption, message)
+    }
+
+    /// The call itself is wrong.
+    #[track_caller]
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidArgument, message)
+    }
+
+    /// A feature by name that is not served.
+    #[track_caller]
+    pub fn not_supported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotSupported, message)
+    }
+
+    /// The database handle is closed.
+    #[track_caller]
+    pub fn closed() -> Self {
+        Self::new(ErrorKind::Shutdown(ShutdownKind::Closed), "the database is closed")
+    }
+
+    /// A failed call of the operating system: `action` is what was tried ("open", "sync" …).
+    #[track_caller]
+    pub fn io(action: &str, path: &Path, e: &io::Error) -> Self {
+        let sub = match e.kind() {
+            io::ErrorKind::NotFound => IoKind::NotFound,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                IoKind::NoSpace
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => IoKind::Denied,
+            io::ErrorKind::AlreadyExists => IoKind::AlreadyExists,
+            _ if matches!(e.raw_os_error(), Some(23 | 24)) => IoKind::TooManyFiles,
+            _ => IoKind::Other,
+        };
+        Self::new(ErrorKind::Io(sub), format!("cannot {action}")).at_path(path).because(e)
+    }
+
+    fn edit(self, f: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = match Arc::try_unwrap(self.0) {
+            Ok(inner) => inner,
+            Err(shared) => Inner {
+                kind: shared.kind,
+                message: shared.message.clone(),
+                path: shared.path.clone(),
+                offset: shared.offset,
+                hint: shared.hint.clone(),
+                cause: shared.cause.clone(),
+                site: shared.site,
+            },
+        };
+        f(&mut inner);
+        Error(Arc::new(inner))
+    }
+
+    /// Adds the file, unless one is named already.
+    pub fn at_path(self, path: &Path) -> Self {
+        if self.0.path.is_some() { self } else { self.edit(|i| i.path = Some(path.to_path_buf())) }
+    }
+
+    /// Adds the file and the byte offset in it, unless they are named already.
+    pub fn at(self, path: &Path, offset: u64) -> Self {
+        if self.0.offset.is_some() {
+            return self.at_path(path);
+        }
+        self.at_path(path).edit(|i| i.offset = Some(offset))
+    }
+
+    /// Adds the cause.
+    pub fn because(self, cause: impl fmt::Display) -> Self {
+        self.edit(|i| i.cause = Some(cause.to_string()))
+    }
+
+    /// Adds what to do next, as a short imperative sentence without a full stop.
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        self.edit(|i| i.hint = Some(hint.into()))
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The file concerned, if one is known.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// The byte offset in that file, if known.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+
+    /// What happened, without file, cause and hint.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The place in the code where the error was built.
+    pub fn site(&self) -> &'static Location<'static> {
+        self.0.site
+    }
+
+    /// True for a missing file or directory.
+    pub fn is_not_found(&self) -> bool {
+        self.0.kind == ErrorKind::Io(IoKind::NotFound)
+    }
+
+    /// True for stored bytes that are wrong.
+    pub fn is_corruption(&self) -> bool {
+        self.0.kind == ErrorKind::Corruption
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let i = &*self.0;
+        write!(f, "{}: {}", i.kind.status_name(), i.message)?;
+        if let Some(path) = &i.path {
+            write!(f, ": {}", path.display())?;
+        }
+        if let Some(offset) = i.offset {
+            write!(f, " at offset {offset}")?;
+        }
+        if let Some(cause) = &i.cause {
+            write!(f, ": {cause}")?;
+        }
+        if let Some(hint) = &i.hint {
+            write!(f, ". {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} [{:?} at {}]", self.0.kind, self.0.site)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_as_one_sentence() {
+        let e = Error::corruption("block checksum mismatch: stored 0x1, computed 0x2")
+            .at(Path::new("db/000012.sst"), 4096)
+            .hint("Restore the file from a backup");
+        assert_eq!(
+            e.to_string(),
+            "Corruption: block checksum mismatch: stored 0x1, computed 0x2: db/000012.sst at offset 4096. \
+             Restore the file from a backup"
+        );
+    }
+
+    #[test]
+    fn keeps_the_first_place_named() {
+        let e = Error::corruption("x").at(Path::new("a"), 1).at(Path::new("b"), 2);
+        assert_eq!((e.path(), e.offset()), (Some(Path::new("a")), Some(1)));
+    }
+
+    #[test]
+    fn sorts_os_errors() {
+        let full = Error::io("append", Path::new("f"), &io::Error::from_raw_os_error(28));
+        assert_eq!(full.kind(), ErrorKind::Io(IoKind::NoSpace));
+        let missing = Error::io("open", Path::new("f"), &io::Error::from_raw_os_error(2));
+        assert!(missing.is_not_found());
+        assert!(missing.to_string().starts_with("IO error: cannot open: f: "));
+    }
+}

@@ -1,0 +1,217 @@
+//! Key order: the built-in comparators and user-defined ones.
+//!
+//! [`Order`] is matched once per operation or job; code below that seam is generic over [`KeyOrder`].
+//! Source: RocksDB `util/comparator.cc`, `db/dbformat.cc`.
+
+use crate::key::{InternalKey, Trailer};
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// A user-defined total order over keys. Equal means equal bytes.
+pub trait Comparator: Send + Sync + fmt::Debug {
+    /// Stored in the MANIFEST; a database refuses to open with another one.
+    fn name(&self) -> &str;
+    /// The order.
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+}
+
+/// The order of a family's keys.
+#[derive(Clone, Debug, Default)]
+pub enum Order {
+    /// Lexicographic by unsigned bytes: `leveldb.BytewiseComparator`.
+    #[default]
+    Bytewise,
+    /// Its reverse: `rocksdb.ReverseBytewiseComparator`.
+    ReverseBytewise,
+    /// A user's.
+    Custom(Arc<dyn Comparator>),
+}
+
+impl Order {
+    /// The name that stands in MANIFEST, table properties and OPTIONS.
+    pub fn name(&self) -> &str {
+        match self {
+            Order::Bytewise => "leveldb.BytewiseComparator",
+            Order::ReverseBytewise => "rocksdb.ReverseBytewiseComparator",
+            Order::Custom(c) => c.name(),
+        }
+    }
+
+    /// A built-in order by its name.
+    pub fn by_name(name: &str) -> Option<Order> {
+        match name {
+            "leveldb.BytewiseComparator" => Some(Order::Bytewise),
+            "rocksdb.ReverseBytewiseComparator" => Some(Order::ReverseBytewise),
+            _ => None,
+        }
+    }
+
+    /// Compares two user keys.
+    #[inline]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Order::Bytewise => a.cmp(b),
+            Order::ReverseBytewise => b.cmp(a),
+            Order::Custom(c) => c.compare(a, b),
+        }
+    }
+
+    /// Compares two internal keys: user key ascending, trailer descending.
+    #[inline]
+    pub fn compare_internal(&self, a: InternalKey<'_>, b: InternalKey<'_>) -> Ordering {
+        let ((ka, ta), (kb, tb)) = (a.split(), b.split());
+        self.compare_parts(ka, ta, kb, tb)
+    }
+
+    /// [`Order::compare_internal`] on split keys.
+    #[inline]
+    pub fn compare_parts(&self, ka: &[u8], ta: Trailer, kb: &[u8], tb: Trailer) -> Ordering {
+        self.compare(ka, kb).then_with(|| tb.cmp(&ta))
+    }
+
+    /// A short user key `s` with `a < s < b`, `None` when there is none shorter than or as short as `a`.
+    /// Only the bytewise order shortens; never shortening is always valid.
+    pub fn shortest_separator(&self, a: &[u8], b: &[u8]) -> Option<Vec<u8>> {
+        if !matches!(self, Order::Bytewise) {
+            return None;
+        }
+        let diff = a.iter().zip(b).position(|(x, y)| x != y)?;
+        let (&x, &y) = (a.get(diff)?, b.get(diff)?);
+        if x >= y {
+            return None;
+        }
+        if diff + 1 < b.len() || x + 1 < y {
+            let mut short = a.get(..=diff)?.to_vec();
+            *short.last_mut()? += 1;
+            return Some(short);
+        }
+        let tail = a.get(diff + 1..)?.iter().position(|&c| c < 0xff)?;
+        let mut short = a.get(..=diff + 1 + tail)?.to_vec();
+        *short.last_mut()? += 1;
+        Some(short)
+    }
+
+    /// A short user key above `a`, `None` when `a` is all 0xff or the order is not bytewise.
+    pub fn short_successor(&self, a: &[u8]) -> Option<Vec<u8>> {
+        if !matches!(self, Order::Bytewise) {
+            return None;
+        }
+        let at = a.iter().position(|&c| c != 0xff)?;
+        let mut short = a.get(..=at)?.to_vec();
+        *short.last_mut()? += 1;
+        Some(short)
+    }
+}
+
+/// The order as a type parameter: for block seek, merge loop and memtable leaf, where a branch per entry shows.
+pub trait KeyOrder: Clone + Send + Sync {
+    /// Whether [`KeyOrder::word`] orders keys.
+    const WORDS: bool;
+    /// Eight bytes of the key from `skip` on, big endian, zero padded: if two words differ, they order the keys
+    /// (given that the skipped bytes are equal).
+    fn word(&self, key: &[u8], skip: usize) -> u64;
+    /// The full comparison.
+    fn cmp(&self, a: &[u8], b: &[u8]) -> Ordering;
+}
+
+#[inline]
+fn prefix_word(key: &[u8], skip: usize) -> u64 {
+    let tail = key.get(skip..).unwrap_or(&[]);
+    if let Some(head) = tail.first_chunk::<8>() {
+        return u64::from_be_bytes(*head);
+    }
+    let mut padded = [0u8; 8];
+    for (to, from) in padded.iter_mut().zip(tail) {
+        *to = *from;
+    }
+    u64::from_be_bytes(padded)
+}
+
+/// [`Order::Bytewise`] as a type.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BytewiseOrder;
+
+impl KeyOrder for BytewiseOrder {
+    const WORDS: bool = true;
+    #[inline]
+    fn word(&self, key: &[u8], skip: usize) -> u64 {
+        prefix_word(key, skip)
+    }
+    #[inline]
+    fn cmp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.cmp(b)
+    }
+}
+
+/// [`Order::ReverseBytewise`] as a type: the complement of the word keeps the integer code shared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReverseBytewiseOrder;
+
+impl KeyOrder for ReverseBytewiseOrder {
+    const WORDS: bool = true;
+    #[inline]
+    fn word(&self, key: &[u8], skip: usize) -> u64 {
+        !prefix_word(key, skip)
+    }
+    #[inline]
+    fn cmp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        b.cmp(a)
+    }
+}
+
+/// [`Order::Custom`] as a type: no words.
+#[derive(Clone, Debug)]
+pub struct CustomOrder(pub Arc<dyn Comparator>);
+
+impl KeyOrder for CustomOrder {
+    const WORDS: bool = false;
+    #[inline]
+    fn word(&self, _: &[u8], _: usize) -> u64 {
+        0
+    }
+    #[inline]
+    fn cmp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.0.compare(a, b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{InternalKeyBuf, SeqNum, ValueType};
+
+    #[test]
+    fn newest_version_comes_first() {
+        let key = |k: &[u8], s| InternalKeyBuf::new(k, Trailer::new(SeqNum::new(s).unwrap(), ValueType::Put));
+        let (old, new, other) = (key(b"a", 1), key(b"a", 2), key(b"b", 9));
+        assert_eq!(Order::Bytewise.compare_internal(new.as_key(), old.as_key()), Ordering::Less);
+        assert_eq!(Order::Bytewise.compare_internal(old.as_key(), other.as_key()), Ordering::Less);
+        assert_eq!(Order::ReverseBytewise.compare_internal(old.as_key(), other.as_key()), Ordering::Greater);
+    }
+
+    #[test]
+    fn separators_lie_between() {
+        let o = Order::Bytewise;
+        assert_eq!(o.shortest_separator(b"abcdef", b"abzz"), Some(b"abd".to_vec()));
+        assert_eq!(o.shortest_separator(b"abc", b"abcd"), None);
+        assert_eq!(o.shortest_separator(b"ab1zz", b"ab2"), Some(b"ab1{".to_vec()));
+        assert_eq!(o.shortest_separator(b"ab1\xff\xff", b"ab2"), None);
+        assert_eq!(o.short_successor(b"\xff\xffa\x00"), Some(b"\xff\xffb".to_vec()));
+        assert_eq!(o.short_successor(b"\xff"), None);
+    }
+
+    #[test]
+    fn words_order_keys() {
+        let keys: [&[u8]; 6] = [b"", b"\x00", b"a", b"a\x00b", b"abcdefgh", b"abcdefghi"];
+        for a in keys {
+            for b in keys {
+                let (wa, wb) = (BytewiseOrder.word(a, 0), BytewiseOrder.word(b, 0));
+                if wa != wb {
+                    assert_eq!(wa.cmp(&wb), a.cmp(b), "{a:?} {b:?}");
+                    assert_eq!((!wa).cmp(&!wb), b.cmp(a));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What users plug in.
+
+pub mod comparator;

@@ -1,0 +1,1 @@
+//! Workloads and measurements with db_bench's names, flags and lines.

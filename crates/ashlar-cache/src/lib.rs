@@ -1,0 +1,1 @@
+//! Block frames and the pool that caps them.

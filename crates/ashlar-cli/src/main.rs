@@ -1,0 +1,2 @@
+//! The program `ashlar`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The engine: families, versions, writes, reads, flush, compaction, recovery.

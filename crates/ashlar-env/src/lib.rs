@@ -1,0 +1,1 @@
+//! The only door to the machine: files, clock, threads, randomness.

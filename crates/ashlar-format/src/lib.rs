@@ -1,0 +1,1 @@
+//! Bytes to values and back for every file of a database directory. No I/O.

@@ -1,0 +1,1 @@
+//! Logs on files: the WAL and the MANIFEST, written and read.

@@ -1,0 +1,1 @@
+//! Memtables: arena, skiplist, and the trait the engine sees.

@@ -1,0 +1,1 @@
+//! Ranked locks, signals and the epoch cell.

@@ -1,0 +1,1 @@
+//! SST files on storage: builder, reader, iterators, verification.

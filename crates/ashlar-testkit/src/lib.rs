@@ -1,0 +1,1 @@
+//! Test harness: oracle, script runner, child-process judges.

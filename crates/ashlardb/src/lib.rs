@@ -1,0 +1,1 @@
+//! AshlarDB: an embedded, ordered, persistent key-value store that reads and writes RocksDB's files.
