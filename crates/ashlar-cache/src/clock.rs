@@ -1,0 +1,88 @@
+//! Who has to go: a second-chance hand over all frames of a pool.
+//!
+//! 1. A frame in a slot has exactly one ring entry, or is in the hands of exactly one evictor or inserter; so an
+//!    entry's slot holds that entry's frame or, once the table is closed, nothing.
+//! 2. Entries of closed tables are dead; they leave when the hand meets them or when they are half of the ring.
+
+use crate::frame::Frame;
+use ashlar_sync::RwLock;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+/// One block's place: empty, or the frame.
+pub(crate) type Slot = RwLock<Option<Arc<Frame>>>;
+
+/// Where a frame is.
+pub(crate) struct Entry {
+    slots: Weak<[Slot]>,
+    ordinal: u32,
+}
+
+/// What the hand did with an entry.
+pub(crate) enum Verdict {
+    /// Out of its slot.
+    Evicted,
+    /// Read since the last pass, or pinned: goes to the back of the ring.
+    Stays(Entry),
+    /// Its table is closed.
+    Dead,
+}
+
+impl Entry {
+    pub(crate) fn new(slots: Weak<[Slot]>, ordinal: u32) -> Entry {
+        Entry { slots, ordinal }
+    }
+
+    /// Judges the frame and takes it out if it may go. Locks the slot; the caller holds no lock.
+    pub(crate) fn judge(self) -> Verdict {
+        let Some(slots) = self.slots.upgrade() else { return Verdict::Dead };
+        let Some(slot) = slots.get(self.ordinal as usize) else { return Verdict::Dead };
+        let mut guard = slot.write();
+        let Some(frame) = guard.as_ref() else { return Verdict::Dead };
+        // New holders come through this slot, which is locked, or from a pin, which is counted here already.
+        if Arc::strong_count(frame) > 1 || frame.take_touch() {
+            return Verdict::Stays(self);
+        }
+        let gone = guard.take();
+        drop(guard);
+        if let Some(frame) = gone {
+            frame.detach();
+        }
+        Verdict::Evicted
+    }
+}
+
+/// The ring: the hand takes from the front, survivors and newcomers go to the back.
+#[derive(Default)]
+pub(crate) struct Clock {
+    ring: VecDeque<Entry>,
+    dead: usize,
+}
+
+impl Clock {
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    pub(crate) fn push(&mut self, entry: Entry) {
+        self.ring.push_back(entry);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
+        self.ring.pop_front()
+    }
+
+    /// An entry popped before turned out dead.
+    pub(crate) fn buried(&mut self) {
+        self.dead = self.dead.saturating_sub(1);
+    }
+
+    /// A table with this many frames was closed.
+    pub(crate) fn died(&mut self, frames: usize) {
+        self.dead += frames;
+        if self.dead > 64 && self.dead * 2 > self.ring.len() {
+            self.ring.retain(|e| e.slots.strong_count() > 0);
+            self.dead = 0;
+        }
+    }
+}

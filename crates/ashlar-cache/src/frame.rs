@@ -1,0 +1,120 @@
+//! A block in memory and the pin that keeps it there.
+
+use crate::pool::FramePool;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a frame costs beside its bytes: its own header, its slot and its place in the clock ring.
+const OVERHEAD: usize = 160;
+
+/// One uncompressed block. Its bytes never change.
+pub(crate) struct Frame {
+    bytes: Vec<u8>,
+    /// `None` for a frame that was never charged.
+    charge: Option<Charge>,
+    /// Read since the hand passed. A hint: relaxed.
+    touched: AtomicBool,
+    /// Set once, by who took the frame out of its slot.
+    detached: AtomicBool,
+}
+
+/// Room reserved in a pool; dropping it gives the room back.
+pub(crate) struct Charge {
+    pool: Arc<FramePool>,
+    size: usize,
+}
+
+impl Charge {
+    /// What a frame of these bytes is charged.
+    pub(crate) fn size_of(bytes: &Vec<u8>) -> usize {
+        bytes.capacity().saturating_add(OVERHEAD)
+    }
+
+    /// Wraps room that has been reserved already.
+    pub(crate) fn reserved(pool: Arc<FramePool>, size: usize) -> Charge {
+        Charge { pool, size }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.pool.release(self.size);
+    }
+}
+
+impl Frame {
+    pub(crate) fn new(bytes: Vec<u8>, charge: Option<Charge>) -> Arc<Frame> {
+        Arc::new(Frame { bytes, charge, touched: AtomicBool::new(false), detached: AtomicBool::new(false) })
+    }
+
+    /// Notes a read. Stores only when that changes something, so that hot frames stay shared in the cores' caches.
+    #[inline]
+    pub(crate) fn touch(&self) {
+        if !self.touched.load(Ordering::Relaxed) {
+            self.touched.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was read since the last call.
+    pub(crate) fn take_touch(&self) -> bool {
+        self.touched.swap(false, Ordering::Relaxed)
+    }
+
+    /// Notes that no slot points here any more: if somebody holds it, its charge counts as pinned from now on.
+    pub(crate) fn detach(&self) {
+        if let Some(charge) = &self.charge
+            && !self.detached.swap(true, Ordering::Relaxed)
+        {
+            charge.pool.pin(charge.size);
+        }
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        if *self.detached.get_mut()
+            && let Some(charge) = &self.charge
+        {
+            charge.pool.unpin(charge.size);
+        }
+        // The bytes go first, then the charge: what is free in the pool is free in memory.
+        self.bytes = Vec::new();
+    }
+}
+
+/// Keeps one uncompressed block in memory. Clones are cheap and share; it may outlive its table and its pool.
+#[derive(Clone)]
+pub struct FramePin(Arc<Frame>);
+
+impl FramePin {
+    pub(crate) fn new(frame: Arc<Frame>) -> FramePin {
+        FramePin(frame)
+    }
+
+    /// A block that belongs to no pool and is charged to none: for reads that must not fill the cache.
+    pub fn unpooled(bytes: Vec<u8>) -> FramePin {
+        FramePin(Frame::new(bytes, None))
+    }
+
+    /// True when the block is charged to a pool.
+    pub fn is_charged(&self) -> bool {
+        self.0.charge.is_some()
+    }
+}
+
+impl Deref for FramePin {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+impl fmt::Debug for FramePin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FramePin({} bytes)", self.len())
+    }
+}

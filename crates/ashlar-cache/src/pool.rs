@@ -1,0 +1,136 @@
+//! The cap on all frames together, and who goes when it is reached.
+
+use crate::clock::{Clock, Entry, Verdict};
+use crate::counts::Counts;
+use ashlar_sync::{Mutex, Rank};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Entries the hand looks at for one insert before it gives up and the block is not kept.
+const SWEEP: usize = 512;
+
+/// What a pool holds at one moment. Bytes, except the counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolUsage {
+    /// Charged in all.
+    pub used: usize,
+    /// The cap.
+    pub capacity: usize,
+    /// The part of `used` that is in no slot any more but held by somebody.
+    pub pinned: usize,
+    /// Blocks found.
+    pub hits: u64,
+    /// Blocks not found.
+    pub misses: u64,
+}
+
+/// The memory of all block frames of the tables that share it. The cap is hard: see the crate's rule 2.
+pub struct FramePool {
+    capacity: AtomicUsize,
+    /// Changed by compare-and-swap only, so that the cap cannot be passed. Relaxed: it orders nothing.
+    used: AtomicUsize,
+    pinned: AtomicUsize,
+    clock: Mutex<Clock>,
+    pub(crate) counts: Counts,
+}
+
+impl FramePool {
+    /// An empty pool that never charges more than `capacity` bytes. With 0 nothing is kept.
+    pub fn new(capacity: usize) -> Arc<FramePool> {
+        Arc::new(FramePool {
+            capacity: AtomicUsize::new(capacity),
+            used: AtomicUsize::new(0),
+            pinned: AtomicUsize::new(0),
+            clock: Mutex::new(Rank::Cache, Clock::default()),
+            counts: Counts::default(),
+        })
+    }
+
+    /// What it holds. The figures are read one after the other.
+    pub fn usage(&self) -> PoolUsage {
+        PoolUsage {
+            used: self.used.load(Ordering::Relaxed),
+            capacity: self.capacity.load(Ordering::Relaxed),
+            pinned: self.pinned.load(Ordering::Relaxed),
+            hits: self.counts.hits(),
+            misses: self.counts.misses(),
+        }
+    }
+
+    /// Changes the cap. A lower one evicts at once what is not held; held frames leave as they are let go.
+    pub fn set_capacity(&self, capacity: usize) {
+        self.capacity.store(capacity, Ordering::Relaxed);
+        let mut looks = self.clock.lock().len().saturating_mul(2);
+        while self.used.load(Ordering::Relaxed) > capacity && self.evict_one(&mut looks) {}
+    }
+
+    /// Charges `size` bytes if they fit, evicting for them. False when they do not.
+    pub(crate) fn reserve(&self, size: usize) -> bool {
+        if size > self.capacity.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut looks = SWEEP;
+        loop {
+            let capacity = self.capacity.load(Ordering::Relaxed);
+            let fits = |used: usize| used.checked_add(size).filter(|sum| *sum <= capacity);
+            if self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok() {
+                return true;
+            }
+            if !self.evict_one(&mut looks) {
+                return false;
+            }
+        }
+    }
+
+    /// Moves the hand until one frame went. False when `looks` entries were looked at in vain.
+    fn evict_one(&self, looks: &mut usize) -> bool {
+        while *looks > 0 {
+            *looks -= 1;
+            let popped = self.clock.lock().pop();
+            let Some(entry) = popped else { return false };
+            match entry.judge() {
+                Verdict::Evicted => return true,
+                Verdict::Stays(entry) => self.clock.lock().push(entry),
+                Verdict::Dead => self.clock.lock().buried(),
+            }
+        }
+        false
+    }
+
+    /// A frame came to stand in a slot.
+    pub(crate) fn enter(&self, entry: Entry) {
+        self.clock.lock().push(entry);
+    }
+
+    /// A table closed, which had this many frames.
+    pub(crate) fn left(&self, frames: usize) {
+        if frames > 0 {
+            self.clock.lock().died(frames);
+        }
+    }
+
+    /// Entries in the ring, dead ones included.
+    #[cfg(test)]
+    pub(crate) fn ring_len(&self) -> usize {
+        self.clock.lock().len()
+    }
+
+    pub(crate) fn release(&self, size: usize) {
+        self.used.fetch_sub(size, Ordering::Relaxed);
+    }
+
+    pub(crate) fn pin(&self, size: usize) {
+        self.pinned.fetch_add(size, Ordering::Relaxed);
+    }
+
+    pub(crate) fn unpin(&self, size: usize) {
+        self.pinned.fetch_sub(size, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for FramePool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.usage().fmt(f)
+    }
+}

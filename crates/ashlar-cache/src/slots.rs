@@ -1,0 +1,91 @@
+//! The slots of one table.
+
+use crate::clock::{Entry, Slot};
+use crate::frame::{Charge, Frame, FramePin};
+use crate::pool::FramePool;
+use ashlar_sync::{Rank, RwLock};
+use std::fmt;
+use std::sync::Arc;
+
+/// One slot per block of an open table. Dropping it takes all its frames out of the pool; frames somebody holds stay
+/// charged until they are let go.
+pub struct SlotArray {
+    slots: Arc<[Slot]>,
+    pool: Arc<FramePool>,
+}
+
+impl SlotArray {
+    /// Empty slots for `blocks` blocks, whose frames are charged to `pool`.
+    pub fn new(pool: Arc<FramePool>, blocks: u32) -> SlotArray {
+        let slots = (0..blocks).map(|_| RwLock::new(Rank::Cache, None)).collect();
+        SlotArray { slots, pool }
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Arc<FramePool> {
+        &self.pool
+    }
+
+    /// The block, if it is in memory. Counts a hit or a miss.
+    ///
+    /// # Cost
+    /// The slot's own read lock (two atomic operations on its word) and one count on the frame.
+    #[inline]
+    pub fn hit(&self, ordinal: u32) -> Option<FramePin> {
+        let found = self.peek(ordinal);
+        match &found {
+            Some(_) => self.pool.counts.hit(),
+            None => self.pool.counts.miss(),
+        }
+        found
+    }
+
+    /// [`SlotArray::hit`] without counting.
+    #[inline]
+    pub fn peek(&self, ordinal: u32) -> Option<FramePin> {
+        let frame = self.slots.get(ordinal as usize)?.read().clone()?;
+        frame.touch();
+        Some(FramePin::new(frame))
+    }
+
+    /// Keeps `bytes` as block `ordinal` and pins it. If somebody was faster, theirs is returned. If the pool has no
+    /// room, even after evicting, the block is handed out uncharged and is not kept.
+    pub fn insert(&self, ordinal: u32, bytes: Vec<u8>) -> FramePin {
+        let Some(slot) = self.slots.get(ordinal as usize) else { return FramePin::unpooled(bytes) };
+        let size = Charge::size_of(&bytes);
+        if !FramePool::reserve(&self.pool, size) {
+            return FramePin::unpooled(bytes);
+        }
+        let frame = Frame::new(bytes, Some(Charge::reserved(self.pool.clone(), size)));
+        let mut guard = slot.write();
+        if let Some(there) = guard.as_ref() {
+            return FramePin::new(there.clone());
+        }
+        *guard = Some(frame.clone());
+        drop(guard);
+        self.pool.enter(Entry::new(Arc::downgrade(&self.slots), ordinal));
+        FramePin::new(frame)
+    }
+}
+
+impl Drop for SlotArray {
+    fn drop(&mut self) {
+        let mut frames = 0;
+        for slot in self.slots.iter() {
+            let gone = slot.write().take();
+            if let Some(frame) = gone {
+                frame.detach();
+                frames += 1;
+            }
+        }
+        // An evictor may still hold the slots for a moment; they are empty and stay so.
+        self.slots = Arc::new([]);
+        self.pool.left(frames);
+    }
+}
+
+impl fmt::Debug for SlotArray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SlotArray({} blocks)", self.slots.len())
+    }
+}

@@ -1,0 +1,123 @@
+use crate::{FramePin, FramePool, SlotArray};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A block whose bytes tell which it is.
+fn block(table: u8, ordinal: u32, len: usize) -> Vec<u8> {
+    let mut bytes = vec![table; len];
+    bytes[..4].copy_from_slice(&ordinal.to_le_bytes());
+    bytes
+}
+
+fn is_block(bytes: &[u8], table: u8, ordinal: u32) -> bool {
+    bytes[..4] == ordinal.to_le_bytes() && bytes[4..].iter().all(|b| *b == table)
+}
+
+#[test]
+fn keeps_and_finds() {
+    let pool = FramePool::new(1 << 20);
+    let slots = SlotArray::new(pool.clone(), 10);
+    assert!(slots.hit(3).is_none());
+    let pin = slots.insert(3, block(1, 3, 100));
+    assert!(is_block(&pin, 1, 3) && pin.is_charged());
+    assert!(is_block(&slots.hit(3).unwrap(), 1, 3));
+    assert!(is_block(&slots.insert(3, block(2, 3, 100)), 1, 3), "the first one stays");
+    assert!(!slots.insert(10, block(1, 10, 100)).is_charged(), "no such slot");
+    let usage = pool.usage();
+    assert_eq!((usage.hits, usage.misses, usage.pinned), (1, 1, 0));
+    assert!(usage.used > 100 && usage.used < 400, "{usage:?}");
+    drop(slots);
+    assert_eq!(pool.usage().pinned, pool.usage().used, "held, in no slot");
+    assert!(is_block(&pin, 1, 3));
+    drop(pin);
+    assert_eq!((pool.usage().used, pool.usage().pinned), (0, 0));
+}
+
+#[test]
+fn second_chance_for_what_is_read() {
+    let pool = FramePool::new(4 * 1200);
+    let slots = SlotArray::new(pool.clone(), 100);
+    for i in 0..4 {
+        slots.insert(i, block(0, i, 1000));
+    }
+    for i in 4..40 {
+        assert!(slots.hit(0).is_some(), "read between any two inserts, so it stays");
+        slots.insert(i, block(0, i, 1000));
+    }
+    assert!(slots.hit(1).is_none() && slots.hit(39).is_some());
+    pool.set_capacity(0);
+    assert_eq!(pool.usage().used, 0);
+    assert!(!slots.insert(1, block(0, 1, 10)).is_charged());
+}
+
+#[test]
+fn held_frames_are_not_evicted_and_the_cap_holds() {
+    let pool = FramePool::new(10 * 1200);
+    let slots = SlotArray::new(pool.clone(), 100);
+    let held: Vec<FramePin> = (0..50).map(|i| slots.insert(i, block(7, i, 1000))).collect();
+    assert_eq!(held.iter().filter(|p| p.is_charged()).count(), 10);
+    assert!(pool.usage().used <= pool.usage().capacity);
+    for (i, pin) in held.iter().enumerate() {
+        assert!(is_block(pin, 7, i as u32));
+    }
+    drop(held);
+    assert!(slots.insert(60, block(7, 60, 1000)).is_charged());
+}
+
+#[test]
+fn entries_of_closed_tables_leave_the_ring() {
+    let pool = FramePool::new(1 << 30);
+    for _ in 0..50 {
+        let slots = SlotArray::new(pool.clone(), 20);
+        (0..20).for_each(|i| drop(slots.insert(i, block(0, i, 10))));
+    }
+    assert!(pool.ring_len() <= 100, "{}", pool.ring_len());
+    assert_eq!(pool.usage().used, 0);
+}
+
+#[test]
+fn concurrent_hits_inserts_and_closes() {
+    let pool = FramePool::new(64 << 10);
+    let over = Arc::new(AtomicBool::new(false));
+    let tables: Vec<Arc<SlotArray>> = (0..3).map(|_| Arc::new(SlotArray::new(pool.clone(), 64))).collect();
+    std::thread::scope(|scope| {
+        for worker in 0..4u64 {
+            let (pool, over, tables) = (pool.clone(), over.clone(), tables.clone());
+            scope.spawn(move || {
+                let mut x = worker.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+                let mut held = Vec::new();
+                let own = SlotArray::new(pool.clone(), 64);
+                for _ in 0..20_000 {
+                    x ^= x << 13;
+                    x ^= x >> 7;
+                    x ^= x << 17;
+                    let which = (x >> 8) as usize % 4;
+                    let ordinal = (x >> 20) as u32 % 64;
+                    let table = tables.get(which).map_or(&own, |t| t);
+                    let tag = if which == 3 { 100 + worker as u8 } else { which as u8 };
+                    let pin = table.hit(ordinal).unwrap_or_else(|| {
+                        table.insert(ordinal, block(tag, ordinal, 200 + (x >> 40) as usize % 2000))
+                    });
+                    assert!(is_block(&pin, tag, ordinal));
+                    if x % 16 == 0 {
+                        held.push((pin, tag, ordinal));
+                    }
+                    if held.len() > 12 {
+                        for (pin, tag, ordinal) in held.drain(..) {
+                            assert!(is_block(&pin, tag, ordinal));
+                        }
+                    }
+                    if pool.usage().used > 64 << 10 {
+                        over.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert!(!over.load(Ordering::Relaxed), "the cap was passed");
+    let usage = pool.usage();
+    assert_eq!(usage.hits + usage.misses, 80_000);
+    assert!(usage.hits > 1000 && usage.misses > 1000, "{usage:?}");
+    drop(tables);
+    assert_eq!((pool.usage().used, pool.usage().pinned), (0, 0));
+}
