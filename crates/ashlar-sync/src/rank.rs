@@ -1,0 +1,79 @@
+//! The order in which locks may be taken.
+//!
+//! Each thread keeps one bit per rank it holds. Taking a lock whose rank is not above every held one panics in debug
+//! builds, at the first wrong order seen, long before two threads meet in it; release builds keep and check nothing.
+
+/// The rank of a lock. A thread takes locks in this order only, and never two of one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Rank {
+    /// Open and close of the database.
+    Lifecycle,
+    /// Option changes.
+    Options,
+    /// The queue of MANIFEST commits.
+    Manifest,
+    /// The state of the database: families, versions, what runs.
+    State,
+    /// The switch of memtable and WAL.
+    Switch,
+    /// A shard of the block cache.
+    Cache,
+    /// Counters and histograms.
+    Statistics,
+    /// The insides of the environment: simulated disk, job queues. A leaf: nothing is called out of it.
+    Env,
+}
+
+#[cfg(debug_assertions)]
+mod held {
+    use super::Rank;
+    use std::cell::Cell;
+
+    thread_local! {
+        static HELD: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// A held rank; dropping it gives the rank back.
+    #[derive(Debug)]
+    pub(crate) struct Held(Rank);
+
+    impl Held {
+        #[track_caller]
+        pub(crate) fn take(rank: Rank) -> Held {
+            HELD.with(|held| {
+                let above = held.get() >> (rank as u32);
+                assert!(
+                    above == 0,
+                    "lock order: {rank:?} taken while a lock of the same or a later rank is held (mask {:#b})",
+                    held.get()
+                );
+                held.set(held.get() | 1 << (rank as u32));
+            });
+            Held(rank)
+        }
+    }
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            // A guard may be dropped by another thread-local's destructor, after HELD is gone.
+            let _ = HELD.try_with(|held| held.set(held.get() & !(1 << (self.0 as u32))));
+        }
+    }
+}
+
+#[cfg(debug_assertions)]
+pub(crate) use held::Held;
+
+/// Release builds: nothing is kept.
+#[cfg(not(debug_assertions))]
+#[derive(Debug)]
+pub(crate) struct Held;
+
+#[cfg(not(debug_assertions))]
+impl Held {
+    #[inline(always)]
+    pub(crate) fn take(_: Rank) -> Held {
+        Held
+    }
+}
