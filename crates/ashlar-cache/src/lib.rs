@@ -20,6 +20,7 @@ mod frame;
 mod pool;
 mod slots;
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation)] // small numbers throughout
 mod tests;
 
 pub use frame::FramePin;
