@@ -10,10 +10,12 @@ pub mod ext;
 pub mod ids;
 pub mod iter;
 pub mod key;
+pub mod range_del;
 
 pub use bytes::{Cursor, Malformed};
 pub use error::{Error, ErrorKind, Result};
 pub use ext::comparator::{Comparator, Order};
+pub use ext::merge_operator::MergeOperator;
 pub use ids::{FamilyId, FileNumber, Level};
 pub use iter::{Direction, Entry, InternalIterator, RunCursor, Window};
 pub use key::{InternalKey, InternalKeyBuf, LookupKey, SeqNum, Trailer, ValueType};

@@ -1,3 +1,4 @@
 //! What users plug in.
 
 pub mod comparator;
+pub mod merge_operator;
