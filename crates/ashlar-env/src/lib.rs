@@ -1,1 +1,22 @@
 //! The only door to the machine: files, clock, threads, randomness.
+//!
+//! Everything that opens, waits, sleeps, reads the clock, draws a random number or starts a thread goes through an
+//! [`Env`], so that one seed replays a whole run: [`sim`] stands in for the machine, with a disk that loses exactly
+//! what a power cut may lose.
+
+mod clock;
+mod env;
+mod fs;
+pub mod jobs;
+mod mem;
+mod os;
+mod rand;
+pub mod sim;
+
+pub use clock::{Clock, VirtualClock};
+pub use env::Env;
+pub use fs::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
+pub use jobs::{Job, JobExecutor, JobId, JobKind, Lane, StepBudget, StepResult};
+pub use mem::MemFs;
+pub use os::{OsClock, OsFs, OsRand};
+pub use rand::{Rand, SeededRand};

@@ -1,0 +1,42 @@
+//! The four services of the machine in one value.
+
+use crate::jobs::{JobExecutor, ThreadExecutor};
+use crate::{Clock, Fs, MemFs, OsClock, OsFs, OsRand, Rand};
+use ashlar_base::Result;
+use std::sync::Arc;
+
+/// Files, clock, randomness and background work. Clones share.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// Files and directories.
+    pub fs: Arc<dyn Fs>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub rand: Arc<dyn Rand>,
+    /// Background work.
+    pub jobs: Arc<dyn JobExecutor>,
+}
+
+impl Env {
+    /// The machine itself. One thread for flushes, one per further core (at least one) for compactions; threads start
+    /// with the first job.
+    ///
+    /// # Errors
+    /// `Io`: the system gives no random seed.
+    pub fn os() -> Result<Env> {
+        let rand = Arc::new(OsRand::new()?);
+        Ok(Env { fs: Arc::new(OsFs::new()), clock: Arc::new(OsClock::new()), rand, jobs: threads() })
+    }
+
+    /// Files in memory, everything else as the machine has it: for tests that want speed, not faults.
+    pub fn mem() -> Env {
+        let rand = Arc::new(crate::SeededRand::new(0));
+        Env { fs: Arc::new(MemFs::new()), clock: Arc::new(OsClock::new()), rand, jobs: threads() }
+    }
+}
+
+fn threads() -> Arc<dyn JobExecutor> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Arc::new(ThreadExecutor::new(1, cores.saturating_sub(1).max(1)))
+}

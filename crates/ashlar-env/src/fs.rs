@@ -1,0 +1,135 @@
+//! What the engine asks of a file system.
+//!
+//! 1. A file is read and written by offset; handles keep no position, so they may be shared between threads.
+//! 2. `sync_data` and `sync_all` make a file's bytes durable, not its name: that takes [`Fs::sync_dir`].
+//! 3. After a failed sync a file's unsynced bytes must never be trusted again; the caller gives the file up.
+//! 4. Nothing inside a database directory is reached through a symbolic link: the last part of a path is not followed.
+
+use ashlar_base::{Error, Result};
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a directory entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// Anything else: a link, a pipe, a device.
+    Other,
+}
+
+/// A directory entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FsEntry {
+    /// The name, without its directory. Bytes that are no UTF-8 show as the replacement character: no file of ours.
+    pub name: String,
+    /// Bytes in the file; 0 for what is not a regular file.
+    pub len: u64,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// A file system.
+pub trait Fs: Send + Sync + Debug {
+    /// Opens an existing regular file for reading.
+    ///
+    /// # Errors
+    /// `Io(NotFound)` when it is not there, other `Io` by cause; `InvalidArgument` for what is not a regular file.
+    fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>>;
+
+    /// Creates a file for writing; an existing one of that name is emptied.
+    fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>>;
+
+    /// Opens an existing file for writing, its bytes kept.
+    fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>>;
+
+    /// Gives a file or directory another name, atomically; a file under the new name is replaced.
+    fn rename(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// Removes a file. Open handles keep working.
+    fn remove(&self, path: &Path) -> Result<()>;
+
+    /// The entries of a directory, sorted by name.
+    fn list(&self, dir: &Path) -> Result<Vec<FsEntry>>;
+
+    /// The entry at `path`, a link itself and not what it points to; `None` when nothing is there.
+    fn metadata(&self, path: &Path) -> Result<Option<FsEntry>>;
+
+    /// Creates a directory and the missing ones above it; fine when it is there.
+    fn create_dir_all(&self, path: &Path) -> Result<()>;
+
+    /// Makes the entries of a directory durable: creations, renames and removals done so far.
+    fn sync_dir(&self, path: &Path) -> Result<()>;
+
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &Path) -> Result<()>;
+
+    /// Locks the file at `path`, which is created if missing and never removed, against other holders in this and in
+    /// other processes, in the way RocksDB does (`env/fs_posix.cc`): a whole-file record lock.
+    ///
+    /// # Errors
+    /// `Busy(Locked)`, with the holder's process id if the system tells it.
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
+}
+
+/// A held lock; dropping it releases.
+pub trait FileLock: Send + Sync + Debug {}
+
+/// A file open for reading. All methods may be called from many threads at once.
+pub trait ReadFile: Send + Sync + Debug {
+    /// Fills `buf` from `offset` on; the count is less than `buf.len()` only at the end of the file.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize>;
+
+    /// The file's length in bytes when it was opened, or now if the implementation tracks it; see `read_at` for truth.
+    fn len(&self) -> u64;
+
+    /// True when [`ReadFile::len`] is 0.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The path it was opened by.
+    fn path(&self) -> &Path;
+
+    /// Fills all of `buf` from `offset` on.
+    ///
+    /// # Errors
+    /// `Corruption`: the file ends before. `Io`: the read itself.
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        let got = self.read_at(buf, offset)?;
+        if got == buf.len() {
+            return Ok(());
+        }
+        let wanted = buf.len();
+        Err(Error::corruption(format!("file is truncated: read {got} of {wanted} bytes"))
+            .at(self.path(), offset))
+    }
+}
+
+/// A file open for writing. Methods may be called from many threads; overlapping writes are the callers' concern.
+pub trait WriteFile: Send + Sync + Debug {
+    /// Writes all of `data` at `offset`; the file grows as needed, a gap reads as zeros.
+    ///
+    /// # Errors
+    /// `Io`: some prefix of `data` may have been written.
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<()>;
+
+    /// Makes the file's bytes and length durable (fdatasync).
+    fn sync_data(&self) -> Result<()>;
+
+    /// Makes bytes, length and attributes durable (fsync).
+    fn sync_all(&self) -> Result<()>;
+
+    /// Cuts or extends (with zeros) the file to `len` bytes.
+    fn truncate(&self, len: u64) -> Result<()>;
+
+    /// Reserves space for `len` bytes without changing the file's length. A hint: a file system that cannot reserve
+    /// answers `Ok`; a full one `Io(NoSpace)`.
+    fn allocate(&self, len: u64) -> Result<()>;
+
+    /// The path it was opened by.
+    fn path(&self) -> &Path;
+}

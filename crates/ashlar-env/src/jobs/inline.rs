@@ -1,0 +1,226 @@
+//! Jobs inside the caller: no threads, so one seed decides every interleaving.
+//!
+//! 1. Jobs run only inside [`InlineExecutor::drive`](super::JobExecutor::drive) and inside waits on this executor's
+//!    signals; which runnable job gets the next step is drawn from a seeded generator.
+//! 2. When every job waits for time, the virtual clock jumps to the earliest of those times.
+//! 3. Meant for one foreground thread. A wait inside a step runs the *other* jobs.
+
+use super::threads::{abort, step_caught};
+use super::{Job, JobExecutor, JobId, Lane, StepResult};
+use crate::{Clock, SeededRand, VirtualClock};
+use ashlar_sync::{Mutex, Rank, Signal, WaitHook};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs jobs in the caller, in an order that a seed decides.
+pub struct InlineExecutor {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    state: Mutex<State>,
+    clock: Arc<VirtualClock>,
+    rand: SeededRand,
+}
+
+#[derive(Default)]
+struct State {
+    next_id: u64,
+    closed: bool,
+    jobs: BTreeMap<JobId, Place>,
+}
+
+enum Place {
+    Ready(Box<dyn Job>),
+    /// Until the given time, or until woken only.
+    Waiting(Option<Duration>, Box<dyn Job>),
+    /// Being stepped; woken since the step began?
+    Stepping(bool),
+}
+
+impl State {
+    /// The runnable jobs, oldest first.
+    fn runnable(&self, now: Duration) -> Vec<JobId> {
+        let due = |place: &Place| match place {
+            Place::Ready(_) => true,
+            Place::Waiting(due, _) => due.is_some_and(|d| d <= now),
+            Place::Stepping(_) => false,
+        };
+        self.jobs.iter().filter(|(_, place)| due(place)).map(|(id, _)| *id).collect()
+    }
+
+    /// Takes a job out for a step.
+    fn take(&mut self, id: JobId) -> Option<Box<dyn Job>> {
+        match self.jobs.insert(id, Place::Stepping(false))? {
+            Place::Ready(job) | Place::Waiting(_, job) => Some(job),
+            Place::Stepping(woken) => {
+                self.jobs.insert(id, Place::Stepping(woken));
+                None
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Steps one runnable job, drawn by lot; false when there is none.
+    fn step_one(&self) -> bool {
+        let (id, mut job) = {
+            let mut state = self.state.lock();
+            let runnable = state.runnable(self.clock.now());
+            let Ok(drawn) = usize::try_from(self.rand.below(runnable.len() as u64)) else { return false };
+            let Some(id) = runnable.get(drawn).copied() else { return false };
+            let Some(job) = state.take(id) else { return false };
+            (id, job)
+        };
+        let result = step_caught(job.as_mut());
+        let mut state = self.state.lock();
+        let woken = matches!(state.jobs.remove(&id), Some(Place::Stepping(true)));
+        let place = match result {
+            Some(StepResult::Wait(d)) if !woken => Place::Waiting(self.clock.now().checked_add(d), job),
+            Some(StepResult::Again | StepResult::Wait(_)) => Place::Ready(job),
+            Some(StepResult::Done) => {
+                drop(state);
+                drop(job);
+                return true;
+            }
+            None => {
+                drop(state);
+                abort(job);
+                return true;
+            }
+        };
+        if state.closed {
+            drop(state);
+            place.abort();
+        } else {
+            state.jobs.insert(id, place);
+        }
+        true
+    }
+
+    /// How long until the first waiting job is due.
+    fn until_due(&self) -> Option<Duration> {
+        let state = self.state.lock();
+        let dues = state.jobs.values().filter_map(|place| match place {
+            Place::Waiting(due, _) => *due,
+            Place::Ready(_) | Place::Stepping(_) => None,
+        });
+        dues.min().map(|due| due.saturating_sub(self.clock.now()))
+    }
+}
+
+impl Place {
+    fn abort(self) {
+        match self {
+            Place::Ready(job) | Place::Waiting(_, job) => abort(job),
+            Place::Stepping(_) => {}
+        }
+    }
+}
+
+impl WaitHook for Inner {
+    fn pass(&self, timeout: Option<Duration>) -> bool {
+        if self.step_one() {
+            return true;
+        }
+        // Nothing is runnable: time is what is waited for.
+        let jump = match (self.until_due(), timeout) {
+            (Some(due), Some(limit)) => due.min(limit),
+            (Some(d), None) | (None, Some(d)) => d,
+            (None, None) => return false,
+        };
+        self.clock.advance(jump);
+        true
+    }
+
+    fn now(&self) -> Duration {
+        self.clock.now()
+    }
+}
+
+impl InlineExecutor {
+    /// An executor on `clock` that draws the next job from `rand`.
+    pub fn new(clock: Arc<VirtualClock>, rand: SeededRand) -> Self {
+        InlineExecutor {
+            inner: Arc::new(Inner { state: Mutex::new(Rank::Env, State::default()), clock, rand }),
+        }
+    }
+
+    /// How many jobs are not finished.
+    pub fn unfinished(&self) -> usize {
+        self.inner.state.lock().jobs.len()
+    }
+}
+
+impl JobExecutor for InlineExecutor {
+    fn submit(&self, job: Box<dyn Job>, _lane: Lane) -> JobId {
+        let mut state = self.inner.state.lock();
+        state.next_id += 1;
+        let id = JobId(state.next_id);
+        if state.closed {
+            drop(state);
+            abort(job);
+        } else {
+            state.jobs.insert(id, Place::Ready(job));
+        }
+        id
+    }
+
+    fn wake(&self, id: JobId) {
+        let mut state = self.inner.state.lock();
+        if let Some(place) = state.jobs.remove(&id) {
+            let place = match place {
+                Place::Ready(job) | Place::Waiting(_, job) => Place::Ready(job),
+                Place::Stepping(_) => Place::Stepping(true),
+            };
+            state.jobs.insert(id, place);
+        }
+    }
+
+    fn signal(&self) -> Signal {
+        Signal::new(Some(Arc::clone(&self.inner) as Arc<dyn WaitHook>))
+    }
+
+    fn drive(&self, steps: usize) -> usize {
+        let mut done = 0;
+        while done < steps {
+            if self.inner.step_one() {
+                done += 1;
+                continue;
+            }
+            match self.inner.until_due() {
+                Some(due) => self.inner.clock.advance(due),
+                None => break,
+            }
+        }
+        done
+    }
+
+    fn close(&self) {
+        let jobs = {
+            let mut state = self.inner.state.lock();
+            state.closed = true;
+            // What is being stepped right now is aborted by whoever steps it.
+            let (stepping, rest) = std::mem::take(&mut state.jobs)
+                .into_iter()
+                .partition(|(_, p)| matches!(p, Place::Stepping(_)));
+            state.jobs = stepping;
+            rest
+        };
+        jobs.into_values().for_each(Place::abort);
+    }
+}
+
+impl Drop for InlineExecutor {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for InlineExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InlineExecutor").field("unfinished", &self.unfinished()).finish()
+    }
+}

@@ -1,0 +1,276 @@
+//! Jobs on threads: each lane has its own, started when the first job comes.
+//!
+//! 1. A job is in exactly one place: ready, waiting for its time, or with a thread.
+//! 2. A wake that arrives while the job is being stepped turns the step's `Wait` into `Again`.
+//! 3. A panicking step ends its job only; the thread goes on.
+
+use super::{Job, JobExecutor, JobId, Lane, StepBudget, StepResult};
+use ashlar_sync::{Mutex, Rank, Signal};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Runs jobs on threads named `ashlar-high-0`, `ashlar-low-0`, …
+pub struct ThreadExecutor {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    high: Signal,
+    low: Signal,
+}
+
+struct State {
+    next_id: u64,
+    closed: bool,
+    high: LaneState,
+    low: LaneState,
+}
+
+struct LaneState {
+    threads_max: usize,
+    threads: Vec<JoinHandle<()>>,
+    idle: usize,
+    ready: VecDeque<Entry>,
+    /// The due time is `None` when only a wake counts.
+    waiting: BTreeMap<JobId, (Option<Instant>, Entry)>,
+    /// Jobs with a thread, and whether they were woken since the step began.
+    stepping: BTreeMap<JobId, bool>,
+}
+
+struct Entry {
+    id: JobId,
+    job: Box<dyn Job>,
+}
+
+impl LaneState {
+    fn new(threads_max: usize) -> Self {
+        LaneState {
+            threads_max: threads_max.max(1),
+            threads: Vec::new(),
+            idle: 0,
+            ready: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            stepping: BTreeMap::new(),
+        }
+    }
+
+    /// Moves jobs whose time has come to the ready ones.
+    fn ripen(&mut self, now: Instant) {
+        let ripe = |(due, _): &(Option<Instant>, Entry)| due.is_some_and(|d| d <= now);
+        while let Some(id) = self.waiting.iter().find(|(_, w)| ripe(w)).map(|(id, _)| *id) {
+            self.ready.extend(self.waiting.remove(&id).map(|(_, e)| e));
+        }
+    }
+
+    /// How long a thread may sleep until a waiting job is due.
+    fn sleep_for(&self, now: Instant) -> Option<Duration> {
+        self.waiting.values().filter_map(|(due, _)| *due).min().map(|due| due.saturating_duration_since(now))
+    }
+}
+
+impl State {
+    fn lane(&mut self, lane: Lane) -> &mut LaneState {
+        match lane {
+            Lane::High => &mut self.high,
+            Lane::Low => &mut self.low,
+        }
+    }
+}
+
+impl Shared {
+    fn lane_signal(&self, lane: Lane) -> &Signal {
+        match lane {
+            Lane::High => &self.high,
+            Lane::Low => &self.low,
+        }
+    }
+
+    /// A thread's life: take a job, step it, put it back.
+    fn work(&self, lane: Lane) {
+        loop {
+            let seen = self.lane_signal(lane).seen();
+            let sleep = {
+                let mut state = self.state.lock();
+                if state.closed {
+                    return;
+                }
+                let l = state.lane(lane);
+                let now = Instant::now();
+                l.ripen(now);
+                match l.ready.pop_front() {
+                    Some(entry) => {
+                        l.stepping.insert(entry.id, false);
+                        drop(state);
+                        self.step(entry, lane);
+                        continue;
+                    }
+                    None => {
+                        l.idle += 1;
+                        l.sleep_for(now)
+                    }
+                }
+            };
+            self.lane_signal(lane).wait(seen, sleep);
+            self.state.lock().lane(lane).idle -= 1;
+        }
+    }
+
+    fn step(&self, entry: Entry, lane: Lane) {
+        let id = entry.id;
+        let went_on = run_step(entry);
+        let mut state = self.state.lock();
+        let closed = state.closed;
+        let l = state.lane(lane);
+        let woken = l.stepping.remove(&id).unwrap_or(false);
+        let Some((entry, wait)) = went_on else { return };
+        match wait {
+            _ if closed => {
+                drop(state);
+                abort(entry.job);
+            }
+            Some(d) if !woken => {
+                l.waiting.insert(id, (Instant::now().checked_add(d), entry));
+            }
+            _ => l.ready.push_back(entry),
+        }
+    }
+}
+
+/// One step of a job outside all locks. `None`: it is finished, or it panicked and was aborted. Else what it waits for.
+fn run_step(mut entry: Entry) -> Option<(Entry, Option<Duration>)> {
+    match step_caught(entry.job.as_mut()) {
+        Some(StepResult::Again) => Some((entry, None)),
+        Some(StepResult::Wait(d)) => Some((entry, Some(d))),
+        Some(StepResult::Done) => None,
+        None => {
+            abort(entry.job);
+            None
+        }
+    }
+}
+
+/// A step; `None` when it panicked. The job is not stepped again then, so a broken state is seen by `abort` only.
+pub(super) fn step_caught(job: &mut dyn Job) -> Option<StepResult> {
+    catch_unwind(AssertUnwindSafe(|| job.step(StepBudget::default()))).ok()
+}
+
+/// Aborts a job; a panic in there is swallowed, as there is nobody left to tell.
+pub(super) fn abort(job: Box<dyn Job>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| job.abort()));
+}
+
+impl ThreadExecutor {
+    /// An executor with up to `high` and `low` threads, at least one of each; none runs before its lane's first job.
+    pub fn new(high: usize, low: usize) -> Self {
+        let (high, low) = (LaneState::new(high), LaneState::new(low));
+        let state = State { next_id: 0, closed: false, high, low };
+        let state = Mutex::new(Rank::Env, state);
+        ThreadExecutor { shared: Arc::new(Shared { state, high: Signal::new(None), low: Signal::new(None) }) }
+    }
+
+    /// Starts one more thread of `lane` if its jobs have none to wait for. False when the lane has no thread at all.
+    fn grow(&self, state: &mut State, lane: Lane) -> bool {
+        let l = state.lane(lane);
+        if l.threads.len() < l.threads_max && l.idle < l.ready.len() {
+            let name = match lane {
+                Lane::High => format!("ashlar-high-{}", l.threads.len()),
+                Lane::Low => format!("ashlar-low-{}", l.threads.len()),
+            };
+            let shared = Arc::clone(&self.shared);
+            let started = std::thread::Builder::new().name(name).spawn(move || shared.work(lane));
+            // A machine out of threads: fewer of them do the work.
+            l.threads.extend(started);
+        }
+        !l.threads.is_empty()
+    }
+}
+
+impl JobExecutor for ThreadExecutor {
+    fn submit(&self, job: Box<dyn Job>, lane: Lane) -> JobId {
+        let mut state = self.shared.state.lock();
+        state.next_id += 1;
+        let id = JobId(state.next_id);
+        if state.closed {
+            drop(state);
+            abort(job);
+            return id;
+        }
+        state.lane(lane).ready.push_back(Entry { id, job });
+        let refused = if self.grow(&mut state, lane) { None } else { state.lane(lane).ready.pop_back() };
+        drop(state);
+        match refused {
+            Some(entry) => abort(entry.job),
+            None => self.shared.lane_signal(lane).notify(),
+        }
+        id
+    }
+
+    fn wake(&self, id: JobId) {
+        let mut state = self.shared.state.lock();
+        for lane in [Lane::High, Lane::Low] {
+            let l = state.lane(lane);
+            if let Some((_, entry)) = l.waiting.remove(&id) {
+                l.ready.push_back(entry);
+                drop(state);
+                self.shared.lane_signal(lane).notify();
+                return;
+            }
+            if let Some(woken) = l.stepping.get_mut(&id) {
+                *woken = true;
+                return;
+            }
+        }
+    }
+
+    fn signal(&self) -> Signal {
+        Signal::new(None)
+    }
+
+    fn drive(&self, _steps: usize) -> usize {
+        0
+    }
+
+    fn close(&self) {
+        let mut threads = Vec::new();
+        let mut left = Vec::new();
+        {
+            let mut state = self.shared.state.lock();
+            state.closed = true;
+            for lane in [Lane::High, Lane::Low] {
+                let l = state.lane(lane);
+                threads.append(&mut l.threads);
+                left.extend(l.ready.drain(..));
+                left.extend(std::mem::take(&mut l.waiting).into_values().map(|(_, e)| e));
+            }
+        }
+        self.shared.high.notify();
+        self.shared.low.notify();
+        let me = std::thread::current().id();
+        for thread in threads {
+            // The last handle may be dropped by a job: a thread cannot wait for itself.
+            if thread.thread().id() != me {
+                let _ = thread.join();
+            }
+        }
+        for entry in left {
+            abort(entry.job);
+        }
+    }
+}
+
+impl Drop for ThreadExecutor {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for ThreadExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ThreadExecutor")
+    }
+}

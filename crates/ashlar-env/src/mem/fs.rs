@@ -1,0 +1,298 @@
+//! A tree of directories and files in memory.
+
+use super::names_of;
+use crate::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
+use ashlar_base::error::BusyKind;
+use ashlar_base::{Error, ErrorKind, Result};
+use ashlar_sync::{Mutex, Rank};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A file system in memory. Clones of an `Arc` share it; two values share nothing.
+#[derive(Debug)]
+pub struct MemFs {
+    root: Mutex<Dir>,
+}
+
+type Dir = BTreeMap<String, Node>;
+
+#[derive(Debug)]
+enum Node {
+    Dir(Dir),
+    File(Arc<Content>),
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    // Taken alone or under the tree's lock, never the other way round.
+    bytes: RwLock<Vec<u8>>,
+    locked: AtomicBool,
+}
+
+impl Content {
+    fn len(&self) -> u64 {
+        self.bytes.read().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+}
+
+impl Default for MemFs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[track_caller]
+fn refuse(action: &str, path: &Path, kind: io::ErrorKind) -> Error {
+    Error::io(action, path, &io::Error::from(kind))
+}
+
+/// The directory that holds the last of `names`, and that name.
+fn parent<'d, 'n>(
+    root: &'d mut Dir,
+    names: &'n [String],
+    action: &str,
+    path: &Path,
+) -> Result<(&'d mut Dir, &'n str)> {
+    let (last, above) =
+        names.split_last().ok_or_else(|| Error::invalid("the root directory is no file").at_path(path))?;
+    Ok((dir_at(root, above, action, path)?, last))
+}
+
+fn dir_at<'d>(mut dir: &'d mut Dir, names: &[String], action: &str, path: &Path) -> Result<&'d mut Dir> {
+    for name in names {
+        dir = match dir.get_mut(name) {
+            Some(Node::Dir(d)) => d,
+            Some(Node::File(_)) => return Err(refuse(action, path, io::ErrorKind::NotADirectory)),
+            None => return Err(refuse(action, path, io::ErrorKind::NotFound)),
+        };
+    }
+    Ok(dir)
+}
+
+fn entry(name: &str, node: &Node) -> FsEntry {
+    match node {
+        Node::Dir(_) => FsEntry { name: name.to_owned(), len: 0, kind: EntryKind::Dir },
+        Node::File(c) => FsEntry { name: name.to_owned(), len: c.len(), kind: EntryKind::File },
+    }
+}
+
+impl MemFs {
+    /// An empty file system: a root directory.
+    pub fn new() -> Self {
+        MemFs { root: Mutex::new(Rank::Env, Dir::new()) }
+    }
+
+    fn find(&self, action: &str, path: &Path, create: bool) -> Result<Arc<Content>> {
+        let names = names_of(path)?;
+        let mut root = self.root.lock();
+        let (dir, name) = parent(&mut root, &names, action, path)?;
+        match dir.get(name) {
+            Some(Node::File(c)) => Ok(Arc::clone(c)),
+            Some(Node::Dir(_)) => Err(Error::invalid(format!("cannot {action} a directory")).at_path(path)),
+            None if create => {
+                let content = Arc::new(Content::default());
+                dir.insert(name.to_owned(), Node::File(Arc::clone(&content)));
+                Ok(content)
+            }
+            None => Err(refuse(action, path, io::ErrorKind::NotFound)),
+        }
+    }
+
+    fn handle(&self, action: &str, path: &Path, create: bool) -> Result<MemFile> {
+        let content = self.find(action, path, create)?;
+        let len = content.len();
+        Ok(MemFile { content, path: path.to_path_buf(), len })
+    }
+}
+
+impl Fs for MemFs {
+    fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        Ok(Arc::new(self.handle("open", path, false)?))
+    }
+
+    fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
+        let file = self.handle("create", path, true)?;
+        file.truncate(0)?;
+        Ok(Arc::new(file))
+    }
+
+    fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
+        Ok(Arc::new(self.handle("open for writing", path, false)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let (old, new) = (names_of(from)?, names_of(to)?);
+        let mut root = self.root.lock();
+        let (dir, name) = parent(&mut root, &old, "rename", from)?;
+        let is_dir = match dir.get(name) {
+            Some(node) => matches!(node, Node::Dir(_)),
+            None => return Err(refuse("rename", from, io::ErrorKind::NotFound)),
+        };
+        if old == new {
+            return Ok(());
+        }
+        if new.starts_with(&old) {
+            return Err(refuse("rename", from, io::ErrorKind::InvalidInput));
+        }
+        let (dir, name) = parent(&mut root, &new, "rename", to)?;
+        match (is_dir, dir.get(name)) {
+            (_, None) | (false, Some(Node::File(_))) => {}
+            (false, Some(Node::Dir(_))) => return Err(refuse("rename", to, io::ErrorKind::IsADirectory)),
+            (true, Some(Node::File(_))) => return Err(refuse("rename", to, io::ErrorKind::NotADirectory)),
+            (true, Some(Node::Dir(d))) if d.is_empty() => {}
+            (true, Some(Node::Dir(_))) => return Err(refuse("rename", to, io::ErrorKind::DirectoryNotEmpty)),
+        }
+        let (dir, name) = parent(&mut root, &old, "rename", from)?;
+        let moved = dir.remove(name);
+        let (dir, name) = parent(&mut root, &new, "rename", to)?;
+        if let Some(node) = moved {
+            dir.insert(name.to_owned(), node);
+        }
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        let names = names_of(path)?;
+        let mut root = self.root.lock();
+        let (dir, name) = parent(&mut root, &names, "remove", path)?;
+        match dir.get(name) {
+            Some(Node::File(_)) => {
+                dir.remove(name);
+                Ok(())
+            }
+            Some(Node::Dir(_)) => Err(refuse("remove", path, io::ErrorKind::IsADirectory)),
+            None => Err(refuse("remove", path, io::ErrorKind::NotFound)),
+        }
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
+        let names = names_of(dir)?;
+        let mut root = self.root.lock();
+        let found = dir_at(&mut root, &names, "list", dir)?;
+        Ok(found.iter().map(|(name, node)| entry(name, node)).collect())
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Option<FsEntry>> {
+        let names = names_of(path)?;
+        let mut root = self.root.lock();
+        let Some(last) = names.last() else {
+            return Ok(Some(FsEntry { name: String::new(), len: 0, kind: EntryKind::Dir }));
+        };
+        match dir_at(&mut root, &names[..names.len() - 1], "stat", path) {
+            Ok(dir) => Ok(dir.get(last).map(|node| entry(last, node))),
+            Err(e) if e.is_not_found() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        let names = names_of(path)?;
+        let mut root = self.root.lock();
+        let mut dir: &mut Dir = &mut root;
+        for name in names {
+            dir = match dir.entry(name).or_insert_with(|| Node::Dir(Dir::new())) {
+                Node::Dir(d) => d,
+                Node::File(_) => {
+                    return Err(refuse("create the directory", path, io::ErrorKind::AlreadyExists));
+                }
+            };
+        }
+        Ok(())
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        let names = names_of(path)?;
+        dir_at(&mut self.root.lock(), &names, "sync the directory", path).map(drop)
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        let names = names_of(path)?;
+        let mut root = self.root.lock();
+        let (dir, name) = parent(&mut root, &names, "remove the directory", path)?;
+        let refused = match dir.get(name) {
+            Some(Node::Dir(d)) if d.is_empty() => {
+                dir.remove(name);
+                return Ok(());
+            }
+            Some(Node::Dir(_)) => io::ErrorKind::DirectoryNotEmpty,
+            Some(Node::File(_)) => io::ErrorKind::NotADirectory,
+            None => io::ErrorKind::NotFound,
+        };
+        Err(refuse("remove the directory", path, refused))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        let content = self.find("lock", path, true)?;
+        // AcqRel pairs with the Release in `drop`: the next holder sees what the last one did.
+        if content.locked.swap(true, Ordering::AcqRel) {
+            let busy = ErrorKind::Busy(BusyKind::Locked);
+            return Err(Error::new(busy, "the lock is held by this process").at_path(path));
+        }
+        Ok(Box::new(MemLock(content)))
+    }
+}
+
+/// An open file in memory, for either direction.
+#[derive(Debug)]
+struct MemFile {
+    content: Arc<Content>,
+    path: PathBuf,
+    len: u64,
+}
+
+impl ReadFile for MemFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
+        let bytes = self.content.bytes.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(crate::mem::copy_out(&bytes, buf, offset))
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl WriteFile for MemFile {
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
+        let mut bytes = self.content.bytes.write().unwrap_or_else(PoisonError::into_inner);
+        crate::mem::copy_in(&mut bytes, data, offset).map_err(|e| Error::io("write", &self.path, &e))
+    }
+
+    fn sync_data(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn sync_all(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn truncate(&self, len: u64) -> Result<()> {
+        let mut bytes = self.content.bytes.write().unwrap_or_else(PoisonError::into_inner);
+        crate::mem::set_len(&mut bytes, len).map_err(|e| Error::io("truncate", &self.path, &e))
+    }
+
+    fn allocate(&self, _len: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[derive(Debug)]
+struct MemLock(Arc<Content>);
+
+impl Drop for MemLock {
+    fn drop(&mut self) {
+        self.0.locked.store(false, Ordering::Release);
+    }
+}
+
+impl FileLock for MemLock {}

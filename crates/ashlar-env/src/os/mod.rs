@@ -1,0 +1,11 @@
+//! The machine: files through system calls, its clock, its randomness.
+
+mod clock;
+mod file;
+mod fs;
+mod lock;
+mod rand;
+
+pub use clock::OsClock;
+pub use fs::OsFs;
+pub use rand::OsRand;
