@@ -1,1 +1,22 @@
-//! Test harness: oracle, script runner, child-process judges.
+//! The test harness: what other crates' tests need and no program ships.
+//!
+//! Nothing here knows the engine: operation lists, the model and the judges speak in bytes, so that they can be held
+//! against any key-value store, ours and RocksDB's alike. Failures are values that name the first difference.
+//! `unsafe` is in one place only, the program `rocksdb-judge`, which calls RocksDB's C functions.
+
+pub mod golden;
+pub mod judge;
+pub mod mutate;
+pub mod ops;
+pub mod oracle;
+pub mod report;
+pub mod rng;
+pub mod text;
+
+pub use judge::{Judge, JudgeVersion, Skip, Tools};
+pub use ops::{Change, Op};
+pub use oracle::Model;
+pub use rng::Rng;
+
+/// Key and value of one entry, as every dump and model in this crate lists them.
+pub type KeyValue = (Vec<u8>, Vec<u8>);

@@ -1,0 +1,409 @@
+//! The functions of RocksDB's C API that the judge calls, looked up by name in a shared object, and a database handle
+//! with a safe surface over them.
+//!
+//! 1. Every pointer in [`Database`] came from the library that `functions` keeps loaded, and is given back once, in
+//!    `Drop`, families before the database, the database before its options.
+//! 2. A function's type is the one in `include/rocksdb/c.h`; it has not changed between 7.8.3 and 11.8.1.
+//! 3. Nothing here is shared between threads: the raw pointers make [`Database`] neither `Send` nor `Sync`.
+//!
+//! Source: RocksDB `include/rocksdb/c.h`.
+
+use ashlar_testkit::{Change, KeyValue};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
+use std::path::Path;
+use std::rc::Rc;
+
+type Opaque = *mut c_void;
+type ErrorOut = *mut *mut c_char;
+type Bytes = *const c_char;
+
+macro_rules! functions {
+    ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
+        /// The looked-up functions, and the library that keeps them in memory.
+        pub struct Functions {
+            $($field: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
+            _library: Library,
+        }
+
+        impl Functions {
+            fn look_up(library: Library) -> Result<Self, String> {
+                $(
+                    // SAFETY: the type is the function's declaration in c.h (invariant 2); the copied pointer lives in
+                    // a struct that also owns the library. Checked by: tests/it/judge.rs against both versions.
+                    let $field = *unsafe {
+                        library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>($name)
+                    }
+                    .map_err(|e| e.to_string())?;
+                )*
+                Ok(Functions { $($field,)* _library: library })
+            }
+        }
+    };
+}
+
+functions! {
+    options_create = b"rocksdb_options_create\0": fn() -> Opaque;
+    options_destroy = b"rocksdb_options_destroy\0": fn(Opaque);
+    options_from_string = b"rocksdb_get_options_from_string\0": fn(Opaque, Bytes, Opaque, ErrorOut);
+    write_options_create = b"rocksdb_writeoptions_create\0": fn() -> Opaque;
+    write_options_set_sync = b"rocksdb_writeoptions_set_sync\0": fn(Opaque, c_uchar);
+    write_options_destroy = b"rocksdb_writeoptions_destroy\0": fn(Opaque);
+    read_options_create = b"rocksdb_readoptions_create\0": fn() -> Opaque;
+    read_options_set_verify = b"rocksdb_readoptions_set_verify_checksums\0": fn(Opaque, c_uchar);
+    read_options_destroy = b"rocksdb_readoptions_destroy\0": fn(Opaque);
+    flush_options_create = b"rocksdb_flushoptions_create\0": fn() -> Opaque;
+    flush_options_destroy = b"rocksdb_flushoptions_destroy\0": fn(Opaque);
+    list_families = b"rocksdb_list_column_families\0": fn(Opaque, Bytes, *mut usize, ErrorOut) -> *mut *mut c_char;
+    list_families_destroy = b"rocksdb_list_column_families_destroy\0": fn(*mut *mut c_char, usize);
+    open = b"rocksdb_open_column_families\0":
+        fn(Opaque, Bytes, c_int, *const Bytes, *const Opaque, *mut Opaque, ErrorOut) -> Opaque;
+    open_read_only = b"rocksdb_open_for_read_only_column_families\0":
+        fn(Opaque, Bytes, c_int, *const Bytes, *const Opaque, *mut Opaque, c_uchar, ErrorOut) -> Opaque;
+    close = b"rocksdb_close\0": fn(Opaque);
+    family_create = b"rocksdb_create_column_family\0": fn(Opaque, Opaque, Bytes, ErrorOut) -> Opaque;
+    family_drop = b"rocksdb_drop_column_family\0": fn(Opaque, Opaque, ErrorOut);
+    family_destroy = b"rocksdb_column_family_handle_destroy\0": fn(Opaque);
+    batch_create = b"rocksdb_writebatch_create\0": fn() -> Opaque;
+    batch_put = b"rocksdb_writebatch_put_cf\0": fn(Opaque, Opaque, Bytes, usize, Bytes, usize);
+    batch_delete = b"rocksdb_writebatch_delete_cf\0": fn(Opaque, Opaque, Bytes, usize);
+    batch_destroy = b"rocksdb_writebatch_destroy\0": fn(Opaque);
+    write = b"rocksdb_write\0": fn(Opaque, Opaque, Opaque, ErrorOut);
+    get = b"rocksdb_get_cf\0": fn(Opaque, Opaque, Opaque, Bytes, usize, *mut usize, ErrorOut) -> *mut c_char;
+    flush = b"rocksdb_flush_cf\0": fn(Opaque, Opaque, Opaque, ErrorOut);
+    compact = b"rocksdb_compact_range_cf\0": fn(Opaque, Opaque, Bytes, usize, Bytes, usize);
+    iter_create = b"rocksdb_create_iterator_cf\0": fn(Opaque, Opaque, Opaque) -> Opaque;
+    iter_first = b"rocksdb_iter_seek_to_first\0": fn(Opaque);
+    iter_last = b"rocksdb_iter_seek_to_last\0": fn(Opaque);
+    iter_valid = b"rocksdb_iter_valid\0": fn(Opaque) -> c_uchar;
+    iter_next = b"rocksdb_iter_next\0": fn(Opaque);
+    iter_prev = b"rocksdb_iter_prev\0": fn(Opaque);
+    iter_key = b"rocksdb_iter_key\0": fn(Opaque, *mut usize) -> Bytes;
+    iter_value = b"rocksdb_iter_value\0": fn(Opaque, *mut usize) -> Bytes;
+    iter_error = b"rocksdb_iter_get_error\0": fn(Opaque, ErrorOut);
+    iter_destroy = b"rocksdb_iter_destroy\0": fn(Opaque);
+    live_files = b"rocksdb_livefiles\0": fn(Opaque) -> Opaque;
+    live_files_count = b"rocksdb_livefiles_count\0": fn(Opaque) -> c_int;
+    live_files_destroy = b"rocksdb_livefiles_destroy\0": fn(Opaque);
+    free = b"rocksdb_free\0": fn(Opaque);
+}
+
+impl Functions {
+    /// Loads a RocksDB shared object: bound at once, its symbols kept to itself.
+    pub fn load(library: &Path) -> Result<Rc<Functions>, String> {
+        // SAFETY: loading runs the library's initialisers; it is RocksDB, named by who started this program, and this
+        // process does nothing else. Checked by: tests/it/judge.rs.
+        let library =
+            unsafe { Library::open(Some(library), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| e.to_string())?;
+        Ok(Rc::new(Functions::look_up(library)?))
+    }
+
+    /// Runs a call that reports failure through a `char**`, and takes the text over.
+    fn checked<T>(&self, call: impl FnOnce(ErrorOut) -> T) -> Result<T, String> {
+        let mut error: *mut c_char = std::ptr::null_mut();
+        let value = call(&raw mut error);
+        if error.is_null() {
+            return Ok(value);
+        }
+        // SAFETY: a set error is a NUL-terminated string allocated by the library, ours until freed below.
+        let text = unsafe { CStr::from_ptr(error) }.to_string_lossy().into_owned();
+        // SAFETY: as above; freed once, by the allocator that made it.
+        unsafe { (self.free)(error.cast()) };
+        Err(text)
+    }
+
+    /// Copies `len` bytes that the library lends.
+    fn copy(pointer: Bytes, len: usize) -> Vec<u8> {
+        if pointer.is_null() || len == 0 {
+            return Vec::new();
+        }
+        // SAFETY: the library returned pointer and length together; nothing of the library is called before the copy
+        // is made, so the bytes stand.
+        unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), len) }.to_vec()
+    }
+}
+
+/// How to open a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Make it if it is not there.
+    Create,
+    /// It must be there.
+    Existing,
+    /// It must be there, and stays as it is.
+    ReadOnly,
+}
+
+/// An open database with all its families.
+pub struct Database {
+    functions: Rc<Functions>,
+    db: Opaque,
+    options: Opaque,
+    plain: Opaque,
+    synced: Opaque,
+    read: Opaque,
+    flush: Opaque,
+    families: BTreeMap<String, Opaque>,
+}
+
+const CHECKS: &str = "paranoid_checks=true;paranoid_file_checks=true;force_consistency_checks=true;\
+                      verify_sst_unique_id_in_manifest=true;";
+
+impl Database {
+    /// Opens `path` with every family its MANIFEST names, all under the same options: RocksDB's option string, on top of
+    /// all of its own checks.
+    pub fn open(
+        functions: &Rc<Functions>,
+        path: &CStr,
+        mode: OpenMode,
+        options: &str,
+    ) -> Result<Database, String> {
+        let create = mode == OpenMode::Create;
+        let text = CString::new(format!("create_if_missing={create};{CHECKS}{options}"))
+            .map_err(|e| e.to_string())?;
+        let mut database = Database::bare(functions.clone());
+        let f = functions;
+        // SAFETY: both options objects are live, the text is NUL-terminated and only read.
+        f.checked(|e| unsafe {
+            (f.options_from_string)(database.options, text.as_ptr(), database.options, e)
+        })?;
+        let names = database.names_at(path, create)?;
+        let pointers: Vec<Bytes> = names.iter().map(|name| name.as_ptr()).collect();
+        let same = vec![database.options; names.len()];
+        let mut handles = vec![std::ptr::null_mut(); names.len()];
+        let count = c_int::try_from(names.len()).map_err(|e| e.to_string())?;
+        let out = handles.as_mut_ptr();
+        database.db = if mode == OpenMode::ReadOnly {
+            // SAFETY: three arrays of `count` live pointers each, the last one writable; strings are NUL-terminated.
+            f.checked(|e| unsafe {
+                (f.open_read_only)(
+                    database.options,
+                    path.as_ptr(),
+                    count,
+                    pointers.as_ptr(),
+                    same.as_ptr(),
+                    out,
+                    0,
+                    e,
+                )
+            })?
+        } else {
+            // SAFETY: as above.
+            f.checked(|e| unsafe {
+                (f.open)(database.options, path.as_ptr(), count, pointers.as_ptr(), same.as_ptr(), out, e)
+            })?
+        };
+        let names = names.iter().map(|name| name.to_string_lossy().into_owned());
+        database.families = names.zip(handles).collect();
+        Ok(database)
+    }
+
+    fn bare(functions: Rc<Functions>) -> Database {
+        let f = &functions;
+        // SAFETY: constructors without arguments; each object is destroyed once, in `Drop`. The same holds below.
+        let options = unsafe { (f.options_create)() };
+        // SAFETY: as above.
+        let plain = unsafe { (f.write_options_create)() };
+        // SAFETY: as above.
+        let synced = unsafe { (f.write_options_create)() };
+        // SAFETY: `synced` is live.
+        unsafe { (f.write_options_set_sync)(synced, 1) };
+        // SAFETY: a constructor.
+        let read = unsafe { (f.read_options_create)() };
+        // SAFETY: `read` is live.
+        unsafe { (f.read_options_set_verify)(read, 1) };
+        // SAFETY: a constructor.
+        let flush = unsafe { (f.flush_options_create)() };
+        let db = std::ptr::null_mut();
+        Database { functions, db, options, plain, synced, read, flush, families: BTreeMap::new() }
+    }
+
+    fn names_at(&self, path: &CStr, create: bool) -> Result<Vec<CString>, String> {
+        let f = &self.functions;
+        let mut count = 0_usize;
+        let out = &raw mut count;
+        // SAFETY: options are live, the path is NUL-terminated, `out` points to a live integer.
+        let list = f.checked(|e| unsafe { (f.list_families)(self.options, path.as_ptr(), out, e) });
+        let list = match list {
+            Ok(list) => list,
+            Err(_) if create => return Ok(vec![c"default".to_owned()]),
+            Err(text) => return Err(text),
+        };
+        let mut names = Vec::with_capacity(count);
+        for index in 0..count {
+            // SAFETY: `index` is below the length that came with the list.
+            let slot = unsafe { list.add(index) };
+            // SAFETY: the slot is initialised by the library.
+            let name = unsafe { slot.read() };
+            // SAFETY: each entry is a NUL-terminated string that lives until the list is destroyed.
+            names.push(unsafe { CStr::from_ptr(name) }.to_owned());
+        }
+        // SAFETY: the list and its length are as returned; destroyed once.
+        unsafe { (f.list_families_destroy)(list, count) };
+        Ok(names)
+    }
+
+    fn family(&self, name: &str) -> Result<Opaque, String> {
+        self.families.get(name).copied().ok_or_else(|| format!("no family {name}"))
+    }
+
+    /// Names of the open families.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.families.keys().map(String::as_str)
+    }
+
+    /// Adds a family.
+    pub fn create_family(&mut self, name: &str) -> Result<(), String> {
+        let f = &self.functions;
+        let text = CString::new(name).map_err(|e| e.to_string())?;
+        // SAFETY: database and options are live, the name is NUL-terminated.
+        let handle = f.checked(|e| unsafe { (f.family_create)(self.db, self.options, text.as_ptr(), e) })?;
+        self.families.insert(name.to_owned(), handle);
+        Ok(())
+    }
+
+    /// Drops a family.
+    pub fn drop_family(&mut self, name: &str) -> Result<(), String> {
+        let handle = self.family(name)?;
+        let f = &self.functions;
+        // SAFETY: database and handle are live.
+        f.checked(|e| unsafe { (f.family_drop)(self.db, handle, e) })?;
+        self.families.remove(name);
+        // SAFETY: the handle left the map, so it is destroyed once.
+        unsafe { (f.family_destroy)(handle) };
+        Ok(())
+    }
+
+    /// Writes the changes as one batch.
+    pub fn write(&self, changes: &[Change], sync: bool) -> Result<(), String> {
+        let f = &self.functions;
+        let handles = changes.iter().map(|c| self.family(c.family())).collect::<Result<Vec<_>, _>>()?;
+        // SAFETY: a constructor; destroyed below on the only way out.
+        let batch = unsafe { (f.batch_create)() };
+        for (change, family) in changes.iter().zip(handles) {
+            let key = change.key();
+            match change.value() {
+                // SAFETY: batch and family are live; pointers go with their lengths and are only read during the call.
+                Some(value) => unsafe {
+                    (f.batch_put)(
+                        batch,
+                        family,
+                        key.as_ptr().cast(),
+                        key.len(),
+                        value.as_ptr().cast(),
+                        value.len(),
+                    );
+                },
+                // SAFETY: as above.
+                None => unsafe { (f.batch_delete)(batch, family, key.as_ptr().cast(), key.len()) },
+            }
+        }
+        let options = if sync { self.synced } else { self.plain };
+        // SAFETY: database, options and batch are live.
+        let done = f.checked(|e| unsafe { (f.write)(self.db, options, batch, e) });
+        // SAFETY: made above, destroyed once.
+        unsafe { (f.batch_destroy)(batch) };
+        done
+    }
+
+    /// Reads one key.
+    pub fn get(&self, family: &str, key: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        let family = self.family(family)?;
+        let f = &self.functions;
+        let mut len = 0_usize;
+        let out = &raw mut len;
+        // SAFETY: database, options and family are live; the key goes with its length; `out` points to a live integer.
+        let value = f.checked(|e| unsafe {
+            (f.get)(self.db, self.read, family, key.as_ptr().cast(), key.len(), out, e)
+        })?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        let copy = Functions::copy(value, len);
+        // SAFETY: a returned value is ours; freed once, by the allocator that made it.
+        unsafe { (f.free)(value.cast()) };
+        Ok(Some(copy))
+    }
+
+    /// Writes a family's memtable to a table.
+    pub fn flush(&self, family: &str) -> Result<(), String> {
+        let family = self.family(family)?;
+        let f = &self.functions;
+        // SAFETY: database, options and family are live.
+        f.checked(|e| unsafe { (f.flush)(self.db, self.flush, family, e) })
+    }
+
+    /// Compacts a family's whole range.
+    pub fn compact(&self, family: &str) -> Result<(), String> {
+        let family = self.family(family)?;
+        let none = std::ptr::null();
+        // SAFETY: database and family are live; null bounds mean "all".
+        unsafe { (self.functions.compact)(self.db, family, none, 0, none, 0) };
+        Ok(())
+    }
+
+    /// Number of live tables over all families.
+    pub fn tables(&self) -> i64 {
+        let f = &self.functions;
+        // SAFETY: the database is live; the list is destroyed below.
+        let list = unsafe { (f.live_files)(self.db) };
+        // SAFETY: the list is live.
+        let count = unsafe { (f.live_files_count)(list) };
+        // SAFETY: destroyed once.
+        unsafe { (f.live_files_destroy)(list) };
+        i64::from(count)
+    }
+
+    /// Hands every entry of a family to `each`, checksums verified, forwards or backwards.
+    pub fn scan(&self, family: &str, backwards: bool, mut each: impl FnMut(KeyValue)) -> Result<(), String> {
+        let family = self.family(family)?;
+        let f = &self.functions;
+        // SAFETY: database, options and family are live; the iterator is destroyed below, before any of them.
+        let iter = unsafe { (f.iter_create)(self.db, self.read, family) };
+        let (start, step) = if backwards { (f.iter_last, f.iter_prev) } else { (f.iter_first, f.iter_next) };
+        // SAFETY: the iterator is live.
+        unsafe { start(iter) };
+        // SAFETY: the iterator is live.
+        while unsafe { (f.iter_valid)(iter) } != 0 {
+            let mut len = 0_usize;
+            // SAFETY: the iterator is on an entry; the length is a live integer.
+            let key = unsafe { (f.iter_key)(iter, &raw mut len) };
+            let key = Functions::copy(key, len);
+            // SAFETY: as above.
+            let value = unsafe { (f.iter_value)(iter, &raw mut len) };
+            each((key, Functions::copy(value, len)));
+            // SAFETY: the iterator is on an entry.
+            unsafe { step(iter) };
+        }
+        // SAFETY: the iterator is live.
+        let done = f.checked(|e| unsafe { (f.iter_error)(iter, e) });
+        // SAFETY: destroyed once.
+        unsafe { (f.iter_destroy)(iter) };
+        done
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let f = &self.functions;
+        for &family in self.families.values() {
+            // SAFETY: live, destroyed once, before its database.
+            unsafe { (f.family_destroy)(family) };
+        }
+        if !self.db.is_null() {
+            // SAFETY: live, closed once; iterators never outlive `scan`.
+            unsafe { (f.close)(self.db) };
+        }
+        // SAFETY: live, destroyed once, after the database that used it; so for the four below.
+        unsafe { (f.flush_options_destroy)(self.flush) };
+        // SAFETY: as above.
+        unsafe { (f.read_options_destroy)(self.read) };
+        // SAFETY: as above.
+        unsafe { (f.write_options_destroy)(self.synced) };
+        // SAFETY: as above.
+        unsafe { (f.write_options_destroy)(self.plain) };
+        // SAFETY: as above.
+        unsafe { (f.options_destroy)(self.options) };
+    }
+}

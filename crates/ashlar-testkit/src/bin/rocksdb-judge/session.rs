@@ -1,0 +1,135 @@
+//! One conversation: a command per line in, answers out.
+//!
+//! ```text
+//! open create|existing|readonly 0xPATH [OPTIONS]    opens; OPTIONS is RocksDB's "name=value;…"
+//! close | reopen                                    in order, not by a kill
+//! families | create NAME | drop NAME                column families
+//! put … | delete … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
+//! dump NAME | rdump NAME | digest NAME | tables     contents with every checksum verified; number of tables
+//! ```
+//! An answer is any number of lines `= …`, then one line `ok` with perhaps a word after it, or `error: TEXT`.
+
+use crate::capi::{Database, Functions, OpenMode};
+use ashlar_testkit::judge::Digest;
+use ashlar_testkit::text::{from_hex, to_hex};
+use ashlar_testkit::{Change, Op};
+use std::ffi::CString;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+/// The state between two lines.
+pub struct Session {
+    functions: Rc<Functions>,
+    opened: Option<(CString, OpenMode, String)>,
+    database: Option<Database>,
+}
+
+impl Session {
+    /// Nothing open yet.
+    pub fn new(functions: Rc<Functions>) -> Session {
+        Session { functions, opened: None, database: None }
+    }
+
+    /// Obeys one line and writes the whole answer. Fails only when the answer cannot be written.
+    pub fn obey(&mut self, line: &str, out: &mut impl Write) -> io::Result<()> {
+        match self.answer(line, out) {
+            Ok(word) if word.is_empty() => writeln!(out, "ok"),
+            Ok(word) => writeln!(out, "ok {word}"),
+            Err(text) => writeln!(out, "error: {}", text.replace('\n', " ")),
+        }
+    }
+
+    fn answer(&mut self, line: &str, out: &mut impl Write) -> Result<String, String> {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match verb {
+            "open" => self.open(rest),
+            "close" => {
+                self.database.take().ok_or("nothing is open")?;
+                Ok(String::new())
+            }
+            "reopen" => {
+                self.database = None;
+                self.open_again()
+            }
+            "families" => {
+                for name in self.database()?.names() {
+                    writeln!(out, "= {name}").map_err(|e| e.to_string())?;
+                }
+                Ok(String::new())
+            }
+            "create" => {
+                self.database.as_mut().ok_or("nothing is open")?.create_family(rest).map(|()| String::new())
+            }
+            "drop" => {
+                self.database.as_mut().ok_or("nothing is open")?.drop_family(rest).map(|()| String::new())
+            }
+            "dump" => self.dump(rest, false, out),
+            "rdump" => self.dump(rest, true, out),
+            "digest" => {
+                let mut digest = Digest::new();
+                self.database()?.scan(rest, false, |(k, v)| digest.add(&k, &v))?;
+                Ok(digest.to_string())
+            }
+            "tables" => Ok(self.database()?.tables().to_string()),
+            _ => self.operate(&line.parse()?),
+        }
+    }
+
+    fn database(&self) -> Result<&Database, String> {
+        self.database.as_ref().ok_or_else(|| "nothing is open".to_owned())
+    }
+
+    fn open(&mut self, rest: &str) -> Result<String, String> {
+        let mut words = rest.splitn(3, ' ');
+        let mode = match words.next() {
+            Some("create") => OpenMode::Create,
+            Some("existing") => OpenMode::Existing,
+            Some("readonly") => OpenMode::ReadOnly,
+            _ => return Err("open create|existing|readonly 0xPATH [OPTIONS]".into()),
+        };
+        let path = words.next().and_then(from_hex).ok_or("the path is not hex")?;
+        let path = CString::new(path).map_err(|e| e.to_string())?;
+        if self.database.is_some() {
+            return Err("a database is open already".into());
+        }
+        self.opened = Some((path, mode, words.next().unwrap_or("").to_owned()));
+        self.open_again()
+    }
+
+    fn open_again(&mut self) -> Result<String, String> {
+        let (path, mode, options) = self.opened.as_ref().ok_or("nothing was open")?;
+        let database = Database::open(&self.functions, path, *mode, options)?;
+        let families = database.names().count();
+        self.database = Some(database);
+        Ok(families.to_string())
+    }
+
+    fn dump(&self, family: &str, backwards: bool, out: &mut impl Write) -> Result<String, String> {
+        let (mut entries, mut written) = (0_u64, Ok(()));
+        self.database()?.scan(family, backwards, |(key, value)| {
+            if written.is_ok() {
+                written = writeln!(out, "= {} {}", to_hex(&key), to_hex(&value));
+                entries += 1;
+            }
+        })?;
+        written.map_err(|e| e.to_string())?;
+        Ok(entries.to_string())
+    }
+
+    fn operate(&self, op: &Op) -> Result<String, String> {
+        let database = self.database()?;
+        match op {
+            Op::Write { changes, sync } => write(database, changes, *sync),
+            Op::Flush { family } => database.flush(family).map(|()| String::new()),
+            Op::Compact { family } => database.compact(family).map(|()| String::new()),
+            Op::Get { family, key, at: None } => {
+                Ok(database.get(family, key)?.map_or("none".to_owned(), |value| to_hex(&value)))
+            }
+            other => Err(format!("the judge does not do this: {other}")),
+        }
+    }
+}
+
+fn write(database: &Database, changes: &[Change], sync: bool) -> Result<String, String> {
+    database.write(changes, sync).map(|()| String::new())
+}

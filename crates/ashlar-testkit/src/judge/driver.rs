@@ -1,0 +1,267 @@
+//! The driver of `rocksdb-judge`: one child process, one conversation.
+//!
+//! 1. Every call waits for its answer; a call never returns half an answer.
+//! 2. A child that ends in the middle (RocksDB aborts on failed assertions) is [`JudgeError::Died`].
+//! 3. Dropping the judge closes its input and waits, so that its database is closed in order; [`Judge::kill`] does not.
+
+use super::places::{Skip, place};
+use crate::KeyValue;
+use crate::ops::{Change, Op};
+use crate::text::{from_hex, to_hex};
+use std::fmt;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A RocksDB version to judge by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JudgeVersion {
+    /// 7.8.3 as Debian builds it, assertions compiled in.
+    V7,
+    /// 11.8.1, the release build inside its Java artifact.
+    V11,
+}
+
+impl JudgeVersion {
+    /// Both, older first.
+    pub const ALL: [JudgeVersion; 2] = [JudgeVersion::V7, JudgeVersion::V11];
+
+    /// The name of its library in the list of places.
+    pub fn name(self) -> &'static str {
+        match self {
+            JudgeVersion::V7 => "rocksdb-7.8.3",
+            JudgeVersion::V11 => "rocksdb-11.8.1",
+        }
+    }
+}
+
+/// How the judge opens a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// Make it if it is not there.
+    Create,
+    /// It must be there.
+    Existing,
+    /// It must be there; no file is changed, except that RocksDB may add an info log.
+    ReadOnly,
+}
+
+/// Why the judge gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JudgeError {
+    /// There is no such judge on this machine.
+    Skip(Skip),
+    /// RocksDB refused: its own words.
+    Refused(String),
+    /// The judge's process ended, or could not be started or understood.
+    Died(String),
+}
+
+impl fmt::Display for JudgeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JudgeError::Skip(skip) => write!(f, "{skip}"),
+            JudgeError::Refused(text) => write!(f, "the judge refused: {text}"),
+            JudgeError::Died(text) => write!(f, "the judge died: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for JudgeError {}
+
+/// A running judge.
+#[derive(Debug)]
+pub struct Judge {
+    child: Child,
+    input: Option<BufWriter<ChildStdin>>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Judge {
+    /// The judge's program and library, or why there is none here.
+    pub fn available(version: JudgeVersion) -> Result<(PathBuf, PathBuf), Skip> {
+        Ok((place("rocksdb-judge")?, place(version.name())?))
+    }
+
+    /// Starts a judge.
+    ///
+    /// # Errors
+    /// `Skip` when it is not installed, `Died` when it cannot be started.
+    pub fn spawn(version: JudgeVersion) -> Result<Judge, JudgeError> {
+        let (program, library) = Judge::available(version).map_err(JudgeError::Skip)?;
+        Judge::spawn_with(&program, &library)
+    }
+
+    /// Starts `program` on `library`.
+    ///
+    /// # Errors
+    /// `Died` with the reason.
+    pub fn spawn_with(program: &Path, library: &Path) -> Result<Judge, JudgeError> {
+        let mut child = Command::new(program)
+            .arg("--library")
+            .arg(library)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| JudgeError::Died(format!("cannot start {}: {e}", program.display())))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(JudgeError::Died("no pipes".into()));
+        };
+        let mut judge = Judge { child, input: Some(BufWriter::new(input)), output: BufReader::new(output) };
+        judge.answer()?;
+        Ok(judge)
+    }
+
+    /// Opens a directory with all its families; `options` is RocksDB's `name=value;…`, for the database and every family.
+    ///
+    /// # Errors
+    /// `Refused` with RocksDB's words. Its paranoid checks are on.
+    pub fn open(&mut self, dir: &Path, opening: Opening, options: &str) -> Result<(), JudgeError> {
+        let mode = match opening {
+            Opening::Create => "create",
+            Opening::Existing => "existing",
+            Opening::ReadOnly => "readonly",
+        };
+        let path = to_hex(dir.as_os_str().as_encoded_bytes());
+        self.say(&format!("open {mode} {path} {options}")).map(|_| ())
+    }
+
+    /// Closes the database in order.
+    pub fn close(&mut self) -> Result<(), JudgeError> {
+        self.say("close").map(|_| ())
+    }
+
+    /// Kills the process as `kill -9` does and waits for its end; what it had open is left as it lies.
+    pub fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Names of the open families, sorted.
+    pub fn families(&mut self) -> Result<Vec<String>, JudgeError> {
+        Ok(self.say("families")?.lines)
+    }
+
+    /// Adds a family.
+    pub fn create_family(&mut self, name: &str) -> Result<(), JudgeError> {
+        self.say(&format!("create {name}")).map(|_| ())
+    }
+
+    /// Drops a family.
+    pub fn drop_family(&mut self, name: &str) -> Result<(), JudgeError> {
+        self.say(&format!("drop {name}")).map(|_| ())
+    }
+
+    /// Does writes, flushes, compactions and reopens in order. Reads and snapshots are passed over.
+    ///
+    /// # Errors
+    /// The first that RocksDB refuses; those before it are done.
+    pub fn apply(&mut self, ops: &[Op]) -> Result<(), JudgeError> {
+        for op in ops {
+            match op {
+                Op::Get { .. } | Op::Scan { .. } | Op::Snapshot { .. } | Op::Release { .. } => {}
+                _ => self.say(&op.to_string()).map(|_| ())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// One atomic write.
+    pub fn write(&mut self, changes: &[Change], sync: bool) -> Result<(), JudgeError> {
+        self.say(&Op::Write { changes: changes.to_vec(), sync }.to_string()).map(|_| ())
+    }
+
+    /// One key.
+    pub fn get(&mut self, family: &str, key: &[u8]) -> Result<Option<Vec<u8>>, JudgeError> {
+        let word = self.say(&format!("get {family} {}", to_hex(key)))?.word;
+        if word == "none" { Ok(None) } else { hex(&word).map(Some) }
+    }
+
+    /// Every entry of a family in order, checksums verified.
+    pub fn dump(&mut self, family: &str) -> Result<Vec<KeyValue>, JudgeError> {
+        self.listing("dump", family)
+    }
+
+    /// Every entry of a family from the end to the start.
+    pub fn dump_backwards(&mut self, family: &str) -> Result<Vec<KeyValue>, JudgeError> {
+        self.listing("rdump", family)
+    }
+
+    /// The digest of a family: equals [`super::digest`] of its listing. For families too large to ship.
+    pub fn digest(&mut self, family: &str) -> Result<String, JudgeError> {
+        Ok(self.say(&format!("digest {family}"))?.word)
+    }
+
+    /// Number of live tables over all families.
+    pub fn tables(&mut self) -> Result<usize, JudgeError> {
+        let word = self.say("tables")?.word;
+        word.parse().map_err(|_| JudgeError::Died(format!("not a number: {word}")))
+    }
+
+    fn listing(&mut self, verb: &str, family: &str) -> Result<Vec<KeyValue>, JudgeError> {
+        let answer = self.say(&format!("{verb} {family}"))?;
+        let entries = answer.lines.iter().map(|line| {
+            let (key, value) =
+                line.split_once(' ').ok_or_else(|| JudgeError::Died(format!("half a line: {line}")))?;
+            Ok((hex(key)?, hex(value)?))
+        });
+        let entries = entries.collect::<Result<Vec<_>, JudgeError>>()?;
+        if answer.word != entries.len().to_string() {
+            return Err(JudgeError::Died(format!(
+                "{} entries announced, {} read",
+                answer.word,
+                entries.len()
+            )));
+        }
+        Ok(entries)
+    }
+
+    fn say(&mut self, line: &str) -> Result<Answer, JudgeError> {
+        let sent = match &mut self.input {
+            Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
+            None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        };
+        match (sent, self.answer()) {
+            (Err(e), Err(JudgeError::Died(text))) => Err(JudgeError::Died(format!("{text} ({e})"))),
+            (_, answer) => answer,
+        }
+    }
+
+    fn answer(&mut self) -> Result<Answer, JudgeError> {
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            let read = self.output.read_line(&mut line).map_err(|e| JudgeError::Died(e.to_string()))?;
+            if read == 0 {
+                let end = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+                return Err(JudgeError::Died(format!("no answer, {end}")));
+            }
+            let line = line.trim_end_matches('\n');
+            if let Some(entry) = line.strip_prefix("= ") {
+                lines.push(entry.to_owned());
+            } else if let Some(text) = line.strip_prefix("error: ") {
+                return Err(JudgeError::Refused(text.to_owned()));
+            } else if let Some(word) = line.strip_prefix("ok") {
+                return Ok(Answer { lines, word: word.trim().to_owned() });
+            } else {
+                return Err(JudgeError::Died(format!("not an answer: {line}")));
+            }
+        }
+    }
+}
+
+struct Answer {
+    lines: Vec<String>,
+    word: String,
+}
+
+fn hex(text: &str) -> Result<Vec<u8>, JudgeError> {
+    from_hex(text).ok_or_else(|| JudgeError::Died(format!("not hex: {text}")))
+}
+
+impl Drop for Judge {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.child.wait();
+    }
+}

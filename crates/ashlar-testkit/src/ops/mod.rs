@@ -1,0 +1,9 @@
+//! Operation lists: drawn from a seed, printed as text, read back; the common input of every engine under test.
+
+mod draw;
+mod line;
+mod op;
+
+pub use draw::{Mix, draw, draw_key, draw_value};
+pub use line::{BadLine, parse, print};
+pub use op::{Change, Op};
