@@ -1,1 +1,15 @@
-//! Memtables: arena, skiplist, and the trait the engine sees.
+//! Memtables: the sorted in-memory home of recent writes.
+//!
+//! [`MemtableRep`] is what the engine sees; [`skiplist`] makes the one kind there is. `unsafe` lives in `arena` and
+//! `node` only; everything else of this crate is safe code over their types.
+
+mod arena;
+mod cursor;
+mod node;
+mod rep;
+mod skiplist;
+
+#[cfg(test)]
+mod conformance;
+
+pub use rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, WriterSlot, skiplist};

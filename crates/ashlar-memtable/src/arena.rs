@@ -1,0 +1,303 @@
+//! The arena: memory that is only ever handed out, and freed in one go with the memtable.
+//!
+//! Memory comes in chunks of 8-byte units. An address is 31 bits: which chunk, and which unit in it.
+//! ```text
+//! | 0 | chunk: 12 bits | unit: 19 bits |      4096 chunks of at most 4 MiB = 16 GiB
+//! ```
+//! 1. Unit 0 of a chunk holds its length in units, so no handed-out address is zero.
+//! 2. A chunk's pointer is stored before an address in it is handed out, and never changes.
+//! 3. `tail` says which chunk is being filled and how far. Whoever moves it by CAS owns the units it moved over.
+//! 4. Chunks start at 32 KiB and double up to 4 MiB, so that an empty memtable is small. Something larger than 1 MiB
+//!    gets a chunk of its own size: only its start needs an address.
+
+use crate::rep::MemoryLimit;
+use std::alloc::{Layout, alloc, dealloc};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Size and alignment of everything in the arena.
+pub(crate) const UNIT: usize = 8;
+const UNIT_BITS: u32 = 19;
+const CHUNKS: usize = 4096;
+const FIRST_CHUNK_UNITS: u64 = 1 << 12;
+const CHUNK_UNITS_MAX: u64 = 1 << UNIT_BITS;
+const UNIT_MASK: usize = (1 << UNIT_BITS) - 1;
+const HUGE_PAGE: usize = 2 << 20;
+/// Above this an allocation gets its own chunk.
+const OWN_CHUNK_UNITS: u64 = CHUNK_UNITS_MAX / 4;
+
+/// The chunk being filled, packed in one word.
+#[derive(Clone, Copy)]
+struct Tail {
+    chunk: u32,
+    used: u64,
+    capacity: u64,
+}
+
+impl Tail {
+    const BITS: u32 = 24;
+    const MASK: u64 = (1 << Self::BITS) - 1;
+
+    fn unpack(word: u64) -> Tail {
+        let chunk = (word >> (2 * Self::BITS)) & 0xffff;
+        Tail {
+            chunk: (chunk & 0xffff) as u32,
+            used: word & Self::MASK,
+            capacity: (word >> Self::BITS) & Self::MASK,
+        }
+    }
+
+    fn pack(self) -> u64 {
+        u64::from(self.chunk) << (2 * Self::BITS) | self.capacity << Self::BITS | self.used
+    }
+}
+
+/// Chunked memory for one memtable.
+pub(crate) struct Arena {
+    chunks: Box<[AtomicPtr<u64>]>,
+    tail: AtomicU64,
+    next_chunk: AtomicU32,
+    retired_bytes: AtomicUsize,
+}
+
+/// The address of a unit: what fits a link. Made by [`Arena::alloc`] only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address(pub(super) u32);
+
+impl Address {
+    /// The address of a unit further on in the same allocation; only the first units of one have an address.
+    pub(crate) fn behind(self, units: u32) -> Address {
+        Address(self.0 + units)
+    }
+}
+
+impl Arena {
+    pub(crate) fn new() -> Arena {
+        Arena {
+            chunks: (0..CHUNKS).map(|_| AtomicPtr::new(null_mut())).collect(),
+            tail: AtomicU64::new(0),
+            next_chunk: AtomicU32::new(0),
+            retired_bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Bytes handed out, and the unusable rests of full chunks.
+    pub(crate) fn used_bytes(&self) -> usize {
+        let tail = Tail::unpack(self.tail.load(Ordering::Relaxed));
+        self.retired_bytes.load(Ordering::Relaxed) + to_usize(tail.used) * UNIT
+    }
+
+    /// A number that differs between any two allocations: seeds the heights of nodes.
+    pub(crate) fn position(&self) -> u64 {
+        self.tail.load(Ordering::Relaxed)
+    }
+
+    /// Hands out `units` (at least one) adjoining units, uninitialised, owned by the caller; writable through the
+    /// pointer as long as the arena lives.
+    pub(crate) fn alloc(&self, units: u64) -> Result<(Address, NonNull<u64>), MemoryLimit> {
+        debug_assert!(units > 0);
+        if units > OWN_CHUNK_UNITS {
+            let (chunk, base) = self.new_chunk(units.checked_add(1).ok_or(MemoryLimit)?)?;
+            self.retired_bytes.fetch_add(to_usize(units + 1) * UNIT, Ordering::Relaxed);
+            return Ok((address(chunk, 1), unit_of(base, 1)));
+        }
+        // Acquire pairs with the Release below: the thread that moved the tail into this chunk stored its pointer.
+        let mut word = self.tail.load(Ordering::Acquire);
+        loop {
+            let tail = Tail::unpack(word);
+            if tail.used + units > tail.capacity {
+                word = self.grow(word, units)?;
+                continue;
+            }
+            let moved = Tail { used: tail.used + units, ..tail }.pack();
+            match self.tail.compare_exchange_weak(word, moved, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => {
+                    let at = address(tail.chunk, tail.used);
+                    return Ok((at, self.resolve(at)));
+                }
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Replaces a full chunk and returns the tail word as it is then.
+    #[cold]
+    fn grow(&self, full: u64, units: u64) -> Result<u64, MemoryLimit> {
+        let old = Tail::unpack(full);
+        let doubled = (old.capacity * 2).clamp(FIRST_CHUNK_UNITS, CHUNK_UNITS_MAX);
+        let capacity = doubled.max((units + 1).next_power_of_two());
+        let (chunk, base) = self.new_chunk(capacity)?;
+        let fresh = Tail { chunk, used: 1, capacity }.pack();
+        // Release publishes the chunk's pointer together with the tail.
+        match self.tail.compare_exchange(full, fresh, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {
+                self.retired_bytes.fetch_add(to_usize(old.capacity) * UNIT, Ordering::Relaxed);
+                Ok(fresh)
+            }
+            Err(now) => {
+                if let Some(slot) = self.chunks.get(chunk as usize) {
+                    slot.store(null_mut(), Ordering::Relaxed);
+                }
+                free_chunk(base);
+                Ok(now)
+            }
+        }
+    }
+
+    fn new_chunk(&self, units: u64) -> Result<(u32, NonNull<u64>), MemoryLimit> {
+        let claim = |n: u32| ((n as usize) < CHUNKS).then_some(n + 1);
+        let chunk = self
+            .next_chunk
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim)
+            .map_err(|_| MemoryLimit)?;
+        let slot = self.chunks.get(chunk as usize).ok_or(MemoryLimit)?;
+        let layout = chunk_layout(units).ok_or(MemoryLimit)?;
+        // SAFETY: the layout's size is not zero, as a chunk has at least two units. Checked by: miri `arena_*`.
+        let base = NonNull::new(unsafe { alloc(layout) }.cast::<u64>()).ok_or(MemoryLimit)?;
+        advise(base, layout);
+        // SAFETY: bounds, alignment: `base` starts a fresh block of at least two aligned units. Aliasing: nobody else
+        // has the pointer yet. Checked by: miri `arena_*`.
+        unsafe { base.as_ptr().write(units) };
+        slot.store(base.as_ptr(), Ordering::Relaxed);
+        Ok((chunk, base))
+    }
+
+    /// The pointer behind an address; usable up to the end of what was allocated there.
+    #[inline]
+    pub(crate) fn resolve(&self, at: Address) -> NonNull<u64> {
+        // Relaxed: whoever holds an address got it through an Acquire that follows the store of the pointer.
+        let base = match self.chunks.get((at.0 >> UNIT_BITS) as usize) {
+            Some(slot) => slot.load(Ordering::Relaxed),
+            None => null_mut(),
+        };
+        match NonNull::new(base) {
+            Some(base) => unit_of(base, at.0 as usize & UNIT_MASK),
+            None => unreachable_address(),
+        }
+    }
+}
+
+#[cold]
+fn unreachable_address() -> ! {
+    unreachable!("an address of another arena")
+}
+
+/// Sizes here were allocated, or are about to be: they fit.
+fn to_usize(units: u64) -> usize {
+    usize::try_from(units).unwrap_or(usize::MAX / UNIT)
+}
+
+fn address(chunk: u32, unit: u64) -> Address {
+    Address(chunk << UNIT_BITS | (unit & (CHUNK_UNITS_MAX - 1)) as u32)
+}
+
+/// Chunks that can hold a huge page are aligned to one.
+fn chunk_layout(units: u64) -> Option<Layout> {
+    let layout = Layout::array::<u64>(usize::try_from(units).ok()?).ok()?;
+    if layout.size() < HUGE_PAGE { Some(layout) } else { layout.align_to(HUGE_PAGE).ok() }
+}
+
+/// Asks for huge pages behind a large chunk: a search touches a dozen places far apart, and a page walk for each costs
+/// more than the cache misses do. A hint only.
+fn advise(base: NonNull<u64>, layout: Layout) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if layout.align() >= HUGE_PAGE {
+        let whole = layout.size() / HUGE_PAGE * HUGE_PAGE;
+        // SAFETY: bounds, alignment: whole huge pages inside the fresh block. The advice changes no content.
+        // Checked by: the test `arena_hands_out_disjoint_memory_to_threads`.
+        let _ =
+            unsafe { rustix::mm::madvise(base.as_ptr().cast(), whole, rustix::mm::Advice::LinuxHugepage) };
+    }
+    #[cfg(any(not(target_os = "linux"), miri))]
+    let _ = (base, layout);
+}
+
+#[inline]
+pub(crate) fn unit_of(base: NonNull<u64>, unit: usize) -> NonNull<u64> {
+    // SAFETY: bounds: callers pass a unit that `alloc` handed out of this chunk, so it lies inside the allocation.
+    // Checked by: miri `arena_*`.
+    unsafe { base.add(unit) }
+}
+
+fn free_chunk(base: NonNull<u64>) {
+    // SAFETY: initialised: `new_chunk` wrote the length into unit 0, and no address of unit 0 is ever handed out.
+    // Checked by: miri `arena_*`.
+    let units = unsafe { base.as_ptr().read() };
+    if let Some(layout) = chunk_layout(units) {
+        // SAFETY: allocated by `new_chunk` with this very layout; the callers (a lost race, the drop of the arena)
+        // own the chunk alone. Checked by: miri `arena_*`.
+        unsafe { dealloc(base.as_ptr().cast::<u8>(), layout) };
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        for slot in &mut self.chunks {
+            if let Some(base) = NonNull::new(*slot.get_mut()) {
+                free_chunk(base);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn fill(arena: &Arena, seed: u64, count: u64) -> Vec<(Address, u64, u64)> {
+        let size = |i: u64| 1 + (seed.wrapping_mul(31) + i * 7919) % 97;
+        (0..count)
+            .map(|i| {
+                let (at, base) = arena.alloc(size(i)).unwrap();
+                for unit in 0..size(i) {
+                    // SAFETY: `alloc` gave us this many units, alone.
+                    unsafe { unit_of(base, to_usize(unit)).as_ptr().write(seed << 32 | i) };
+                }
+                (at, size(i), seed << 32 | i)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn arena_hands_out_disjoint_memory_to_threads() {
+        let arena = Arena::new();
+        let count = if cfg!(miri) { 60 } else { 5000 };
+        let parts: Vec<_> = std::thread::scope(|s| {
+            let handles: Vec<_> = (1..4)
+                .map(|t| {
+                    s.spawn({
+                        let arena = &arena;
+                        move || fill(arena, t, count)
+                    })
+                })
+                .collect();
+            handles.into_iter().flat_map(|h| h.join().unwrap()).collect()
+        });
+        let mut starts = BTreeSet::new();
+        for (at, units, stamp) in parts {
+            assert!(at.0 != 0 && starts.insert(at.0));
+            for unit in 0..units {
+                // SAFETY: written by `fill`, whose threads are joined.
+                assert_eq!(unsafe { unit_of(arena.resolve(at), to_usize(unit)).as_ptr().read() }, stamp);
+            }
+        }
+    }
+
+    #[test]
+    fn arena_gives_large_things_their_own_chunk_and_refuses_clearly() {
+        let arena = Arena::new();
+        let (small, _) = arena.alloc(1).unwrap();
+        let (large, base) = arena.alloc(OWN_CHUNK_UNITS + 1).unwrap();
+        let (next, _) = arena.alloc(1).unwrap();
+        assert_eq!(next.0, small.0 + 1);
+        assert_ne!(large.0 >> UNIT_BITS, small.0 >> UNIT_BITS);
+        // SAFETY: the last unit of what we were given.
+        unsafe { unit_of(base, to_usize(OWN_CHUNK_UNITS)).as_ptr().write(7) };
+        assert!(arena.used_bytes() > 1 << 20);
+        assert_eq!(arena.alloc(1 << 62), Err(MemoryLimit));
+        arena.next_chunk.store(u32::try_from(CHUNKS).unwrap(), Ordering::Relaxed);
+        assert_eq!(arena.alloc(OWN_CHUNK_UNITS + 1), Err(MemoryLimit));
+        assert!(arena.alloc(1).is_ok(), "the chunk in use still has room");
+    }
+}

@@ -1,0 +1,147 @@
+//! The face of a memtable.
+//!
+//! 1. Entries are never changed or removed while the memtable lives; readers need no lock.
+//! 2. Writing has two halves: [`MemtableRep::prepare`] does everything that can fail, before a sequence number is
+//!    reserved; [`MemtableRep::insert`] cannot fail and may run in many threads at once.
+//! 3. An insert that returned is seen by every read that starts afterwards.
+
+use crate::node::Offset;
+use crate::skiplist::{Hint, SkipList};
+use ashlar_base::error::BusyKind;
+use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, ReverseBytewiseOrder};
+use ashlar_base::{
+    Error, ErrorKind, InternalIterator, InternalKeyBuf, LookupKey, Order, RunCursor, SeqNum, Trailer,
+    ValueType,
+};
+use ashlar_sync::ReadPin;
+use std::fmt;
+use std::sync::Arc;
+
+/// One entry to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Op<'a> {
+    /// The user's key.
+    pub key: &'a [u8],
+    /// The value as stored; what it means depends on the type.
+    pub value: &'a [u8],
+    /// What kind of entry it is.
+    pub value_type: ValueType,
+    /// The entry's sequence number is the first one of the insert plus this.
+    pub seq_delta: u32,
+}
+
+/// An entry found by [`MemtableRep::get`], borrowed from the memtable.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'g> {
+    /// Sequence number and type.
+    pub trailer: Trailer,
+    /// The value as stored.
+    pub value: &'g [u8],
+}
+
+/// The memtable cannot take the entry: its address space (16 GiB) is used up, a key or value is 4 GiB or longer, or
+/// the system has no memory left. Nothing was inserted. A new memtable helps in all cases but the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLimit;
+
+impl fmt::Display for MemoryLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the memtable cannot hold the entry")
+    }
+}
+
+impl std::error::Error for MemoryLimit {}
+
+impl From<MemoryLimit> for Error {
+    fn from(limit: MemoryLimit) -> Error {
+        Error::new(ErrorKind::Busy(BusyKind::Memory), limit.to_string())
+    }
+}
+
+/// What one writer keeps between its writes: where the last one went, so that ordered writes skip the search.
+/// Valid for any memtable, also after a change; a fresh one is never wrong, only slower.
+#[derive(Debug, Default)]
+pub struct WriterSlot {
+    pub(crate) hint: Hint,
+    pub(crate) random: u64,
+}
+
+/// Entries copied into a memtable and not yet in its order. Must go to [`MemtableRep::insert`] of the same memtable;
+/// dropped instead, the memory stays used until the memtable goes.
+#[derive(Debug)]
+#[must_use]
+pub struct Prepared {
+    pub(crate) memtable: u64,
+    pub(crate) first: Option<Offset>,
+    pub(crate) count: u32,
+}
+
+impl Prepared {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// A memtable, seen by the engine. Shared by an `Arc`; iterators and cursors keep it alive.
+pub trait MemtableRep: Send + Sync {
+    /// Copies the entries in; they are not visible yet.
+    ///
+    /// # Errors
+    /// [`MemoryLimit`]: nothing of `ops` will ever be visible.
+    fn prepare(
+        &self,
+        writer: &mut WriterSlot,
+        ops: &mut dyn Iterator<Item = Op<'_>>,
+    ) -> Result<Prepared, MemoryLimit>;
+
+    /// Makes prepared entries visible under the sequence numbers `first + seq_delta`. Concurrent with everything.
+    /// Each entry (user key, sequence, type) must be new.
+    ///
+    /// # Panics
+    /// When `prepared` is of another memtable, or a sequence number would pass [`SeqNum::MAX`].
+    fn insert(&self, writer: &mut WriterSlot, prepared: Prepared, first: SeqNum);
+
+    /// The newest entry of `key.user_key` at or below `key.seq`, of whatever type.
+    fn get<'g>(&'g self, pin: &'g ReadPin, key: &LookupKey<'_>) -> Option<Found<'g>>;
+
+    /// A cursor over all entries, those inserted later included. Not positioned. Backward steps cost a search.
+    fn iter(self: Arc<Self>) -> Box<dyn InternalIterator>;
+
+    /// A forward cursor in windows, for flush. Not positioned: starts at the first entry.
+    fn cursor(self: Arc<Self>) -> Box<dyn RunCursor>;
+
+    /// Bytes handed out for entries, padding and unusable rests included.
+    fn memory(&self) -> usize;
+
+    /// Number of entries inserted.
+    fn len(&self) -> u64;
+
+    /// True when nothing was inserted.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first and the last internal key in order; `None` when empty.
+    fn smallest_and_largest(&self) -> Option<(InternalKeyBuf, InternalKeyBuf)>;
+
+    /// Notes that nothing above `last` will be inserted any more.
+    fn seal(&self, last: SeqNum);
+
+    /// What [`MemtableRep::seal`] noted.
+    fn sealed_at(&self) -> Option<SeqNum>;
+}
+
+/// A new, empty memtable: a concurrent skiplist in an arena. See the module `skiplist` for how it works.
+pub fn skiplist(order: Order) -> Arc<dyn MemtableRep> {
+    match order {
+        Order::Bytewise => Arc::new(SkipList::new(BytewiseOrder)),
+        Order::ReverseBytewise => Arc::new(SkipList::new(ReverseBytewiseOrder)),
+        Order::Custom(c) => Arc::new(SkipList::new(CustomOrder(c))),
+    }
+}

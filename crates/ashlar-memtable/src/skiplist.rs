@@ -1,0 +1,447 @@
+//! A concurrent skiplist that compares most keys without touching them.
+//!
+//! Besides the target's address a link has 32 bits about the target's key *relative to the link's owner*:
+//! ```text
+//! lcp: bytes both keys begin with, at most 255 | digits: the target's next three bytes | address
+//! ```
+//! All of it changes in one CAS. A search knows how many bytes (`left`) its key shares with the node it stands on, and
+//! that its key is greater. So for a link with `lcp`:
+//! - `lcp > left`: the target agrees with the node where the search key is greater already: go on, `left` stays.
+//! - `lcp < left`: the target is greater than the node where the search key still agrees with it: stop.
+//! - `lcp = left`: the digits decide; only when they are equal is the target's key read.
+//!
+//! Unlike a plain prefix this keeps working when all keys begin alike.
+//! 1. Keys count as continued by endless zeros for `lcp` and digits. Where two keys differ in this view, the difference
+//!    orders them as the full comparison does; where they do not, or beyond 255 bytes, the full comparison decides.
+//! 2. The head shares nothing with anybody: its links have `lcp` 0.
+//! 3. `lcp` and digits are a function of owner and target, so that equal addresses mean equal links.
+//! 4. Custom orders have no digits: their links carry zeros, and every comparison is a full one.
+//! 5. A node is linked from its lowest level upwards; it is in the list once the lowest link leads to it. Higher links
+//!    are shortcuts.
+//!
+//! Source: RocksDB `memtable/inlineskiplist.h` (concurrent insert, hints); the relative digits are our own.
+
+use crate::arena::Arena;
+use crate::cursor::{ListCursor, ListIter};
+use crate::node::{Anchor, Fresh, HEIGHT_MAX, Head, Link, Offset, Spot};
+use crate::rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, WriterSlot};
+use ashlar_base::ext::comparator::KeyOrder;
+use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, RunCursor, SeqNum, Trailer};
+use ashlar_sync::ReadPin;
+use std::cmp::Ordering as Order;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// `lcp` stops counting here.
+const LCP_MAX: u32 = 255;
+/// No sequence number: not sealed.
+const OPEN: u64 = u64::MAX;
+/// How far an insert follows the lowest level from where the last one of this writer ended.
+const HINT_STEPS: u32 = 2;
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Where a writer's last insert went, per level. Every anchor stands before or on the lowest one.
+#[derive(Debug, Default)]
+pub(crate) struct Hint {
+    memtable: u64,
+    anchors: Vec<Anchor>,
+}
+
+/// The list. Entries are in the arena; this is the head and a few counters.
+pub(crate) struct SkipList<C> {
+    order: C,
+    arena: Arena,
+    head: Head,
+    id: u64,
+    /// Levels in use; a hint, may lag behind.
+    height: AtomicUsize,
+    count: AtomicU64,
+    sealed: AtomicU64,
+}
+
+/// The key of a search.
+#[derive(Clone, Copy)]
+struct Target<'k> {
+    user_key: &'k [u8],
+    trailer: Trailer,
+}
+
+/// Where a search stands on one level: behind `spot`, before what `link` leads to.
+#[derive(Clone, Copy)]
+struct Reach<'a> {
+    spot: Spot<'a>,
+    link: Link,
+    /// Bytes the target shares with `spot`'s key.
+    left: u32,
+    /// Bytes the target shares with the key `link` leads to.
+    right: u32,
+    /// Whether that key equals the target, trailer included.
+    equal: bool,
+}
+
+impl<C: KeyOrder + 'static> SkipList<C> {
+    pub(crate) fn new(order: C) -> Self {
+        let arena = Arena::new();
+        let head = match Head::new(&arena) {
+            Ok(head) => head,
+            Err(MemoryLimit) => panic!("no memory for an empty memtable"),
+        };
+        SkipList {
+            order,
+            arena,
+            head,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            height: AtomicUsize::new(1),
+            count: AtomicU64::new(0),
+            sealed: AtomicU64::new(OPEN),
+        }
+    }
+
+    /// The first entry at or after the key.
+    pub(crate) fn lower_bound(&self, user_key: &[u8], trailer: Trailer) -> Option<Spot<'_>> {
+        let reach = self.search(&Target { user_key, trailer });
+        reach.spot.follow(reach.link)
+    }
+
+    /// The last entry at or before the key.
+    pub(crate) fn upper_bound(&self, user_key: &[u8], trailer: Trailer) -> Option<Spot<'_>> {
+        let reach = self.search(&Target { user_key, trailer });
+        if reach.equal { reach.spot.follow(reach.link) } else { self.unless_head(reach.spot) }
+    }
+
+    /// The last entry before the key.
+    pub(crate) fn before(&self, user_key: &[u8], trailer: Trailer) -> Option<Spot<'_>> {
+        self.unless_head(self.search(&Target { user_key, trailer }).spot)
+    }
+
+    /// The first entry.
+    pub(crate) fn first(&self) -> Option<Spot<'_>> {
+        Spot::head(&self.arena, self.head, 0).next()
+    }
+
+    /// The last entry.
+    pub(crate) fn last(&self) -> Option<Spot<'_>> {
+        let mut spot = Spot::head(&self.arena, self.head, self.levels() - 1);
+        loop {
+            match spot.next().or_else(|| spot.down()) {
+                Some(further) => spot = further,
+                None => return self.unless_head(spot),
+            }
+        }
+    }
+
+    /// A place remembered by an iterator over this list.
+    pub(crate) fn resume(&self, anchor: Anchor) -> Spot<'_> {
+        Spot::resume(&self.arena, anchor)
+    }
+
+    fn unless_head<'a>(&self, spot: Spot<'a>) -> Option<Spot<'a>> {
+        (!self.head.is(spot.offset())).then_some(spot)
+    }
+
+    fn levels(&self) -> usize {
+        self.height.load(Ordering::Relaxed)
+    }
+
+    fn search(&self, target: &Target<'_>) -> Reach<'_> {
+        let mut spot = Spot::head(&self.arena, self.head, self.levels() - 1);
+        let mut left = 0;
+        loop {
+            let reach = walk(&self.order, target, spot, left);
+            match reach.spot.down() {
+                Some(down) => (spot, left) = (down, reach.left),
+                None => return reach,
+            }
+        }
+    }
+
+    /// Fills `path` for all levels in use and below `height`. `path` holds the lowest level last.
+    fn search_path<'a>(&'a self, target: &Target<'_>, height: usize, path: &mut Path<'a>) {
+        path.clear();
+        let mut spot = Spot::head(&self.arena, self.head, self.levels().max(height) - 1);
+        let mut left = 0;
+        loop {
+            let reach = walk(&self.order, target, spot, left);
+            path.push(reach);
+            match reach.spot.down() {
+                Some(down) => (spot, left) = (down, reach.left),
+                None => return,
+            }
+        }
+    }
+
+    /// Tries to fill `path` for the levels below `height` from where the last insert went.
+    fn search_hint<'a>(
+        &'a self,
+        hint: &Hint,
+        target: &Target<'_>,
+        height: usize,
+        path: &mut Path<'a>,
+    ) -> bool {
+        path.clear();
+        if hint.memtable != self.id || hint.anchors.len() < height {
+            return false;
+        }
+        let mut known = None;
+        for &anchor in hint.anchors.iter().take(height) {
+            let spot = self.resume(anchor);
+            let left = match known {
+                Some((offset, left)) if offset == spot.offset() => left,
+                _ if self.head.is(spot.offset()) => 0,
+                _ => match compare(&self.order, spot.key(), target, 0) {
+                    (Order::Less, lcp) => lcp,
+                    _ => return false,
+                },
+            };
+            known = Some((spot.offset(), left));
+            match walk_some(&self.order, target, spot, left, HINT_STEPS) {
+                Some(reach) => path.insert(reach),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn insert_one<'a>(&'a self, hint: &mut Hint, fresh: &Fresh<'a>, trailer: Trailer, path: &mut Path<'a>) {
+        let target = Target { user_key: fresh.user_key(), trailer };
+        let height = fresh.height();
+        let hinted = self.search_hint(hint, &target, height, path);
+        if !hinted {
+            self.search_path(&target, height, path);
+        }
+        for level in 0..height {
+            if let Some(reach) = path.level(level) {
+                self.link_in(fresh, level, &target, reach);
+            }
+        }
+        // Relaxed: a search that starts too low is slower, not wrong.
+        if height > self.levels() {
+            self.height.fetch_max(height, Ordering::Relaxed);
+        }
+        hint.remember(self.id, fresh, path, hinted);
+    }
+
+    fn link_in<'a>(&'a self, fresh: &Fresh<'a>, level: usize, target: &Target<'_>, mut reach: Reach<'a>) {
+        loop {
+            fresh.set_link(level, self.onward(&reach));
+            let digits = digits(&self.order, target.user_key, reach.left);
+            if reach.spot.replace(reach.link, self.link(reach.left, digits, fresh.offset())) {
+                return;
+            }
+            // Somebody was faster: what they put there may stand before us.
+            reach = walk(&self.order, target, reach.spot, reach.left);
+        }
+    }
+
+    /// The link from the target of a search to the node behind it.
+    fn onward(&self, reach: &Reach<'_>) -> Link {
+        let Some(node) = reach.spot.follow(reach.link) else { return Link::NONE };
+        if reach.right == reach.link.lcp() {
+            return self.link(reach.right, reach.link.digits(), node.offset());
+        }
+        self.link(reach.right, digits(&self.order, node.user_key(), reach.right), node.offset())
+    }
+
+    fn link(&self, lcp: u32, digits: u32, to: Offset) -> Link {
+        if C::WORDS { Link::new(lcp, digits, to) } else { Link::new(0, 0, to) }
+    }
+
+    /// A height for a new node: one more with a chance of one in two, each. Passing a node costs a cache miss, stopping before
+    /// one does not, so tall lists are the fast ones.
+    fn random_height(&self, writer: &mut WriterSlot) -> usize {
+        if writer.random == 0 {
+            writer.random = (self.arena.position() ^ self.id << 32) | 1;
+        }
+        // SplitMix64.
+        writer.random = writer.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = writer.random;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^= x >> 31;
+        (1 + x.trailing_zeros() as usize).min(HEIGHT_MAX)
+    }
+}
+
+/// The reaches of one search by level.
+struct Path<'a> {
+    /// Highest level first.
+    reaches: Vec<Reach<'a>>,
+}
+
+impl<'a> Path<'a> {
+    fn clear(&mut self) {
+        self.reaches.clear();
+    }
+    fn push(&mut self, lower: Reach<'a>) {
+        self.reaches.push(lower);
+    }
+    fn insert(&mut self, higher: Reach<'a>) {
+        self.reaches.insert(0, higher);
+    }
+    fn level(&self, level: usize) -> Option<Reach<'a>> {
+        let at = self.reaches.len().checked_sub(level + 1)?;
+        self.reaches.get(at).copied()
+    }
+}
+
+impl Hint {
+    fn remember(&mut self, memtable: u64, fresh: &Fresh<'_>, path: &Path<'_>, hinted: bool) {
+        if !hinted {
+            self.memtable = memtable;
+            self.anchors.clear();
+            self.anchors.extend(path.reaches.iter().rev().map(|r| r.spot.anchor()));
+        }
+        for (level, anchor) in self.anchors.iter_mut().take(fresh.height()).enumerate() {
+            *anchor = fresh.anchor(level);
+        }
+    }
+}
+
+/// Three bytes of the key from `lcp` on, in an order-preserving form.
+#[inline]
+fn digits<C: KeyOrder>(order: &C, key: &[u8], lcp: u32) -> u32 {
+    if C::WORDS { (order.word(key, lcp as usize) >> 40) as u32 } else { 0 }
+}
+
+/// Orders an entry against the target; both are known to share `from` bytes. Also says how many they share.
+fn compare<C: KeyOrder>(order: &C, entry: (&[u8], Trailer), target: &Target<'_>, from: u32) -> (Order, u32) {
+    let (key, trailer) = entry;
+    if C::WORDS {
+        let mut at = from as usize;
+        while at < key.len().max(target.user_key.len()) {
+            let (a, b) = (order.word(key, at), order.word(target.user_key, at));
+            if a != b {
+                let lcp = at + (a ^ b).leading_zeros() as usize / 8;
+                return (a.cmp(&b), u32::try_from(lcp).unwrap_or(LCP_MAX).min(LCP_MAX));
+            }
+            at += 8;
+        }
+    }
+    let by_key = order.cmp(key, target.user_key);
+    (by_key.then_with(|| target.trailer.cmp(&trailer)), LCP_MAX)
+}
+
+/// Goes on from `spot`, which is before the target and shares `left` bytes with it, to the last node of its level
+/// before the target.
+#[inline]
+fn walk<'a, C: KeyOrder>(order: &C, target: &Target<'_>, spot: Spot<'a>, left: u32) -> Reach<'a> {
+    match walk_some(order, target, spot, left, u32::MAX) {
+        Some(reach) => reach,
+        None => unreachable!("a level has fewer nodes than addresses"),
+    }
+}
+
+/// [`walk`] of at most `steps` nodes; `None` when they are not enough.
+#[inline]
+fn walk_some<'a, C: KeyOrder>(
+    order: &C,
+    target: &Target<'_>,
+    mut spot: Spot<'a>,
+    mut left: u32,
+    steps: u32,
+) -> Option<Reach<'a>> {
+    let mut wanted = digits(order, target.user_key, left);
+    for _ in 0..=steps {
+        let link = spot.link();
+        let stop = |right, equal| Some(Reach { spot, link, left, right, equal });
+        let Some(node) = spot.follow(link) else { return stop(0, false) };
+        if C::WORDS && (link.lcp() != left || link.digits() != wanted) && link.lcp().min(left) < LCP_MAX {
+            if link.lcp() < left {
+                return stop(link.lcp(), false);
+            }
+            if link.lcp() == left {
+                // Of the 32 bits compared, the upper eight are always equal.
+                let same = (link.digits() ^ wanted).leading_zeros() / 8 - 1;
+                let shared = (left + same).min(LCP_MAX);
+                if link.digits() > wanted {
+                    return stop(shared, false);
+                }
+                left = shared;
+                wanted = digits(order, target.user_key, left);
+            }
+        } else {
+            let known = if C::WORDS { left } else { 0 };
+            let (by, lcp) = compare(order, node.key(), target, known);
+            if by != Order::Less {
+                return stop(lcp, by == Order::Equal);
+            }
+            left = lcp;
+            wanted = digits(order, target.user_key, left);
+        }
+        spot = node;
+    }
+    None
+}
+
+impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
+    fn prepare(
+        &self,
+        writer: &mut WriterSlot,
+        ops: &mut dyn Iterator<Item = Op<'_>>,
+    ) -> Result<Prepared, MemoryLimit> {
+        let mut prepared = Prepared { memtable: self.id, first: None, count: 0 };
+        let mut last: Option<Fresh<'_>> = None;
+        for op in ops {
+            let fresh = Fresh::alloc(&self.arena, self.random_height(writer), &op)?;
+            fresh.chain(None);
+            match &last {
+                Some(last) => last.chain(Some(fresh.offset())),
+                None => prepared.first = Some(fresh.offset()),
+            }
+            prepared.count = prepared.count.checked_add(1).ok_or(MemoryLimit)?;
+            last = Some(fresh);
+        }
+        Ok(prepared)
+    }
+
+    fn insert(&self, writer: &mut WriterSlot, prepared: Prepared, first: SeqNum) {
+        assert_eq!(prepared.memtable, self.id, "prepared for another memtable");
+        let mut path = Path { reaches: Vec::with_capacity(HEIGHT_MAX) };
+        let mut next = prepared.first;
+        while let Some(offset) = next {
+            let mut fresh = Fresh::unchain(&self.arena, offset);
+            next = fresh.chained();
+            let trailer = fresh.number(first.get());
+            self.insert_one(&mut writer.hint, &fresh, trailer, &mut path);
+        }
+        self.count.fetch_add(u64::from(prepared.count), Ordering::Relaxed);
+    }
+
+    fn get<'g>(&'g self, _pin: &'g ReadPin, key: &LookupKey<'_>) -> Option<Found<'g>> {
+        let reach = self.search(&Target { user_key: key.user_key, trailer: key.trailer() });
+        let node = reach.spot.follow(reach.link)?;
+        let (user_key, trailer) = node.key();
+        (user_key == key.user_key).then(|| Found { trailer, value: node.value() })
+    }
+
+    fn iter(self: Arc<Self>) -> Box<dyn InternalIterator> {
+        Box::new(ListIter::new(self))
+    }
+
+    fn cursor(self: Arc<Self>) -> Box<dyn RunCursor> {
+        Box::new(ListCursor::new(self))
+    }
+
+    fn memory(&self) -> usize {
+        self.arena.used_bytes()
+    }
+
+    fn len(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn smallest_and_largest(&self) -> Option<(InternalKeyBuf, InternalKeyBuf)> {
+        let (first, last) = (self.first()?, self.last()?);
+        Some((first.encoded_key().to_buf(), last.encoded_key().to_buf()))
+    }
+
+    fn seal(&self, last: SeqNum) {
+        // Release pairs with the Acquire in `sealed_at`: whoever sees the seal sees the inserts before it.
+        self.sealed.store(last.get(), Ordering::Release);
+    }
+
+    fn sealed_at(&self) -> Option<SeqNum> {
+        SeqNum::new(self.sealed.load(Ordering::Acquire))
+    }
+}
