@@ -1,1 +1,14 @@
 //! Bytes to values and back for every file of a database directory. No I/O.
+
+pub mod block;
+pub mod compress;
+pub mod filename;
+pub mod filter;
+pub mod log_record;
+pub mod options_file;
+pub mod table;
+pub mod unreadable;
+pub mod version_edit;
+pub mod write_batch;
+
+pub use unreadable::Unreadable;

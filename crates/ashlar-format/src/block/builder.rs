@@ -1,0 +1,109 @@
+//! The builder of data, metaindex, properties and range-deletion blocks.
+
+use super::index::{offset32, put_restarts, shared_prefix};
+use ashlar_base::bytes::put_varint32;
+use ashlar_base::bytes::varint_len;
+
+/// Builds a block. The order of keys is the caller's duty; the bytes equal those of RocksDB's builder.
+#[derive(Clone, Debug)]
+pub struct BlockBuilder {
+    interval: usize,
+    share_prefixes: bool,
+    out: Vec<u8>,
+    restarts: Vec<u32>,
+    since_restart: usize,
+    entries: usize,
+    last_key: Vec<u8>,
+}
+
+impl BlockBuilder {
+    /// The interval of properties blocks: one restart point whatever comes.
+    pub const ONE_RESTART: usize = usize::MAX;
+
+    /// An empty block with a restart point every `interval` entries (0 counts as 1).
+    pub fn new(interval: usize) -> Self {
+        BlockBuilder {
+            interval: interval.max(1),
+            share_prefixes: true,
+            out: Vec::new(),
+            restarts: vec![0],
+            since_restart: 0,
+            entries: 0,
+            last_key: Vec::new(),
+        }
+    }
+
+    /// A builder that stores every key whole: larger blocks, no joining of keys for readers.
+    pub fn without_delta(interval: usize) -> Self {
+        BlockBuilder { share_prefixes: false, ..Self::new(interval) }
+    }
+
+    /// Appends an entry.
+    ///
+    /// # Panics
+    /// When key, value or block reach 4 GiB: every caller has refused such input before.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) {
+        let mut shared = 0;
+        if self.since_restart >= self.interval {
+            self.restarts.push(offset32(self.out.len()));
+            self.since_restart = 0;
+        } else if self.share_prefixes && self.since_restart > 0 {
+            shared = shared_prefix(&self.last_key, key);
+        }
+        let tail = key.get(shared..).unwrap_or_default();
+        put_varint32(&mut self.out, offset32(shared));
+        put_varint32(&mut self.out, offset32(tail.len()));
+        put_varint32(&mut self.out, offset32(value.len()));
+        self.out.extend_from_slice(tail);
+        self.out.extend_from_slice(value);
+        self.last_key.truncate(shared);
+        self.last_key.extend_from_slice(tail);
+        self.since_restart += 1;
+        self.entries += 1;
+    }
+
+    /// Bytes the block has when finished now.
+    #[inline]
+    pub fn size_estimate(&self) -> usize {
+        self.out.len() + 4 * self.restarts.len() + 4
+    }
+
+    /// At most the bytes the block has when finished after one more entry of these lengths.
+    #[inline]
+    pub fn size_estimate_after(&self, key_len: usize, value_len: usize) -> usize {
+        let lengths = 1 + varint_len(key_len as u64) + varint_len(value_len as u64);
+        let restart = if self.since_restart >= self.interval { 4 } else { 0 };
+        self.size_estimate() + key_len + value_len + lengths + restart
+    }
+
+    /// Number of entries.
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// True before the first entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// The key added last; empty before the first.
+    pub fn last_key(&self) -> &[u8] {
+        &self.last_key
+    }
+
+    /// Completes the block and lends it; [`BlockBuilder::reset`] starts the next one.
+    pub fn finish(&mut self) -> &[u8] {
+        put_restarts(&mut self.out, &self.restarts);
+        &self.out
+    }
+
+    /// Starts a new block in the same memory.
+    pub fn reset(&mut self) {
+        self.out.clear();
+        self.restarts.clear();
+        self.restarts.push(0);
+        self.since_restart = 0;
+        self.entries = 0;
+        self.last_key.clear();
+    }
+}

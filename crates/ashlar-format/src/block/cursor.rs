@@ -1,0 +1,334 @@
+//! The cursor over the entries of a block.
+
+use super::back::Back;
+use super::target::BorrowedOrder;
+use super::{
+    DataBlock, EntryFormat, IndexEntries, IndexValue, InternalEntries, InternalTarget, PlainEntries,
+    SeekTarget, UserTarget, ValueRange,
+};
+use ashlar_base::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder};
+use ashlar_base::{Entry, InternalKey, Malformed, Order, Trailer};
+use std::cmp::Ordering;
+
+/// A cursor over a data block.
+pub type BlockCursor = EntryCursor<InternalEntries>;
+/// A cursor over an index block, a partition of one, or the index of a partitioned filter.
+pub type IndexCursor = EntryCursor<IndexEntries>;
+/// A cursor over a metaindex or properties block.
+pub type PlainCursor = EntryCursor<PlainEntries>;
+
+/// A position in a block: on an entry or off the end. The block is given with every call and must be the same from
+/// one positioning call (`seek*`, `first`, `last`) to the next; with another one, answers are `Malformed` or
+/// meaningless, never out of bounds. After an error the cursor is off the end.
+#[derive(Clone, Debug, Default)]
+pub struct EntryCursor<F: EntryFormat> {
+    format: F,
+    on: bool,
+    at: usize,
+    next: usize,
+    value: F::Value,
+    key: Vec<u8>,
+    back: Back<F::Value>,
+}
+
+impl<F: EntryFormat> EntryCursor<F> {
+    /// A cursor off the end; keeps its key buffer from block to block.
+    pub fn new(format: F) -> Self {
+        EntryCursor {
+            format,
+            on: false,
+            at: 0,
+            next: 0,
+            value: F::Value::default(),
+            key: Vec::new(),
+            back: Back::default(),
+        }
+    }
+
+    /// True on an entry.
+    #[inline]
+    pub fn is_on_entry(&self) -> bool {
+        self.on
+    }
+
+    /// The whole key under the cursor; empty off the end.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        if self.on { &self.key } else { &[] }
+    }
+
+    /// Offset of the entry under the cursor.
+    #[inline]
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// The value under the cursor as the format gives it; a default value off the end.
+    #[inline]
+    pub fn raw_value(&self) -> F::Value {
+        if self.on { self.value } else { F::Value::default() }
+    }
+
+    /// Leaves the block.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.on = false;
+        self.key.clear();
+        self.back.clear();
+    }
+
+    /// Moves to the first entry at or after the target.
+    #[inline]
+    pub fn seek<T: SeekTarget>(&mut self, block: &DataBlock<'_>, target: &T) -> Result<(), Malformed> {
+        self.reset();
+        let mut at = self.search_restarts(block, target)?;
+        while at < block.entries().len() {
+            self.decode(block.entries(), at)?;
+            if target.order_of(&self.key) != Ordering::Less {
+                self.on = true;
+                return Ok(());
+            }
+            at = self.next;
+        }
+        Ok(())
+    }
+
+    /// Moves to the last entry at or before the target.
+    pub fn seek_for_prev<T: SeekTarget>(
+        &mut self,
+        block: &DataBlock<'_>,
+        target: &T,
+    ) -> Result<(), Malformed> {
+        self.seek(block, target)?;
+        if !self.on {
+            return self.last(block);
+        }
+        if target.order_of(&self.key) == Ordering::Greater {
+            return self.prev(block);
+        }
+        Ok(())
+    }
+
+    /// Moves to the first entry.
+    pub fn first(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
+        self.reset();
+        self.next = 0;
+        self.forward(block)
+    }
+
+    /// Moves to the last entry.
+    pub fn last(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
+        self.reset();
+        let end = block.entries().len();
+        if end == 0 {
+            return Ok(());
+        }
+        let mut at = block.restart_before(end);
+        while at < end {
+            self.decode(block.entries(), at)?;
+            at = self.next;
+        }
+        self.on = true;
+        Ok(())
+    }
+
+    /// Moves one entry on. Off the end it stays there.
+    #[inline]
+    pub fn next(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
+        if !self.on {
+            return Ok(());
+        }
+        self.back.clear();
+        self.forward(block)
+    }
+
+    /// Moves one entry back. Off the end it stays there.
+    /// Cost: one restart interval is decoded at its end, then its entries come from memory.
+    pub fn prev(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
+        if !self.on {
+            return Ok(());
+        }
+        self.on = false;
+        let current = self.at;
+        let mut entry = self.back.pop(&mut self.key);
+        if entry.is_none() && current > 0 {
+            self.keep_interval_before(block, current)?;
+            entry = self.back.pop(&mut self.key);
+        }
+        if let Some((at, next, value)) = entry {
+            (self.at, self.next, self.value, self.on) = (at, next, value, true);
+        }
+        Ok(())
+    }
+
+    fn keep_interval_before(&mut self, block: &DataBlock<'_>, current: usize) -> Result<(), Malformed> {
+        let mut at = block.restart_before(current);
+        self.key.clear();
+        while at < current {
+            self.decode(block.entries(), at)?;
+            self.back.push(self.at, self.next, &self.key, self.value);
+            at = self.next;
+        }
+        if at != current {
+            self.back.clear();
+            return Err(Malformed { field: "block.restart", at, what: "no entry starts here" });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn forward(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
+        self.on = false;
+        let at = self.next;
+        if at < block.entries().len() {
+            self.decode(block.entries(), at)?;
+            self.on = true;
+        }
+        Ok(())
+    }
+
+    /// Decodes the entry at `at` behind the one whose key is in the buffer.
+    #[inline]
+    fn decode(&mut self, entries: &[u8], at: usize) -> Result<(), Malformed> {
+        let entry = self.format.decode(entries, at, &self.value)?;
+        if entry.shared > self.key.len() {
+            return Err(Malformed { field: "entry.shared", at, what: "longer than the key before" });
+        }
+        self.key.truncate(entry.shared);
+        self.key.extend_from_slice(entry.tail);
+        if self.key.len() < self.format.min_key() {
+            return Err(Malformed { field: "entry.key", at, what: "shorter than eight bytes" });
+        }
+        (self.at, self.next, self.value) = (at, entry.next, entry.value);
+        Ok(())
+    }
+
+    /// Offset of the last restart point whose key is before the target; of the first one when there is none.
+    #[inline]
+    fn search_restarts<T: SeekTarget>(&self, block: &DataBlock<'_>, target: &T) -> Result<usize, Malformed> {
+        let (mut found, mut low, mut high) = (0, 1, block.restart_count());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let at = block.restart(middle).unwrap_or(usize::MAX);
+            let entry = self.format.decode(block.entries(), at, &F::Value::default())?;
+            if entry.shared != 0 || entry.tail.len() < self.format.min_key() {
+                return Err(Malformed { field: "block.restart", at, what: "not a whole key" });
+            }
+            if target.order_of(entry.tail) == Ordering::Less {
+                (found, low) = (at, middle + 1);
+            } else {
+                high = middle;
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl<F: EntryFormat<Value = ValueRange>> EntryCursor<F> {
+    /// Where the value under the cursor stands in the bytes of the block.
+    #[inline]
+    pub fn value_range(&self) -> ValueRange {
+        self.raw_value()
+    }
+
+    /// The value under the cursor; empty off the end.
+    #[inline]
+    pub fn value<'b>(&self, block: &DataBlock<'b>) -> &'b [u8] {
+        self.raw_value().of(block.entries())
+    }
+}
+
+/// Runs one call with the order as a type: the match stands outside every loop.
+macro_rules! with_order {
+    ($order:expr, |$o:ident| $body:expr) => {
+        match $order {
+            Order::Bytewise => {
+                let $o = &BytewiseOrder;
+                $body
+            }
+            Order::ReverseBytewise => {
+                let $o = &ReverseBytewiseOrder;
+                $body
+            }
+            Order::Custom(c) => {
+                let $o = &BorrowedOrder(c.as_ref());
+                $body
+            }
+        }
+    };
+}
+
+impl BlockCursor {
+    /// Moves to the first entry at or after (`user_key`, `trailer`).
+    #[inline]
+    pub fn seek_key(
+        &mut self,
+        block: &DataBlock<'_>,
+        order: &Order,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<(), Malformed> {
+        with_order!(order, |order| self.seek(block, &InternalTarget { order, user_key, trailer }))
+    }
+
+    /// Moves to the last entry at or before (`user_key`, `trailer`).
+    pub fn seek_key_for_prev(
+        &mut self,
+        block: &DataBlock<'_>,
+        order: &Order,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<(), Malformed> {
+        with_order!(order, |order| self.seek_for_prev(block, &InternalTarget { order, user_key, trailer }))
+    }
+
+    /// The entry under the cursor; `None` off the end. `block` is the one the cursor was moved in.
+    #[inline]
+    pub fn entry<'b>(&'b self, block: &DataBlock<'b>) -> Option<Entry<'b>> {
+        if !self.on {
+            return None;
+        }
+        Some(Entry { key: InternalKey::decode(&self.key).ok()?, value: self.value.of(block.entries()) })
+    }
+
+    /// The internal key under the cursor; `None` off the end.
+    #[inline]
+    pub fn internal_key(&self) -> Option<InternalKey<'_>> {
+        if self.on { InternalKey::decode(&self.key).ok() } else { None }
+    }
+}
+
+impl IndexCursor {
+    /// Moves to the first entry at or after the key: the block that may hold (`user_key`, `trailer`).
+    /// Where the index has user keys, the trailer is not looked at.
+    #[inline]
+    pub fn seek_key(
+        &mut self,
+        block: &DataBlock<'_>,
+        order: &Order,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<(), Malformed> {
+        with_order!(order, |order| self.seek_ordered(block, order, user_key, trailer))
+    }
+
+    fn seek_ordered<C: KeyOrder>(
+        &mut self,
+        block: &DataBlock<'_>,
+        order: &C,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<(), Malformed> {
+        if self.format.user_keys {
+            self.seek(block, &UserTarget { order, user_key })
+        } else {
+            self.seek(block, &InternalTarget { order, user_key, trailer })
+        }
+    }
+
+    /// What the entry under the cursor points to; `None` off the end.
+    #[inline]
+    pub fn index_value(&self) -> Option<IndexValue> {
+        if self.on { Some(self.value) } else { None }
+    }
+}

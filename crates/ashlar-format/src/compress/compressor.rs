@@ -1,0 +1,127 @@
+//! Compressing blocks for a new table.
+
+use super::Compression;
+use crate::unreadable::Unreadable;
+use ashlar_base::Malformed;
+use ashlar_base::bytes::put_varint32;
+use flate2::{Compress, FlushCompress, Status};
+
+/// The level that stands for "the algorithm's own default" in RocksDB's options.
+const DEFAULT_LEVEL: i32 = 32767;
+/// Readers open deflate streams with this window.
+const ZLIB_WINDOW_BITS: u8 = 14;
+
+/// Compresses the blocks of one table; keeps the encoder's tables from block to block.
+pub struct Compressor {
+    kind: Compression,
+    engine: Engine,
+}
+
+enum Engine {
+    Raw,
+    Snappy(Box<snap::raw::Encoder>),
+    Lz4,
+    Zlib(Box<Compress>),
+    Zstd(Box<zstd::bulk::Compressor<'static>>),
+}
+
+impl std::fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Compressor").field(&self.kind).finish()
+    }
+}
+
+impl Compressor {
+    /// Blocks must shrink to this many bytes per KiB, or they are stored raw.
+    const MAX_BYTES_PER_KIB: u64 = 896;
+
+    /// A compressor at `level`; [`Compressor::DEFAULT`] and levels the algorithm does not have mean its default.
+    ///
+    /// # Errors
+    /// `NotSupported`: algorithms that are only read, or not at all.
+    pub fn new(kind: Compression, level: i32) -> Result<Self, Unreadable> {
+        let engine = match kind {
+            Compression::None => Engine::Raw,
+            Compression::Snappy => Engine::Snappy(Box::new(snap::raw::Encoder::new())),
+            Compression::Lz4 => Engine::Lz4,
+            Compression::Zlib => {
+                let level = u32::try_from(level).ok().filter(|level| *level <= 9).unwrap_or(6);
+                let level = flate2::Compression::new(level);
+                Engine::Zlib(Box::new(Compress::new_with_window_bits(level, false, ZLIB_WINDOW_BITS)))
+            }
+            Compression::Zstd => {
+                let known = zstd::compression_level_range().contains(&level) && level != DEFAULT_LEVEL;
+                let level = if known { level } else { 3 };
+                let encoder = zstd::bulk::Compressor::new(level);
+                Engine::Zstd(Box::new(encoder.map_err(|_| wrong("no memory for zstd"))?))
+            }
+            Compression::Lz4hc => return Err(Unreadable::NotSupported("writing LZ4HC")),
+            Compression::Bzip2 => return Err(Unreadable::NotSupported("bzip2 compression")),
+            Compression::Xpress => return Err(Unreadable::NotSupported("Xpress compression")),
+            Compression::ZstdNotFinal => return Err(Unreadable::NotSupported("writing ZSTDNotFinal")),
+            Compression::LevelDbZstd => return Err(Unreadable::NotSupported("writing LevelDB tables")),
+        };
+        Ok(Compressor { kind, engine })
+    }
+
+    /// The level that means "the algorithm's own".
+    pub const DEFAULT: i32 = DEFAULT_LEVEL;
+
+    /// The algorithm blocks are tried with.
+    pub fn kind(&self) -> Compression {
+        self.kind
+    }
+
+    /// Replaces the content of `out` with the block as it is to be stored, and tells in which form that is:
+    /// [`Compressor::kind`], or `None` when it did not shrink enough.
+    pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Compression {
+        out.clear();
+        let allowed = (raw.len() as u64).saturating_mul(Self::MAX_BYTES_PER_KIB) >> 10;
+        let done = i32::try_from(raw.len()).is_ok() && self.encode(raw, out).is_ok();
+        if done && !matches!(self.engine, Engine::Raw) && out.len() as u64 <= allowed {
+            return self.kind;
+        }
+        out.clear();
+        out.extend_from_slice(raw);
+        Compression::None
+    }
+
+    fn encode(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+        if matches!(self.engine, Engine::Lz4 | Engine::Zlib(_) | Engine::Zstd(_)) {
+            put_varint32(out, u32::try_from(raw.len()).map_err(|_| wrong("too long"))?);
+        }
+        let start = out.len();
+        let bound = match &self.engine {
+            Engine::Raw => return Ok(()),
+            Engine::Snappy(_) => snap::raw::max_compress_len(raw.len()),
+            Engine::Lz4 => lz4_flex::block::get_maximum_output_size(raw.len()),
+            Engine::Zlib(_) => raw.len() + (raw.len() >> 3) + 64,
+            Engine::Zstd(_) => zstd::zstd_safe::compress_bound(raw.len()),
+        };
+        out.resize(start + bound, 0);
+        let room = out.get_mut(start..).unwrap_or_default();
+        let len = match &mut self.engine {
+            Engine::Raw => 0,
+            Engine::Snappy(encoder) => encoder.compress(raw, room).map_err(|_| wrong("Snappy failed"))?,
+            Engine::Lz4 => lz4_flex::block::compress_into(raw, room).map_err(|_| wrong("LZ4 failed"))?,
+            Engine::Zlib(deflate) => deflate_whole(deflate, raw, room)?,
+            Engine::Zstd(encoder) => {
+                encoder.compress_to_buffer(raw, room).map_err(|_| wrong("zstd failed"))?
+            }
+        };
+        out.truncate(start + len);
+        Ok(())
+    }
+}
+
+fn deflate_whole(deflate: &mut Compress, raw: &[u8], room: &mut [u8]) -> Result<usize, Malformed> {
+    deflate.reset();
+    match deflate.compress(raw, room, FlushCompress::Finish) {
+        Ok(Status::StreamEnd) => usize::try_from(deflate.total_out()).map_err(|_| wrong("too long")),
+        _ => Err(wrong("deflate failed")),
+    }
+}
+
+fn wrong(what: &'static str) -> Malformed {
+    Malformed { field: "compression", at: 0, what }
+}

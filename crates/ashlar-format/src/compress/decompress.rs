@@ -1,0 +1,122 @@
+//! Reading compressed blocks, whoever wrote them.
+
+use super::Compression;
+use crate::unreadable::Unreadable;
+use ashlar_base::Malformed;
+use ashlar_base::bytes::Cursor;
+use flate2::{Decompress, FlushDecompress, Status};
+use std::cell::RefCell;
+
+/// Window of zlib streams, as bits.
+const ZLIB_WINDOW_BITS: u8 = 15;
+
+thread_local! {
+    /// A zstd context costs more than most blocks; each thread keeps one.
+    static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Decompresses one block without dictionary; the result has at most `limit` bytes.
+/// Memory taken is bounded by `limit` and by what the algorithm can make of that many stored bytes.
+///
+/// # Errors
+/// `Malformed`: a raw length over the limit or beyond the algorithm's reach, or a stream that is wrong, shorter or
+/// longer than its raw length. `NotSupported`: bzip2 and Xpress.
+pub fn decompress(kind: Compression, stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
+    match kind {
+        Compression::None => {
+            check_len(stored.len() as u64, 1, stored, limit)?;
+            Ok(stored.to_vec())
+        }
+        Compression::Snappy => snappy(stored, limit),
+        Compression::Zlib => framed(stored, limit, 1040, zlib),
+        Compression::Lz4 | Compression::Lz4hc => framed(stored, limit, 256, lz4),
+        Compression::Zstd | Compression::ZstdNotFinal => framed(stored, limit, ZSTD_RATIO, zstd),
+        Compression::LevelDbZstd => leveldb_zstd(stored, limit),
+        Compression::Bzip2 => Err(Unreadable::NotSupported("bzip2 compression")),
+        Compression::Xpress => Err(Unreadable::NotSupported("Xpress compression")),
+    }
+}
+
+/// A run-length block of zstd: 128 KiB from four bytes.
+const ZSTD_RATIO: u64 = 32 << 10;
+/// Slack for what a stream needs beyond its ratio.
+const SLACK: u64 = 128 << 10;
+
+fn wrong(what: &'static str) -> Malformed {
+    Malformed { field: "compressed block", at: 0, what }
+}
+
+/// Believes a raw length, or refuses it.
+fn check_len(raw_len: u64, ratio: u64, stored: &[u8], limit: usize) -> Result<usize, Malformed> {
+    if raw_len > limit as u64 {
+        return Err(wrong("raw length over the limit"));
+    }
+    if raw_len > (stored.len() as u64).saturating_mul(ratio).saturating_add(SLACK) {
+        return Err(wrong("raw length beyond what the stored bytes can hold"));
+    }
+    usize::try_from(raw_len).map_err(|_| wrong("raw length over the limit"))
+}
+
+/// The common frame: raw length, then a stream that fills a buffer of exactly that length.
+fn framed(
+    stored: &[u8],
+    limit: usize,
+    ratio: u64,
+    fill: fn(&[u8], &mut [u8]) -> Result<(), Malformed>,
+) -> Result<Vec<u8>, Unreadable> {
+    let mut c = Cursor::new(stored);
+    let raw_len = check_len(c.varint64("compressed block")?, ratio, stored, limit)?;
+    let mut raw = vec![0; raw_len];
+    fill(c.rest(), &mut raw)?;
+    Ok(raw)
+}
+
+fn snappy(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
+    let raw_len = snap::raw::decompress_len(stored).map_err(|_| wrong("no raw length"))?;
+    let mut raw = vec![0; check_len(raw_len as u64, 32, stored, limit)?];
+    match snap::raw::Decoder::new().decompress(stored, &mut raw) {
+        Ok(len) if len == raw.len() => Ok(raw),
+        _ => Err(wrong("not a Snappy block of its length").into()),
+    }
+}
+
+fn lz4(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
+    match lz4_flex::block::decompress_into(stream, raw) {
+        Ok(len) if len == raw.len() => Ok(()),
+        _ => Err(wrong("not an LZ4 block of its length")),
+    }
+}
+
+fn zlib(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
+    let mut inflate = Decompress::new_with_window_bits(false, ZLIB_WINDOW_BITS);
+    let status = inflate.decompress(stream, raw, FlushDecompress::Finish);
+    let whole = inflate.total_in() == stream.len() as u64 && inflate.total_out() == raw.len() as u64;
+    match status {
+        Ok(Status::StreamEnd) if whole => Ok(()),
+        _ => Err(wrong("not a deflate stream of its length")),
+    }
+}
+
+fn zstd(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
+    ZSTD.with_borrow_mut(|kept| {
+        if kept.is_none() {
+            *kept = zstd::bulk::Decompressor::new().ok();
+        }
+        let context = kept.as_mut().ok_or(wrong("no memory for zstd"))?;
+        match context.decompress_to_buffer(stream, raw) {
+            Ok(len) if len == raw.len() => Ok(()),
+            _ => Err(wrong("not a zstd frame of its length")),
+        }
+    })
+}
+
+/// The raw length stands in the frame header, where LevelDB's writer always puts it.
+fn leveldb_zstd(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
+    let raw_len = match zstd::zstd_safe::get_frame_content_size(stored) {
+        Ok(Some(len)) => check_len(len, ZSTD_RATIO, stored, limit)?,
+        _ => return Err(wrong("no raw length").into()),
+    };
+    let mut raw = vec![0; raw_len];
+    zstd(stored, &mut raw)?;
+    Ok(raw)
+}

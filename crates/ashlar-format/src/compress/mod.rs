@@ -1,0 +1,24 @@
+//! Compression of blocks: the algorithms of the type byte, and how each frames its output.
+//!
+//! ```text
+//! Snappy:             one raw Snappy block (begins with its own raw length)
+//! zlib, LZ4, zstd:    | raw length: varint32 | raw deflate stream, LZ4 block, or zstd frame |
+//! LevelDB's type 2:   one bare zstd frame
+//! ```
+//! 1. A raw length is believed only up to the caller's limit and the largest ratio the algorithm can reach.
+//! 2. A block decompresses to exactly its raw length, from exactly its bytes.
+//! 3. A block that does not shrink enough is stored raw: type 0.
+//!
+//! Source: RocksDB `util/compression.h`, `util/compression.cc`; LevelDB `table/format.cc`.
+#![deny(clippy::indexing_slicing)]
+
+mod compressor;
+mod decompress;
+mod kind;
+
+#[cfg(test)]
+mod tests;
+
+pub use compressor::Compressor;
+pub use decompress::decompress;
+pub use kind::Compression;

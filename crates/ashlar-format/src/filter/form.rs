@@ -1,0 +1,79 @@
+//! Reading filters.
+
+use super::bloom::{LINE, PROBE_STEP};
+
+/// Metadata bytes at the end of every RocksDB filter.
+const METADATA_LEN: usize = 5;
+
+/// What a filter block is; decoded once, then asked with the bytes beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterForm {
+    /// No key was added: nothing matches.
+    Nothing,
+    /// Not a filter this engine reads, by name: everything may match.
+    Everything(&'static str),
+    /// Bloom filter with all probes in one cache line.
+    FastLocalBloom {
+        /// Number of 64-byte lines.
+        lines: u32,
+        /// Probes per key, 1 to 30.
+        probes: u8,
+    },
+}
+
+impl FilterForm {
+    /// Recognises a filter block. Never an error: what is odd may match anything.
+    pub fn decode(filter: &[u8]) -> FilterForm {
+        let Some((bits, metadata)) = filter.split_last_chunk::<METADATA_LEN>() else {
+            return FilterForm::Nothing;
+        };
+        if bits.is_empty() {
+            return FilterForm::Nothing;
+        }
+        match *metadata {
+            [0xff, 0, probes @ 1..=30, 0, 0] => match u32::try_from(bits.len() / LINE) {
+                Ok(lines) if bits.len().is_multiple_of(LINE) => FilterForm::FastLocalBloom { lines, probes },
+                _ => FilterForm::Everything("Bloom filter of an odd length"),
+            },
+            [0xff, ..] => FilterForm::Everything("unknown Bloom filter"),
+            [0xfe, ..] => FilterForm::Everything("Ribbon filter"),
+            [0x01..=0x7f, ..] => FilterForm::Everything("legacy Bloom filter"),
+            _ => FilterForm::Everything("unknown filter"),
+        }
+    }
+
+    /// True unless the filter proves that a key of this hash ([`super::xxph3_64`]) was not added.
+    /// `filter` are the bytes this was decoded from.
+    #[inline]
+    pub fn may_match(self, filter: &[u8], hash: u64) -> bool {
+        match self {
+            FilterForm::FastLocalBloom { lines, probes } => bloom_may_match(filter, lines, probes, hash),
+            FilterForm::Nothing => false,
+            FilterForm::Everything(_) => true,
+        }
+    }
+}
+
+#[inline]
+fn bloom_may_match(filter: &[u8], lines: u32, probes: u8, hash: u64) -> bool {
+    let start = line_start(hash, lines);
+    let Some(line) = filter.get(start..).and_then(|rest| rest.first_chunk::<LINE>()) else { return true };
+    let mut h = (hash >> 32) as u32;
+    for _ in 0..probes {
+        let bit = h >> 23;
+        // Nine bits name one of 512: `get` cannot miss, and the compiler sees it.
+        let byte = line.get((bit >> 3) as usize & (LINE - 1)).copied().unwrap_or(u8::MAX);
+        if byte >> (bit & 7) & 1 == 0 {
+            return false;
+        }
+        h = h.wrapping_mul(PROBE_STEP);
+    }
+    true
+}
+
+/// Offset of the line that a hash belongs to: its low half scaled to the number of lines.
+#[inline]
+pub(super) fn line_start(hash: u64, lines: u32) -> usize {
+    let line = ((hash & 0xffff_ffff) * u64::from(lines)) >> 32;
+    usize::try_from(line).unwrap_or(usize::MAX).saturating_mul(LINE)
+}

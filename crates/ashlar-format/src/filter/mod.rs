@@ -1,0 +1,23 @@
+//! Filters: a few bits per key that tell, without reading a data block, that a key is not in the file.
+//!
+//! ```text
+//! FastLocalBloom:  | bits: a multiple of 64 bytes | ff | 00 | probes: u8 | 00 00 |
+//! ```
+//! 1. A key's probes stay in one line of 64 bytes: one cache miss per lookup.
+//! 2. What is not recognised is no filter: it may match anything. Only a wrong bit can lose data, so what is
+//!    recognised is checked byte by byte.
+//! 3. The hash is the preview form of XXH3 that RocksDB froze; it is not XXH3.
+//!
+//! Source: RocksDB `util/bloom_impl.h`, `table/block_based/filter_policy.cc`, `util/xxph3.h`.
+#![deny(clippy::indexing_slicing)]
+
+mod bloom;
+mod form;
+mod xxph3;
+
+#[cfg(test)]
+mod tests;
+
+pub use bloom::BloomBuilder;
+pub use form::FilterForm;
+pub use xxph3::xxph3_64;

@@ -1,0 +1,54 @@
+//! Why bytes of a table cannot be served: they are wrong, or they are right and need something not built yet.
+//!
+//! The two must not be mixed up: the first asks for a repair, the second for another version of the engine.
+
+use ashlar_base::{Error, Malformed};
+use std::fmt;
+use std::path::Path;
+
+/// The refusal of a decoder that knows features it does not serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// The bytes break the format.
+    Malformed(Malformed),
+    /// The bytes are fine as far as they were read; the named feature is not served.
+    NotSupported(&'static str),
+}
+
+impl Unreadable {
+    /// Places the refusal in a file: `base` is where the decoded slice starts.
+    /// `Corruption` or `NotSupported`.
+    #[track_caller]
+    pub fn in_file(self, path: &Path, base: u64) -> Error {
+        match self {
+            Unreadable::Malformed(m) => m.in_file(path, base),
+            Unreadable::NotSupported(feature) => Error::not_supported(feature).at(path, base),
+        }
+    }
+
+    /// The refusal without a file, for bytes that came from memory.
+    #[track_caller]
+    pub fn into_error(self) -> Error {
+        match self {
+            Unreadable::Malformed(m) => m.into_error(),
+            Unreadable::NotSupported(feature) => Error::not_supported(feature),
+        }
+    }
+}
+
+impl From<Malformed> for Unreadable {
+    fn from(m: Malformed) -> Self {
+        Unreadable::Malformed(m)
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unreadable::Malformed(m) => m.fmt(f),
+            Unreadable::NotSupported(feature) => write!(f, "not supported: {feature}"),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
