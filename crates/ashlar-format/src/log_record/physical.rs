@@ -1,0 +1,84 @@
+//! Reading one physical record out of what is left of a block.
+
+use super::{HEADER, RECYCLABLE_HEADER, RecordType};
+use ashlar_base::Cursor;
+use ashlar_base::checksum::{crc32c, mask_crc};
+
+/// A physical record whose checksum is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Physical<'a> {
+    /// The type byte as stored; [`Physical::record_type`] tells whether it is known.
+    pub type_byte: u8,
+    /// The payload: what follows the header.
+    pub payload: &'a [u8],
+    /// Bytes of header and payload together.
+    pub len: usize,
+}
+
+impl Physical<'_> {
+    /// The type; `None` when it is not known here.
+    pub fn record_type(&self) -> Option<RecordType> {
+        RecordType::from_u8(self.type_byte)
+    }
+
+    /// True for an unknown type that a reader may pass over.
+    pub fn may_be_ignored(&self) -> bool {
+        self.type_byte & 0x80 != 0
+    }
+}
+
+/// Why no record could be read. What follows from it depends on the recovery mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Too few bytes for a header are left: the closing bytes of a block, or a torn header at the end of the file.
+    ShortHeader,
+    /// A recyclable record behind data records with the short header.
+    MixedForms,
+    /// The record claims more bytes than the block (or the file) has left.
+    BadLength,
+    /// Written under another log number; `len` bytes of header and payload may be skipped.
+    OldRecord {
+        /// Bytes of header and payload together.
+        len: usize,
+    },
+    /// Type 0 and length 0: nothing more in this block.
+    Zero,
+    /// The checksum is wrong, so the length may be as well.
+    BadChecksum,
+}
+
+/// Reads the physical record at the start of `rest`, which reaches to the end of the block (or of the file).
+/// `legacy_only` says that data records were read and all of them had the short header.
+///
+/// # Errors
+/// The first [`Fault`], in RocksDB's order of checks.
+pub fn parse_physical(rest: &[u8], log_number: u32, legacy_only: bool) -> Result<Physical<'_>, Fault> {
+    let mut c = Cursor::new(rest);
+    let short = |_| Fault::ShortHeader;
+    let stored_crc = c.fixed32("record.crc").map_err(short)?;
+    let payload_len = usize::from(c.fixed16("record.len").map_err(short)?);
+    let covered = c;
+    let type_byte = c.u8("record.type").map_err(short)?;
+    let recyclable = RecordType::from_u8(type_byte).is_some_and(|t| t.recyclable);
+    let header = if recyclable { RECYCLABLE_HEADER } else { HEADER };
+    let mut stored_number = log_number;
+    if recyclable {
+        if legacy_only {
+            return Err(Fault::MixedForms);
+        }
+        stored_number = c.fixed32("record.log number").map_err(short)?;
+    }
+    let payload = c.bytes(payload_len, "record.payload").map_err(|_| Fault::BadLength)?;
+    let len = header + payload_len;
+    if stored_number != log_number {
+        return Err(Fault::OldRecord { len });
+    }
+    if type_byte == 0 && payload_len == 0 {
+        return Err(Fault::Zero);
+    }
+    let covered = covered.rest().get(..len - (HEADER - 1)).unwrap_or_default();
+    if mask_crc(crc32c(covered)) != stored_crc {
+        return Err(Fault::BadChecksum);
+    }
+    Ok(Physical { type_byte, payload, len })
+}

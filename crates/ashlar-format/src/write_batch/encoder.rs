@@ -1,0 +1,222 @@
+//! Building a batch: appends to one buffer, nothing else.
+
+use super::{BATCH_HEADER, BatchReader, tag};
+use ashlar_base::bytes::{put_slice, put_varint32};
+use ashlar_base::{Cursor, Error, FamilyId, Malformed, Result, SeqNum};
+
+/// The longest user key: its internal key must fit 32 bits.
+const KEY_MAX: usize = u32::MAX as usize - 8;
+/// The longest value.
+const VALUE_MAX: usize = u32::MAX as usize;
+
+/// Writes a batch. Every call is an append to one buffer, which [`BatchEncoder::clear`] keeps.
+///
+/// Deviates from a pure append in one point: a call answers `InvalidArgument`, and changes nothing, for keys and values
+/// that the format cannot hold (4 GiB) and for the record that would overflow the 32-bit count. This is the door where
+/// they are refused.
+#[derive(Clone, Debug)]
+pub struct BatchEncoder {
+    bytes: Vec<u8>,
+    count: u32,
+}
+
+/// A state to return to: see [`BatchEncoder::mark`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchMark {
+    len: usize,
+    count: u32,
+}
+
+impl Default for BatchEncoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl BatchEncoder {
+    /// An empty batch: a header of twelve zero bytes.
+    pub fn new() -> Self {
+        BatchEncoder { bytes: vec![0; BATCH_HEADER], count: 0 }
+    }
+
+    /// Takes over an encoded batch after looking at every record. Its sequence is dropped.
+    ///
+    /// # Errors
+    /// `Malformed` when it does not decode or its count is wrong.
+    pub fn from_encoded(encoded: &[u8]) -> Result<Self, Malformed> {
+        let reader = BatchReader::new(encoded)?;
+        reader.validate()?;
+        let mut batch = BatchEncoder { bytes: encoded.to_vec(), count: reader.count() };
+        set_sequence(&mut batch.bytes, SeqNum::ZERO);
+        Ok(batch)
+    }
+
+    /// Drops all records, keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.truncate(BATCH_HEADER);
+        self.count = 0;
+    }
+
+    /// The number of data records.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Bytes of header and records.
+    #[inline]
+    pub fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// True when there is no record at all, neither data nor markers.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() == BATCH_HEADER
+    }
+
+    /// The present state, for [`BatchEncoder::rollback_to`].
+    pub fn mark(&self) -> BatchMark {
+        BatchMark { len: self.bytes.len(), count: self.count }
+    }
+
+    /// Drops what was appended since `mark` was taken. A mark of a longer past state changes nothing.
+    pub fn rollback_to(&mut self, mark: BatchMark) {
+        if mark.len <= self.bytes.len() {
+            self.bytes.truncate(mark.len);
+            self.count = mark.count;
+        }
+    }
+
+    /// The records so far, to go over them. The sequence is zero.
+    pub fn reader(&self) -> BatchReader<'_> {
+        let mut c = Cursor::new(&self.bytes);
+        let skipped = c.bytes(BATCH_HEADER, "batch.header");
+        debug_assert!(skipped.is_ok(), "a batch always has its header");
+        BatchReader::unsequenced(self.count, c)
+    }
+
+    /// Puts sequence and count into the header and hands out the whole batch.
+    #[inline]
+    pub fn finish(&mut self, seq: SeqNum) -> &[u8] {
+        if let Some(header) = self.bytes.first_chunk_mut::<BATCH_HEADER>() {
+            write_header(header, seq, self.count);
+        }
+        &self.bytes
+    }
+
+    /// A value for a key.
+    #[inline]
+    pub fn put(&mut self, family: FamilyId, key: &[u8], value: &[u8]) -> Result<()> {
+        self.admit(key.len(), value.len())?;
+        self.start(family, tag::PUT, tag::FAMILY_PUT);
+        put_slice(&mut self.bytes, key);
+        put_slice(&mut self.bytes, value);
+        Ok(())
+    }
+
+    /// Removes a key.
+    #[inline]
+    pub fn delete(&mut self, family: FamilyId, key: &[u8]) -> Result<()> {
+        self.admit(key.len(), 0)?;
+        self.start(family, tag::DELETE, tag::FAMILY_DELETE);
+        put_slice(&mut self.bytes, key);
+        Ok(())
+    }
+
+    /// Removes a key that was put exactly once.
+    pub fn single_delete(&mut self, family: FamilyId, key: &[u8]) -> Result<()> {
+        self.admit(key.len(), 0)?;
+        self.start(family, tag::SINGLE_DELETE, tag::FAMILY_SINGLE_DELETE);
+        put_slice(&mut self.bytes, key);
+        Ok(())
+    }
+
+    /// An operand for a key.
+    pub fn merge(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.admit(key.len(), operand.len())?;
+        self.start(family, tag::MERGE, tag::FAMILY_MERGE);
+        put_slice(&mut self.bytes, key);
+        put_slice(&mut self.bytes, operand);
+        Ok(())
+    }
+
+    /// Removes the keys from `begin` on, `end` excluded. The caller refuses `begin > end` by the family's comparator
+    /// and drops the empty range: RocksDB cannot replay the one and miscounts the other.
+    pub fn delete_range(&mut self, family: FamilyId, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.admit(begin.len().max(end.len()), 0)?;
+        self.start(family, tag::DELETE_RANGE, tag::FAMILY_DELETE_RANGE);
+        put_slice(&mut self.bytes, begin);
+        put_slice(&mut self.bytes, end);
+        Ok(())
+    }
+
+    /// Bytes for whoever reads the log. Not counted.
+    pub fn log_data(&mut self, blob: &[u8]) -> Result<()> {
+        if blob.len() > VALUE_MAX {
+            return Err(Error::invalid("log data of 4 GiB or more"));
+        }
+        self.bytes.push(tag::LOG_DATA);
+        put_slice(&mut self.bytes, blob);
+        Ok(())
+    }
+
+    /// Appends all records of `other`: one copy.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the counts together overflow 32 bits; nothing is appended then.
+    #[inline]
+    pub fn append_records(&mut self, other: &BatchEncoder) -> Result<()> {
+        let count = self.count.checked_add(other.count).ok_or_else(too_many)?;
+        self.bytes.extend_from_slice(other.bytes.get(BATCH_HEADER..).unwrap_or_default());
+        self.count = count;
+        Ok(())
+    }
+
+    #[inline]
+    fn admit(&self, key_len: usize, value_len: usize) -> Result<()> {
+        if key_len > KEY_MAX || value_len > VALUE_MAX {
+            return Err(too_large());
+        }
+        if self.count == u32::MAX {
+            return Err(too_many());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn start(&mut self, family: FamilyId, short: u8, long: u8) {
+        self.count += 1;
+        if family == FamilyId::DEFAULT {
+            self.bytes.push(short);
+        } else {
+            self.bytes.push(long);
+            put_varint32(&mut self.bytes, family.0);
+        }
+    }
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::invalid("key or value of 4 GiB or more")
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::invalid("more than 4294967295 operations in one batch").hint("Write smaller batches")
+}
+
+#[inline]
+fn write_header(header: &mut [u8; BATCH_HEADER], seq: SeqNum, count: u32) {
+    let both = u128::from(seq.get()) | u128::from(count) << 64;
+    for (to, from) in header.iter_mut().zip(both.to_le_bytes()) {
+        *to = from;
+    }
+}
+
+/// Replaces the sequence in an encoded batch. Bytes too few for a sequence stay as they are.
+#[inline]
+pub fn set_sequence(encoded: &mut [u8], seq: SeqNum) {
+    if let Some(field) = encoded.first_chunk_mut::<8>() {
+        *field = seq.get().to_le_bytes();
+    }
+}
