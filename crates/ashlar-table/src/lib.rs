@@ -1,1 +1,31 @@
-//! SST files on storage: builder, reader, iterators, verification.
+//! SST files on storage: building, opening, point lookups, cursors, verification.
+//!
+//! The bytes are `ashlar-format`'s, the files `ashlar-env`'s, the memory of blocks `ashlar-cache`'s; this crate joins
+//! the three. A table is written once, front to back, and never changes.
+//!
+//! ```text
+//! TableBuilder -> | data blocks | filter | index | properties | metaindex | footer |  -> TableReader -> get
+//!                                                                                              |-----> TableIter
+//!                                                                                              '-----> RunCursor
+//! ```
+//! 1. Every block that enters memory has been checked first, unless the options say otherwise.
+//! 2. An error names the file and, where there is one, the offset of the block.
+//! 3. A feature that is not served is refused by name when the table is opened or the block is read, never guessed at.
+//!
+//! Source: RocksDB `table/block_based/`, LevelDB `table/`.
+#![deny(clippy::indexing_slicing)]
+
+mod builder;
+mod filter;
+mod index;
+mod iter;
+mod options;
+mod reader;
+mod unique_id;
+mod verify;
+
+pub use builder::{TableBuilder, TableSummary};
+pub use iter::TableIter;
+pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};
+pub use reader::{TableFound, TableReader};
+pub use unique_id::{unique_id, unique_id_bytes};

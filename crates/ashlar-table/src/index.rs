@@ -1,0 +1,258 @@
+//! The parsed index of a table: which block may hold a key.
+//!
+//! One separator per block, in one flat buffer: `last key of block i <= separator i < first key of block i + 1`.
+//! 1. Separators ascend; [`IndexParts::finish`] refuses others.
+//! 2. In the internal form a separator has a trailer; in the user-key form all versions of a user key are in one block.
+//! 3. Under an order with words, all separators share `prefix`, and `words[i]` is separator i's word behind it.
+
+use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, KeyOrder, ReverseBytewiseOrder};
+use ashlar_base::{Order, Trailer};
+use ashlar_format::table::BlockHandle;
+use std::cmp::Ordering;
+
+/// An index while it is being read.
+#[derive(Debug, Default)]
+pub(crate) struct IndexParts {
+    keys: Vec<u8>,
+    ends: Vec<u32>,
+    trailers: Vec<Trailer>,
+    handles: Vec<BlockHandle>,
+}
+
+impl IndexParts {
+    /// Appends a block. `None` for the trailer in the user-key form. False when the index has grown past 4 GiB.
+    #[must_use]
+    pub(crate) fn push(&mut self, user_key: &[u8], trailer: Option<Trailer>, handle: BlockHandle) -> bool {
+        self.keys.extend_from_slice(user_key);
+        let Ok(end) = u32::try_from(self.keys.len()) else { return false };
+        self.ends.push(end);
+        self.trailers.extend(trailer);
+        self.handles.push(handle);
+        self.ends.len() < u32::MAX as usize
+    }
+
+    /// The index, or the number of the first block whose separator is not above the one before.
+    pub(crate) fn finish(self, order: Order, internal: bool) -> Result<FlatIndex, usize> {
+        let mut index = FlatIndex {
+            keys: self.keys.into_boxed_slice(),
+            ends: self.ends.into_boxed_slice(),
+            trailers: internal.then(|| self.trailers.into_boxed_slice()),
+            handles: self.handles.into_boxed_slice(),
+            prefix_len: 0,
+            words: Box::default(),
+            order: order.clone(),
+        };
+        match order {
+            Order::Bytewise => index.check_and_speed(&BytewiseOrder)?,
+            Order::ReverseBytewise => index.check_and_speed(&ReverseBytewiseOrder)?,
+            Order::Custom(custom) => index.check_and_speed(&CustomOrder(custom))?,
+        }
+        Ok(index)
+    }
+}
+
+/// Separators and handles of all data blocks, in order. Blocks are called by their ordinal.
+#[derive(Debug)]
+pub(crate) struct FlatIndex {
+    keys: Box<[u8]>,
+    ends: Box<[u32]>,
+    trailers: Option<Box<[Trailer]>>,
+    handles: Box<[BlockHandle]>,
+    prefix_len: usize,
+    words: Box<[u64]>,
+    order: Order,
+}
+
+impl FlatIndex {
+    /// Number of data blocks.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.handles.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Bytes of memory it takes.
+    pub(crate) fn memory(&self) -> usize {
+        let per_block = size_of::<u32>() + size_of::<BlockHandle>() + size_of::<u64>() + size_of::<Trailer>();
+        self.keys.len() + self.handles.len() * per_block
+    }
+
+    /// Where a block is.
+    #[inline]
+    pub(crate) fn handle(&self, ordinal: u32) -> Option<BlockHandle> {
+        self.handles.get(ordinal as usize).copied()
+    }
+
+    /// The user key of a block's separator; empty past the end.
+    #[inline]
+    pub(crate) fn user_key(&self, ordinal: u32) -> &[u8] {
+        self.separator(ordinal as usize)
+    }
+
+    /// The first block that may hold an entry at or after the given internal key; [`FlatIndex::len`] when none may.
+    #[inline]
+    pub(crate) fn find(&self, user_key: &[u8], trailer: Trailer) -> u32 {
+        let at = match &self.order {
+            Order::Bytewise => self.find_by(&BytewiseOrder, user_key, trailer),
+            Order::ReverseBytewise => self.find_by(&ReverseBytewiseOrder, user_key, trailer),
+            Order::Custom(custom) => self.find_by(&CustomOrder(custom.clone()), user_key, trailer),
+        };
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    fn separator(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize);
+        self.ends.get(at).and_then(|end| self.keys.get(start..*end as usize)).unwrap_or(&[])
+    }
+
+    /// How separator `at` compares to the key.
+    fn compare<C: KeyOrder>(&self, order: &C, at: usize, user_key: &[u8], trailer: Trailer) -> Ordering {
+        let by_user_key = order.cmp(self.separator(at), user_key);
+        match self.trailers.as_deref().and_then(|t| t.get(at)) {
+            Some(own) => by_user_key.then_with(|| trailer.cmp(own)),
+            None => by_user_key,
+        }
+    }
+
+    fn find_by<C: KeyOrder>(&self, order: &C, user_key: &[u8], trailer: Trailer) -> usize {
+        let (mut low, mut high) = (0, self.handles.len());
+        if C::WORDS && high > 0 {
+            let prefix = self.keys.get(..self.prefix_len).unwrap_or(&[]);
+            if !user_key.starts_with(prefix) {
+                // The first byte that differs from the prefix decides against all separators alike.
+                return if order.cmp(self.separator(0), user_key).is_lt() { high } else { 0 };
+            }
+            let word = order.word(user_key, self.prefix_len);
+            low = self.words.partition_point(|w| *w < word);
+            high = low;
+            while self.words.get(high) == Some(&word) {
+                high += 1;
+                if high - low >= 8 {
+                    high = self.words.partition_point(|w| *w <= word);
+                    break;
+                }
+            }
+        }
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.compare(order, middle, user_key, trailer) {
+                Ordering::Less => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        low
+    }
+
+    fn check_and_speed<C: KeyOrder>(&mut self, order: &C) -> Result<(), usize> {
+        for at in 1..self.handles.len() {
+            let trailer = self.trailers.as_deref().and_then(|t| t.get(at)).copied();
+            let ascends = self.compare(order, at - 1, self.separator(at), trailer.unwrap_or(Trailer::LAST));
+            if ascends.is_gt() || (ascends.is_eq() && self.trailers.is_some()) {
+                return Err(at);
+            }
+        }
+        if C::WORDS && !self.handles.is_empty() {
+            let (first, last) = (self.separator(0), self.separator(self.handles.len() - 1));
+            self.prefix_len = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+            self.words =
+                (0..self.handles.len()).map(|at| order.word(self.separator(at), self.prefix_len)).collect();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::SeqNum;
+    use ashlar_base::ValueType;
+
+    fn handle(i: usize) -> BlockHandle {
+        BlockHandle { offset: i as u64 * 100, size: 95 }
+    }
+
+    fn put(seq: u64) -> Trailer {
+        Trailer::new(SeqNum::new(seq).unwrap(), ValueType::Put)
+    }
+
+    #[test]
+    fn finds_what_a_scan_finds() {
+        let sets: [&[&str]; 5] = [
+            &["a"],
+            &["", "a", "b"],
+            &["pre", "prefix", "prefix00000001", "prefix00000002", "prefix1"],
+            &["user:aaaaaaaa1", "user:aaaaaaaa2", "user:aaaaaaaa2x", "user:b", "user:b\0"],
+            &[],
+        ];
+        let probes = [
+            "",
+            "a",
+            "aa",
+            "pre",
+            "prefiw",
+            "prefix",
+            "prefix0000000",
+            "prefix00000001x",
+            "q",
+            "user:aaaaaaaa2",
+        ];
+        for set in sets {
+            for reverse in [false, true] {
+                let order = if reverse { Order::ReverseBytewise } else { Order::Bytewise };
+                let mut keys = set.to_vec();
+                keys.sort_by(|a, b| order.compare(a.as_bytes(), b.as_bytes()));
+                for internal in [false, true] {
+                    let mut parts = IndexParts::default();
+                    for (i, key) in keys.iter().enumerate() {
+                        assert!(parts.push(key.as_bytes(), internal.then(|| put(5)), handle(i)));
+                    }
+                    let index = parts.finish(order.clone(), internal).unwrap();
+                    for probe in probes.iter().chain(&keys) {
+                        for trailer in [put(4), put(5), put(6)] {
+                            let scan = keys.iter().position(|k| {
+                                let c = order.compare(k.as_bytes(), probe.as_bytes());
+                                if internal {
+                                    c.then_with(|| trailer.cmp(&put(5))).is_ge()
+                                } else {
+                                    c.is_ge()
+                                }
+                            });
+                            assert_eq!(
+                                index.find(probe.as_bytes(), trailer) as usize,
+                                scan.unwrap_or(keys.len()),
+                                "{probe:?} {trailer:?} in {keys:?}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_separators_with_one_word() {
+        let mut parts = IndexParts::default();
+        for i in 0..100 {
+            assert!(parts.push(format!("a00000000{i:03}").as_bytes(), None, handle(i)));
+        }
+        assert!(parts.push(b"b", None, handle(100)));
+        let index = parts.finish(Order::Bytewise, false).unwrap();
+        for i in 0..100 {
+            assert_eq!(index.find(format!("a00000000{i:03}").as_bytes(), Trailer::FIRST), i);
+            assert_eq!(index.find(format!("a00000000{i:03}x").as_bytes(), Trailer::FIRST), i + 1);
+        }
+        assert_eq!(index.find(b"c", Trailer::FIRST), 101);
+    }
+
+    #[test]
+    fn refuses_disorder() {
+        let mut parts = IndexParts::default();
+        for key in ["a", "c", "b"] {
+            assert!(parts.push(key.as_bytes(), Some(put(1)), handle(0)));
+        }
+        assert_eq!(parts.finish(Order::Bytewise, true).unwrap_err(), 2);
+        let mut parts = IndexParts::default();
+        for seq in [5, 5] {
+            assert!(parts.push(b"a", Some(put(seq)), handle(0)));
+        }
+        assert_eq!(parts.finish(Order::Bytewise, true).unwrap_err(), 1);
+    }
+}

@@ -1,0 +1,41 @@
+//! One large read in place of many small ones.
+
+use crate::reader::BlockFile;
+use ashlar_base::Result;
+use ashlar_format::table::BlockHandle;
+
+/// A window on the file: blocks inside it cost no read. Blocks are asked for in about ascending order.
+#[derive(Debug)]
+pub(crate) struct Readahead {
+    bytes: Vec<u8>,
+    start: u64,
+    size: usize,
+}
+
+impl Readahead {
+    /// Reads at least `size` bytes at a time.
+    pub(crate) fn new(size: usize) -> Self {
+        Readahead { bytes: Vec::new(), start: 0, size }
+    }
+
+    /// The uncompressed block, through the window.
+    pub(crate) fn read(&mut self, file: &BlockFile, handle: BlockHandle) -> Result<Vec<u8>> {
+        let len = file.stored_len(handle)?;
+        if self.window(handle.offset, len).is_none() {
+            let left = usize::try_from(file.size().saturating_sub(handle.offset)).unwrap_or(usize::MAX);
+            self.bytes.resize(len.max(self.size).min(left), 0);
+            self.start = handle.offset;
+            let read = file.read_raw(&mut self.bytes, handle.offset);
+            if read.is_err() {
+                self.bytes.clear();
+            }
+            read?;
+        }
+        file.unpack(self.window(handle.offset, len).unwrap_or(&[]), handle)
+    }
+
+    fn window(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        let at = usize::try_from(offset.checked_sub(self.start)?).ok()?;
+        self.bytes.get(at..at.checked_add(len)?)
+    }
+}

@@ -1,0 +1,159 @@
+//! The forward cursor of compaction: large reads, no pool, entries handed out by the window.
+
+use crate::iter::Readahead;
+use crate::reader::TableReader;
+use ashlar_base::{InternalKey, LookupKey, Malformed, Result, RunCursor, Trailer, Window};
+use ashlar_format::block::{BlockCursor, DataBlock};
+use std::sync::Arc;
+
+/// Reads a table from front to back. Blocks are decoded from its own window on the file and never enter the pool.
+#[derive(Debug)]
+pub(crate) struct TableRunCursor {
+    table: Arc<TableReader>,
+    readahead: Readahead,
+    ordinal: u32,
+    block: Vec<u8>,
+    cursor: BlockCursor,
+    /// Where `block` starts in the file.
+    base: u64,
+}
+
+impl TableRunCursor {
+    /// Before the first entry; `readahead` is the least number of bytes read at a time.
+    pub(crate) fn new(table: Arc<TableReader>, readahead: usize) -> Self {
+        TableRunCursor {
+            table,
+            readahead: Readahead::new(readahead),
+            ordinal: 0,
+            block: Vec::new(),
+            cursor: BlockCursor::default(),
+            base: 0,
+        }
+    }
+
+    /// Reads block `self.ordinal` and stands before its first entry. False past the last block.
+    fn load(&mut self) -> Result<bool> {
+        self.cursor.reset();
+        self.block.clear();
+        let Some(handle) = self.table.index().handle(self.ordinal) else { return Ok(false) };
+        self.base = handle.offset;
+        self.block = self.readahead.read(self.table.file(), handle)?;
+        DataBlock::parse(&self.block).map_err(|e| e.in_file(self.table.path(), self.base))?;
+        Ok(true)
+    }
+
+    /// Stands on the first entry of block `self.ordinal` or of the next one that has any.
+    fn first_from_here(&mut self) -> Result<()> {
+        while self.load()? {
+            self.in_block(|cursor, block| cursor.first(block))?;
+            if self.cursor.is_on_entry() {
+                break;
+            }
+            self.ordinal += 1;
+        }
+        Ok(())
+    }
+
+    fn in_block(
+        &mut self,
+        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>) -> Result<(), Malformed>,
+    ) -> Result<()> {
+        let path = self.table.path();
+        let block = DataBlock::reopen(&self.block).map_err(|e| e.in_file(path, self.base))?;
+        act(&mut self.cursor, &block).map_err(|e| e.in_file(path, self.base))
+    }
+
+    fn place(&mut self, key: Option<&LookupKey<'_>>) -> Result<()> {
+        self.ordinal = 0;
+        let Some(key) = key else { return self.first_from_here() };
+        let trailer = match self.table.global_seq() {
+            Some(seq) if seq > key.seq => Trailer::LAST,
+            Some(_) => Trailer::FIRST,
+            None => key.trailer(),
+        };
+        self.ordinal = self.table.index().find(key.user_key, trailer);
+        if !self.load()? {
+            return Ok(());
+        }
+        let order = self.table.order().clone();
+        self.in_block(|cursor, block| cursor.seek_key(block, &order, key.user_key, trailer))?;
+        if !self.cursor.is_on_entry() {
+            self.ordinal += 1;
+            self.first_from_here()?;
+        }
+        // Nothing of a table whose one sequence number is above the key's may be seen at that user key.
+        if trailer == Trailer::LAST {
+            while self.cursor.internal_key().is_some_and(|k| k.user_key() == key.user_key) {
+                self.step()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<()> {
+        self.in_block(|cursor, block| cursor.next(block))?;
+        if !self.cursor.is_on_entry() {
+            self.ordinal += 1;
+            self.first_from_here()?;
+        }
+        Ok(())
+    }
+
+    /// Copies entries of the current block until the window is full or the block ends.
+    fn fill(&mut self, window: &mut Window) -> Result<()> {
+        let global = self.table.global_seq();
+        let start = self.table.index().len();
+        debug_assert!(self.ordinal < start);
+        self.in_block(|cursor, block| {
+            while let Some(key) = cursor.internal_key() {
+                if window.is_full() {
+                    break;
+                }
+                push(window, key, cursor.value(block), global);
+                cursor.next(block)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[inline]
+fn push(window: &mut Window, key: InternalKey<'_>, value: &[u8], global: Option<ashlar_base::SeqNum>) {
+    match global {
+        None => window.push(key, value),
+        Some(seq) => {
+            let (user_key, trailer) = key.split();
+            let raw = seq.get() << 8 | u64::from(trailer.type_byte());
+            window.push_parts(user_key, Trailer::from_raw(raw), value);
+        }
+    }
+}
+
+impl RunCursor for TableRunCursor {
+    fn seek(&mut self, key: Option<&LookupKey<'_>>) -> Result<()> {
+        let placed = self.place(key);
+        if placed.is_err() {
+            self.cursor.reset();
+        }
+        placed
+    }
+
+    fn window(&mut self, window: &mut Window) -> Result<bool> {
+        window.clear();
+        while self.cursor.is_on_entry() && !window.is_full() {
+            let filled = self.fill(window).and_then(|()| {
+                if self.cursor.is_on_entry() {
+                    return Ok(());
+                }
+                self.ordinal += 1;
+                self.first_from_here()
+            });
+            if let Err(e) = filled {
+                self.cursor.reset();
+                window.clear();
+                return Err(e);
+            }
+        }
+        Ok(!window.is_empty())
+    }
+}

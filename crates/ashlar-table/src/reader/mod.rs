@@ -1,0 +1,8 @@
+//! Opening a table and finding keys in it.
+
+mod block_file;
+mod open;
+mod table_reader;
+
+pub(crate) use block_file::BlockFile;
+pub use table_reader::{TableFound, TableReader};

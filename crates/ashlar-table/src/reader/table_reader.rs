@@ -1,0 +1,228 @@
+//! An open table: point lookups, and the door to its cursors.
+
+use crate::filter::TableFilter;
+use crate::index::FlatIndex;
+use crate::iter::{Readahead, TableIter, TableRunCursor};
+use crate::options::ReadHow;
+use crate::reader::BlockFile;
+use ashlar_base::{Error, FileNumber, InternalKey, LookupKey, Order, Result, RunCursor, SeqNum, Trailer};
+use ashlar_cache::{FramePin, SlotArray};
+use ashlar_format::Unreadable;
+use ashlar_format::block::{BlockCursor, DataBlock};
+use ashlar_format::table::Properties;
+use std::cell::RefCell;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+thread_local! {
+    /// The cursor of point lookups: its key buffer is kept from one to the next.
+    static LOOKUP: RefCell<BlockCursor> = RefCell::default();
+}
+
+/// What a point lookup found: the entry's value lies in the pinned block.
+#[derive(Clone, Debug)]
+pub struct TableFound {
+    /// Sequence number and type of the entry.
+    pub trailer: Trailer,
+    /// The block.
+    pub pin: FramePin,
+    /// Where the value is in the block.
+    pub value: Range<usize>,
+}
+
+impl TableFound {
+    /// The value as stored: what it means depends on the entry's type.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.pin.get(self.value.clone()).unwrap_or_default()
+    }
+}
+
+/// An open table. Index and filter are in memory, data blocks in the pool.
+#[derive(Debug)]
+pub struct TableReader {
+    pub(super) file: BlockFile,
+    pub(super) index: FlatIndex,
+    pub(super) filter: TableFilter,
+    pub(super) properties: Properties,
+    pub(super) slots: SlotArray,
+    pub(super) order: Order,
+    pub(super) number: FileNumber,
+    /// The one sequence number of all entries, for tables made outside and ingested.
+    pub(super) global_seq: Option<SeqNum>,
+    pub(super) range_deletions: bool,
+    /// Where the data blocks end.
+    pub(super) data_end: u64,
+    /// Bytes of the file.
+    pub(super) size: u64,
+}
+
+impl TableReader {
+    /// The newest entry of `key.user_key` at or below `key.seq`, of whatever type; `None` when the table has none.
+    ///
+    /// # Errors
+    /// `Corruption`: the block cannot be right. `Io`: the read. `NotSupported`: the block needs something not built.
+    /// # Cost
+    /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation.
+    pub fn get(&self, key: &LookupKey<'_>) -> Result<Option<TableFound>> {
+        if !self.filter.may_contain(key.user_key) {
+            return Ok(None);
+        }
+        let trailer = match self.global_seq {
+            None => key.trailer(),
+            Some(seq) if seq > key.seq => return Ok(None),
+            Some(_) => Trailer::FIRST,
+        };
+        LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
+            Ok(mut cursor) => self.look(&mut cursor, key.user_key, trailer),
+            // Only a comparator that reads tables itself gets here.
+            Err(_) => self.look(&mut BlockCursor::default(), key.user_key, trailer),
+        })
+    }
+
+    fn look(
+        &self,
+        cursor: &mut BlockCursor,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<Option<TableFound>> {
+        let mut ordinal = self.index.find(user_key, trailer);
+        while ordinal < self.index.len() {
+            let pin = self.block(ordinal, true, None)?;
+            DataBlock::reopen(&pin)
+                .and_then(|block| Ok(cursor.seek_key(&block, &self.order, user_key, trailer)?))
+                .map_err(|e| self.misread(ordinal, e))?;
+            if let Some(found) = cursor.internal_key() {
+                let (found_key, found_trailer) = found.split();
+                if found_key != user_key {
+                    return Ok(None);
+                }
+                let value = cursor.value_range();
+                let trailer = self.present(found_trailer);
+                return Ok(Some(TableFound { trailer, pin, value: value.start..value.end }));
+            }
+            // Past the block's last entry. The next block can hold the key only if the separator is that key.
+            if self.index.user_key(ordinal) != user_key {
+                return Ok(None);
+            }
+            ordinal += 1;
+        }
+        Ok(None)
+    }
+
+    /// A stored trailer as readers see it.
+    #[inline]
+    fn present(&self, stored: Trailer) -> Trailer {
+        match self.global_seq {
+            None => stored,
+            Some(seq) => Trailer::from_raw(seq.get() << 8 | u64::from(stored.type_byte())),
+        }
+    }
+
+    /// A cursor over all entries, off the end.
+    pub fn iter(self: &Arc<Self>, how: ReadHow) -> TableIter {
+        TableIter::new(self.clone(), how)
+    }
+
+    /// A forward cursor for compaction, before the first entry: reads at least `readahead` bytes at a time, compares
+    /// every checksum the options ask for, and leaves the pool alone. It must be positioned by `seek` first.
+    pub fn cursor(self: &Arc<Self>, readahead: usize) -> Box<dyn RunCursor> {
+        Box::new(TableRunCursor::new(self.clone(), readahead))
+    }
+
+    /// What the file says about itself; defaults for a LevelDB table, which says nothing.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// True when the table has range tombstones. They are not read here: who must honour them has to refuse the table.
+    pub fn has_range_deletions(&self) -> bool {
+        self.range_deletions
+    }
+
+    /// About how many bytes of the file stand before `key`: exact to a block.
+    pub fn approximate_offset(&self, key: InternalKey<'_>) -> u64 {
+        let (user_key, trailer) = key.split();
+        let trailer = if self.global_seq.is_some() { Trailer::FIRST } else { trailer };
+        self.index.handle(self.index.find(user_key, trailer)).map_or(self.data_end, |h| h.offset)
+    }
+
+    /// The file's number.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Bytes of memory index and filter take. Data blocks are charged to the pool instead.
+    pub fn memory(&self) -> usize {
+        self.index.memory() + self.filter.memory()
+    }
+
+    /// Number of data blocks.
+    pub fn blocks(&self) -> u32 {
+        self.index.len()
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    pub(crate) fn file(&self) -> &BlockFile {
+        &self.file
+    }
+
+    pub(crate) fn index(&self) -> &FlatIndex {
+        &self.index
+    }
+
+    pub(crate) fn filter(&self) -> &TableFilter {
+        &self.filter
+    }
+
+    pub(crate) fn order(&self) -> &Order {
+        &self.order
+    }
+
+    pub(crate) fn global_seq(&self) -> Option<SeqNum> {
+        self.global_seq
+    }
+
+    /// The data block, from the pool or the file.
+    #[inline]
+    pub(crate) fn block(
+        &self,
+        ordinal: u32,
+        fill_cache: bool,
+        readahead: Option<&mut Readahead>,
+    ) -> Result<FramePin> {
+        match self.slots.hit(ordinal) {
+            Some(pin) => Ok(pin),
+            None => self.load(ordinal, fill_cache, readahead),
+        }
+    }
+
+    #[cold]
+    fn load(&self, ordinal: u32, fill_cache: bool, readahead: Option<&mut Readahead>) -> Result<FramePin> {
+        let Some(handle) = self.index.handle(ordinal) else {
+            return Err(Error::corruption(format!("the table has no block {ordinal}")).at_path(self.path()));
+        };
+        let bytes = match readahead {
+            Some(window) => window.read(&self.file, handle)?,
+            None => self.file.read(handle)?,
+        };
+        DataBlock::parse(&bytes).map_err(|e| e.in_file(self.path(), handle.offset))?;
+        Ok(if fill_cache { self.slots.insert(ordinal, bytes) } else { FramePin::unpooled(bytes) })
+    }
+
+    /// The error of a block whose content does not decode.
+    #[cold]
+    pub(crate) fn misread(&self, ordinal: u32, e: Unreadable) -> Error {
+        e.in_file(self.path(), self.index.handle(ordinal).map_or(0, |h| h.offset))
+    }
+}

@@ -1,0 +1,187 @@
+//! Tables written by RocksDB 7.8.3, RocksDB 11.8.1 and LevelDB 1.23, in the repository's `golden/`.
+
+use crate::fixture::{Entries, backward, forward, open, open_with, windows};
+use ashlar_base::{ErrorKind, FileNumber, InternalKey, LookupKey, Order, SeqNum};
+use ashlar_cache::FramePool;
+use ashlar_env::Env;
+use ashlar_table::{ReaderOptions, TableReader, unique_id_bytes};
+use std::path::Path;
+use std::sync::Arc;
+
+fn read(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden").join(name);
+    let file = Env::os().unwrap().fs.open_read(&path).unwrap();
+    let mut bytes = vec![0; file.len() as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+fn unhex(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
+}
+
+/// The lines `'HEX' seq:N, type:T => HEX` of a listing.
+fn listed(name: &str) -> Entries {
+    let text = String::from_utf8(read(name)).unwrap();
+    let mut entries = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with('\'')) {
+        let (key, rest) = line[1..].split_once("' seq:").unwrap();
+        let (seq, rest) = rest.split_once(", type:").unwrap();
+        let (value_type, value) = rest.split_once(" =>").unwrap();
+        let trailer = seq.parse::<u64>().unwrap() << 8 | value_type.parse::<u64>().unwrap();
+        let mut encoded = unhex(key);
+        encoded.extend_from_slice(&trailer.to_le_bytes());
+        entries.push((encoded, unhex(value.trim())));
+    }
+    entries
+}
+
+/// Reads a table in every way there is and returns its entries.
+fn read_all_ways(table: &Arc<TableReader>, what: &str) -> Entries {
+    let entries = forward(table).unwrap();
+    assert_eq!(backward(table).unwrap(), entries, "{what} backward");
+    assert_eq!(windows(table).unwrap(), entries, "{what} by windows");
+    assert_eq!(table.verify().unwrap(), entries.len() as u64, "{what}");
+    for (key, value) in &entries {
+        let key = InternalKey::decode(key).unwrap();
+        let found = table.get(&LookupKey::new(key.user_key(), key.seq())).unwrap();
+        let found = found.unwrap_or_else(|| panic!("{what}: {key:?} not found"));
+        assert_eq!((found.trailer, found.value()), (key.trailer(), &value[..]), "{what} {key:?}");
+        let absent = [key.user_key(), b"\x01"].concat();
+        assert!(table.get(&LookupKey::new(&absent, SeqNum::MAX)).unwrap().is_none(), "{what} {key:?}");
+    }
+    entries
+}
+
+#[test]
+fn rocksdb_tables_equal_their_listings() {
+    for (name, range_deletions) in [
+        ("v2_snappy_crc32c_legacybloom", false),
+        ("v3_zlib_xxhash32_hashsearch_prefix", false),
+        ("v4_lz4_xxhash64_partitioned", false),
+        ("v5_lz4hc_ribbon", false),
+        ("v6_crc32c_datablockhash", false),
+        ("v6_nochecksum_datablockhash", false),
+        ("v7_db_blobindex_entities", false),
+        ("v7_db_merge_rangedel_versions", true),
+        ("v7_embedded_blob", false),
+        ("v7_large_values", false),
+    ] {
+        let table = open(&read(&format!("sst/{name}.sst")), Order::Bytewise).unwrap();
+        assert_eq!(table.has_range_deletions(), range_deletions, "{name}");
+        let expected = listed(&format!("sst/{name}.expected.txt"));
+        assert!(!expected.is_empty());
+        assert_eq!(read_all_ways(&table, name), expected, "{name}");
+        let offset = |at: usize| table.approximate_offset(InternalKey::decode(&expected[at].0).unwrap());
+        // Blobs inside the file stand before its blocks.
+        assert_eq!(offset(0), if name == "v7_embedded_blob" { 310 } else { 0 }, "{name}");
+        assert!(offset(expected.len() - 1) < table.size(), "{name}");
+    }
+}
+
+#[test]
+fn refused_by_name() {
+    for (name, kind, what) in [
+        ("v5_bzip2_firstkey", ErrorKind::NotSupported, "bzip2"),
+        ("v5_lz4_dict", ErrorKind::NotSupported, "compression dictionaries"),
+        ("v5_zstd_xxh3_partitioned_dict", ErrorKind::NotSupported, "compression dictionaries"),
+        ("v7_zstd_separated_kv", ErrorKind::NotSupported, "separated keys and values"),
+        ("v6_user_timestamps", ErrorKind::InvalidArgument, "leveldb.BytewiseComparator.u64ts"),
+    ] {
+        let opened = open(&read(&format!("sst/{name}.sst")), Order::Bytewise);
+        let error = opened.and_then(|table| forward(&table)).unwrap_err();
+        assert_eq!(error.kind(), kind, "{name}: {error}");
+        assert!(error.to_string().contains(what), "{name}: {error}");
+        assert!(error.path().is_some(), "{name}: {error}");
+    }
+}
+
+#[test]
+fn tables_of_rocksdb_7() {
+    for (number, family) in
+        [(21, "default"), (23, "snappy"), (25, "zlib"), (29, "lz4"), (31, "lz4hc"), (33, "zstd")]
+    {
+        let bytes = read(&format!("rocksdb-7.8.3/compressions/0000{number}.sst"));
+        let entries = read_all_ways(&open(&bytes, Order::Bytewise).unwrap(), family);
+        assert_eq!(entries.len(), 40);
+        for (i, (key, value)) in entries.iter().enumerate() {
+            let key = InternalKey::decode(key).unwrap();
+            assert_eq!(key.user_key(), format!("key-{family}-{i:03}").as_bytes());
+            assert_eq!(*value, format!("{}{i:03}", "value ".repeat(8)).into_bytes());
+        }
+    }
+    for (number, run) in [("09", 0), ("11", 1), ("13", 2)] {
+        let bytes = read(&format!("rocksdb-7.8.3/manifest_history/0000{number}.sst"));
+        let entries = read_all_ways(&open(&bytes, Order::Bytewise).unwrap(), number);
+        for (i, (key, value)) in entries.iter().enumerate() {
+            assert_eq!(InternalKey::decode(key).unwrap().user_key(), format!("r{run}-{i}").as_bytes());
+            assert_eq!(*value, format!("v{run}").into_bytes());
+        }
+        assert_eq!(entries.len(), 5);
+    }
+    let bytes = read("rocksdb-7.8.3/manifest_history/000015.sst");
+    let entries = read_all_ways(&open(&bytes, Order::Bytewise).unwrap(), "tombstone");
+    assert_eq!(InternalKey::decode(&entries[0].0).unwrap().trailer().type_byte(), 0);
+    let bytes = read("rocksdb-7.8.3/column_families/000015.sst");
+    let entries = read_all_ways(&open(&bytes, Order::Bytewise).unwrap(), "family");
+    assert_eq!((&entries[0].0[..2], &entries[0].1[..]), (&b"o1"[..], &b"one-1"[..]));
+}
+
+#[test]
+fn leveldb_tables() {
+    for kind in ["plain", "snappy"] {
+        let bytes = read(&format!("leveldb-1.23/{kind}/000005.ldb"));
+        let entries = read_all_ways(&open(&bytes, Order::Bytewise).unwrap(), kind);
+        // The listing holds the log's entries too, which begin with sequence 32.
+        let mut expected = listed(&format!("leveldb-1.23/{kind}/expected.txt"));
+        expected.retain(|(key, _)| InternalKey::decode(key).unwrap().seq().get() < 32);
+        assert_eq!(entries, expected, "{kind}");
+        assert_eq!(entries.len(), 31);
+    }
+}
+
+#[test]
+fn one_sequence_number_for_an_ingested_table() {
+    let bytes = read("sst/v7_large_values.sst");
+    let mut options = ReaderOptions::new(Order::Bytewise, FramePool::new(1 << 20), FileNumber(1));
+    options.largest_seq = SeqNum::new(77);
+    let table = open_with(&bytes, options).unwrap();
+    let entries = read_all_ways(&table, "ingested");
+    assert_eq!(entries.len(), 8);
+    for (key, _) in &entries {
+        let key = InternalKey::decode(key).unwrap();
+        assert_eq!(key.seq().get(), 77);
+        assert!(table.get(&LookupKey::new(key.user_key(), SeqNum::new(76).unwrap())).unwrap().is_none());
+        seeks_around(&table, key);
+    }
+}
+
+/// Seeks at, above and below the presented sequence number.
+fn seeks_around(table: &Arc<TableReader>, key: InternalKey<'_>) {
+    use ashlar_base::{InternalIterator, InternalKeyBuf, Trailer, ValueType};
+    let mut iter = table.iter(ashlar_table::ReadHow::default());
+    let at =
+        |seq| InternalKeyBuf::new(key.user_key(), Trailer::new(SeqNum::new(seq).unwrap(), ValueType::Put));
+    let mut expect = |seq: u64, seek_hits: bool, back_hits: bool| {
+        iter.seek(at(seq).as_key()).unwrap();
+        assert_eq!(iter.entry().is_some_and(|e| e.key == key), seek_hits, "{key:?} {seq}");
+        iter.seek_for_prev(at(seq).as_key()).unwrap();
+        assert_eq!(iter.entry().is_some_and(|e| e.key == key), back_hits, "{key:?} {seq}");
+    };
+    expect(78, true, false);
+    expect(77, true, true);
+    expect(76, false, true);
+}
+
+#[test]
+fn unique_id_from_the_properties() {
+    let table = open(&read("sst/v7_db_blobindex_entities.sst"), Order::Bytewise).unwrap();
+    let p = table.properties();
+    let bytes = unique_id_bytes(
+        p.db_id.as_deref().unwrap(),
+        p.db_session_id.as_deref().unwrap(),
+        p.original_file_number.unwrap(),
+    );
+    assert_eq!(bytes[..8], 10_899_466_810_232_436_971u64.to_le_bytes());
+    assert_eq!(bytes[8..], 11_130_876_041_085_548_611u64.to_le_bytes());
+}
