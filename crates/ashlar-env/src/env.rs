@@ -1,7 +1,7 @@
 //! The four services of the machine in one value.
 
 use crate::jobs::{JobExecutor, ThreadExecutor};
-use crate::{Clock, Fs, MemFs, OsClock, OsFs, OsRand, Rand};
+use crate::{Clock, Fs, MemFs, OsClock, OsFs, OsRand, Rand, SeededRand};
 use ashlar_base::Result;
 use std::sync::Arc;
 
@@ -31,8 +31,12 @@ impl Env {
 
     /// Files in memory, everything else as the machine has it: for tests that want speed, not faults.
     pub fn mem() -> Env {
-        let rand = Arc::new(crate::SeededRand::new(0));
-        Env { fs: Arc::new(MemFs::new()), clock: Arc::new(OsClock::new()), rand, jobs: threads() }
+        let clock = Arc::new(OsClock::new());
+        let rand: Arc<dyn Rand> = match OsRand::new() {
+            Ok(rand) => Arc::new(rand),
+            Err(_) => Arc::new(SeededRand::new(clock.unix_micros())),
+        };
+        Env { fs: Arc::new(MemFs::new()), clock, rand, jobs: threads() }
     }
 }
 

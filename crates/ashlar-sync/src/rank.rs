@@ -17,6 +17,8 @@ pub enum Rank {
     State,
     /// The switch of memtable and WAL.
     Switch,
+    /// The unwritten tail of a log file, or its sync. Held over the write itself.
+    Log,
     /// A shard of the block cache.
     Cache,
     /// Counters and histograms.

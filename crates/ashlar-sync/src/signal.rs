@@ -107,7 +107,9 @@ impl Signal {
         let unchanged = |(): &mut ()| self.seen() == seen;
         match timeout {
             Some(t) => {
-                drop(self.wake.wait_timeout_while(guard, t, unchanged).unwrap_or_else(PoisonError::into_inner));
+                drop(
+                    self.wake.wait_timeout_while(guard, t, unchanged).unwrap_or_else(PoisonError::into_inner),
+                );
             }
             None => drop(self.wake.wait_while(guard, unchanged).unwrap_or_else(PoisonError::into_inner)),
         }

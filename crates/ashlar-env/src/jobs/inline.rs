@@ -63,6 +63,11 @@ impl State {
     }
 }
 
+/// When a job that waits `d` is due; `None` when the clock cannot get there, so that only a wake counts.
+fn due_after(now: Duration, d: Duration) -> Option<Duration> {
+    now.checked_add(d).filter(|due| due.as_nanos() <= u128::from(u64::MAX))
+}
+
 impl Inner {
     /// Steps one runnable job, drawn by lot; false when there is none.
     fn step_one(&self) -> bool {
@@ -78,7 +83,7 @@ impl Inner {
         let mut state = self.state.lock();
         let woken = matches!(state.jobs.remove(&id), Some(Place::Stepping(true)));
         let place = match result {
-            Some(StepResult::Wait(d)) if !woken => Place::Waiting(self.clock.now().checked_add(d), job),
+            Some(StepResult::Wait(d)) if !woken => Place::Waiting(due_after(self.clock.now(), d), job),
             Some(StepResult::Again | StepResult::Wait(_)) => Place::Ready(job),
             Some(StepResult::Done) => {
                 drop(state);

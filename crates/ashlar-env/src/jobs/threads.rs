@@ -216,6 +216,7 @@ impl JobExecutor for ThreadExecutor {
             let l = state.lane(lane);
             if let Some((_, entry)) = l.waiting.remove(&id) {
                 l.ready.push_back(entry);
+                self.grow(&mut state, lane);
                 drop(state);
                 self.shared.lane_signal(lane).notify();
                 return;

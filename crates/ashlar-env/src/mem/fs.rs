@@ -6,26 +6,25 @@ use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A file system in memory. Clones of an `Arc` share it; two values share nothing.
-#[derive(Debug)]
 pub struct MemFs {
     root: Mutex<Dir>,
 }
 
 type Dir = BTreeMap<String, Node>;
 
-#[derive(Debug)]
 enum Node {
     Dir(Dir),
     File(Arc<Content>),
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Content {
     // Taken alone or under the tree's lock, never the other way round.
     bytes: RwLock<Vec<u8>>,
@@ -35,6 +34,12 @@ struct Content {
 impl Content {
     fn len(&self) -> u64 {
         self.bytes.read().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+}
+
+impl fmt::Debug for MemFs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemFs")
     }
 }
 
@@ -236,11 +241,16 @@ impl Fs for MemFs {
 }
 
 /// An open file in memory, for either direction.
-#[derive(Debug)]
 struct MemFile {
     content: Arc<Content>,
     path: PathBuf,
     len: u64,
+}
+
+impl fmt::Debug for MemFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MemFile").field(&self.path).finish()
+    }
 }
 
 impl ReadFile for MemFile {
@@ -286,8 +296,13 @@ impl WriteFile for MemFile {
     }
 }
 
-#[derive(Debug)]
 struct MemLock(Arc<Content>);
+
+impl fmt::Debug for MemLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemLock")
+    }
+}
 
 impl Drop for MemLock {
     fn drop(&mut self) {

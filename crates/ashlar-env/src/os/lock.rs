@@ -6,6 +6,7 @@
 //! 2. Closing *any* descriptor of the file drops the process's lock. So the table is asked *before* the file is
 //!    opened; a descriptor that turns out to belong to a held file is never closed.
 //! 3. The file is never unlinked: another process may be about to lock the inode it has already opened.
+//!
 //! Source: RocksDB `env/fs_posix.cc` (`LockFile`, `UnlockFile`).
 
 use super::file;

@@ -1,0 +1,413 @@
+//! The simulated disk: one tree of inodes, the list of directory changes not yet durable, and the record of calls.
+//!
+//! 1. A directory change is one event, a rename too: after a crash it happened or it did not.
+//! 2. `sync_dir(d)` makes durable every pending event that touches `d`, and the earlier events on the directories
+//!    those touch in turn (a rename ties two directories together, as a journal does).
+//! 3. Syncing a file does not make its name durable.
+//! 4. A write that does not fit the capacity, or that a plan makes fail, leaves a prefix of its bytes in the file.
+
+use super::crash::{CrashMode, DirMode, surviving};
+use super::fault::{Call, Record};
+use super::inode::{FileEvent, FileState, Inode, Kind};
+use crate::mem::names_of;
+use crate::{EntryKind, FsEntry, SeededRand};
+use ashlar_base::{Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A change of directories that happens as a whole.
+struct DirEvent {
+    /// Directory, name, and what the name leads to afterwards.
+    changes: Vec<(Arc<Inode>, String, Option<Arc<Inode>>)>,
+}
+
+impl DirEvent {
+    fn touches(&self, dirs: &[u64]) -> bool {
+        self.changes.iter().any(|(d, _, _)| dirs.contains(&d.id))
+    }
+
+    fn make_durable(&self) {
+        for (dir, name, to) in &self.changes {
+            let Some(mut dir) = dir.dir() else { continue };
+            match to {
+                Some(inode) => drop(dir.durable.insert(name.clone(), Arc::clone(inode))),
+                None => drop(dir.durable.remove(name)),
+            }
+        }
+    }
+}
+
+pub(super) struct Disk {
+    root: Arc<Inode>,
+    next_id: u64,
+    pending: Vec<DirEvent>,
+    capacity: u64,
+    used: u64,
+    pub(super) record: Record,
+}
+
+#[track_caller]
+pub(super) fn refuse(action: &str, path: &Path, kind: io::ErrorKind) -> Error {
+    Error::io(action, path, &io::Error::from(kind))
+}
+
+impl Disk {
+    pub(super) fn new(faults: SeededRand) -> Disk {
+        let root = Inode::new_dir(0);
+        Disk {
+            root,
+            next_id: 1,
+            pending: Vec::new(),
+            capacity: u64::MAX,
+            used: 0,
+            record: Record::new(faults),
+        }
+    }
+
+    pub(super) fn set_capacity(&mut self, bytes: u64) {
+        self.capacity = bytes;
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Notes a call, and fails it if a plan says so.
+    #[track_caller]
+    pub(super) fn call(&mut self, call: &Call<'_>) -> Result<()> {
+        match self.record.note(call) {
+            None => Ok(()),
+            Some(kind) => {
+                let cause = format!(
+                    "injected by the simulation at call {}",
+                    self.record.count(super::CallClass::Any)
+                );
+                let message = format!("cannot {}", call.name);
+                Err(Error::new(ErrorKind::Io(kind), message).at_path(call.path).because(cause))
+            }
+        }
+    }
+
+    fn fresh_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn walk(&self, names: &[String], action: &str, path: &Path) -> Result<Arc<Inode>> {
+        let mut at = Arc::clone(&self.root);
+        for name in names {
+            let next = match at.dir() {
+                Some(dir) => dir.now.get(name).cloned(),
+                None => return Err(refuse(action, path, io::ErrorKind::NotADirectory)),
+            };
+            at = next.ok_or_else(|| refuse(action, path, io::ErrorKind::NotFound))?;
+        }
+        Ok(at)
+    }
+
+    /// The directory above `path` and the last name.
+    fn parent(&self, action: &str, path: &Path) -> Result<(Arc<Inode>, String)> {
+        let mut names = names_of(path)?;
+        let Some(last) = names.pop() else {
+            return Err(Error::invalid("the root directory is no file").at_path(path));
+        };
+        let dir = self.walk(&names, action, path)?;
+        if dir.dir().is_none() {
+            return Err(refuse(action, path, io::ErrorKind::NotADirectory));
+        }
+        Ok((dir, last))
+    }
+
+    /// What stands at `path`, with its parent directory and last name.
+    fn lookup(&self, action: &str, path: &Path) -> Result<(Arc<Inode>, String, Option<Arc<Inode>>)> {
+        let (dir, name) = self.parent(action, path)?;
+        let found = dir.dir().and_then(|d| d.now.get(&name).cloned());
+        Ok((dir, name, found))
+    }
+
+    fn change(&mut self, changes: Vec<(Arc<Inode>, String, Option<Arc<Inode>>)>) {
+        for (dir, name, to) in &changes {
+            let Some(mut dir) = dir.dir() else { continue };
+            let before = match to {
+                Some(inode) => dir.now.insert(name.clone(), Arc::clone(inode)),
+                None => dir.now.remove(name),
+            };
+            drop(dir);
+            let moved =
+                changes.iter().any(|c| matches!((&c.2, &before), (Some(a), Some(b)) if Arc::ptr_eq(a, b)));
+            if let (Some(mut file), false) = (before.as_ref().and_then(|i| i.file()), moved) {
+                file.unlinked = true;
+                self.used = self.used.saturating_sub(file.now.len() as u64);
+            }
+        }
+        self.pending.push(DirEvent { changes });
+    }
+
+    pub(super) fn open(&self, action: &str, path: &Path) -> Result<Arc<Inode>> {
+        match self.lookup(action, path)? {
+            (_, _, Some(inode)) if matches!(inode.kind, Kind::File(_)) => Ok(inode),
+            (_, _, Some(_)) => Err(Error::invalid(format!("cannot {action} a directory")).at_path(path)),
+            (_, _, None) => Err(refuse(action, path, io::ErrorKind::NotFound)),
+        }
+    }
+
+    pub(super) fn open_or_create(&mut self, action: &str, path: &Path) -> Result<Arc<Inode>> {
+        match self.lookup(action, path)? {
+            (dir, name, None) => {
+                let inode = Inode::new_file(self.fresh_id());
+                self.change(vec![(dir, name, Some(Arc::clone(&inode)))]);
+                Ok(inode)
+            }
+            _ => self.open(action, path),
+        }
+    }
+
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> Result<()> {
+        let (old_dir, old_name, source) = self.lookup("rename", from)?;
+        let source = source.ok_or_else(|| refuse("rename", from, io::ErrorKind::NotFound))?;
+        if names_of(to)? == names_of(from)? {
+            return Ok(());
+        }
+        if names_of(to)?.starts_with(&names_of(from)?) {
+            return Err(refuse("rename", from, io::ErrorKind::InvalidInput));
+        }
+        let (new_dir, new_name, target) = self.lookup("rename", to)?;
+        let refused = match (&source.kind, target.as_ref().map(|t| &t.kind)) {
+            (_, None) | (Kind::File(_), Some(Kind::File(_))) => None,
+            (Kind::File(_), Some(Kind::Dir(_))) => Some(io::ErrorKind::IsADirectory),
+            (Kind::Dir(_), Some(Kind::File(_))) => Some(io::ErrorKind::NotADirectory),
+            (Kind::Dir(_), Some(Kind::Dir(_))) => {
+                let empty = target.as_ref().and_then(|t| t.dir()).is_none_or(|d| d.now.is_empty());
+                (!empty).then_some(io::ErrorKind::DirectoryNotEmpty)
+            }
+        };
+        if let Some(kind) = refused {
+            return Err(refuse("rename", to, kind));
+        }
+        self.change(vec![(new_dir, new_name, Some(source)), (old_dir, old_name, None)]);
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, path: &Path) -> Result<()> {
+        match self.lookup("remove", path)? {
+            (dir, name, Some(inode)) if matches!(inode.kind, Kind::File(_)) => {
+                self.change(vec![(dir, name, None)]);
+                Ok(())
+            }
+            (_, _, Some(_)) => Err(refuse("remove", path, io::ErrorKind::IsADirectory)),
+            (_, _, None) => Err(refuse("remove", path, io::ErrorKind::NotFound)),
+        }
+    }
+
+    pub(super) fn remove_dir(&mut self, path: &Path) -> Result<()> {
+        let action = "remove the directory";
+        let (dir, name, found) = self.lookup(action, path)?;
+        let found = found.ok_or_else(|| refuse(action, path, io::ErrorKind::NotFound))?;
+        match found.dir().map(|d| d.now.is_empty()) {
+            Some(true) => {}
+            Some(false) => return Err(refuse(action, path, io::ErrorKind::DirectoryNotEmpty)),
+            None => return Err(refuse(action, path, io::ErrorKind::NotADirectory)),
+        }
+        self.change(vec![(dir, name, None)]);
+        Ok(())
+    }
+
+    pub(super) fn create_dir_all(&mut self, path: &Path) -> Result<()> {
+        let mut at = Arc::clone(&self.root);
+        for name in names_of(path)? {
+            let next = match at.dir() {
+                Some(dir) => dir.now.get(&name).cloned(),
+                None => return Err(refuse("create the directory", path, io::ErrorKind::AlreadyExists)),
+            };
+            at = match next {
+                Some(inode) => inode,
+                None => {
+                    let made = Inode::new_dir(self.fresh_id());
+                    self.change(vec![(at, name, Some(Arc::clone(&made)))]);
+                    made
+                }
+            };
+        }
+        match at.kind {
+            Kind::Dir(_) => Ok(()),
+            Kind::File(_) => Err(refuse("create the directory", path, io::ErrorKind::AlreadyExists)),
+        }
+    }
+
+    pub(super) fn list(&self, path: &Path) -> Result<Vec<FsEntry>> {
+        let inode = self.walk(&names_of(path)?, "list", path)?;
+        match inode.dir() {
+            Some(dir) => Ok(dir.now.iter().map(|(name, inode)| entry(name, inode)).collect()),
+            None => Err(refuse("list", path, io::ErrorKind::NotADirectory)),
+        }
+    }
+
+    pub(super) fn metadata(&self, path: &Path) -> Result<Option<FsEntry>> {
+        let names = names_of(path)?;
+        match self.walk(&names, "stat", path) {
+            Ok(inode) => Ok(Some(entry(names.last().map_or("", String::as_str), &inode))),
+            Err(e) if e.is_not_found() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    pub(super) fn sync_dir(&mut self, path: &Path) -> Result<()> {
+        let dir = self.walk(&names_of(path)?, "sync the directory", path)?;
+        if dir.dir().is_none() {
+            return Err(refuse("sync the directory", path, io::ErrorKind::NotADirectory));
+        }
+        let mut tied = vec![dir.id];
+        let mut due = vec![false; self.pending.len()];
+        for (event, due) in self.pending.iter().zip(&mut due).rev() {
+            if event.touches(&tied) {
+                *due = true;
+                tied.extend(event.changes.iter().map(|(d, _, _)| d.id));
+            }
+        }
+        let events = std::mem::take(&mut self.pending);
+        for (event, due) in events.into_iter().zip(due) {
+            if due {
+                event.make_durable();
+            } else {
+                self.pending.push(event);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes to a file, within the capacity; `failing` leaves a drawn prefix and answers that error.
+    pub(super) fn write(
+        &mut self,
+        file: &mut FileState,
+        path: &Path,
+        data: &[u8],
+        offset: u64,
+        failing: Option<Error>,
+    ) -> Result<()> {
+        let mut data = data;
+        let mut error = failing;
+        if error.is_some() {
+            let keep = self.record.rand.below(data.len() as u64 + 1);
+            data = &data[..usize::try_from(keep).unwrap_or(0)];
+        }
+        let len = file.now.len() as u64;
+        let free = if file.unlinked { u64::MAX } else { self.capacity.saturating_sub(self.used) };
+        let growth = offset.saturating_add(data.len() as u64).saturating_sub(len);
+        if growth > free {
+            let lacking = usize::try_from(growth - free).unwrap_or(usize::MAX);
+            data = &data[..data.len().saturating_sub(lacking)];
+            error =
+                error.or_else(|| Some(refuse("write", path, io::ErrorKind::StorageFull).at(path, offset)));
+        }
+        if !data.is_empty() {
+            let event = FileEvent::Write { offset, data: data.to_vec() };
+            file.change(event).map_err(|e| Error::io("write", path, &e))?;
+        }
+        self.charge(file, len);
+        error.map_or(Ok(()), Err)
+    }
+
+    pub(super) fn truncate(&mut self, file: &mut FileState, path: &Path, len: u64) -> Result<()> {
+        let before = file.now.len() as u64;
+        let free = if file.unlinked { u64::MAX } else { self.capacity.saturating_sub(self.used) };
+        if len.saturating_sub(before) > free {
+            return Err(refuse("truncate", path, io::ErrorKind::StorageFull));
+        }
+        if len != before {
+            file.change(FileEvent::Truncate { len }).map_err(|e| Error::io("truncate", path, &e))?;
+        }
+        self.charge(file, before);
+        Ok(())
+    }
+
+    /// Whether `len` bytes of this file would fit. Nothing is reserved.
+    pub(super) fn fits(&self, file: &FileState, len: u64) -> bool {
+        len.saturating_sub(file.now.len() as u64) <= self.capacity.saturating_sub(self.used)
+    }
+
+    fn charge(&mut self, file: &FileState, len_before: u64) {
+        if !file.unlinked {
+            self.used = self.used.saturating_sub(len_before).saturating_add(file.now.len() as u64);
+        }
+    }
+
+    /// The disk as the next boot finds it. This one stays as it is.
+    pub(super) fn after_crash(&self, mode: CrashMode, rand: &SeededRand, faults: SeededRand) -> Disk {
+        let mut changes = DirView::default();
+        let keep = match mode.dirs {
+            DirMode::DropAll => 0,
+            DirMode::Prefix => usize::try_from(rand.below(self.pending.len() as u64 + 1)).unwrap_or(0),
+            DirMode::KeepAll => self.pending.len(),
+        };
+        for (dir, name, to) in self.pending.iter().take(keep).flat_map(|e| &e.changes) {
+            changes.entry(dir.id).or_default().insert(name.clone(), to.clone());
+        }
+        let mut disk = Disk::new(faults);
+        let mut copy = Copy { changes, mode, rand, disk: &mut disk, made: BTreeMap::new() };
+        let root = copy.dir(&self.root);
+        disk.root = root;
+        disk.capacity = self.capacity;
+        disk
+    }
+}
+
+/// By directory: what the surviving events say about its names.
+type DirView = BTreeMap<u64, BTreeMap<String, Option<Arc<Inode>>>>;
+
+/// The copying of a disk into its life after the crash.
+struct Copy<'a> {
+    changes: DirView,
+    mode: CrashMode,
+    rand: &'a SeededRand,
+    disk: &'a mut Disk,
+    made: BTreeMap<u64, Arc<Inode>>,
+}
+
+impl Copy<'_> {
+    fn dir(&mut self, old: &Inode) -> Arc<Inode> {
+        let mut entries = old.dir().map(|d| d.durable.clone()).unwrap_or_default();
+        for (name, to) in self.changes.remove(&old.id).unwrap_or_default() {
+            match to {
+                Some(inode) => drop(entries.insert(name, inode)),
+                None => drop(entries.remove(&name)),
+            }
+        }
+        let new = Inode::new_dir(self.disk.fresh_id());
+        for (name, inode) in entries {
+            let copied = match inode.kind {
+                Kind::Dir(_) => self.dir(&inode),
+                Kind::File(_) => self.file(&inode),
+            };
+            if let Some(mut dir) = new.dir() {
+                dir.now.insert(name.clone(), Arc::clone(&copied));
+                dir.durable.insert(name, copied);
+            }
+        }
+        new
+    }
+
+    fn file(&mut self, old: &Inode) -> Arc<Inode> {
+        // Two names can lead to one file when only one half of a pair of renames is durable.
+        if let Some(made) = self.made.get(&old.id) {
+            return Arc::clone(made);
+        }
+        let bytes = old.file().map(|f| surviving(&f, self.mode.data, self.rand)).unwrap_or_default();
+        let new = Inode::new_file(self.disk.fresh_id());
+        if let Some(mut file) = new.file() {
+            self.disk.used += bytes.len() as u64;
+            file.base = bytes.clone();
+            file.now = bytes;
+        }
+        self.made.insert(old.id, Arc::clone(&new));
+        new
+    }
+}
+
+fn entry(name: &str, inode: &Inode) -> FsEntry {
+    match inode.file() {
+        Some(file) => FsEntry { name: name.to_owned(), len: file.now.len() as u64, kind: EntryKind::File },
+        None => FsEntry { name: name.to_owned(), len: 0, kind: EntryKind::Dir },
+    }
+}

@@ -1,0 +1,125 @@
+//! The simulated machine as tests hold it.
+
+use super::crash::CrashMode;
+use super::disk::Disk;
+use super::fault::{CallClass, Repeat};
+use super::files::SimFs;
+use crate::jobs::InlineExecutor;
+use crate::{Clock, Env, SeededRand, VirtualClock};
+use ashlar_base::error::IoKind;
+use std::sync::Arc;
+
+/// A simulated machine. Clones share it.
+#[derive(Clone, Debug)]
+pub struct SimEnv {
+    seed: u64,
+    fs: Arc<SimFs>,
+    clock: Arc<VirtualClock>,
+    rand: Arc<SeededRand>,
+    crash: Arc<SeededRand>,
+    jobs: Arc<InlineExecutor>,
+}
+
+impl SimEnv {
+    /// A machine with an empty disk.
+    pub fn new(seed: u64) -> Self {
+        Self::boot(seed, Disk::new(SeededRand::stream(seed, "faults")), Arc::new(VirtualClock::new()))
+    }
+
+    fn boot(seed: u64, disk: Disk, clock: Arc<VirtualClock>) -> Self {
+        SimEnv {
+            seed,
+            fs: Arc::new(SimFs::new(disk)),
+            rand: Arc::new(SeededRand::stream(seed, "rand")),
+            crash: Arc::new(SeededRand::stream(seed, "crash")),
+            jobs: Arc::new(InlineExecutor::new(Arc::clone(&clock), SeededRand::stream(seed, "jobs"))),
+            clock,
+        }
+    }
+
+    /// The machine's services. Background work runs inside the caller.
+    pub fn env(&self) -> Env {
+        Env {
+            fs: Arc::clone(&self.fs) as _,
+            clock: Arc::clone(&self.clock) as _,
+            rand: Arc::clone(&self.rand) as _,
+            jobs: Arc::clone(&self.jobs) as _,
+        }
+    }
+
+    /// The seed of this machine: what a failing test prints.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// A generator of the test's own, from this machine's seed.
+    pub fn stream(&self, name: &str) -> SeededRand {
+        SeededRand::stream(self.seed, name)
+    }
+
+    /// The machine after a crash now: what survives by `mode`, no locks, no jobs, no fault plans, the same capacity,
+    /// the clock going on from here. This machine is not touched, so that one moment can crash in many ways; each
+    /// call draws anew.
+    pub fn crash(&self, mode: CrashMode) -> SimEnv {
+        let seed = crate::Rand::next_u64(&*self.crash);
+        let rand = SeededRand::stream(seed, "survive");
+        let disk = self.fs.disk.lock().after_crash(mode, &rand, SeededRand::stream(seed, "faults"));
+        let clock = VirtualClock::new();
+        clock.advance(self.clock.now());
+        clock.set_unix_micros(self.clock.unix_micros());
+        Self::boot(seed, disk, Arc::new(clock))
+    }
+
+    /// Makes call number `at` of `class` fail with `Io(kind)`; counted from 1 since the machine was made, see
+    /// [`SimEnv::calls_of`]. `Sticky`: that call and all later ones of the class. A failing write leaves a drawn
+    /// prefix of its bytes in the file. A failing sync leaves the bytes readable but they never become durable, not
+    /// by a later sync either, as on ext4. Any other failing call does nothing. Plans add up.
+    pub fn fail_call(&self, class: CallClass, at: u64, repeat: Repeat, kind: IoKind) {
+        self.fs.disk.lock().record.plan(class, at, repeat, kind);
+    }
+
+    /// Drops all plans of [`SimEnv::fail_call`].
+    pub fn heal(&self) {
+        self.fs.disk.lock().record.forget_plans();
+    }
+
+    /// How many calls were made to fail.
+    pub fn injected(&self) -> u64 {
+        self.fs.disk.lock().record.injected()
+    }
+
+    /// How many calls the file system got.
+    pub fn calls(&self) -> u64 {
+        self.calls_of(CallClass::Any)
+    }
+
+    /// How many calls of one class the file system got.
+    pub fn calls_of(&self, class: CallClass) -> u64 {
+        self.fs.disk.lock().record.count(class)
+    }
+
+    /// A hash over every call so far: which, path, offset, length and data. Equal for equal runs.
+    pub fn trace_hash(&self) -> u64 {
+        self.fs.disk.lock().record.hash()
+    }
+
+    /// Limits the bytes of all named files together; what does not fit fails with `Io(NoSpace)`.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.fs.disk.lock().set_capacity(bytes);
+    }
+
+    /// Bytes of all named files together.
+    pub fn used_bytes(&self) -> u64 {
+        self.fs.disk.lock().used()
+    }
+
+    /// The clock, to be advanced or set by hand.
+    pub fn clock(&self) -> &VirtualClock {
+        &self.clock
+    }
+
+    /// The executor, to see how many jobs are left.
+    pub fn jobs(&self) -> &InlineExecutor {
+        &self.jobs
+    }
+}

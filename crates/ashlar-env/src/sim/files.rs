@@ -1,0 +1,229 @@
+//! The simulated disk behind the traits of a file system. Every call is noted before it does anything.
+
+use super::disk::Disk;
+use super::fault::{Call, CallClass};
+use super::inode::{FileState, Inode};
+use crate::{FileLock, Fs, FsEntry, ReadFile, WriteFile, mem};
+use ashlar_base::error::BusyKind;
+use ashlar_base::{Error, ErrorKind, Result};
+use ashlar_sync::{Mutex, Rank};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, MutexGuard};
+
+/// The file system of a simulated machine.
+pub(super) struct SimFs {
+    pub(super) disk: Arc<Mutex<Disk>>,
+}
+
+impl SimFs {
+    pub(super) fn new(disk: Disk) -> Self {
+        SimFs { disk: Arc::new(Mutex::new(Rank::Env, disk)) }
+    }
+
+    fn handle(&self, inode: Arc<Inode>, path: &Path) -> SimFile {
+        let len = inode.file().map_or(0, |f| f.now.len() as u64);
+        SimFile { disk: Arc::clone(&self.disk), inode, path: path.to_path_buf(), len }
+    }
+
+    /// Notes a call that has a path and nothing else, and does it.
+    fn plain<R>(
+        &self,
+        class: CallClass,
+        name: &'static str,
+        path: &Path,
+        f: impl FnOnce(&mut Disk) -> Result<R>,
+    ) -> Result<R> {
+        let mut disk = self.disk.lock();
+        disk.call(&Call { class, name, path, offset: 0, len: 0, data: &[] })?;
+        f(&mut disk)
+    }
+}
+
+impl Fs for SimFs {
+    fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        let inode = self.plain(CallClass::Read, "open", path, |disk| disk.open("open", path))?;
+        Ok(Arc::new(self.handle(inode, path)))
+    }
+
+    fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
+        let inode = self.plain(CallClass::Write, "create", path, |disk| {
+            let inode = disk.open_or_create("create", path)?;
+            if let Some(mut file) = inode.file() {
+                disk.truncate(&mut file, path, 0)?;
+            }
+            Ok(inode)
+        })?;
+        Ok(Arc::new(self.handle(inode, path)))
+    }
+
+    fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
+        let open = |disk: &mut Disk| disk.open("open for writing", path);
+        let inode = self.plain(CallClass::Write, "open for writing", path, open)?;
+        Ok(Arc::new(self.handle(inode, path)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut disk = self.disk.lock();
+        let data = to.as_os_str().as_encoded_bytes();
+        disk.call(&Call { class: CallClass::Write, name: "rename", path: from, offset: 0, len: 0, data })?;
+        disk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.plain(CallClass::Write, "remove", path, |disk| disk.remove(path))
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
+        self.plain(CallClass::Read, "list", dir, |disk| disk.list(dir))
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Option<FsEntry>> {
+        self.plain(CallClass::Read, "stat", path, |disk| disk.metadata(path))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        self.plain(CallClass::Write, "create the directory", path, |disk| disk.create_dir_all(path))
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.plain(CallClass::Sync, "sync the directory", path, |disk| disk.sync_dir(path))
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.plain(CallClass::Write, "remove the directory", path, |disk| disk.remove_dir(path))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        let inode = self.plain(CallClass::Write, "lock", path, |disk| disk.open_or_create("lock", path))?;
+        if let Some(mut file) = inode.file() {
+            if file.locked {
+                let busy = ErrorKind::Busy(BusyKind::Locked);
+                return Err(Error::new(busy, "the lock is held by this process").at_path(path));
+            }
+            file.locked = true;
+        }
+        Ok(Box::new(SimLock(inode)))
+    }
+}
+
+impl fmt::Debug for SimFs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SimFs")
+    }
+}
+
+/// An open file of the simulated disk, for either direction.
+struct SimFile {
+    disk: Arc<Mutex<Disk>>,
+    inode: Arc<Inode>,
+    path: PathBuf,
+    len: u64,
+}
+
+impl fmt::Debug for SimFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SimFile").field(&self.path).finish()
+    }
+}
+
+impl SimFile {
+    fn state(&self) -> MutexGuard<'_, FileState> {
+        self.inode.file().expect("only files are opened")
+    }
+
+    fn call<'a>(
+        &'a self,
+        class: CallClass,
+        name: &'static str,
+        offset: u64,
+        len: u64,
+        data: &'a [u8],
+    ) -> Call<'a> {
+        Call { class, name, path: &self.path, offset, len, data }
+    }
+
+    fn sync(&self, name: &'static str) -> Result<()> {
+        let mut disk = self.disk.lock();
+        let called = disk.call(&self.call(CallClass::Sync, name, 0, 0, &[]));
+        let mut file = self.state();
+        match called {
+            Ok(()) => file.sync().map_err(|e| Error::io("sync", &self.path, &e)),
+            Err(e) => {
+                file.fail_sync();
+                Err(e)
+            }
+        }
+    }
+}
+
+impl ReadFile for SimFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
+        let mut disk = self.disk.lock();
+        let called = disk.call(&self.call(CallClass::Read, "read", offset, buf.len() as u64, &[]));
+        called.map_err(|e| e.at(&self.path, offset))?;
+        Ok(mem::copy_out(&self.state().now, buf, offset))
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl WriteFile for SimFile {
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
+        let mut disk = self.disk.lock();
+        let failing = disk.call(&self.call(CallClass::Write, "write", offset, data.len() as u64, data)).err();
+        let failing = failing.map(|e| e.at(&self.path, offset));
+        disk.write(&mut self.state(), &self.path, data, offset, failing)
+    }
+
+    fn sync_data(&self) -> Result<()> {
+        self.sync("sync data of")
+    }
+
+    fn sync_all(&self) -> Result<()> {
+        self.sync("sync")
+    }
+
+    fn truncate(&self, len: u64) -> Result<()> {
+        let mut disk = self.disk.lock();
+        disk.call(&self.call(CallClass::Write, "truncate", 0, len, &[]))?;
+        disk.truncate(&mut self.state(), &self.path, len)
+    }
+
+    fn allocate(&self, len: u64) -> Result<()> {
+        let mut disk = self.disk.lock();
+        disk.call(&self.call(CallClass::Write, "allocate", 0, len, &[]))?;
+        if disk.fits(&self.state(), len) {
+            return Ok(());
+        }
+        Err(super::disk::refuse("allocate", &self.path, std::io::ErrorKind::StorageFull))
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+struct SimLock(Arc<Inode>);
+
+impl fmt::Debug for SimLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SimLock")
+    }
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        if let Some(mut file) = self.0.file() {
+            file.locked = false;
+        }
+    }
+}
+
+impl FileLock for SimLock {}
