@@ -1,1 +1,65 @@
-fn main() {}
+//! `cargo xtask`: one entry for every chore, the same on every machine and in CI.
+
+mod bench;
+mod check;
+mod fuzz;
+mod project;
+mod run;
+mod setup;
+mod suite;
+mod tally;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The chores of AshlarDB.
+
+usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says more
+
+  setup   fetch what the tests hold us against: RocksDB's tools (7.8.3) and its library (11.8.1)
+  check   format, lints, layers and sizes, documentation: everything but running code
+  test    setup, check, all tests, the heavy suites; ends with a line \"N passed, N failed, N skipped\"
+  bench   ashlar's benchmark, release build
+  fuzz    damage real files and hand them to every decoder
+  tidy    the rules of the house that no compiler checks
+
+Everything is built below the target folder of this checkout; only `setup` reaches outside (apt-get, mvn).";
+
+type Chore = fn(&[String]) -> Result<(), String>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("--help", &[][..]),
+    };
+    let wants_help = rest.iter().any(|arg| arg == "--help" || arg == "-h");
+    let (help, chore): (&str, Chore) = match command {
+        "setup" => (setup::HELP, setup::main),
+        "check" => (check::HELP, check::main),
+        "test" => (suite::HELP, suite::main),
+        "bench" => (bench::HELP, bench::main),
+        "fuzz" => (fuzz::HELP, fuzz::main),
+        "tidy" => (tidy::HELP, tidy::main),
+        "--help" | "-h" | "help" => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        other => {
+            eprintln!("no chore named {other}\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    if wants_help {
+        println!("{help}");
+        return ExitCode::SUCCESS;
+    }
+    match chore(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}

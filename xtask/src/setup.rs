@@ -1,0 +1,206 @@
+//! `setup`: fetches the judges, and notes where they are in `target/judges/paths` (read by `ashlar_testkit::judge`).
+//!
+//! 1. What is there is not fetched again; a second run takes a moment.
+//! 2. What comes from outside is checked against a pinned SHA-256 before it is used.
+//! 3. What cannot be had is noted with the reason, said aloud, and is no failure: the tests that need it say SKIPPED.
+
+use crate::{project, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What `--help` says.
+pub const HELP: &str = "\
+usage: cargo xtask setup
+
+Fetches what the tests hold us against:
+  rocksdb-7.8.3    Debian's librocksdb7.8, with ldb and sst_dump: apt-get install rocksdb-tools (needs root, asks nothing)
+  rocksdb-11.8.1   the shared object inside the Maven artifact org.rocksdb:rocksdbjni:11.8.1 (92 MB, needs mvn and unzip)
+  rocksdb-judge    our own program that drives both libraries, built from crates/ashlar-testkit
+Notes where they lie in target/judges/paths. What is missing is printed as \"skipped: why\"; the tests that need it say so
+too. Runs again in a moment when everything is there.";
+
+const ARTIFACT: &str = "org.rocksdb:rocksdbjni:11.8.1";
+const JAR: &str = "rocksdbjni-11.8.1.jar";
+const JAR_SHA256: &str = "628ed387887f4a431df480857954df2a28b4389bfe24858ccdec611cabf65dbf";
+const MEMBER: &str = "librocksdbjni-linux64.so";
+const MEMBER_SHA256: &str = "265c656af5c6502cb8d71db1a74858509f706cc47f1a5b6f603c736d11ce677d";
+const COPY_GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:copy";
+
+/// Runs the chore.
+pub fn main(args: &[String]) -> Result<(), String> {
+    if let Some(arg) = args.first() {
+        return Err(format!("setup takes no {arg}\n\n{HELP}"));
+    }
+    for line in judges()? {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// Fetches everything; answers a line per judge for people to read.
+///
+/// # Errors
+/// Only when the notes cannot be written, or our own judge cannot be built.
+pub fn judges() -> Result<Vec<String>, String> {
+    let folder = project::scratch().join("judges");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let tools = debian_tools();
+    let found = [
+        ("rocksdb-7.8.3", tools.clone().and_then(|()| debian_library())),
+        ("ldb", tools.clone().and_then(|()| on_path("ldb"))),
+        ("sst_dump", tools.and_then(|()| on_path("sst_dump"))),
+        ("rocksdb-11.8.1", maven_library(&folder)),
+        ("rocksdb-judge", Ok(build_judge(&folder)?)),
+    ];
+    let note = |(name, place): &(&str, Result<PathBuf, String>)| match place {
+        Ok(path) => format!("{name}\t{}\n", path.display()),
+        Err(why) => format!("{name}\tmissing: {why}\n"),
+    };
+    let notes: String = found.iter().map(note).collect();
+    replace(&folder.join("paths"), notes.as_bytes())?;
+    Ok(found.iter().map(say).collect())
+}
+
+fn say((name, place): &(&str, Result<PathBuf, String>)) -> String {
+    match place {
+        Ok(path) => format!("{name:<15} {}", path.display()),
+        Err(why) => format!("{name:<15} skipped: {why}"),
+    }
+}
+
+/// Writes beside and renames, so that a reader never sees half a file; leaves an equal file alone.
+fn replace(path: &Path, content: &[u8]) -> Result<(), String> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    fs::write(&beside, content)
+        .and_then(|()| fs::rename(&beside, path))
+        .map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn on_path(program: &str) -> Result<PathBuf, String> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file());
+    found.ok_or_else(|| format!("no program {program}"))
+}
+
+fn debian_tools() -> Result<(), String> {
+    if on_path("ldb").is_ok() && on_path("sst_dump").is_ok() {
+        return Ok(());
+    }
+    on_path("apt-get").map_err(|_| "rocksdb-tools is not installed, and this is no Debian".to_owned())?;
+    if run::quiet("id", &["-u"]).is_none_or(|id| id.trim() != "0") {
+        return Err("rocksdb-tools is not installed, and only root can: apt-get install rocksdb-tools".into());
+    }
+    let install = ["-y", "-q", "--no-install-recommends", "install", "rocksdb-tools"];
+    if run::quiet("apt-get", &install).is_some() {
+        return Ok(());
+    }
+    // A fresh image has no package lists yet.
+    run::quiet("apt-get", &["-q", "update"]).ok_or("apt-get update failed: no network?")?;
+    run::quiet("apt-get", &install).map(|_| ()).ok_or_else(|| "apt-get cannot install rocksdb-tools".into())
+}
+
+fn debian_library() -> Result<PathBuf, String> {
+    let ldb = on_path("ldb")?;
+    let linked =
+        run::quiet("ldd", &[&ldb.to_string_lossy()]).ok_or("ldd does not say where librocksdb lies")?;
+    let line = linked.lines().find(|line| line.trim_start().starts_with("librocksdb.so"));
+    let line = line.ok_or("ldb is not linked with librocksdb.so")?;
+    let name = line.split_whitespace().next().unwrap_or_default();
+    if name != "librocksdb.so.7.8" {
+        return Err(format!("ldb belongs to {name}, not to RocksDB 7.8"));
+    }
+    let path = line.split_whitespace().nth(2).unwrap_or_default();
+    if Path::new(path).is_file() {
+        Ok(PathBuf::from(path))
+    } else {
+        Err(format!("{name} is not where ldd says"))
+    }
+}
+
+fn maven_library(folder: &Path) -> Result<PathBuf, String> {
+    let library = folder.join(MEMBER);
+    if !(cfg!(target_os = "linux") && cfg!(target_arch = "x86_64")) {
+        return Err("the artifact is used on x86-64 Linux only".into());
+    }
+    if sha256(&library)? == MEMBER_SHA256 {
+        return Ok(library);
+    }
+    let jar = folder.join(JAR);
+    if sha256(&jar)? != JAR_SHA256 {
+        fetch_jar(folder)?;
+        let found = sha256(&jar)?;
+        if found != JAR_SHA256 {
+            return Err(format!("{JAR} has SHA-256 {found}, not the pinned one: not used"));
+        }
+    }
+    on_path("unzip").map_err(|e| format!("{e}: apt-get install unzip"))?;
+    let (jar, folder) = (jar.to_string_lossy(), folder.to_string_lossy());
+    run::quiet("unzip", &["-q", "-o", &jar, MEMBER, "-d", &folder])
+        .ok_or_else(|| format!("{MEMBER} is not in {JAR}"))?;
+    if sha256(&library)? != MEMBER_SHA256 {
+        return Err(format!("{MEMBER} is not the pinned one: not used"));
+    }
+    Ok(library)
+}
+
+fn fetch_jar(folder: &Path) -> Result<(), String> {
+    on_path("mvn").map_err(|e| format!("{e}: apt-get install maven"))?;
+    let (artifact, target) =
+        (format!("-Dartifact={ARTIFACT}"), format!("-DoutputDirectory={}", folder.display()));
+    eprintln!("setup: fetching {ARTIFACT} (92 MB)");
+    let args = ["-q", "-B", COPY_GOAL, &artifact, &target, "-Dmdep.useBaseVersion=true"];
+    run::quiet("mvn", &args).map(|_| ()).ok_or_else(|| format!("mvn cannot fetch {ARTIFACT}: no network?"))
+}
+
+/// The digest of a file in hex, empty when there is no such file.
+fn sha256(path: &Path) -> Result<String, String> {
+    if !path.is_file() {
+        return Ok(String::new());
+    }
+    let text = run::quiet("sha256sum", &[&path.to_string_lossy()]).ok_or("no program sha256sum")?;
+    // The line starts with a backslash when the name needed escaping.
+    Ok(text.trim_start_matches('\\').split_whitespace().next().unwrap_or_default().to_owned())
+}
+
+fn build_judge(folder: &Path) -> Result<PathBuf, String> {
+    let target = project::scratch().join("judges/build");
+    let args = ["build", "--quiet", "--package", "ashlar-testkit", "--bin", "rocksdb-judge", "--target-dir"];
+    run::plain(&project::cargo(), &[&args[..], &[&*target.to_string_lossy()]].concat())?;
+    let (built, place) = (target.join("debug/rocksdb-judge"), folder.join("rocksdb-judge"));
+    let program = fs::read(&built).map_err(|e| format!("{}: {e}", built.display()))?;
+    if fs::read(&place).is_ok_and(|old| old == program) {
+        return Ok(place);
+    }
+    // A new file, not new content: a judge that runs right now keeps its own.
+    let beside = folder.join(format!("rocksdb-judge.{}", std::process::id()));
+    fs::copy(&built, &beside)
+        .and_then(|_| fs::rename(&beside, &place))
+        .map_err(|e| format!("{}: {e}", place.display()))?;
+    Ok(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_and_absence() {
+        let path = std::env::temp_dir().join(format!("xtask-sha-{}", std::process::id()));
+        assert_eq!(sha256(&path), Ok(String::new()));
+        replace(&path, b"abc").expect("the temporary folder is writable");
+        let digest = sha256(&path).expect("sha256sum is there");
+        assert_eq!(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        fs::remove_file(&path).expect("just written");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        assert_eq!(on_path("no-such-program-here"), Err("no program no-such-program-here".into()));
+        assert!(on_path("sh").is_ok());
+        assert_eq!(say(&("ldb", Err("not root".into()))), "ldb             skipped: not root");
+    }
+}

@@ -1,0 +1,116 @@
+//! Layers: a crate uses crates of lower layers only (`docs/design`, `ARCHITECTURE.md`).
+
+use super::finding::Finding;
+
+/// Each crate's layer. Programs may use the libraries of layer 6, which is below their own.
+const LAYERS: [(&str, u8); 24] = [
+    ("ashlar-base", 0),
+    ("ashlar-sync", 0),
+    ("ashlar-kernels", 0),
+    ("ashlar-format", 1),
+    ("ashlar-env", 1),
+    ("ashlar-cache", 1),
+    ("ashlar-memtable", 1),
+    ("ashlar-log", 2),
+    ("ashlar-table", 2),
+    ("ashlar-blob", 2),
+    ("ashlar-engine", 3),
+    ("ashlar-txn", 4),
+    ("ashlar-backup", 4),
+    ("ashlar-addons", 4),
+    ("ashlardb", 5),
+    ("ashlar-ffi", 5),
+    ("ashlar-bench", 6),
+    ("ashlar-capi", 6),
+    ("ashlar-java", 6),
+    ("ashlar-python", 6),
+    ("ashlar-cli", 7),
+    ("ashlar-stress", 7),
+    ("ashlar-compare", 7),
+    ("ashlar-fuzz", 7),
+];
+
+/// Beside the layers: used by tests only, and knows no more than the vocabulary.
+const TESTKIT: &str = "ashlar-testkit";
+
+fn layer(name: &str) -> Option<u8> {
+    LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
+}
+
+/// Findings in one crate's manifest.
+pub fn check(path: &str, manifest: &str) -> Vec<Finding> {
+    let (mut name, mut section) = (String::new(), String::new());
+    let mut findings = Vec::new();
+    for (index, line) in manifest.lines().enumerate() {
+        let line = line.trim();
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.trim_end_matches(']').to_owned();
+            continue;
+        }
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let key = key.trim();
+        if section == "package" && key == "name" {
+            name = value.trim().trim_matches('"').to_owned();
+            if name != TESTKIT && name != "xtask" && layer(&name).is_none() {
+                findings.push(finding(
+                    path,
+                    index,
+                    format!("{name} has no layer: give it one in xtask's list"),
+                ));
+            }
+        }
+        let used = key.split('.').next().unwrap_or_default();
+        let counts =
+            section.ends_with("dependencies") && section != "dev-dependencies" && used.starts_with("ashlar");
+        if counts && !allowed(&name, used) {
+            findings.push(finding(path, index, format!("{name} may not use {used}: not of a lower layer")));
+        }
+    }
+    findings
+}
+
+fn allowed(user: &str, used: &str) -> bool {
+    match (layer(user), layer(used)) {
+        (Some(user), Some(used)) => used < user,
+        // Test data and targets live in the harness; the fuzzer is a test.
+        (Some(_), None) => user == "ashlar-fuzz" && used == TESTKIT,
+        (None, Some(used)) => user == TESTKIT && used == 0,
+        (None, None) => false,
+    }
+}
+
+fn finding(path: &str, index: usize, what: String) -> Finding {
+    Finding { rule: "layers", path: path.into(), line: index + 1, what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uses(name: &str, dependencies: &str) -> usize {
+        let text = format!("[package]\nname = \"{name}\"\n[dependencies]\n{dependencies}\n");
+        check("Cargo.toml", &text).len()
+    }
+
+    #[test]
+    fn downwards_only() {
+        assert_eq!(
+            uses("ashlar-log", "ashlar-base.workspace = true\nashlar-env = { path = \"x\" }\nsnap = \"1\""),
+            0
+        );
+        assert_eq!(uses("ashlar-log", "ashlar-table.workspace = true"), 1, "same layer");
+        assert_eq!(uses("ashlar-base", "ashlar-engine.workspace = true"), 1, "upwards");
+        assert_eq!(uses("ashlar-cli", "ashlar-bench.workspace = true"), 0);
+        assert_eq!(uses("ashlar-new", ""), 1, "without a layer");
+    }
+
+    #[test]
+    fn the_harness_is_for_tests() {
+        assert_eq!(uses("ashlar-engine", "ashlar-testkit.workspace = true"), 1);
+        assert_eq!(uses("ashlar-testkit", "ashlar-base.workspace = true"), 0);
+        assert_eq!(uses("ashlar-testkit", "ashlar-engine.workspace = true"), 1);
+        let text =
+            "[package]\nname = \"ashlar-engine\"\n[dev-dependencies]\nashlar-testkit.workspace = true\n";
+        assert_eq!(check("Cargo.toml", text), []);
+    }
+}

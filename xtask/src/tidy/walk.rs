@@ -1,0 +1,98 @@
+//! Reads the checkout and asks every rule.
+
+use super::finding::{Finding, excuse};
+use super::{layers, order, rows, sizes, words};
+use crate::project;
+use std::fs;
+use std::path::Path;
+
+/// What `--help` says.
+pub const HELP: &str = "\
+usage: cargo xtask tidy
+
+  layers         a crate uses crates of lower layers only
+  module-order   an engine module uses only modules above it in crates/ashlar-engine/src/lib.rs
+  file-size      800 lines; inline-tests: 150 lines of unit tests in a file; function-size: 70 lines outside tests
+  unfinished     no todo!, unimplemented!, dbg!; switched-off: no #[ignore]
+  unsafe         only in the starred crates; rows: with a row in docs/unsafe.md, as each dependency in docs/dependencies.md
+  names          no utils, common, helpers; machine-path: no folder of one machine in any text
+
+An exception is a line in xtask/tidy-exceptions.txt: RULE PATH: reason.";
+
+const EXCUSES: &str = "xtask/tidy-exceptions.txt";
+
+/// Runs the chore.
+pub fn main(args: &[String]) -> Result<(), String> {
+    if let Some(arg) = args.first() {
+        return Err(format!("tidy takes no {arg}\n\n{HELP}"));
+    }
+    check()?;
+    println!("tidy");
+    Ok(())
+}
+
+/// Asks every rule; the error lists all findings, one per line.
+pub fn check() -> Result<(), String> {
+    let root = project::root();
+    let findings = findings(&root).map_err(|e| format!("tidy cannot read the checkout: {e}"))?;
+    if findings.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
+    Err(format!("{}\n{} findings", lines.join("\n"), lines.len()))
+}
+
+fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
+    let read = |path: &str| fs::read_to_string(root.join(path));
+    let unsafe_page = read("docs/unsafe.md")?;
+    let engine = read("crates/ashlar-engine/src/lib.rs").map(|lib| order::modules(&lib)).unwrap_or_default();
+    let mut found = rows::check_dependencies(&read("Cargo.toml")?, &read("docs/dependencies.md")?);
+    for path in project::files(root, "", &[".rs", ".md", ".toml", ".txt", ".sh", "run"])? {
+        let name = path.to_string_lossy().into_owned();
+        let text = read(&name)?;
+        found.extend(words::check_text(&name, &text));
+        if name.ends_with("Cargo.toml") && name != "Cargo.toml" {
+            found.extend(layers::check(&name, &text));
+        }
+        if name.ends_with(".rs") {
+            found.extend(sizes::check(&name, &text, is_test_file(&name)));
+            found.extend(words::check_source(&name, &text));
+            found.extend(rows::check_unsafe(&name, &text, &unsafe_page));
+            if let Some(module) = engine_module(&name) {
+                found.extend(order::check(&name, &text, &module, &engine));
+            }
+        }
+    }
+    let excuses = read(EXCUSES).unwrap_or_default();
+    Ok(excuse(found, &excuses, EXCUSES))
+}
+
+fn is_test_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    path.contains("/tests/") || name == "tests.rs" || name.ends_with("_tests.rs")
+}
+
+/// The engine's module that a file belongs to; `None` for other crates, tests and `lib.rs` itself.
+fn engine_module(path: &str) -> Option<String> {
+    let rest = path.strip_prefix("crates/ashlar-engine/src/")?;
+    let first = rest.split('/').next()?;
+    (rest != "lib.rs" && !is_test_file(path)).then(|| first.trim_end_matches(".rs").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_sorted_into_kinds() {
+        assert!(is_test_file("crates/a/tests/it/x.rs") && is_test_file("crates/a/src/b/tests.rs"));
+        assert!(is_test_file("crates/a/src/signal_tests.rs") && !is_test_file("crates/a/src/latest.rs"));
+        assert_eq!(engine_module("crates/ashlar-engine/src/version/edit.rs").as_deref(), Some("version"));
+        assert_eq!(
+            engine_module("crates/ashlar-engine/src/super_version.rs").as_deref(),
+            Some("super_version")
+        );
+        assert_eq!(engine_module("crates/ashlar-engine/src/lib.rs"), None);
+        assert_eq!(engine_module("crates/ashlar-log/src/x.rs"), None);
+    }
+}
