@@ -1,0 +1,10 @@
+//! The files of a database directory: which are being written, which are obsolete, and how those go.
+
+mod obsolete;
+mod pending;
+mod unlink;
+
+pub use crate::version::Tables;
+pub use obsolete::{Action, Live, Obsolete, find_obsolete};
+pub use pending::{PendingFile, PendingOutputs};
+pub use unlink::{Unlinked, unlink};

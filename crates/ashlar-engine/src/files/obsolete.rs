@@ -1,0 +1,201 @@
+//! Which files of a directory nobody needs any more. A pure function of names and numbers.
+//!
+//! 1. Only names that parse as a database file's are ever named; what is unknown is never touched.
+//! 2. What is live is told by the caller, who has made every edit behind it durable first.
+//! 3. A file whose number is at or above the smallest pending output is being written: it stays.
+//! 4. After an open that dropped the tail of a log, a table or blob file that the MANIFEST does not know may be what
+//!    the tail spoke of. It is moved to `lost/` instead of being removed.
+//!
+//! Source: RocksDB `db/db_impl/db_impl_files.cc` (`PurgeObsoleteFiles`).
+
+use ashlar_base::FileNumber;
+use ashlar_format::filename::FileKind;
+use std::collections::BTreeSet;
+
+/// OPTIONS files that are kept: the newest and the one before.
+const OPTIONS_KEPT: usize = 2;
+
+/// What a database needs of its directory.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    /// Tables in any version that somebody may still read.
+    pub tables: BTreeSet<FileNumber>,
+    /// Blob files that the MANIFEST knows.
+    pub blobs: BTreeSet<FileNumber>,
+    /// The smallest number of a file that is being written; `None` when nothing is.
+    pub smallest_pending: Option<FileNumber>,
+    /// WALs from this number on hold unflushed data. 0 keeps all.
+    pub min_wal: FileNumber,
+    /// WALs that are needed though they are below `min_wal` (LevelDB's previous log, a log that is still being read).
+    pub wals: BTreeSet<FileNumber>,
+    /// The MANIFEST that `CURRENT` names. 0, when there is none yet or it is in doubt, keeps all.
+    pub manifest: FileNumber,
+    /// The open dropped the tail of the MANIFEST or of a WAL, and this is the first look at the directory since.
+    pub tail_dropped: bool,
+}
+
+/// What becomes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is removed.
+    Remove,
+    /// It is moved to the directory `lost`.
+    Lose,
+}
+
+/// A file nobody needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obsolete {
+    /// Its name as it stands in the directory.
+    pub name: String,
+    /// What the name says.
+    pub kind: FileKind,
+    /// What becomes of it.
+    pub action: Action,
+}
+
+/// The files among `names` that are obsolete, in the order given.
+pub fn find_obsolete<'a>(names: impl IntoIterator<Item = &'a str>, live: &Live) -> Vec<Obsolete> {
+    let ours: Vec<(&str, FileKind)> =
+        names.into_iter().filter_map(|name| Some((name, FileKind::parse(name)?))).collect();
+    let mut options: Vec<FileNumber> = ours
+        .iter()
+        .filter_map(|(_, kind)| if let FileKind::Options(n) = kind { Some(*n) } else { None })
+        .collect();
+    options.sort_unstable();
+    let options_from = options.iter().rev().nth(OPTIONS_KEPT - 1).copied().unwrap_or_default();
+    ours.into_iter()
+        .filter_map(|(name, kind)| {
+            let action = fate(kind, live, options_from)?;
+            Some(Obsolete { name: name.to_string(), kind, action })
+        })
+        .collect()
+}
+
+/// `None`: it stays.
+fn fate(kind: FileKind, live: &Live, options_from: FileNumber) -> Option<Action> {
+    let pending = |n: FileNumber| live.smallest_pending.is_some_and(|p| n >= p);
+    let orphan = if live.tail_dropped { Action::Lose } else { Action::Remove };
+    match kind {
+        FileKind::Table(n) | FileKind::LevelDbTable(n) => {
+            (!live.tables.contains(&n) && !pending(n)).then_some(orphan)
+        }
+        FileKind::Blob(n) => (!live.blobs.contains(&n) && !pending(n)).then_some(orphan),
+        FileKind::Wal(n) => (n < live.min_wal && !live.wals.contains(&n)).then_some(Action::Remove),
+        FileKind::Manifest(n) => (n < live.manifest).then_some(Action::Remove),
+        // Two newer OPTIONS files prove that nobody is writing this one any more.
+        FileKind::Options(n) | FileKind::OptionsTemp(n) => (n < options_from).then_some(Action::Remove),
+        FileKind::Temp(n) => (!pending(n) && n < live.manifest).then_some(Action::Remove),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(list: &[u64]) -> BTreeSet<FileNumber> {
+        list.iter().copied().map(FileNumber).collect()
+    }
+
+    fn live() -> Live {
+        Live {
+            tables: numbers(&[10, 12]),
+            blobs: numbers(&[11]),
+            smallest_pending: Some(FileNumber(40)),
+            min_wal: FileNumber(20),
+            wals: numbers(&[18]),
+            manifest: FileNumber(21),
+            tail_dropped: false,
+        }
+    }
+
+    fn removed(names: &[&str], live: &Live) -> Vec<String> {
+        find_obsolete(names.iter().copied(), live).into_iter().map(|o| o.name).collect()
+    }
+
+    #[test]
+    fn only_what_nothing_needs() {
+        let names = [
+            "000009.sst",
+            "000010.sst",
+            "000012.ldb",
+            "000013.ldb",
+            "000011.blob",
+            "000014.blob",
+            "000040.sst",
+            "000041.blob",
+            "000017.log",
+            "000018.log",
+            "000019.log",
+            "000020.log",
+            "000022.log",
+            "MANIFEST-000005",
+            "MANIFEST-000021",
+            "MANIFEST-000030",
+            "CURRENT",
+            "IDENTITY",
+            "LOCK",
+            "LOG",
+            "LOG.old.12",
+            "000005.dbtmp",
+            "000000.dbtmp",
+            "000042.dbtmp",
+            "METADB-000001",
+            "COMPACTION_PROGRESS-3",
+        ];
+        assert_eq!(
+            removed(&names, &live()),
+            [
+                "000009.sst",
+                "000013.ldb",
+                "000014.blob",
+                "000017.log",
+                "000019.log",
+                "MANIFEST-000005",
+                "000005.dbtmp",
+                "000000.dbtmp"
+            ]
+        );
+    }
+
+    #[test]
+    fn unknown_names_are_never_touched() {
+        let names =
+            ["9.sst.trash", "notes.txt", "lost", "9", "x.sst", "9.SST", ".000009.sst", "-9.sst", "archive"];
+        assert_eq!(removed(&names, &live()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn short_names_keep_their_spelling() {
+        assert_eq!(removed(&["9.sst", "10.sst"], &live()), ["9.sst"]);
+    }
+
+    #[test]
+    fn two_options_files_stay() {
+        let names =
+            ["OPTIONS-000007", "OPTIONS-000030", "OPTIONS-000009", "OPTIONS-000008.dbtmp", "OPTIONS-1000000"];
+        assert_eq!(removed(&names, &live()), ["OPTIONS-000007", "OPTIONS-000009", "OPTIONS-000008.dbtmp"]);
+        assert_eq!(removed(&names[..1], &live()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_dropped_tail_spares_tables_and_blobs() {
+        let live = Live { tail_dropped: true, ..live() };
+        let fates: Vec<_> = find_obsolete(["000009.sst", "000014.blob", "000017.log", "000010.sst"], &live)
+            .into_iter()
+            .map(|o| (o.name, o.action))
+            .collect();
+        let expected =
+            [("000009.sst", Action::Lose), ("000014.blob", Action::Lose), ("000017.log", Action::Remove)];
+        assert_eq!(fates, expected.map(|(n, a)| (n.to_string(), a)));
+    }
+
+    #[test]
+    fn nothing_known_means_nothing_but_orphans() {
+        // No MANIFEST number, no log number: nothing of that kind may go.
+        let live = Live { smallest_pending: Some(FileNumber(0)), ..Live::default() };
+        let names = ["000009.sst", "000017.log", "MANIFEST-000005", "000001.dbtmp", "000014.blob"];
+        assert_eq!(removed(&names, &live), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,58 @@
+//! Making a database, and the database id that goes with it.
+//!
+//! A new database is one MANIFEST with one record, then `CURRENT`: before that the directory holds nothing that
+//! [`survey`](super::survey) would mistake for lost data, so a crash in between leaves an empty directory to start over.
+//! Source: RocksDB `db/db_impl/db_impl_open.cc` (`NewDB`).
+
+use super::report::RecoveryReport;
+use crate::version::{VersionSet, new_db_id, read_identity, start_manifest, write_identity};
+use ashlar_base::{FamilyId, FileNumber, Order, Result, SeqNum};
+use ashlar_env::Env;
+use ashlar_format::version_edit::VersionEdit;
+use std::path::Path;
+
+/// Makes a database in `dir` whose default family has keys in `order`. The directory is made if it is missing. Call
+/// [`survey`](super::survey) first: what is there is not looked at. Open it with
+/// [`recover_manifest`](super::recover_manifest).
+///
+/// # Errors
+/// `Io`: there may or may not be an empty database now.
+pub fn create_database(env: &Env, dir: &Path, order: &Order) -> Result<()> {
+    let fs = &env.fs;
+    fs.create_dir_all(dir)?;
+    if let Some(parent) = dir.parent().filter(|p| !p.as_os_str().is_empty()) {
+        fs.sync_dir(parent)?;
+    }
+    let id = match read_identity(&**fs, dir)? {
+        Some(id) => id,
+        None => new_db_id(env),
+    };
+    write_identity(&**fs, dir, &id)?;
+    let edit = VersionEdit {
+        db_id: Some(id),
+        comparator: Some(order.name().to_string()),
+        log_number: Some(FileNumber(0)),
+        next_file: Some(FileNumber(2)),
+        last_seq: Some(SeqNum::ZERO),
+        ..VersionEdit::of(FamilyId::DEFAULT)
+    };
+    start_manifest(fs, dir, FileNumber(1), &[edit])
+}
+
+/// Makes `IDENTITY` agree with the MANIFEST. To be called after the first commit of an open.
+///
+/// # Errors
+/// `Io`: the file is as it was, or right.
+pub fn settle_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) -> Result<()> {
+    let Some(id) = versions.db_facts().db_id else { return Ok(()) };
+    let found = read_identity(&*env.fs, versions.dir())?;
+    if found.as_deref() == Some(&id) {
+        return Ok(());
+    }
+    write_identity(&*env.fs, versions.dir(), &id)?;
+    report.regenerated.push(match found {
+        None => "IDENTITY, which was missing".to_string(),
+        Some(other) => format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}"),
+    });
+    Ok(())
+}

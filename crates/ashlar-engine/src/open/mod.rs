@@ -1,0 +1,23 @@
+//! Opening: from a directory to trees and replayed logs, and the report about what was found on the way.
+//!
+//! ```text
+//! survey -> LOCK (db/) -> recover_manifest -> replay_wals (into db/'s memtables) -> first commit (db/) -> settle_identity
+//! ```
+//! Nothing here changes the directory before a recovery has succeeded: [`survey`], [`recover_manifest`] and
+//! [`replay_wals`] only read; [`create_database`] works on a directory that holds no database;
+//! [`settle_identity`] comes after the first commit.
+
+mod create;
+mod recover;
+mod report;
+mod survey;
+mod wal_replay;
+
+pub use create::{create_database, settle_identity};
+pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};
+pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};
+pub use survey::{DirState, survey};
+pub use wal_replay::{BatchPlace, FamilyFilter, ReplayOutcome, ReplaySink, replay_wals, sequenced_ops};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,353 @@
+//! From `CURRENT` to trees: reads the MANIFEST, checks that its files are there, and makes the version set.
+//! Reads only.
+//!
+//! Source: RocksDB `db/version_set.cc` (`Recover`), `db/db_impl/db_impl_open.cc`.
+
+use super::report::{DroppedRange, FamilyReport, RecoveryReport};
+use crate::options::FormatLevel;
+use crate::version::{
+    Beginning, FamilyState, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
+    read_current, read_identity, replay_manifest,
+};
+use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
+use ashlar_cache::FramePool;
+use ashlar_env::{Env, Fs};
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::NewFile;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A family as the caller knows it.
+#[derive(Clone, Debug)]
+pub struct FamilySpec {
+    /// Its name.
+    pub name: String,
+    /// The order of its keys.
+    pub order: Order,
+    /// Its number of levels.
+    pub levels: usize,
+}
+
+/// What becomes of families that the caller did not list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// The open fails and names them.
+    Refuse,
+    /// They stay closed. Only for an open that never commits.
+    Skip,
+    /// They are opened with this many levels and the built-in order that the MANIFEST names.
+    Open {
+        /// The number of levels.
+        levels: usize,
+    },
+}
+
+/// Which families to open.
+#[derive(Clone, Debug)]
+pub struct Families {
+    /// The ones the caller knows. Those that do not exist are told in [`Recovered::missing`].
+    pub listed: Vec<FamilySpec>,
+    /// What becomes of the rest.
+    pub others: Others,
+}
+
+/// A recovered MANIFEST.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The version set; its first commit writes a new MANIFEST.
+    pub versions: VersionSet,
+    /// Listed families that the database does not have.
+    pub missing: Vec<FamilySpec>,
+    /// What was found so far; replay adds to it.
+    pub report: RecoveryReport,
+}
+
+/// Reads the database in `dir`. Changes nothing.
+///
+/// # Errors
+/// `Corruption`, `Io` naming file, offset and cause; `InvalidArgument`: there is no database, a family is not listed,
+/// or its comparator is another one; `NotSupported`: a feature by name.
+pub fn recover_manifest(
+    env: &Env,
+    dir: &Path,
+    level: FormatLevel,
+    pool: &Arc<FramePool>,
+    families: &Families,
+) -> Result<Recovered> {
+    let fs = &*env.fs;
+    let (number, replayed) = read_manifest(fs, dir)?;
+    let directory = Directory::read(fs, dir)?;
+    directory.check_superseded(fs, dir, number)?;
+
+    let mut chosen = choose(&replayed, families)?;
+    let mut states = Vec::new();
+    for (&id, family) in &replayed.families {
+        if let Some(spec) = chosen.remove(&id) {
+            states.push(family_state(env, dir, pool, &replayed, id, family, &spec)?);
+        }
+    }
+    let mut report = report(number, &replayed, level, &states);
+    for state in &states {
+        for (_, file) in state.version.files() {
+            directory.check_table(dir, &replayed.path, &file.file)?;
+        }
+        directory.check_blobs(&replayed.path, state)?;
+    }
+    report.files_checked = states.iter().map(|s| s.version.file_count()).sum();
+
+    let next_file = next_file(&replayed, &directory)?;
+    let mut db = replayed.db.clone();
+    if db.db_id.is_none() {
+        let identity = read_identity(fs, dir)?;
+        db.db_id = Some(identity.unwrap_or_else(|| new_db_id(env)));
+    }
+    let missing =
+        families.listed.iter().filter(|s| !states.iter().any(|f| f.name == s.name)).cloned().collect();
+    let beginning =
+        Beginning { db, families: states, next_file, last_seq: replayed.last_seq, manifest: number };
+    let versions = VersionSet::new(env.clone(), dir.to_path_buf(), level, Arc::clone(pool), beginning);
+    Ok(Recovered { versions, missing, report })
+}
+
+/// The names of the families of the database in `dir`, in id order. Takes no lock, changes nothing, opens no table.
+///
+/// # Errors
+/// As [`recover_manifest`], as far as the MANIFEST is concerned.
+pub fn list_families(env: &Env, dir: &Path) -> Result<Vec<String>> {
+    let (_, replayed) = read_manifest(&*env.fs, dir)?;
+    Ok(replayed.families.into_values().map(|f| f.name).collect())
+}
+
+fn read_manifest(fs: &dyn Fs, dir: &Path) -> Result<(FileNumber, Replayed)> {
+    let Some(number) = read_current(fs, dir)? else {
+        return Err(Error::invalid("there is no database (no CURRENT file)").at_path(dir));
+    };
+    match replay_manifest(fs, dir, number) {
+        Err(e) if e.is_not_found() => {
+            Err(Error::corruption(format!("CURRENT names MANIFEST-{number}, which is missing"))
+                .at_path(&dir.join(FileKind::Manifest(number).name()))
+                .hint(candidates(fs, dir)))
+        }
+        result => Ok((number, result?)),
+    }
+}
+
+/// Which families are opened, and how.
+fn choose(replayed: &Replayed, families: &Families) -> Result<BTreeMap<FamilyId, FamilySpec>> {
+    let mut chosen = BTreeMap::new();
+    let mut unlisted = Vec::new();
+    for (&id, family) in &replayed.families {
+        if let Some(spec) = families.listed.iter().find(|s| s.name == family.name) {
+            check_comparator(family, &spec.order)?;
+            chosen.insert(id, spec.clone());
+            continue;
+        }
+        match families.others {
+            Others::Skip => {}
+            Others::Refuse => unlisted.push(family.name.as_str()),
+            Others::Open { levels } => {
+                let order = built_in_order(family)?;
+                chosen.insert(id, FamilySpec { name: family.name.clone(), order, levels });
+            }
+        }
+    }
+    if unlisted.is_empty() {
+        Ok(chosen)
+    } else {
+        Err(Error::invalid(format!("Column families not opened: {}", unlisted.join(", ")))
+            .hint("List every family of the database when you open it"))
+    }
+}
+
+fn check_comparator(family: &ReplayedFamily, order: &Order) -> Result<()> {
+    match &family.comparator {
+        Some(stored) if stored != order.name() => Err(Error::invalid(format!(
+            "{}: does not match existing comparator {stored} of family {:?}",
+            order.name(),
+            family.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn built_in_order(family: &ReplayedFamily) -> Result<Order> {
+    let Some(name) = &family.comparator else { return Ok(Order::Bytewise) };
+    Order::by_name(name).ok_or_else(|| {
+        Error::invalid(format!("family {:?} needs the comparator {name}, which was not given", family.name))
+            .hint("List the family with its comparator when you open the database")
+    })
+}
+
+fn family_state(
+    env: &Env,
+    dir: &Path,
+    pool: &Arc<FramePool>,
+    replayed: &Replayed,
+    id: FamilyId,
+    family: &ReplayedFamily,
+    spec: &FamilySpec,
+) -> Result<FamilyState> {
+    let tables = Tables::new(env.clone(), dir.to_path_buf(), Arc::clone(pool), spec.order.clone());
+    let mut tree = family.tree.clone();
+    tree.complete(replayed.last_seq);
+    let version = tree.finish(spec.levels, &tables).map_err(|e| e.at_path(&replayed.path))?;
+    Ok(FamilyState {
+        id,
+        name: family.name.clone(),
+        comparator: spec.order.name().to_string(),
+        log_number: family.log_number,
+        version: Arc::new(version),
+        carried: family.carried.clone(),
+        next_epoch: tree.max_epoch().saturating_add(1),
+    })
+}
+
+/// The names of a directory, sorted out.
+struct Directory {
+    tables: BTreeMap<FileNumber, u64>,
+    blobs: BTreeSet<FileNumber>,
+    manifests: Vec<FileNumber>,
+    largest: FileNumber,
+}
+
+impl Directory {
+    fn read(fs: &dyn Fs, dir: &Path) -> Result<Directory> {
+        let mut found = Directory {
+            tables: BTreeMap::new(),
+            blobs: BTreeSet::new(),
+            manifests: Vec::new(),
+            largest: FileNumber(0),
+        };
+        for entry in fs.list(dir)? {
+            let Some(kind) = FileKind::parse(&entry.name) else { continue };
+            match kind {
+                // `N.sst` sorts behind `N.ldb` and is tried first when a table is opened.
+                FileKind::Table(n) | FileKind::LevelDbTable(n) => drop(found.tables.insert(n, entry.len)),
+                FileKind::Blob(n) => drop(found.blobs.insert(n)),
+                FileKind::Manifest(n) => found.manifests.push(n),
+                _ => {}
+            }
+            // Numbers that no database gives out cannot collide with ours.
+            if let Some(n) = kind.number().filter(|n| *n < FileNumber::MAX) {
+                found.largest = found.largest.max(n);
+            }
+        }
+        Ok(found)
+    }
+
+    /// A newer MANIFEST that took more than its first commit was current once: `CURRENT` is older than it should be.
+    fn check_superseded(&self, fs: &dyn Fs, dir: &Path, current: FileNumber) -> Result<()> {
+        for &newer in self.manifests.iter().filter(|n| **n > current) {
+            // Damage in a MANIFEST that is not in use proves nothing.
+            let Ok(other) = replay_manifest(fs, dir, newer) else { continue };
+            if other.was_current {
+                return Err(Error::corruption(format!(
+                    "CURRENT names MANIFEST-{current}, but MANIFEST-{newer} is newer and was in use"
+                ))
+                .at_path(&dir.join(FileKind::Current.name()))
+                .hint(format!("Restore CURRENT to name MANIFEST-{newer}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_table(&self, dir: &Path, manifest: &Path, file: &NewFile) -> Result<()> {
+        let number = file.number;
+        if file.path_id != 0 {
+            return Err(Error::not_supported(format!(
+                "tables in further directories (db_paths): table {number} is in path {}",
+                file.path_id
+            ))
+            .at_path(manifest));
+        }
+        let path = dir.join(FileKind::Table(number).name());
+        match self.tables.get(&number) {
+            Some(&len) if len == file.size => Ok(()),
+            Some(&len) => Err(Error::corruption(format!(
+                "table {number} has {len} bytes, the MANIFEST says {}",
+                file.size
+            ))
+            .at(&path, len.min(file.size))),
+            None => Err(Error::corruption(format!(
+                "table {number} is missing, which {} names",
+                manifest.file_name().unwrap_or_default().to_string_lossy()
+            ))
+            .at_path(&path)
+            .hint("Restore the file from a backup")),
+        }
+    }
+
+    fn check_blobs(&self, manifest: &Path, family: &FamilyState) -> Result<()> {
+        match family.carried.blobs.keys().find(|n| !self.blobs.contains(n)) {
+            None => Ok(()),
+            Some(number) => {
+                Err(Error::corruption(format!("blob file {number} is missing")).at_path(manifest))
+            }
+        }
+    }
+}
+
+fn next_file(replayed: &Replayed, directory: &Directory) -> Result<FileNumber> {
+    let logs = replayed.families.values().map(|f| f.log_number);
+    let used =
+        logs.chain([replayed.db.prev_log, directory.largest, replayed.next_file]).max().unwrap_or_default();
+    if used >= FileNumber::MAX {
+        return Err(Error::corruption(format!("file number {used} is over 62 bits")).at_path(&replayed.path));
+    }
+    Ok(FileNumber(used.0 + 1))
+}
+
+fn report(
+    number: FileNumber,
+    replayed: &Replayed,
+    level: FormatLevel,
+    states: &[FamilyState],
+) -> RecoveryReport {
+    let family = |s: &FamilyState| FamilyReport {
+        id: s.id,
+        name: s.name.clone(),
+        tables: s.version.file_count(),
+        bytes: (0u8..).zip(&s.version.levels).map(|(n, _)| s.version.level_bytes(Level(n))).sum(),
+        log_number: s.log_number,
+    };
+    let dropped = replayed.dropped.iter().map(|tail| DroppedRange {
+        file: FileKind::Manifest(number).name(),
+        offset: tail.offset,
+        bytes: tail.bytes,
+        reason: tail.reason.clone(),
+    });
+    RecoveryReport {
+        manifest: number,
+        manifest_records: replayed.records,
+        families: states.iter().map(family).collect(),
+        last_sequence: replayed.last_seq,
+        dropped: dropped.collect(),
+        foreign: foreign(replayed, level, states),
+        ..RecoveryReport::default()
+    }
+}
+
+/// What others left that the level's RocksDB, or we, do not serve.
+fn foreign(replayed: &Replayed, level: FormatLevel, states: &[FamilyState]) -> Vec<String> {
+    let mut list = Vec::new();
+    for tag in &replayed.unknown_tags {
+        list.push(format!("MANIFEST tag {tag} is unknown and was skipped"));
+    }
+    if !replayed.db.tracked_wals.is_empty() {
+        list.push("the MANIFEST tracks logs; new ones will not be tracked".to_string());
+    }
+    for state in states {
+        let leveldb = replayed.families.get(&state.id).map_or(0, |f| f.tree.count_of_unknown_sequences());
+        if leveldb != 0 && level >= FormatLevel::V11 {
+            list.push(format!(
+                "family {:?} has {leveldb} LevelDB tables, which RocksDB 11 cannot read; compact it",
+                state.name
+            ));
+        }
+        if !state.carried.blobs.is_empty() {
+            list.push(format!("family {:?} has {} blob files", state.name, state.carried.blobs.len()));
+        }
+    }
+    list
+}

@@ -1,0 +1,436 @@
+//! Replaying the WALs that hold unflushed data, oldest first, into whatever the caller builds memtables with. Reads only.
+//!
+//! 1. Replay begins at the smallest WAL the MANIFEST needs; later ones are replayed even if it never heard of them.
+//! 2. A batch is proved good as a whole (framing, count, every record, range bounds) before any of it is applied.
+//! 3. In point-in-time mode replay stops before the first damage. A later WAL is replayed only if its first batch
+//!    continues exactly; then nothing is missing in between. Everything else is dropped and listed in the report.
+//! 4. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
+//! 5. Sequences never go backwards, in any mode. An I/O error fails the open in every mode.
+//! 6. A family takes nothing from WALs below its log number: that data is in tables.
+//!
+//! Source: RocksDB `db/db_impl/db_impl_open.cc` (`RecoverLogFiles`).
+
+use super::report::{DroppedRange, RecoveryReport, WalReport};
+use crate::version::VersionSet;
+use ashlar_base::{Error, FamilyId, FileNumber, Malformed, Order, Result, SeqNum};
+use ashlar_env::{Env, ReadFile};
+use ashlar_format::filename::FileKind;
+use ashlar_format::log_record::{PredecessorInfo, decode_timestamp_sizes};
+use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_log::{LogEnd, LogReader, LogRecord, LogRecordKind, RecoveryMode, Skipped};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a batch stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchPlace {
+    /// The WAL.
+    pub wal: FileNumber,
+    /// The offset of its record in the file.
+    pub offset: u64,
+}
+
+/// Which families take data from the WAL at hand.
+#[derive(Clone, Debug)]
+pub struct FamilyFilter<'a> {
+    wal: FileNumber,
+    log_numbers: &'a BTreeMap<FamilyId, FileNumber>,
+}
+
+impl FamilyFilter<'_> {
+    /// False for data that is in tables already, and for families that do not exist or are not open.
+    pub fn takes(&self, family: FamilyId) -> bool {
+        self.log_numbers.get(&family).is_some_and(|log| self.wal >= *log)
+    }
+}
+
+/// Takes the batches of a replay, in log order.
+pub trait ReplaySink {
+    /// Applies one batch, whose records are all good. Data of families that `filter` does not take is skipped, but
+    /// keeps its sequence numbers; see [`sequenced_ops`]. An error fails the open.
+    fn apply(&mut self, place: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()>;
+}
+
+/// What a replay found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayOutcome {
+    /// The newest sequence known: of the tables or of the last batch.
+    pub last_seq: SeqNum,
+    /// Something was cut. The caller's new WAL must begin with an empty, synced batch that carries the sequence after
+    /// `last_seq`, so that a later recovery, here or by RocksDB, goes on behind the damage.
+    pub cut: bool,
+    /// The largest WAL number seen; the MANIFEST's log numbers may move past it once everything is flushed.
+    pub newest_wal: Option<FileNumber>,
+}
+
+/// The data records of a batch with their sequence numbers. An empty range deletion takes none and is left out, as
+/// RocksDB has it: the records behind it move up.
+pub fn sequenced_ops<'a>(batch: &BatchReader<'a>) -> impl Iterator<Item = Result<(SeqNum, BatchOp<'a>)>> {
+    let first = batch.seq();
+    let mut taken = 0u64;
+    batch.iter().filter_map(move |op| match op {
+        Err(e) => Some(Err(e.into_error())),
+        Ok(BatchOp::DeleteRange { begin, end, .. }) if begin == end => None,
+        Ok(op) if op.is_counted() => {
+            let seq = first.checked_add(taken);
+            taken += 1;
+            Some(seq.map(|seq| (seq, op)).ok_or_else(|| Error::corruption("a sequence number over 56 bits")))
+        }
+        Ok(_) => None,
+    })
+}
+
+/// Replays the WALs of `dir` that `versions` needs into `sink`. Numbers and sequences found are taken over into
+/// `versions`; nothing is written.
+///
+/// # Errors
+/// `Corruption` naming file and offset, where the mode does not forgive it or where the damage is proved to have been
+/// durable; `Io` of any read; `NotSupported`: prepared transactions; whatever the sink answers.
+pub fn replay_wals(
+    env: &Env,
+    dir: &Path,
+    versions: &VersionSet,
+    mode: RecoveryMode,
+    sink: &mut dyn ReplaySink,
+    report: &mut RecoveryReport,
+) -> Result<ReplayOutcome> {
+    let families = versions.families();
+    let tracked = versions.db_facts().tracked_wals;
+    let mut replay = Replay {
+        dir,
+        mode,
+        log_numbers: families.iter().map(|f| (f.id, f.log_number)).collect(),
+        orders: families.iter().map(|f| (f.id, f.version.order.clone())).collect(),
+        next_seq: None,
+        stopped: None,
+        previous: None,
+        min_wal: versions.min_wal(),
+        outcome: ReplayOutcome::default(),
+        sink,
+        report,
+    };
+    let wals = list_wals(env, dir, versions)?;
+    for (number, size) in &tracked {
+        if *number >= versions.min_wal() {
+            check_tracked(dir, *number, *size, &wals)?;
+        }
+    }
+    for (i, wal) in wals.iter().enumerate() {
+        versions.mark_file_number_used(wal.number);
+        let synced = tracked.get(&wal.number).copied().flatten().unwrap_or(0);
+        let file = env.fs.open_read(&dir.join(&wal.name))?;
+        replay.wal(wal, file, synced, i + 1 == wals.len())?;
+        replay.outcome.newest_wal = Some(wal.number);
+    }
+    if let Some(damaged) = replay.stopped {
+        let ahead = families.iter().find(|f| f.log_number > damaged && f.version.file_count() != 0);
+        if let Some(family) = ahead {
+            return Err(Error::corruption(format!(
+                "column family inconsistency: family {:?} has tables with data from behind the damage",
+                family.name
+            ))
+            .at_path(&dir.join(FileKind::Wal(damaged).name()))
+            .hint(
+                "Restore the log from a backup, or open with a recovery mode that gives the difference up",
+            ));
+        }
+    }
+    if let Some(last) = replay.next_seq.map(SeqNum::before) {
+        versions.raise_last_sequence(last);
+    }
+    let last_seq = versions.last_sequence();
+    replay.report.last_sequence = last_seq;
+    if replay.outcome.cut {
+        replay.report.sequence_cut = Some(last_seq);
+    }
+    Ok(ReplayOutcome { last_seq, ..replay.outcome })
+}
+
+struct WalFile {
+    number: FileNumber,
+    name: String,
+    len: u64,
+}
+
+fn list_wals(env: &Env, dir: &Path, versions: &VersionSet) -> Result<Vec<WalFile>> {
+    let (min, prev) = (versions.min_wal(), versions.db_facts().prev_log);
+    let mut wals: Vec<WalFile> = env
+        .fs
+        .list(dir)?
+        .into_iter()
+        .filter_map(|entry| match FileKind::parse(&entry.name) {
+            Some(FileKind::Wal(n)) if n >= min || (n == prev && prev.0 != 0) => {
+                Some(WalFile { number: n, name: entry.name, len: entry.len })
+            }
+            _ => None,
+        })
+        .collect();
+    wals.sort_by_key(|w| w.number);
+    Ok(wals)
+}
+
+fn check_tracked(dir: &Path, number: FileNumber, size: Option<u64>, wals: &[WalFile]) -> Result<()> {
+    let Some(size) = size else { return Ok(()) };
+    let path = dir.join(FileKind::Wal(number).name());
+    match wals.iter().find(|w| w.number == number) {
+        Some(wal) if wal.len >= size => Ok(()),
+        Some(wal) => Err(Error::corruption(format!(
+            "log {number} has {} bytes, but {size} were synced as the MANIFEST says",
+            wal.len
+        ))
+        .at(&path, wal.len)),
+        None => {
+            Err(Error::corruption(format!("log {number} is missing, which the MANIFEST tracks"))
+                .at_path(&path))
+        }
+    }
+}
+
+struct Replay<'a> {
+    dir: &'a Path,
+    mode: RecoveryMode,
+    log_numbers: BTreeMap<FamilyId, FileNumber>,
+    orders: BTreeMap<FamilyId, Order>,
+    /// The sequence the next batch should have; `None` before the first.
+    next_seq: Option<SeqNum>,
+    /// The WAL at whose damage replay stopped.
+    stopped: Option<FileNumber>,
+    previous: Option<Predecessor>,
+    min_wal: FileNumber,
+    outcome: ReplayOutcome,
+    sink: &'a mut dyn ReplaySink,
+    report: &'a mut RecoveryReport,
+}
+
+/// Why a record was not replayed.
+enum Refused {
+    /// Its bytes are wrong; the mode decides.
+    Damaged(String),
+    /// Replay stopped earlier, and this record does not go on exactly there.
+    Unconnected,
+    /// The open fails.
+    Fatal(Error),
+}
+
+impl From<Malformed> for Refused {
+    fn from(e: Malformed) -> Refused {
+        Refused::Damaged(e.to_string())
+    }
+}
+
+/// The log before the one at hand.
+struct Predecessor {
+    number: FileNumber,
+    len: u64,
+    /// The sequence field of its last batch; 0 = none.
+    last_batch: SeqNum,
+}
+
+impl Replay<'_> {
+    fn wal(&mut self, wal: &WalFile, file: Arc<dyn ReadFile>, synced: u64, newest: bool) -> Result<()> {
+        let path = self.dir.join(&wal.name);
+        let mut reader = LogReader::open(file, wal.number, self.mode);
+        let mut found = WalReport { number: wal.number, records: 0, bytes: 0 };
+        let mut this = Predecessor { number: wal.number, len: wal.len, last_batch: SeqNum::ZERO };
+        let mut ended = false;
+        while let Some(record) = reader.next()? {
+            let LogRecord { offset, payload, kind } = record;
+            match self.record(wal.number, offset, kind, payload) {
+                Ok(None) => {}
+                Ok(Some(seq)) => {
+                    this.last_batch = seq;
+                    found.records += 1;
+                    found.bytes += payload.len() as u64;
+                }
+                Err(Refused::Unconnected) => {
+                    let reason = "replay stopped in an earlier log, and this one does not continue there";
+                    self.drop_range(wal, offset, wal.len.saturating_sub(offset), reason.to_string());
+                    ended = true;
+                    break;
+                }
+                Err(Refused::Fatal(e)) => return Err(e.at(&path, offset)),
+                Err(Refused::Damaged(reason)) => {
+                    self.damage(wal, &path, offset, reason, synced)?;
+                    if self.mode != RecoveryMode::SkipAny {
+                        ended = true;
+                        break;
+                    }
+                }
+            }
+        }
+        if !ended {
+            self.end_of(wal, &path, &reader, synced, newest)?;
+        }
+        self.report.wals.push(found);
+        self.previous = Some(this);
+        Ok(())
+    }
+
+    /// Replays one record. For a batch: its sequence.
+    fn record(
+        &mut self,
+        wal: FileNumber,
+        offset: u64,
+        kind: LogRecordKind,
+        payload: &[u8],
+    ) -> Result<Option<SeqNum>, Refused> {
+        match kind {
+            LogRecordKind::Data => self.batch(BatchPlace { wal, offset }, payload).map(Some),
+            LogRecordKind::PredecessorInfo => self.check_predecessor(payload).map(|()| None),
+            LogRecordKind::TimestampSizes => {
+                let sizes = decode_timestamp_sizes(payload)?;
+                match sizes.iter().find(|(family, _)| self.log_numbers.contains_key(family)) {
+                    None => Ok(None),
+                    Some((family, _)) => Err(Refused::Fatal(Error::not_supported(format!(
+                        "user-defined timestamps in the log, of family {}",
+                        family.0
+                    )))),
+                }
+            }
+        }
+    }
+
+    fn batch(&mut self, place: BatchPlace, payload: &[u8]) -> Result<SeqNum, Refused> {
+        let batch = BatchReader::new(payload)?;
+        let (seq, count) = (batch.seq(), u64::from(batch.count()));
+        if self.stopped.is_some() {
+            if self.next_seq != Some(seq) {
+                return Err(Refused::Unconnected);
+            }
+            self.stopped = None;
+        }
+        self.check_ops(&batch)?;
+        if let Some(next) = self.next_seq.filter(|next| seq < *next) {
+            return Err(Refused::Fatal(Error::corruption(format!(
+                "the sequence goes back: {next} was next, the batch has {seq}"
+            ))));
+        }
+        let next = seq
+            .checked_add(count)
+            .ok_or_else(|| Refused::Damaged("a sequence number over 56 bits".to_string()))?;
+        let filter = FamilyFilter { wal: place.wal, log_numbers: &self.log_numbers };
+        self.sink.apply(place, &batch, &filter).map_err(Refused::Fatal)?;
+        self.next_seq = Some(next);
+        Ok(seq)
+    }
+
+    /// Proves that applying the batch cannot fail half-way for reasons that lie in its bytes.
+    fn check_ops(&self, batch: &BatchReader<'_>) -> Result<(), Refused> {
+        for op in batch.iter() {
+            match op? {
+                BatchOp::DeleteRange { family, begin, end } => {
+                    let order = self.orders.get(&family);
+                    if order.is_some_and(|o| o.compare(begin, end) == Ordering::Greater) {
+                        return Err(Refused::Damaged(
+                            "a range deletion that ends before it begins".to_string(),
+                        ));
+                    }
+                }
+                BatchOp::BeginPrepare
+                | BatchOp::BeginPersistedPrepare
+                | BatchOp::BeginUnprepare
+                | BatchOp::EndPrepare { .. }
+                | BatchOp::Commit { .. }
+                | BatchOp::CommitWithTimestamp { .. }
+                | BatchOp::Rollback { .. } => {
+                    return Err(Refused::Fatal(Error::not_supported("prepared transactions in the log")));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A log may say what the one before it must hold: that proves a cut between records.
+    fn check_predecessor(&self, payload: &[u8]) -> Result<(), Refused> {
+        let info = PredecessorInfo::decode(payload)?;
+        let hole = |what: String| Err(Refused::Damaged(format!("the log before, {}, {what}", info.number)));
+        match &self.previous {
+            // Replay stopped there already: only the sequence can tell whether this log goes on.
+            _ if self.stopped.is_some() => Ok(()),
+            Some(p) if p.number == info.number => {
+                if p.len < info.size {
+                    hole(format!("has {} bytes where {} were written", p.len, info.size))
+                } else if p.last_batch != info.last_batch {
+                    hole(format!("ends with batch {}, not {}", p.last_batch, info.last_batch))
+                } else {
+                    Ok(())
+                }
+            }
+            _ if info.number >= self.min_wal => hole("is missing".to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the reader says about the end of a log whose records were all good.
+    fn end_of(
+        &mut self,
+        wal: &WalFile,
+        path: &Path,
+        reader: &LogReader,
+        synced: u64,
+        newest: bool,
+    ) -> Result<()> {
+        if let Some((offset, reason)) = reader.skipped().first {
+            let Skipped { count, bytes, .. } = reader.skipped();
+            self.drop_range(wal, offset, bytes, format!("{count} damages passed over, the first: {reason}"));
+        }
+        match reader.end() {
+            LogEnd::Clean => Ok(()),
+            LogEnd::Torn { offset, reason, dropped_bytes } => {
+                if self.mode == RecoveryMode::TolerateTail && !newest {
+                    // Only the last log can end in a write that a crash interrupted.
+                    return Err(damaged(path, offset, &format!("{reason}, in a log that is not the newest")));
+                }
+                self.proved(path, offset, synced, &reason.to_string())?;
+                self.drop_range(wal, offset, dropped_bytes, format!("torn tail: {reason}"));
+                Ok(())
+            }
+            LogEnd::Cut { offset, reason, .. } => self.damage(wal, path, offset, reason.to_string(), synced),
+            LogEnd::OldRecord { offset } => {
+                self.proved(path, offset, synced, "a record of the file's former life")?;
+                // The usual end of a recycled log. Nothing is lost, but what follows must go on exactly.
+                self.stopped = Some(wal.number);
+                Ok(())
+            }
+        }
+    }
+
+    /// Damage at `offset`: fails the open or stops replay, as the mode wants.
+    fn damage(&mut self, wal: &WalFile, path: &Path, offset: u64, reason: String, synced: u64) -> Result<()> {
+        match self.mode {
+            RecoveryMode::TolerateTail | RecoveryMode::Absolute => {
+                return Err(damaged(path, offset, &reason));
+            }
+            RecoveryMode::PointInTime => {
+                self.proved(path, offset, synced, &reason)?;
+                self.stopped = Some(wal.number);
+                self.outcome.cut = true;
+                self.drop_range(wal, offset, wal.len.saturating_sub(offset), reason);
+            }
+            RecoveryMode::SkipAny => self.drop_range(wal, offset, 0, reason),
+        }
+        Ok(())
+    }
+
+    /// What lies below the synced size had been durable: its loss is damage, not a torn tail.
+    fn proved(&self, path: &Path, offset: u64, synced: u64, reason: &str) -> Result<()> {
+        if offset < synced && self.mode != RecoveryMode::SkipAny {
+            let why = format!("{reason}, in a part of the log that was synced ({synced} bytes)");
+            return Err(damaged(path, offset, &why));
+        }
+        Ok(())
+    }
+
+    fn drop_range(&mut self, wal: &WalFile, offset: u64, bytes: u64, reason: String) {
+        self.report.dropped.push(DroppedRange { file: wal.name.clone(), offset, bytes, reason });
+    }
+}
+
+fn damaged(path: &Path, offset: u64, reason: &str) -> Error {
+    Error::corruption(format!("log damaged: {reason}")).at(path, offset).hint(
+        "Restore the log from a backup, or open with a recovery mode that gives up what is behind the damage",
+    )
+}

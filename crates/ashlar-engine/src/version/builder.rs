@@ -1,0 +1,203 @@
+//! Applying version edits: the tree as a bag of files while edits come in, checked as a whole when it is finished.
+//!
+//! An edit's deletions happen before its additions, so a trivial move is a deletion and an addition of one number.
+//! What is checked, each fatal and named in the error:
+//! 1. a deleted file is in the tree, at the level the edit names;
+//! 2. an added file's number is not in the tree and fits 62 bits, its level exists, its smallest key is not above its
+//!    largest, its smallest sequence not above its largest;
+//! 3. files of level 1 and deeper are disjoint by internal key;
+//! 4. files of level 0 with one epoch number do not overlap.
+//!
+//! Source: RocksDB `db/version_builder.cc`.
+
+use super::epoch;
+use super::levels::newest_first;
+use super::{FileMeta, Tables, Version};
+use ashlar_base::{Error, FileNumber, Level, Order, Result, SeqNum};
+use ashlar_format::version_edit::{NewFile, VersionEdit};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A tree in the making.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TreeBuilder {
+    files: BTreeMap<FileNumber, (Level, Arc<FileMeta>)>,
+    /// Files that the current edit took out: a move puts the same value back in.
+    moved: BTreeMap<FileNumber, Arc<FileMeta>>,
+}
+
+impl TreeBuilder {
+    /// Starts from a finished tree.
+    pub(crate) fn from_version(version: &Version) -> TreeBuilder {
+        let files = version.files().map(|(level, f)| (f.number(), (level, Arc::clone(f)))).collect();
+        TreeBuilder { files, moved: BTreeMap::new() }
+    }
+
+    /// Applies the file changes of one edit.
+    pub(crate) fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
+        self.moved.clear();
+        for &(level, number) in &edit.deleted {
+            self.delete(level, number)?;
+        }
+        for (level, file) in &edit.added {
+            self.add(*level, file)?;
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, level: Level, number: FileNumber) -> Result<()> {
+        match self.files.get(&number) {
+            None => Err(Error::corruption(format!(
+                "version edit deletes table {number}, which is not in the tree"
+            ))),
+            Some((at, _)) if *at != level => Err(Error::corruption(format!(
+                "version edit deletes table {number} from {level}, but it is in {at}"
+            ))),
+            Some(_) => {
+                if let Some((_, file)) = self.files.remove(&number) {
+                    self.moved.insert(number, file);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn add(&mut self, level: Level, file: &NewFile) -> Result<()> {
+        let number = file.number;
+        if let Some((at, _)) = self.files.get(&number) {
+            return Err(Error::corruption(format!(
+                "version edit adds table {number} to {level}, but it is in the tree already, in {at}"
+            )));
+        }
+        if number > FileNumber::MAX {
+            return Err(Error::corruption(format!(
+                "version edit adds table {number}, a number over 62 bits"
+            )));
+        }
+        let meta = match self.moved.remove(&number) {
+            Some(old) if old.file == *file => old,
+            Some(old) => {
+                let new = FileMeta::new(file.clone());
+                if let Some(table) = old.table.get().filter(|_| old.file.size == file.size) {
+                    let _ = new.table.set(Arc::clone(table));
+                }
+                new
+            }
+            None => FileMeta::new(file.clone()),
+        };
+        self.files.insert(number, (level, meta));
+        Ok(())
+    }
+
+    /// Gives files of unknown sequences the widest range there is, and every file an epoch number if any lacks one.
+    pub(crate) fn complete(&mut self, last_seq: SeqNum) {
+        epoch::complete(&mut self.files, last_seq);
+    }
+
+    /// The largest epoch number in use.
+    pub(crate) fn max_epoch(&self) -> u64 {
+        self.files.values().map(|(_, f)| f.file.epoch).max().unwrap_or(0)
+    }
+
+    /// The smallest epoch number among the files named; `None` when none of them is in the tree.
+    pub(crate) fn min_epoch_of(&self, numbers: impl Iterator<Item = FileNumber>) -> Option<u64> {
+        numbers.filter_map(|n| self.files.get(&n)).map(|(_, f)| f.file.epoch).min()
+    }
+
+    /// How many files came without sequences, as LevelDB leaves them.
+    pub(crate) fn count_of_unknown_sequences(&self) -> usize {
+        self.files.values().filter(|(_, f)| f.file.sequences_unknown).count()
+    }
+
+    /// Sorts the levels and checks every invariant.
+    pub(crate) fn finish(&self, levels: usize, tables: &Arc<Tables>) -> Result<Version> {
+        let order = tables.order().clone();
+        let mut sorted: Vec<Vec<Arc<FileMeta>>> = vec![Vec::new(); levels];
+        for (number, (level, file)) in &self.files {
+            check_file(&order, file)?;
+            let Some(home) = sorted.get_mut(level.index()) else {
+                return Err(Error::corruption(format!(
+                    "table {number} is in {level}, but the family has {levels} levels"
+                ))
+                .hint("Raise num_levels"));
+            };
+            home.push(Arc::clone(file));
+        }
+        for (n, files) in sorted.iter_mut().enumerate() {
+            if n == 0 {
+                files.sort_by(|a, b| newest_first(&a.file, &b.file));
+                check_level_zero(&order, files)?;
+            } else {
+                files.sort_by(|a, b| order.compare_internal(a.smallest(), b.smallest()));
+                check_disjoint(&order, n, files)?;
+            }
+        }
+        Ok(Version { order, levels: sorted, tables: Arc::clone(tables) })
+    }
+}
+
+fn check_file(order: &Order, f: &FileMeta) -> Result<()> {
+    let number = f.number();
+    if order.compare_internal(f.smallest(), f.largest()) == Ordering::Greater {
+        return Err(Error::corruption(format!(
+            "table {number}: its smallest key {:?} is above its largest {:?}",
+            f.smallest(),
+            f.largest()
+        )));
+    }
+    if f.file.smallest_seq > f.file.largest_seq {
+        return Err(Error::corruption(format!(
+            "table {number}: its smallest sequence {} is above its largest {}",
+            f.file.smallest_seq, f.file.largest_seq
+        )));
+    }
+    Ok(())
+}
+
+fn check_disjoint(order: &Order, level: usize, files: &[Arc<FileMeta>]) -> Result<()> {
+    for (a, b) in files.iter().zip(files.iter().skip(1)) {
+        if order.compare_internal(a.largest(), b.smallest()) != Ordering::Less {
+            return Err(Error::corruption(format!("tables overlap in L{level}: {a:?} and {b:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// Files of one epoch are neighbours in the level's order; each run of them is sorted by key and checked once.
+fn check_level_zero(order: &Order, files: &[Arc<FileMeta>]) -> Result<()> {
+    for run in files.chunk_by(|a, b| a.file.epoch == b.file.epoch) {
+        if run.first().is_none_or(|f| f.file.epoch == 0) || run.len() < 2 {
+            continue;
+        }
+        let mut by_key: Vec<&Arc<FileMeta>> = run.iter().collect();
+        by_key.sort_by(|a, b| order.compare_internal(a.smallest(), b.smallest()));
+        for (a, b) in by_key.iter().zip(by_key.iter().skip(1)) {
+            if order.compare(a.largest().user_key(), b.smallest().user_key()) != Ordering::Less {
+                return Err(Error::corruption(format!(
+                    "tables of epoch {} overlap in L0: {a:?} and {b:?}",
+                    a.file.epoch
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Version {
+    /// A new version: this one with the file changes of `edits`, in order. The edits' families are not looked at.
+    ///
+    /// # Errors
+    /// `Corruption` naming the rule an edit breaks; see the module's list.
+    pub fn apply(&self, edits: &[VersionEdit]) -> Result<Version> {
+        let mut builder = TreeBuilder::from_version(self);
+        for edit in edits {
+            builder.apply(edit)?;
+        }
+        builder.finish(self.levels.len(), &self.tables)
+    }
+}
+
+#[cfg(test)]
+#[path = "builder_tests.rs"]
+mod tests;

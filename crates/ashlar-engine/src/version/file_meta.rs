@@ -1,0 +1,62 @@
+//! One live table file: what the MANIFEST says about it, and what the running engine adds.
+
+use ashlar_base::{FileNumber, InternalKey};
+use ashlar_format::version_edit::NewFile;
+use ashlar_table::TableReader;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// A table file of a version. Shared by every version that holds it; a trivial move keeps the same value.
+pub struct FileMeta {
+    /// The MANIFEST's record of the file.
+    pub file: NewFile,
+    /// The opened table; filled at the first use.
+    pub table: OnceLock<Arc<TableReader>>,
+    /// True while a compaction has the file as an input. Set and read under the state lock.
+    pub compacting: AtomicBool,
+}
+
+impl FileMeta {
+    /// A file that nobody has opened yet.
+    pub fn new(file: NewFile) -> Arc<FileMeta> {
+        Arc::new(FileMeta { file, table: OnceLock::new(), compacting: AtomicBool::new(false) })
+    }
+
+    /// The file's number.
+    pub fn number(&self) -> FileNumber {
+        self.file.number
+    }
+
+    /// The file's size in bytes, as the MANIFEST says.
+    pub fn size(&self) -> u64 {
+        self.file.size
+    }
+
+    /// The first internal key.
+    pub fn smallest(&self) -> InternalKey<'_> {
+        self.file.smallest.as_key()
+    }
+
+    /// The last internal key; of a file that ends in a range tombstone its exclusive end.
+    pub fn largest(&self) -> InternalKey<'_> {
+        self.file.largest.as_key()
+    }
+
+    /// Whether a compaction has the file as an input.
+    pub fn is_compacting(&self) -> bool {
+        // Relaxed: the flag is written and read under the state lock, which orders it.
+        self.compacting.load(Ordering::Relaxed)
+    }
+
+    /// Marks the file as taken by a compaction, or as free again.
+    pub fn set_compacting(&self, taken: bool) {
+        self.compacting.store(taken, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for FileMeta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{:?} .. {:?}]", self.number().0, self.smallest(), self.largest())
+    }
+}

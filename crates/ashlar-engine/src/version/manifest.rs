@@ -1,0 +1,74 @@
+//! The MANIFEST being written: a log of version edits, synced once per commit.
+//!
+//! 1. A MANIFEST begins with the whole state; what it says counts only once `CURRENT` names it.
+//! 2. After a failed append or sync the file is never written again: the caller starts a new one.
+
+use super::current::{SwitchFailure, set_current};
+use ashlar_base::{FileNumber, Result};
+use ashlar_env::Fs;
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_log::{Framing, LogWriter, PlainLog};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open MANIFEST.
+pub(super) struct Manifest {
+    log: PlainLog,
+    number: FileNumber,
+    /// Bytes the file began with: the snapshot and the commit behind it.
+    first_bytes: u64,
+}
+
+/// Makes `MANIFEST-<number>` of `records` and makes `CURRENT` name it: the birth of a database.
+pub(crate) fn start_manifest(
+    fs: &Arc<dyn Fs>,
+    dir: &Path,
+    number: FileNumber,
+    records: &[VersionEdit],
+) -> Result<()> {
+    Manifest::start(fs, dir, number, records).map(drop).map_err(SwitchFailure::into_error)
+}
+
+impl Manifest {
+    /// Writes a new MANIFEST with `records`, makes it durable and makes `CURRENT` name it.
+    pub(super) fn start(
+        fs: &Arc<dyn Fs>,
+        dir: &Path,
+        number: FileNumber,
+        records: &[VersionEdit],
+    ) -> Result<Manifest, SwitchFailure> {
+        let write = || {
+            let path = dir.join(FileKind::Manifest(number).name());
+            let log = PlainLog::create(Arc::clone(fs), &path, number, Framing::Legacy)?;
+            let manifest = Manifest { log, number, first_bytes: 0 };
+            manifest.append(records)?;
+            Ok(manifest)
+        };
+        let mut manifest = write().map_err(SwitchFailure::Before)?;
+        manifest.first_bytes = manifest.log.position();
+        set_current(&**fs, dir, number)?;
+        Ok(manifest)
+    }
+
+    /// Appends the records and makes them durable with one fsync. After an error the file must not be used again.
+    pub(super) fn append(&self, records: &[VersionEdit]) -> Result<()> {
+        let mut payload = Vec::new();
+        for edit in records {
+            payload.clear();
+            edit.encode(&mut payload);
+            self.log.append(&payload, false)?;
+        }
+        self.log.sync_to(self.log.position())
+    }
+
+    /// The file's number.
+    pub(super) fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    /// Whether the file has outgrown `bound` and its own beginning fourfold.
+    pub(super) fn is_large(&self, bound: u64) -> bool {
+        self.log.position() > bound.max(self.first_bytes.saturating_mul(4))
+    }
+}

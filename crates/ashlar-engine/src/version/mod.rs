@@ -1,0 +1,31 @@
+//! Versions: the trees of table files, the edits that change them, and the MANIFEST that remembers them.
+//!
+//! ```text
+//! CURRENT -> MANIFEST -> VersionEdits -> one Version per family -> FileMeta -> TableReader
+//! ```
+
+mod builder;
+mod current;
+mod epoch;
+mod file_meta;
+mod levels;
+mod manifest;
+mod plan;
+mod replay;
+mod set;
+mod snapshot;
+mod state;
+mod tables;
+
+use current::SwitchFailure;
+pub(crate) use current::candidates;
+pub use current::{new_db_id, read_current, read_identity, write_identity};
+pub use file_meta::FileMeta;
+pub use levels::{Version, newest_first};
+pub(crate) use manifest::start_manifest;
+pub use replay::DroppedTail;
+pub(crate) use replay::{Replayed, ReplayedFamily, replay_manifest};
+pub(crate) use set::Beginning;
+pub use set::{Install, MANIFEST_BOUND, VersionSet};
+pub use state::{Blob, Carried, DbFacts, FamilyState};
+pub use tables::Tables;

@@ -1,0 +1,187 @@
+//! From a committer's wish to records and the state behind them. Pure: nothing is written, nothing is installed.
+//!
+//! 1. Every record but those of a snapshot carries the next file number and the last sequence, and, unless it adds or
+//!    drops a family, previous log 0.
+//! 2. A commit of several records is an atomic group: recovery takes all of them or none.
+//! 3. Files without an epoch number get one: outputs of a compaction the smallest of its inputs, others the family's
+//!    next.
+//! 4. When the smallest needed WAL moves past WALs that a foreign MANIFEST tracks, a record says that they are gone.
+//!
+//! Source: RocksDB `db/version_set.cc` (`LogAndApplyHelper`, `ProcessManifestWrites`).
+
+use super::builder::TreeBuilder;
+use super::{DbFacts, FamilyState, Tables, Version};
+use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
+use ashlar_format::version_edit::VersionEdit;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// All the MANIFEST says, served and carried.
+#[derive(Clone, Default)]
+pub(super) struct State {
+    pub(super) db: DbFacts,
+    pub(super) families: BTreeMap<FamilyId, Arc<FamilyState>>,
+}
+
+/// A new family, as a committer asks for it.
+pub(super) struct NewFamily {
+    pub(super) name: String,
+    pub(super) log_number: FileNumber,
+    pub(super) levels: usize,
+    pub(super) tables: Arc<Tables>,
+}
+
+/// What a committer wants.
+pub(super) enum Wish {
+    Edits(Vec<VersionEdit>),
+    Create(NewFamily),
+    Drop(FamilyId),
+}
+
+/// The records of one commit and the families whose state they change.
+pub(super) struct Plan {
+    pub(super) records: Vec<VersionEdit>,
+    pub(super) touched: BTreeSet<FamilyId>,
+}
+
+/// Applies `wish` to `state`, which is spoilt when this fails.
+pub(super) fn plan(state: &mut State, wish: Wish) -> Result<Plan> {
+    match wish {
+        Wish::Edits(edits) => plan_edits(state, edits),
+        Wish::Create(family) => plan_create(state, family),
+        Wish::Drop(id) => plan_drop(state, id),
+    }
+}
+
+fn plan_edits(state: &mut State, mut edits: Vec<VersionEdit>) -> Result<Plan> {
+    let mut touched = BTreeSet::new();
+    let mut builders: BTreeMap<FamilyId, TreeBuilder> = BTreeMap::new();
+    for edit in &mut edits {
+        if edit.family_add.is_some() || edit.family_drop {
+            return Err(Error::invalid("families are created and dropped by commits of their own"));
+        }
+        let family = state
+            .families
+            .get_mut(&edit.family)
+            .ok_or_else(|| Error::invalid(format!("family {} does not exist", edit.family.0)))?;
+        let family = Arc::make_mut(family);
+        if !edit.added.is_empty() || !edit.deleted.is_empty() {
+            let builder =
+                builders.entry(edit.family).or_insert_with(|| TreeBuilder::from_version(&family.version));
+            number_epochs(edit, builder, &mut family.next_epoch);
+            builder.apply(edit)?;
+        }
+        if let Some(n) = edit.log_number {
+            family.log_number = family.log_number.max(n);
+        }
+        family.carried.absorb(edit);
+        edit.prev_log_number = Some(FileNumber(0));
+        state.db.absorb(edit);
+        touched.insert(edit.family);
+    }
+    for (id, builder) in builders {
+        if let Some(family) = state.families.get_mut(&id) {
+            let family = Arc::make_mut(family);
+            let version = builder.finish(family.version.levels.len(), family.version.tables())?;
+            family.version = Arc::new(version);
+        }
+    }
+    edits.extend(forget_tracked_wals(&mut state.db));
+    group(&mut edits);
+    Ok(Plan { records: edits, touched })
+}
+
+fn number_epochs(edit: &mut VersionEdit, builder: &TreeBuilder, next: &mut u64) {
+    let inputs = builder.min_epoch_of(edit.deleted.iter().map(|(_, n)| *n));
+    for (_, file) in &mut edit.added {
+        if file.epoch == 0 {
+            file.epoch = inputs.filter(|e| *e != 0).unwrap_or_else(|| {
+                let epoch = *next;
+                *next += 1;
+                epoch
+            });
+        }
+        *next = (*next).max(file.epoch.saturating_add(1));
+    }
+}
+
+fn forget_tracked_wals(db: &mut DbFacts) -> Option<VersionEdit> {
+    let below = db.min_log_to_keep;
+    db.tracked_wals.first_key_value().filter(|(n, _)| **n < below)?;
+    let edit = VersionEdit {
+        wal_deleted: Some(below),
+        prev_log_number: Some(FileNumber(0)),
+        ..VersionEdit::default()
+    };
+    db.absorb(&edit);
+    Some(edit)
+}
+
+fn group(edits: &mut [VersionEdit]) {
+    if edits.len() > 1 {
+        for (remaining, edit) in (0u32..).zip(edits.iter_mut().rev()) {
+            edit.atomic_group = Some(remaining);
+        }
+    }
+}
+
+fn plan_create(state: &mut State, new: NewFamily) -> Result<Plan> {
+    if new.name.is_empty() {
+        return Err(Error::invalid("a family needs a name"));
+    }
+    if state.families.values().any(|f| f.name == new.name) {
+        return Err(Error::invalid(format!("column family {:?} exists already", new.name)));
+    }
+    let id = FamilyId(
+        state
+            .db
+            .max_family
+            .0
+            .checked_add(1)
+            .ok_or_else(|| Error::not_supported("more than 2^32 families"))?,
+    );
+    let comparator = new.tables.order().name().to_string();
+    let edit = VersionEdit {
+        family: id,
+        family_add: Some(new.name.clone().into_bytes()),
+        comparator: Some(comparator.clone()),
+        log_number: Some(new.log_number),
+        ..VersionEdit::default()
+    };
+    state.db.absorb(&edit);
+    let family = FamilyState {
+        id,
+        name: new.name,
+        comparator,
+        log_number: new.log_number,
+        version: Arc::new(Version::empty(new.levels, new.tables)),
+        carried: super::Carried::default(),
+        next_epoch: 1,
+    };
+    state.families.insert(id, Arc::new(family));
+    Ok(Plan { records: vec![edit], touched: BTreeSet::from([id]) })
+}
+
+fn plan_drop(state: &mut State, id: FamilyId) -> Result<Plan> {
+    if id == FamilyId::DEFAULT {
+        return Err(Error::invalid("the default family cannot be dropped"));
+    }
+    if state.families.remove(&id).is_none() {
+        return Err(Error::invalid(format!("family {} does not exist", id.0)));
+    }
+    let edit = VersionEdit {
+        family: id,
+        family_drop: true,
+        max_family: Some(state.db.max_family),
+        ..VersionEdit::default()
+    };
+    Ok(Plan { records: vec![edit], touched: BTreeSet::new() })
+}
+
+/// Fills in what every record carries.
+pub(super) fn stamp(records: &mut [VersionEdit], next_file: FileNumber, last_seq: SeqNum) {
+    for edit in records {
+        edit.next_file = Some(next_file);
+        edit.last_seq = Some(last_seq);
+    }
+}

@@ -1,0 +1,264 @@
+//! Reading a MANIFEST: records in, the last consistent state out.
+//!
+//! 1. Any damage is fatal, except a torn last record, which is dropped and reported.
+//! 2. An atomic group counts when all its records are there; one that the end of the file cuts off is dropped.
+//! 3. Trees are checked when everything is read: on the way a MANIFEST may pass through states no reader ever saw.
+//! 4. The last next-file number read wins and is then raised by one; the last sequence must not decrease.
+//!
+//! Source: RocksDB `db/version_edit_handler.cc`, `db/version_set.cc` (`AtomicGroupReadBuffer`).
+
+use super::builder::TreeBuilder;
+use super::{Carried, DbFacts};
+use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
+use ashlar_env::Fs;
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A family as read from a MANIFEST; its tree is not checked yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReplayedFamily {
+    pub(crate) name: String,
+    pub(crate) comparator: Option<String>,
+    pub(crate) log_number: FileNumber,
+    pub(crate) tree: TreeBuilder,
+    pub(crate) carried: Carried,
+}
+
+/// Bytes at the end of a MANIFEST that were not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedTail {
+    /// Where they begin.
+    pub offset: u64,
+    /// How many they are.
+    pub bytes: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a MANIFEST says.
+#[derive(Clone, Debug)]
+pub(crate) struct Replayed {
+    pub(crate) path: PathBuf,
+    pub(crate) db: DbFacts,
+    pub(crate) families: BTreeMap<FamilyId, ReplayedFamily>,
+    /// As read, not yet raised.
+    pub(crate) next_file: FileNumber,
+    pub(crate) last_seq: SeqNum,
+    pub(crate) records: u64,
+
+    pub(crate) dropped: Option<DroppedTail>,
+    /// Edits came after the snapshot and the commit that began the file: it was in use.
+    pub(crate) was_current: bool,
+    /// Ignorable tags without a meaning here.
+    pub(crate) unknown_tags: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Replayer {
+    db: DbFacts,
+    families: BTreeMap<FamilyId, ReplayedFamily>,
+    next_file: Option<FileNumber>,
+    first_next_file: Option<FileNumber>,
+    last_seq: Option<SeqNum>,
+    any_log_number: bool,
+    was_current: bool,
+    unknown_tags: Vec<u32>,
+    group: Vec<VersionEdit>,
+    group_start: u64,
+}
+
+/// Reads `MANIFEST-<number>` of `dir`.
+///
+/// # Errors
+/// `Corruption` naming file, offset and cause; `Io` when the file is missing or unreadable.
+pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<Replayed> {
+    let path = dir.join(FileKind::Manifest(number).name());
+    let file = fs.open_read(&path)?;
+    let bytes = file.len();
+    let mut reader = LogReader::open(file, number, RecoveryMode::TolerateTail);
+    let mut replayer = Replayer::default();
+    let default = ReplayedFamily { name: "default".to_string(), ..ReplayedFamily::default() };
+    replayer.families.insert(FamilyId::DEFAULT, default);
+    let mut records = 0;
+    while let Some(record) = reader.next()? {
+        records += 1;
+        let offset = record.offset;
+        if record.kind != LogRecordKind::Data {
+            return Err(Error::corruption("a record type that no MANIFEST has").at(&path, offset));
+        }
+        let edit = VersionEdit::decode(record.payload).map_err(|e| e.into_error().at(&path, offset))?;
+        replayer.record(edit, offset).map_err(|e| e.at(&path, offset))?;
+    }
+    let mut dropped = torn_tail(&reader, &path)?;
+    if !replayer.group.is_empty() && dropped.is_none() {
+        let offset = replayer.group_start;
+        let reason = "an atomic group without its last record".to_string();
+        dropped = Some(DroppedTail { offset, bytes: bytes.saturating_sub(offset), reason });
+    } else if let (Some(tail), false) = (&mut dropped, replayer.group.is_empty()) {
+        tail.offset = replayer.group_start.min(tail.offset);
+        tail.bytes = bytes.saturating_sub(tail.offset);
+    }
+    replayer.finish(path, records, bytes, dropped)
+}
+
+/// The one damage that is forgiven; every other is fatal.
+fn torn_tail(reader: &LogReader, path: &Path) -> Result<Option<DroppedTail>> {
+    match reader.end() {
+        LogEnd::Clean => Ok(None),
+        LogEnd::Torn { offset, reason, dropped_bytes } => {
+            Ok(Some(DroppedTail { offset, bytes: dropped_bytes, reason: format!("torn tail: {reason}") }))
+        }
+        LogEnd::Cut { offset, reason, .. } => {
+            Err(Error::corruption(format!("MANIFEST damaged: {reason}")).at(path, offset))
+        }
+        LogEnd::OldRecord { offset } => {
+            Err(Error::corruption("a record of a recycled log in a MANIFEST").at(path, offset))
+        }
+    }
+}
+
+impl Replayer {
+    fn record(&mut self, edit: VersionEdit, offset: u64) -> Result<()> {
+        match edit.atomic_group {
+            None if self.group.is_empty() => self.apply(&edit),
+            None => Err(Error::corruption("an atomic group is interrupted by an ordinary version edit")),
+            Some(remaining) => {
+                if let Some(before) = self.group.last().and_then(|e| e.atomic_group) {
+                    if before.checked_sub(1) != Some(remaining) {
+                        return Err(Error::corruption(format!(
+                            "an atomic group counts down from {before} to {remaining}"
+                        )));
+                    }
+                } else {
+                    self.group_start = offset;
+                }
+                self.group.push(edit);
+                if remaining == 0 {
+                    let group = std::mem::take(&mut self.group);
+                    group.iter().try_for_each(|e| self.apply(e))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
+        self.db.absorb(edit);
+        self.scalars(edit)?;
+        for (tag, _) in &edit.ignored {
+            if !self.unknown_tags.contains(tag) {
+                self.unknown_tags.push(*tag);
+            }
+        }
+        if let Some(name) = &edit.family_add {
+            return self.add_family(edit, name);
+        }
+        if edit.family_drop {
+            return self.drop_family(edit.family);
+        }
+        if !edit.wal_added.is_empty() || edit.wal_deleted.is_some() {
+            return Ok(());
+        }
+        match self.families.get_mut(&edit.family) {
+            Some(family) => {
+                self.any_log_number |= edit.log_number.is_some();
+                family.absorb(edit)
+            }
+            None => Err(Error::corruption(format!(
+                "version edit for family {}, which does not exist",
+                edit.family.0
+            ))),
+        }
+    }
+
+    fn scalars(&mut self, edit: &VersionEdit) -> Result<()> {
+        if let Some(next) = edit.next_file {
+            // The commit that begins a MANIFEST carries one number, or two that differ by one; more means that
+            // commits followed.
+            let first = *self.first_next_file.get_or_insert(next);
+            self.was_current |= next.0 >= first.0.saturating_add(2);
+            self.next_file = Some(next);
+        }
+        if let Some(seq) = edit.last_seq {
+            if let Some(before) = self.last_seq.filter(|b| *b > seq) {
+                return Err(Error::corruption(format!("the last sequence goes back from {before} to {seq}")));
+            }
+            self.last_seq = Some(seq);
+        }
+        Ok(())
+    }
+
+    fn add_family(&mut self, edit: &VersionEdit, name: &[u8]) -> Result<()> {
+        let name = std::str::from_utf8(name).map_err(|_| {
+            Error::not_supported(format!("a family name that is not UTF-8: \"{}\"", name.escape_ascii()))
+        })?;
+        if self.families.contains_key(&edit.family) {
+            return Err(Error::corruption(format!("version edit adds family {} again", edit.family.0)));
+        }
+        if self.families.values().any(|f| f.name == name) {
+            return Err(Error::corruption(format!("version edit adds a second family {name:?}")));
+        }
+        let mut family = ReplayedFamily { name: name.to_string(), ..ReplayedFamily::default() };
+        self.any_log_number |= edit.log_number.is_some();
+        family.absorb_scalars(edit);
+        self.families.insert(edit.family, family);
+        Ok(())
+    }
+
+    fn drop_family(&mut self, id: FamilyId) -> Result<()> {
+        if id == FamilyId::DEFAULT {
+            return Err(Error::corruption("version edit drops the default family"));
+        }
+        match self.families.remove(&id) {
+            Some(_) => Ok(()),
+            None => {
+                Err(Error::corruption(format!("version edit drops family {}, which does not exist", id.0)))
+            }
+        }
+    }
+
+    fn finish(
+        self,
+        path: PathBuf,
+        records: u64,
+        bytes: u64,
+        dropped: Option<DroppedTail>,
+    ) -> Result<Replayed> {
+        let missing = |what: &str| {
+            Error::corruption(format!("MANIFEST has no {what} entry after {records} records"))
+                .at(&path, bytes)
+        };
+        if !self.any_log_number {
+            return Err(missing("log_file_number"));
+        }
+        let next_file = self.next_file.ok_or_else(|| missing("next_file_number"))?;
+        let last_seq = self.last_seq.ok_or_else(|| missing("last_sequence"))?;
+        let (db, families, was_current, unknown_tags) =
+            (self.db, self.families, self.was_current, self.unknown_tags);
+        Ok(Replayed { path, db, families, next_file, last_seq, records, dropped, was_current, unknown_tags })
+    }
+}
+
+impl ReplayedFamily {
+    fn absorb(&mut self, edit: &VersionEdit) -> Result<()> {
+        self.absorb_scalars(edit);
+        self.tree.apply(edit)
+    }
+
+    fn absorb_scalars(&mut self, edit: &VersionEdit) {
+        if let Some(name) = &edit.comparator {
+            self.comparator = Some(name.clone());
+        }
+        if let Some(n) = edit.log_number {
+            self.log_number = self.log_number.max(n);
+        }
+        self.carried.absorb(edit);
+    }
+}
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;

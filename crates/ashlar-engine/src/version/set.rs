@@ -1,0 +1,450 @@
+//! The version set: the current tree of every family, the counters, and the queue of MANIFEST commits.
+//!
+//! Whoever commits puts his wish into the queue. The first to find nobody at work takes *the desk* (state and MANIFEST)
+//! and everything that waits, plans, writes and fsyncs without a lock, installs, and puts the desk back; the others
+//! wait on a signal.
+//!
+//! 1. No I/O happens under a lock.
+//! 2. A commit is answered after its records are durable and its versions are installed; commits are installed in the
+//!    order of their records.
+//! 3. A wish that breaks a rule fails alone, before anything is written.
+//! 4. After a failed append the MANIFEST is given up: the next commit writes a new one with the whole state. Until that
+//!    is durable, [`VersionSet::may_unlink`] is false, because either MANIFEST may be what a crash leaves.
+//! 5. When a switch of `CURRENT` has an unknown outcome, every later commit fails: only a new open can tell.
+//!
+//! Source: RocksDB `db/version_set.cc` (`LogAndApply`, `ProcessManifestWrites`).
+
+use super::manifest::Manifest;
+use super::plan::{NewFamily, State, Wish, plan, stamp};
+use super::snapshot::snapshot;
+use super::{DbFacts, FamilyState, SwitchFailure, Tables, Version};
+use crate::options::FormatLevel;
+use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};
+use ashlar_cache::FramePool;
+use ashlar_env::Env;
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_sync::{Mutex, Rank, RwLock, Signal, Waited};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// A MANIFEST larger than this (and than four times its beginning) is replaced by a new one.
+pub const MANIFEST_BOUND: u64 = 64 << 20;
+
+/// Called by the commit's leader once the records are durable, in commit order, with no lock held: gets the new state of
+/// each family the commit changed. It must not commit.
+pub type Install = Box<dyn FnOnce(&[Arc<FamilyState>]) + Send>;
+
+struct Ticket {
+    id: u64,
+    wish: Wish,
+    install: Install,
+}
+
+type Answer = Result<Vec<Arc<FamilyState>>>;
+
+/// What only the leader of the moment may touch.
+struct Desk {
+    state: State,
+    manifest: Option<Manifest>,
+    fatal: Option<Error>,
+}
+
+struct Queue {
+    /// `None` while a leader works.
+    desk: Option<Box<Desk>>,
+    waiting: VecDeque<Ticket>,
+    answers: BTreeMap<u64, Answer>,
+    next_ticket: u64,
+    bound: u64,
+}
+
+/// What anybody may read at any time.
+struct Published {
+    state: State,
+    manifest: FileNumber,
+    doubtful: bool,
+    fatal: Option<Error>,
+    versions: Vec<Weak<Version>>,
+}
+
+/// What a recovery, or the making of a database, knows when it makes the set.
+pub(crate) struct Beginning {
+    pub(crate) db: DbFacts,
+    pub(crate) families: Vec<FamilyState>,
+    pub(crate) next_file: FileNumber,
+    pub(crate) last_seq: SeqNum,
+    /// The MANIFEST that `CURRENT` names.
+    pub(crate) manifest: FileNumber,
+}
+
+/// See the module.
+pub struct VersionSet {
+    env: Env,
+    dir: PathBuf,
+    level: FormatLevel,
+    pool: Arc<FramePool>,
+    next_file: AtomicU64,
+    last_seq: AtomicU64,
+    queue: Mutex<Queue>,
+    signal: Signal,
+    // A leaf lock, so that any state lock may be held around a look at the current versions.
+    published: RwLock<Published>,
+}
+
+impl VersionSet {
+    pub(crate) fn new(
+        env: Env,
+        dir: PathBuf,
+        level: FormatLevel,
+        pool: Arc<FramePool>,
+        beginning: Beginning,
+    ) -> VersionSet {
+        let families: BTreeMap<_, _> = beginning.families.into_iter().map(|f| (f.id, Arc::new(f))).collect();
+        let state = State { db: beginning.db, families };
+        let versions = state.families.values().map(|f| Arc::downgrade(&f.version)).collect();
+        let published = Published {
+            state: state.clone(),
+            manifest: beginning.manifest,
+            doubtful: false,
+            fatal: None,
+            versions,
+        };
+        let desk = Box::new(Desk { state, manifest: None, fatal: None });
+        let queue = Queue {
+            desk: Some(desk),
+            waiting: VecDeque::new(),
+            answers: BTreeMap::new(),
+            next_ticket: 0,
+            bound: MANIFEST_BOUND,
+        };
+        VersionSet {
+            signal: env.jobs.signal(),
+            env,
+            dir,
+            level,
+            pool,
+            next_file: AtomicU64::new(beginning.next_file.0),
+            last_seq: AtomicU64::new(beginning.last_seq.get()),
+            queue: Mutex::new(Rank::Manifest, queue),
+            published: RwLock::new(Rank::Statistics, published),
+        }
+    }
+
+    /// The database's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The next file number; it is never given out again. Takes no lock.
+    pub fn new_file_number(&self) -> FileNumber {
+        // Relaxed: the counter orders nothing but itself.
+        FileNumber(self.next_file.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The number the next call of [`VersionSet::new_file_number`] would give at the earliest.
+    pub fn next_file_number(&self) -> FileNumber {
+        FileNumber(self.next_file.load(Ordering::Relaxed))
+    }
+
+    /// Numbers up to `n` will not be given out.
+    pub fn mark_file_number_used(&self, n: FileNumber) {
+        self.next_file.fetch_max(n.0.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// The last sequence that commits record.
+    pub fn last_sequence(&self) -> SeqNum {
+        SeqNum::new(self.last_seq.load(Ordering::Relaxed)).unwrap_or(SeqNum::MAX)
+    }
+
+    /// Raises the last sequence that commits record; lower values change nothing. To be called before a commit with
+    /// at least the sequences of the commit's tables (which the commit also sees to itself).
+    pub fn raise_last_sequence(&self, seq: SeqNum) {
+        self.last_seq.fetch_max(seq.get(), Ordering::Relaxed);
+    }
+
+    /// Bytes from which a MANIFEST is replaced by a new one; [`MANIFEST_BOUND`] unless set.
+    pub fn set_manifest_bound(&self, bytes: u64) {
+        self.queue.lock().bound = bytes;
+    }
+
+    /// What the MANIFEST says about the database as a whole.
+    pub fn db_facts(&self) -> DbFacts {
+        self.published.read().state.db.clone()
+    }
+
+    /// The families in id order, as of the last durable commit.
+    pub fn families(&self) -> Vec<Arc<FamilyState>> {
+        self.published.read().state.families.values().map(Arc::clone).collect()
+    }
+
+    /// One family, as of the last durable commit.
+    pub fn family(&self, id: FamilyId) -> Option<Arc<FamilyState>> {
+        self.published.read().state.families.get(&id).map(Arc::clone)
+    }
+
+    /// The MANIFEST that `CURRENT` names.
+    pub fn manifest_number(&self) -> FileNumber {
+        self.published.read().manifest
+    }
+
+    /// False while it is unknown which of two MANIFESTs a crash would leave, and after a fatal failure: then no file
+    /// that either names may be unlinked.
+    pub fn may_unlink(&self) -> bool {
+        let published = self.published.read();
+        !published.doubtful && published.fatal.is_none()
+    }
+
+    /// The failure after which only a new open helps.
+    pub fn fatal(&self) -> Option<Error> {
+        self.published.read().fatal.clone()
+    }
+
+    /// The smallest WAL that holds unflushed data, by the log numbers of the families.
+    pub fn min_wal(&self) -> FileNumber {
+        let published = self.published.read();
+        let families = published.state.families.values().map(|f| f.log_number).min();
+        published.state.db.min_log_to_keep.max(families.unwrap_or_default())
+    }
+
+    /// Tables and blob files that a version somebody may still read holds.
+    ///
+    /// # Cost
+    /// Proportional to the files of all live versions.
+    pub fn live_files(&self) -> (BTreeSet<FileNumber>, BTreeSet<FileNumber>) {
+        let mut published = self.published.write();
+        published.versions.retain(|v| v.strong_count() != 0);
+        let versions: Vec<_> = published.versions.iter().filter_map(Weak::upgrade).collect();
+        let families: Vec<_> = published.state.families.values().map(Arc::clone).collect();
+        drop(published);
+        // From here on without the lock: ours may be the last reference of a version, whose end closes files.
+        let blobs = families.iter().flat_map(|f| f.carried.blobs.keys().copied()).collect();
+        let tables = versions.iter().flat_map(|v| v.files().map(|(_, f)| f.number())).collect();
+        (tables, blobs)
+    }
+
+    /// Commits `edits` as one: durable, and installed, or (but see `Indeterminate`) without effect. Next file, last
+    /// sequence, epoch numbers and the atomic group are filled in. No edits: writes a MANIFEST if there is none.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Corruption`: an edit breaks a rule of the tree; nothing was written. `Io`: the edits may or
+    /// may not be found by a later open; files they name must not be unlinked before [`VersionSet::may_unlink`].
+    pub fn commit(&self, edits: Vec<VersionEdit>) -> Result<()> {
+        self.commit_with(edits, Box::new(|_| {}))
+    }
+
+    /// [`VersionSet::commit`], with a step that runs before any later commit is installed.
+    pub fn commit_with(&self, edits: Vec<VersionEdit>, install: Install) -> Result<()> {
+        self.submit(Wish::Edits(edits), install).map(drop)
+    }
+
+    /// Creates a family; its id is one never used before.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is a family of that name. `Io` as [`VersionSet::commit`].
+    pub fn create_family(
+        &self,
+        name: &str,
+        order: Order,
+        levels: usize,
+        log_number: FileNumber,
+    ) -> Result<Arc<FamilyState>> {
+        let tables = Tables::new(self.env.clone(), self.dir.clone(), Arc::clone(&self.pool), order);
+        let wish = Wish::Create(NewFamily { name: name.to_string(), log_number, levels, tables });
+        let created = self.submit(wish, Box::new(|_| {}))?;
+        created.into_iter().next().ok_or_else(|| Error::invalid("the family was dropped at once"))
+    }
+
+    /// Drops a family. Its files are obsolete once nobody reads them.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no such family, or the default one. `Io` as [`VersionSet::commit`].
+    pub fn drop_family(&self, id: FamilyId) -> Result<()> {
+        self.submit(Wish::Drop(id), Box::new(|_| {})).map(drop)
+    }
+
+    fn submit(&self, wish: Wish, install: Install) -> Answer {
+        let mut queue = self.queue.lock();
+        let id = queue.next_ticket;
+        queue.next_ticket += 1;
+        queue.waiting.push_back(Ticket { id, wish, install });
+        drop(queue);
+        loop {
+            let seen = self.signal.seen();
+            let mut queue = self.queue.lock();
+            if let Some(answer) = queue.answers.remove(&id) {
+                return answer;
+            }
+            if let Some(desk) = queue.desk.take() {
+                let tickets = std::mem::take(&mut queue.waiting);
+                let bound = queue.bound;
+                drop(queue);
+                Leader { set: self, desk: Some(desk), unanswered: tickets.iter().map(|t| t.id).collect() }
+                    .work(tickets, bound);
+                continue;
+            }
+            drop(queue);
+            if self.signal.wait(seen, None) == Waited::Stuck {
+                return Err(Error::new(
+                    ashlar_base::ErrorKind::Aborted,
+                    "a commit waits for another one that nothing can finish",
+                ));
+            }
+        }
+    }
+}
+
+/// The committer at the desk. Dropped without having put it back (a panic), it fails everybody, now and later.
+struct Leader<'a> {
+    set: &'a VersionSet,
+    desk: Option<Box<Desk>>,
+    unanswered: Vec<u64>,
+}
+
+struct Planned {
+    id: u64,
+    touched: BTreeSet<FamilyId>,
+    install: Install,
+}
+
+impl Leader<'_> {
+    fn work(mut self, tickets: VecDeque<Ticket>, bound: u64) {
+        let Some(desk) = self.desk.as_deref_mut() else { return };
+        let mut answers = Vec::new();
+        let mut next = desk.state.clone();
+        let mut records = Vec::new();
+        let mut planned = Vec::new();
+        for Ticket { id, wish, install } in tickets {
+            if let Some(e) = &desk.fatal {
+                answers.push((id, Err(e.clone())));
+                continue;
+            }
+            let mut trial = next.clone();
+            match plan(&mut trial, wish) {
+                Ok(plan) => {
+                    next = trial;
+                    records.extend(plan.records);
+                    planned.push(Planned { id, touched: plan.touched, install });
+                }
+                Err(e) => answers.push((id, Err(e))),
+            }
+        }
+        if !planned.is_empty() {
+            match self.set.write(desk, records, bound) {
+                Ok(()) => {
+                    desk.state = next;
+                    self.set.publish(desk);
+                    for Planned { id, touched, install } in planned {
+                        let families: Vec<_> = touched
+                            .iter()
+                            .filter_map(|f| desk.state.families.get(f))
+                            .map(Arc::clone)
+                            .collect();
+                        install(&families);
+                        answers.push((id, Ok(families)));
+                    }
+                }
+                Err(e) => answers.extend(planned.into_iter().map(|p| (p.id, Err(e.clone())))),
+            }
+        }
+        self.put_back(answers);
+    }
+
+    fn put_back(&mut self, answers: Vec<(u64, Answer)>) {
+        let mut queue = self.set.queue.lock();
+        queue.answers.extend(answers);
+        queue.desk = self.desk.take();
+        drop(queue);
+        self.set.signal.notify();
+    }
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        if let Some(desk) = &mut self.desk {
+            let e = Error::new(ashlar_base::ErrorKind::Aborted, "a MANIFEST commit panicked");
+            desk.manifest = None;
+            desk.fatal = Some(e.clone());
+            self.set.published.write().fatal = Some(e.clone());
+            let answers = self.unanswered.iter().map(|id| (*id, Err(e.clone()))).collect();
+            self.put_back(answers);
+        }
+    }
+}
+
+impl VersionSet {
+    /// Appends the records, or starts a new MANIFEST with the state before them and them.
+    fn write(&self, desk: &mut Desk, mut records: Vec<VersionEdit>, bound: u64) -> Result<()> {
+        let fits = desk.manifest.take().filter(|m| !m.is_large(bound));
+        let largest = records.iter().flat_map(|e| &e.added).map(|(_, f)| f.largest_seq).max();
+        self.raise_last_sequence(largest.unwrap_or_default());
+        if let Some(manifest) = fits {
+            stamp(&mut records, self.next_file_number(), self.last_sequence());
+            if records.is_empty() {
+                desk.manifest = Some(manifest);
+                return Ok(());
+            }
+            // On failure the MANIFEST is dropped here: it is never appended to again.
+            if let Err(e) = manifest.append(&records) {
+                self.published.write().doubtful = true;
+                return Err(e);
+            }
+            desk.manifest = Some(manifest);
+            return Ok(());
+        }
+        let number = self.new_file_number();
+        if records.is_empty() {
+            records.push(VersionEdit { prev_log_number: Some(FileNumber(0)), ..VersionEdit::default() });
+        }
+        if let Some(first) = records.first_mut().filter(|_| desk.state.db.max_family != FamilyId::DEFAULT) {
+            first.max_family = first.max_family.or(Some(desk.state.db.max_family));
+        }
+        let last_seq = self.last_sequence();
+        stamp(&mut records, self.next_file_number(), last_seq);
+        let mut all = snapshot(&desk.state.db, &desk.state.families, last_seq, self.level);
+        all.append(&mut records);
+        match Manifest::start(&self.env.fs, &self.dir, number, &all) {
+            Ok(manifest) => {
+                let mut published = self.published.write();
+                published.manifest = manifest.number();
+                published.doubtful = false;
+                desk.manifest = Some(manifest);
+                Ok(())
+            }
+            Err(SwitchFailure::Before(e)) => Err(e),
+            Err(SwitchFailure::Unknown(e)) => {
+                let e = e.hint("Close the database and open it again");
+                desk.fatal = Some(e.clone());
+                self.published.write().fatal = Some(e.clone());
+                Err(e)
+            }
+        }
+    }
+
+    fn publish(&self, desk: &Desk) {
+        let mut published = self.published.write();
+        for family in desk.state.families.values() {
+            let known = published.state.families.get(&family.id);
+            if known.is_none_or(|k| !Arc::ptr_eq(&k.version, &family.version)) {
+                published.versions.push(Arc::downgrade(&family.version));
+            }
+        }
+        let old = std::mem::replace(&mut published.state, desk.state.clone());
+        drop(published);
+        // Dropped without the lock: the end of a version closes files.
+        drop(old);
+    }
+}
+
+impl fmt::Debug for VersionSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VersionSet")
+            .field("dir", &self.dir)
+            .field("manifest", &self.manifest_number())
+            .field("next_file", &self.next_file_number())
+            .field("last_sequence", &self.last_sequence())
+            .finish_non_exhaustive()
+    }
+}

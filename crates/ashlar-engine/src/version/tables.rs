@@ -1,0 +1,66 @@
+//! Opens the table files of a family by number.
+//!
+//! A table is called `N.sst`, or `N.ldb` when LevelDB wrote it; the first name is tried first.
+//! Source: RocksDB `db/table_cache.cc`.
+
+use ashlar_base::{FileNumber, Order, Result};
+use ashlar_cache::FramePool;
+use ashlar_env::{Env, ReadFile};
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::NewFile;
+use ashlar_table::{ReaderOptions, TableReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where a family's tables are and how they are read.
+#[derive(Debug)]
+pub struct Tables {
+    env: Env,
+    dir: PathBuf,
+    pool: Arc<FramePool>,
+    order: Order,
+}
+
+impl Tables {
+    /// Tables in `dir`, with keys in `order`, whose blocks live in `pool`.
+    pub fn new(env: Env, dir: PathBuf, pool: Arc<FramePool>, order: Order) -> Arc<Tables> {
+        Arc::new(Tables { env, dir, pool, order })
+    }
+
+    /// The order of the keys.
+    pub fn order(&self) -> &Order {
+        &self.order
+    }
+
+    /// The directory of the files.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Opens the table that the MANIFEST describes so.
+    ///
+    /// # Errors
+    /// `Io` when the file is missing or cannot be read; `Corruption` when it has another size or is no table.
+    pub fn open(&self, file: &NewFile) -> Result<Arc<TableReader>> {
+        let opened = self.open_file(file.number)?;
+        let options = ReaderOptions {
+            largest_seq: Some(file.largest_seq),
+            ..ReaderOptions::new(self.order.clone(), Arc::clone(&self.pool), file.number)
+        };
+        TableReader::open(opened, file.size, options)
+    }
+
+    fn open_file(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
+        let sst = self.dir.join(FileKind::Table(number).name());
+        match self.env.fs.open_read(&sst) {
+            Err(missing) if missing.is_not_found() => {
+                let ldb = self.dir.join(FileKind::LevelDbTable(number).name());
+                match self.env.fs.open_read(&ldb) {
+                    Err(e) if e.is_not_found() => Err(missing),
+                    other => other,
+                }
+            }
+            other => other,
+        }
+    }
+}
