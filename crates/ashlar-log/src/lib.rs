@@ -1,1 +1,10 @@
 //! Logs on files: the WAL and the MANIFEST, written and read.
+
+#![deny(clippy::indexing_slicing)]
+
+mod reader;
+mod writer;
+
+pub use ashlar_format::log_record::Framing;
+pub use reader::{CutReason, LogEnd, LogReader, LogRecord, LogRecordKind, RecoveryMode, Skipped};
+pub use writer::{LogRange, LogWriter, PlainLog};

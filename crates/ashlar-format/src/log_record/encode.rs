@@ -87,6 +87,7 @@ fn put_fragment(out: &mut Vec<u8>, framing: Framing, kind: RecordKind, log_numbe
     if recyclable {
         crc = crc32c_append(crc, &log_number.to_le_bytes());
     }
+    // From the caller's bytes, not from the copy in `out`: reading what was just stored costs twice as much.
     crc = crc32c_append(crc, fragment);
     let len = u16::try_from(fragment.len()).expect("a fragment is shorter than a block");
     out.extend_from_slice(&mask_crc(crc).to_le_bytes());

@@ -1,0 +1,375 @@
+//! From physical records to whole ones.
+
+use super::blocks::Blocks;
+use super::zstd_stream::RecordInflater;
+use super::{CutReason, LogEnd, LogRecord, LogRecordKind, RecoveryMode, Skipped};
+use ashlar_base::{Error, FamilyId, FileNumber, Result};
+use ashlar_env::ReadFile;
+use ashlar_format::log_record::{
+    COMPRESSION_ZSTD, Fault, PredecessorInfo, RecordKind, RecordType, decode_compression,
+    decode_timestamp_sizes, parse_physical,
+};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Reads a log from its beginning, one record at a time. Keeps one block and one record in memory.
+pub struct LogReader {
+    path: PathBuf,
+    blocks: Blocks,
+    log_number: u32,
+    mode: RecoveryMode,
+    /// A long header was seen.
+    recycled: bool,
+    /// A data record was delivered.
+    any_data: bool,
+    compression_seen: bool,
+    inflater: Option<RecordInflater>,
+    stamped: BTreeSet<FamilyId>,
+    pending: Option<Pending>,
+    /// The record being put together, uncompressed.
+    scratch: Vec<u8>,
+    good_end: u64,
+    end: Option<LogEnd>,
+    skipped: Skipped,
+}
+
+/// A record whose last fragment has not come yet.
+#[derive(Clone, Copy)]
+struct Pending {
+    offset: u64,
+    /// Payload bytes so far, as stored.
+    bytes: u64,
+}
+
+/// A physical record that was taken from its block.
+struct Taken {
+    offset: u64,
+    payload: Range<usize>,
+}
+
+impl Taken {
+    fn len(&self) -> u64 {
+        self.payload.len() as u64
+    }
+}
+
+enum Place {
+    Block(Range<usize>),
+    Scratch,
+}
+
+enum Step {
+    Again,
+    Whole { offset: u64, kind: LogRecordKind, place: Place },
+    End(LogEnd),
+}
+
+impl LogReader {
+    /// A reader of `file` from its first byte. `number` is the number in the file's name; recyclable records with
+    /// another one are of the file's former life. No I/O happens before the first [`LogReader::next`].
+    pub fn open(file: Arc<dyn ReadFile>, number: FileNumber, mode: RecoveryMode) -> LogReader {
+        LogReader {
+            path: file.path().to_path_buf(),
+            blocks: Blocks::new(file),
+            log_number: (number.0 & 0xffff_ffff) as u32,
+            mode,
+            recycled: false,
+            any_data: false,
+            compression_seen: false,
+            inflater: None,
+            stamped: BTreeSet::new(),
+            pending: None,
+            scratch: Vec::new(),
+            good_end: 0,
+            end: None,
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// The next whole record; `None` for ever at the end, which [`LogReader::end`] explains.
+    ///
+    /// # Errors
+    /// `Io` only: damage is no error here but an end.
+    #[expect(clippy::should_implement_trait, reason = "records borrow from the reader")]
+    pub fn next(&mut self) -> Result<Option<LogRecord<'_>>> {
+        while self.end.is_none() {
+            match self.step()? {
+                Step::Again => {}
+                Step::End(end) => {
+                    self.drop_pending();
+                    self.end = Some(end);
+                }
+                Step::Whole { offset, kind, place } => {
+                    self.good_end = self.blocks.offset();
+                    let payload = match place {
+                        Place::Block(range) => self.blocks.get(range),
+                        Place::Scratch => &self.scratch,
+                    };
+                    return Ok(Some(LogRecord { offset, kind, payload }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How the log ended. `Clean` as long as `next` still delivers.
+    pub fn end(&self) -> LogEnd {
+        self.end.unwrap_or(LogEnd::Clean)
+    }
+
+    /// The error to fail with where a cut is fatal: names file, offset and reason. `None` for every other end.
+    pub fn cut_error(&self) -> Option<Error> {
+        match self.end {
+            Some(LogEnd::Cut { offset, reason, dropped_bytes }) => Some(
+                Error::corruption(format!("log is damaged: {reason}, {dropped_bytes} bytes dropped"))
+                    .at(&self.path, offset),
+            ),
+            _ => None,
+        }
+    }
+
+    /// What was passed over so far; only in [`RecoveryMode::SkipAny`].
+    pub fn skipped(&self) -> Skipped {
+        self.skipped
+    }
+
+    /// Where the last delivered record ended: a log may be continued there.
+    pub fn good_end(&self) -> u64 {
+        self.good_end
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn step(&mut self) -> Result<Step> {
+        let legacy_only = self.any_data && !self.recycled;
+        let rest = self.blocks.rest();
+        let type_byte = rest.get(6).copied().unwrap_or(0);
+        let long = RecordType::from_u8(type_byte).is_some_and(|t| t.recyclable);
+        let parsed = parse_physical(rest, self.log_number, legacy_only);
+        self.recycled |= long && !legacy_only;
+        let offset = self.blocks.offset();
+        let (len, payload_len, known, ignorable) = match parsed {
+            Ok(p) => (p.len, p.payload.len(), p.record_type(), p.may_be_ignored()),
+            Err(fault) => return self.on_fault(fault, offset),
+        };
+        let whole = self.blocks.take(len);
+        let taken = Taken { offset, payload: whole.end.saturating_sub(payload_len)..whole.end };
+        Ok(match known.map(|t| t.kind) {
+            Some(RecordKind::Full) => self.on_full(&taken),
+            Some(RecordKind::First) => self.on_first(&taken),
+            Some(RecordKind::Middle) => self.on_continuation(&taken, false),
+            Some(RecordKind::Last) => self.on_continuation(&taken, true),
+            Some(RecordKind::SetCompression) => self.on_compression(&taken),
+            Some(RecordKind::TimestampSizes) => self.on_meta(taken, LogRecordKind::TimestampSizes),
+            Some(RecordKind::PredecessorInfo) => self.on_meta(taken, LogRecordKind::PredecessorInfo),
+            None if ignorable => {
+                self.drop_pending();
+                Step::Again
+            }
+            None => self.report(offset, CutReason::UnknownType(type_byte), taken.len()),
+        })
+    }
+
+    /// The table of RocksDB's reactions, by fault and mode.
+    fn on_fault(&mut self, fault: Fault, offset: u64) -> Result<Step> {
+        use RecoveryMode::{Absolute, PointInTime, SkipAny, TolerateTail};
+        let left = self.blocks.rest().len() as u64;
+        let strict = matches!(self.mode, Absolute | PointInTime);
+        Ok(match fault {
+            Fault::ShortHeader if !self.blocks.ended => {
+                self.blocks.advance()?;
+                Step::Again
+            }
+            Fault::ShortHeader if left == 0 && self.pending.is_none() => Step::End(LogEnd::Clean),
+            Fault::ShortHeader => {
+                let reason = if left == 0 { CutReason::MissingFragments } else { CutReason::TruncatedHeader };
+                self.end_of_file(reason, strict)
+            }
+            Fault::BadLength if self.blocks.ended => self.end_of_file(CutReason::TruncatedBody, strict),
+            Fault::BadLength | Fault::BadChecksum => {
+                let reason = match fault {
+                    Fault::BadLength => CutReason::BadLength,
+                    _ => CutReason::ChecksumMismatch,
+                };
+                if self.recycled && self.mode == TolerateTail {
+                    return Ok(self.end_of_file(reason, false));
+                }
+                let dropped = self.blocks.take_rest();
+                self.report(offset, reason, dropped)
+            }
+            Fault::OldRecord { len } if self.mode == SkipAny => {
+                self.blocks.take(len);
+                self.interrupted(offset)
+            }
+            Fault::OldRecord { .. } if self.pending.is_some() => {
+                self.end_of_file(CutReason::MissingFragments, strict)
+            }
+            Fault::OldRecord { .. } if self.mode == PointInTime => Step::End(LogEnd::OldRecord { offset }),
+            Fault::OldRecord { .. } => Step::End(LogEnd::Clean),
+            Fault::Zero => {
+                self.blocks.take_rest();
+                self.interrupted(offset)
+            }
+            Fault::MixedForms => {
+                let dropped = self.blocks.take_rest();
+                self.report(offset, CutReason::MixedForms, dropped)
+            }
+        })
+    }
+
+    /// Nothing more can be read: a cut where the mode is strict, else a torn tail, from the pending record on.
+    fn end_of_file(&self, reason: CutReason, strict: bool) -> Step {
+        let here = self.blocks.offset();
+        let offset = self.pending.map_or(here, |p| p.offset);
+        let dropped_bytes = here + self.blocks.rest().len() as u64 - offset;
+        Step::End(if strict {
+            LogEnd::Cut { offset, reason, dropped_bytes }
+        } else {
+            LogEnd::Torn { offset, reason, dropped_bytes }
+        })
+    }
+
+    /// Something that is not the next fragment: damage if a record was pending.
+    fn interrupted(&mut self, offset: u64) -> Step {
+        match self.pending {
+            Some(pending) => self.report(offset, CutReason::Interrupted, pending.bytes),
+            None => Step::Again,
+        }
+    }
+
+    /// Damage that no mode takes for a torn tail: ends the reading, or is counted. The pending record is lost.
+    fn report(&mut self, offset: u64, reason: CutReason, dropped_bytes: u64) -> Step {
+        self.drop_pending();
+        if self.mode != RecoveryMode::SkipAny {
+            return Step::End(LogEnd::Cut { offset, reason, dropped_bytes });
+        }
+        self.skipped.count += 1;
+        self.skipped.bytes += dropped_bytes;
+        self.skipped.first.get_or_insert((offset, reason));
+        Step::Again
+    }
+
+    fn drop_pending(&mut self) {
+        self.pending = None;
+        self.scratch.clear();
+    }
+
+    /// A record begins: the pending one, if it has any data, misses its end. (Old writers left empty first fragments
+    /// at block ends.) `Some` when that ends the reading.
+    fn no_end(&mut self, offset: u64) -> Option<Step> {
+        let pending = self.pending.take().filter(|p| p.bytes > 0);
+        self.scratch.clear();
+        let step = self.report(offset, CutReason::NoEnd, pending?.bytes);
+        matches!(step, Step::End(_)).then_some(step)
+    }
+
+    fn on_full(&mut self, taken: &Taken) -> Step {
+        if let Some(end) = self.no_end(taken.offset) {
+            return end;
+        }
+        let place = if self.inflater.is_none() {
+            Place::Block(taken.payload.clone())
+        } else if self.gather(taken, true) && self.is_complete() {
+            Place::Scratch
+        } else {
+            return self.report(taken.offset, CutReason::BadCompressedData, taken.len());
+        };
+        self.any_data = true;
+        Step::Whole { offset: taken.offset, kind: LogRecordKind::Data, place }
+    }
+
+    fn on_first(&mut self, taken: &Taken) -> Step {
+        if let Some(end) = self.no_end(taken.offset) {
+            return end;
+        }
+        self.pending = Some(Pending { offset: taken.offset, bytes: taken.len() });
+        if self.gather(taken, true) {
+            Step::Again
+        } else {
+            self.report(taken.offset, CutReason::BadCompressedData, taken.len())
+        }
+    }
+
+    fn on_continuation(&mut self, taken: &Taken, last: bool) -> Step {
+        let Some(mut pending) = self.pending else {
+            return self.report(taken.offset, CutReason::NoStart, taken.len());
+        };
+        pending.bytes += taken.len();
+        self.pending = Some(pending);
+        if !self.gather(taken, false) || (last && !self.is_complete()) {
+            return self.report(taken.offset, CutReason::BadCompressedData, pending.bytes);
+        }
+        if !last {
+            return Step::Again;
+        }
+        self.pending = None;
+        self.any_data = true;
+        Step::Whole { offset: pending.offset, kind: LogRecordKind::Data, place: Place::Scratch }
+    }
+
+    /// Appends a fragment to the record being put together; false when it does not decompress.
+    fn gather(&mut self, taken: &Taken, first: bool) -> bool {
+        if first {
+            self.scratch.clear();
+        }
+        let fragment = self.blocks.get(taken.payload.clone());
+        let Some(inflater) = &mut self.inflater else {
+            self.scratch.extend_from_slice(fragment);
+            return true;
+        };
+        (!first || inflater.start().is_ok()) && inflater.feed(fragment, &mut self.scratch).is_ok()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.inflater.as_ref().is_none_or(RecordInflater::is_complete)
+    }
+
+    fn on_compression(&mut self, taken: &Taken) -> Step {
+        let wrong = CutReason::BadCompressionRecord;
+        if self.compression_seen || self.any_data || self.pending.is_some() {
+            return self.report(taken.offset, wrong, taken.len());
+        }
+        let Ok(kind) = decode_compression(self.blocks.get(taken.payload.clone())) else {
+            return self.report(taken.offset, wrong, taken.len());
+        };
+        if kind == COMPRESSION_ZSTD {
+            let Ok(inflater) = RecordInflater::new() else {
+                return self.report(taken.offset, wrong, taken.len());
+            };
+            self.inflater = Some(inflater);
+        }
+        self.compression_seen = true;
+        self.good_end = self.blocks.offset();
+        Step::Again
+    }
+
+    /// A record for the caller that is not data. Its payload is proved here, so that the caller's decoding cannot fail.
+    fn on_meta(&mut self, taken: Taken, kind: LogRecordKind) -> Step {
+        if let Some(pending) = self.pending.filter(|p| p.bytes > 0) {
+            let step = self.report(taken.offset, CutReason::Interrupted, pending.bytes);
+            if matches!(step, Step::End(_)) {
+                return step;
+            }
+        }
+        self.drop_pending();
+        let payload = self.blocks.get(taken.payload.clone());
+        let (sound, reason) = match kind {
+            LogRecordKind::TimestampSizes => {
+                let sizes = decode_timestamp_sizes(payload).ok();
+                let sound = sizes.is_some_and(|sizes| sizes.iter().all(|(f, _)| self.stamped.insert(*f)));
+                (sound, CutReason::BadTimestampSizes)
+            }
+            _ => (PredecessorInfo::decode(payload).is_ok(), CutReason::BadPredecessorInfo),
+        };
+        if sound {
+            Step::Whole { offset: taken.offset, kind, place: Place::Block(taken.payload) }
+        } else {
+            self.report(taken.offset, reason, taken.len())
+        }
+    }
+}

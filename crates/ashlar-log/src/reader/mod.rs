@@ -1,0 +1,155 @@
+//! Reading a log, and what the recovery mode makes of damage.
+//!
+//! 1. A record is delivered only if every one of its fragments has a good checksum and they stand in order.
+//! 2. The first damage that a mode does not forgive ends the reading ([`LogEnd::Cut`]), except in
+//!    [`RecoveryMode::SkipAny`], which goes on behind it and counts ([`LogReader::skipped`]).
+//! 3. Damage that cannot be told from a write that a crash interrupted is forgiven as [`LogEnd::Torn`] by the modes that
+//!    say so. It is the caller who decides what a cut means: fail the open, or stop replay there.
+//! 4. The MANIFEST is read in [`RecoveryMode::TolerateTail`], and any cut is fatal.
+//!
+//! Source: RocksDB `db/log_reader.cc`, `db/db_impl/db_impl_open.cc`.
+
+mod assemble;
+mod blocks;
+mod zstd_stream;
+
+pub use assemble::LogReader;
+
+use std::fmt;
+
+/// How much damage is forgiven. RocksDB's `WALRecoveryMode`, with its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecoveryMode {
+    /// 0: a torn tail, in every log; any other damage is a cut that fails the open.
+    TolerateTail = 0,
+    /// 1: nothing; every cut fails the open.
+    Absolute = 1,
+    /// 2: every cut is where the database ends. The default.
+    #[default]
+    PointInTime = 2,
+    /// 3: what does not read is passed over.
+    SkipAny = 3,
+}
+
+/// What a delivered record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogRecordKind {
+    /// A write batch or a version edit.
+    Data,
+    /// Timestamp sizes; `decode_timestamp_sizes` of `ashlar_format::log_record` reads them and cannot fail here.
+    TimestampSizes,
+    /// What the log before this one must look like; `PredecessorInfo::decode` cannot fail here.
+    PredecessorInfo,
+}
+
+/// A whole record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRecord<'a> {
+    /// Where its first header stands in the file.
+    pub offset: u64,
+    /// What it is.
+    pub kind: LogRecordKind,
+    /// Its bytes, uncompressed. Valid until the next call.
+    pub payload: &'a [u8],
+}
+
+/// Why reading could not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CutReason {
+    /// The file ends inside a header.
+    TruncatedHeader,
+    /// The file ends inside a record's payload, or a length is wrong in the last block.
+    TruncatedBody,
+    /// The file ends between the fragments of a record.
+    MissingFragments,
+    /// A length reaches past its block.
+    BadLength,
+    /// A checksum is wrong.
+    ChecksumMismatch,
+    /// A record has its last fragment missing, and another record follows.
+    NoEnd,
+    /// A record has its first fragment missing.
+    NoStart,
+    /// Something that is no fragment stands between a record's fragments.
+    Interrupted,
+    /// A record type that is not known and must not be passed over.
+    UnknownType(u8),
+    /// Long headers behind records with short ones.
+    MixedForms,
+    /// A set-compression record that is not the first, or names an unknown compression.
+    BadCompressionRecord,
+    /// A record of timestamp sizes that does not decode, or names a family twice.
+    BadTimestampSizes,
+    /// A predecessor record that does not decode.
+    BadPredecessorInfo,
+    /// A compressed record that does not decompress.
+    BadCompressedData,
+}
+
+impl fmt::Display for CutReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            CutReason::TruncatedHeader => "truncated header",
+            CutReason::TruncatedBody => "truncated record body",
+            CutReason::MissingFragments => "the file ends between the fragments of a record",
+            CutReason::BadLength => "bad record length",
+            CutReason::ChecksumMismatch => "checksum mismatch",
+            CutReason::NoEnd => "partial record without end",
+            CutReason::NoStart => "missing start of fragmented record",
+            CutReason::Interrupted => "error in middle of record",
+            CutReason::UnknownType(byte) => return write!(f, "unknown record type {byte}"),
+            CutReason::MixedForms => "recyclable record in a log of others",
+            CutReason::BadCompressionRecord => "bad compression record",
+            CutReason::BadTimestampSizes => "bad record of timestamp sizes",
+            CutReason::BadPredecessorInfo => "bad predecessor record",
+            CutReason::BadCompressedData => "record does not decompress",
+        };
+        f.write_str(text)
+    }
+}
+
+/// How the log ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogEnd {
+    /// At the end of a record, or in zeros, or (modes `TolerateTail`, `Absolute`) at a record of the file's former life.
+    Clean,
+    /// In something that the mode takes for an interrupted write and forgives silently.
+    Torn {
+        /// Where what was dropped begins.
+        offset: u64,
+        /// What was found.
+        reason: CutReason,
+        /// Bytes dropped.
+        dropped_bytes: u64,
+    },
+    /// In damage. Nothing behind it was looked at.
+    Cut {
+        /// Where the damage is.
+        offset: u64,
+        /// What was found.
+        reason: CutReason,
+        /// Bytes known to be dropped: of the record, or of the rest of its block.
+        dropped_bytes: u64,
+    },
+    /// Mode `PointInTime`: at a record of the file's former life. Replay stops, unless the next log goes on with exactly
+    /// the next sequence.
+    OldRecord {
+        /// Where that record stands.
+        offset: u64,
+    },
+}
+
+/// What [`RecoveryMode::SkipAny`] passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Number of damages.
+    pub count: u64,
+    /// Bytes known to be dropped.
+    pub bytes: u64,
+    /// Offset and reason of the first.
+    pub first: Option<(u64, CutReason)>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Writing a log: reserve, fill, publish, sync.
+//!
+//! 1. `layout` is arithmetic: it turns a position and a payload's length into a range of the file. Ranges follow one
+//!    another without gaps; the caller orders them.
+//! 2. `fill` cannot fail: it puts frames where no reader sees them yet. `publish` makes whole records visible, in log
+//!    order. `sync_to` makes published bytes durable.
+//! 3. After one failed write or sync the log is poisoned for ever: what the file holds behind the last good
+//!    publish is unknown, and after a failed sync the kernel may have dropped the bytes.
+
+mod plain;
+
+pub use plain::PlainLog;
+
+use ashlar_base::{FileNumber, Result};
+
+/// The bytes of one record in its log: closing zeros of the block before it, headers and payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRange {
+    /// Where the former record ended.
+    pub start: u64,
+    /// Where this one ends.
+    pub end: u64,
+}
+
+/// A log that is being written.
+pub trait LogWriter: Send + Sync {
+    /// The range of a record of `payload` bytes behind position `at`; `None` when the log has no room for it. Pure.
+    fn layout(&self, at: u64, payload: u64) -> Option<LogRange>;
+
+    /// Frames `payload` into `range`, which `layout` gave out for a payload of this length. Each range once.
+    fn fill(&self, range: &LogRange, payload: &[u8]);
+
+    /// Makes everything up to `range.end` visible to readers of the file. All ranges before must have been filled;
+    /// several filled ranges are published by one call with the last.
+    ///
+    /// # Errors
+    /// `Io`: the write failed, now or earlier; whether the records reached the file is unknown.
+    fn publish(&self, range: &LogRange) -> Result<()>;
+
+    /// Returns when everything before `end` is durable. Calls coalesce: one sync serves all who wait for it.
+    ///
+    /// # Errors
+    /// `Io`: the sync failed, now or earlier. `InvalidArgument`: `end` is not published.
+    fn sync_to(&self, end: u64) -> Result<()>;
+
+    /// The end of what is published: where the next record starts when nothing is reserved.
+    fn position(&self) -> u64;
+
+    /// The file's number.
+    fn number(&self) -> FileNumber;
+
+    /// Makes what is published durable. Nothing can be published afterwards.
+    ///
+    /// # Errors
+    /// `Io`: the sync failed, or the log was poisoned before. `InvalidArgument`: it is closed already.
+    fn close(&self) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests;

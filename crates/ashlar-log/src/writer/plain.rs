@@ -1,0 +1,273 @@
+//! The plain log: frames gather in memory, one positional write per publish.
+
+use super::{LogRange, LogWriter};
+use ashlar_base::{Error, FileNumber, Result};
+use ashlar_env::{Fs, WriteFile};
+use ashlar_format::log_record::{BLOCK_SIZE, Framing, encode_record, record_end};
+use ashlar_sync::{Mutex, Rank};
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// A buffer that grew beyond this is given back after its write.
+const KEEP_BUFFER: usize = 4 << 20;
+
+/// Frames that are filled but not published.
+struct Tail {
+    /// Frames by position: byte 0 stands at file offset `base`.
+    bytes: Vec<u8>,
+    /// Where the published part of the file ends.
+    base: u64,
+    /// Filled ranges behind `base`, in order of filling. Mostly one.
+    filled: Vec<LogRange>,
+}
+
+/// A log behind plain positional writes.
+///
+/// Two locks of rank `Log`, never held together: one over the tail and its write, one over a sync, so that records can
+/// be published while an earlier sync is on its way. A thread that waits for the sync lock finds its position synced
+/// when it gets it, mostly.
+pub struct PlainLog {
+    fs: Arc<dyn Fs>,
+    file: Arc<dyn WriteFile>,
+    number: FileNumber,
+    framing: Framing,
+    tail: Mutex<Tail>,
+    /// Equal to `tail.base` after every publish. Release there, Acquire by readers.
+    published: AtomicU64,
+    /// True once the directory entry was synced.
+    syncing: Mutex<bool>,
+    /// End of the durable part. Release under `syncing`, Acquire by who asks.
+    durable: AtomicU64,
+    poison: OnceLock<Error>,
+    closed: AtomicBool,
+}
+
+impl PlainLog {
+    /// Creates the file, empty; one of that name is emptied. The directory is synced with the first
+    /// [`LogWriter::sync_to`], not here.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn create(fs: Arc<dyn Fs>, path: &Path, number: FileNumber, framing: Framing) -> Result<PlainLog> {
+        let file = fs.create(path)?;
+        Ok(Self::over(fs, file, number, framing, 0))
+    }
+
+    /// Goes on with an existing log of this number at `position`, the end of its last good record (see
+    /// [`crate::LogReader::good_end`]). What stands behind is cut off first.
+    ///
+    /// # Errors
+    /// `Io`. `InvalidArgument` when the file is shorter than `position`.
+    pub fn append_to(
+        fs: Arc<dyn Fs>,
+        path: &Path,
+        number: FileNumber,
+        framing: Framing,
+        position: u64,
+    ) -> Result<PlainLog> {
+        let len = fs.metadata(path)?.map_or(0, |entry| entry.len);
+        if len < position {
+            return Err(Error::invalid(format!("log is shorter than {position} bytes")).at_path(path));
+        }
+        let file = fs.open_write(path)?;
+        file.truncate(position)?;
+        Ok(Self::over(fs, file, number, framing, position))
+    }
+
+    fn over(
+        fs: Arc<dyn Fs>,
+        file: Arc<dyn WriteFile>,
+        number: FileNumber,
+        framing: Framing,
+        position: u64,
+    ) -> PlainLog {
+        let tail = Tail { bytes: Vec::new(), base: position, filled: Vec::new() };
+        PlainLog {
+            fs,
+            file,
+            number,
+            framing,
+            tail: Mutex::new(Rank::Log, tail),
+            published: AtomicU64::new(position),
+            syncing: Mutex::new(Rank::Log, false),
+            durable: AtomicU64::new(0),
+            poison: OnceLock::new(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Frames, publishes and, if asked, syncs one record: for logs with one writer at a time, such as the MANIFEST.
+    ///
+    /// # Errors
+    /// Those of [`LogWriter::publish`] and [`LogWriter::sync_to`].
+    pub fn append(&self, payload: &[u8], sync: bool) -> Result<LogRange> {
+        let range = self.layout(self.position(), payload.len() as u64);
+        let range = range.ok_or_else(|| Error::invalid("log is full").at_path(self.file.path()))?;
+        self.fill(&range, payload);
+        self.publish(&range)?;
+        if sync {
+            self.sync_to(range.end)?;
+        }
+        Ok(range)
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// End of what is known to be durable.
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// Refuses to go on after a failure.
+    fn sound(&self) -> Result<()> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(first) => {
+                Err(Error::new(first.kind(), "the log takes no more records since an earlier failure")
+                    .at_path(self.file.path())
+                    .because(first))
+            }
+        }
+    }
+
+    /// Refuses to go on after a failure or a close.
+    fn alive(&self) -> Result<()> {
+        self.sound()?;
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::invalid("the log is closed").at_path(self.file.path()));
+        }
+        Ok(())
+    }
+
+    /// Keeps the first failure for all who come later.
+    fn poison(&self, failure: Error) -> Error {
+        let failure = failure.at_path(self.file.path());
+        let _ = self.poison.set(failure.clone());
+        failure
+    }
+
+    /// Syncs file and, the first time, directory. The sync lock is held.
+    fn sync_now(&self, directory_synced: &mut bool) -> Result<()> {
+        self.sound()?;
+        let target = self.published.load(Ordering::Acquire);
+        self.file.sync_data().map_err(|e| self.poison(e))?;
+        if !*directory_synced {
+            let parent = self.file.path().parent().filter(|p| !p.as_os_str().is_empty());
+            self.fs.sync_dir(parent.unwrap_or(Path::new("."))).map_err(|e| self.poison(e))?;
+            *directory_synced = true;
+        }
+        self.durable.store(target, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl LogWriter for PlainLog {
+    fn layout(&self, at: u64, payload: u64) -> Option<LogRange> {
+        let end = record_end(self.framing, at, payload)?;
+        Some(LogRange { start: at, end })
+    }
+
+    fn fill(&self, range: &LogRange, payload: &[u8]) {
+        let log_number = (self.number.0 & 0xffff_ffff) as u32;
+        let mut tail = self.tail.lock();
+        let tail = &mut *tail;
+        let Some(at) = range.start.checked_sub(tail.base).and_then(|at| usize::try_from(at).ok()) else {
+            debug_assert!(false, "{range:?} is published already");
+            return;
+        };
+        if at == tail.bytes.len() {
+            encode_record(&mut tail.bytes, self.framing, log_number, range.start, payload);
+        } else {
+            // Out of order: another range before or behind this one came first.
+            let mut frames = Vec::with_capacity(payload.len() + payload.len() / BLOCK_SIZE + 64);
+            encode_record(&mut frames, self.framing, log_number, range.start, payload);
+            let end = at + frames.len();
+            if tail.bytes.len() < end {
+                tail.bytes.resize(end, 0);
+            }
+            if let Some(place) = tail.bytes.get_mut(at..end) {
+                place.copy_from_slice(&frames);
+            }
+        }
+        debug_assert_eq!(record_end(self.framing, range.start, payload.len() as u64), Some(range.end));
+        tail.filled.push(*range);
+    }
+
+    fn publish(&self, range: &LogRange) -> Result<()> {
+        let mut tail = self.tail.lock();
+        if range.end <= tail.base {
+            return Ok(());
+        }
+        self.alive()?;
+        let through = |r: &LogRange| r.end <= range.end;
+        let filled: u64 = tail.filled.iter().filter(|r| through(r)).map(|r| r.end - r.start).sum();
+        let len = usize::try_from(range.end - tail.base).ok();
+        let whole = len.filter(|_| filled == range.end - tail.base);
+        let frames = whole.and_then(|len| tail.bytes.get(..len));
+        let Some(frames) = frames else {
+            let what = format!("records up to {} published before they were filled", range.end);
+            return Err(self.poison(Error::invalid(what)));
+        };
+        let len = frames.len();
+        self.file.write_at(frames, tail.base).map_err(|e| self.poison(e))?;
+        tail.bytes.drain(..len);
+        if tail.bytes.is_empty() && tail.bytes.capacity() > KEEP_BUFFER {
+            tail.bytes = Vec::new();
+        }
+        tail.filled.retain(|r| !through(r));
+        tail.base = range.end;
+        self.published.store(range.end, Ordering::Release);
+        Ok(())
+    }
+
+    fn sync_to(&self, end: u64) -> Result<()> {
+        if self.durable.load(Ordering::Acquire) >= end && end > 0 {
+            return Ok(());
+        }
+        let mut directory_synced = self.syncing.lock();
+        if self.durable.load(Ordering::Acquire) >= end && *directory_synced {
+            return Ok(());
+        }
+        self.alive()?;
+        if self.published.load(Ordering::Acquire) < end {
+            let what = format!("sync to {end}, behind what is published");
+            return Err(Error::invalid(what).at_path(self.file.path()));
+        }
+        self.sync_now(&mut directory_synced)
+    }
+
+    fn position(&self) -> u64 {
+        self.published.load(Ordering::Acquire)
+    }
+
+    fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    fn close(&self) -> Result<()> {
+        {
+            // Behind this lock no publish is under way, and none will begin.
+            let _tail = self.tail.lock();
+            self.alive()?;
+            self.closed.store(true, Ordering::Release);
+        }
+        self.sync_now(&mut self.syncing.lock())
+    }
+}
+
+impl fmt::Debug for PlainLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlainLog")
+            .field("path", &self.file.path())
+            .field("framing", &self.framing)
+            .field("published", &self.position())
+            .field("durable", &self.durable())
+            .field("poison", &self.poison.get())
+            .finish()
+    }
+}

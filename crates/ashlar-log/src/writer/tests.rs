@@ -1,0 +1,193 @@
+use super::*;
+use crate::{LogEnd, LogReader, RecoveryMode};
+use ashlar_base::Error;
+use ashlar_base::error::IoKind;
+use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
+use ashlar_format::log_record::Framing;
+use std::path::Path;
+use std::sync::Arc;
+
+const NAME: &str = "db/000014.log";
+
+fn log(machine: &SimEnv, framing: Framing) -> PlainLog {
+    let fs = machine.env().fs;
+    fs.create_dir_all(Path::new("db")).unwrap();
+    fs.sync_dir(Path::new("")).unwrap();
+    PlainLog::create(fs, Path::new(NAME), FileNumber(14), framing).unwrap()
+}
+
+fn payloads() -> Vec<Vec<u8>> {
+    [0, 1, 32_740, 5, 70_000, 8, 32_730, 3].iter().map(|n| vec![u8::try_from(n % 251).unwrap(); *n]).collect()
+}
+
+fn read(machine: &SimEnv, mode: RecoveryMode) -> (Vec<Vec<u8>>, LogEnd) {
+    let file = machine.env().fs.open_read(Path::new(NAME)).unwrap();
+    let mut reader = LogReader::open(file, FileNumber(14), mode);
+    let mut all = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        all.push(record.payload.to_vec());
+    }
+    (all, reader.end())
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    for framing in [Framing::Legacy, Framing::Recyclable] {
+        let machine = SimEnv::new(1);
+        let log = log(&machine, framing);
+        for payload in payloads() {
+            let before = machine.calls_of(CallClass::Write);
+            let range = log.append(&payload, false).unwrap();
+            assert_eq!(machine.calls_of(CallClass::Write), before + 1, "one write per publish");
+            assert_eq!(log.position(), range.end);
+        }
+        log.close().unwrap();
+        assert!(log.append(b"late", false).is_err());
+        assert!(log.close().is_err());
+        assert_eq!(read(&machine, RecoveryMode::Absolute), (payloads(), LogEnd::Clean));
+    }
+}
+
+#[test]
+fn a_group_is_one_write() {
+    let machine = SimEnv::new(1);
+    let log = log(&machine, Framing::Legacy);
+    let mut ranges = Vec::new();
+    let mut at = log.position();
+    for payload in payloads() {
+        let range = log.layout(at, payload.len() as u64).unwrap();
+        assert_eq!(range.start, at);
+        at = range.end;
+        ranges.push(range);
+    }
+    // Filled in another order than that of the file, published in two steps.
+    for i in [3, 0, 7, 1, 6, 2, 4, 5] {
+        log.fill(&ranges[i], &payloads()[i]);
+    }
+    let before = machine.calls_of(CallClass::Write);
+    log.publish(&ranges[4]).unwrap();
+    assert_eq!(log.position(), ranges[4].end);
+    assert_eq!(read(&machine, RecoveryMode::Absolute).0, payloads()[..5]);
+    log.publish(&ranges[7]).unwrap();
+    log.publish(&ranges[2]).unwrap();
+    assert_eq!(machine.calls_of(CallClass::Write), before + 2);
+    assert_eq!(read(&machine, RecoveryMode::Absolute), (payloads(), LogEnd::Clean));
+}
+
+#[test]
+fn holes_are_never_published() {
+    let machine = SimEnv::new(1);
+    let log = log(&machine, Framing::Legacy);
+    let first = log.layout(0, 5).unwrap();
+    let second = log.layout(first.end, 5).unwrap();
+    log.fill(&second, b"later");
+    assert!(log.publish(&second).is_err());
+    assert!(log.publish(&first).is_err(), "poisoned");
+    assert_eq!(read(&machine, RecoveryMode::Absolute).0.len(), 0);
+}
+
+#[test]
+fn syncs_coalesce() {
+    let machine = SimEnv::new(1);
+    let log = log(&machine, Framing::Legacy);
+    let syncs = || machine.calls_of(CallClass::Sync);
+    let before = syncs();
+    let first = log.append(b"a", false).unwrap();
+    let second = log.append(b"b", false).unwrap();
+    log.sync_to(first.end).unwrap();
+    assert_eq!(syncs(), before + 2, "file and directory");
+    log.sync_to(second.end).unwrap();
+    log.sync_to(0).unwrap();
+    assert_eq!((syncs(), log.durable()), (before + 2, second.end));
+    let third = log.append(b"c", true).unwrap();
+    assert_eq!((syncs(), log.durable()), (before + 3, third.end));
+    assert!(log.sync_to(third.end + 1).is_err(), "not published");
+    let after = machine.crash(CrashMode::DROP_ALL);
+    assert_eq!(read(&after, RecoveryMode::Absolute).0, [b"a", b"b", b"c"]);
+}
+
+#[test]
+fn an_empty_log_can_be_made_durable() {
+    let machine = SimEnv::new(1);
+    log(&machine, Framing::Legacy).sync_to(0).unwrap();
+    assert_eq!(read(&machine.crash(CrashMode::DROP_ALL), RecoveryMode::Absolute), (vec![], LogEnd::Clean));
+}
+
+#[test]
+fn every_crash_leaves_a_prefix_that_holds_what_was_synced() {
+    for mode in CrashMode::all() {
+        for seed in 0..20 {
+            let machine = SimEnv::new(seed);
+            let log = log(&machine, Framing::Legacy);
+            let all = payloads();
+            for (i, payload) in all.iter().enumerate() {
+                log.append(payload, i == 3).unwrap();
+            }
+            let after = machine.crash(mode);
+            let (got, _) = read(&after, RecoveryMode::PointInTime);
+            assert!(got.len() > 3 && got == all[..got.len()], "{mode:?}, seed {seed}");
+            let file = after.env().fs.open_read(Path::new(NAME)).unwrap();
+            let mut reader = LogReader::open(file, FileNumber(14), RecoveryMode::PointInTime);
+            while reader.next().unwrap().is_some() {}
+            let fs = after.env().fs;
+            let end = reader.good_end();
+            let log = PlainLog::append_to(fs, Path::new(NAME), FileNumber(14), Framing::Legacy, end).unwrap();
+            log.append(b"resumed", true).unwrap();
+            let (again, end) = read(&after, RecoveryMode::Absolute);
+            assert_eq!((again.len(), end), (got.len() + 1, LogEnd::Clean), "{mode:?}, seed {seed}");
+        }
+    }
+}
+
+fn poisoned(log: &PlainLog, first: &Error) {
+    let later = log.append(b"more", false).unwrap_err();
+    assert_eq!(later.kind(), first.kind());
+    assert!(first.to_string().contains("db"), "{first}");
+    for e in [&later, &log.sync_to(log.position() + 1).unwrap_err(), &log.close().unwrap_err()] {
+        assert!(e.to_string().contains("000014.log"), "{e}");
+    }
+}
+
+#[test]
+fn one_failure_poisons_for_ever() {
+    for class in [CallClass::Write, CallClass::Sync] {
+        let machine = SimEnv::new(7);
+        let log = log(&machine, Framing::Legacy);
+        let good = log.append(b"good", true).unwrap();
+        machine.fail_call(class, machine.calls_of(class) + 1, Repeat::Once, IoKind::NoSpace);
+        let first = log.append(&[7; 5000], true).unwrap_err();
+        assert_eq!(machine.injected(), 1);
+        machine.heal();
+        poisoned(&log, &first);
+        log.sync_to(good.end).unwrap();
+        let after = machine.crash(CrashMode::DROP_ALL);
+        assert_eq!(read(&after, RecoveryMode::PointInTime).0, [b"good"]);
+    }
+}
+
+#[test]
+fn a_directory_that_does_not_sync_poisons_too() {
+    let machine = SimEnv::new(7);
+    let log = log(&machine, Framing::Legacy);
+    let class = CallClass::Sync;
+    machine.fail_call(class, machine.calls_of(class) + 2, Repeat::Once, IoKind::Other);
+    let first = log.append(b"x", true).unwrap_err();
+    poisoned(&log, &first);
+    assert_eq!(log.durable(), 0);
+}
+
+#[test]
+fn threads_share_syncs() {
+    let machine = SimEnv::new(3);
+    let log = Arc::new(log(&machine, Framing::Legacy));
+    let ends: Vec<u64> = (0..200).map(|i: u32| log.append(&i.to_le_bytes(), false).unwrap().end).collect();
+    let before = machine.calls_of(CallClass::Sync);
+    std::thread::scope(|scope| {
+        for part in ends.chunks(50) {
+            let log = &log;
+            scope.spawn(move || part.iter().for_each(|end| log.sync_to(*end).unwrap()));
+        }
+    });
+    assert_eq!(machine.calls_of(CallClass::Sync), before + 2, "the first sync covers all");
+    assert_eq!(log.durable(), ends[199]);
+}
