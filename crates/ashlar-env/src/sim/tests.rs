@@ -240,6 +240,24 @@ fn syncing_one_side_of_a_move_syncs_both() {
 }
 
 #[test]
+fn a_synced_move_takes_the_earlier_changes_of_the_other_side_along() {
+    let (sim, fs) = machine();
+    fs.create_dir_all(p("/lost")).unwrap();
+    fs.sync_dir(p("/")).unwrap();
+    drop(fs.create(p("/db/a")).unwrap());
+    fs.rename(p("/db/a"), p("/lost/a")).unwrap();
+    fs.sync_dir(p("/lost")).unwrap();
+    // Replaying the creation after the durable move would give the file two names.
+    for mode in [DirMode::DropAll, DirMode::Prefix, DirMode::KeepAll] {
+        let after = sim.crash(dirs(mode));
+        assert_eq!(
+            (names(&after, "/db").concat(), names(&after, "/lost").concat()),
+            (String::new(), "a".into())
+        );
+    }
+}
+
+#[test]
 fn a_crash_is_a_photograph_and_can_be_taken_again() {
     let (sim, fs) = machine();
     let file = durable(&*fs, "/db/a", b"1");

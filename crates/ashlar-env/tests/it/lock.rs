@@ -54,6 +54,14 @@ fn finish(mut holder: Holder) {
     assert!(holder.process.wait().unwrap().success());
 }
 
+/// How many descriptors of this process lead to a file.
+fn descriptors_of(path: &Path) -> usize {
+    let path = path.canonicalize().unwrap();
+    let all = std::fs::read_dir("/proc/self/fd").unwrap();
+    // A descriptor may be closed by another test while we look.
+    all.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok()).filter(|to| *to == path).count()
+}
+
 #[test]
 fn an_alias_does_not_pass_nor_drop_the_lock() {
     let temp = tempfile::tempdir().unwrap();
@@ -71,6 +79,7 @@ fn an_alias_does_not_pass_nor_drop_the_lock() {
         assert_eq!(e.kind(), LOCKED);
         assert!(e.to_string().contains(&std::process::id().to_string()), "{e}");
     }
+    assert_eq!(descriptors_of(&real.join("LOCK")), 1, "a refused attempt opened the file");
     // Had a refused attempt opened and closed the file, another process would get the lock now.
     let (refused, said) = child(&real.join("LOCK"));
     finish(refused);
