@@ -1,0 +1,221 @@
+//! Whole compactions on tables in memory: pick, run, apply the edit, look.
+
+use super::*;
+use crate::compaction::picker::{Shape, pick};
+use crate::options::CompactionOptions;
+use crate::rewrite::fixture::{Place, dump, trailer};
+use crate::rewrite::{CutLimits, EntrySink};
+use ashlar_base::{InternalKeyBuf, Order, ValueType};
+use ashlar_env::Env;
+use ashlar_format::version_edit::NewFile;
+
+use ValueType::{Delete, Put};
+
+/// Writes a table: `key`, sequence, type; a put's value is its sequence.
+fn table(place: &Place, entries: &[(String, u64, ValueType)]) -> NewFile {
+    let mut sink = TableOutputs::new(place.plan(), CutLimits::none(), place.numbers());
+    let mut last = None;
+    for (key, seq, kind) in entries {
+        let internal = InternalKeyBuf::new(key.as_bytes(), trailer(*seq, *kind));
+        let value = if *kind == Put { seq.to_string() } else { String::new() };
+        sink.add(internal.as_key(), value.as_bytes(), last.as_ref() != Some(&key)).unwrap();
+        last = Some(key);
+    }
+    sink.finish().unwrap();
+    sink.take().pop().unwrap().file
+}
+
+fn keys(range: std::ops::Range<u64>, seq: u64, kind: ValueType) -> Vec<(String, u64, ValueType)> {
+    range.map(|i| (format!("key{i:05}"), seq, kind)).collect()
+}
+
+fn options() -> CompactionOptions {
+    CompactionOptions { target_file_bytes: 4096, base_level_bytes: 4096, ..CompactionOptions::default() }
+}
+
+/// All data fit the last level, so that it is the base.
+fn one_level() -> CompactionOptions {
+    CompactionOptions { base_level_bytes: 1 << 20, ..options() }
+}
+
+fn picked(version: &Version, options: &CompactionOptions) -> Compaction {
+    pick(&Shape { order: &version.order, levels: &version.levels }, options, &[]).unwrap()
+}
+
+fn input(place: &Place, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionInput {
+    CompactionInput {
+        family: FamilyId(2),
+        plan: plan.clone(),
+        version: Arc::clone(version),
+        snapshots: snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect(),
+        output: place.plan(),
+        numbers: place.numbers(),
+    }
+}
+
+fn run(place: &Place, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionOutcome {
+    let mut run = CompactionRun::new(input(place, version, plan, snapshots)).unwrap();
+    while run.step(1000).unwrap() == Progress::More {}
+    run.finish().unwrap()
+}
+
+fn content(version: &Version) -> Vec<String> {
+    version.files().flat_map(|(_, f)| dump(version, &f.file)).collect()
+}
+
+#[test]
+fn level0_and_the_last_level_become_one_run() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let files = [
+        (6, table(&place, &keys(0..400, 0, Put))),
+        (6, table(&place, &keys(400..800, 0, Put))),
+        (0, table(&place, &keys(100..300, 5, Delete))),
+        (0, table(&place, &keys(250..500, 7, Put))),
+        (0, table(&place, &keys(299..302, 9, Put))),
+    ];
+    let version = place.version(&files);
+    let plan = picked(&version, &CompactionOptions { l0_trigger: 3, ..one_level() });
+    assert_eq!(plan.to_string(), "L0[14 13 12] + L6[10 11] -> L6 level0 bottommost");
+    let outcome = run(&place, &version, &plan, &[]);
+    let c = outcome.counters;
+    assert_eq!((outcome.edit.deleted.len(), outcome.edit.family), (5, FamilyId(2)));
+    assert_eq!(c.bytes_read, version.files().map(|(_, f)| f.size()).sum::<u64>());
+    assert_eq!((c.tables_read, c.tables_written), (5, outcome.edit.added.len() as u64));
+    assert_eq!(c.entries.entries_in, 800 + 200 + 250 + 3);
+    assert_eq!(c.entries.entries_out, 800 - 150);
+    assert!(c.tables_written > 1, "cut at the target");
+    assert!(outcome.edit.added.iter().all(|(_, f)| f.oldest_ancestor_time == Some(500)));
+    let after = version.apply(&[epochs(outcome.edit)]).unwrap();
+    let expected: Vec<String> = (0..800u64)
+        .filter(|i| !(100..250).contains(i))
+        .map(|i| {
+            format!(
+                "key{i:05}#0={}",
+                if (299..302).contains(&i) {
+                    9
+                } else if (250..500).contains(&i) {
+                    7
+                } else {
+                    0
+                }
+            )
+        })
+        .collect();
+    assert_eq!(content(&after), expected);
+}
+
+/// As the commit would number them.
+fn epochs(mut edit: VersionEdit) -> VersionEdit {
+    for (_, file) in &mut edit.added {
+        file.epoch = 1;
+    }
+    edit
+}
+
+#[test]
+fn snapshots_and_deeper_levels_keep_what_they_need() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let files = [
+        (6, table(&place, &keys(0..2000, 1, Put))),
+        (0, table(&place, &keys(1990..2010, 5, Delete))),
+        (0, table(&place, &keys(2005..2008, 6, Put))),
+        (0, table(&place, &keys(2005..2008, 8, Put))),
+    ];
+    let version = place.version(&files);
+    let mut plan = picked(&version, &CompactionOptions { l0_trigger: 3, ..options() });
+    assert!(!plan.is_bottommost() && plan.output_level < Level(6), "{plan}");
+    assert_eq!(plan.inputs.len(), 1);
+    plan.target_file_bytes = 1 << 20;
+    let outcome = run(&place, &version, &plan, &[7]);
+    let (_, file) = &outcome.edit.added[0];
+    let expected: Vec<String> = (1990..2000)
+        .map(|i| format!("key{i:05}#5-"))
+        .chain((2005..2008).flat_map(|i| [format!("key{i:05}#8=8"), format!("key{i:05}#6=6")]))
+        .collect();
+    assert_eq!(dump(&version, file), expected);
+    assert_eq!(outcome.counters.entries.dropped_tombstones, 7);
+}
+
+#[test]
+fn everything_may_vanish() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let files = [(6, table(&place, &keys(0..50, 1, Put))), (0, table(&place, &keys(0..50, 2, Delete)))];
+    let version = place.version(&files);
+    let plan = picked(&version, &CompactionOptions { l0_trigger: 1, ..one_level() });
+    let outcome = run(&place, &version, &plan, &[]);
+    assert_eq!((outcome.edit.deleted.len(), outcome.edit.added.len()), (2, 0));
+    assert_eq!(content(&version.apply(&[outcome.edit]).unwrap()), [""; 0]);
+}
+
+#[test]
+fn a_move_changes_nothing_but_the_level() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let files = [(0, table(&place, &keys(0..50, 1, Put))), (0, table(&place, &keys(60..70, 2, Put)))];
+    let version = place.version(&files);
+    let plan = picked(&version, &CompactionOptions { l0_trigger: 2, ..options() });
+    assert!(plan.trivial_move, "{plan}");
+    let after = version.apply(&[move_edit(FamilyId::DEFAULT, &plan)]).unwrap();
+    assert_eq!((after.level(Level(0)).len(), after.level(Level(6)).len()), (0, 2));
+    assert_eq!(content(&after).len(), 60);
+}
+
+#[test]
+fn damage_and_early_ends_leave_the_inputs_alone() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let files = [(6, table(&place, &keys(0..3000, 1, Put))), (0, table(&place, &keys(0..3000, 2, Put)))];
+    let version = place.version(&files);
+    let before = place.files();
+    let plan = picked(&version, &CompactionOptions { l0_trigger: 1, ..one_level() });
+
+    let mut half = CompactionRun::new(input(&place, &version, &plan, &[])).unwrap();
+    for _ in 0..50 {
+        assert_eq!(half.step(1000).unwrap(), Progress::More);
+    }
+    assert!(place.files().len() > before.len());
+    drop(half);
+    assert_eq!(place.files(), before);
+
+    let early = CompactionRun::new(input(&place, &version, &plan, &[])).unwrap();
+    assert!(early.finish().is_err());
+    assert_eq!(place.files(), before);
+
+    let path = place.dir.join("000010.sst");
+    place.env.fs.open_write(&path).unwrap().write_at(&[0xee; 8], files[0].1.size / 3).unwrap();
+    let mut damaged = CompactionRun::new(input(&place, &version, &plan, &[])).unwrap();
+    let error = loop {
+        match damaged.step(1000) {
+            Ok(progress) => assert_eq!(progress, Progress::More),
+            Err(e) => break e,
+        }
+    };
+    assert!(error.is_corruption(), "{error}");
+    drop(damaged);
+    assert_eq!(place.files(), before);
+    assert_eq!(place.pending.smallest(), None);
+}
+
+#[test]
+fn a_level_of_tables_is_one_run() {
+    let place = Place::new(Env::mem(), Order::ReverseBytewise);
+    let reversed = |range: std::ops::Range<u64>| keys(range, 4, Put).into_iter().rev().collect::<Vec<_>>();
+    let files: Vec<(u8, NewFile)> =
+        (0..5).rev().map(|i| (6, table(&place, &reversed(i * 100..i * 100 + 100)))).collect();
+    let version = place.version(&files);
+    let mut level = LevelRun::new(Arc::clone(&version), version.levels[6].clone(), 1 << 16);
+    let mut window = ashlar_base::Window::new();
+    let mut first = |key: Option<&str>| {
+        let key = key.map(|k| ashlar_base::LookupKey::new(k.as_bytes(), SeqNum::MAX));
+        level.seek(key.as_ref()).unwrap();
+        let (mut first, mut count) = (None, 0);
+        while level.window(&mut window).unwrap() {
+            let key = window.entry(0).unwrap().key.user_key();
+            first.get_or_insert_with(|| String::from_utf8(key.to_vec()).unwrap());
+            count += window.len();
+        }
+        (first, count)
+    };
+    assert_eq!(first(None), (Some("key00499".into()), 500));
+    assert_eq!(first(Some("key00300")), (Some("key00300".into()), 301));
+    assert_eq!(first(Some("key00299x")), (Some("key00299".into()), 300));
+    assert_eq!(first(Some("key")), (None, 0));
+}

@@ -1,0 +1,209 @@
+//! The leveled picker: the most urgent level gives one file, or level 0 all that belong together, to the next level.
+//!
+//! 1. One compaction at a time takes from level 0.
+//! 2. No file is in two compactions, and no two compactions write into one level where their ranges meet.
+//! 3. Inputs are clean cuts in both levels.
+//! 4. Of a level that is too large, the file goes first that meets the fewest bytes below per byte of its own, its
+//!    tombstones counted as bytes: that costs least and frees most.
+//!
+//! Source: RocksDB `db/compaction/compaction_picker_level.cc` (min-overlapping-ratio).
+
+use super::scores::scores;
+use super::shape::{Shape, any_busy, as_level, bytes};
+use super::targets::Targets;
+use crate::compaction::plan::{Compaction, Reason, Running, user_range};
+use crate::options::CompactionOptions;
+use crate::version::FileMeta;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The next compaction the tree needs, if any can start now. The caller marks the files as taken under the same lock.
+/// Cost: a sum over all files, and for one level a search per file.
+pub fn pick(shape: &Shape<'_>, options: &CompactionOptions, running: &[Running]) -> Option<Compaction> {
+    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
+    let targets = Targets::new(&level_bytes, options);
+    let urgent = scores(shape, &targets, options).into_iter().take_while(|s| s.score >= 1.0);
+    urgent.into_iter().find_map(|s| match s.level {
+        0 => pick_level0(shape, options, running, targets.base),
+        level => pick_from(shape, options, running, level),
+    })
+}
+
+fn pick_level0(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    base: usize,
+) -> Option<Compaction> {
+    let files = shape.level(0);
+    if any_busy(files) {
+        return None;
+    }
+    let movable = movable_from_level0(shape, base);
+    let moved = !movable.is_empty() && (movable.len() == files.len() || !shape.level(base).is_empty());
+    let inputs = if moved { movable } else { level0_group(shape, files.last()?) };
+    let below = shape.meeting(base, &inputs);
+    let mut plan = complete(shape, options, running, (0, inputs), (base, below), Reason::Level0)?;
+    plan.trivial_move |= moved && plan.inputs.len() == 1;
+    Some(plan)
+}
+
+/// The oldest files of level 0 that meet neither each other nor the base level: moving them keeps every newer version
+/// above every older one. Newest first.
+fn movable_from_level0(shape: &Shape<'_>, base: usize) -> Vec<Arc<FileMeta>> {
+    let mut chosen: Vec<Arc<FileMeta>> = Vec::new();
+    for file in shape.level(0).iter().rev() {
+        let below = shape.overlap(base, file.smallest().user_key(), file.largest().user_key());
+        if !below.is_empty() || chosen.iter().any(|c| shape.overlaps(c, file)) {
+            break;
+        }
+        chosen.push(Arc::clone(file));
+    }
+    chosen.reverse();
+    chosen
+}
+
+/// `seed` and every file of level 0 that overlaps the group, however indirectly. Newest first.
+pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<FileMeta>> {
+    let mut within = (seed.smallest().user_key(), seed.largest().user_key());
+    loop {
+        let group: Vec<_> = shape
+            .level(0)
+            .iter()
+            .filter(|f| {
+                shape.order.compare(f.smallest().user_key(), within.1).is_le()
+                    && shape.order.compare(within.0, f.largest().user_key()).is_le()
+            })
+            .collect();
+        let Some(wider) = user_range(shape.order, group.iter().copied()) else { return Vec::new() };
+        if wider == within {
+            return group.into_iter().cloned().collect();
+        }
+        within = wider;
+    }
+}
+
+fn pick_from(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    level: usize,
+) -> Option<Compaction> {
+    by_overlap(shape, level).into_iter().find_map(|index| {
+        let inputs = shape.clean_cut(level, index..index + 1);
+        from_level(shape, options, running, level, inputs, Reason::LevelSize)
+    })
+}
+
+/// A compaction of a range of files of a level below 0 into the next one, grown where that costs nothing below.
+pub(super) fn from_level(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    level: usize,
+    inputs: Range<usize>,
+    reason: Reason,
+) -> Option<Compaction> {
+    let files = shape.slice(level, inputs.clone());
+    if files.is_empty() || any_busy(files) {
+        return None;
+    }
+    let below = shape.meeting(level + 1, files);
+    let inputs = grown(shape, options, level, inputs, &below);
+    let files = shape.slice(level, inputs).to_vec();
+    complete(shape, options, running, (level, files), (level + 1, below), reason)
+}
+
+/// More files of the upper level that lie within the range of both inputs and meet no further file below.
+fn grown(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    level: usize,
+    inputs: Range<usize>,
+    below: &Range<usize>,
+) -> Range<usize> {
+    let lower = shape.slice(level + 1, below.clone());
+    let upper = shape.slice(level, inputs.clone());
+    let Some((smallest, largest)) = user_range(shape.order, upper.iter().chain(lower)) else { return inputs };
+    let wider = shape.clean_cut(level, shape.overlap(level, smallest, largest));
+    let files = shape.slice(level, wider.clone());
+    let fits = bytes(files).saturating_add(bytes(lower)) < options.compaction_bytes();
+    let same_below = shape.meeting(level + 1, files) == *below;
+    let free = lower.is_empty() || wider.len() <= inputs.len() || any_busy(files) || !fits || !same_below;
+    if free { inputs } else { wider }
+}
+
+/// The files of a level by the bytes they meet below per byte of their own, least first.
+fn by_overlap(shape: &Shape<'_>, level: usize) -> Vec<usize> {
+    let mut sums = vec![0u64];
+    for file in shape.level(level + 1) {
+        sums.push(sums.last().copied().unwrap_or(0).saturating_add(file.size()));
+    }
+    let overlapped = |file: &FileMeta| {
+        let range = shape.overlap(level + 1, file.smallest().user_key(), file.largest().user_key());
+        let sum = |at: usize| sums.get(at).copied().unwrap_or(0);
+        sum(range.end).saturating_sub(sum(range.start))
+    };
+    let mut ratios: Vec<(u64, usize)> = (0..)
+        .zip(shape.level(level))
+        .filter(|(_, file)| !file.is_compacting())
+        .map(|(index, file)| {
+            let size = compensated_bytes(file).max(1);
+            (overlapped(file).saturating_mul(1024) / size, index)
+        })
+        .collect();
+    ratios.sort_unstable();
+    ratios.into_iter().map(|(_, index)| index).collect()
+}
+
+/// A file's size, with what its range tombstones free, and point tombstones beyond half of its entries counted as
+/// twice the entries they free.
+/// Only files that are open tell their tombstones.
+fn compensated_bytes(file: &FileMeta) -> u64 {
+    let size = file.size().saturating_add(file.file.range_deletion_size);
+    let Some(table) = file.table.get() else { return size };
+    let p = table.properties();
+    let (entries, deletions) = (p.num_entries.unwrap_or(0), p.num_deletions.unwrap_or(0));
+    let excess = deletions.saturating_mul(2).saturating_sub(entries);
+    let mean_value = p.raw_value_size.unwrap_or(0) / entries.saturating_sub(deletions).max(1);
+    size.saturating_add(excess.saturating_mul(mean_value).saturating_mul(2))
+}
+
+/// Finishes the plan: refused when a file below is taken or another compaction writes there; a trivial move when
+/// nothing is met below and no file meets too much of the level after that.
+pub(super) fn complete(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    (level, files): (usize, Vec<Arc<FileMeta>>),
+    (output, below): (usize, Range<usize>),
+    reason: Reason,
+) -> Option<Compaction> {
+    let lower = shape.slice(output, below);
+    if any_busy(lower) || shape.claimed(running, output, files.iter().chain(lower)) {
+        return None;
+    }
+    let (smallest, largest) = user_range(shape.order, files.iter().chain(lower))?;
+    let most = options.compaction_bytes();
+    let bounded = |f: &Arc<FileMeta>| {
+        bytes(shape.grandparents(output, f.smallest().user_key(), f.largest().user_key())) <= most
+    };
+    let disjoint = level > 0 || files.len() == 1;
+    let trivial_move = disjoint && output != level && lower.is_empty() && files.iter().all(bounded);
+    let (grandparents, beneath) =
+        (shape.grandparents(output, smallest, largest).to_vec(), shape.beneath(output, smallest, largest));
+    let mut inputs = vec![(as_level(level), files)];
+    if !lower.is_empty() {
+        inputs.push((as_level(output), lower.to_vec()));
+    }
+    Some(Compaction {
+        inputs,
+        output_level: as_level(output),
+        grandparents,
+        beneath,
+        trivial_move,
+        reason,
+        target_file_bytes: options.target_file_bytes,
+        overlap_bytes_max: most,
+    })
+}

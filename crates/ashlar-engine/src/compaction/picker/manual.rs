@@ -1,0 +1,200 @@
+//! Compaction of a range on request: down, level by level, to the deepest level that has the range.
+//!
+//! Level 0 goes to the base level in one compaction; files flushed after that are not waited for. Each deeper level
+//! goes to the next in pieces of at most `max_compaction_bytes`, from the smallest key up. On request the deepest
+//! level is rewritten onto itself, which drops what deletions and released snapshots left there.
+//!
+//! Source: RocksDB `db/compaction/compaction_picker.cc` (`CompactRange`).
+
+use super::leveled::{complete, from_level, level0_group};
+use super::shape::{Shape, any_busy, bytes};
+use super::targets::Targets;
+use crate::compaction::plan::{Compaction, Reason, Running};
+use crate::options::CompactionOptions;
+use crate::version::FileMeta;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a manual compaction does next.
+#[derive(Debug)]
+pub enum ManualPick {
+    /// This; ask again when it is installed.
+    Run(Box<Compaction>),
+    /// Nothing now: another compaction has the files. Ask again when one has ended.
+    Blocked,
+    /// All is done.
+    Done,
+}
+
+/// A manual compaction in progress.
+#[derive(Clone, Debug)]
+pub struct ManualRange {
+    begin: Option<Vec<u8>>,
+    end: Option<Vec<u8>>,
+    rewrite_deepest: bool,
+    level: usize,
+    /// User keys up to and with this one are done at `level`.
+    done_to: Option<Vec<u8>>,
+    deepest_done: bool,
+}
+
+impl ManualRange {
+    /// The user keys `begin..=end`; `None` = without bound. `rewrite_deepest`: rewrite the deepest level that has data
+    /// in the range, even where nothing comes down into it.
+    pub fn new(begin: Option<&[u8]>, end: Option<&[u8]>, rewrite_deepest: bool) -> Self {
+        ManualRange {
+            begin: begin.map(<[u8]>::to_vec),
+            end: end.map(<[u8]>::to_vec),
+            rewrite_deepest,
+            level: 0,
+            done_to: None,
+            deepest_done: false,
+        }
+    }
+
+    /// The next compaction. The caller marks the files of a `Run` as taken, under the same lock.
+    pub fn pick(
+        &mut self,
+        shape: &Shape<'_>,
+        options: &CompactionOptions,
+        running: &[Running],
+    ) -> ManualPick {
+        if self.level == 0
+            && let Some(pick) = self.pick_level0(shape, options, running)
+        {
+            return pick;
+        }
+        let deepest = (1..shape.levels.len()).rev().find(|level| !self.in_range(shape, *level).is_empty());
+        let Some(deepest) = deepest else { return ManualPick::Done };
+        while self.level < deepest {
+            let rest = self.rest(shape);
+            if !rest.is_empty() {
+                return self.pick_piece(shape, options, running, rest);
+            }
+            self.level += 1;
+            self.done_to = None;
+        }
+        if !self.rewrite_deepest || self.deepest_done || self.level > deepest {
+            return ManualPick::Done;
+        }
+        self.pick_deepest(shape, options, running)
+    }
+
+    /// Level 0, whole groups of overlapping files; `None` when it has nothing in the range.
+    fn pick_level0(
+        &mut self,
+        shape: &Shape<'_>,
+        options: &CompactionOptions,
+        running: &[Running],
+    ) -> Option<ManualPick> {
+        let seed = shape.level(0).iter().rev().find(|f| self.meets(shape, f));
+        let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
+        let base = Targets::new(&level_bytes, options).base;
+        let Some(seed) = seed else {
+            self.level = 1;
+            return None;
+        };
+        if any_busy(shape.level(0)) {
+            return Some(ManualPick::Blocked);
+        }
+        let mut group = level0_group(shape, seed);
+        for file in shape.level(0).iter().filter(|f| self.meets(shape, f)) {
+            group.extend(level0_group(shape, file));
+        }
+        let taken = |f: &&Arc<FileMeta>| group.iter().any(|g| g.number() == f.number());
+        let inputs: Vec<_> = shape.level(0).iter().filter(taken).cloned().collect();
+        let below = shape.meeting(base, &inputs);
+        let plan = complete(shape, options, running, (0, inputs), (base, below), Reason::Manual);
+        Some(match plan {
+            Some(plan) => {
+                self.level = 1;
+                ManualPick::Run(Box::new(plan))
+            }
+            None => ManualPick::Blocked,
+        })
+    }
+
+    /// A piece of a level below 0, to the next.
+    fn pick_piece(
+        &mut self,
+        shape: &Shape<'_>,
+        options: &CompactionOptions,
+        running: &[Running],
+        rest: Range<usize>,
+    ) -> ManualPick {
+        let piece = self.piece(shape, options, rest);
+        let plan = from_level(shape, options, running, self.level, piece.clone(), Reason::Manual);
+        self.started(shape, piece, plan)
+    }
+
+    fn pick_deepest(
+        &mut self,
+        shape: &Shape<'_>,
+        options: &CompactionOptions,
+        running: &[Running],
+    ) -> ManualPick {
+        let rest = self.rest(shape);
+        if rest.is_empty() {
+            self.deepest_done = true;
+            return ManualPick::Done;
+        }
+        let piece = self.piece(shape, options, rest);
+        let files = shape.slice(self.level, piece.clone()).to_vec();
+        if any_busy(&files) {
+            return ManualPick::Blocked;
+        }
+        let plan = complete(shape, options, running, (self.level, files), (self.level, 0..0), Reason::Manual);
+        self.started(shape, piece, plan)
+    }
+
+    fn started(&mut self, shape: &Shape<'_>, piece: Range<usize>, plan: Option<Compaction>) -> ManualPick {
+        let Some(plan) = plan else { return ManualPick::Blocked };
+        let last = shape.slice(self.level, piece).last();
+        self.done_to = last.map(|f| f.largest().user_key().to_vec());
+        ManualPick::Run(Box::new(plan))
+    }
+
+    /// As many files from the start of `rest` as one compaction may have, as a clean cut.
+    fn piece(&self, shape: &Shape<'_>, options: &CompactionOptions, rest: Range<usize>) -> Range<usize> {
+        let mut end = rest.start + 1;
+        while end < rest.end {
+            let files = shape.slice(self.level, rest.start..end + 1);
+            let below = shape.slice(self.level + 1, shape.meeting(self.level + 1, files));
+            if bytes(files).saturating_add(bytes(below)) > options.compaction_bytes() {
+                break;
+            }
+            end += 1;
+        }
+        shape.clean_cut(self.level, rest.start..end)
+    }
+
+    /// The files of the current level that are in the range and not done.
+    fn rest(&self, shape: &Shape<'_>) -> Range<usize> {
+        let range = self.in_range(shape, self.level);
+        let files = shape.level(self.level);
+        let done = self.done_to.as_ref().map_or(0, |to| {
+            files.partition_point(|f| shape.order.compare(f.smallest().user_key(), to).is_le())
+        });
+        let start = range.start.max(done);
+        start..range.end.max(start)
+    }
+
+    fn in_range(&self, shape: &Shape<'_>, level: usize) -> Range<usize> {
+        let files = shape.level(level);
+        let from = self.begin.as_ref().map_or(0, |begin| {
+            files.partition_point(|f| shape.order.compare(f.largest().user_key(), begin).is_lt())
+        });
+        let to = self.end.as_ref().map_or(files.len(), |end| {
+            files.partition_point(|f| shape.order.compare(f.smallest().user_key(), end).is_le())
+        });
+        from..to.max(from)
+    }
+
+    fn meets(&self, shape: &Shape<'_>, file: &FileMeta) -> bool {
+        let after_begin =
+            self.begin.as_ref().is_none_or(|b| shape.order.compare(file.largest().user_key(), b).is_ge());
+        let before_end =
+            self.end.as_ref().is_none_or(|e| shape.order.compare(file.smallest().user_key(), e).is_le());
+        after_begin && before_end
+    }
+}

@@ -1,0 +1,79 @@
+//! How urgent each level is, and how much work is pending.
+//!
+//! A score of 1 means "at its limit". A level over its target shares the blame with what is about to come down into
+//! it: its score is reduced by the bytes the levels above it have to give away, so that upper levels go first.
+//!
+//! Source: RocksDB `db/version_set.cc` (`ComputeCompactionScore`, `EstimateCompactionBytesNeeded`).
+
+use super::shape::{Shape, bytes};
+use super::targets::Targets;
+use crate::options::CompactionOptions;
+
+/// The urgency of one level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// The level.
+    pub level: usize,
+    /// From 1.0 on, the level wants to be compacted.
+    pub score: f64,
+}
+
+/// Scores above 1 are spread by this factor, so that a level over its limit is before any that is merely close to it.
+const SCALE: f64 = 10.0;
+
+/// The scores of all levels but the last, most urgent first. What a compaction already has does not count.
+pub fn scores(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> Vec<Score> {
+    let mut scores = vec![Score { level: 0, score: level0_score(shape, targets, options) }];
+    let mut coming_down = shape.bytes(0);
+    for level in 1..shape.last_level() {
+        let target = targets.of(level);
+        let total = shape.bytes(level);
+        let idle = shape.level(level).iter().filter(|f| !f.is_compacting()).map(|f| f.size()).sum::<u64>();
+        let score = if idle < target {
+            idle as f64 / target as f64
+        } else {
+            idle as f64 / (target as f64 + coming_down as f64) * SCALE
+        };
+        coming_down += total.saturating_sub(target);
+        scores.push(Score { level, score });
+    }
+    scores.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.level.cmp(&b.level)));
+    scores
+}
+
+fn level0_score(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> f64 {
+    let idle: Vec<_> = shape.level(0).iter().filter(|f| !f.is_compacting()).collect();
+    let total: u64 = idle.iter().map(|f| f.size()).sum();
+    let mut score = idle.len() as f64 / options.l0_trigger.max(1) as f64;
+    if total >= options.base_level_bytes {
+        score = score.max(1.01);
+    }
+    let target = targets.of(targets.base);
+    if total > target {
+        score = score.max(total as f64 / shape.bytes(targets.base).max(target) as f64);
+    }
+    if score > 1.0 { score * SCALE } else { score }
+}
+
+/// Estimated bytes that compactions have to rewrite until every level is within its limit: what write admission
+/// looks at.
+pub fn debt(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> u64 {
+    let level0 = shape.level(0);
+    let mut coming_down = 0;
+    let mut pending = 0u64;
+    if level0.len() >= options.l0_trigger || bytes(level0) >= options.base_level_bytes {
+        coming_down = bytes(level0);
+        pending = coming_down.saturating_add(shape.bytes(targets.base));
+    }
+    for level in targets.base..shape.last_level() {
+        let size = shape.bytes(level).saturating_add(coming_down);
+        let target = targets.of(level);
+        coming_down = size.saturating_sub(target);
+        if coming_down > 0 {
+            let next = shape.bytes(level + 1);
+            let per_byte = 1 + next / size.max(1);
+            pending = pending.saturating_add(coming_down.saturating_mul(per_byte));
+        }
+    }
+    pending
+}

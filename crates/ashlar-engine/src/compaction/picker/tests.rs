@@ -1,0 +1,275 @@
+//! Pickers by text: a shape of the tree in, the compaction out.
+//!
+//! A shape has one line per level in use: `L1 7:b-f*30 8:f-k!` is file 7 with user keys b to f and size 30, and file 8,
+//! size 10, which a compaction has already. Level 0 stands newest first. Sizes are in units of 1 MiB.
+
+use super::*;
+use crate::compaction::{Compaction, Running};
+use crate::options::CompactionOptions;
+use crate::version::FileMeta;
+use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
+use ashlar_format::version_edit::NewFile;
+use std::sync::Arc;
+
+const MIB: u64 = 1 << 20;
+
+struct Tree {
+    order: Order,
+    levels: Vec<Vec<Arc<FileMeta>>>,
+}
+
+impl Tree {
+    fn shape(&self) -> Shape<'_> {
+        Shape { order: &self.order, levels: &self.levels }
+    }
+}
+
+fn file(text: &str) -> Arc<FileMeta> {
+    let (text, busy) = text.strip_suffix('!').map_or((text, false), |t| (t, true));
+    let (number, rest) = text.split_once(':').unwrap();
+    let (range, size) = rest.split_once('*').unwrap_or((rest, "10"));
+    let (from, to) = range.split_once('-').unwrap();
+    let number: u64 = number.parse().unwrap();
+    let key = |user: &str, seq: u64| {
+        InternalKeyBuf::new(user.as_bytes(), Trailer::new(SeqNum::new(seq).unwrap(), ValueType::Put))
+    };
+    let seqs = (SeqNum::new(number).unwrap(), SeqNum::new(number + 1).unwrap());
+    let size = size.parse::<u64>().unwrap() * MIB;
+    let file =
+        FileMeta::new(NewFile::new(FileNumber(number), size, (key(from, number + 1), key(to, number)), seqs));
+    file.set_compacting(busy);
+    file
+}
+
+fn tree(text: &str) -> Tree {
+    let mut levels = vec![vec![]; 7];
+    for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        let mut words = line.split_whitespace();
+        let level: usize = words.next().unwrap()[1..].parse().unwrap();
+        levels[level] = words.map(file).collect();
+    }
+    Tree { order: Order::Bytewise, levels }
+}
+
+fn picked(text: &str) -> String {
+    let t = tree(text);
+    pick(&t.shape(), &options(), &[]).map_or("nothing".into(), |c| c.to_string())
+}
+
+/// Trigger 4, base 100 MiB, target 10 MiB, compactions of at most 100 MiB.
+fn options() -> CompactionOptions {
+    CompactionOptions {
+        target_file_bytes: 10 * MIB,
+        base_level_bytes: 100 * MIB,
+        max_compaction_bytes: 100 * MIB,
+        ..CompactionOptions::default()
+    }
+}
+
+#[test]
+fn level0_waits_for_its_trigger() {
+    assert_eq!(picked(""), "nothing");
+    assert_eq!(picked("L0 3:a-z 2:a-z 1:a-z"), "nothing");
+    assert_eq!(picked("L0 4:a-z 3:a-z 2:a-z 1:a-z"), "L0[4 3 2 1] -> L6 level0 bottommost");
+    assert_eq!(picked("L0 1:a-z*100"), "L0[1] -> L6 level0 move bottommost");
+}
+
+#[test]
+fn level0_goes_to_the_base_with_what_it_meets() {
+    assert_eq!(
+        picked("L0 14:c-f 13:d-k 12:a-e 11:b-c \n L6 1:a-b 2:c-d 3:e-f 4:l-m"),
+        "L0[14 13 12 11] + L6[1 2 3] -> L6 level0 bottommost"
+    );
+    // 250 MiB in L6: the base is L5, and L6 lies beneath.
+    assert_eq!(
+        picked("L0 14:c-f 13:d-k 12:a-e 11:b-c \n L6 1:a-b*90 2:c-d*90 3:s-t*70"),
+        "L0[14 13 12 11] -> L5 level0"
+    );
+}
+
+#[test]
+fn level0_is_exclusive() {
+    assert_eq!(picked("L0 5:a-z 4:a-z 3:a-z 2:a-z 1:a-z!"), "nothing");
+    assert_eq!(picked("L0 5:a-z 4:a-z 3:a-z 2:a-z \n L6 1:c-d!"), "nothing");
+}
+
+#[test]
+fn disjoint_level0_files_are_moved() {
+    assert_eq!(picked("L0 4:g-h 3:e-f 2:c-d 1:a-b"), "L0[4 3 2 1] -> L6 level0 move bottommost");
+    // Into a base level in use, the oldest go as far as they meet nothing.
+    assert_eq!(picked("L0 5:a-z 4:g-h 3:e-f 2:c-d \n L6 1:a-b"), "L0[4 3 2] -> L6 level0 move bottommost");
+    // The oldest meets the base level: only its group is rewritten.
+    assert_eq!(picked("L0 5:x-z 4:g-h 3:e-f 2:a-d \n L6 1:a-b"), "L0[2] + L6[1] -> L6 level0 bottommost");
+    assert_eq!(picked("L0 5:x-z 4:d-h 3:e-f 2:a-d \n L6 1:a-b"), "L0[4 3 2] + L6[1] -> L6 level0 bottommost");
+}
+
+#[test]
+fn a_level_gives_the_file_that_meets_least_below() {
+    let below = "L6 1:a-b*700 2:c-d*20 3:e-f*300 4:x-z*500";
+    assert_eq!(
+        picked(&format!("L5 11:a-b*60 12:c-d*60 13:e-f*60 14:g-h*60! \n {below}")),
+        "L5[12] + L6[2] -> L6 level-size bottommost"
+    );
+    assert_eq!(
+        picked(&format!("L5 11:a-b*60 12:c-d*60! 13:e-f*60 14:p-q*60 15:r-s \n {below}")),
+        "L5[14] -> L6 level-size move bottommost"
+    );
+    // All taken below.
+    assert_eq!(picked("L5 11:a-b*120 12:c-d*60 \n L6 1:a-d*500! 2:e-f*600"), "nothing");
+}
+
+#[test]
+fn files_that_share_a_border_key_go_together() {
+    let t = tree("L5 11:a-c*60 12:c-e*60 13:e-f*60 14:g-h*60 \n L6 1:a-f*500 2:f-k*500 3:l-m*400");
+    let c = pick(&t.shape(), &options(), &[]).unwrap();
+    assert_eq!(c.to_string(), "L5[11 12 13] + L6[1 2] -> L6 level-size bottommost");
+    assert_eq!(picked("L5 11:a-c*60 12:c-e*60! \n L6 1:a-f*500 2:f-k*500"), "nothing");
+}
+
+#[test]
+fn the_upper_inputs_grow_when_that_costs_nothing_below() {
+    assert_eq!(
+        picked("L5 11:a-b*6 12:c-d*6 13:e-f*95 \n L6 1:a-d*20 2:e-f*980"),
+        "L5[11 12] + L6[1] -> L6 level-size bottommost"
+    );
+    // 13 would bring in another file below.
+    assert_eq!(
+        picked("L5 11:a-b*6 13:c-e*101 \n L6 1:a-d*20 2:e-f*980"),
+        "L5[11] + L6[1] -> L6 level-size bottommost"
+    );
+}
+
+#[test]
+fn what_lies_beneath_is_joined_and_bounds_the_move() {
+    let deep = "L5 3:f-g*100 \n L6 1:a-b*500 2:c-h*500";
+    let t = tree(&format!("L3 21:k-l*10 \n L4 9:b-d*60 8:e-k*50 \n {deep}"));
+    let c = pick(&t.shape(), &options(), &[]).unwrap();
+    assert_eq!(c.to_string(), "L4[9] -> L5 level-size");
+    assert_eq!(c.beneath, [(b"a".to_vec(), b"b".to_vec()), (b"c".to_vec(), b"h".to_vec())]);
+    assert_eq!(c.grandparents.len(), 2);
+    assert!(!c.trivial_move, "it would meet 1000 MiB of L6");
+    assert_eq!((c.cut_limits().target_bytes, c.cut_limits().grandparents.len()), (10 * MIB, 2));
+}
+
+#[test]
+fn a_claimed_range_is_left_alone() {
+    let t = tree("L5 11:a-b*60 12:c-d*60 \n L6 1:x-z*1000");
+    let claim = |from: &str, to: &str| Running {
+        output_level: Level(6),
+        smallest: from.as_bytes().to_vec(),
+        largest: to.as_bytes().to_vec(),
+    };
+    let pick = |running: &[Running]| pick(&t.shape(), &options(), running).map(|c: Compaction| c.to_string());
+    assert_eq!(pick(&[]).as_deref(), Some("L5[11] -> L6 level-size move bottommost"));
+    assert_eq!(pick(&[claim("b", "bb")]).as_deref(), Some("L5[12] -> L6 level-size move bottommost"));
+    assert_eq!(pick(&[claim("b", "m")]), None);
+    assert!(pick(&[Running { output_level: Level(5), ..claim("a", "z") }]).is_some());
+}
+
+#[test]
+fn upper_levels_go_first() {
+    // L5 is 3 times its target, L4 1.2 times: but what comes down from above is not L5's fault.
+    let t = tree("L0 30:a-b*900 \n L4 20:a-b*120 \n L5 10:a-b*300 \n L6 1:a-z*1000");
+    let targets = Targets::new(&[900 * MIB, 0, 0, 0, 120 * MIB, 300 * MIB, 1000 * MIB], &options());
+    let order: Vec<usize> = scores(&t.shape(), &targets, &options()).iter().map(|s| s.level).collect();
+    assert_eq!(&order[..3], &[0, 5, 4]);
+    let all = scores(&t.shape(), &targets, &options());
+    assert!(all.iter().find(|s| s.level == 5).unwrap().score < 3.0 * 10.0 / 2.0);
+}
+
+fn debt_mib(text: &str) -> u64 {
+    let t = tree(text);
+    let bytes: Vec<u64> = (0..7).map(|l| t.shape().bytes(l)).collect();
+    debt(&t.shape(), &Targets::new(&bytes, &options()), &options()) / MIB
+}
+
+#[test]
+fn debt_counts_what_must_come_down() {
+    assert_eq!(debt_mib("L0 1:a-b 2:a-b 3:a-b"), 0);
+    assert_eq!(debt_mib("L0 4:a-b 3:a-b 2:a-b 1:a-b"), 40);
+    assert_eq!(debt_mib("L0 4:a-b 3:a-b 2:a-b 1:a-b \n L6 9:a-z*50"), 90);
+    // L5 may have 100 of its 160: 60 come down, each with 1000/160 bytes of L6.
+    assert_eq!(debt_mib("L5 4:a-b*160 \n L6 9:a-z*1000"), 60 * 7);
+}
+
+/// Runs a manual compaction to its end, as if every plan were carried out at once: inputs go, one file with their
+/// range comes.
+fn manual(text: &str, begin: Option<&str>, end: Option<&str>, deepest: bool) -> Vec<String> {
+    let mut t = tree(text);
+    let mut range = ManualRange::new(begin.map(str::as_bytes), end.map(str::as_bytes), deepest);
+    let mut done = vec![];
+    for next in 100.. {
+        let plan = match range.pick(&t.shape(), &options(), &[]) {
+            ManualPick::Run(plan) => *plan,
+            ManualPick::Blocked => {
+                done.push("blocked".into());
+                return done;
+            }
+            ManualPick::Done => return done,
+        };
+        done.push(plan.to_string());
+        let claim = plan.running(&t.order).unwrap();
+        let numbers: Vec<FileNumber> = plan.files().map(|(_, f)| f.number()).collect();
+        for level in &mut t.levels {
+            level.retain(|f| !numbers.contains(&f.number()));
+        }
+        let (from, to) =
+            (String::from_utf8(claim.smallest).unwrap(), String::from_utf8(claim.largest).unwrap());
+        let home = &mut t.levels[plan.output_level.index()];
+        home.push(file(&format!("{next}:{from}-{to}*{}", plan.input_bytes() / MIB)));
+        home.sort_by(|a, b| a.smallest().user_key().cmp(b.smallest().user_key()));
+        assert!(next < 120, "no end: {done:?}");
+    }
+    unreachable!()
+}
+
+#[test]
+fn manual_walks_down_to_the_deepest_level() {
+    assert_eq!(manual("", None, None, true), [""; 0]);
+    assert_eq!(manual("L6 1:a-b", None, None, false), [""; 0]);
+    assert_eq!(manual("L6 1:a-b", None, None, true), ["L6[1] -> L6 manual bottommost"]);
+    assert_eq!(
+        manual("L0 3:a-c 2:b-d \n L6 1:a-b*50", None, None, false),
+        ["L0[3 2] + L6[1] -> L6 manual bottommost"]
+    );
+    assert_eq!(
+        manual(
+            "L0 9:c-d 8:k-l \n L5 7:a-e*50 6:k-m*20 \n L6 1:a-b*500 2:k-l*500",
+            Some("b"),
+            Some("d"),
+            false
+        ),
+        ["L0[9] + L5[7] -> L5 manual", "L5[100] + L6[1] -> L6 manual bottommost"]
+    );
+}
+
+#[test]
+fn manual_goes_in_pieces() {
+    let text = "L5 11:a-b*40 12:c-d*40 13:e-f*40 14:f-g*40 \n L6 1:a-a*10 2:x-z*900";
+    assert_eq!(
+        manual(text, None, None, false),
+        ["L5[11 12] + L6[1] -> L6 manual bottommost", "L5[13 14] -> L6 manual move bottommost",]
+    );
+    // L5 is the deepest level that has the range: nothing to do but on request.
+    assert_eq!(manual(text, Some("c"), Some("d"), false), [""; 0]);
+    assert_eq!(manual(text, Some("c"), Some("d"), true), ["L5[12] -> L5 manual bottommost"]);
+    assert_eq!(
+        manual("L6 1:a-b*60 2:c-d*60 3:e-f*60", Some("c"), None, true),
+        ["L6[2] -> L6 manual bottommost", "L6[3] -> L6 manual bottommost"]
+    );
+}
+
+#[test]
+fn manual_waits_for_others() {
+    assert_eq!(manual("L0 3:a-c 2:b-d!", None, None, false), ["blocked"]);
+    assert_eq!(manual("L5 3:a-c \n L6 1:a-b!", None, None, false), ["blocked"]);
+    assert_eq!(manual("L6 1:a-b!", None, None, true), ["blocked"]);
+}
+
+#[test]
+fn reverse_order_is_no_special_case() {
+    let mut t = tree("L0 4:z-a 3:z-a 2:z-a 1:z-a \n L6 9:z-y 8:m-l 7:b-a");
+    t.order = Order::ReverseBytewise;
+    let c = pick(&t.shape(), &options(), &[]).unwrap();
+    assert_eq!(c.to_string(), "L0[4 3 2 1] + L6[9 8 7] -> L6 level0 bottommost");
+}

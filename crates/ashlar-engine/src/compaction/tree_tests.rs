@@ -1,0 +1,250 @@
+//! A whole tree under random writes, flushes, snapshots, and several compactions at once, against a model.
+//!
+//! Readers go down from level 0 and believe the first version they meet: so a compaction that leaves an older version
+//! above a newer one, drops what a snapshot needs, or lets two jobs write over one another is found out.
+
+use super::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick};
+use super::*;
+use crate::options::CompactionOptions;
+use crate::rewrite::fixture::{Place, trailer};
+use crate::rewrite::{CutLimits, EntrySink, Progress, TableOutputs};
+use crate::version::{FileMeta, Version};
+use ashlar_base::{FamilyId, InternalKeyBuf, Level, LookupKey, Order, SeqNum, ValueType};
+use ashlar_env::Env;
+use ashlar_format::version_edit::VersionEdit;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const KEYS: u64 = 150;
+
+struct World {
+    place: Place,
+    version: Arc<Version>,
+    /// By key and descending sequence: whether there is a value.
+    model: BTreeMap<(String, std::cmp::Reverse<u64>), bool>,
+    snapshots: Vec<u64>,
+    seq: u64,
+    epoch: u64,
+    dice: u64,
+    running: Vec<(CompactionRun, Running)>,
+    manual: Option<ManualRange>,
+    compactions: u64,
+    most_at_once: usize,
+}
+
+fn options() -> CompactionOptions {
+    CompactionOptions {
+        target_file_bytes: 700,
+        base_level_bytes: 4000,
+        level_multiplier: 3.0,
+        max_compaction_bytes: 20_000,
+        ..CompactionOptions::default()
+    }
+}
+
+impl World {
+    fn new(order: Order, seed: u64) -> World {
+        let place = Place::new(Env::mem(), order);
+        let version = Arc::new(place.empty());
+        World {
+            place,
+            version,
+            model: BTreeMap::new(),
+            snapshots: vec![],
+            seq: 0,
+            epoch: 0,
+            dice: seed,
+            running: vec![],
+            manual: None,
+            compactions: 0,
+            most_at_once: 0,
+        }
+    }
+
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        (self.dice >> 11) % sides
+    }
+
+    /// A table of some new versions, straight into level 0.
+    fn flush(&mut self) {
+        let mut entries = vec![];
+        let (start, width) = (self.roll(KEYS), 1 + self.roll(KEYS));
+        for _ in 0..1 + self.roll(30) {
+            let key = format!("key{:04}", (start + self.roll(width)) % KEYS);
+            self.seq += 1;
+            let put = self.roll(3) > 0;
+            self.model.insert((key.clone(), std::cmp::Reverse(self.seq)), put);
+            let kind = if put { ValueType::Put } else { ValueType::Delete };
+            entries.push((key, trailer(self.seq, kind)));
+        }
+        let order = self.place.order.clone();
+        entries.sort_by(|a, b| order.compare_parts(a.0.as_bytes(), a.1, b.0.as_bytes(), b.1));
+        let mut sink = TableOutputs::new(self.place.plan(), CutLimits::none(), self.place.numbers());
+        for (i, (key, trailer)) in entries.iter().enumerate() {
+            let internal = InternalKeyBuf::new(key.as_bytes(), *trailer);
+            let first = i == 0 || entries[i - 1].0 != *key;
+            sink.add(internal.as_key(), &[b'v'; 40], first).unwrap();
+        }
+        sink.finish().unwrap();
+        let mut edit = VersionEdit::default();
+        edit.add_file(Level::ZERO, sink.take().pop().unwrap().file);
+        self.epoch += 1;
+        self.install(edit, self.epoch);
+    }
+
+    fn install(&mut self, mut edit: VersionEdit, epoch: u64) {
+        for (_, file) in &mut edit.added {
+            file.epoch = epoch;
+        }
+        self.version = Arc::new(self.version.apply(&[edit]).unwrap());
+    }
+
+    fn pick(&mut self) -> Option<Compaction> {
+        let shape = Shape { order: &self.version.order, levels: &self.version.levels };
+        let claims: Vec<Running> = self.running.iter().map(|(_, claim)| claim.clone()).collect();
+        if let Some(mut manual) = self.manual.take() {
+            let picked = manual.pick(&shape, &options(), &claims);
+            self.manual = (!matches!(picked, ManualPick::Done)).then_some(manual);
+            if let ManualPick::Run(plan) = picked {
+                return Some(*plan);
+            }
+        }
+        pick(&shape, &options(), &claims)
+    }
+
+    fn compact(&mut self) {
+        let Some(plan) = self.pick() else { return };
+        self.compactions += 1;
+        assert!(plan.files().all(|(_, f)| !f.is_compacting()), "{plan}: taken already");
+        if plan.trivial_move {
+            let edit = move_edit(FamilyId::DEFAULT, &plan);
+            let epoch = edit.added.iter().map(|(_, f)| f.epoch).min().unwrap();
+            return self.install(edit, epoch);
+        }
+        plan.set_compacting(true);
+        let claim = plan.running(&self.version.order).unwrap();
+        let run = CompactionRun::new(CompactionInput {
+            family: FamilyId::DEFAULT,
+            plan,
+            version: Arc::clone(&self.version),
+            snapshots: self.snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect(),
+            output: self.place.plan(),
+            numbers: self.place.numbers(),
+        });
+        self.running.push((run.unwrap(), claim));
+        self.most_at_once = self.most_at_once.max(self.running.len());
+    }
+
+    fn step(&mut self) {
+        if self.running.is_empty() {
+            return;
+        }
+        let at = usize::try_from(self.roll(self.running.len() as u64)).unwrap();
+        if self.running[at].0.step(400).unwrap() == Progress::More {
+            return;
+        }
+        let (run, _) = self.running.swap_remove(at);
+        let plan = run.plan().clone();
+        let outcome = run.finish().unwrap();
+        let epoch = plan.files().map(|(_, f)| f.file.epoch).min().unwrap();
+        self.install(outcome.edit, epoch);
+        plan.set_compacting(false);
+    }
+
+    fn check(&self) {
+        for seq in self.snapshots.iter().copied().chain([self.seq]) {
+            for i in 0..KEYS {
+                let key = format!("key{i:04}");
+                let expected = self
+                    .model
+                    .range((key.clone(), std::cmp::Reverse(seq))..)
+                    .next()
+                    .is_some_and(|((k, _), put)| *k == key && *put);
+                let lookup = LookupKey::new(key.as_bytes(), SeqNum::new(seq).unwrap());
+                assert_eq!(self.read(&lookup), expected, "{key} at {seq} in {:?}", self.version);
+            }
+        }
+    }
+
+    fn read(&self, key: &LookupKey<'_>) -> bool {
+        let look = |file: &FileMeta| {
+            let found = self.version.table(file).unwrap().get(key).unwrap()?;
+            Some(found.trailer.value_type() == Some(ValueType::Put))
+        };
+        let in_level0 = self.version.level(Level::ZERO).iter().find_map(|f| look(f));
+        let deeper = || (1..7).find_map(|level| look(self.version.find_file(Level(level), key)?));
+        in_level0.or_else(deeper).unwrap_or(false)
+    }
+
+    fn turn(&mut self) {
+        match self.roll(20) {
+            0..=2 => self.flush(),
+            3 | 4 if self.running.len() < 4 => self.compact(),
+            5 if self.roll(4) == 0 => self.snapshots.push(self.seq),
+            6 if self.roll(4) == 0 => {
+                self.snapshots.pop();
+            }
+            7 if self.roll(20) == 0 && self.manual.is_none() => {
+                let (a, b) = (format!("key{:04}", self.roll(KEYS)), format!("key{:04}", self.roll(KEYS)));
+                let ordered = self.place.order.compare(a.as_bytes(), b.as_bytes()).is_le();
+                let (begin, end) = if ordered { (a, b) } else { (b, a) };
+                let deepest = self.roll(2) == 0;
+                self.manual = Some(ManualRange::new(Some(begin.as_bytes()), Some(end.as_bytes()), deepest));
+            }
+            _ => self.step(),
+        }
+    }
+
+    fn debt(&self) -> u64 {
+        let shape = Shape { order: &self.version.order, levels: &self.version.levels };
+        let bytes: Vec<u64> = (0..7).map(|level| shape.bytes(level)).collect();
+        debt(&shape, &Targets::new(&bytes, &options()), &options())
+    }
+}
+
+#[test]
+fn readers_of_a_busy_tree_see_the_model() {
+    for (order, seed) in [(Order::Bytewise, 1), (Order::ReverseBytewise, 2), (Order::Bytewise, 3)] {
+        let mut world = World::new(order, 0x9e37_79b9_7f4a_7c15 >> seed);
+        for turn in 0..3000 {
+            world.turn();
+            if turn % 100 == 0 {
+                world.check();
+            }
+        }
+        assert!(world.compactions > 60 && world.most_at_once > 1, "{} compactions", world.compactions);
+        // Left alone, the tree comes to rest within its limits and without debt; a full range then leaves one level.
+        world.snapshots.clear();
+        world.settle();
+        world.check();
+        assert_eq!(world.debt(), 0);
+        world.manual = Some(ManualRange::new(None, None, true));
+        world.settle();
+        world.check();
+        let live = world.version.files().map(|(level, _)| level).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(live.len(), 1, "{:?}", world.version);
+        let tombstones = world.version.files().map(|(_, f)| deletions(&world.version, f)).sum::<u64>();
+        assert_eq!(tombstones, 0);
+    }
+}
+
+fn deletions(version: &Version, file: &FileMeta) -> u64 {
+    version.table(file).unwrap().properties().num_deletions.unwrap()
+}
+
+impl World {
+    fn settle(&mut self) {
+        for _ in 0..20_000 {
+            let before = self.compactions;
+            self.compact();
+            if self.running.is_empty() && self.compactions == before && self.manual.is_none() {
+                return;
+            }
+            self.step();
+        }
+        panic!("the tree does not come to rest: {:?}", self.version);
+    }
+}

@@ -1,0 +1,13 @@
+//! Flush: the oldest sealed memtables of a family become one table of level 0.
+//!
+//! Pick: [`pick`]. Run: [`FlushRun`], in steps, without any lock. Install is the caller's: it takes the edit of the
+//! [`FlushOutcome`], adds the log number, commits it, and forgets the memtables.
+//!
+//! Source: RocksDB `db/flush_job.cc` (behaviour).
+
+mod run;
+
+pub use run::{FlushInput, FlushOutcome, FlushRun, pick};
+
+#[cfg(test)]
+mod tests;

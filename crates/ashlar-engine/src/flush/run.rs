@@ -1,0 +1,127 @@
+//! One flush, in steps.
+//!
+//! 1. Memtables are sealed: nothing enters them any more.
+//! 2. All sealed memtables go together, so that a key overwritten in several of them is written once.
+//! 3. Tombstones stay, whatever the levels hold: they do not cost a flush anything, and compaction knows better.
+
+use crate::files::PendingFile;
+use crate::rewrite::{
+    CutLimits, Numbers, OutputPlan, Progress, Retention, Rewrite, RewriteCounters, TableOutputs,
+    shared_prefix, start,
+};
+use ashlar_base::{Error, FamilyId, Level, Order, Result, RunCursor, SeqNum};
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_memtable::MemtableRep;
+use std::sync::Arc;
+
+/// Which of a family's sealed memtables (newest first) the next flush takes: all, or none while `flushing` says that
+/// another flush of the family runs, because tables of level 0 must arrive oldest first.
+pub fn pick(
+    sealed_newest_first: &[Arc<dyn MemtableRep>],
+    flushing: bool,
+) -> Option<Vec<Arc<dyn MemtableRep>>> {
+    (!flushing && !sealed_newest_first.is_empty()).then(|| sealed_newest_first.to_vec())
+}
+
+/// What a flush works on.
+pub struct FlushInput {
+    /// The family.
+    pub family: FamilyId,
+    /// The memtables, newest first, as [`pick`] gave them.
+    pub memtables: Vec<Arc<dyn MemtableRep>>,
+    /// Live snapshots, ascending, read after the memtables were sealed.
+    pub snapshots: Vec<SeqNum>,
+    /// Where the table goes.
+    pub output: OutputPlan,
+    /// Where its number comes from.
+    pub numbers: Numbers,
+}
+
+/// A flush in progress. Dropped before its end, it leaves no file behind.
+pub struct FlushRun {
+    family: FamilyId,
+    memtables: usize,
+    rewrite: Box<dyn Rewrite<TableOutputs>>,
+}
+
+/// What a flush made.
+#[derive(Debug)]
+pub struct FlushOutcome {
+    /// Adds the table to level 0; no table when the memtables were empty. Family set; log number, sequence and epoch
+    /// number not.
+    pub edit: VersionEdit,
+    /// How many memtables, from the oldest on, the edit replaces.
+    pub memtables: usize,
+    /// To be dropped once the edit is durable.
+    pub pending: Vec<PendingFile>,
+    /// Bytes of the table.
+    pub bytes_written: u64,
+    /// What was read and dropped.
+    pub counters: RewriteCounters,
+}
+
+impl FlushRun {
+    /// Opens the memtables. No file is made before the first step.
+    ///
+    /// # Errors
+    /// None that memtables in memory cause; kept for cursors that read.
+    pub fn new(input: FlushInput) -> Result<FlushRun> {
+        let FlushInput { family, memtables, snapshots, output, numbers } = input;
+        let count = memtables.len();
+        let order = output.table.order.clone();
+        let skip = common_prefix(&order, &memtables);
+        let mut runs: Vec<Box<dyn RunCursor>> = Vec::with_capacity(count);
+        for memtable in memtables {
+            let mut cursor = memtable.cursor();
+            cursor.seek(None)?;
+            runs.push(cursor);
+        }
+        let sink = TableOutputs::new(output, CutLimits::none(), numbers);
+        let rewrite = start(&order, skip, runs, Retention::above_unknown(snapshots), sink)?;
+        Ok(FlushRun { family, memtables: count, rewrite })
+    }
+
+    /// Writes about `budget_bytes` of entries. The last step makes the table durable.
+    ///
+    /// # Errors
+    /// `Io` of the table; `NotSupported` for entries of a kind that tables here cannot hold. The table is removed
+    /// when the run is dropped.
+    pub fn step(&mut self, budget_bytes: usize) -> Result<Progress> {
+        self.rewrite.step(budget_bytes)
+    }
+
+    /// Entries and bytes so far.
+    pub fn counters(&self) -> RewriteCounters {
+        self.rewrite.counters()
+    }
+
+    /// The result, after [`FlushRun::step`] answered `Done`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` before that; the table is removed.
+    pub fn finish(mut self) -> Result<FlushOutcome> {
+        if self.rewrite.step(0)? != Progress::Done {
+            return Err(Error::invalid("a flush was finished before its end"));
+        }
+        let mut edit = VersionEdit::of(self.family);
+        let (mut pending, mut bytes_written) = (Vec::new(), 0);
+        for output in self.rewrite.sink().take() {
+            bytes_written += output.file.size;
+            edit.add_file(Level::ZERO, output.file);
+            pending.push(output.pending);
+        }
+        let (memtables, counters) = (self.memtables, self.rewrite.counters());
+        Ok(FlushOutcome { edit, memtables, pending, bytes_written, counters })
+    }
+}
+
+/// The length of the prefix that all keys share.
+fn common_prefix(order: &Order, memtables: &[Arc<dyn MemtableRep>]) -> usize {
+    let ranges: Vec<_> = memtables.iter().filter_map(|m| m.smallest_and_largest()).collect();
+    let smallest = ranges.iter().map(|r| r.0.as_key().user_key()).min_by(|a, b| order.compare(a, b));
+    let largest = ranges.iter().map(|r| r.1.as_key().user_key()).max_by(|a, b| order.compare(a, b));
+    match (smallest, largest) {
+        (Some(a), Some(b)) => shared_prefix(a, b),
+        _ => 0,
+    }
+}

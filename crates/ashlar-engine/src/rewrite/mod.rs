@@ -1,0 +1,21 @@
+//! Rewriting sorted runs into tables: what flush and compaction share.
+//!
+//! `merge` brings the runs into one order, `retention` says which versions survive, `cut` where an output ends,
+//! `output` writes tables, `drive` is the loop through all of them, resumable after any entry.
+//!
+//! Source: RocksDB `db/compaction/compaction_iterator.cc`, `db/compaction/compaction_outputs.cc` (behaviour).
+
+mod cut;
+mod drive;
+mod merge;
+mod output;
+mod retention;
+
+pub use cut::{Cut, CutLimits, Grandparent};
+pub use drive::{EntrySink, Progress, Rewrite, RewriteCounters, RewriteLoop, shared_prefix, start};
+pub use merge::Merge;
+pub use output::{Numbers, Output, OutputPlan, TableOutputs};
+pub use retention::{Beneath, Retention, Rule, Verdict};
+
+#[cfg(test)]
+pub(crate) mod fixture;

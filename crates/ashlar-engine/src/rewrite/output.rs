@@ -1,0 +1,223 @@
+//! The tables a rewrite makes: opened with the first entry, closed where the cut rule says, durable when finished.
+//!
+//! 1. A table is written, finished and fsynced before the next begins; the directory is fsynced behind the last one.
+//! 2. What is not handed over by [`TableOutputs::take`] is removed again: after an error, or when the rewrite is given
+//!    up half way.
+//! 3. Every number stays pending until its guard, handed over with the file, is dropped.
+//! 4. A table that points to blobs names the oldest blob file among them.
+//!
+//! Source: RocksDB `db/compaction/compaction_outputs.cc`, `db/builder.cc`, `db/blob/blob_index.h` (behaviour).
+
+use super::cut::{Cut, CutLimits};
+use super::drive::EntrySink;
+use crate::files::PendingFile;
+use ashlar_base::{Cursor, Error, FileNumber, InternalKey, Malformed, Result, ValueType};
+use ashlar_env::{Fs, WriteFile};
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::NewFile;
+use ashlar_table::{TableBuilder, TableIdentity, TableOptions, TableSummary};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Gives out a number for the next output and holds it as pending.
+pub type Numbers = Box<dyn FnMut() -> PendingFile + Send>;
+
+/// Where and how tables are written.
+#[derive(Clone, Debug)]
+pub struct OutputPlan {
+    /// The files.
+    pub fs: Arc<dyn Fs>,
+    /// The directory of the tables.
+    pub dir: PathBuf,
+    /// The shape of the tables, with the order of the keys.
+    pub table: TableOptions,
+    /// Who writes them; the number is filled in for each. `creation_time` is recorded as oldest ancestor time.
+    pub identity: TableIdentity,
+}
+
+struct Open {
+    pending: PendingFile,
+    file: Arc<dyn WriteFile>,
+    builder: TableBuilder,
+    oldest_blob: Option<FileNumber>,
+}
+
+/// One finished table.
+#[derive(Debug)]
+pub struct Output {
+    /// As the MANIFEST will know it, without an epoch number: the commit fills that in.
+    pub file: NewFile,
+    /// Entries and deletions in it.
+    pub entries: u64,
+    /// Those of the entries that are deletions.
+    pub deletions: u64,
+    /// To be dropped once the edit with the file is durable.
+    pub pending: PendingFile,
+}
+
+/// The sink of flush and compaction.
+pub struct TableOutputs {
+    plan: OutputPlan,
+    cut: Cut,
+    numbers: Numbers,
+    open: Option<Open>,
+    done: Vec<Output>,
+}
+
+impl TableOutputs {
+    /// No table yet.
+    pub fn new(plan: OutputPlan, limits: CutLimits, numbers: Numbers) -> Self {
+        let cut = Cut::new(limits, plan.table.order.clone());
+        TableOutputs { plan, cut, numbers, open: None, done: Vec::new() }
+    }
+
+    /// The finished tables; removing them, should they not be installed, is the caller's from here on.
+    pub fn take(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.done)
+    }
+
+    /// Bytes of the finished tables and of the one in the making.
+    pub fn bytes_written(&self) -> u64 {
+        let open = self.open.as_ref().map_or(0, |o| o.builder.file_size_estimate());
+        self.done.iter().map(|o| o.file.size).sum::<u64>() + open
+    }
+
+    #[cold]
+    fn begin(&mut self) -> Result<Open> {
+        let pending = (self.numbers)();
+        let number = pending.number();
+        let file = self.plan.fs.create(&self.path(number))?;
+        let identity = TableIdentity { number, ..self.plan.identity.clone() };
+        match TableBuilder::new(Arc::clone(&file), self.plan.table.clone(), identity) {
+            Ok(builder) => Ok(Open { pending, file, builder, oldest_blob: None }),
+            Err(e) => {
+                self.remove(number);
+                Err(e)
+            }
+        }
+    }
+
+    #[cold]
+    fn close(&mut self) -> Result<()> {
+        let Some(Open { pending, file, builder, oldest_blob }) = self.open.take() else { return Ok(()) };
+        match builder.finish().and_then(|summary| file.sync_all().map(|()| summary)) {
+            Ok(summary) => {
+                let (entries, deletions) = (summary.entries, summary.deletions);
+                let file = self.new_file(pending.number(), summary, oldest_blob);
+                self.done.push(Output { file, entries, deletions, pending });
+                Ok(())
+            }
+            Err(e) => {
+                self.remove(pending.number());
+                Err(e)
+            }
+        }
+    }
+
+    fn new_file(&self, number: FileNumber, s: TableSummary, oldest_blob: Option<FileNumber>) -> NewFile {
+        let seqs = (s.smallest_seq, s.largest_seq);
+        let mut file = NewFile::new(number, s.size, (s.smallest, s.largest), seqs);
+        file.oldest_ancestor_time = Some(self.plan.identity.creation_time);
+        file.file_creation_time = Some(self.plan.identity.file_creation_time);
+        file.oldest_blob_file = oldest_blob.unwrap_or(FileNumber(0));
+        file.tail_size = s.tail_size;
+        file.unique_id = unique_id_bytes(s.unique_id);
+        file
+    }
+
+    fn path(&self, number: FileNumber) -> PathBuf {
+        self.plan.dir.join(FileKind::Table(number).name())
+    }
+
+    /// Best effort: a file that stays is found obsolete by the next scan of the directory.
+    fn remove(&self, number: FileNumber) {
+        let _ = self.plan.fs.remove(&self.path(number));
+    }
+}
+
+impl EntrySink for TableOutputs {
+    #[inline]
+    fn add(&mut self, key: InternalKey<'_>, value: &[u8], first: bool) -> Result<()> {
+        if first {
+            let size = self.open.as_ref().map_or(0, |o| o.builder.file_size_estimate());
+            if self.cut.before(key.user_key(), size) {
+                self.close()?;
+            }
+        }
+        if self.open.is_none() {
+            self.open = Some(self.begin()?);
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        if key.trailer().type_byte() == ValueType::BlobIndex as u8 {
+            open.note_blob(value)?;
+        }
+        open.builder.add(key, value)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.close()?;
+        if self.done.is_empty() { Ok(()) } else { self.plan.fs.sync_dir(&self.plan.dir) }
+    }
+}
+
+impl Open {
+    #[cold]
+    fn note_blob(&mut self, value: &[u8]) -> Result<()> {
+        let file = blob_file(value)
+            .map_err(|m| Error::corruption(format!("blob index entry: {m}")).at_path(self.file.path()))?;
+        self.oldest_blob = match (self.oldest_blob, file) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        Ok(())
+    }
+}
+
+impl Drop for TableOutputs {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.remove(open.pending.number());
+        }
+        for output in self.take() {
+            self.remove(output.file.number);
+        }
+    }
+}
+
+impl fmt::Debug for TableOutputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableOutputs").field("dir", &self.plan.dir).field("done", &self.done.len()).finish()
+    }
+}
+
+/// The blob file a blob index points to; `None` for a value stored inside the index.
+/// `| type: u8 | expiration: varint64, types 0 and 2 | file: varint64, types 1 and 2 | … |`
+fn blob_file(index: &[u8]) -> Result<Option<FileNumber>, Malformed> {
+    let mut c = Cursor::new(index);
+    match c.u8("blob index.type")? {
+        0 => Ok(None),
+        1 => Ok(Some(FileNumber(c.varint64("blob index.file")?))),
+        2 => {
+            c.varint64("blob index.expiration")?;
+            Ok(Some(FileNumber(c.varint64("blob index.file")?)))
+        }
+        _ => Err(c.malformed("blob index.type", "unknown")),
+    }
+}
+
+/// As the MANIFEST stores it; `None` when unknown.
+fn unique_id_bytes(id: [u64; 2]) -> Option<[u8; 16]> {
+    if id == [0, 0] {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    let (low, high) = bytes.split_at_mut(8);
+    low.copy_from_slice(&id[0].to_le_bytes());
+    high.copy_from_slice(&id[1].to_le_bytes());
+    Some(bytes)
+}
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;

@@ -1,0 +1,268 @@
+//! Which versions survive a rewrite: a pure rule over the versions of one user key, newest first.
+//!
+//! Live snapshots cut the sequence numbers into stripes: (0, s1], (s1, s2], …, (sn, ∞). Whoever reads sees, of each
+//! stripe, at most its newest version. So:
+//!
+//! 1. A version that decides a read (value or tombstone) hides every older one of its stripe.
+//! 2. A merge operand decides nothing: what stands below it stays, until a version decides.
+//! 3. A tombstone with nothing older beneath, in this rewrite's survivors or in deeper levels, says nothing: it is
+//!    held back until an older survivor of its key shows up, and forgotten if none does.
+//! 4. A single delete must meet the one put it is meant for, wherever that is: it is never dropped for being hidden,
+//!    only by rule 3.
+//! 5. Where nothing at all lies beneath the output, a value that every snapshot sees gets sequence number 0. Merge
+//!    operands, timed puts and tombstones keep theirs.
+//! 6. Kinds this engine does not know, and tombstones with timestamps, neither hide nor are hidden.
+//!
+//! Source: RocksDB `db/compaction/compaction_iterator.cc` (behaviour).
+
+use ashlar_base::ext::comparator::KeyOrder;
+use ashlar_base::key::{SeqNum, Trailer, ValueType};
+
+/// What may lie beneath the output of a rewrite: data older than everything the rewrite reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Beneath {
+    /// Anything: nothing is known (flush).
+    Unknown,
+    /// Data only in these ranges of user keys, both ends inclusive, ascending and disjoint. Empty = bottommost.
+    Ranges(Vec<(Vec<u8>, Vec<u8>)>),
+}
+
+impl Beneath {
+    /// True when nothing lies beneath.
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Beneath::Ranges(ranges) if ranges.is_empty())
+    }
+}
+
+/// What a rewrite has to keep.
+#[derive(Clone, Debug)]
+pub struct Retention {
+    /// The sequence numbers of the live snapshots, ascending. Reads at "now" are always served.
+    pub snapshots: Vec<SeqNum>,
+    /// What lies beneath the output.
+    pub beneath: Beneath,
+}
+
+impl Retention {
+    /// For flushes: everything may lie beneath.
+    pub fn above_unknown(snapshots: Vec<SeqNum>) -> Self {
+        Retention { snapshots, beneath: Beneath::Unknown }
+    }
+}
+
+/// What happens to one version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It stays, with this trailer; versions held back of the same key stay too and go before it.
+    Keep(Trailer),
+    /// It is held back: it stays if an older version of the key stays.
+    Hold,
+    /// It goes.
+    Drop,
+    /// It is of a kind that cannot be carried through here: the rewrite must stop.
+    Refuse,
+}
+
+/// The rule, with its place in the stream of keys.
+#[derive(Debug)]
+pub struct Rule<C: KeyOrder> {
+    order: C,
+    snapshots: Vec<SeqNum>,
+    beneath: Beneath,
+    zeroing: bool,
+    range_at: usize,
+    hidden_stripe: Option<usize>,
+    zeroed: bool,
+}
+
+impl<C: KeyOrder> Rule<C> {
+    /// The rule for one rewrite.
+    pub fn new(order: C, retention: Retention) -> Self {
+        let zeroing = retention.beneath.is_nothing();
+        let Retention { mut snapshots, beneath } = retention;
+        snapshots.sort_unstable();
+        snapshots.dedup();
+        Rule { order, snapshots, beneath, zeroing, range_at: 0, hidden_stripe: None, zeroed: false }
+    }
+
+    /// A new user key begins. Keys come in ascending order.
+    #[inline]
+    pub fn begin_key(&mut self) {
+        self.hidden_stripe = None;
+        self.zeroed = false;
+    }
+
+    /// The fate of the next older version of `user_key`.
+    #[inline]
+    pub fn judge(&mut self, user_key: &[u8], trailer: Trailer) -> Verdict {
+        let stripe = self.stripe(trailer.seq());
+        let hidden = self.hidden_stripe == Some(stripe);
+        match trailer.value_type() {
+            Some(ValueType::Put | ValueType::BlobIndex | ValueType::Entity) if !hidden => {
+                self.hidden_stripe = Some(stripe);
+                if self.zeroing && stripe == 0 { self.zero(trailer) } else { Verdict::Keep(trailer) }
+            }
+            Some(ValueType::TimedPut) if !hidden => {
+                self.hidden_stripe = Some(stripe);
+                Verdict::Keep(trailer)
+            }
+            Some(ValueType::Merge) if !hidden => Verdict::Keep(trailer),
+            Some(ValueType::Delete) if !hidden => {
+                self.hidden_stripe = Some(stripe);
+                self.tombstone(user_key, trailer)
+            }
+            Some(ValueType::SingleDelete) => {
+                self.hidden_stripe = Some(stripe);
+                self.tombstone(user_key, trailer)
+            }
+            Some(ValueType::RangeDelete) => Verdict::Refuse,
+            Some(ValueType::DeleteWithTimestamp) | None if self.zeroed => Verdict::Refuse,
+            Some(ValueType::DeleteWithTimestamp) | None => Verdict::Keep(trailer),
+            Some(_) => Verdict::Drop,
+        }
+    }
+
+    fn zero(&mut self, trailer: Trailer) -> Verdict {
+        self.zeroed = true;
+        Verdict::Keep(Trailer::from_raw(u64::from(trailer.type_byte())))
+    }
+
+    fn tombstone(&mut self, user_key: &[u8], trailer: Trailer) -> Verdict {
+        if self.may_lie_beneath(user_key) { Verdict::Keep(trailer) } else { Verdict::Hold }
+    }
+
+    /// The index of the first snapshot that sees `seq`; the number of snapshots when none does. The lowest stripe is
+    /// seen by every snapshot and by now.
+    #[inline]
+    fn stripe(&self, seq: SeqNum) -> usize {
+        if self.snapshots.is_empty() { 0 } else { self.snapshots.partition_point(|s| *s < seq) }
+    }
+
+    /// Whether a deeper level may hold an older version. Walks along the ranges: keys ascend.
+    fn may_lie_beneath(&mut self, user_key: &[u8]) -> bool {
+        let Beneath::Ranges(ranges) = &self.beneath else { return true };
+        while let Some((smallest, largest)) = ranges.get(self.range_at) {
+            if self.order.cmp(largest, user_key).is_lt() {
+                self.range_at += 1;
+            } else {
+                return self.order.cmp(smallest, user_key).is_le();
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::ext::comparator::BytewiseOrder;
+
+    fn t(seq: u64, kind: ValueType) -> Trailer {
+        Trailer::new(SeqNum::new(seq).unwrap(), kind)
+    }
+
+    /// What is left of the versions of one key "k".
+    fn survivors(
+        snapshots: &[u64],
+        beneath: Beneath,
+        versions: &[(u64, ValueType)],
+    ) -> Vec<(u64, ValueType)> {
+        let snapshots = snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect();
+        let mut rule = Rule::new(BytewiseOrder, Retention { snapshots, beneath });
+        rule.begin_key();
+        let (mut left, mut held) = (vec![], vec![]);
+        for &(seq, kind) in versions {
+            match rule.judge(b"k", t(seq, kind)) {
+                Verdict::Keep(trailer) => {
+                    left.append(&mut held);
+                    left.push(trailer);
+                }
+                Verdict::Hold => held.push(t(seq, kind)),
+                Verdict::Drop => {}
+                Verdict::Refuse => panic!("refused {seq} {kind:?}"),
+            }
+        }
+        left.iter().map(|t| (t.seq().get(), t.value_type().unwrap())).collect()
+    }
+
+    use ValueType::{BlobIndex, Delete, Entity, Merge, Put, SingleDelete, TimedPut};
+
+    fn bottom() -> Beneath {
+        Beneath::Ranges(vec![])
+    }
+    fn covered() -> Beneath {
+        Beneath::Ranges(vec![(b"a".to_vec(), b"c".to_vec()), (b"j".to_vec(), b"k".to_vec())])
+    }
+    fn beside() -> Beneath {
+        Beneath::Ranges(vec![(b"a".to_vec(), b"j".to_vec()), (b"ka".to_vec(), b"z".to_vec())])
+    }
+
+    #[test]
+    fn newest_of_each_stripe_stays() {
+        let versions = [(9, Put), (7, Put), (5, Put), (4, Put), (2, Put)];
+        assert_eq!(survivors(&[], covered(), &versions), [(9, Put)]);
+        assert_eq!(survivors(&[4, 8], covered(), &versions), [(9, Put), (7, Put), (4, Put)]);
+        assert_eq!(survivors(&[4, 8], bottom(), &versions), [(9, Put), (7, Put), (0, Put)]);
+    }
+
+    #[test]
+    fn tombstones_stay_while_something_is_beneath() {
+        let versions = [(9, Delete), (5, Put)];
+        assert_eq!(survivors(&[], Beneath::Unknown, &versions), [(9, Delete)]);
+        assert_eq!(survivors(&[], covered(), &versions), [(9, Delete)]);
+        assert_eq!(survivors(&[], beside(), &versions), []);
+        assert_eq!(survivors(&[], bottom(), &versions), []);
+        assert_eq!(survivors(&[5], bottom(), &versions), [(9, Delete), (0, Put)]);
+        assert_eq!(survivors(&[4], bottom(), &versions), []);
+        assert_eq!(survivors(&[4, 6], bottom(), &[(9, Delete), (5, Delete)]), []);
+    }
+
+    #[test]
+    fn merge_operands_protect_what_is_below_them() {
+        let versions = [(9, Merge), (8, Merge), (5, Put), (4, Merge), (3, Put)];
+        assert_eq!(survivors(&[], bottom(), &versions), [(9, Merge), (8, Merge), (0, Put)]);
+        assert_eq!(
+            survivors(&[], covered(), &[(9, Merge), (8, Delete), (7, Put)]),
+            [(9, Merge), (8, Delete)]
+        );
+        assert_eq!(survivors(&[], bottom(), &[(9, Merge), (8, Delete), (7, Put)]), [(9, Merge)]);
+        assert_eq!(survivors(&[], bottom(), &[(9, Put), (8, Merge)]), [(0, Put)]);
+    }
+
+    #[test]
+    fn single_deletes_are_never_lost_above_their_put() {
+        let hidden = [(10, Put), (5, SingleDelete), (3, Put)];
+        assert_eq!(survivors(&[], covered(), &hidden), [(10, Put), (5, SingleDelete)]);
+        assert_eq!(survivors(&[], bottom(), &hidden), [(0, Put)]);
+        assert_eq!(survivors(&[4], bottom(), &hidden), [(10, Put), (5, SingleDelete), (0, Put)]);
+        assert_eq!(survivors(&[], beside(), &[(5, SingleDelete)]), []);
+        assert_eq!(survivors(&[], covered(), &[(5, SingleDelete)]), [(5, SingleDelete)]);
+    }
+
+    #[test]
+    fn only_plain_values_lose_their_sequence() {
+        for (kind, seq) in [(Put, 0), (BlobIndex, 0), (Entity, 0), (TimedPut, 7), (Merge, 7)] {
+            assert_eq!(survivors(&[8], bottom(), &[(7, kind)]), [(seq, kind)]);
+            assert_eq!(survivors(&[6], bottom(), &[(7, kind)]), [(7, kind)]);
+            assert_eq!(survivors(&[], beside(), &[(7, kind)]), [(7, kind)]);
+        }
+    }
+
+    #[test]
+    fn unknown_kinds_are_carried_or_refused() {
+        let unknown = Trailer::from_raw((3 << 8) | 0x7e);
+        let rule = |beneath| {
+            let mut rule = Rule::new(BytewiseOrder, Retention { snapshots: vec![], beneath });
+            rule.begin_key();
+            rule
+        };
+        let mut above = rule(covered());
+        assert_eq!(above.judge(b"k", t(9, Put)), Verdict::Keep(t(9, Put)));
+        assert_eq!(above.judge(b"k", unknown), Verdict::Keep(unknown));
+        assert_eq!(above.judge(b"k", t(1, ValueType::RangeDelete)), Verdict::Refuse);
+        let mut lowest = rule(bottom());
+        assert_eq!(lowest.judge(b"k", unknown), Verdict::Keep(unknown));
+        assert_eq!(lowest.judge(b"k", t(2, Put)), Verdict::Keep(t(0, Put)));
+        assert_eq!(lowest.judge(b"k", Trailer::from_raw((1 << 8) | 0x7e)), Verdict::Refuse);
+    }
+}
