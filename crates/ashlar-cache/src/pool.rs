@@ -19,7 +19,7 @@ pub struct PoolUsage {
     pub capacity: usize,
     /// The part of `used` that is in no slot any more but held by somebody.
     pub pinned: usize,
-    /// Blocks found.
+    /// Blocks found. More than 64 threads may lose a few.
     pub hits: u64,
     /// Blocks not found.
     pub misses: u64,

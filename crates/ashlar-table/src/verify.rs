@@ -10,12 +10,15 @@ const READAHEAD: usize = 1 << 20;
 
 impl TableReader {
     /// Reads every data block, past the pool, and checks: checksums, the order of all keys, that each block lies between
-    /// the separators of the index, that the filter lets every key through, and the number of entries against the
-    /// properties. Returns that number. Index, filter and properties themselves were checked when the table was opened.
+    /// the separators of the index, that the filter is whole and lets every key through, and the number of entries
+    /// against the properties. Returns that number. Index and properties were checked when the table was opened.
     ///
     /// # Errors
     /// `Corruption` with the block's offset, for the first thing found.
     pub fn verify(&self) -> Result<u64> {
+        if let Some(e) = self.filter_error() {
+            return Err(e.clone());
+        }
         let mut walk = Walk { table: self, last: None, entries: 0 };
         let mut readahead = Readahead::new(READAHEAD);
         for ordinal in 0..self.blocks() {

@@ -115,7 +115,7 @@ impl TableBuilder {
     /// Appends an entry.
     ///
     /// # Errors
-    /// `InvalidArgument`: not above the entry before, or key or value of 4 GiB and more. `NotSupported`: a range
+    /// `InvalidArgument`: not above the entry before, or 2 GiB and more of key and value. `NotSupported`: a range
     /// tombstone or a type not known. `Io`: writing. After an error the file is to be given up.
     pub fn add(&mut self, key: InternalKey<'_>, value: &[u8]) -> Result<()> {
         let value_type = self.check(key, value)?;
@@ -149,8 +149,9 @@ impl TableBuilder {
     }
 
     fn check(&self, key: InternalKey<'_>, value: &[u8]) -> Result<ValueType> {
-        if key.encoded().len() >= 1 << 31 || value.len() >= 1 << 31 {
-            return Err(Error::invalid("key or value of 2 GiB or more").at_path(&self.path));
+        // With the largest block size before it, a block then stays below 4 GiB.
+        if key.encoded().len().saturating_add(value.len()) >= 1 << 31 {
+            return Err(Error::invalid("key and value of 2 GiB or more").at_path(&self.path));
         }
         if self.counts.entries > 0 && self.options.order.compare_internal(self.last.as_key(), key).is_ge() {
             let text = format!("entry {key:?} is not above {:?}", self.last);

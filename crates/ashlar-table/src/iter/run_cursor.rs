@@ -2,7 +2,7 @@
 
 use crate::iter::Readahead;
 use crate::reader::TableReader;
-use ashlar_base::{InternalKey, LookupKey, Malformed, Result, RunCursor, Trailer, Window};
+use ashlar_base::{InternalKey, LookupKey, Malformed, Order, Result, RunCursor, SeqNum, Trailer, Window};
 use ashlar_format::block::{BlockCursor, DataBlock};
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl TableRunCursor {
     /// Stands on the first entry of block `self.ordinal` or of the next one that has any.
     fn first_from_here(&mut self) -> Result<()> {
         while self.load()? {
-            self.in_block(|cursor, block| cursor.first(block))?;
+            self.in_block(|cursor, block, _| cursor.first(block))?;
             if self.cursor.is_on_entry() {
                 break;
             }
@@ -56,11 +56,11 @@ impl TableRunCursor {
 
     fn in_block(
         &mut self,
-        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>) -> Result<(), Malformed>,
+        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>, &Order) -> Result<(), Malformed>,
     ) -> Result<()> {
         let path = self.table.path();
         let block = DataBlock::reopen(&self.block).map_err(|e| e.in_file(path, self.base))?;
-        act(&mut self.cursor, &block).map_err(|e| e.in_file(path, self.base))
+        act(&mut self.cursor, &block, self.table.order()).map_err(|e| e.in_file(path, self.base))
     }
 
     fn place(&mut self, key: Option<&LookupKey<'_>>) -> Result<()> {
@@ -75,8 +75,7 @@ impl TableRunCursor {
         if !self.load()? {
             return Ok(());
         }
-        let order = self.table.order().clone();
-        self.in_block(|cursor, block| cursor.seek_key(block, &order, key.user_key, trailer))?;
+        self.in_block(|cursor, block, order| cursor.seek_key(block, order, key.user_key, trailer))?;
         if !self.cursor.is_on_entry() {
             self.ordinal += 1;
             self.first_from_here()?;
@@ -91,7 +90,7 @@ impl TableRunCursor {
     }
 
     fn step(&mut self) -> Result<()> {
-        self.in_block(|cursor, block| cursor.next(block))?;
+        self.in_block(|cursor, block, _| cursor.next(block))?;
         if !self.cursor.is_on_entry() {
             self.ordinal += 1;
             self.first_from_here()?;
@@ -102,9 +101,7 @@ impl TableRunCursor {
     /// Copies entries of the current block until the window is full or the block ends.
     fn fill(&mut self, window: &mut Window) -> Result<()> {
         let global = self.table.global_seq();
-        let start = self.table.index().len();
-        debug_assert!(self.ordinal < start);
-        self.in_block(|cursor, block| {
+        self.in_block(|cursor, block, _| {
             while let Some(key) = cursor.internal_key() {
                 if window.is_full() {
                     break;
@@ -118,7 +115,7 @@ impl TableRunCursor {
 }
 
 #[inline]
-fn push(window: &mut Window, key: InternalKey<'_>, value: &[u8], global: Option<ashlar_base::SeqNum>) {
+fn push(window: &mut Window, key: InternalKey<'_>, value: &[u8], global: Option<SeqNum>) {
     match global {
         None => window.push(key, value),
         Some(seq) => {

@@ -3,7 +3,7 @@
 use crate::iter::Readahead;
 use crate::options::ReadHow;
 use crate::reader::TableReader;
-use ashlar_base::{Entry, InternalIterator, InternalKey, InternalKeyBuf, Malformed, Result, Trailer};
+use ashlar_base::{Entry, InternalIterator, InternalKey, InternalKeyBuf, Malformed, Order, Result, Trailer};
 use ashlar_cache::FramePin;
 use ashlar_format::block::{BlockCursor, DataBlock};
 use std::cmp::Ordering;
@@ -56,15 +56,15 @@ impl TableIter {
         Ok(true)
     }
 
-    /// Runs `act` on the pinned block.
+    /// Runs `act` on the pinned block and the table's order.
     #[inline]
     fn in_block(
         &mut self,
-        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>) -> Result<(), Malformed>,
+        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>, &Order) -> Result<(), Malformed>,
     ) -> Result<()> {
         let Some(pin) = &self.pin else { return Ok(()) };
         let moved = match DataBlock::reopen(pin) {
-            Ok(block) => act(&mut self.cursor, &block).map_err(Into::into),
+            Ok(block) => act(&mut self.cursor, &block, self.table.order()).map_err(Into::into),
             Err(e) => Err(e),
         };
         moved.map_err(|e| self.table.misread(self.ordinal, e))
@@ -77,7 +77,7 @@ impl TableIter {
             if !self.load(self.ordinal.saturating_add(1))? {
                 break;
             }
-            self.in_block(|cursor, block| cursor.first(block))?;
+            self.in_block(|cursor, block, _| cursor.first(block))?;
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ impl TableIter {
                 break;
             };
             self.load(before)?;
-            self.in_block(|cursor, block| cursor.last(block))?;
+            self.in_block(|cursor, block, _| cursor.last(block))?;
         }
         Ok(())
     }
@@ -130,14 +130,13 @@ impl TableIter {
         if !self.load(ordinal)? {
             return Ok(());
         }
-        let table = self.table.clone();
-        self.in_block(|cursor, block| cursor.seek_key(block, table.order(), user_key, trailer))?;
+        self.in_block(|cursor, block, order| cursor.seek_key(block, order, user_key, trailer))?;
         self.skip_forward()?;
         // A stored trailer of zero equals `LAST`, though as presented it comes before the target.
-        if table.global_seq().is_some_and(|seq| wanted.seq() < seq)
+        if self.table.global_seq().is_some_and(|seq| wanted.seq() < seq)
             && self.cursor.internal_key().is_some_and(|k| k.user_key() == user_key)
         {
-            self.in_block(|cursor, block| cursor.next(block))?;
+            self.in_block(|cursor, block, _| cursor.next(block))?;
             self.skip_forward()?;
         }
         Ok(())
@@ -151,8 +150,7 @@ impl TableIter {
             return self.last_inner();
         }
         self.load(ordinal)?;
-        let table = self.table.clone();
-        self.in_block(|cursor, block| cursor.seek_key_for_prev(block, table.order(), user_key, stored))?;
+        self.in_block(|cursor, block, order| cursor.seek_key_for_prev(block, order, user_key, stored))?;
         self.skip_backward()
     }
 
@@ -162,7 +160,7 @@ impl TableIter {
             return Ok(());
         };
         self.load(last)?;
-        self.in_block(|cursor, block| cursor.last(block))?;
+        self.in_block(|cursor, block, _| cursor.last(block))?;
         self.skip_backward()
     }
 }
@@ -180,7 +178,7 @@ impl InternalIterator for TableIter {
 
     fn first(&mut self) -> Result<()> {
         let moved = self.load(0).and_then(|_| {
-            self.in_block(|cursor, block| cursor.first(block))?;
+            self.in_block(|cursor, block, _| cursor.first(block))?;
             self.skip_forward()
         });
         self.settle(moved)
@@ -196,7 +194,7 @@ impl InternalIterator for TableIter {
         if self.pin.is_none() {
             return Ok(());
         }
-        let mut moved = self.in_block(|cursor, block| cursor.next(block));
+        let mut moved = self.in_block(|cursor, block, _| cursor.next(block));
         if moved.is_ok() {
             moved = self.skip_forward();
         }
@@ -208,7 +206,7 @@ impl InternalIterator for TableIter {
         if self.pin.is_none() {
             return Ok(());
         }
-        let mut moved = self.in_block(|cursor, block| cursor.prev(block));
+        let mut moved = self.in_block(|cursor, block, _| cursor.prev(block));
         if moved.is_ok() {
             moved = self.skip_backward();
         }

@@ -7,8 +7,8 @@ use ashlar_format::table::{BlockChecksum, BlockHandle, TableKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// No block may grow past this when it is uncompressed.
-const MAX_BLOCK: usize = 1 << 30;
+/// No block may grow past this when it is uncompressed: RocksDB keeps raw lengths in 32 bits.
+const MAX_BLOCK: usize = u32::MAX as usize;
 
 /// A table's file with what its footer says about its blocks.
 #[derive(Debug)]

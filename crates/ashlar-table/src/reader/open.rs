@@ -58,7 +58,10 @@ impl Opening {
         self.check_features(&meta, &properties)?;
         let global_seq = self.global_seq(&properties)?;
         let index = self.index(&meta, &properties)?;
-        let filter = self.filter(&meta, &properties);
+        let (filter, filter_error) = match self.filter(&meta, &properties) {
+            Ok(filter) => (filter, None),
+            Err(e) => (TableFilter::none(), Some(e)),
+        };
         let blocks = index.len();
         let last = blocks.checked_sub(1).and_then(|at| index.handle(at));
         Ok(Arc::new(TableReader {
@@ -71,6 +74,7 @@ impl Opening {
             file: self.file,
             index,
             filter,
+            filter_error,
             properties,
             global_seq,
             size,
@@ -234,13 +238,13 @@ impl Opening {
         Ok(())
     }
 
-    /// The filter, if it is one that answers for user keys. A broken one is none: it costs reads, not answers.
-    fn filter(&self, meta: &MetaIndex, properties: &Properties) -> TableFilter {
+    /// The filter, if it is one that answers for user keys.
+    fn filter(&self, meta: &MetaIndex, properties: &Properties) -> Result<TableFilter> {
         match meta.filter() {
             Some(place) if place.scope == FilterScope::Full && properties.filters_whole_keys() => {
-                self.file.read_verified(place.handle).map_or_else(|_| TableFilter::none(), TableFilter::new)
+                Ok(TableFilter::new(self.file.read_verified(place.handle)?))
             }
-            _ => TableFilter::none(),
+            _ => Ok(TableFilter::none()),
         }
     }
 }

@@ -45,6 +45,8 @@ pub struct TableReader {
     pub(super) file: BlockFile,
     pub(super) index: FlatIndex,
     pub(super) filter: TableFilter,
+    /// Why there is no filter although the file has one. It costs reads, not answers: only `verify` tells.
+    pub(super) filter_error: Option<Error>,
     pub(super) properties: Properties,
     pub(super) slots: SlotArray,
     pub(super) order: Order,
@@ -183,6 +185,10 @@ impl TableReader {
 
     pub(crate) fn filter(&self) -> &TableFilter {
         &self.filter
+    }
+
+    pub(crate) fn filter_error(&self) -> Option<&Error> {
+        self.filter_error.as_ref()
     }
 
     pub(crate) fn order(&self) -> &Order {

@@ -156,6 +156,26 @@ fn one_sequence_number_for_an_ingested_table() {
     }
 }
 
+/// Old ingestion wrote the sequence number into the properties and left the block's checksum alone.
+#[test]
+fn a_sequence_number_patched_in_place() {
+    let name = b"external_sst_file.global_seqno";
+    let original = read("sst/v7_large_values.sst");
+    let place = original.windows(name.len()).position(|w| w == name).unwrap() + name.len();
+    assert_eq!(original[place..place + 8], [0; 8]);
+    let mut patched = original.clone();
+    patched[place] = 3;
+    let table = open(&patched, Order::Bytewise).unwrap();
+    for (key, _) in read_all_ways(&table, "patched") {
+        assert_eq!(InternalKey::decode(&key).unwrap().seq().get(), 3);
+    }
+    let mut options = ReaderOptions::new(Order::Bytewise, FramePool::new(1 << 20), FileNumber(1));
+    options.largest_seq = SeqNum::new(4);
+    assert!(open_with(&patched, options).unwrap_err().is_corruption(), "the MANIFEST says otherwise");
+    patched[place - 1] ^= 1;
+    assert!(open(&patched, Order::Bytewise).unwrap_err().is_corruption());
+}
+
 /// Seeks at, above and below the presented sequence number.
 fn seeks_around(table: &Arc<TableReader>, key: InternalKey<'_>) {
     use ashlar_base::{InternalIterator, InternalKeyBuf, Trailer, ValueType};

@@ -81,6 +81,22 @@ fn cut_anywhere() {
 }
 
 #[test]
+fn a_damaged_filter_costs_no_answer_and_is_told() {
+    let expected = entries();
+    let (bytes, _) = write(&TableOptions::default(), &expected);
+    let table = open(&bytes, Order::Bytewise).unwrap();
+    let filter_at = table.properties().tail_start_offset.unwrap() as usize;
+    let memory = table.memory();
+    let mut damaged = bytes;
+    damaged[filter_at..filter_at + 40].fill(0);
+    let table = open(&damaged, Order::Bytewise).unwrap();
+    assert!(table.memory() < memory);
+    judge(&damaged, &expected, "filter");
+    let error = table.verify().unwrap_err();
+    assert_eq!((error.is_corruption(), error.offset()), (true, Some(filter_at as u64)), "{error}");
+}
+
+#[test]
 fn wrong_size_and_nonsense() {
     let (bytes, _) = write(&TableOptions::default(), &entries());
     let options = || {
