@@ -1,1 +1,33 @@
-//! The engine: families, versions, writes, reads, flush, compaction, recovery.
+//! The engine: families of memtables and leveled tables behind one log.
+//!
+//! Each module may use only modules above it in the list below (`cargo xtask tidy` reads this order). Background
+//! changes all have one shape: *pick* (pure, under the state lock), *run* (no lock, all the I/O), *install* (one
+//! [`ashlar_format`] version edit, then a new [`super_version::SuperVersion`]).
+//!
+//! Lock ranks, outermost first (`ashlar_sync::Rank`): `Lifecycle` guards open and close, `Manifest` the commit queue of
+//! the MANIFEST, `State` the families, their memtable lists and versions, `Switch` the writers' queue. No I/O happens
+//! under any of them.
+
+pub mod batch;
+pub mod column_family;
+pub mod compaction;
+mod db;
+pub mod files;
+pub mod flush;
+pub mod health;
+mod inspect;
+pub mod iter;
+mod memtable;
+pub mod open;
+pub mod options;
+pub mod pressure;
+pub mod read;
+pub mod rewrite;
+pub mod snapshot;
+pub mod super_version;
+pub mod version;
+pub mod visibility;
+mod wal;
+mod write;
+
+pub use db::{Db, OpenFamily};

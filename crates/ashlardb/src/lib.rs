@@ -1,1 +1,48 @@
 //! AshlarDB: an embedded, ordered, persistent key-value store that reads and writes RocksDB's files.
+//!
+//! ```
+//! use ashlardb::{Db, WriteBatch};
+//!
+//! # fn main() -> ashlardb::Result<()> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let path = dir.path().join("data");
+//! let db = Db::open(&path)?;                       // sensible in memory, disk and latency without a single option
+//! db.put(b"user:1", b"Ada")?;
+//! db.put(b"user:2", b"Grace")?;
+//! assert_eq!(db.get(b"user:1")?.as_deref(), Some(&b"Ada"[..]));
+//!
+//! for entry in db.scan(b"user:"..) {
+//!     let (key, value) = entry?;
+//!     println!("{} = {}", key.escape_ascii(), value.escape_ascii());
+//! }
+//! db.write(WriteBatch::new().put(b"a", b"1").delete(b"user:2"))?;  // both or none
+//! db.close()
+//! # }
+//! ```
+//!
+//! Five things to know: the path, the memory ([`Builder::memory`]), durability ([`Db::with_sync`], [`Db::sync`]),
+//! column families ([`Builder::family`], [`Db::create_family`]), and that [`Db::close`] (or dropping the last handle) waits for
+//! background work to pause. Everything else has a default that is meant to stay.
+//!
+//! What a returned write means: it survives a killed process at once, and a power cut once a synced write, a
+//! [`Db::sync`] or a flush came after it; what survives is always a prefix of all writes, batches whole.
+
+mod batch;
+mod builder;
+mod db;
+mod family;
+mod scan;
+mod snapshot;
+
+pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
+pub use ashlar_base::{Comparator, Error, ErrorKind, Result, SeqNum};
+pub use ashlar_engine::open::{RecoveryReport, list_families};
+pub use ashlar_engine::options::FormatLevel;
+pub use ashlar_engine::read::View;
+pub use ashlar_env::Env;
+pub use batch::WriteBatch;
+pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
+pub use db::{Db, Severity};
+pub use family::Family;
+pub use scan::{Cursor, Entries, Scan, ScanRange};
+pub use snapshot::Snapshot;

@@ -1,0 +1,56 @@
+//! From an encoded batch to memtable operations, per family. Used by commit and by replay.
+
+use ashlar_base::{Error, FamilyId, Result, ValueType};
+use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_memtable::Op;
+
+/// The families a batch touches, each once, in order of appearance.
+///
+/// # Errors
+/// `Corruption`: the batch does not decode. `NotSupported`: an operation that is not served, by name.
+pub(crate) fn families(batch: &BatchReader<'_>) -> Result<Vec<FamilyId>> {
+    let mut families = Vec::with_capacity(1);
+    for op in batch.iter() {
+        let op = op.map_err(|e| e.into_error())?;
+        memtable_op(&op, 0)?;
+        if let Some(family) = op.family()
+            && families.last() != Some(&family)
+            && !families.contains(&family)
+        {
+            families.push(family);
+        }
+    }
+    Ok(families)
+}
+
+/// The operations of one family; each knows its place in the batch. To be called after [`families`] accepted the
+/// batch: operations that it would refuse are left out.
+pub(crate) fn family_ops<'a>(batch: &BatchReader<'a>, of: FamilyId) -> impl Iterator<Item = Op<'a>> {
+    let mut next_delta = 0;
+    batch.iter().filter_map(Result::ok).filter_map(move |op| {
+        let family = op.family()?;
+        let seq_delta = next_delta;
+        next_delta += 1;
+        if family == of { memtable_op(&op, seq_delta).ok()? } else { None }
+    })
+}
+
+/// A data operation as a memtable takes it; `None` for marks that no memtable sees.
+///
+/// # Errors
+/// `NotSupported`: an operation that is not served, by name.
+pub(crate) fn memtable_op<'a>(op: &BatchOp<'a>, seq_delta: u32) -> Result<Option<Op<'a>>> {
+    let (value_type, key, value): (ValueType, &[u8], &[u8]) = match *op {
+        BatchOp::Put { key, value, .. } => (ValueType::Put, key, value),
+        BatchOp::Delete { key, .. } => (ValueType::Delete, key, &[]),
+        BatchOp::SingleDelete { key, .. } => (ValueType::SingleDelete, key, &[]),
+        BatchOp::Merge { key, value, .. } => (ValueType::Merge, key, value),
+        BatchOp::BlobIndex { key, index, .. } => (ValueType::BlobIndex, key, index),
+        BatchOp::Entity { key, entity, .. } => (ValueType::Entity, key, entity),
+        BatchOp::DeleteRange { begin, end, .. } => (ValueType::RangeDelete, begin, end),
+        BatchOp::TimedPut { .. } => return Err(Error::not_supported("timed puts")),
+        BatchOp::LogData(_) | BatchOp::Noop => return Ok(None),
+        _ => return Err(Error::not_supported("records of two-phase commit")),
+    };
+    Ok(Some(Op { key, value, value_type, seq_delta }))
+}

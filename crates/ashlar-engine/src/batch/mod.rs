@@ -1,0 +1,11 @@
+//! Write batches: the atomic unit of writing, encoded once into what the log stores.
+//!
+//! 1. A batch is refused at the door, never in the middle: sizes are checked when an operation is added, families when
+//!    it is committed.
+//! 2. The payload is encoded with sequence 0; the committer patches the sequence in. See `ashlar_format::write_batch`.
+
+mod apply;
+mod batch;
+
+pub(crate) use apply::{families, family_ops, memtable_op};
+pub use batch::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, WriteBatch};

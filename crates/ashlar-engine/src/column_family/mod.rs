@@ -1,0 +1,157 @@
+//! Column families: what each is made of, and the set of them.
+//!
+//! A [`Family`] is what handles hold: it never changes except for its super version. A [`LiveFamily`] is what
+//! background changes work on, under the state lock.
+
+use crate::memtable::MemtableList;
+use crate::options::FamilyOptions;
+use crate::super_version::SuperVersion;
+use crate::version::Version;
+use ashlar_base::{FamilyId, FileNumber};
+use ashlar_sync::EpochCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The family that always exists.
+pub const DEFAULT_FAMILY: &str = "default";
+
+/// A column family: its identity, its settings, and what readers see of it.
+pub struct Family {
+    id: FamilyId,
+    name: String,
+    options: FamilyOptions,
+    dropped: AtomicBool,
+    pub(crate) super_version: EpochCell<SuperVersion>,
+}
+
+impl Family {
+    /// The id in the files.
+    pub fn id(&self) -> FamilyId {
+        self.id
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The settings it was opened with.
+    pub fn options(&self) -> &FamilyOptions {
+        &self.options
+    }
+
+    /// True once it was dropped; reads of what a handle still sees go on to work.
+    pub fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Family({} {:?})", self.id.0, self.name)
+    }
+}
+
+/// What background changes of a family work on.
+pub(crate) struct LiveFamily {
+    pub(crate) family: Arc<Family>,
+    pub(crate) memtables: MemtableList,
+    pub(crate) version: Arc<Version>,
+    /// A flush of the family is under way.
+    pub(crate) flushing: bool,
+}
+
+impl LiveFamily {
+    pub(crate) fn new(
+        id: FamilyId,
+        name: &str,
+        options: FamilyOptions,
+        memtables: MemtableList,
+        version: Arc<Version>,
+    ) -> LiveFamily {
+        let first = SuperVersion {
+            mem: Arc::clone(&memtables.current().rep),
+            imm: memtables.sealed_newest_first(),
+            version: Arc::clone(&version),
+            number: 1,
+        };
+        let family = Arc::new(Family {
+            id,
+            name: name.to_owned(),
+            options,
+            dropped: AtomicBool::new(false),
+            super_version: EpochCell::new(Arc::new(first)),
+        });
+        LiveFamily { family, memtables, version, flushing: false }
+    }
+
+    /// Shows readers the present memtables and version. Returns what they saw before, so that the caller can let go of
+    /// it outside the lock.
+    pub(crate) fn publish(&self) -> Arc<SuperVersion> {
+        let before = self.family.super_version.get();
+        self.family.super_version.set(Arc::new(SuperVersion {
+            mem: Arc::clone(&self.memtables.current().rep),
+            imm: self.memtables.sealed_newest_first(),
+            version: Arc::clone(&self.version),
+            number: before.number + 1,
+        }));
+        before
+    }
+
+    /// Marks the family as dropped for every handle.
+    pub(crate) fn mark_dropped(&self) {
+        self.family.dropped.store(true, Ordering::Release);
+    }
+
+    /// The first log the family needs.
+    pub(crate) fn first_wal(&self) -> FileNumber {
+        self.memtables.first_wal_after(0)
+    }
+}
+
+/// The live families.
+#[derive(Default)]
+pub(crate) struct FamilySet {
+    by_id: BTreeMap<FamilyId, LiveFamily>,
+}
+
+impl FamilySet {
+    pub(crate) fn insert(&mut self, state: LiveFamily) {
+        self.by_id.insert(state.family.id(), state);
+    }
+
+    pub(crate) fn remove(&mut self, id: FamilyId) -> Option<LiveFamily> {
+        self.by_id.remove(&id)
+    }
+
+    pub(crate) fn get(&self, id: FamilyId) -> Option<&LiveFamily> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: FamilyId) -> Option<&mut LiveFamily> {
+        self.by_id.get_mut(&id)
+    }
+
+    pub(crate) fn by_name(&self, name: &str) -> Option<&LiveFamily> {
+        self.by_id.values().find(|s| s.family.name() == name)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &LiveFamily> {
+        self.by_id.values()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut LiveFamily> {
+        self.by_id.values_mut()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// The first log that any family needs.
+    pub(crate) fn first_wal(&self) -> Option<FileNumber> {
+        self.by_id.values().map(LiveFamily::first_wal).min()
+    }
+}

@@ -1,0 +1,109 @@
+//! What all handles of an open database share.
+
+use super::counters::Counters;
+use super::output::Writer;
+use crate::column_family::FamilySet;
+use crate::compaction::Running;
+use crate::files::PendingOutputs;
+use crate::health::{Health, Severity};
+use crate::open::RecoveryReport;
+use crate::options::DbOptions;
+use crate::pressure::Pressure;
+use crate::snapshot::SnapshotList;
+use crate::super_version::SuperVersion;
+use crate::version::VersionSet;
+use crate::write::{Committer, GroupCommitter};
+use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
+use ashlar_cache::FramePool;
+use ashlar_env::{Env, FileLock};
+use ashlar_sync::{Mutex, MutexGuard, Signal, Waited};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The shared insides of a database. Handles, jobs and cursors hold it by `Arc`; a close empties it but does not free it.
+pub(crate) struct Core {
+    pub(crate) env: Env,
+    pub(crate) dir: PathBuf,
+    pub(crate) options: DbOptions,
+    pub(crate) pool: Arc<FramePool>,
+    pub(crate) versions: Arc<VersionSet>,
+    pub(crate) committer: GroupCommitter,
+    pub(crate) snapshots: Arc<SnapshotList>,
+    pub(crate) pending: Arc<PendingOutputs>,
+    pub(crate) health: Health,
+    pub(crate) pressure: Pressure,
+    pub(super) counters: Counters,
+    pub(crate) recovery: RecoveryReport,
+    pub(super) writer: Writer,
+    /// Notified whenever background work ends, in success or not.
+    pub(crate) progress: Signal,
+    /// Set once; refuses new operations.
+    pub(crate) closed: AtomicBool,
+    pub(crate) state: Mutex<State>,
+    /// Held from open to close.
+    pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
+}
+
+/// What the state lock guards.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) families: FamilySet,
+    /// The compactions that are under way, by family.
+    pub(crate) running: BTreeMap<FamilyId, Vec<Running>>,
+    /// Jobs submitted and not yet ended.
+    pub(crate) jobs: usize,
+    /// A purge of obsolete files is under way.
+    pub(crate) purging: bool,
+    /// Files became obsolete since the last purge began.
+    pub(crate) purge_wanted: bool,
+    /// Super versions that were replaced. Let go of by the purge, outside of every lock and pin.
+    pub(crate) retired: Vec<Arc<SuperVersion>>,
+}
+
+impl Core {
+    /// Takes the state lock.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// # Errors
+    /// `Shutdown(Closed)` once the database is closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// What reads may see now.
+    pub(crate) fn visible(&self) -> SeqNum {
+        self.committer.visible()
+    }
+
+    /// Waits until `done` says so; it is asked again after every piece of background work.
+    ///
+    /// # Errors
+    /// `Shutdown` when the database is closed meanwhile, the cause when it enters an error state, `Aborted` when nothing
+    /// could ever make it true.
+    pub(crate) fn wait_until(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
+        loop {
+            let seen = self.progress.seen();
+            if done(&mut self.state()) {
+                return Ok(());
+            }
+            self.check_open()?;
+            if self.health.severity() >= Severity::Hard {
+                return self.health.check_writable();
+            }
+            if self.progress.wait(seen, None) == Waited::Stuck {
+                return Err(Error::new(
+                    ErrorKind::Aborted,
+                    "waiting for background work that does not exist",
+                ));
+            }
+        }
+    }
+}

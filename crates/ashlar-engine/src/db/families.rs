@@ -1,0 +1,93 @@
+//! Creating, dropping and finding column families.
+
+use super::Db;
+use super::core::Core;
+use crate::column_family::{Family, LiveFamily};
+use crate::memtable::MemtableList;
+use crate::options::FamilyOptions;
+use ashlar_base::{Error, FamilyId, Result};
+use std::sync::Arc;
+
+impl Db {
+    /// The family of that name.
+    pub fn family(&self, name: &str) -> Option<Arc<Family>> {
+        self.core().state().families.by_name(name).map(|f| Arc::clone(&f.family))
+    }
+
+    /// Every family, in id order.
+    pub fn families(&self) -> Vec<Arc<Family>> {
+        self.core().state().families.iter().map(|f| Arc::clone(&f.family)).collect()
+    }
+
+    /// Makes a family. Durable when it returns.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the name is taken, or an option is out of range.
+    pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        self.core().create_family(name, options)
+    }
+
+    /// Drops a family with all it holds. Durable when it returns; handles that read it may go on to do so.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is `default`, or does not exist (any more).
+    pub fn drop_family(&self, family: &Family) -> Result<()> {
+        self.core().drop_family(family)
+    }
+}
+
+impl Core {
+    fn create_family(self: &Arc<Self>, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        self.check_open()?;
+        self.health.check_writable()?;
+        if name.is_empty() {
+            return Err(Error::invalid("a column family needs a name"));
+        }
+        options.validate(self.options.format_level)?;
+        let options = options.at_level(self.options.format_level);
+        // Alone, so that the log that is current now holds nothing of the new family yet.
+        self.committer.lead_alone(|| {
+            let wal = Arc::clone(&self.committer.current().wal);
+            let made = self.versions.create_family(
+                name,
+                options.order.clone(),
+                options.compaction.num_levels,
+                wal.number(),
+            )?;
+            let memtables = MemtableList::new(ashlar_memtable::skiplist(options.order.clone()), wal.number());
+            let live = LiveFamily::new(made.id, name, options, memtables, Arc::clone(&made.version));
+            let family = Arc::clone(&live.family);
+            let mut state = self.state();
+            state.families.insert(live);
+            let set = Core::write_set(&state, wal);
+            self.committer.install(set);
+            Ok(family)
+        })
+    }
+
+    fn drop_family(self: &Arc<Self>, family: &Family) -> Result<()> {
+        self.check_open()?;
+        self.health.check_writable()?;
+        if family.id() == FamilyId::DEFAULT {
+            return Err(Error::invalid("the family \"default\" cannot be dropped"));
+        }
+        self.committer.lead_alone(|| {
+            self.versions.drop_family(family.id())?;
+            let mut state = self.state();
+            let dropped = state.families.remove(family.id());
+            if let Some(live) = &dropped {
+                live.mark_dropped();
+            }
+            let set = Core::write_set(&state, Arc::clone(&self.committer.current().wal));
+            self.committer.install(set);
+            state.purge_wanted = true;
+            drop(state);
+            // Its memtables and tables go here, outside of the lock.
+            drop(dropped);
+            Ok(())
+        })?;
+        self.update_pressure();
+        self.schedule();
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! A flush as a background job: pick, run in steps, install.
+//!
+//! 1. Before a table with data of one family becomes durable, the closed logs are synced if there are other families:
+//!    a power cut must not keep this family's writes and lose earlier ones of another.
+//! 2. A failed flush is tried again, into a new file, after a pause that doubles up to a minute.
+
+use super::core::Core;
+use super::output::numbers;
+use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
+use crate::health::Severity;
+use crate::rewrite::Progress;
+use ashlar_base::{FamilyId, Result};
+use ashlar_env::{Job, JobKind, StepBudget, StepResult};
+use ashlar_format::version_edit::VersionEdit;
+use std::sync::Arc;
+use std::time::Duration;
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// One flush of one family.
+pub(super) struct FlushJob {
+    core: Arc<Core>,
+    family: FamilyId,
+    run: Option<FlushRun>,
+    pause: Duration,
+}
+
+impl FlushJob {
+    pub(super) fn new(core: Arc<Core>, family: FamilyId) -> Self {
+        FlushJob { core, family, run: None, pause: FIRST_PAUSE }
+    }
+
+    /// One step; `true` when nothing is left to do.
+    fn advance(&mut self, budget: StepBudget) -> Result<bool> {
+        let Some(run) = &mut self.run else {
+            self.run = self.pick()?;
+            return Ok(self.run.is_none());
+        };
+        if run.step(budget.bytes)? == Progress::More {
+            return Ok(false);
+        }
+        if let Some(run) = self.run.take() {
+            self.install(run.finish()?)?;
+        }
+        Ok(true)
+    }
+
+    fn pick(&self) -> Result<Option<FlushRun>> {
+        let core = &self.core;
+        let picked = {
+            let state = core.state();
+            let Some(live) = state.families.get(self.family) else { return Ok(None) };
+            // `flushing` is this job's own mark.
+            flush::pick(&live.memtables.sealed_newest_first(), false).map(|m| (m, Arc::clone(&live.family)))
+        };
+        let Some((memtables, family)) = picked else { return Ok(None) };
+        let input = FlushInput {
+            family: self.family,
+            memtables,
+            snapshots: core.snapshots.all(),
+            output: core.writer.plan(&core.dir, (self.family, family.name()), family.options()),
+            numbers: numbers(&core.versions, &core.pending),
+        };
+        FlushRun::new(input).map(Some)
+    }
+
+    fn install(&self, outcome: FlushOutcome) -> Result<()> {
+        let FlushOutcome { mut edit, memtables, pending, bytes_written, .. } = outcome;
+        let core = &self.core;
+        core.counters.flushed(bytes_written);
+        let (log_number, min_log, families) = {
+            let state = core.state();
+            let Some(live) = state.families.get(self.family) else { return Ok(()) };
+            let own = live.memtables.first_wal_after(memtables);
+            let others =
+                state.families.iter().filter(|f| f.family.id() != self.family).map(|f| f.first_wal()).min();
+            (own, others.map_or(own, |o| o.min(own)), state.families.len())
+        };
+        if families > 1 {
+            core.committer.wals().sync_closed()?;
+        }
+        edit.log_number = Some(log_number);
+        let min = VersionEdit { min_log_to_keep: Some(min_log), ..VersionEdit::of(FamilyId::DEFAULT) };
+        let installer = Arc::clone(core);
+        let family = self.family;
+        core.versions.commit_with(
+            vec![edit, min],
+            Box::new(move |changed| installer.install(changed, Some((family, memtables)))),
+        )?;
+        drop(pending);
+        Ok(())
+    }
+
+    fn end(&self) {
+        {
+            let mut state = self.core.state();
+            if let Some(live) = state.families.get_mut(self.family) {
+                live.flushing = false;
+            }
+            state.jobs -= 1;
+        }
+        self.core.update_pressure();
+        self.core.schedule();
+        self.core.progress.notify();
+    }
+}
+
+impl Job for FlushJob {
+    fn kind(&self) -> JobKind {
+        JobKind::Flush
+    }
+
+    fn step(&mut self, budget: StepBudget) -> StepResult {
+        match self.advance(budget) {
+            Ok(false) => StepResult::Again,
+            Ok(true) => {
+                self.core.health.recovered();
+                self.end();
+                StepResult::Done
+            }
+            Err(e) => {
+                self.run = None;
+                self.core.background_failed(&e);
+                if self.core.is_closed() || self.core.health.severity() >= Severity::Hard {
+                    self.end();
+                    return StepResult::Done;
+                }
+                let pause = self.pause;
+                self.pause = (pause * 2).min(LONGEST_PAUSE);
+                self.core.progress.notify();
+                StepResult::Wait(pause)
+            }
+        }
+    }
+
+    fn abort(mut self: Box<Self>) {
+        self.run = None;
+        self.end();
+    }
+}

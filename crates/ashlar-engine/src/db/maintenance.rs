@@ -1,0 +1,117 @@
+//! Flush and compaction on request, and waiting for background work.
+
+use super::Db;
+use super::compaction_job::CompactionJob;
+use super::core::{Core, State};
+use super::schedule::shape;
+use crate::column_family::Family;
+use crate::compaction::picker::{ManualPick, ManualRange};
+use ashlar_base::{Error, FamilyId, Result};
+use ashlar_env::Lane;
+use std::sync::Arc;
+
+impl Db {
+    /// Writes the memtables of `families` to tables and waits for it.
+    ///
+    /// # Errors
+    /// `Io`: a table could not be written. `Shutdown`.
+    pub fn flush(&self, families: &[Arc<Family>]) -> Result<()> {
+        self.core().check_open()?;
+        self.core().health.check_writable()?;
+        self.core().flush(&families.iter().map(|f| f.id()).collect::<Vec<_>>())
+    }
+
+    /// Compacts the user keys `begin..=end` (`None`: without bound) down to the deepest level that has some, and
+    /// rewrites that one, so that nothing deleted is left. Waits for it.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`: a table could not be read or written. `Shutdown`.
+    pub fn compact_range(&self, family: &Family, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.core().check_open()?;
+        self.core().health.check_writable()?;
+        self.core().flush(&[family.id()])?;
+        self.core().compact_range(family.id(), ManualRange::new(begin, end, true))
+    }
+
+    /// Waits until no background work is under way or due.
+    ///
+    /// # Errors
+    /// The cause, when background work cannot go on. `Shutdown`.
+    pub fn wait_for_background(&self) -> Result<()> {
+        self.core().schedule();
+        self.core().wait_until(|state| !Core::busy(state))
+    }
+}
+
+impl Core {
+    pub(super) fn flush(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
+        self.committer.lead_alone(|| {
+            let filled = {
+                let state = self.state();
+                let holds = |id: &FamilyId| {
+                    state.families.get(*id).is_some_and(|f| !f.memtables.current().rep.is_empty())
+                };
+                families.iter().copied().filter(holds).collect::<Vec<_>>()
+            };
+            if filled.is_empty() { Ok(()) } else { self.switch(&filled) }
+        })?;
+        self.schedule();
+        let before = self.health.cause();
+        self.wait_until(|state| {
+            let waits = |id: &FamilyId| state.families.get(*id).is_some_and(|f| f.memtables.sealed_len() > 0);
+            !families.iter().any(waits) || self.newly_failed(before.as_ref())
+        })?;
+        if self.newly_failed(before.as_ref()) { self.health.cause().map_or(Ok(()), Err) } else { Ok(()) }
+    }
+
+    /// Runs the pieces of a manual compaction one after the other.
+    fn compact_range(self: &Arc<Self>, family: FamilyId, mut range: ManualRange) -> Result<()> {
+        let before = self.health.cause();
+        loop {
+            let mut next = Next::Over;
+            self.wait_until(|state| {
+                next = self.next_piece(state, family, &mut range);
+                !matches!(next, Next::Blocked) || self.newly_failed(before.as_ref())
+            })?;
+            if self.newly_failed(before.as_ref()) {
+                return self.health.cause().map_or(Ok(()), Err);
+            }
+            match next {
+                Next::Over => return Ok(()),
+                Next::Blocked => {}
+                Next::Run(job) => {
+                    self.env.jobs.submit(job, Lane::Low);
+                }
+            }
+        }
+    }
+
+    fn next_piece(self: &Arc<Self>, state: &mut State, family: FamilyId, range: &mut ManualRange) -> Next {
+        let State { families, running, jobs, .. } = state;
+        let Some(live) = families.get(family) else { return Next::Over };
+        let claims = running.get(&family).map_or(&[][..], Vec::as_slice);
+        match range.pick(&shape(live), &live.family.options().compaction, claims) {
+            ManualPick::Done if claims.is_empty() => Next::Over,
+            ManualPick::Done | ManualPick::Blocked => Next::Blocked,
+            ManualPick::Run(plan) => {
+                *jobs += 1;
+                Next::Run(Box::new(CompactionJob::claim(self, running, live, *plan)))
+            }
+        }
+    }
+
+    fn newly_failed(&self, before: Option<&Error>) -> bool {
+        match (self.health.cause(), before) {
+            (Some(now), Some(before)) => now.to_string() != before.to_string(),
+            (now, None) => now.is_some(),
+            (None, Some(_)) => false,
+        }
+    }
+}
+
+/// What a manual compaction does next.
+enum Next {
+    Run(Box<CompactionJob>),
+    Blocked,
+    Over,
+}

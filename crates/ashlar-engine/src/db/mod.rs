@@ -1,0 +1,174 @@
+//! The handle: open, close, and every operation of a database.
+//!
+//! A [`Db`] is an `Arc`: clones share. Iterators, snapshots and views hold what they need, so the order in which handles
+//! go does not matter; after [`Db::close`] they answer `Shutdown`. Dropping the last handle closes.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `core` | what all handles share, and waiting |
+//! | `open`, `replay`, `close` | the beginning and the end |
+//! | `writes`, `reads` | what surrounds the committer and the readers |
+//! | `schedule`, `flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
+//! | `families`, `maintenance` | create and drop, flush and compact on request |
+
+mod close;
+mod compaction_job;
+mod core;
+mod counters;
+mod families;
+mod flush_job;
+mod install;
+mod maintenance;
+mod open;
+mod output;
+mod properties;
+mod purge_job;
+mod reads;
+mod replay;
+mod schedule;
+mod session;
+mod writes;
+
+pub use open::OpenFamily;
+
+use crate::batch::WriteBatch;
+use crate::column_family::Family;
+use crate::health::Severity;
+use crate::iter::DbIter;
+use crate::open::RecoveryReport;
+use crate::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use crate::read::View;
+use crate::snapshot::Snapshot;
+use crate::write::Committer;
+use ashlar_base::{Error, Result, SeqNum};
+use ashlar_env::Env;
+use core::Core;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open database.
+#[derive(Clone)]
+pub struct Db {
+    handle: Arc<Handle>,
+}
+
+/// Closes when the last clone of a [`Db`] goes.
+struct Handle {
+    core: Arc<Core>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // An error has nobody to go to: `close` is there for who wants to know.
+        let _ = self.core.close();
+    }
+}
+
+impl Db {
+    /// Opens the database in `dir`. Families that exist and are not listed are opened with `others`.
+    ///
+    /// # Errors
+    /// `Busy(Locked)`: somebody else has it open. `Corruption`: damaged, with file and offset; nothing was changed.
+    /// `InvalidArgument`: an option out of range, another comparator, or no database there and `create_if_missing` off.
+    /// `NotSupported`: it holds what this engine cannot serve, by name. `Io`: the operating system refused.
+    pub fn open(
+        env: Env,
+        dir: &Path,
+        options: DbOptions,
+        families: Vec<OpenFamily>,
+        others: FamilyOptions,
+    ) -> Result<Db> {
+        let core = open::open(env, dir, options, families, others)?;
+        Ok(Db { handle: Arc::new(Handle { core }) })
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        &self.handle.core
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.core().dir
+    }
+
+    /// The environment it runs in.
+    pub fn env(&self) -> &Env {
+        &self.core().env
+    }
+
+    /// What the open found, dropped or rebuilt.
+    pub fn recovery(&self) -> &RecoveryReport {
+        &self.core().recovery
+    }
+
+    /// Applies a batch: all of it, or nothing. Returns the sequence number of its last operation.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a family that does not exist. `Indeterminate`: the log failed meanwhile. `Shutdown`.
+    pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
+        self.core().write(batch, options)
+    }
+
+    /// The value of `key`, `None` when there is none.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be read. Never mistaken for absence.
+    pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
+        self.core().get(family, key, options)
+    }
+
+    /// A cursor over a family, not positioned.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn iter(&self, family: &Family, options: ReadOptions) -> Result<DbIter> {
+        self.core().iter(family, options)
+    }
+
+    /// Pins the present state of all families until the guard is dropped.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        self.core().snapshot()
+    }
+
+    /// The newest sequence that reads see.
+    pub fn visible(&self) -> SeqNum {
+        self.core().visible()
+    }
+
+    /// The newest sequence that survives a power cut.
+    pub fn durable(&self) -> SeqNum {
+        self.core().committer.durable()
+    }
+
+    /// Makes every write so far durable.
+    ///
+    /// # Errors
+    /// `Io`, after which writes are refused.
+    pub fn sync_wal(&self) -> Result<()> {
+        self.core().sync_wal()
+    }
+
+    /// How well the database is, and the error that made it worse.
+    pub fn health(&self) -> (Severity, Option<Error>) {
+        (self.core().health.severity(), self.core().health.cause())
+    }
+
+    /// Waits for background work to pause, and closes. Later calls of any clone answer `Shutdown`; a second close is
+    /// fine. Data written with `disable_wal` is flushed.
+    ///
+    /// # Errors
+    /// What went wrong on the way; the database is closed all the same.
+    pub fn close(&self) -> Result<()> {
+        self.core().close()
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Db({})", self.path().display())
+    }
+}

@@ -1,0 +1,274 @@
+//! Opening: lock, recover, replay, flush what was replayed, begin a new log, report.
+//!
+//! Until recovery has succeeded the directory is only read (but for `LOCK`, and tables of a long replay, which go again
+//! if it fails). Then one commit names the new tables and the new log for all families, and only after that anything
+//! is removed.
+
+use super::core::{Core, State};
+use super::counters::Counters;
+use super::output::Writer;
+use super::purge_job::purge;
+use super::replay::Replayer;
+use super::session::new_session_id;
+use super::writes::Host;
+use crate::column_family::LiveFamily;
+use crate::files::PendingOutputs;
+use crate::health::Health;
+use crate::memtable::MemtableList;
+use crate::open::{
+    DirState, Families, FamilySpec, Others, Recovered, RecoveryReport, create_database, recover_manifest,
+    replay_wals, settle_identity, survey,
+};
+use crate::options::{DbOptions, FamilyOptions, options_file, write_options_file};
+use crate::pressure::Pressure;
+use crate::snapshot::SnapshotList;
+use crate::version::VersionSet;
+use crate::wal::Wal;
+use crate::write::GroupCommitter;
+use ashlar_base::{Error, FileNumber, Order, Result};
+use ashlar_cache::FramePool;
+use ashlar_env::{Env, FileLock};
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_format::write_batch::BatchEncoder;
+use ashlar_log::LogWriter;
+use ashlar_sync::{Mutex, Rank};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
+
+/// A family to open, and how.
+#[derive(Clone, Debug)]
+pub struct OpenFamily {
+    /// Its name.
+    pub name: String,
+    /// Its settings.
+    pub options: FamilyOptions,
+}
+
+/// The settings of every family: those that were listed, and the rest.
+struct Settings {
+    listed: BTreeMap<String, FamilyOptions>,
+    others: FamilyOptions,
+}
+
+impl Settings {
+    fn new(options: &DbOptions, families: Vec<OpenFamily>, others: FamilyOptions) -> Result<Settings> {
+        options.validate()?;
+        let level = options.format_level;
+        others.validate(level)?;
+        let mut listed = BTreeMap::new();
+        for family in families {
+            family.options.validate(level).map_err(|e| e.hint(format!("In family {:?}", family.name)))?;
+            if listed.insert(family.name.clone(), family.options.at_level(level)).is_some() {
+                return Err(Error::invalid(format!("family {:?} is listed twice", family.name)));
+            }
+        }
+        Ok(Settings { listed, others: others.at_level(level) })
+    }
+
+    /// The settings of a family; `order` is what the database says of one that was not listed.
+    fn of(&self, name: &str, order: &Order) -> FamilyOptions {
+        self.listed.get(name).cloned().unwrap_or_else(|| {
+            let mut options = self.others.clone();
+            options.order = order.clone();
+            options.table.order = order.clone();
+            options
+        })
+    }
+
+    fn default_order(&self) -> Order {
+        self.listed.get(crate::column_family::DEFAULT_FAMILY).unwrap_or(&self.others).order.clone()
+    }
+
+    fn families(&self) -> Families {
+        let spec = |(name, o): (&String, &FamilyOptions)| FamilySpec {
+            name: name.clone(),
+            order: o.order.clone(),
+            levels: o.compaction.num_levels,
+        };
+        let mut listed: Vec<FamilySpec> = self.listed.iter().map(spec).collect();
+        if !self.listed.contains_key(crate::column_family::DEFAULT_FAMILY) {
+            let default = crate::column_family::DEFAULT_FAMILY.to_owned();
+            listed.push(spec((&default, &self.others)));
+        }
+        Families { listed, others: Others::Open { levels: self.others.compaction.num_levels } }
+    }
+}
+
+pub(super) fn open(
+    env: Env,
+    dir: &Path,
+    options: DbOptions,
+    families: Vec<OpenFamily>,
+    others: FamilyOptions,
+) -> Result<Arc<Core>> {
+    let settings = Settings::new(&options, families, others)?;
+    let (lock, created) = lock_and_create(&env, dir, &options, &settings)?;
+    let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
+    let recovered = recover_manifest(&env, dir, options.format_level, &pool, &settings.families())?;
+    let session_id = new_session_id(&*env.rand);
+    let Recovered { versions, missing, mut report } = recovered;
+    let versions = Arc::new(versions);
+    report.created = created;
+    let pending = PendingOutputs::new();
+    let options_of = |name: &str, order: &Order| settings.of(name, order);
+    let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of);
+    let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report)?;
+    let (edits, replayed) = replayer.finish()?;
+    let wal = begin_log(&env, dir, &versions, outcome.cut)?;
+    commit(&versions, edits, wal.number())?;
+    drop(replayed);
+    for spec in &missing {
+        if !options.create_missing_families {
+            return Err(Error::invalid(format!("column family {:?} does not exist", spec.name)));
+        }
+        versions.create_family(&spec.name, spec.order.clone(), spec.levels, wal.number())?;
+    }
+    settle_identity(&env, &versions, &mut report)?;
+    report.lost = purge(&env, dir, &versions, &pending, report.tail_dropped())?;
+    let parts = Parts {
+        env,
+        dir: dir.to_path_buf(),
+        options,
+        lock,
+        pool,
+        versions,
+        report,
+        pending,
+        session_id,
+        wal,
+    };
+    let core = parts.assemble(&settings);
+    core.write_options()?;
+    core.update_pressure();
+    core.schedule();
+    Ok(core)
+}
+
+/// Locks the directory, and makes a database in it if there is none and the options say so.
+fn lock_and_create(
+    env: &Env,
+    dir: &Path,
+    options: &DbOptions,
+    settings: &Settings,
+) -> Result<(Box<dyn FileLock>, bool)> {
+    let fs = &*env.fs;
+    let state = survey(fs, dir)?;
+    match state {
+        DirState::Database(_) if options.error_if_exists => {
+            return Err(Error::invalid("there is a database already (error_if_exists is set)").at_path(dir));
+        }
+        DirState::Absent | DirState::Empty if !options.create_if_missing => {
+            return Err(Error::invalid("there is no database (create_if_missing is off)").at_path(dir));
+        }
+        DirState::Absent => fs.create_dir_all(dir)?,
+        _ => {}
+    }
+    let lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
+    // Looked at again: another process may have made a database between the first look and the lock.
+    if let DirState::Database(_) = survey(fs, dir)? {
+        return Ok((lock, false));
+    }
+    create_database(env, dir, &settings.default_order())?;
+    Ok((lock, true))
+}
+
+/// Begins the log of this session. After a cut it starts with an empty batch, synced, whose sequence tells a later
+/// recovery that nothing is missing behind the damage.
+fn begin_log(env: &Env, dir: &Path, versions: &VersionSet, cut: bool) -> Result<Arc<Wal>> {
+    let wal = Wal::create(env, dir, versions.new_file_number())?;
+    if cut {
+        let next = versions.last_sequence().checked_add(1).unwrap_or(versions.last_sequence());
+        let mut mark = BatchEncoder::new();
+        let payload = mark.finish(next);
+        let log = wal.log();
+        let range = log
+            .layout(log.position(), payload.len() as u64)
+            .ok_or_else(|| Error::not_supported("a batch that fits no log"))?;
+        log.fill(&range, payload);
+        log.publish(&range)?;
+        wal.sync_to(log.position())?;
+    }
+    Ok(Arc::new(wal))
+}
+
+/// One commit for all families: what replay flushed, and that older logs are not needed any more.
+fn commit(versions: &VersionSet, mut edits: Vec<VersionEdit>, wal: FileNumber) -> Result<()> {
+    for family in versions.families() {
+        match edits.iter_mut().find(|e| e.family == family.id) {
+            Some(edit) => edit.log_number = Some(wal),
+            None => edits.push(VersionEdit { log_number: Some(wal), ..VersionEdit::of(family.id) }),
+        }
+    }
+    if let Some(first) = edits.first_mut() {
+        first.min_log_to_keep = Some(wal);
+        first.prev_log_number = Some(FileNumber(0));
+    }
+    versions.commit(edits)
+}
+
+/// What an open has made, ready to be put together.
+struct Parts {
+    env: Env,
+    dir: PathBuf,
+    options: DbOptions,
+    lock: Box<dyn FileLock>,
+    pool: Arc<FramePool>,
+    versions: Arc<VersionSet>,
+    report: RecoveryReport,
+    pending: Arc<PendingOutputs>,
+    session_id: String,
+    wal: Arc<Wal>,
+}
+
+impl Parts {
+    fn assemble(self, settings: &Settings) -> Arc<Core> {
+        let mut state = State::default();
+        for family in self.versions.families() {
+            let order = &family.version.order;
+            let memtables = MemtableList::new(ashlar_memtable::skiplist(order.clone()), self.wal.number());
+            let options = settings.of(&family.name, order);
+            let version = Arc::clone(&family.version);
+            state.families.insert(LiveFamily::new(family.id, &family.name, options, memtables, version));
+        }
+        let set = Arc::new(Core::write_set(&state, self.wal));
+        let committer = GroupCommitter::new(self.env.clone(), set, self.versions.last_sequence());
+        let writer = Writer::new(&self.env, &self.versions, &self.session_id);
+        Arc::new_cyclic(|weak: &Weak<Core>| {
+            committer.attach(Box::new(Host(weak.clone())));
+            Core {
+                progress: self.env.jobs.signal(),
+                env: self.env,
+                dir: self.dir,
+                options: self.options,
+                pool: self.pool,
+                versions: self.versions,
+                committer,
+                snapshots: SnapshotList::new(),
+                pending: self.pending,
+                health: Health::new(),
+                pressure: Pressure::default(),
+                counters: Counters::default(),
+                recovery: self.report,
+                writer,
+                closed: AtomicBool::new(false),
+                state: Mutex::new(Rank::State, state),
+                lock: Mutex::new(Rank::Statistics, Some(self.lock)),
+            }
+        })
+    }
+}
+
+impl Core {
+    /// Writes the OPTIONS file of the present families.
+    pub(super) fn write_options(&self) -> Result<()> {
+        let families: Vec<_> = self.state().families.iter().map(|f| Arc::clone(&f.family)).collect();
+        let listed: Vec<_> = families.iter().map(|f| (f.name(), f.options())).collect();
+        let file = options_file(&self.options, &listed);
+        let temp = self.pending.reserve(|| self.versions.new_file_number());
+        let number = self.versions.new_file_number();
+        write_options_file(&self.env, &self.dir, &file, temp.number(), number)
+    }
+}

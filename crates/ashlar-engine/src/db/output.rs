@@ -1,0 +1,54 @@
+//! How this database writes tables: the plan that flush, compaction and replay share.
+
+use crate::files::PendingOutputs;
+use crate::options::FamilyOptions;
+use crate::rewrite::{Numbers, OutputPlan};
+use crate::version::VersionSet;
+use ashlar_base::FamilyId;
+use ashlar_env::Env;
+use ashlar_table::TableIdentity;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Who writes: what all tables of a session have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Writer {
+    pub(super) env: Env,
+    pub(super) db_id: String,
+    pub(super) session_id: String,
+}
+
+impl Writer {
+    pub(super) fn new(env: &Env, versions: &VersionSet, session_id: &str) -> Writer {
+        let db_id = versions.db_facts().db_id.unwrap_or_default();
+        Writer { env: env.clone(), db_id, session_id: session_id.to_owned() }
+    }
+
+    /// The plan for a family's next tables.
+    pub(super) fn plan(&self, dir: &Path, family: (FamilyId, &str), options: &FamilyOptions) -> OutputPlan {
+        let now = self.env.clock.unix_micros() / 1_000_000;
+        let identity = TableIdentity {
+            db_id: self.db_id.clone(),
+            session_id: self.session_id.clone(),
+            family_id: family.0,
+            family_name: family.1.to_owned(),
+            creation_time: now,
+            oldest_key_time: now,
+            newest_key_time: now,
+            file_creation_time: now,
+            ..TableIdentity::default()
+        };
+        OutputPlan {
+            fs: Arc::clone(&self.env.fs),
+            dir: dir.to_path_buf(),
+            table: options.table.clone(),
+            identity,
+        }
+    }
+}
+
+/// Numbers for outputs: each is pending from the moment it exists.
+pub(super) fn numbers(versions: &Arc<VersionSet>, pending: &Arc<PendingOutputs>) -> Numbers {
+    let (versions, pending) = (Arc::clone(versions), Arc::clone(pending));
+    Box::new(move || pending.reserve(|| versions.new_file_number()))
+}

@@ -1,0 +1,43 @@
+//! Reading: which memtables and tables, at which sequence.
+
+use super::core::Core;
+use crate::column_family::Family;
+use crate::iter::DbIter;
+use crate::options::ReadOptions;
+use crate::read::{self, View};
+use crate::snapshot::Snapshot;
+use ashlar_base::{LookupKey, Result};
+use std::sync::Arc;
+
+impl Core {
+    /// The newest value of `key` that the options let the read see.
+    pub(crate) fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
+        self.check_open()?;
+        // The super version first, the sequence second: see `super_version`.
+        let version = family.super_version.get();
+        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        read::get(&version, &LookupKey::new(key, seq), options)
+    }
+
+    /// A cursor over the family. It holds what it reads: later changes do not show.
+    pub(crate) fn iter(&self, family: &Family, options: ReadOptions) -> Result<DbIter> {
+        self.check_open()?;
+        let version = family.super_version.get();
+        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        DbIter::new(version, seq, options)
+    }
+
+    /// Pins the present state of all families.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
+        self.check_open()?;
+        Ok(SnapshotTaker(self).take())
+    }
+}
+
+struct SnapshotTaker<'a>(&'a Core);
+
+impl SnapshotTaker<'_> {
+    fn take(&self) -> Snapshot {
+        Arc::clone(&self.0.snapshots).take_with(|| self.0.visible())
+    }
+}

@@ -1,0 +1,147 @@
+//! Replay into memtables, and from there into tables: what an open does with the logs it finds.
+//!
+//! 1. A memtable that fills up is written to a table of level 0 at once, so that replay needs no more memory than writing.
+//! 2. Nothing is installed here: [`Replayer::finish`] answers one edit per family, for one commit. Dropped before that, the
+//!    tables are removed again.
+
+use super::output::{Writer, numbers};
+use crate::batch::memtable_op;
+use crate::files::{PendingFile, PendingOutputs};
+use crate::flush::{FlushInput, FlushRun};
+use crate::open::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
+use crate::options::FamilyOptions;
+use crate::rewrite::Progress;
+use crate::version::{FamilyState, VersionSet};
+use ashlar_base::{FamilyId, Order, Result, SeqNum};
+use ashlar_env::{Env, StepBudget};
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_format::write_batch::BatchReader;
+use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The options of a family, given its name and the order the database says.
+pub(super) type OptionsOf<'a> = &'a dyn Fn(&str, &Order) -> FamilyOptions;
+
+struct Family {
+    state: Arc<FamilyState>,
+    options: FamilyOptions,
+    mem: Arc<dyn MemtableRep>,
+    slot: WriterSlot,
+    edit: VersionEdit,
+}
+
+/// Takes the batches of the logs.
+pub(super) struct Replayer<'a> {
+    dir: PathBuf,
+    writer: Writer,
+    versions: &'a Arc<VersionSet>,
+    outputs: &'a Arc<PendingOutputs>,
+    families: BTreeMap<FamilyId, Family>,
+    last: SeqNum,
+    pending: Vec<PendingFile>,
+}
+
+impl<'a> Replayer<'a> {
+    pub(super) fn new(
+        env: &Env,
+        dir: &Path,
+        versions: &'a Arc<VersionSet>,
+        outputs: &'a Arc<PendingOutputs>,
+        session_id: &str,
+        options_of: OptionsOf<'_>,
+    ) -> Self {
+        let family = |state: Arc<FamilyState>| {
+            let order = state.version.order.clone();
+            let options = options_of(&state.name, &order);
+            let edit = VersionEdit::of(state.id);
+            (state.id, Family { state, options, mem: skiplist(order), slot: WriterSlot::default(), edit })
+        };
+        Replayer {
+            dir: dir.to_path_buf(),
+            writer: Writer::new(env, versions, session_id),
+            versions,
+            outputs,
+            families: versions.families().into_iter().map(family).collect(),
+            last: SeqNum::ZERO,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Writes what is left in memory. The edits add the new tables, family by family; the guards are to be dropped once
+    /// the edits are durable.
+    pub(super) fn finish(mut self) -> Result<(Vec<VersionEdit>, Vec<PendingFile>)> {
+        let ids: Vec<FamilyId> = self.families.keys().copied().collect();
+        for id in ids {
+            self.write_table(id)?;
+        }
+        let families = std::mem::take(&mut self.families);
+        let edits = families.into_values().map(|f| f.edit).filter(|e| !e.added.is_empty()).collect();
+        Ok((edits, std::mem::take(&mut self.pending)))
+    }
+
+    fn insert(&mut self, id: FamilyId, seq: SeqNum, op: Op<'_>) -> Result<()> {
+        let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
+        let prepared = family.mem.prepare(&mut family.slot, &mut std::iter::once(op))?;
+        family.mem.insert(&mut family.slot, prepared, seq);
+        self.last = self.last.max(seq);
+        Ok(())
+    }
+
+    /// Flushes the family's memtable, if it holds anything, and begins a new one.
+    fn write_table(&mut self, id: FamilyId) -> Result<()> {
+        let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
+        if family.mem.is_empty() {
+            return Ok(());
+        }
+        let order = family.state.version.order.clone();
+        let full = std::mem::replace(&mut family.mem, skiplist(order));
+        full.seal(self.last);
+        let mut run = FlushRun::new(FlushInput {
+            family: id,
+            memtables: vec![full],
+            snapshots: Vec::new(),
+            output: self.writer.plan(&self.dir, (id, &family.state.name), &family.options),
+            numbers: numbers(self.versions, self.outputs),
+        })?;
+        while run.step(StepBudget::default().bytes)? == Progress::More {}
+        let outcome = run.finish()?;
+        family.edit.added.extend(outcome.edit.added);
+        self.pending.extend(outcome.pending);
+        Ok(())
+    }
+}
+
+impl ReplaySink for Replayer<'_> {
+    fn apply(&mut self, _: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()> {
+        let mut touched = Vec::new();
+        for op in sequenced_ops(batch) {
+            let (seq, op) = op?;
+            let Some(family) = op.family().filter(|f| filter.takes(*f)) else { continue };
+            let Some(op) = memtable_op(&op, 0)? else { continue };
+            self.insert(family, seq, op)?;
+            if !touched.contains(&family) {
+                touched.push(family);
+            }
+        }
+        // Between batches only: a table never holds half of one.
+        for id in touched {
+            if self.families.get(&id).is_some_and(|f| f.mem.memory() >= f.options.write_buffer_bytes) {
+                self.write_table(id)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Replayer<'_> {
+    fn drop(&mut self) {
+        // Best effort: what stays is found obsolete by the next open.
+        for file in self.pending.drain(..) {
+            let path = self.dir.join(FileKind::Table(file.number()).name());
+            let _ = self.writer.env.fs.remove(&path);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Deciding what background work there is: one flush per family, some compactions, one purge.
+
+use super::compaction_job::CompactionJob;
+use super::core::{Core, State};
+use super::flush_job::FlushJob;
+use super::purge_job::PurgeJob;
+use crate::column_family::LiveFamily;
+use crate::compaction::picker::{self, Shape, Targets};
+use crate::compaction::{Compaction, Running};
+use crate::health::Severity;
+use crate::pressure::{Gauges, pace};
+use ashlar_base::{FamilyId, Level};
+use ashlar_env::{Job, Lane};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Compactions under way at most; the executor's threads bound them further.
+const COMPACTIONS_MAX: usize = 4;
+
+impl Core {
+    /// Submits whatever work is due and not under way. Cheap when nothing is.
+    pub(crate) fn schedule(self: &Arc<Self>) {
+        if self.is_closed() || self.health.severity() >= Severity::Hard {
+            return;
+        }
+        let mut due: Vec<(Box<dyn Job>, Lane)> = Vec::new();
+        {
+            let mut guard = self.state();
+            let state = &mut *guard;
+            let mut compactions: usize = state.running.values().map(Vec::len).sum();
+            for family in state.families.iter_mut() {
+                if family.memtables.sealed_len() > 0 && !family.flushing {
+                    family.flushing = true;
+                    due.push((Box::new(FlushJob::new(Arc::clone(self), family.family.id())), Lane::High));
+                }
+                while compactions < COMPACTIONS_MAX
+                    && let Some(compaction) = pick(family, &state.running)
+                {
+                    let job = CompactionJob::claim(self, &mut state.running, family, compaction);
+                    due.push((Box::new(job), Lane::Low));
+                    compactions += 1;
+                }
+            }
+            if state.purge_wanted && !state.purging {
+                (state.purge_wanted, state.purging) = (false, true);
+                due.push((Box::new(PurgeJob::new(Arc::clone(self))), Lane::Low));
+            }
+            state.jobs += due.len();
+        }
+        for (job, lane) in due {
+            self.env.jobs.submit(job, lane);
+        }
+    }
+
+    /// Takes over the gauges of all families into the pace of writers.
+    pub(crate) fn update_pressure(&self) {
+        let state = self.state();
+        self.pressure.set(state.families.iter().map(|f| pace(&gauges(f), f.family.options())));
+    }
+
+    /// True while any background work is under way or due.
+    pub(crate) fn busy(state: &State) -> bool {
+        state.jobs > 0 || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
+    }
+}
+
+type RunningByFamily = BTreeMap<FamilyId, Vec<Running>>;
+
+fn pick(family: &LiveFamily, running: &RunningByFamily) -> Option<Compaction> {
+    let options = &family.family.options().compaction;
+    if !options.automatic {
+        return None;
+    }
+    let running = running.get(&family.family.id()).map_or(&[][..], Vec::as_slice);
+    picker::pick(&shape(family), options, running)
+}
+
+/// A family's tree, as pickers see it.
+pub(super) fn shape(family: &LiveFamily) -> Shape<'_> {
+    Shape { order: &family.version.order, levels: &family.version.levels }
+}
+
+fn gauges(family: &LiveFamily) -> Gauges {
+    let options = &family.family.options().compaction;
+    let shape = shape(family);
+    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
+    let targets = Targets::new(&level_bytes, options);
+    Gauges {
+        l0_tables: family.version.level(Level::ZERO).len(),
+        debt_bytes: picker::debt(&shape, &targets, options),
+    }
+}

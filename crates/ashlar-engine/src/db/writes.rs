@@ -1,0 +1,194 @@
+//! Writing: what surrounds the committer — back-pressure, and the switch to a new memtable and log.
+//!
+//! A switch is done by a leader, so no write is under way: the log is closed, full memtables are sealed at the last
+//! sequence, a new log and new memtables are installed, and flushes are submitted. The closed log is synced by the flush
+//! that follows it, or by the next synced write, whichever comes first.
+
+use super::core::{Core, State};
+use crate::batch::WriteBatch;
+use crate::column_family::LiveFamily;
+use crate::options::WriteOptions;
+use crate::pressure::Pace;
+use crate::wal::Wal;
+use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
+use ashlar_base::{Error, FamilyId, Result, SeqNum};
+use ashlar_sync::Waited;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Writers are never delayed longer than this at a time: debt may be gone sooner than it looked.
+const LONGEST_DELAY: Duration = Duration::from_millis(100);
+
+impl Core {
+    /// Commits a batch.
+    pub(crate) fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
+        self.check_open()?;
+        self.health.check_writable()?;
+        if batch.is_empty() {
+            return Ok(self.visible());
+        }
+        self.committer.commit(batch.encoder(), options)
+    }
+
+    /// Makes everything written so far durable.
+    pub(crate) fn sync_wal(&self) -> Result<()> {
+        self.check_open()?;
+        self.committer.sync()
+    }
+
+    /// The write set that the live families make with `wal`.
+    pub(crate) fn write_set(state: &State, wal: Arc<Wal>) -> WriteSet {
+        let slot = |f: &LiveFamily| FamilySlot {
+            family: f.family.id(),
+            mem: Arc::clone(&f.memtables.current().rep),
+            limit_bytes: f.family.options().write_buffer_bytes,
+        };
+        WriteSet { wal, families: state.families.iter().map(slot).collect() }
+    }
+
+    /// Seals the memtables of `families` that hold something and begins a new log. To be called by a leader.
+    pub(crate) fn switch(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
+        let number = self.versions.new_file_number();
+        let wal = Arc::new(Wal::create(&self.env, &self.dir, number)?);
+        let last = self.visible();
+        {
+            let mut state = self.state();
+            for family in state.families.iter_mut() {
+                let current = family.memtables.current();
+                if families.contains(&family.family.id()) && !current.rep.is_empty() {
+                    let order = family.family.options().order.clone();
+                    family.memtables.switch(ashlar_memtable::skiplist(order), number, last);
+                } else {
+                    family.memtables.advance_empty(number);
+                }
+            }
+            let set = Core::write_set(&state, wal);
+            let before = self.committer.current();
+            self.committer.wals().closed(Arc::clone(&before.wal));
+            self.committer.install(set);
+            for family in families {
+                self.publish(&mut state, *family);
+            }
+        }
+        self.schedule();
+        Ok(())
+    }
+
+    /// Shows readers a family's present state.
+    pub(crate) fn publish(&self, state: &mut State, family: FamilyId) {
+        if let Some(family) = state.families.get(family) {
+            let before = family.publish();
+            state.retired.push(before);
+        }
+    }
+
+    /// The families whose memtables are full, if each of them may get a new one now.
+    fn full_families(&self, state: &State) -> Room {
+        let mut full = Vec::new();
+        for f in state.families.iter() {
+            let options = f.family.options();
+            if f.memtables.current().rep.memory() < options.write_buffer_bytes {
+                continue;
+            }
+            if f.memtables.sealed_len() + 1 >= options.max_write_buffers {
+                return Room::AfterFlush;
+            }
+            full.push(f.family.id());
+        }
+        if full.is_empty() { Room::Enough } else { Room::AfterSwitch(full) }
+    }
+
+    fn slow_down(&self, pace: Pace, bytes: usize) {
+        let start = self.env.clock.now();
+        let until = start + pace.delay(bytes).min(LONGEST_DELAY);
+        loop {
+            let seen = self.progress.seen();
+            let now = self.env.clock.now();
+            if now >= until || self.pressure.pace() == Pace::Free {
+                break;
+            }
+            if self.progress.wait(seen, Some(until - now)) == Waited::Stuck {
+                break;
+            }
+        }
+        self.pressure.held(pace, self.env.clock.now().saturating_sub(start));
+    }
+
+    fn stop_until(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
+        let start = self.env.clock.now();
+        let outcome = self.wait_until(&mut done);
+        self.pressure.held(Pace::Stop, self.env.clock.now().saturating_sub(start));
+        outcome
+    }
+
+    /// When the live logs hold more than they may: the families that need the oldest one.
+    fn holders_of_full_logs(&self, state: &State) -> Vec<FamilyId> {
+        if self.committer.wals().closed_bytes() <= self.wal_limit(state) {
+            return Vec::new();
+        }
+        let oldest = state.families.first_wal();
+        let holds = |f: &&LiveFamily| {
+            let current = f.memtables.current();
+            Some(current.first_wal) == oldest && !current.rep.is_empty()
+        };
+        state.families.iter().filter(holds).map(|f| f.family.id()).collect()
+    }
+
+    fn wal_limit(&self, state: &State) -> u64 {
+        if self.options.max_total_wal_bytes > 0 {
+            return self.options.max_total_wal_bytes;
+        }
+        let buffers = |f: &LiveFamily| {
+            (f.family.options().write_buffer_bytes as u64)
+                .saturating_mul(f.family.options().max_write_buffers as u64)
+        };
+        state.families.iter().map(buffers).sum::<u64>().saturating_mul(4)
+    }
+}
+
+/// Whether a write fits the memtables.
+enum Room {
+    Enough,
+    AfterSwitch(Vec<FamilyId>),
+    AfterFlush,
+}
+
+/// The committer's view of the database: a weak one, so that jobs and handles alone keep it alive.
+pub(crate) struct Host(pub(crate) std::sync::Weak<Core>);
+
+impl WriteHost for Host {
+    fn wants_room(&self) -> bool {
+        self.0.upgrade().is_none_or(|core| core.pressure.pace() != Pace::Free)
+    }
+
+    fn make_room(&self, bytes: usize) -> Result<()> {
+        let core = self.0.upgrade().ok_or_else(Error::closed)?;
+        match core.pressure.pace() {
+            Pace::Free => {}
+            pace @ Pace::Slow { .. } => core.slow_down(pace, bytes),
+            Pace::Stop => core.stop_until(|_| core.pressure.pace() != Pace::Stop)?,
+        }
+        loop {
+            let room = core.full_families(&core.state());
+            match room {
+                Room::Enough => break,
+                Room::AfterSwitch(mut families) => {
+                    families.extend(core.holders_of_full_logs(&core.state()));
+                    core.switch(&families)?;
+                }
+                Room::AfterFlush => {
+                    core.schedule();
+                    core.stop_until(|state| !matches!(core.full_families(state), Room::AfterFlush))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn log_failed(&self, cause: &Error) {
+        if let Some(core) = self.0.upgrade() {
+            core.health.report(crate::health::Severity::Hard, cause);
+            core.progress.notify();
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The tree in numbers.
+
+use ashlar_base::Level;
+use std::fmt::Write;
+
+use crate::version::Version;
+
+/// Files and bytes of each level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FamilyShape {
+    /// Per level: tables and their bytes.
+    pub levels: Vec<(usize, u64)>,
+}
+
+impl FamilyShape {
+    /// Of a version.
+    pub fn of(version: &Version) -> FamilyShape {
+        let level = |n: usize| {
+            let level = Level(u8::try_from(n).unwrap_or(u8::MAX));
+            (version.level(level).len(), version.level_bytes(level))
+        };
+        FamilyShape { levels: (0..version.levels.len()).map(level).collect() }
+    }
+
+    /// Tables in all levels.
+    pub fn tables(&self) -> usize {
+        self.levels.iter().map(|l| l.0).sum()
+    }
+
+    /// Bytes of all tables.
+    pub fn bytes(&self) -> u64 {
+        self.levels.iter().map(|l| l.1).sum()
+    }
+}
+
+/// RocksDB's `rocksdb.levelstats` text.
+pub fn levelstats(shape: &FamilyShape) -> String {
+    let mut out = String::from("Level Files Size(MB)\n--------------------\n");
+    for (n, (files, bytes)) in shape.levels.iter().enumerate() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{n:3} {files:8} {:8.0}", *bytes as f64 / 1_048_576.0);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levelstats_have_a_line_each() {
+        let shape = FamilyShape { levels: vec![(2, 3 << 20), (0, 0)] };
+        assert_eq!((shape.tables(), shape.bytes()), (2, 3 << 20));
+        assert_eq!(
+            levelstats(&shape),
+            "Level Files Size(MB)\n--------------------\n  0        2        3\n  1        0        0\n"
+        );
+    }
+}

@@ -1,0 +1,5 @@
+//! Properties: what a database says about itself, under RocksDB's names.
+
+mod levels;
+
+pub use levels::{FamilyShape, levelstats};

@@ -1,0 +1,345 @@
+//! The cursor the user sees: of each key the version a read at one sequence sees, tombstones left out, within bounds.
+//!
+//! 1. Going forward, the merge stands on the entry that is shown; key and value are borrowed from it.
+//! 2. Going backward, versions come oldest first, so the merge has gone on to before all entries of the shown key; key
+//!    and value are copies. `next` then seeks behind the shown key, `prev` after `next` before it.
+//! 3. After [`SKIPS_MAX`] steps over entries of one user key the rest of them is skipped by a seek.
+//! 4. Off the end `next` and `prev` stay there; so after an error, until the next positioning call.
+//! 5. The cursor holds what it reads: memtables and tables live as long as it does.
+//!
+//! Source: RocksDB `db/db_iter.cc` (the rules and the skipping by seek).
+
+use super::{MergingIter, runs};
+use crate::options::ReadOptions;
+use crate::super_version::SuperVersion;
+use crate::visibility::{Fate, fate, is_visible};
+use ashlar_base::{Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer};
+use ashlar_table::ReadHow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// So many entries of one user key are stepped over one by one.
+const SKIPS_MAX: usize = 8;
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// Nothing: off the end.
+    Nothing,
+    /// The merge's entry.
+    Merge,
+    /// `key` and `value`.
+    Copies,
+}
+
+/// A cursor over the keys and values of one family at one sequence. On a key or off the end, no third state.
+///
+/// Every moving call answers `Io` or `Corruption` when a table cannot be read, and `NotSupported` when a key in its way
+/// needs a feature that is not served, with key and file in the message.
+pub struct DbIter {
+    merge: MergingIter,
+    order: Order,
+    seq: SeqNum,
+    lower: Option<Vec<u8>>,
+    upper: Option<Vec<u8>>,
+    shown: Shown,
+    /// The key in hand: forward, the one whose entries are being skipped; backward, the one shown.
+    key: Vec<u8>,
+    value: Vec<u8>,
+    target: InternalKeyBuf,
+    /// Last, so that what the merge borrows its bytes from goes last.
+    _from: Arc<SuperVersion>,
+}
+
+impl DbIter {
+    /// A cursor over `from` as a read at `seq` sees it, off the end. Bounds and block handling come from `options`;
+    /// its sequence does not.
+    ///
+    /// # Errors
+    /// As opening the tables of level 0.
+    pub fn new(from: Arc<SuperVersion>, seq: SeqNum, options: ReadOptions) -> Result<DbIter> {
+        let how = ReadHow { fill_cache: options.fill_cache, ..ReadHow::default() };
+        let order = from.version.order.clone();
+        let merge = MergingIter::new(order.clone(), runs(&from, &options, how)?);
+        Ok(DbIter {
+            merge,
+            order,
+            seq,
+            lower: options.lower,
+            upper: options.upper,
+            shown: Shown::Nothing,
+            key: Vec::new(),
+            value: Vec::new(),
+            target: InternalKeyBuf::new(&[], Trailer::LAST),
+            _from: from,
+        })
+    }
+
+    /// The key under the cursor; `None` off the end.
+    #[inline]
+    pub fn key(&self) -> Option<&[u8]> {
+        self.entry().map(|(key, _)| key)
+    }
+
+    /// The value under the cursor; `None` off the end.
+    #[inline]
+    pub fn value(&self) -> Option<&[u8]> {
+        self.entry().map(|(_, value)| value)
+    }
+
+    /// Key and value under the cursor; `None` off the end.
+    #[inline]
+    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        match self.shown {
+            Shown::Nothing => None,
+            Shown::Merge => self.merge.entry().map(|e| (e.key.user_key(), e.value)),
+            Shown::Copies => Some((&self.key, &self.value)),
+        }
+    }
+
+    /// Whether the cursor is on a key.
+    #[inline]
+    pub fn is_valid(&self) -> bool {
+        self.shown != Shown::Nothing
+    }
+
+    /// The sequence it reads at.
+    pub fn seq(&self) -> SeqNum {
+        self.seq
+    }
+
+    /// Moves to the first key at or after `key`.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.shown = Shown::Nothing;
+        let start = match &self.lower {
+            Some(lower) if self.order.compare(key, lower) == Ordering::Less => lower,
+            _ => key,
+        };
+        self.target.set(start, Trailer::seek(self.seq));
+        self.merge.seek(self.target.as_key())?;
+        self.show_forward(false)
+    }
+
+    /// Moves to the last key at or before `key`.
+    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        self.shown = Shown::Nothing;
+        match &self.upper {
+            // The upper bound itself is out.
+            Some(upper) if self.order.compare(key, upper) != Ordering::Less => {
+                self.target.set(upper, Trailer::FIRST);
+            }
+            _ => self.target.set(key, Trailer::LAST),
+        }
+        self.merge.seek_for_prev(self.target.as_key())?;
+        self.show_backward()
+    }
+
+    /// Moves to the first key.
+    pub fn first(&mut self) -> Result<()> {
+        self.shown = Shown::Nothing;
+        match &self.lower {
+            Some(lower) => {
+                self.target.set(lower, Trailer::seek(self.seq));
+                self.merge.seek(self.target.as_key())?;
+            }
+            None => self.merge.first()?,
+        }
+        self.show_forward(false)
+    }
+
+    /// Moves to the last key.
+    pub fn last(&mut self) -> Result<()> {
+        self.shown = Shown::Nothing;
+        match &self.upper {
+            Some(upper) => {
+                self.target.set(upper, Trailer::FIRST);
+                self.merge.seek_for_prev(self.target.as_key())?;
+            }
+            None => self.merge.last()?,
+        }
+        self.show_backward()
+    }
+
+    /// Moves one key on.
+    #[inline]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "a cursor, not an Iterator: it lends its entries and may fail"
+    )]
+    pub fn next(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.shown, Shown::Nothing) {
+            Shown::Nothing => return Ok(()),
+            Shown::Merge => {
+                if let Some(entry) = self.merge.entry() {
+                    replace(&mut self.key, entry.key.user_key());
+                }
+                self.merge.next()?;
+            }
+            Shown::Copies => {
+                self.target.set(&self.key, Trailer::LAST);
+                self.merge.seek(self.target.as_key())?;
+            }
+        }
+        self.show_forward(true)
+    }
+
+    /// Moves one key back.
+    pub fn prev(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.shown, Shown::Nothing) {
+            Shown::Nothing => return Ok(()),
+            Shown::Merge => {
+                if let Some(entry) = self.merge.entry() {
+                    self.target.set(entry.key.user_key(), Trailer::FIRST);
+                }
+                self.merge.seek_for_prev(self.target.as_key())?;
+            }
+            Shown::Copies => {}
+        }
+        self.show_backward()
+    }
+
+    /// Goes forward to the first entry that is to be shown. `skip`: entries of `self.key` are not.
+    fn show_forward(&mut self, mut skip: bool) -> Result<()> {
+        let mut steps = 0;
+        while let Some(entry) = self.merge.entry() {
+            let (user_key, trailer) = entry.key.split();
+            if skip && user_key == self.key.as_slice() {
+                // Older than what was shown or hidden.
+                steps += 1;
+                if steps > SKIPS_MAX {
+                    steps = 0;
+                    self.target.set(&self.key, Trailer::LAST);
+                    self.merge.seek(self.target.as_key())?;
+                    self.step_off_last()?;
+                } else {
+                    self.merge.next()?;
+                }
+                continue;
+            }
+            if let Some(upper) = &self.upper
+                && self.order.compare(user_key, upper) != Ordering::Less
+            {
+                return Ok(());
+            }
+            if is_visible(trailer, self.seq) {
+                match fate(trailer, user_key) {
+                    Ok(Fate::Value) => {
+                        self.shown = Shown::Merge;
+                        return Ok(());
+                    }
+                    Ok(Fate::Gone) => {
+                        replace(&mut self.key, user_key);
+                        (skip, steps) = (true, 0);
+                        self.merge.next()?;
+                    }
+                    Err(e) => return Err(self.at_path(e)),
+                }
+                continue;
+            }
+            // Too new, and perhaps one of many of its key.
+            if user_key == self.key.as_slice() {
+                steps += 1;
+            } else {
+                replace(&mut self.key, user_key);
+                (skip, steps) = (false, 1);
+            }
+            if steps > SKIPS_MAX {
+                steps = 0;
+                self.target.set(user_key, Trailer::seek(self.seq));
+                self.merge.seek(self.target.as_key())?;
+            } else {
+                self.merge.next()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A seek behind a key's versions stops at one with trailer 0, a tombstone at sequence 0. No key has two of those.
+    fn step_off_last(&mut self) -> Result<()> {
+        match self.merge.entry() {
+            Some(entry) if entry.key.user_key() == self.key.as_slice() => self.merge.next(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes backward to before the entries of the first key that is to be shown, and copies that key.
+    fn show_backward(&mut self) -> Result<()> {
+        while let Some(entry) = self.merge.entry() {
+            let user_key = entry.key.user_key();
+            if let Some(lower) = &self.lower
+                && self.order.compare(user_key, lower) == Ordering::Less
+            {
+                return Ok(());
+            }
+            replace(&mut self.key, user_key);
+            if self.newest_backward()? == Fate::Value {
+                self.shown = Shown::Copies;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes backward over all entries of `self.key`, oldest first, and copies the value of the newest visible one.
+    fn newest_backward(&mut self) -> Result<Fate> {
+        let mut newest = Ok(Fate::Gone);
+        let mut steps = 0;
+        while let Some(entry) = self.merge.entry() {
+            let (user_key, trailer) = entry.key.split();
+            if user_key != self.key.as_slice() {
+                break;
+            }
+            steps += 1;
+            if steps > SKIPS_MAX {
+                return self.newest_by_seek();
+            }
+            if is_visible(trailer, self.seq) {
+                newest = fate(trailer, user_key).map_err(|e| self.at_path(e));
+                if let Ok(Fate::Value) = newest {
+                    replace(&mut self.value, entry.value);
+                }
+            }
+            self.merge.prev()?;
+        }
+        newest
+    }
+
+    /// [`DbIter::newest_backward`] by two seeks instead of steps.
+    #[cold]
+    fn newest_by_seek(&mut self) -> Result<Fate> {
+        let mut newest = Fate::Gone;
+        self.target.set(&self.key, Trailer::seek(self.seq));
+        self.merge.seek(self.target.as_key())?;
+        if let Some(entry) = self.merge.entry()
+            && entry.key.user_key() == self.key.as_slice()
+        {
+            newest = fate(entry.key.trailer(), &self.key).map_err(|e| self.at_path(e))?;
+            replace(&mut self.value, entry.value);
+        }
+        self.target.set(&self.key, Trailer::FIRST);
+        self.merge.seek_for_prev(self.target.as_key())?;
+        Ok(newest)
+    }
+
+    #[cold]
+    fn at_path(&self, e: Error) -> Error {
+        match self.merge.path() {
+            Some(path) => e.at_path(path),
+            None => e,
+        }
+    }
+}
+
+#[inline]
+fn replace(buffer: &mut Vec<u8>, with: &[u8]) {
+    buffer.clear();
+    buffer.extend_from_slice(with);
+}
+
+impl fmt::Debug for DbIter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key().map(|key| key.escape_ascii().to_string());
+        f.debug_struct("DbIter").field("seq", &self.seq).field("key", &key).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,157 @@
+//! A cursor over a level below 0: disjoint files in order, each opened when the cursor gets to it.
+//!
+//! A file with range tombstones is refused when it is opened. That is early enough: a merge passes no key within a
+//! file's bounds before this cursor has been in that file.
+
+use super::run::checked;
+use crate::version::{FileMeta, Version};
+use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
+use ashlar_table::{ReadHow, TableIter};
+use std::cmp::Ordering;
+use std::path::Path;
+use std::sync::Arc;
+
+/// See the module.
+pub(crate) struct LevelIter {
+    version: Arc<Version>,
+    level: Level,
+    how: ReadHow,
+    /// The file the cursor stands in; `None` = off the end.
+    current: Option<(usize, TableIter)>,
+}
+
+impl LevelIter {
+    /// A cursor over `level`, off the end.
+    pub(crate) fn new(version: Arc<Version>, level: Level, how: ReadHow) -> Self {
+        LevelIter { version, level, how, current: None }
+    }
+
+    /// The file it stands in.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.current.as_ref().map(|(_, table)| table.table().path())
+    }
+
+    fn files(&self) -> &[Arc<FileMeta>] {
+        self.version.level(self.level)
+    }
+
+    /// The cursor of file `at`, the present one where it is that file's.
+    fn table(&mut self, at: usize) -> Result<Option<TableIter>> {
+        match self.current.take() {
+            Some((now, table)) if now == at => return Ok(Some(table)),
+            _ => {}
+        }
+        let Some(file) = self.files().get(at) else { return Ok(None) };
+        Ok(Some(checked(self.version.table(file)?)?.iter(self.how)))
+    }
+
+    /// Goes to file `at`, positions there by `place`, and on to the first entry of a later file if that finds none.
+    fn enter_forward(
+        &mut self,
+        mut at: usize,
+        place: impl FnOnce(&mut TableIter) -> Result<()>,
+    ) -> Result<()> {
+        let Some(mut table) = self.table(at)? else { return Ok(()) };
+        place(&mut table)?;
+        while table.entry().is_none() {
+            at += 1;
+            match self.table(at)? {
+                Some(next) => table = next,
+                None => return Ok(()),
+            }
+            table.first()?;
+        }
+        self.current = Some((at, table));
+        Ok(())
+    }
+
+    /// The same in the other direction.
+    fn enter_backward(
+        &mut self,
+        mut at: usize,
+        place: impl FnOnce(&mut TableIter) -> Result<()>,
+    ) -> Result<()> {
+        let Some(mut table) = self.table(at)? else { return Ok(()) };
+        place(&mut table)?;
+        while table.entry().is_none() {
+            match at.checked_sub(1) {
+                Some(before) => at = before,
+                None => return Ok(()),
+            }
+            match self.table(at)? {
+                Some(before) => table = before,
+                None => return Ok(()),
+            }
+            table.last()?;
+        }
+        self.current = Some((at, table));
+        Ok(())
+    }
+}
+
+impl InternalIterator for LevelIter {
+    fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
+        let order = &self.version.order;
+        let at =
+            self.files().partition_point(|f| order.compare_internal(f.largest(), target) == Ordering::Less);
+        self.enter_forward(at, |table| table.seek(target))
+    }
+
+    fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
+        let order = &self.version.order;
+        let behind = self
+            .files()
+            .partition_point(|f| order.compare_internal(f.smallest(), target) != Ordering::Greater);
+        match behind.checked_sub(1) {
+            Some(at) => self.enter_backward(at, |table| table.seek_for_prev(target)),
+            None => {
+                self.current = None;
+                Ok(())
+            }
+        }
+    }
+
+    fn first(&mut self) -> Result<()> {
+        self.enter_forward(0, InternalIterator::first)
+    }
+
+    fn last(&mut self) -> Result<()> {
+        match self.files().len().checked_sub(1) {
+            Some(at) => self.enter_backward(at, InternalIterator::last),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        let Some((at, table)) = &mut self.current else { return Ok(()) };
+        let at = *at;
+        match table.next() {
+            Ok(()) if table.entry().is_some() => Ok(()),
+            Ok(()) => self.enter_forward(at, |_| Ok(())),
+            Err(e) => {
+                self.current = None;
+                Err(e)
+            }
+        }
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        let Some((at, table)) = &mut self.current else { return Ok(()) };
+        let at = *at;
+        match table.prev() {
+            Ok(()) if table.entry().is_some() => Ok(()),
+            Ok(()) => self.enter_backward(at, |_| Ok(())),
+            Err(e) => {
+                self.current = None;
+                Err(e)
+            }
+        }
+    }
+
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        self.current.as_ref()?.1.entry()
+    }
+}

@@ -1,0 +1,169 @@
+//! Many runs as one: a binary heap of cursors, smallest key on top (largest, when going backward).
+//!
+//! 1. `heap` holds the indexes of the runs that are on an entry, in heap order of the present direction. The root is
+//!    where the merge stands; an empty heap is off the end.
+//! 2. Going forward, every run stands on its first entry at or after the root's; going backward, on its last entry at
+//!    or before it. A change of direction therefore moves every run but the root to the other side of the root's key.
+//! 3. Of entries with equal internal keys the run with the smaller index, the newer one, comes first in either
+//!    direction.
+//! 4. After an error the merge is off the end until it is positioned again.
+//!
+//! Source: RocksDB `table/merging_iterator.cc` (idea of the direction change).
+
+use super::Run;
+use ashlar_base::{Direction, Entry, InternalIterator, InternalKey, Order, Result};
+use std::cmp::Ordering;
+use std::path::Path;
+
+/// See the module.
+pub(crate) struct MergingIter {
+    order: Order,
+    runs: Vec<Run>,
+    heap: Vec<usize>,
+    direction: Direction,
+}
+
+impl MergingIter {
+    /// Merges `runs`, newest first. Off the end.
+    pub(crate) fn new(order: Order, runs: Vec<Run>) -> Self {
+        let heap = Vec::with_capacity(runs.len());
+        MergingIter { order, runs, heap, direction: Direction::Forward }
+    }
+
+    /// The file of the present entry, if it is in one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.runs.get(*self.heap.first()?)?.path()
+    }
+
+    /// Whether run `a` comes before run `b` in the present direction.
+    #[inline]
+    fn leads(&self, a: usize, b: usize) -> bool {
+        let entry = |i: usize| self.runs.get(i).and_then(Run::entry);
+        let (Some(x), Some(y)) = (entry(a), entry(b)) else { return false };
+        let by_key = self.order.compare_internal(x.key, y.key);
+        let ahead = match self.direction {
+            Direction::Forward => by_key,
+            Direction::Backward => by_key.reverse(),
+        };
+        ahead.then(a.cmp(&b)) == Ordering::Less
+    }
+
+    fn heap_leads(&self, a: usize, b: usize) -> bool {
+        match (self.heap.get(a), self.heap.get(b)) {
+            (Some(&x), Some(&y)) => self.leads(x, y),
+            _ => false,
+        }
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let (left, right) = (2 * at + 1, 2 * at + 2);
+            let child = if self.heap_leads(right, left) { right } else { left };
+            if !self.heap_leads(child, at) {
+                return;
+            }
+            self.heap.swap(at, child);
+            at = child;
+        }
+    }
+
+    fn rebuild(&mut self) {
+        self.heap.clear();
+        self.heap
+            .extend((0..self.runs.len()).filter(|&i| self.runs.get(i).is_some_and(|r| r.entry().is_some())));
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift_down(at);
+        }
+    }
+
+    /// Positions every run by `place` and builds the heap.
+    fn position(
+        &mut self,
+        direction: Direction,
+        mut place: impl FnMut(&mut Run) -> Result<()>,
+    ) -> Result<()> {
+        self.heap.clear();
+        self.direction = direction;
+        for run in &mut self.runs {
+            place(run)?;
+        }
+        self.rebuild();
+        Ok(())
+    }
+
+    /// Moves every run to the other side of the root's key, the root's past it.
+    #[cold]
+    fn turn(&mut self, direction: Direction) -> Result<()> {
+        let Some(entry) = self.entry() else { return Ok(()) };
+        let turn = entry.key.to_buf();
+        let order = self.order.clone();
+        let at = turn.as_key();
+        self.position(direction, |run| {
+            match direction {
+                Direction::Forward => run.seek(at)?,
+                Direction::Backward => run.seek_for_prev(at)?,
+            }
+            let is_root = run.entry().is_some_and(|e| order.compare_internal(e.key, at) == Ordering::Equal);
+            match direction {
+                _ if !is_root => Ok(()),
+                Direction::Forward => run.next(),
+                Direction::Backward => run.prev(),
+            }
+        })
+    }
+
+    /// Moves the root by `step` and restores the heap.
+    #[inline]
+    fn advance(&mut self, step: impl FnOnce(&mut Run) -> Result<()>) -> Result<()> {
+        let Some(&root) = self.heap.first() else { return Ok(()) };
+        let Some(run) = self.runs.get_mut(root) else { return Ok(()) };
+        if let Err(e) = step(run) {
+            self.heap.clear();
+            return Err(e);
+        }
+        if run.entry().is_none() {
+            self.heap.swap_remove(0);
+        }
+        self.sift_down(0);
+        Ok(())
+    }
+}
+
+impl InternalIterator for MergingIter {
+    fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
+        self.position(Direction::Forward, |run| run.seek(target))
+    }
+
+    fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
+        self.position(Direction::Backward, |run| run.seek_for_prev(target))
+    }
+
+    fn first(&mut self) -> Result<()> {
+        self.position(Direction::Forward, InternalIterator::first)
+    }
+
+    fn last(&mut self) -> Result<()> {
+        self.position(Direction::Backward, InternalIterator::last)
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        match self.direction {
+            Direction::Forward => self.advance(InternalIterator::next),
+            Direction::Backward => self.turn(Direction::Forward),
+        }
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        match self.direction {
+            Direction::Backward => self.advance(InternalIterator::prev),
+            Direction::Forward => self.turn(Direction::Backward),
+        }
+    }
+
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        self.runs.get(*self.heap.first()?)?.entry()
+    }
+}

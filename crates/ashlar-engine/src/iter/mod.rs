@@ -1,0 +1,20 @@
+//! Cursors: one level, many runs merged, and the one the user sees.
+//!
+//! ```text
+//! DbIter -> MergingIter -> Run: memtable | level-0 table | LevelIter -> TableIter
+//! (newest visible version of     (all versions of all runs, in order)
+//!  each key, within bounds)
+//! ```
+
+mod db_iter;
+mod level;
+mod merging;
+mod run;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use db_iter::DbIter;
+pub(crate) use level::LevelIter;
+pub(crate) use merging::MergingIter;
+pub(crate) use run::{Run, runs};

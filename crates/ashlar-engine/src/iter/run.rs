@@ -1,0 +1,105 @@
+//! The sources of a merge, and which of them a family has.
+
+use crate::iter::LevelIter;
+use crate::options::ReadOptions;
+use crate::super_version::SuperVersion;
+use crate::version::FileMeta;
+use ashlar_base::{Entry, Error, InternalIterator, InternalKey, Level, Order, Result};
+use ashlar_memtable::MemtableRep;
+use ashlar_table::{ReadHow, TableIter, TableReader};
+use std::cmp::Ordering;
+use std::path::Path;
+use std::sync::Arc;
+
+/// One sorted run under a merge.
+pub(crate) enum Run {
+    /// A memtable.
+    Mem(Box<dyn InternalIterator>),
+    /// One table of level 0.
+    Table(TableIter),
+    /// A deeper level.
+    Level(LevelIter),
+}
+
+impl Run {
+    /// The file the run stands in, if it is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Run::Mem(_) => None,
+            Run::Table(table) => Some(table.table().path()),
+            Run::Level(level) => level.path(),
+        }
+    }
+}
+
+macro_rules! dispatch {
+    ($self:ident, $run:ident => $call:expr) => {
+        match $self {
+            Run::Mem($run) => $call,
+            Run::Table($run) => $call,
+            Run::Level($run) => $call,
+        }
+    };
+}
+
+impl InternalIterator for Run {
+    fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
+        dispatch!(self, run => run.seek(target))
+    }
+    fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
+        dispatch!(self, run => run.seek_for_prev(target))
+    }
+    fn first(&mut self) -> Result<()> {
+        dispatch!(self, run => run.first())
+    }
+    fn last(&mut self) -> Result<()> {
+        dispatch!(self, run => run.last())
+    }
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        dispatch!(self, run => run.next())
+    }
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        dispatch!(self, run => run.prev())
+    }
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        dispatch!(self, run => run.entry())
+    }
+}
+
+/// The runs of a family that may hold keys within the bounds of `options`. Opens the tables of level 0.
+///
+/// # Errors
+/// As opening a table; `NotSupported` for one with range tombstones.
+pub(crate) fn runs(from: &SuperVersion, options: &ReadOptions, how: ReadHow) -> Result<Vec<Run>> {
+    let version = &from.version;
+    // Nothing visible to this read is inserted any more: an empty memtable stays empty for it.
+    let memtables = std::iter::once(&from.mem).chain(&from.imm).filter(|m| !m.is_empty());
+    let mut runs: Vec<Run> = memtables.map(|m| Run::Mem(MemtableRep::iter(Arc::clone(m)))).collect();
+    for file in version.level(Level::ZERO).iter().filter(|f| within(f, &version.order, options)) {
+        runs.push(Run::Table(checked(version.table(file)?)?.iter(how)));
+    }
+    for (level, files) in (0u8..).zip(&version.levels).skip(1) {
+        if !files.is_empty() {
+            runs.push(Run::Level(LevelIter::new(Arc::clone(version), Level(level), how)));
+        }
+    }
+    Ok(runs)
+}
+
+fn within(file: &FileMeta, order: &Order, options: &ReadOptions) -> bool {
+    let (first, last) = (file.smallest().user_key(), file.largest().user_key());
+    let above = options.lower.as_deref().is_none_or(|lower| order.compare(last, lower) != Ordering::Less);
+    let below = options.upper.as_deref().is_none_or(|upper| order.compare(first, upper) == Ordering::Less);
+    above && below
+}
+
+/// Hands a table through unless it has range tombstones, which cursors do not honour yet.
+pub(crate) fn checked(table: Arc<TableReader>) -> Result<Arc<TableReader>> {
+    if table.has_range_deletions() {
+        return Err(Error::not_supported("iterating over range deletions").at_path(table.path()));
+    }
+    Ok(table)
+}

@@ -1,0 +1,68 @@
+//! A family's memtables: the one that takes writes, and the sealed ones that wait for their flush.
+//!
+//! 1. Sealed memtables are flushed oldest first, and leave the list in that order.
+//! 2. Each knows the log that was current when it was made: no older log holds any of its data.
+
+use ashlar_base::{FileNumber, SeqNum};
+use ashlar_memtable::MemtableRep;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A memtable and the first log that holds its data.
+#[derive(Clone)]
+pub(crate) struct Memtable {
+    pub(crate) rep: Arc<dyn MemtableRep>,
+    pub(crate) first_wal: FileNumber,
+}
+
+/// The memtables of one family.
+pub(crate) struct MemtableList {
+    current: Memtable,
+    /// Oldest first.
+    sealed: VecDeque<Memtable>,
+}
+
+impl MemtableList {
+    pub(crate) fn new(rep: Arc<dyn MemtableRep>, first_wal: FileNumber) -> Self {
+        MemtableList { current: Memtable { rep, first_wal }, sealed: VecDeque::new() }
+    }
+
+    /// The memtable that takes writes.
+    pub(crate) fn current(&self) -> &Memtable {
+        &self.current
+    }
+
+    /// Seals the current memtable at `last` and puts `rep` in its place; its data starts in `first_wal`.
+    pub(crate) fn switch(&mut self, rep: Arc<dyn MemtableRep>, first_wal: FileNumber, last: SeqNum) {
+        self.current.rep.seal(last);
+        let sealed = std::mem::replace(&mut self.current, Memtable { rep, first_wal });
+        self.sealed.push_back(sealed);
+    }
+
+    /// An empty current memtable has no data in the logs before `wal`, the one that was just made.
+    pub(crate) fn advance_empty(&mut self, wal: FileNumber) {
+        if self.current.rep.is_empty() {
+            self.current.first_wal = wal;
+        }
+    }
+
+    /// Every sealed memtable, newest first, for readers.
+    pub(crate) fn sealed_newest_first(&self) -> Box<[Arc<dyn MemtableRep>]> {
+        self.sealed.iter().rev().map(|m| Arc::clone(&m.rep)).collect()
+    }
+
+    /// The number of sealed memtables.
+    pub(crate) fn sealed_len(&self) -> usize {
+        self.sealed.len()
+    }
+
+    /// Forgets the oldest `count` sealed memtables: tables hold them now.
+    pub(crate) fn flushed(&mut self, count: usize) {
+        self.sealed.drain(..count.min(self.sealed.len()));
+    }
+
+    /// The first log that is needed once the oldest `count` sealed memtables are flushed.
+    pub(crate) fn first_wal_after(&self, count: usize) -> FileNumber {
+        self.sealed.get(count).unwrap_or(&self.current).first_wal
+    }
+}

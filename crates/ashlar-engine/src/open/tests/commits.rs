@@ -1,0 +1,236 @@
+//! The commit queue: what is durable, what is installed, what a broken edit costs.
+
+use super::*;
+use ashlar_format::version_edit::{BlobAddition, BlobGarbage, WalAddition};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[test]
+fn a_new_database_is_empty_and_complete() {
+    let env = Env::mem();
+    assert_eq!(survey(&*env.fs, dir()).unwrap(), DirState::Absent);
+    let r = fresh(&env);
+    assert_eq!(survey(&*env.fs, dir()).unwrap(), DirState::Database(FileNumber(1)));
+    assert_eq!(shape(&r.versions), ["0 default: log 0"]);
+    assert!(r.report.is_clean());
+    assert_eq!(r.versions.new_file_number(), FileNumber(3));
+    assert_eq!(crate::version::read_identity(&*env.fs, dir()).unwrap(), r.versions.db_facts().db_id);
+}
+
+#[test]
+fn commits_come_back() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let a = flush(&env, &v, "a", 5).unwrap();
+    let b = flush(&env, &v, "a", 9).unwrap();
+    assert_eq!(v.last_sequence(), seq(9), "a commit covers the sequences of its tables");
+    let manifest = v.manifest_number();
+    let r = recover(&env).unwrap();
+    assert_eq!(r.report.manifest, manifest);
+    assert_eq!(shape(&r.versions), [format!("0 default: L0 {} {} log 0", b.0, a.0)]);
+    assert_eq!(r.versions.last_sequence(), seq(9));
+    assert!(r.versions.next_file_number() >= v.next_file_number());
+    let epochs: Vec<_> = r.versions.families()[0].version.files().map(|(_, f)| f.file.epoch).collect();
+    assert_eq!(epochs, [2, 1]);
+}
+
+#[test]
+fn families_come_and_go() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let one = v.create_family("one", Order::Bytewise, 7, FileNumber(4)).unwrap();
+    let two = v.create_family("two", Order::ReverseBytewise, 5, FileNumber(4)).unwrap();
+    assert_eq!((one.id, two.id), (FamilyId(1), FamilyId(2)));
+    assert!(v.create_family("one", Order::Bytewise, 7, FileNumber(4)).is_err());
+    assert!(v.create_family("", Order::Bytewise, 7, FileNumber(4)).is_err());
+    v.drop_family(two.id).unwrap();
+    assert!(v.drop_family(two.id).is_err());
+    assert!(v.drop_family(FamilyId::DEFAULT).is_err());
+    assert!(v.commit(vec![VersionEdit::of(FamilyId(2))]).is_err());
+    let r = recover(&env).unwrap();
+    assert_eq!(shape(&r.versions), ["0 default: log 0", "1 one: log 4"]);
+    // Ids are never used again, over a MANIFEST switch either.
+    r.versions.commit(Vec::new()).unwrap();
+    let r = recover(&env).unwrap();
+    assert_eq!(r.versions.create_family("three", Order::Bytewise, 7, FileNumber(4)).unwrap().id, FamilyId(3));
+    assert_eq!(list_families(&env, dir()).unwrap(), ["default", "one", "three"]);
+}
+
+#[test]
+fn a_broken_edit_fails_alone() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let a = flush(&env, &v, "a", 5).unwrap();
+    let mut wrong = flush_edit(a, "b", 6);
+    let e = v.commit(vec![wrong.clone()]).unwrap_err();
+    assert!(e.to_string().contains("in the tree already"), "{e}");
+    wrong.family = FamilyId(7);
+    assert!(v.commit(vec![wrong]).is_err());
+    assert!(v.may_unlink());
+    flush(&env, &v, "b", 7).unwrap();
+    assert_eq!(v.families()[0].version.file_count(), 2);
+    assert_eq!(shape(&recover(&env).unwrap().versions), shape(&v));
+}
+
+#[test]
+fn several_edits_are_one_group() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let one = v.create_family("one", Order::Bytewise, 7, FileNumber(4)).unwrap();
+    let (a, b) = (v.new_file_number(), v.new_file_number());
+    table_file(&env, a).unwrap();
+    table_file(&env, b).unwrap();
+    let before = get(&*env.fs, &dir().join(FileKind::Manifest(v.manifest_number()).name())).len();
+    let second = VersionEdit { family: one.id, ..flush_edit(b, "x", 4) };
+    v.commit(vec![flush_edit(a, "a", 3), second]).unwrap();
+    let path = dir().join(FileKind::Manifest(v.manifest_number()).name());
+    let whole = get(&*env.fs, &path);
+    // The group cut off anywhere counts as nothing.
+    for len in before..whole.len() {
+        env.fs.open_write(&path).unwrap().truncate(len as u64).unwrap();
+        let r = recover(&env).unwrap();
+        assert_eq!(shape(&r.versions), ["0 default: log 0", "1 one: log 4"], "cut at {len}");
+        assert_eq!(r.report.tail_dropped(), len != before, "cut at {len}: {}", r.report);
+    }
+    env.fs.create(&path).unwrap().write_at(&whole, 0).unwrap();
+    assert_eq!(recover(&env).unwrap().versions.families()[1].version.file_count(), 1);
+}
+
+#[test]
+fn a_large_manifest_is_replaced() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    v.set_manifest_bound(1);
+    let mut numbers = std::collections::BTreeSet::new();
+    for i in 1..60 {
+        let old = v.families()[0].version.levels[0].first().map(|f| f.number());
+        let number = v.new_file_number();
+        table_file(&env, number).unwrap();
+        let mut edit = flush_edit(number, "k", i);
+        edit.deleted.extend(old.map(|n| (Level(0), n)));
+        v.commit(vec![edit]).unwrap();
+        numbers.insert(v.manifest_number());
+    }
+    assert!((3..30).contains(&numbers.len()), "{} MANIFESTs", numbers.len());
+    let r = recover(&env).unwrap();
+    assert_eq!(shape(&r.versions), shape(&v));
+    assert_eq!(r.report.manifest, v.manifest_number());
+}
+
+#[test]
+fn what_is_not_served_is_carried() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let one = v.create_family("one", Order::Bytewise, 7, FileNumber(4)).unwrap();
+    let key = ashlar_base::InternalKeyBuf::new(b"cursor", ashlar_base::Trailer::from_raw(0x101));
+    put(&env, "000090.blob", b"");
+    let garbage = |count, bytes| BlobGarbage { number: FileNumber(90), count, bytes, ignored: Vec::new() };
+    let edit = VersionEdit {
+        blob_added: vec![BlobAddition { number: FileNumber(90), count: 9, bytes: 900, ..Default::default() }],
+        blob_garbage: vec![garbage(1, 10)],
+        compact_cursors: vec![(Level(2), key.clone())],
+        full_history_ts_low: Some(vec![1; 8]),
+        persist_udt: Some(false),
+        ..VersionEdit::of(one.id)
+    };
+    v.commit(vec![edit]).unwrap();
+    v.commit(vec![VersionEdit { blob_garbage: vec![garbage(2, 30)], ..VersionEdit::of(one.id) }]).unwrap();
+    for _ in 0..2 {
+        let r = recover(&env).unwrap();
+        let carried = r.versions.family(one.id).unwrap().carried.clone();
+        let blob = &carried.blobs[&FileNumber(90)];
+        assert_eq!((blob.added.count, blob.added.bytes), (9, 900));
+        assert_eq!(blob.garbage.as_ref().map(|g| (g.count, g.bytes)), Some((3, 40)));
+        assert_eq!(carried.cursors[&Level(2)], key);
+        assert_eq!(carried.full_history_ts_low, Some(vec![1; 8]));
+        assert_eq!(carried.persist_udt, Some(false));
+        assert_eq!(r.versions.live_files().1.len(), 1);
+        r.versions.commit(Vec::new()).unwrap();
+    }
+}
+
+#[test]
+fn tracked_logs_are_forgotten_when_they_are_obsolete() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let wal = |n, size| WalAddition { number: FileNumber(n), synced_size: size };
+    let edit = VersionEdit { wal_added: vec![wal(4, Some(33)), wal(6, None)], ..VersionEdit::default() };
+    v.commit(vec![edit]).unwrap();
+    let r = recover(&env).unwrap();
+    assert_eq!(r.versions.db_facts().tracked_wals.len(), 2);
+    let edit = VersionEdit {
+        min_log_to_keep: Some(FileNumber(6)),
+        log_number: Some(FileNumber(6)),
+        ..VersionEdit::default()
+    };
+    r.versions.commit(vec![edit]).unwrap();
+    for _ in 0..2 {
+        let r = recover(&env).unwrap();
+        let facts = r.versions.db_facts();
+        assert_eq!(facts.tracked_wals.into_iter().collect::<Vec<_>>(), [(FileNumber(6), None)]);
+        assert_eq!(facts.min_log_to_keep, FileNumber(6));
+        r.versions.commit(Vec::new()).unwrap();
+    }
+}
+
+#[test]
+fn committers_at_once() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    v.set_manifest_bound(2000);
+    let (sum, installs) = (AtomicU64::new(1), Arc::new(AtomicU64::new(0)));
+    std::thread::scope(|scope| {
+        for t in 0..8 {
+            let (env, v, sum, installs) = (&env, &v, &sum, &installs);
+            scope.spawn(move || {
+                for i in 0..20 {
+                    let at = sum.fetch_add(1, Ordering::Relaxed);
+                    let number = v.new_file_number();
+                    table_file(env, number).unwrap();
+                    let edit = flush_edit(number, &format!("{t}-{i}"), at);
+                    let seen = Arc::clone(installs);
+                    let install = move |families: &[Arc<crate::version::FamilyState>]| {
+                        // One at a time, in commit order: the tree only grows.
+                        assert_eq!(families.len(), 1);
+                        let n = families[0].version.file_count() as u64;
+                        assert!(seen.swap(n, Ordering::Relaxed) <= n);
+                    };
+                    v.commit_with(vec![edit], Box::new(install)).unwrap();
+                    let family = v.family(FamilyId::DEFAULT).unwrap();
+                    assert!(family.version.files().any(|(_, f)| f.number() == number), "read your commit");
+                }
+            });
+        }
+    });
+    assert_eq!(installs.load(Ordering::Relaxed), 160);
+    let r = recover(&env).unwrap();
+    assert_eq!(r.versions.families()[0].version.file_count(), 160);
+    assert_eq!(shape(&r.versions), shape(&v));
+}
+
+#[test]
+fn old_versions_keep_their_files_alive() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let a = flush(&env, &v, "a", 5).unwrap();
+    let reader = Arc::clone(&v.families()[0].version);
+    let mut edit = VersionEdit::default();
+    edit.delete_file(Level(0), a);
+    v.commit(vec![edit]).unwrap();
+    assert!(v.live_files().0.contains(&a));
+    drop(reader);
+    assert!(v.live_files().0.is_empty());
+}
+
+#[test]
+fn a_panic_while_installing_fails_later_commits() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _ = v.commit_with(Vec::new(), Box::new(|_| panic!("on purpose")));
+    }));
+    assert!(panics.is_err());
+    assert!(v.commit(Vec::new()).is_err());
+    assert!(!v.may_unlink() && v.fatal().is_some());
+    recover(&env).unwrap();
+}

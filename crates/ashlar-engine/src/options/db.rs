@@ -1,0 +1,53 @@
+//! Settings of a whole database.
+
+use super::FormatLevel;
+use ashlar_base::{Error, Result};
+use ashlar_log::RecoveryMode;
+
+/// Settings of a database. Every default is meant to stay.
+#[derive(Clone, Debug)]
+pub struct DbOptions {
+    /// Make the database when the directory holds none. On.
+    pub create_if_missing: bool,
+    /// Refuse a directory that holds a database already. Off.
+    pub error_if_exists: bool,
+    /// Make families that are asked for and do not exist. On.
+    pub create_missing_families: bool,
+    /// What replay does with a damaged log. Point in time: everything before the damage, nothing behind it.
+    pub recovery_mode: RecoveryMode,
+    /// No shape above this is ever written, so that RocksDB of that release can open the directory after `close`.
+    pub format_level: FormatLevel,
+    /// Bytes of uncompressed blocks kept in memory, over all families. 256 MiB.
+    pub block_cache_bytes: u64,
+    /// When the live logs are larger than this, the families that hold the oldest one are flushed.
+    /// 0: four times the sum of all write buffers.
+    pub max_total_wal_bytes: u64,
+}
+
+impl Default for DbOptions {
+    fn default() -> Self {
+        DbOptions {
+            create_if_missing: true,
+            error_if_exists: false,
+            create_missing_families: true,
+            recovery_mode: RecoveryMode::PointInTime,
+            format_level: FormatLevel::default(),
+            block_cache_bytes: 256 << 20,
+            max_total_wal_bytes: 0,
+        }
+    }
+}
+
+impl DbOptions {
+    /// # Errors
+    /// `InvalidArgument` naming the option and its range.
+    pub fn validate(&self) -> Result<()> {
+        if self.block_cache_bytes < 1 << 20 {
+            return Err(Error::invalid(format!(
+                "block_cache_bytes is {}, the least is 1048576",
+                self.block_cache_bytes
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! Settings of one column family.
+
+use super::{CompactionOptions, FormatLevel};
+use ashlar_base::{Error, Order, Result};
+use ashlar_table::TableOptions;
+
+/// Settings of a column family. Every default is meant to stay.
+#[derive(Clone, Debug)]
+pub struct FamilyOptions {
+    /// The order of the keys. The MANIFEST remembers its name; another one is refused at open.
+    pub order: Order,
+    /// A memtable of this size is sealed and flushed. 64 MiB.
+    pub write_buffer_bytes: usize,
+    /// Memtables of the family in memory at most, the one that takes writes included; writers wait beyond. 3.
+    pub max_write_buffers: usize,
+    /// How table files are written.
+    pub table: TableOptions,
+    /// How the tree is shaped.
+    pub compaction: CompactionOptions,
+}
+
+impl Default for FamilyOptions {
+    fn default() -> Self {
+        FamilyOptions {
+            order: Order::Bytewise,
+            write_buffer_bytes: 64 << 20,
+            max_write_buffers: 3,
+            table: TableOptions::default(),
+            compaction: CompactionOptions::default(),
+        }
+    }
+}
+
+impl FamilyOptions {
+    /// Checks ranges, and that nothing asked for exceeds `level`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming the option, its range, or the level it needs.
+    pub fn validate(&self, level: FormatLevel) -> Result<()> {
+        if !(64 << 10..=4 << 30).contains(&self.write_buffer_bytes) {
+            return Err(Error::invalid(format!(
+                "write_buffer_size is {}, the range is 65536 to 4294967296",
+                self.write_buffer_bytes
+            )));
+        }
+        if !(2..=64).contains(&self.max_write_buffers) {
+            return Err(Error::invalid(format!(
+                "max_write_buffer_number is {}, the range is 2 to 64",
+                self.max_write_buffers
+            )));
+        }
+        if self.table.format_version > level.max_table_version() {
+            return Err(Error::invalid(format!(
+                "format_version {} is above format level {level}, which allows {} at most",
+                self.table.format_version,
+                level.max_table_version()
+            ))
+            .hint("Raise the format level, or lower format_version"));
+        }
+        self.compaction.validate()
+    }
+
+    /// The options as they are used at `level`: order and table version made consistent.
+    pub fn at_level(mut self, level: FormatLevel) -> Self {
+        self.table.order = self.order.clone();
+        self.table.format_version = self.table.format_version.min(level.max_table_version());
+        self
+    }
+}

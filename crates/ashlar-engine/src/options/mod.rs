@@ -1,0 +1,15 @@
+//! Settings: plain data in groups. Parts that are not data (environment, cache) stand beside them, never inside.
+
+mod compaction;
+mod db;
+mod family;
+mod file;
+mod format_level;
+mod operation;
+
+pub use compaction::CompactionOptions;
+pub use db::DbOptions;
+pub use family::FamilyOptions;
+pub(crate) use file::{options_file, write_options_file};
+pub use format_level::FormatLevel;
+pub use operation::{ReadOptions, WriteOptions};

@@ -1,0 +1,31 @@
+//! Settings of one call.
+
+use ashlar_base::SeqNum;
+
+/// How a write is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Return only when the write is on the device. Off: it survives a killed process, not a power cut.
+    pub sync: bool,
+    /// Leave the write out of the log: it is lost unless its memtable was flushed.
+    pub disable_wal: bool,
+}
+
+/// How a read is done.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Read at this sequence instead of the newest visible one. The caller holds the snapshot.
+    pub at: Option<SeqNum>,
+    /// Smallest key a cursor shows.
+    pub lower: Option<Vec<u8>>,
+    /// First key a cursor does not show.
+    pub upper: Option<Vec<u8>>,
+    /// Keep the blocks that were read. Off for large scans.
+    pub fill_cache: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions { at: None, lower: None, upper: None, fill_cache: true }
+    }
+}

@@ -1,0 +1,106 @@
+//! A value handed to the caller, which outlives the read that found it.
+
+use ashlar_cache::FramePin;
+use std::fmt;
+use std::ops::{Deref, Range};
+
+const INLINE: usize = 64;
+
+/// A value. Dereferences to its bytes; holds what it needs, borrows nothing.
+///
+/// Up to 64 bytes lie in the view itself; a larger value of a table stays in its block, which the view pins (and
+/// which counts against the cache until the view is dropped); a larger value of a memtable is copied.
+#[derive(Clone)]
+pub struct View(Home);
+
+#[derive(Clone)]
+enum Home {
+    Inline { len: u8, bytes: [u8; INLINE] },
+    Frame { pin: FramePin, value: Range<usize> },
+    Owned(Box<[u8]>),
+}
+
+impl View {
+    /// A copy of `value`.
+    pub fn copy(value: &[u8]) -> View {
+        Self::inline(value).unwrap_or_else(|| View(Home::Owned(value.into())))
+    }
+
+    /// The bytes `value` of a pinned block; empty when they are not inside.
+    pub fn pinned(pin: FramePin, value: Range<usize>) -> View {
+        let bytes = pin.get(value.clone()).unwrap_or_default();
+        Self::inline(bytes).unwrap_or(View(Home::Frame { pin, value }))
+    }
+
+    #[inline]
+    fn inline(value: &[u8]) -> Option<View> {
+        let mut bytes = [0; INLINE];
+        bytes.get_mut(..value.len())?.copy_from_slice(value);
+        Some(View(Home::Inline { len: u8::try_from(value.len()).ok()?, bytes }))
+    }
+
+    /// The value as an owned vector; one copy.
+    pub fn into_vec(self) -> Vec<u8> {
+        match self.0 {
+            Home::Owned(bytes) => bytes.into_vec(),
+            _ => self.to_vec(),
+        }
+    }
+
+    /// Whether the view holds a block of the cache.
+    pub fn is_pinned(&self) -> bool {
+        matches!(self.0, Home::Frame { .. })
+    }
+}
+
+impl Deref for View {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Home::Inline { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Home::Frame { pin, value } => pin.get(value.clone()).unwrap_or_default(),
+            Home::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl AsRef<[u8]> for View {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "View(\"{}\")", self.escape_ascii())
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for View {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+impl Eq for View {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_show_their_bytes_wherever_those_live() {
+        let block: Vec<u8> = (0..200).collect();
+        for len in [0, 1, 63, 64, 65, 200] {
+            let copied = View::copy(&block[..len]);
+            let pinned = View::pinned(FramePin::unpooled(block.clone()), 0..len);
+            assert_eq!(copied, block[..len]);
+            assert_eq!(pinned, block[..len]);
+            assert_eq!(pinned, copied);
+            assert_eq!(pinned.is_pinned(), len > 64);
+            assert_eq!(pinned.clone().into_vec(), copied.into_vec());
+        }
+        assert!(View::pinned(FramePin::unpooled(block), 150..201).is_empty());
+    }
+}

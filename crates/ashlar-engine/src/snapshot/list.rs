@@ -1,0 +1,121 @@
+//! The list and its guards.
+
+use ashlar_base::SeqNum;
+use ashlar_sync::{Mutex, Rank};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The live snapshots of a database.
+pub struct SnapshotList {
+    /// How many snapshots there are at each sequence.
+    live: Mutex<BTreeMap<SeqNum, usize>>,
+}
+
+impl SnapshotList {
+    /// An empty list.
+    pub fn new() -> Arc<SnapshotList> {
+        Arc::new(SnapshotList { live: Mutex::new(Rank::Cache, BTreeMap::new()) })
+    }
+
+    /// Pins `seq`, which must be pinned already or known to be needed still; otherwise use
+    /// [`SnapshotList::take_with`].
+    pub fn take(self: &Arc<Self>, seq: SeqNum) -> Snapshot {
+        self.take_with(|| seq)
+    }
+
+    /// Pins the sequence that `visible` answers. It is called under the list's lock and takes none itself.
+    pub fn take_with(self: &Arc<Self>, visible: impl FnOnce() -> SeqNum) -> Snapshot {
+        let mut live = self.live.lock();
+        let seq = visible();
+        *live.entry(seq).or_insert(0) += 1;
+        drop(live);
+        Snapshot { seq, list: Arc::clone(self) }
+    }
+
+    /// The oldest sequence somebody may still read at; `None` without snapshots.
+    pub fn oldest(&self) -> Option<SeqNum> {
+        self.live.lock().keys().next().copied()
+    }
+
+    /// All of them, ascending, each once.
+    pub fn all(&self) -> Vec<SeqNum> {
+        self.live.lock().keys().copied().collect()
+    }
+
+    /// How many snapshots are alive.
+    pub fn count(&self) -> usize {
+        self.live.lock().values().sum()
+    }
+}
+
+impl fmt::Debug for SnapshotList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.all()).finish()
+    }
+}
+
+/// A pinned sequence: what it sees stays readable until it is dropped. A clone pins the same sequence again.
+pub struct Snapshot {
+    seq: SeqNum,
+    list: Arc<SnapshotList>,
+}
+
+impl Snapshot {
+    /// The sequence it sees.
+    pub fn seq(&self) -> SeqNum {
+        self.seq
+    }
+
+    /// Whether it was taken from `list`.
+    pub fn is_of(&self, list: &Arc<SnapshotList>) -> bool {
+        Arc::ptr_eq(&self.list, list)
+    }
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Self {
+        self.list.take(self.seq)
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        let mut live = self.list.live.lock();
+        if let Some(count) = live.get_mut(&self.seq) {
+            *count -= 1;
+            if *count == 0 {
+                live.remove(&self.seq);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Snapshot({})", self.seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequence_is_needed_as_long_as_one_of_its_snapshots_lives() {
+        let at = |n| SeqNum::new(n).unwrap();
+        let list = SnapshotList::new();
+        assert_eq!((list.oldest(), list.all()), (None, vec![]));
+        let (a, b, c) = (list.take(at(9)), list.take_with(|| at(4)), list.take(at(9)));
+        assert_eq!((list.oldest(), list.all(), list.count()), (Some(at(4)), vec![at(4), at(9)], 3));
+        let again = b.clone();
+        drop(b);
+        assert_eq!(list.oldest(), Some(at(4)));
+        drop(again);
+        drop(a);
+        assert_eq!(list.all(), vec![at(9)]);
+        assert!(c.seq() == at(9) && c.is_of(&list) && !c.is_of(&SnapshotList::new()));
+        drop(c);
+        assert_eq!(list.count(), 0);
+    }
+}

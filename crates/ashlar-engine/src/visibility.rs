@@ -1,0 +1,90 @@
+//! What a read at a sequence number makes of the entries of one user key.
+//!
+//! 1. An entry is visible to a read at `seq` when its own sequence is at most `seq`.
+//! 2. Of the visible entries of a user key only the newest counts; it alone says whether there is a value.
+//! 3. A single delete hides what is beneath like a delete does: the difference only matters to compaction.
+//! 4. An entry type that is not served is an error by name when it is the one that counts, never a guess.
+//!
+//! Source: RocksDB `db/db_iter.cc`, `table/get_context.cc`.
+
+use ashlar_base::{Error, Result, SeqNum, Trailer, ValueType};
+
+/// What the entry that counts says about its user key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The entry's value is the key's value.
+    Value,
+    /// There is none.
+    Gone,
+}
+
+/// Whether a read at `seq` sees an entry.
+#[inline]
+pub(crate) fn is_visible(entry: Trailer, seq: SeqNum) -> bool {
+    entry.seq() <= seq
+}
+
+/// What the newest visible entry of `user_key` says.
+///
+/// # Errors
+/// `NotSupported`: a type that reads do not serve, by name. `Corruption`: no type of internal keys.
+#[inline]
+pub(crate) fn fate(entry: Trailer, user_key: &[u8]) -> Result<Fate> {
+    match entry.value_type() {
+        Some(ValueType::Put) => Ok(Fate::Value),
+        Some(ValueType::Delete | ValueType::SingleDelete) => Ok(Fate::Gone),
+        other => Err(unserved(other, entry, user_key)),
+    }
+}
+
+#[cold]
+fn unserved(value_type: Option<ValueType>, entry: Trailer, user_key: &[u8]) -> Error {
+    let what = match value_type {
+        None | Some(ValueType::Put | ValueType::Delete | ValueType::SingleDelete) => {
+            let byte = entry.type_byte();
+            return Error::corruption(format!("entry type {byte:#04x} of key '{}'", user_key.escape_ascii()));
+        }
+        Some(ValueType::Merge) => "reading merge operands",
+        Some(ValueType::RangeDelete) => "reading range deletions",
+        Some(ValueType::BlobIndex) => "reading values in blob files",
+        Some(ValueType::DeleteWithTimestamp) => "reading deletes with user-defined timestamps",
+        Some(ValueType::Entity) => "reading wide-column entities",
+        Some(ValueType::TimedPut) => "reading puts with a preferred sequence",
+    };
+    Error::not_supported(format!("{what}: key '{}' at sequence {}", user_key.escape_ascii(), entry.seq()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::ErrorKind;
+
+    fn entry(seq: u64, value_type: ValueType) -> Trailer {
+        Trailer::new(SeqNum::new(seq).unwrap(), value_type)
+    }
+
+    #[test]
+    fn an_entry_is_seen_from_its_sequence_on() {
+        let at = |n| SeqNum::new(n).unwrap();
+        let e = entry(5, ValueType::Put);
+        assert_eq!([4, 5, 6].map(|n| is_visible(e, at(n))), [false, true, true]);
+    }
+
+    #[test]
+    fn every_type_is_a_value_a_tombstone_or_an_error_with_a_name() {
+        for byte in 0..=0xffu8 {
+            let e = Trailer::from_raw(7 << 8 | u64::from(byte));
+            let got = fate(e, b"k\xff");
+            match byte {
+                0x00 | 0x07 => assert_eq!(got.unwrap(), Fate::Gone),
+                0x01 => assert_eq!(got.unwrap(), Fate::Value),
+                0x02 | 0x0f | 0x11 | 0x14 | 0x16 | 0x18 => {
+                    let e = got.unwrap_err();
+                    assert_eq!(e.kind(), ErrorKind::NotSupported);
+                    assert!(e.to_string().contains(r"key 'k\xff' at sequence 7"), "{e}");
+                }
+                _ => assert!(got.unwrap_err().is_corruption()),
+            }
+        }
+    }
+}

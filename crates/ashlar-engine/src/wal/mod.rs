@@ -1,0 +1,109 @@
+//! The write-ahead log as the engine sees it: live files, oldest first, and what a sync must reach.
+//!
+//! 1. Bytes of a closed file are synced before any byte of a later one is called durable, so that what survives a power
+//!    cut is a prefix of all writes.
+//! 2. The first sync of a file also syncs its directory entry.
+//! 3. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
+
+use ashlar_base::{FileNumber, Result};
+use ashlar_env::{Env, Fs};
+use ashlar_format::filename::FileKind;
+use ashlar_log::{Framing, LogWriter, PlainLog};
+use ashlar_sync::{Mutex, Rank};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One WAL file that is, or was, written to.
+#[derive(Debug)]
+pub(crate) struct Wal {
+    log: PlainLog,
+    fs: Arc<dyn Fs>,
+    dir: PathBuf,
+    entry_synced: AtomicBool,
+}
+
+impl Wal {
+    /// Makes the file; its directory entry becomes durable with the first sync.
+    pub(crate) fn create(env: &Env, dir: &Path, number: FileNumber) -> Result<Wal> {
+        let path = dir.join(FileKind::Wal(number).name());
+        let log = PlainLog::create(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
+        Ok(Wal { log, fs: Arc::clone(&env.fs), dir: dir.to_path_buf(), entry_synced: AtomicBool::new(false) })
+    }
+
+    /// The file's number.
+    pub(crate) fn number(&self) -> FileNumber {
+        self.log.number()
+    }
+
+    /// The log, for the committer.
+    pub(crate) fn log(&self) -> &PlainLog {
+        &self.log
+    }
+
+    /// Makes everything up to `end` durable, with the file's directory entry.
+    pub(crate) fn sync_to(&self, end: u64) -> Result<()> {
+        self.log.sync_to(end)?;
+        // Pairs with itself: a second sync of the directory is harmless.
+        if !self.entry_synced.load(Ordering::Acquire) {
+            self.fs.sync_dir(&self.dir)?;
+            self.entry_synced.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+/// The live files behind the current one.
+#[derive(Debug)]
+pub(crate) struct WalSet {
+    closed: Mutex<Closed>,
+}
+
+#[derive(Debug, Default)]
+struct Closed {
+    /// Files, oldest first, that may hold unsynced bytes.
+    unsynced: Vec<Arc<Wal>>,
+    /// The sizes of the files that are not obsolete yet.
+    sizes: BTreeMap<FileNumber, u64>,
+}
+
+impl WalSet {
+    pub(crate) fn new() -> Self {
+        WalSet { closed: Mutex::new(Rank::Statistics, Closed::default()) }
+    }
+
+    /// Takes a file that gets no further records.
+    pub(crate) fn closed(&self, wal: Arc<Wal>) {
+        let mut closed = self.closed.lock();
+        closed.sizes.insert(wal.number(), wal.log.position());
+        closed.unsynced.push(wal);
+    }
+
+    /// Bytes in closed files that some family still needs.
+    pub(crate) fn closed_bytes(&self) -> u64 {
+        self.closed.lock().sizes.values().sum()
+    }
+
+    /// Makes every closed file durable, oldest first.
+    pub(crate) fn sync_closed(&self) -> Result<()> {
+        loop {
+            let Some(oldest) = self.closed.lock().unsynced.first().cloned() else { return Ok(()) };
+            oldest.sync_to(oldest.log.position())?;
+            self.closed.lock().unsynced.retain(|w| w.number() != oldest.number());
+        }
+    }
+
+    /// Makes every closed file and `current` up to `end` durable.
+    pub(crate) fn sync(&self, current: &Wal, end: u64) -> Result<()> {
+        self.sync_closed()?;
+        current.sync_to(end)
+    }
+
+    /// Forgets files that are obsolete: what they hold is durable elsewhere.
+    pub(crate) fn forget_below(&self, number: FileNumber) {
+        let mut closed = self.closed.lock();
+        closed.unsynced.retain(|w| w.number() >= number);
+        closed.sizes = closed.sizes.split_off(&number);
+    }
+}

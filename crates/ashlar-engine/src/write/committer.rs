@@ -1,0 +1,307 @@
+//! The group committer: [`super::Committer`] by a queue and a leader.
+
+use super::queue::{Queue, Receipt, Scratch, Turn, Waiter};
+use super::{Committer, WriteSet};
+use crate::batch::{families, family_ops};
+use crate::options::WriteOptions;
+use crate::wal::WalSet;
+use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
+use ashlar_env::Env;
+use ashlar_format::write_batch::BatchEncoder;
+use ashlar_log::{LogRange, LogWriter};
+use ashlar_memtable::Prepared;
+use ashlar_sync::EpochCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Payload bytes of one group at most: more would make the last writer of a group wait for too much.
+const GROUP_BYTES: usize = 1 << 20;
+
+/// What the committer needs from the database around it.
+pub(crate) trait WriteHost: Send + Sync {
+    /// Called by a leader before a group of `bytes`: waits out back-pressure and switches full memtables.
+    fn make_room(&self, bytes: usize) -> Result<()>;
+    /// Called when the log failed: nothing more will be committed.
+    fn log_failed(&self, cause: &Error);
+    /// True when [`WriteHost::make_room`] has something to do.
+    fn wants_room(&self) -> bool;
+}
+
+/// The state of committing. See the module for the protocol.
+pub(crate) struct GroupCommitter {
+    env: Env,
+    queue: Queue,
+    set: EpochCell<WriteSet>,
+    wals: WalSet,
+    /// Reserved up to here. Written by leaders only.
+    reserved: AtomicU64,
+    /// Release by the leader after its inserts; Acquire by readers: they see every entry at or below.
+    visible: AtomicU64,
+    durable: AtomicU64,
+    /// Some write skipped the log: a close must flush.
+    unlogged: AtomicBool,
+    host: OnceLock<Box<dyn WriteHost>>,
+    failed: OnceLock<Error>,
+}
+
+/// One batch of a group while it is being committed.
+struct Member<'a> {
+    batch: &'a mut BatchEncoder,
+    options: WriteOptions,
+    /// Per family touched: index in the write set, and what was prepared there.
+    prepared: Vec<(usize, Prepared)>,
+    count: u64,
+    outcome: Option<Result<Receipt>>,
+}
+
+impl<'a> Member<'a> {
+    fn new(batch: &'a mut BatchEncoder, options: WriteOptions) -> Self {
+        Member { batch, options, prepared: Vec::new(), count: 0, outcome: None }
+    }
+}
+
+impl GroupCommitter {
+    pub(crate) fn new(env: Env, set: Arc<WriteSet>, last: SeqNum) -> Self {
+        GroupCommitter {
+            env,
+            queue: Queue::new(),
+            set: EpochCell::new(set),
+            wals: WalSet::new(),
+            reserved: AtomicU64::new(last.get()),
+            visible: AtomicU64::new(last.get()),
+            durable: AtomicU64::new(last.get()),
+            unlogged: AtomicBool::new(false),
+            host: OnceLock::new(),
+            failed: OnceLock::new(),
+        }
+    }
+
+    /// Names the database around the committer. Once, before the first commit.
+    pub(crate) fn attach(&self, host: Box<dyn WriteHost>) {
+        let _ = self.host.set(host);
+    }
+
+    pub(crate) fn wals(&self) -> &WalSet {
+        &self.wals
+    }
+
+    /// The current log and memtables.
+    pub(crate) fn current(&self) -> Arc<WriteSet> {
+        self.set.get()
+    }
+
+    /// Replaces log and memtables. Only inside [`GroupCommitter::lead_alone`] or [`WriteHost::make_room`].
+    pub(crate) fn install(&self, set: WriteSet) {
+        self.set.set(Arc::new(set));
+    }
+
+    /// Runs `work` while nobody writes: for switches that do not come from a full memtable.
+    pub(crate) fn lead_alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.queue.try_lead() {
+            let waiter = Waiter::new(None, self.env.jobs.signal());
+            if !self.queue.enqueue(&waiter)
+                && let Turn::Done(Err(e)) = waiter.wait()
+            {
+                return Err(e.clone());
+            }
+        }
+        let out = work();
+        self.queue.hand_over();
+        out
+    }
+
+    /// True when some write of this session skipped the log.
+    pub(crate) fn has_unlogged(&self) -> bool {
+        self.unlogged.load(Ordering::Relaxed)
+    }
+
+    /// Makes everything committed so far durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.check()?;
+        let seq = self.visible();
+        let set = self.current();
+        self.sync_at(&Receipt { last: seq, log_end: Some((Arc::clone(&set.wal), set.wal.log().position())) })
+    }
+
+    fn sync_at(&self, receipt: &Receipt) -> Result<()> {
+        let Some((wal, end)) = &receipt.log_end else { return Ok(()) };
+        match self.wals.sync(wal, *end) {
+            Ok(()) => {
+                self.durable.fetch_max(receipt.last.get(), Ordering::Release);
+                Ok(())
+            }
+            Err(e) => {
+                self.fail(&e);
+                Err(indeterminate(&e))
+            }
+        }
+    }
+
+    fn fail(&self, cause: &Error) {
+        let _ = self.failed.set(cause.clone());
+        if let Some(host) = self.host.get() {
+            host.log_failed(cause);
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.failed.get() {
+            None => Ok(()),
+            Some(cause) => Err(cause.clone().hint("The log failed: close the database and open it again")),
+        }
+    }
+
+    fn lead_and_hand_over(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
+        let receipt = self.lead(batch, options);
+        self.queue.hand_over();
+        receipt
+    }
+
+    /// Commits the leader's batch and those that wait behind it.
+    fn lead(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
+        let followers = self.queue.take_group(GROUP_BYTES.saturating_sub(batch.byte_len()));
+        let mut batches: Vec<BatchEncoder> = followers.iter().map(|f| f.take_batch()).collect();
+        let mut group = Vec::with_capacity(1 + followers.len());
+        group.push(Member::new(batch, options));
+        for (batch, follower) in batches.iter_mut().zip(&followers) {
+            let options = follower.work.as_ref().map(|(_, o)| *o).unwrap_or_default();
+            group.push(Member::new(batch, options));
+        }
+        self.run_group(&mut group);
+        let mut outcomes = group.into_iter().map(|m| m.outcome.unwrap_or_else(|| Err(Error::closed())));
+        let own = outcomes.next().unwrap_or_else(|| Err(Error::closed()));
+        for (follower, outcome) in followers.iter().zip(outcomes) {
+            follower.give(Turn::Done(outcome));
+        }
+        own
+    }
+
+    fn run_group(&self, group: &mut [Member<'_>]) {
+        let ready = self.check().and_then(|()| self.make_room(group));
+        if let Err(e) = ready {
+            return group.iter_mut().for_each(|m| m.outcome = Some(Err(e.clone())));
+        }
+        let set = self.set.get();
+        let mut scratch = self.queue.take_scratch();
+        scratch.slots.resize_with(set.families.len(), Default::default);
+        for member in group.iter_mut() {
+            if let Err(e) = prepare(&set, &mut scratch, member) {
+                member.outcome = Some(Err(e));
+            }
+        }
+        self.write_group(&set, &mut scratch, group);
+        self.queue.return_scratch(scratch);
+    }
+
+    fn make_room(&self, group: &[Member<'_>]) -> Result<()> {
+        let Some(host) = self.host.get() else { return Err(Error::closed()) };
+        if host.wants_room() || self.set.load(&ashlar_sync::ReadPin::enter()).any_full() {
+            host.make_room(group.iter().map(|m| m.batch.byte_len()).sum())?;
+        }
+        Ok(())
+    }
+
+    /// Reserve, fill, publish, insert, make visible.
+    fn write_group(&self, set: &Arc<WriteSet>, scratch: &mut Scratch, group: &mut [Member<'_>]) {
+        let mut next = self.reserved.load(Ordering::Relaxed);
+        let log = set.wal.log();
+        let mut end = log.position();
+        let mut logged = None;
+        for m in group.iter_mut().filter(|m| m.outcome.is_none()) {
+            let Some(first) = SeqNum::new(next + 1).filter(|f| f.checked_add(m.count).is_some()) else {
+                m.outcome = Some(Err(Error::not_supported("more than 2^56 writes in one database")));
+                continue;
+            };
+            if m.options.disable_wal {
+                self.unlogged.store(true, Ordering::Relaxed);
+            } else {
+                let payload = m.batch.finish(first);
+                let Some(range) = log.layout(end, payload.len() as u64) else {
+                    m.outcome = Some(Err(Error::invalid("a batch too large for the log")));
+                    continue;
+                };
+                log.fill(&range, payload);
+                end = range.end;
+                let start = logged.map_or(range.start, |r: LogRange| r.start);
+                logged = Some(LogRange { start, end });
+            }
+            next += m.count;
+            let last = SeqNum::new(next).unwrap_or(SeqNum::MAX);
+            let log_end = Some((Arc::clone(&set.wal), end));
+            m.outcome = Some(Ok(Receipt { last, log_end }));
+        }
+        if let Some(range) = logged
+            && let Err(e) = log.publish(&range)
+        {
+            self.fail(&e);
+            return group.iter_mut().for_each(|m| m.outcome = Some(Err(indeterminate(&e))));
+        }
+        for m in group.iter_mut() {
+            let Some(Ok(receipt)) = &m.outcome else { continue };
+            let first = SeqNum::new(receipt.last.get() - m.count + 1).unwrap_or(SeqNum::MAX);
+            for (at, prepared) in m.prepared.drain(..) {
+                if let (Some(slot), Some(family)) = (scratch.slots.get_mut(at), set.families.get(at)) {
+                    family.mem.insert(slot, prepared, first);
+                }
+            }
+        }
+        self.reserved.store(next, Ordering::Relaxed);
+        self.visible.store(next, Ordering::Release);
+    }
+}
+
+/// Copies the operations into the arenas of their families. Fails without a trace that anybody can see.
+fn prepare(set: &WriteSet, scratch: &mut Scratch, member: &mut Member<'_>) -> Result<()> {
+    let reader = member.batch.reader();
+    for family in families(&reader)? {
+        let at = set.find(family).ok_or_else(|| unknown_family(family))?;
+        let (Some(slot), Some(target)) = (scratch.slots.get_mut(at), set.families.get(at)) else {
+            return Err(unknown_family(family));
+        };
+        let mut ops = family_ops(&reader, family);
+        let prepared = target.mem.prepare(slot, &mut ops)?;
+        member.prepared.push((at, prepared));
+    }
+    member.count = u64::from(reader.count());
+    Ok(())
+}
+
+fn unknown_family(family: FamilyId) -> Error {
+    Error::invalid(format!("column family {} does not exist (any more)", family.0))
+}
+
+fn indeterminate(cause: &Error) -> Error {
+    Error::new(
+        ErrorKind::Indeterminate,
+        "the log failed while this write was under way; it may or may not be in",
+    )
+    .because(cause)
+    .hint("Close the database and open it again")
+}
+
+impl Committer for GroupCommitter {
+    fn commit(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum> {
+        let receipt = if self.queue.try_lead() {
+            self.lead_and_hand_over(batch, options)?
+        } else {
+            let waiter = Waiter::new(Some((batch.clone(), options)), self.env.jobs.signal());
+            let leads = self.queue.enqueue(&waiter);
+            match if leads { &Turn::Lead } else { waiter.wait() } {
+                Turn::Done(outcome) => outcome.clone()?,
+                Turn::Lead => self.lead_and_hand_over(&mut waiter.take_batch(), options)?,
+            }
+        };
+        if options.sync && !options.disable_wal {
+            self.sync_at(&receipt)?;
+        }
+        Ok(receipt.last)
+    }
+
+    fn visible(&self) -> SeqNum {
+        SeqNum::new(self.visible.load(Ordering::Acquire)).unwrap_or(SeqNum::MAX)
+    }
+
+    fn durable(&self) -> SeqNum {
+        SeqNum::new(self.durable.load(Ordering::Acquire)).unwrap_or(SeqNum::MAX)
+    }
+}

@@ -1,0 +1,39 @@
+//! Commit: how a batch gets its sequence numbers, its place in the log, and into the memtables.
+//!
+//! Writers meet in a queue. One of them leads: it takes the batches that wait, and for the whole group *prepares*
+//! (everything that can fail: arena space), *reserves* sequences and log range, *fills* and *publishes* the log with one
+//! write, *inserts*, and moves `visible`. Then it hands the lead to the next in the queue. Whoever asked for a sync does it
+//! after the group, so that writers behind it are not held up; syncs of several writers coalesce in the log.
+//!
+//! 1. Sequence order = log order = order of leading. `visible` moves over whole batches only.
+//! 2. Between reserve and the move of `visible` nothing can fail except the log itself. If it does, the log is poisoned,
+//!    nothing more is committed by this handle, and the group's callers get `Indeterminate`.
+//! 3. Only the leader touches the current [`WriteSet`]; a switch of memtable or log is done by a leader.
+//! 4. No lock is held over I/O: leading is a role, not a lock.
+//!
+//! Source: `hot-path` protocol of the design, §2.7 (the plain path); RocksDB `db/write_thread.cc` for group commit.
+
+mod committer;
+mod queue;
+mod set;
+
+pub(crate) use committer::{GroupCommitter, WriteHost};
+pub(crate) use set::{FamilySlot, WriteSet};
+
+use crate::options::WriteOptions;
+use ashlar_base::{Result, SeqNum};
+use ashlar_format::write_batch::BatchEncoder;
+
+/// The one door for writes. Its insides (queue and leader now) may change without touching callers.
+pub(crate) trait Committer: Send + Sync {
+    /// Commits a batch. Returns the last sequence it was given.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a family that does not exist. `Busy(Memory)`. `Indeterminate`: the log failed underneath.
+    /// The cause of an earlier failure, once there was one.
+    fn commit(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum>;
+    /// What reads may see.
+    fn visible(&self) -> SeqNum;
+    /// What survives a power cut.
+    fn durable(&self) -> SeqNum;
+}

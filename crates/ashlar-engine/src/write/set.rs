@@ -1,0 +1,37 @@
+//! What the leader writes to: one log, one memtable per family.
+
+use crate::wal::Wal;
+use ashlar_base::FamilyId;
+use ashlar_memtable::MemtableRep;
+use std::sync::Arc;
+
+/// A family's place in a [`WriteSet`].
+#[derive(Clone)]
+pub(crate) struct FamilySlot {
+    pub(crate) family: FamilyId,
+    pub(crate) mem: Arc<dyn MemtableRep>,
+    /// From this many bytes on the memtable is full.
+    pub(crate) limit_bytes: usize,
+}
+
+/// The log and the memtables that take writes. Replaced as a whole by a switch.
+pub(crate) struct WriteSet {
+    pub(crate) wal: Arc<Wal>,
+    /// By family id, ascending.
+    pub(crate) families: Vec<FamilySlot>,
+}
+
+impl WriteSet {
+    /// The index of a family; `None` when it does not exist.
+    pub(crate) fn find(&self, family: FamilyId) -> Option<usize> {
+        match self.families.first() {
+            Some(first) if first.family == family => Some(0),
+            _ => self.families.binary_search_by_key(&family, |f| f.family).ok(),
+        }
+    }
+
+    /// True when some memtable is full.
+    pub(crate) fn any_full(&self) -> bool {
+        self.families.iter().any(|f| f.mem.memory() >= f.limit_bytes)
+    }
+}

@@ -1,0 +1,88 @@
+//! Batches, filled in one breath.
+
+use crate::Family;
+use ashlar_base::{FamilyId, Result};
+
+/// Operations that are written together: all of them, or none. A key that cannot be written (too large) is remembered and
+/// refused by [`crate::Db::write`], so that filling needs no `?`.
+///
+/// ```
+/// # use ashlardb::{Db, WriteBatch};
+/// # fn main() -> ashlardb::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = Db::open(dir.path().join("db"))?;
+/// let events = db.create_family("events")?;
+/// db.write(WriteBatch::new().put(b"a", b"1").in_family(&events, |b| b.put(b"a", b"one").delete(b"b")))?;
+/// assert_eq!(events.get(b"a")?.as_deref(), Some(&b"one"[..]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct WriteBatch {
+    inner: ashlar_engine::batch::WriteBatch,
+    family: FamilyId,
+    refused: Option<ashlar_base::Error>,
+}
+
+impl WriteBatch {
+    /// An empty batch for the family `default`.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets `key` to `value`.
+    pub fn put(mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        let added = self.inner.put(self.family, key.as_ref(), value.as_ref());
+        self.note(added);
+        self
+    }
+
+    /// Removes `key`, whether it exists or not.
+    pub fn delete(mut self, key: impl AsRef<[u8]>) -> Self {
+        let added = self.inner.delete(self.family, key.as_ref());
+        self.note(added);
+        self
+    }
+
+    /// Adds operations on another family.
+    pub fn in_family(mut self, family: &Family, fill: impl FnOnce(WriteBatch) -> WriteBatch) -> Self {
+        let outer = std::mem::replace(&mut self.family, family.id());
+        let mut filled = fill(self);
+        filled.family = outer;
+        filled
+    }
+
+    /// Number of operations.
+    pub fn len(&self) -> usize {
+        self.inner.len() as usize
+    }
+
+    /// True without any operation.
+    pub fn is_empty(&self) -> bool {
+        self.inner.is_empty()
+    }
+
+    /// Bytes of the encoded batch.
+    pub fn byte_len(&self) -> usize {
+        self.inner.byte_len()
+    }
+
+    /// Removes all operations, keeps the memory.
+    pub fn clear(&mut self) {
+        self.inner.clear();
+        self.refused = None;
+    }
+
+    fn note(&mut self, added: Result<()>) {
+        if let Err(e) = added {
+            self.refused.get_or_insert(e);
+        }
+    }
+
+    pub(crate) fn ready(&mut self) -> Result<&mut ashlar_engine::batch::WriteBatch> {
+        match &self.refused {
+            Some(e) => Err(e.clone()),
+            None => Ok(&mut self.inner),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Opening with settings.
+
+use crate::{Db, Env, FormatLevel, Result};
+use ashlar_base::{Comparator, Order};
+use ashlar_engine::OpenFamily;
+use ashlar_engine::options::{DbOptions, FamilyOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use ashlar_format::compress::Compression;
+pub use ashlar_log::RecoveryMode;
+
+/// How a database is opened. Everything has a default.
+///
+/// ```
+/// # use ashlardb::{Compression, Db};
+/// # fn main() -> ashlardb::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// let db = Db::builder(dir.path().join("db"))
+///     .memory(512 << 20)
+///     .family("events", |f| f.compression(Compression::Zstd))
+///     .open()?;
+/// db.family("events")?.put(b"k", b"v")?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    path: PathBuf,
+    env: Option<Env>,
+    options: DbOptions,
+    default: FamilyOptions,
+    families: Vec<OpenFamily>,
+}
+
+impl Builder {
+    pub(crate) fn new(path: impl AsRef<Path>) -> Self {
+        Builder {
+            path: path.as_ref().to_path_buf(),
+            env: None,
+            options: DbOptions::default(),
+            default: FamilyOptions::default(),
+            families: Vec::new(),
+        }
+    }
+
+    /// Memory for blocks and memtables together: three quarters for the block cache, the rest for write buffers.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.options.block_cache_bytes = (bytes / 4 * 3).max(1 << 20);
+        let buffers = bytes / 4 / self.default.max_write_buffers as u64;
+        self.default.write_buffer_bytes =
+            usize::try_from(buffers.clamp(64 << 10, 64 << 20)).unwrap_or(64 << 20);
+        self
+    }
+
+    /// Settings of the family `default`, which are those of every family that is not named.
+    pub fn default_family(mut self, set: impl FnOnce(FamilyBuilder) -> FamilyBuilder) -> Self {
+        self.default = set(FamilyBuilder { options: self.default }).options;
+        self
+    }
+
+    /// Opens a family, making it if it does not exist, with settings that start from those of `default`.
+    pub fn family(mut self, name: &str, set: impl FnOnce(FamilyBuilder) -> FamilyBuilder) -> Self {
+        let options = set(FamilyBuilder { options: self.default.clone() }).options;
+        self.families.push(OpenFamily { name: name.to_owned(), options });
+        self
+    }
+
+    /// Make the database when there is none (on by default).
+    pub fn create(mut self, yes: bool) -> Self {
+        self.options.create_if_missing = yes;
+        self
+    }
+
+    /// Refuse a directory that holds a database already.
+    pub fn must_be_new(mut self) -> Self {
+        self.options.error_if_exists = true;
+        self
+    }
+
+    /// The RocksDB release that must be able to open the directory after `close`.
+    pub fn format_level(mut self, level: FormatLevel) -> Self {
+        self.options.format_level = level;
+        self
+    }
+
+    /// What replay does with a damaged log.
+    pub fn recovery_mode(mut self, mode: RecoveryMode) -> Self {
+        self.options.recovery_mode = mode;
+        self
+    }
+
+    /// Where files, time, threads and randomness come from.
+    pub fn env(mut self, env: Env) -> Self {
+        self.env = Some(env);
+        self
+    }
+
+    /// The engine's own settings, for what has no method here.
+    pub fn tune(mut self, set: impl FnOnce(&mut DbOptions, &mut FamilyOptions)) -> Self {
+        set(&mut self.options, &mut self.default);
+        self
+    }
+
+    /// Opens.
+    ///
+    /// # Errors
+    /// As [`Db::open`]; `InvalidArgument` for a setting out of range, or above the format level.
+    pub fn open(self) -> Result<Db> {
+        let env = match self.env {
+            Some(env) => env,
+            None => Env::os()?,
+        };
+        Db::wrap(ashlar_engine::Db::open(env, &self.path, self.options, self.families, self.default)?)
+    }
+}
+
+/// How one family is opened.
+#[derive(Clone, Debug)]
+pub struct FamilyBuilder {
+    options: FamilyOptions,
+}
+
+impl FamilyBuilder {
+    /// A memtable of this many bytes is sealed and flushed.
+    pub fn write_buffer(mut self, bytes: usize) -> Self {
+        self.options.write_buffer_bytes = bytes;
+        self
+    }
+
+    /// How blocks are compressed.
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.options.table.compression = compression;
+        self
+    }
+
+    /// Another order of keys. Remembered by name: a database opens with the same one only.
+    pub fn comparator(mut self, comparator: Arc<dyn Comparator>) -> Self {
+        self.options.order = Order::Custom(comparator);
+        self
+    }
+
+    /// Keys in descending byte order, as RocksDB's reverse comparator.
+    pub fn reverse_order(mut self) -> Self {
+        self.options.order = Order::ReverseBytewise;
+        self
+    }
+
+    /// The engine's own settings, for what has no method here.
+    pub fn tune(mut self, set: impl FnOnce(&mut FamilyOptions)) -> Self {
+        set(&mut self.options);
+        self
+    }
+}

@@ -1,0 +1,204 @@
+//! The database handle.
+
+use crate::{Builder, Family, RecoveryReport, Result, Scan, ScanRange, Snapshot, View, WriteBatch};
+use ashlar_base::{Error, FamilyId, SeqNum};
+pub use ashlar_engine::health::Severity;
+use ashlar_engine::options::{FamilyOptions, WriteOptions};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open database. Clones share it; dropping the last one closes it.
+#[derive(Clone, Debug)]
+pub struct Db {
+    engine: ashlar_engine::Db,
+    default: Arc<ashlar_engine::column_family::Family>,
+    options: WriteOptions,
+}
+
+impl Db {
+    /// Opens the database in the directory `path`, or makes one. RocksDB's and LevelDB's directories open as they are.
+    ///
+    /// # Errors
+    /// `Busy(Locked)`: somebody else has it open. `Corruption`: damaged, with file and offset; nothing was changed.
+    /// `NotSupported`: it holds what AshlarDB cannot serve, by name. `Io`: the operating system refused.
+    pub fn open(path: impl AsRef<Path>) -> Result<Db> {
+        Builder::new(path).open()
+    }
+
+    /// To open with settings.
+    pub fn builder(path: impl AsRef<Path>) -> Builder {
+        Builder::new(path)
+    }
+
+    pub(crate) fn wrap(engine: ashlar_engine::Db) -> Result<Db> {
+        let default = engine
+            .family(ashlar_engine::column_family::DEFAULT_FAMILY)
+            .ok_or_else(|| Error::corruption("a database without the family default"))?;
+        Ok(Db { engine, default, options: WriteOptions::default() })
+    }
+
+    /// The engine below.
+    pub fn engine(&self) -> &ashlar_engine::Db {
+        &self.engine
+    }
+
+    /// A handle whose writes return only when they are on the device. The database is the same.
+    pub fn with_sync(&self, sync: bool) -> Db {
+        Db { options: WriteOptions { sync, ..self.options }, ..self.clone() }
+    }
+
+    /// A handle whose writes skip the log: lost by a crash unless flushed. For loads that can be repeated.
+    pub fn without_wal(&self) -> Db {
+        Db { options: WriteOptions { disable_wal: true, sync: false }, ..self.clone() }
+    }
+
+    /// Sets `key` to `value`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a key over 8 MiB or a value over 4 GiB - 1. `Io`, `Indeterminate`: the log failed. `Shutdown`.
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let mut batch = ashlar_engine::batch::WriteBatch::new();
+        batch.put(FamilyId::DEFAULT, key.as_ref(), value.as_ref())?;
+        self.engine.write(&mut batch, self.options).map(drop)
+    }
+
+    /// Removes `key`, whether it exists or not.
+    ///
+    /// # Errors
+    /// As [`Db::put`].
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        let mut batch = ashlar_engine::batch::WriteBatch::new();
+        batch.delete(FamilyId::DEFAULT, key.as_ref())?;
+        self.engine.write(&mut batch, self.options).map(drop)
+    }
+
+    /// The value of `key`, `None` when there is none. The view reads as bytes and does not borrow the handle.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be read. Never mistaken for absence.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
+        self.engine.get(&self.default, key.as_ref(), &Default::default())
+    }
+
+    /// Applies a batch: all of it, or nothing.
+    ///
+    /// # Errors
+    /// As [`Db::put`].
+    pub fn write(&self, mut batch: WriteBatch) -> Result<()> {
+        self.engine.write(batch.ready()?, self.options).map(drop)
+    }
+
+    /// [`Db::write`] for a batch that is filled again: it keeps its memory, and its operations until it is cleared.
+    ///
+    /// # Errors
+    /// As [`Db::put`].
+    pub fn write_reusing(&self, batch: &mut WriteBatch) -> Result<()> {
+        self.engine.write(batch.ready()?, self.options).map(drop)
+    }
+
+    /// The entries in `range`: `db.scan(b"a"..b"b")`, `db.scan(..)`.
+    pub fn scan(&self, range: impl ScanRange) -> Scan {
+        Scan::new(self.clone(), self.default_family(), &range)
+    }
+
+    /// Pins the present state until the guard is dropped.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Ok(Snapshot { inner: self.engine.snapshot()?, db: self.clone() })
+    }
+
+    /// The family that always exists.
+    pub fn default_family(&self) -> Family {
+        Family { db: self.clone(), inner: Arc::clone(&self.default) }
+    }
+
+    /// The family of that name.
+    ///
+    /// # Errors
+    /// `InvalidArgument` listing the families there are.
+    pub fn family(&self, name: &str) -> Result<Family> {
+        match self.engine.family(name) {
+            Some(inner) => Ok(Family { db: self.clone(), inner }),
+            None => {
+                let names: Vec<_> = self.engine.families().iter().map(|f| f.name().to_owned()).collect();
+                Err(Error::invalid(format!("no column family {name:?}; there are: {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// Every family, `default` first.
+    pub fn families(&self) -> Vec<Family> {
+        self.engine.families().into_iter().map(|inner| Family { db: self.clone(), inner }).collect()
+    }
+
+    /// Makes a family with default settings. Durable when it returns.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the name is taken.
+    pub fn create_family(&self, name: &str) -> Result<Family> {
+        let inner = self.engine.create_family(name, FamilyOptions::default())?;
+        Ok(Family { db: self.clone(), inner })
+    }
+
+    /// Drops a family with all it holds. Durable when it returns.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is `default`, or dropped already.
+    pub fn drop_family(&self, family: &Family) -> Result<()> {
+        self.engine.drop_family(&family.inner)
+    }
+
+    /// Makes every write so far durable.
+    ///
+    /// # Errors
+    /// `Io`, after which writes are refused.
+    pub fn sync(&self) -> Result<()> {
+        self.engine.sync_wal()
+    }
+
+    /// Writes the memtables of all families to tables and waits for it.
+    ///
+    /// # Errors
+    /// `Io`: a table could not be written.
+    pub fn flush(&self) -> Result<()> {
+        self.engine.flush(&self.engine.families())
+    }
+
+    /// Compacts every family wholly and waits for it.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`: a table could not be read or written.
+    pub fn compact(&self) -> Result<()> {
+        self.engine.families().iter().try_for_each(|f| self.engine.compact_range(f, None, None))
+    }
+
+    /// The newest sequence number that reads see.
+    pub fn sequence(&self) -> SeqNum {
+        self.engine.visible()
+    }
+
+    /// What the open found, dropped or rebuilt.
+    pub fn recovery(&self) -> &RecoveryReport {
+        self.engine.recovery()
+    }
+
+    /// How well the database is, and the error that made it worse.
+    pub fn health(&self) -> (Severity, Option<Error>) {
+        self.engine.health()
+    }
+
+    /// A property by RocksDB's name, e.g. `rocksdb.stats`; `None` for a name that is not known.
+    pub fn property(&self, name: &str) -> Option<String> {
+        self.engine.property(&self.default, name)
+    }
+
+    /// Waits for background work to pause, and closes; every clone answers `Shutdown` from then on.
+    ///
+    /// # Errors
+    /// What went wrong on the way; the database is closed all the same.
+    pub fn close(&self) -> Result<()> {
+        self.engine.close()
+    }
+}

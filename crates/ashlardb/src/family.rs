@@ -1,0 +1,60 @@
+//! Column families as users hold them.
+
+use crate::{Db, Result, Scan, ScanRange, View, WriteBatch};
+use ashlar_base::FamilyId;
+use std::fmt;
+use std::sync::Arc;
+
+/// A column family: a key space of its own inside a database. Batches reach across families atomically.
+#[derive(Clone)]
+pub struct Family {
+    pub(crate) db: Db,
+    pub(crate) inner: Arc<ashlar_engine::column_family::Family>,
+}
+
+impl Family {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    /// Its id in the files.
+    pub fn id(&self) -> FamilyId {
+        self.inner.id()
+    }
+
+    /// Sets `key` to `value`.
+    ///
+    /// # Errors
+    /// As [`Db::put`].
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.db.write(WriteBatch::new().in_family(self, |b| b.put(key, value)))
+    }
+
+    /// Removes `key`.
+    ///
+    /// # Errors
+    /// As [`Db::put`].
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.db.write(WriteBatch::new().in_family(self, |b| b.delete(key)))
+    }
+
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
+        self.db.engine().get(&self.inner, key.as_ref(), &Default::default())
+    }
+
+    /// The entries in `range`.
+    pub fn scan(&self, range: impl ScanRange) -> Scan {
+        self.db.scan(range).family(self)
+    }
+}
+
+impl fmt::Debug for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

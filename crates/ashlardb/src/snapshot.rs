@@ -1,0 +1,42 @@
+//! Snapshots as users hold them.
+
+use crate::{Family, Result, Scan, ScanRange, View};
+use ashlar_base::SeqNum;
+use ashlar_engine::options::ReadOptions;
+
+/// The state of all families at one moment; reads through it see nothing newer. Dropping it lets compaction drop what
+/// only it still needs.
+#[derive(Debug)]
+pub struct Snapshot {
+    pub(crate) db: crate::Db,
+    pub(crate) inner: ashlar_engine::snapshot::Snapshot,
+}
+
+impl Snapshot {
+    /// The sequence number it reads at.
+    pub fn sequence(&self) -> SeqNum {
+        self.inner.seq()
+    }
+
+    /// The value that `key` of the family `default` had.
+    ///
+    /// # Errors
+    /// As [`crate::Db::get`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
+        self.get_in(&self.db.default_family(), key)
+    }
+
+    /// The value that `key` of `family` had.
+    ///
+    /// # Errors
+    /// As [`crate::Db::get`].
+    pub fn get_in(&self, family: &Family, key: impl AsRef<[u8]>) -> Result<Option<View>> {
+        let options = ReadOptions { at: Some(self.sequence()), ..ReadOptions::default() };
+        self.db.engine().get(&family.inner, key.as_ref(), &options)
+    }
+
+    /// The entries that `range` of the family `default` had.
+    pub fn scan(&self, range: impl ScanRange) -> Scan {
+        self.db.scan(range).at(self)
+    }
+}
