@@ -43,7 +43,7 @@ fn each(test: impl Fn(Order, Arc<dyn MemtableRep>)) {
     }
 }
 
-const ROUNDS: u64 = if cfg!(miri) { 120 } else { 6000 };
+const ROUNDS: u64 = if cfg!(miri) { 45 } else { 6000 };
 
 struct Random(u64);
 

@@ -129,8 +129,36 @@ impl Family {
         FileMeta::new(NewFile::new(number, made.size, bounds, (made.smallest_seq, made.largest_seq)))
     }
 
+    /// A file with these bytes, claimed to span the keys "a" to "zz".
+    pub(crate) fn foreign_table(&mut self, bytes: &[u8]) -> Arc<FileMeta> {
+        let number = FileNumber(self.next_file);
+        self.next_file += 1;
+        let path = Path::new(DIR).join(FileKind::Table(number).name());
+        self.env.fs.create(&path).unwrap().write_at(bytes, 0).unwrap();
+        let bound = |key: &[u8], seq| {
+            InternalKeyBuf::new(key, Trailer::new(SeqNum::new(seq).unwrap(), ValueType::Put))
+        };
+        let seqs = (SeqNum::new(1).unwrap(), SeqNum::new(1000).unwrap());
+        FileMeta::new(NewFile::new(number, bytes.len() as u64, (bound(b"a", 1000), bound(b"zz", 1)), seqs))
+    }
+
+    /// Only the tables given, by level, with an empty memtable.
+    pub(crate) fn holding(&self, levels: Vec<Vec<Arc<FileMeta>>>) -> Arc<SuperVersion> {
+        let mut version = Version::empty(levels.len(), Arc::clone(&self.tables));
+        version.levels = levels;
+        let mem = skiplist(self.order.clone());
+        Arc::new(SuperVersion { mem, imm: Box::new([]), version: Arc::new(version), number: 1 })
+    }
+
+    /// Removes every file of the family that nobody has opened yet.
+    pub(crate) fn lose_files(&self) {
+        for entry in self.env.fs.list(Path::new(DIR)).unwrap() {
+            self.env.fs.remove(&Path::new(DIR).join(&entry.name)).unwrap();
+        }
+    }
+
     /// Tables of about `per_file` entries, never cut between versions of a key.
-    fn tables(&mut self, entries: &[Written], per_file: usize) -> Vec<Arc<FileMeta>> {
+    pub(crate) fn tables(&mut self, entries: &[Written], per_file: usize) -> Vec<Arc<FileMeta>> {
         let order = self.order.clone();
         let mut sorted: Vec<&Written> = entries.iter().collect();
         sorted.sort_by(|a, b| order.compare_parts(&a.key, a.trailer, &b.key, b.trailer));
@@ -278,9 +306,7 @@ fn the_merge_goes_both_ways_over_every_entry() {
 #[test]
 fn an_empty_family_shows_nothing() {
     let family = Family::new(Order::Bytewise);
-    let version = Arc::new(Version::empty(7, Arc::clone(&family.tables)));
-    let mem = skiplist(Order::Bytewise);
-    let from = Arc::new(SuperVersion { mem, imm: Box::new([]), version, number: 1 });
+    let from = family.holding(vec![vec![]; 7]);
     let mut it = DbIter::new(from, SeqNum::MAX, ReadOptions::default()).unwrap();
     wander(&mut it, &[], &Order::Bytewise, &mut Random::new(1), 100);
 }
@@ -300,10 +326,8 @@ fn unserved_entries_are_errors_only_where_they_count() {
         family.write(key.into(), value_type);
     }
     let entries = family.history.clone();
-    let mut version = Version::empty(2, Arc::clone(&family.tables));
-    version.levels[1] = family.tables(&entries, usize::MAX);
-    let mem = skiplist(Order::Bytewise);
-    let from = Arc::new(SuperVersion { mem, imm: Box::new([]), version: Arc::new(version), number: 1 });
+    let files = family.tables(&entries, usize::MAX);
+    let from = family.holding(vec![vec![], files]);
     let at = |seq| DbIter::new(Arc::clone(&from), SeqNum::new(seq).unwrap(), ReadOptions::default()).unwrap();
     let mut it = at(6);
     it.seek(b"b").unwrap();
@@ -326,4 +350,51 @@ fn unserved_entries_are_errors_only_where_they_count() {
     before.seek(b"b").unwrap();
     before.next().unwrap();
     assert_eq!(before.key(), Some(&b"c"[..]));
+}
+
+/// A table of RocksDB 11.8 with range tombstones: refused on sight, wherever a cursor would have to enter it.
+pub(crate) const RANGE_DELETIONS: &[u8] =
+    include_bytes!("../../tests/golden/sst/v7_db_merge_rangedel_versions.sst");
+
+#[test]
+fn tables_with_range_deletions_are_refused_by_name() {
+    let mut family = Family::new(Order::Bytewise);
+    let table = family.foreign_table(RANGE_DELETIONS);
+    family.write(b"B".to_vec(), ValueType::Put);
+    let own = family.tables(&family.history.clone(), 1).remove(0);
+    let refused = |e: ashlar_base::Error| {
+        assert_eq!(e.kind(), ErrorKind::NotSupported);
+        assert!(e.to_string().contains("range deletions") && e.to_string().contains("000001.sst"), "{e}");
+    };
+    let iter = |levels, options| DbIter::new(family.holding(levels), SeqNum::MAX, options);
+    refused(iter(vec![vec![Arc::clone(&table)]], ReadOptions::default()).unwrap_err());
+    let outside = ReadOptions { upper: Some(b"a".to_vec()), ..ReadOptions::default() };
+    assert!(iter(vec![vec![Arc::clone(&table)]], outside).is_ok());
+    let mut it = iter(vec![vec![], vec![own, table]], ReadOptions::default()).unwrap();
+    it.first().unwrap();
+    assert_eq!(it.key(), Some(&b"B"[..]));
+    refused(it.next().unwrap_err());
+    refused(it.last().unwrap_err());
+    refused(it.seek(b"k").unwrap_err());
+    it.seek_for_prev(b"Z").unwrap();
+    assert_eq!(it.key(), Some(&b"B"[..]));
+}
+
+#[test]
+fn a_lost_file_is_an_error_that_the_cursor_survives() {
+    let mut family = Family::new(Order::Bytewise);
+    for key in [b"a", b"b", b"c"] {
+        family.write(key.to_vec(), ValueType::Put);
+    }
+    let files = family.tables(&family.history.clone(), 1);
+    let from = family.holding(vec![vec![], files]);
+    let mut it = DbIter::new(Arc::clone(&from), SeqNum::MAX, ReadOptions::default()).unwrap();
+    it.first().unwrap();
+    family.lose_files();
+    assert!(it.next().unwrap_err().is_not_found());
+    assert!(!it.is_valid() && it.last().is_err() && it.seek(b"b").is_err());
+    it.first().unwrap();
+    assert_eq!(it.key(), Some(&b"a"[..]));
+    it.prev().unwrap();
+    assert!(!it.is_valid());
 }

@@ -3,10 +3,11 @@
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
 use super::get;
-use crate::iter::tests::{Family, Random, orders};
+use crate::iter::tests::{Family, RANGE_DELETIONS, Random, orders};
 use crate::options::ReadOptions;
-use ashlar_base::{LookupKey, SeqNum};
+use ashlar_base::{ErrorKind, LookupKey, Order, SeqNum, ValueType};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 #[test]
 fn gets_find_what_the_model_has() {
@@ -29,4 +30,44 @@ fn gets_find_what_the_model_has() {
             }
         }
     }
+}
+
+/// A table with range tombstones is refused exactly by the reads it could change.
+#[test]
+fn what_a_range_deletion_could_cover_is_refused() {
+    let mut family = Family::new(Order::Bytewise);
+    family.write(b"B".to_vec(), ValueType::Put);
+    family.write(b"k".to_vec(), ValueType::Put);
+    let own = family.tables(&family.history.clone(), 2).remove(0);
+    let table = family.foreign_table(RANGE_DELETIONS);
+    let read = |levels, key: &[u8]| {
+        let found = get(&family.holding(levels), &LookupKey::new(key, SeqNum::MAX), &ReadOptions::default());
+        found.map(|v| v.is_some()).map_err(|e| e.kind())
+    };
+    let above = vec![vec![], vec![Arc::clone(&table)], vec![Arc::clone(&own)]];
+    assert_eq!(read(above.clone(), b"k"), Err(ErrorKind::NotSupported));
+    assert_eq!(read(above, b"B"), Ok(true));
+    let beneath = vec![vec![own], vec![table]];
+    assert_eq!(read(beneath.clone(), b"k"), Ok(true), "newer than anything that table can say");
+    assert_eq!(read(beneath.clone(), b"l"), Err(ErrorKind::NotSupported));
+    assert_eq!(read(beneath, b"zzz"), Ok(false));
+}
+
+#[test]
+fn unserved_types_name_key_and_file() {
+    let mut family = Family::new(Order::Bytewise);
+    family.write(b"k".to_vec(), ValueType::Put);
+    family.write(b"k".to_vec(), ValueType::Entity);
+    let files = family.tables(&family.history.clone(), 2);
+    let from = family.holding(vec![files]);
+    let read = |seq| get(&from, &LookupKey::new(b"k", SeqNum::new(seq).unwrap()), &ReadOptions::default());
+    let e = read(2).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::NotSupported);
+    assert!(
+        e.to_string().contains("entities: key 'k' at sequence 2") && e.to_string().contains("000001.sst"),
+        "{e}"
+    );
+    assert!(read(1).unwrap().is_some() && read(0).unwrap().is_none());
+    family.lose_files();
+    assert!(read(1).is_ok(), "open files are read on");
 }
