@@ -61,18 +61,7 @@ pub(super) fn purge(
     if !versions.may_unlink() {
         return Ok(Vec::new());
     }
-    // Pending numbers before the listing, so that a file that begins in between is seen as pending.
-    let smallest_pending = pending.smallest().unwrap_or_else(|| versions.next_file_number());
-    let (tables, blobs) = versions.live_files();
-    let live = Live {
-        tables,
-        blobs,
-        smallest_pending: Some(smallest_pending),
-        min_wal: versions.min_wal(),
-        wals: Default::default(),
-        manifest: versions.manifest_number(),
-        tail_dropped,
-    };
+    let live = Live::now(versions, pending, tail_dropped);
     let entries = env.fs.list(dir)?;
     let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), &live);
     let done = unlink(&*env.fs, dir, &obsolete);

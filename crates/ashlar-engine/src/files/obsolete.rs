@@ -8,6 +8,8 @@
 //!
 //! Source: RocksDB `db/db_impl/db_impl_files.cc` (`PurgeObsoleteFiles`).
 
+use super::PendingOutputs;
+use crate::version::VersionSet;
 use ashlar_base::FileNumber;
 use ashlar_format::filename::FileKind;
 use std::collections::BTreeSet;
@@ -32,6 +34,27 @@ pub struct Live {
     pub manifest: FileNumber,
     /// The open dropped the tail of the MANIFEST or of a WAL, and this is the first look at the directory since.
     pub tail_dropped: bool,
+}
+
+impl Live {
+    /// What `versions` needs now. To be asked *before* the directory is listed; then a file that begins, or is
+    /// committed, meanwhile is seen as pending. Ask [`VersionSet::may_unlink`] first.
+    pub fn now(versions: &VersionSet, pending: &PendingOutputs, tail_dropped: bool) -> Live {
+        // The counter before the set: a number reserved in between is at or above one of the two.
+        let next = versions.next_file_number();
+        let smallest_pending = Some(pending.smallest().map_or(next, |p| p.min(next)));
+        let (tables, blobs) = versions.live_files();
+        let prev_log = versions.db_facts().prev_log;
+        Live {
+            tables,
+            blobs,
+            smallest_pending,
+            min_wal: versions.min_wal(),
+            wals: (prev_log.0 != 0).then_some(prev_log).into_iter().collect(),
+            manifest: versions.manifest_number(),
+            tail_dropped,
+        }
+    }
 }
 
 /// What becomes of a file.

@@ -258,7 +258,3 @@ impl ReplayedFamily {
         self.carried.absorb(edit);
     }
 }
-
-#[cfg(test)]
-#[path = "replay_tests.rs"]
-mod tests;

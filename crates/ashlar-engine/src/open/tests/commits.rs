@@ -87,7 +87,7 @@ fn several_edits_are_one_group() {
     let whole = get(&*env.fs, &path);
     // The group cut off anywhere counts as nothing.
     for len in before..whole.len() {
-        env.fs.open_write(&path).unwrap().truncate(len as u64).unwrap();
+        env.fs.create(&path).unwrap().write_at(&whole[..len], 0).unwrap();
         let r = recover(&env).unwrap();
         assert_eq!(shape(&r.versions), ["0 default: log 0", "1 one: log 4"], "cut at {len}");
         assert_eq!(r.report.tail_dropped(), len != before, "cut at {len}: {}", r.report);
@@ -233,4 +233,32 @@ fn a_panic_while_installing_fails_later_commits() {
     assert!(v.commit(Vec::new()).is_err());
     assert!(!v.may_unlink() && v.fatal().is_some());
     recover(&env).unwrap();
+}
+
+#[test]
+fn what_is_live_now() {
+    use crate::files::{Live, PendingOutputs, find_obsolete};
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let a = flush(&env, &v, "a", 5).unwrap();
+    let pending = PendingOutputs::new();
+    let idle = Live::now(&v, &pending, false);
+    assert_eq!(idle.smallest_pending, Some(v.next_file_number()));
+    let writing = pending.reserve(|| v.new_file_number());
+    let committed_meanwhile = flush(&env, &v, "b", 6).unwrap();
+    let live = Live::now(&v, &pending, false);
+    assert_eq!(live.smallest_pending, Some(writing.number()));
+    let gone = |live: &Live| {
+        let list = env.fs.list(dir()).unwrap();
+        let found = find_obsolete(list.iter().map(|e| e.name.as_str()), live);
+        found.into_iter().map(|o| o.name).collect::<Vec<_>>()
+    };
+    assert_eq!(gone(&live), ["MANIFEST-000001"]);
+    assert_eq!(gone(&idle), ["MANIFEST-000001"], "a look from before spares what came after: {committed_meanwhile}");
+    drop(writing);
+    let mut edit = VersionEdit::default();
+    edit.delete_file(Level(0), a);
+    v.commit(vec![edit]).unwrap();
+    let table = FileKind::Table(a).name();
+    assert_eq!(gone(&Live::now(&v, &pending, false)), [table, "MANIFEST-000001".to_string()]);
 }

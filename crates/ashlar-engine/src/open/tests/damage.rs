@@ -185,7 +185,7 @@ fn a_current_that_was_superseded() {
     let first = v.manifest_number();
     // A newer MANIFEST with nothing but its first commit may be from a crash before the switch.
     v.set_manifest_bound(0);
-    for at in 6..16 {
+    for at in 6..60 {
         flush(&env, &v, "a", at).unwrap();
     }
     let second = v.manifest_number();

@@ -8,7 +8,7 @@ use ashlar_log::{Framing, LogWriter, PlainLog, RecoveryMode::*};
 use std::sync::Arc;
 
 /// Bytes of one record of [`six`]: header, batch header, put of `kN` with a value of one byte.
-const RECORD: u64 = 7 + 12 + 1 + 3 + 2;
+const RECORD: usize = 7 + 12 + 1 + 3 + 2;
 
 fn batch(first: u64, keys: &[&str]) -> Vec<u8> {
     let mut b = BatchEncoder::new();
@@ -69,17 +69,13 @@ fn each_mode_over_each_damage() {
     let cases: [(&str, Damage, [Option<usize>; 4]); 9] = [
         ("nothing", |_| {}, [Some(6), Some(6), Some(6), Some(6)]),
         ("last bytes cut off", |b| b.truncate(b.len() - 3), [Some(5), None, Some(5), Some(5)]),
-        (
-            "ends in the last header",
-            |b| b.truncate(5 * RECORD as usize + 4),
-            [Some(5), None, Some(5), Some(5)],
-        ),
+        ("ends in the last header", |b| b.truncate(5 * RECORD + 4), [Some(5), None, Some(5), Some(5)]),
         ("stray bytes", |b| b.extend([1, 2, 3]), [Some(6), None, Some(6), Some(6)]),
         ("zeros", |b| b.resize(b.len() + 200, 0), [Some(6), Some(6), Some(6), Some(6)]),
-        ("bit flip in the third", |b| b[2 * RECORD as usize + 20] ^= 1, [None, None, Some(2), Some(2)]),
-        ("bit flip in the last", |b| b[5 * RECORD as usize + 20] ^= 1, [None, None, Some(5), Some(5)]),
-        ("length past the end", |b| b[2 * RECORD as usize + 4] = 255, [Some(2), None, Some(2), Some(2)]),
-        ("cut between records", |b| b.truncate(4 * RECORD as usize), [Some(4), Some(4), Some(4), Some(4)]),
+        ("bit flip in the third", |b| b[2 * RECORD + 20] ^= 1, [None, None, Some(2), Some(2)]),
+        ("bit flip in the last", |b| b[5 * RECORD + 20] ^= 1, [None, None, Some(5), Some(5)]),
+        ("length past the end", |b| b[2 * RECORD + 4] = 255, [Some(2), None, Some(2), Some(2)]),
+        ("cut between records", |b| b.truncate(4 * RECORD), [Some(4), Some(4), Some(4), Some(4)]),
     ];
     for (name, damage_it, expected) in cases {
         let env = six();
@@ -96,11 +92,11 @@ fn every_cut_and_every_flip_leaves_a_prefix() {
     for at in 0..good.len() {
         put(&env, "000010.log", &good[..at]);
         let n = keys(&env, PointInTime).unwrap();
-        assert_eq!(n, at / RECORD as usize, "cut at {at}");
+        assert_eq!(n, at / RECORD, "cut at {at}");
         let mut bad = good.clone();
         bad[at] ^= 0x10;
         put(&env, "000010.log", &bad);
-        assert_eq!(keys(&env, PointInTime).unwrap(), at / RECORD as usize, "flip at {at}");
+        assert_eq!(keys(&env, PointInTime).unwrap(), at / RECORD, "flip at {at}");
     }
 }
 
@@ -110,7 +106,7 @@ fn a_later_log_goes_on_only_where_the_damage_was() {
         [(3, vec!["0:k0@1", "0:k1@2", "0:x@3"]), (7, vec!["0:k0@1", "0:k1@2"]), (2, vec![])]
     {
         let env = six();
-        damage(&env, 10, |b| b[2 * RECORD as usize + 20] ^= 1);
+        damage(&env, 10, |b| b[2 * RECORD + 20] ^= 1);
         write_wal(&env, 12, &[batch(first, &["x"])]);
         let mut r = recover(&env).unwrap();
         let (outcome, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
@@ -134,7 +130,7 @@ fn a_later_log_goes_on_only_where_the_damage_was() {
 #[test]
 fn an_empty_batch_ties_the_logs_together() {
     let env = six();
-    damage(&env, 10, |b| b[2 * RECORD as usize + 20] ^= 1);
+    damage(&env, 10, |b| b[2 * RECORD + 20] ^= 1);
     write_wal(&env, 12, &[batch(3, &[]), batch(3, &["x", "y"])]);
     write_wal(&env, 13, &[batch(5, &["z"])]);
     let mut r = recover(&env).unwrap();
@@ -205,7 +201,7 @@ fn a_family_ahead_of_the_damage() {
     let env = six();
     let v = recover(&env).unwrap().versions;
     let one = v.create_family("one", Order::Bytewise, 7, FileNumber(4)).unwrap();
-    damage(&env, 10, |b| b[2 * RECORD as usize + 20] ^= 1);
+    damage(&env, 10, |b| b[2 * RECORD + 20] ^= 1);
     let number = v.new_file_number();
     table_file(&env, number).unwrap();
     let log_number = Some(FileNumber(11));
@@ -228,13 +224,13 @@ fn what_was_synced_is_never_a_torn_tail() {
         let mut r = recover(env).unwrap();
         replay_into(env, &mut r, PointInTime).map(|(_, notes)| notes.ops.len())
     };
-    let env = tracked(3 * RECORD);
-    damage(&env, 10, |b| b[3 * RECORD as usize + 20] ^= 1);
+    let env = tracked(3 * RECORD as u64);
+    damage(&env, 10, |b| b[3 * RECORD + 20] ^= 1);
     assert_eq!(replay(&env).unwrap(), 3);
-    damage(&env, 10, |b| b[2 * RECORD as usize + 20] ^= 1);
+    damage(&env, 10, |b| b[2 * RECORD + 20] ^= 1);
     let e = replay(&env).unwrap_err();
     assert!(e.is_corruption() && e.to_string().contains("that was synced"), "{e}");
-    damage(&env, 10, |b| b.truncate(2 * RECORD as usize));
+    damage(&env, 10, |b| b.truncate(2 * RECORD));
     let e = replay(&env).unwrap_err();
     assert!(e.to_string().contains("but 75 were synced"), "{e}");
     env.fs.remove(&dir().join("000010.log")).unwrap();
