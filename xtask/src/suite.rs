@@ -116,6 +116,11 @@ impl Stages {
             // A failed build or a killed stage has no failed test to count.
             tally.failed += usize::from(tally.failed == 0);
         }
+        tally
+            .figures
+            .iter_mut()
+            .chain(&mut tally.skipped)
+            .for_each(|line| *line = format!("[{name}] {line}"));
         self.times.push((name.into(), start.elapsed(), tally.line()));
         self.sum.add(tally);
     }

@@ -198,6 +198,19 @@ impl Judge {
         word.parse().map_err(|_| JudgeError::Died(format!("not a number: {word}")))
     }
 
+    /// Reads every block of every table with its checksum verified; answers how many tables that are, `None` from 7.8.3,
+    /// which cannot (ask [`super::Tools::check_tables`]).
+    ///
+    /// # Errors
+    /// `Refused` with the first table that does not hold.
+    pub fn verify(&mut self) -> Result<Option<usize>, JudgeError> {
+        let word = self.say("verify")?.word;
+        if word == "none" {
+            return Ok(None);
+        }
+        word.parse().map(Some).map_err(|_| JudgeError::Died(format!("not a number: {word}")))
+    }
+
     fn listing(&mut self, verb: &str, family: &str) -> Result<Vec<KeyValue>, JudgeError> {
         let answer = self.say(&format!("{verb} {family}"))?;
         let entries = answer.lines.iter().map(|line| {

@@ -24,6 +24,7 @@ macro_rules! functions {
         /// The looked-up functions, and the library that keeps them in memory.
         pub struct Functions {
             $($field: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
+            verify: Option<unsafe extern "C" fn(Opaque, ErrorOut)>,
             _library: Library,
         }
 
@@ -37,7 +38,12 @@ macro_rules! functions {
                     }
                     .map_err(|e| e.to_string())?;
                 )*
-                Ok(Functions { $($field,)* _library: library })
+                // SAFETY: as above. 7.8.3 does not have this one.
+                let verify = unsafe {
+                    library.get::<unsafe extern "C" fn(Opaque, ErrorOut)>(b"rocksdb_verify_checksum\0")
+                };
+                let verify = verify.ok().map(|found| *found);
+                Ok(Functions { $($field,)* verify, _library: library })
             }
         }
     };
@@ -353,6 +359,14 @@ impl Database {
         // SAFETY: destroyed once.
         unsafe { (f.live_files_destroy)(list) };
         i64::from(count)
+    }
+
+    /// Reads every block of every table with its checksum verified; false when this version cannot.
+    pub fn verify(&self) -> Result<bool, String> {
+        let f = &self.functions;
+        let Some(verify) = f.verify else { return Ok(false) };
+        // SAFETY: the database is live.
+        f.checked(|e| unsafe { verify(self.db, e) }).map(|()| true)
     }
 
     /// Hands every entry of a family to `each`, checksums verified, forwards or backwards.

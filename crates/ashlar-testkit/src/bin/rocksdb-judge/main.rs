@@ -11,7 +11,8 @@ use std::process::ExitCode;
 
 const HELP: &str = "usage: rocksdb-judge --library PATH-OF-LIBROCKSDB.SO\n\
 Reads commands from standard input, one per line, and answers each with lines `= …` and a last line `ok …` or `error: …`.\n\
-Commands: open, close, reopen, families, create, drop, put, delete, batch, flush, compact, get, dump, rdump, digest, tables.";
+Commands: open, close, reopen, families, create, drop, put, delete, batch, flush, compact, get, dump, rdump, digest, tables,\n\
+verify.";
 
 fn run() -> Result<(), String> {
     let args: Vec<_> = std::env::args_os().skip(1).collect();

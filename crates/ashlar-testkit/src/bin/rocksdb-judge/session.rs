@@ -5,7 +5,8 @@
 //! close | reopen                                    in order, not by a kill
 //! families | create NAME | drop NAME                column families
 //! put … | delete … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
-//! dump NAME | rdump NAME | digest NAME | tables     contents with every checksum verified; number of tables
+//! dump NAME | rdump NAME | digest NAME              contents with every checksum verified
+//! tables | verify                                   number of tables; the same, all their blocks verified, or "none"
 //! ```
 //! An answer is any number of lines `= …`, then one line `ok` with perhaps a word after it, or `error: TEXT`.
 
@@ -70,6 +71,11 @@ impl Session {
                 self.database()?.scan(rest, false, |(k, v)| digest.add(&k, &v))?;
                 Ok(digest.to_string())
             }
+            "verify" => Ok(if self.database()?.verify()? {
+                self.database()?.tables().to_string()
+            } else {
+                "none".into()
+            }),
             "tables" => Ok(self.database()?.tables().to_string()),
             _ => self.operate(&line.parse()?),
         }
