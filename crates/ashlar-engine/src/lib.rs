@@ -8,26 +8,26 @@
 //! the MANIFEST, `State` the families, their memtable lists and versions, `Switch` the writers' queue. No I/O happens
 //! under any of them.
 
-pub mod batch;
-pub mod column_family;
-pub mod compaction;
-mod db;
-pub mod files;
-pub mod flush;
-pub mod health;
-mod inspect;
-pub mod iter;
-mod memtable;
-pub mod open;
 pub mod options;
-pub mod pressure;
-pub mod read;
-pub mod rewrite;
+pub mod health;
+mod memtable;
 pub mod snapshot;
-pub mod super_version;
-pub mod version;
 pub mod visibility;
+pub mod version;
+pub mod files;
+pub mod super_version;
+pub mod column_family;
+pub mod batch;
+pub mod iter;
+pub mod read;
 mod wal;
+pub mod pressure;
 mod write;
+pub mod rewrite;
+pub mod flush;
+pub mod compaction;
+pub mod open;
+mod inspect;
+mod db;
 
 pub use db::{Db, OpenFamily};

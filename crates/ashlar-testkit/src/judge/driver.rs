@@ -187,7 +187,7 @@ impl Judge {
         self.listing("rdump", family)
     }
 
-    /// The digest of a family: equals [`super::digest`] of its listing. For families too large to ship.
+    /// The digest of a family: equals [`super::digest()`] of its listing. For families too large to ship.
     pub fn digest(&mut self, family: &str) -> Result<String, JudgeError> {
         Ok(self.say(&format!("digest {family}"))?.word)
     }
