@@ -5,8 +5,10 @@ use crate::compaction::picker::{Shape, pick};
 use crate::options::CompactionOptions;
 use crate::rewrite::fixture::{Place, dump, trailer};
 use crate::rewrite::{CutLimits, EntrySink};
+use ashlar_base::error::IoKind;
 use ashlar_base::{InternalKeyBuf, Order, ValueType};
 use ashlar_env::Env;
+use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_format::version_edit::NewFile;
 
 use ValueType::{Delete, Put};
@@ -218,4 +220,66 @@ fn a_level_of_tables_is_one_run() {
     assert_eq!(first(Some("key00300")), (Some("key00300".into()), 301));
     assert_eq!(first(Some("key00299x")), (Some("key00299".into()), 300));
     assert_eq!(first(Some("key")), (None, 0));
+}
+
+/// Two small tables that a compaction merges, on a simulated machine.
+fn small(sim: &SimEnv) -> (Place, Arc<Version>, Compaction) {
+    let place = Place::new(sim.env(), Order::Bytewise);
+    let files = [(6, table(&place, &keys(0..400, 1, Put))), (0, table(&place, &keys(0..400, 2, Put)))];
+    let version = place.version(&files);
+    let plan = picked(&version, &CompactionOptions { l0_trigger: 1, target_file_bytes: 2000, ..one_level() });
+    (place, version, plan)
+}
+
+fn attempt(place: &Place, version: &Arc<Version>, plan: &Compaction) -> Result<CompactionOutcome> {
+    let mut run = CompactionRun::new(input(place, version, plan, &[]))?;
+    while run.step(500)? == Progress::More {}
+    run.finish()
+}
+
+#[test]
+fn failing_calls_end_in_an_error_and_a_clean_directory() {
+    for (class, kind) in [(CallClass::Change, IoKind::NoSpace), (CallClass::Read, IoKind::Other)] {
+        let mut at = 1;
+        while failing_call(class, at, kind) {
+            at += 1;
+        }
+        assert!(at > 4, "{class:?}: {at} calls");
+    }
+}
+
+/// False when there is no such call.
+fn failing_call(class: CallClass, at: u64, kind: IoKind) -> bool {
+    let sim = SimEnv::new(at);
+    let (place, version, plan) = small(&sim);
+    let before = place.files();
+    let (calls, injected) = (sim.calls_of(class), sim.injected());
+    sim.fail_call(class, calls + at, Repeat::Once, kind);
+    let outcome = attempt(&place, &version, &plan);
+    if sim.injected() == injected {
+        assert!(outcome.is_ok());
+        return false;
+    }
+    // A table whose filter cannot be read is served without it: then the result must be whole.
+    if let (CallClass::Read, Ok(whole)) = (class, &outcome) {
+        assert_eq!(whole.counters.entries.entries_in, 800);
+        return true;
+    }
+    assert!(outcome.is_err(), "{class:?} {at} failed unnoticed");
+    drop(outcome);
+    assert_eq!(place.files(), before, "{class:?} {at}");
+    true
+}
+
+#[test]
+fn finished_outputs_survive_any_crash() {
+    let sim = SimEnv::new(5);
+    let (place, version, plan) = small(&sim);
+    let outcome = attempt(&place, &version, &plan).unwrap();
+    assert!(outcome.edit.added.len() > 1);
+    for mode in CrashMode::all() {
+        let after = Place::new(sim.crash(mode).env(), Order::Bytewise);
+        let survived: usize = outcome.edit.added.iter().map(|(_, f)| dump(&after.empty(), f).len()).sum();
+        assert_eq!(survived, 400, "{mode:?}");
+    }
 }

@@ -254,6 +254,16 @@ fn one_run_ahead_of_the_others() {
     assert_eq!(after[295].1.seq().get(), 10, "the newest run wins where two overlap");
 }
 
+#[test]
+fn of_two_equal_internal_keys_the_newest_run_speaks() {
+    let version = |value: &[u8]| (b"k".to_vec(), Trailer::new(SeqNum::ZERO, ValueType::Put), value.to_vec());
+    for order in orders() {
+        let runs = [vec![version(b"newest")], vec![version(b"older")], vec![version(b"oldest")]];
+        let after = rewrite(&order, 0, &runs, 8, &Retention::above_unknown(vec![]));
+        assert_eq!(after, [version(b"newest")]);
+    }
+}
+
 fn one_run(entries: Vec<Version>) -> Result<Vec<Version>> {
     let run = Box::new(MemoryRun { entries, at: 0, width: 64 }) as Box<dyn RunCursor>;
     let keep = Retention::above_unknown(vec![]);

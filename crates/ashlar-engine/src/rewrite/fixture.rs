@@ -8,7 +8,7 @@ use ashlar_cache::FramePool;
 use ashlar_env::Env;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_table::{TableIdentity, TableOptions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,6 +24,7 @@ impl Place {
     pub(crate) fn new(env: Env, order: Order) -> Place {
         let dir = PathBuf::from("/db");
         env.fs.create_dir_all(&dir).unwrap();
+        env.fs.sync_dir(Path::new("/")).unwrap();
         Place { env, dir, order, pending: PendingOutputs::new(), next: Arc::new(AtomicU64::new(10)) }
     }
 

@@ -42,9 +42,10 @@ fn pick_level0(
     let movable = movable_from_level0(shape, base);
     let moved = !movable.is_empty() && (movable.len() == files.len() || !shape.level(base).is_empty());
     let inputs = if moved { movable } else { level0_group(shape, files.last()?) };
-    let below = shape.meeting(base, &inputs);
+    // Files that are moved meet nothing below, but the range from the first to the last of them may.
+    let below = if moved { 0..0 } else { shape.meeting(base, &inputs) };
     let mut plan = complete(shape, options, running, (0, inputs), (base, below), Reason::Level0)?;
-    plan.trivial_move |= moved && plan.inputs.len() == 1;
+    plan.trivial_move |= moved;
     Some(plan)
 }
 
@@ -129,8 +130,8 @@ fn grown(
     let files = shape.slice(level, wider.clone());
     let fits = bytes(files).saturating_add(bytes(lower)) < options.compaction_bytes();
     let same_below = shape.meeting(level + 1, files) == *below;
-    let free = lower.is_empty() || wider.len() <= inputs.len() || any_busy(files) || !fits || !same_below;
-    if free { inputs } else { wider }
+    let gains = wider.len() > inputs.len() && !lower.is_empty();
+    if gains && fits && same_below && !any_busy(files) { wider } else { inputs }
 }
 
 /// The files of a level by the bytes they meet below per byte of their own, least first.

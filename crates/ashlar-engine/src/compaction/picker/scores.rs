@@ -28,23 +28,29 @@ pub fn scores(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions)
     for level in 1..shape.last_level() {
         let target = targets.of(level);
         let total = shape.bytes(level);
-        let idle = shape.level(level).iter().filter(|f| !f.is_compacting()).map(|f| f.size()).sum::<u64>();
+        let idle = idle_bytes(shape, level);
         let score = if idle < target {
             idle as f64 / target as f64
         } else {
             idle as f64 / (target as f64 + coming_down as f64) * SCALE
         };
-        coming_down += total.saturating_sub(target);
+        coming_down = coming_down.saturating_add(total.saturating_sub(target));
         scores.push(Score { level, score });
     }
     scores.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.level.cmp(&b.level)));
     scores
 }
 
+/// Bytes of a level's files that no compaction has.
+fn idle_bytes(shape: &Shape<'_>, level: usize) -> u64 {
+    let idle = shape.level(level).iter().filter(|f| !f.is_compacting());
+    idle.map(|f| f.size()).fold(0, u64::saturating_add)
+}
+
 fn level0_score(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> f64 {
-    let idle: Vec<_> = shape.level(0).iter().filter(|f| !f.is_compacting()).collect();
-    let total: u64 = idle.iter().map(|f| f.size()).sum();
-    let mut score = idle.len() as f64 / options.l0_trigger.max(1) as f64;
+    let idle = shape.level(0).iter().filter(|f| !f.is_compacting()).count();
+    let total = idle_bytes(shape, 0);
+    let mut score = idle as f64 / options.l0_trigger.max(1) as f64;
     if total >= options.base_level_bytes {
         score = score.max(1.01);
     }

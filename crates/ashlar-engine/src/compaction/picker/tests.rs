@@ -98,6 +98,8 @@ fn disjoint_level0_files_are_moved() {
     assert_eq!(picked("L0 4:g-h 3:e-f 2:c-d 1:a-b"), "L0[4 3 2 1] -> L6 level0 move bottommost");
     // Into a base level in use, the oldest go as far as they meet nothing.
     assert_eq!(picked("L0 5:a-z 4:g-h 3:e-f 2:c-d \n L6 1:a-b"), "L0[4 3 2] -> L6 level0 move bottommost");
+    // What lies between them below does not hinder.
+    assert_eq!(picked("L0 5:a-z 4:x-y 3:k-l 2:a-b \n L6 1:m-n"), "L0[4 3 2] -> L6 level0 move bottommost");
     // The oldest meets the base level: only its group is rewritten.
     assert_eq!(picked("L0 5:x-z 4:g-h 3:e-f 2:a-d \n L6 1:a-b"), "L0[2] + L6[1] -> L6 level0 bottommost");
     assert_eq!(picked("L0 5:x-z 4:d-h 3:e-f 2:a-d \n L6 1:a-b"), "L0[4 3 2] + L6[1] -> L6 level0 bottommost");
@@ -181,6 +183,19 @@ fn debt_mib(text: &str) -> u64 {
     let t = tree(text);
     let bytes: Vec<u64> = (0..7).map(|l| t.shape().bytes(l)).collect();
     debt(&t.shape(), &Targets::new(&bytes, &options()), &options()) / MIB
+}
+
+#[test]
+fn absurd_sizes_do_not_overflow() {
+    let mut t = tree("L0 4:a-b 3:a-b \n L5 9:a-f 8:k-l \n L6 7:a-z 6:zz-zzz");
+    for level in &mut t.levels {
+        for file in level {
+            *file = FileMeta::new(NewFile { size: u64::MAX, ..file.file.clone() });
+        }
+    }
+    let bytes: Vec<u64> = (0..7).map(|l| t.shape().bytes(l)).collect();
+    assert!(pick(&t.shape(), &options(), &[]).is_some());
+    assert_eq!(debt(&t.shape(), &Targets::new(&bytes, &options()), &options()), u64::MAX);
 }
 
 #[test]
