@@ -138,12 +138,14 @@ fn maven_library(folder: &Path) -> Result<PathBuf, String> {
         }
     }
     on_path("unzip").map_err(|e| format!("{e}: apt-get install unzip"))?;
-    let (jar, folder) = (jar.to_string_lossy(), folder.to_string_lossy());
-    run::quiet("unzip", &["-q", "-o", &jar, MEMBER, "-d", &folder])
+    let (jar, into) = (jar.to_string_lossy(), folder.to_string_lossy());
+    run::quiet("unzip", &["-q", "-o", &jar, MEMBER, "-d", &into])
         .ok_or_else(|| format!("{MEMBER} is not in {JAR}"))?;
     if sha256(&library)? != MEMBER_SHA256 {
         return Err(format!("{MEMBER} is not the pinned one: not used"));
     }
+    // 92 MB that nobody needs any more; a failure to remove them does no harm.
+    let _ = fs::remove_file(folder.join(JAR));
     Ok(library)
 }
 
