@@ -6,8 +6,9 @@
 //! 3. Syncing a file does not make its name durable.
 //! 4. A write that does not fit the capacity, or that a plan makes fail, leaves a prefix of its bytes in the file.
 
+use super::camera::Camera;
 use super::crash::{CrashMode, DirMode, surviving};
-use super::fault::{Call, Record};
+use super::fault::{Call, CallClass, Record};
 use super::inode::{FileEvent, FileState, Inode, Kind};
 use crate::mem::names_of;
 use crate::{EntryKind, FsEntry, SeededRand};
@@ -46,6 +47,7 @@ pub(super) struct Disk {
     capacity: u64,
     used: u64,
     pub(super) record: Record,
+    pub(super) camera: Camera,
 }
 
 #[track_caller]
@@ -63,6 +65,7 @@ impl Disk {
             capacity: u64::MAX,
             used: 0,
             record: Record::new(faults),
+            camera: Camera::default(),
         }
     }
 
@@ -74,16 +77,21 @@ impl Disk {
         self.used
     }
 
-    /// Notes a call, and fails it if a plan says so.
+    /// Notes a call, and fails it if a plan says so. Photographs planned for it are taken first.
     #[track_caller]
     pub(super) fn call(&mut self, call: &Call<'_>) -> Result<()> {
+        if call.class != CallClass::Read {
+            let number = self.record.count(CallClass::Change) + 1;
+            for shot in self.camera.due(number) {
+                let photograph = shot.take(self);
+                self.camera.keep(photograph);
+            }
+        }
         match self.record.note(call) {
             None => Ok(()),
             Some(kind) => {
-                let cause = format!(
-                    "injected by the simulation at call {}",
-                    self.record.count(super::CallClass::Any)
-                );
+                let cause =
+                    format!("injected by the simulation at call {}", self.record.count(CallClass::Any));
                 let message = format!("cannot {}", call.name);
                 Err(Error::new(ErrorKind::Io(kind), message).at_path(call.path).because(cause))
             }

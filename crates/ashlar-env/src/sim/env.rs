@@ -1,5 +1,6 @@
 //! The simulated machine as tests hold it.
 
+use super::camera::{Photograph, Shot};
 use super::crash::CrashMode;
 use super::disk::Disk;
 use super::fault::{CallClass, Repeat};
@@ -61,13 +62,32 @@ impl SimEnv {
     /// the clock going on from here. This machine is not touched, so that one moment can crash in many ways; each
     /// call draws anew.
     pub fn crash(&self, mode: CrashMode) -> SimEnv {
+        let shot =
+            Shot { at: self.calls_of(CallClass::Change), mode, seed: crate::Rand::next_u64(&*self.crash) };
+        let photograph = shot.take(&self.fs.disk.lock());
+        self.boot_from(photograph)
+    }
+
+    /// Plans a crash of a copy right before the changing call number `at` (from 1, see [`SimEnv::calls_of`] with
+    /// [`CallClass::Change`]): in the middle of whatever operation or background step makes it. The machine itself
+    /// goes on. Calls that are over, or never come, give no photograph.
+    pub fn photograph_at(&self, at: u64, mode: CrashMode) {
         let seed = crate::Rand::next_u64(&*self.crash);
-        let rand = SeededRand::stream(seed, "survive");
-        let disk = self.fs.disk.lock().after_crash(mode, &rand, SeededRand::stream(seed, "faults"));
+        self.fs.disk.lock().camera.plan(Shot { at, mode, seed });
+    }
+
+    /// The photographs taken since the last call: the number of the changing call each was taken before, how it
+    /// crashed, and the machine after that crash, as [`SimEnv::crash`] makes it.
+    pub fn photographs(&self) -> Vec<(u64, CrashMode, SimEnv)> {
+        let taken = self.fs.disk.lock().camera.develop();
+        taken.into_iter().map(|p| (p.at, p.mode, self.boot_from(p))).collect()
+    }
+
+    fn boot_from(&self, photograph: Photograph) -> SimEnv {
         let clock = VirtualClock::new();
         clock.advance(self.clock.now());
         clock.set_unix_micros(self.clock.unix_micros());
-        Self::boot(seed, disk, Arc::new(clock))
+        Self::boot(photograph.seed, photograph.disk, Arc::new(clock))
     }
 
     /// Makes call number `at` of `class` fail with `Io(kind)`; counted from 1 since the machine was made, see

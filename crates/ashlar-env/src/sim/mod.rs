@@ -6,8 +6,10 @@
 //! 1. Reads see the volatile state. What survives is computed only when [`SimEnv::crash`] asks for it.
 //! 2. A crash is a photograph: it yields a new machine and leaves this one running, so that many crashes can be taken
 //!    of one moment.
-//! 3. Every call of the file system has a number, from 1; [`SimEnv::fail_call`] makes chosen ones fail.
+//! 3. Every call of the file system has a number, from 1; [`SimEnv::fail_call`] makes chosen ones fail, and
+//!    [`SimEnv::photograph_at`] crashes a copy right before one.
 
+mod camera;
 mod crash;
 mod disk;
 mod env;

@@ -413,3 +413,28 @@ fn the_clock_goes_on_over_a_crash() {
     assert_ne!(after.seed(), sim.crash(CrashMode::KILL).seed());
     assert_eq!(sim.jobs().unfinished(), 0);
 }
+
+#[test]
+fn photographs_are_taken_in_the_middle() {
+    let sim = SimEnv::new(9);
+    let env = sim.env();
+    for at in [3, 4, 5, 99] {
+        sim.photograph_at(at, CrashMode::KILL);
+    }
+    sim.photograph_at(5, CrashMode::DROP_ALL);
+    let file = env.fs.create(Path::new("/f")).unwrap();
+    file.write_at(b"one", 0).unwrap();
+    file.write_at(b"two", 3).unwrap();
+    file.sync_all().unwrap();
+    env.fs.sync_dir(Path::new("/")).unwrap();
+    let seen: Vec<_> = sim
+        .photographs()
+        .into_iter()
+        .map(|(at, mode, machine)| {
+            let len = machine.env().fs.metadata(Path::new("/f")).unwrap().map(|e| e.len);
+            (at, mode == CrashMode::KILL, len)
+        })
+        .collect();
+    assert_eq!(seen, [(3, true, Some(3)), (4, true, Some(6)), (5, true, Some(6)), (5, false, None)]);
+    assert!(sim.photographs().is_empty(), "each is handed over once");
+}
