@@ -10,14 +10,16 @@
 mod create;
 mod recover;
 mod report;
+mod sink;
 mod survey;
 mod wal_replay;
 
 pub use create::{create_database, settle_identity};
 pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};
 pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};
+pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use survey::{DirState, survey};
-pub use wal_replay::{BatchPlace, FamilyFilter, ReplayOutcome, ReplaySink, replay_wals, sequenced_ops};
+pub use wal_replay::{ReplayOutcome, replay_wals};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`RecoverLogFiles`).
 
 use super::report::{DroppedRange, RecoveryReport, WalReport};
+use super::sink::{BatchPlace, FamilyFilter, ReplaySink};
 use crate::version::VersionSet;
 use ashlar_base::{Error, FamilyId, FileNumber, Malformed, Order, Result, SeqNum};
 use ashlar_env::{Env, ReadFile};
@@ -23,36 +24,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where a batch stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BatchPlace {
-    /// The WAL.
-    pub wal: FileNumber,
-    /// The offset of its record in the file.
-    pub offset: u64,
-}
-
-/// Which families take data from the WAL at hand.
-#[derive(Clone, Debug)]
-pub struct FamilyFilter<'a> {
-    wal: FileNumber,
-    log_numbers: &'a BTreeMap<FamilyId, FileNumber>,
-}
-
-impl FamilyFilter<'_> {
-    /// False for data that is in tables already, and for families that do not exist or are not open.
-    pub fn takes(&self, family: FamilyId) -> bool {
-        self.log_numbers.get(&family).is_some_and(|log| self.wal >= *log)
-    }
-}
-
-/// Takes the batches of a replay, in log order.
-pub trait ReplaySink {
-    /// Applies one batch, whose records are all good. Data of families that `filter` does not take is skipped, but
-    /// keeps its sequence numbers; see [`sequenced_ops`]. An error fails the open.
-    fn apply(&mut self, place: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()>;
-}
-
 /// What a replay found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayOutcome {
@@ -63,23 +34,6 @@ pub struct ReplayOutcome {
     pub cut: bool,
     /// The largest WAL number seen; the MANIFEST's log numbers may move past it once everything is flushed.
     pub newest_wal: Option<FileNumber>,
-}
-
-/// The data records of a batch with their sequence numbers. An empty range deletion takes none and is left out, as
-/// RocksDB has it: the records behind it move up.
-pub fn sequenced_ops<'a>(batch: &BatchReader<'a>) -> impl Iterator<Item = Result<(SeqNum, BatchOp<'a>)>> {
-    let first = batch.seq();
-    let mut taken = 0u64;
-    batch.iter().filter_map(move |op| match op {
-        Err(e) => Some(Err(e.into_error())),
-        Ok(BatchOp::DeleteRange { begin, end, .. }) if begin == end => None,
-        Ok(op) if op.is_counted() => {
-            let seq = first.checked_add(taken);
-            taken += 1;
-            Some(seq.map(|seq| (seq, op)).ok_or_else(|| Error::corruption("a sequence number over 56 bits")))
-        }
-        Ok(_) => None,
-    })
 }
 
 /// Replays the WALs of `dir` that `versions` needs into `sink`. Numbers and sequences found are taken over into

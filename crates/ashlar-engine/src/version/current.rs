@@ -59,8 +59,8 @@ impl SwitchFailure {
     }
 }
 
-/// Makes `CURRENT` name `manifest`, durably. The MANIFEST must be durable already, but for its name: the directory
-/// is fsynced before the rename too, so that no crash leaves a `CURRENT` that names a file which is not there.
+/// Makes `CURRENT` name `manifest`, durably. The MANIFEST must be durable already, its name included (the first sync of
+/// a log sees to both), so that no crash leaves a `CURRENT` that names a file which is not there.
 pub(super) fn set_current(fs: &dyn Fs, dir: &Path, manifest: FileNumber) -> Result<(), SwitchFailure> {
     let temp = dir.join(FileKind::Temp(manifest).name());
     replace(fs, dir, &temp, &dir.join(FileKind::Current.name()), current_content(manifest).as_bytes())
@@ -70,8 +70,7 @@ fn replace(fs: &dyn Fs, dir: &Path, temp: &Path, target: &Path, content: &[u8]) 
     let write = || {
         let file = fs.create(temp)?;
         file.write_at(content, 0)?;
-        file.sync_all()?;
-        fs.sync_dir(dir)
+        file.sync_all()
     };
     if let Err(e) = write() {
         // Best effort: a temporary file that stays is removed by the next open.

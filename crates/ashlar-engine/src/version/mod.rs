@@ -8,6 +8,7 @@ mod builder;
 mod current;
 mod epoch;
 mod file_meta;
+mod leader;
 mod levels;
 mod manifest;
 mod plan;

@@ -254,7 +254,11 @@ fn what_is_live_now() {
         found.into_iter().map(|o| o.name).collect::<Vec<_>>()
     };
     assert_eq!(gone(&live), ["MANIFEST-000001"]);
-    assert_eq!(gone(&idle), ["MANIFEST-000001"], "a look from before spares what came after: {committed_meanwhile}");
+    assert_eq!(
+        gone(&idle),
+        ["MANIFEST-000001"],
+        "a look from before spares what came after: {committed_meanwhile}"
+    );
     drop(writing);
     let mut edit = VersionEdit::default();
     edit.delete_file(Level(0), a);

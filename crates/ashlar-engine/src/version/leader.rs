@@ -1,0 +1,182 @@
+//! The committer whose turn it is: plans what waits, writes it with one fsync, installs it. Holds no lock meanwhile.
+//!
+//! See [`VersionSet`](super::VersionSet) for the rules.
+
+use super::manifest::Manifest;
+use super::plan::{State, Wish, plan, stamp};
+use super::snapshot::snapshot;
+use super::{FamilyState, Install, SwitchFailure, VersionSet};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result};
+use ashlar_format::version_edit::VersionEdit;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// A place in the queue.
+pub(super) struct Ticket {
+    pub(super) id: u64,
+    pub(super) wish: Wish,
+    pub(super) install: Install,
+}
+
+/// The new states of the families a commit changed.
+pub(super) type Answer = Result<Vec<Arc<FamilyState>>>;
+
+/// What only the leader of the moment may touch.
+pub(super) struct Desk {
+    state: State,
+    /// `None` before the first commit, and after a failure.
+    manifest: Option<Manifest>,
+    fatal: Option<Error>,
+}
+
+impl Desk {
+    pub(super) fn new(state: State) -> Box<Desk> {
+        Box::new(Desk { state, manifest: None, fatal: None })
+    }
+}
+
+/// The committer at the desk. Dropped without having put it back (a panic), it fails everybody, now and later.
+pub(super) struct Leader<'a> {
+    set: &'a VersionSet,
+    desk: Option<Box<Desk>>,
+    unanswered: Vec<u64>,
+}
+
+struct Planned {
+    id: u64,
+    touched: BTreeSet<FamilyId>,
+    install: Install,
+}
+
+impl<'a> Leader<'a> {
+    pub(super) fn new(set: &'a VersionSet, desk: Box<Desk>, tickets: &VecDeque<Ticket>) -> Self {
+        Leader { set, desk: Some(desk), unanswered: tickets.iter().map(|t| t.id).collect() }
+    }
+
+    pub(super) fn work(mut self, tickets: VecDeque<Ticket>, bound: u64) {
+        let Some(desk) = self.desk.as_deref_mut() else { return };
+        let mut answers = Vec::new();
+        let mut next = desk.state.clone();
+        let mut records = Vec::new();
+        let mut planned = Vec::new();
+        for Ticket { id, wish, install } in tickets {
+            if let Some(e) = &desk.fatal {
+                answers.push((id, Err(e.clone())));
+                continue;
+            }
+            let mut trial = next.clone();
+            match plan(&mut trial, wish) {
+                Ok(plan) => {
+                    next = trial;
+                    records.extend(plan.records);
+                    planned.push(Planned { id, touched: plan.touched, install });
+                }
+                Err(e) => answers.push((id, Err(e))),
+            }
+        }
+        if !planned.is_empty() {
+            match self.set.write(desk, records, bound) {
+                Ok(()) => {
+                    desk.state = next;
+                    self.set.publish(desk);
+                    for Planned { id, touched, install } in planned {
+                        let families: Vec<_> = touched
+                            .iter()
+                            .filter_map(|f| desk.state.families.get(f))
+                            .map(Arc::clone)
+                            .collect();
+                        install(&families);
+                        answers.push((id, Ok(families)));
+                    }
+                }
+                Err(e) => answers.extend(planned.into_iter().map(|p| (p.id, Err(e.clone())))),
+            }
+        }
+        self.put_back(answers);
+    }
+
+    fn put_back(&mut self, answers: Vec<(u64, Answer)>) {
+        let mut queue = self.set.queue.lock();
+        queue.answers.extend(answers);
+        queue.desk = self.desk.take();
+        drop(queue);
+        self.set.signal.notify();
+    }
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        if let Some(desk) = &mut self.desk {
+            let e = Error::new(ErrorKind::Aborted, "a MANIFEST commit panicked");
+            desk.manifest = None;
+            desk.fatal = Some(e.clone());
+            self.set.published.write().fatal = Some(e.clone());
+            let answers = self.unanswered.iter().map(|id| (*id, Err(e.clone()))).collect();
+            self.put_back(answers);
+        }
+    }
+}
+
+impl VersionSet {
+    /// Appends the records, or starts a new MANIFEST with the state before them and them.
+    fn write(&self, desk: &mut Desk, mut records: Vec<VersionEdit>, bound: u64) -> Result<()> {
+        let fits = desk.manifest.take().filter(|m| !m.is_large(bound));
+        let largest = records.iter().flat_map(|e| &e.added).map(|(_, f)| f.largest_seq).max();
+        self.raise_last_sequence(largest.unwrap_or_default());
+        if let Some(manifest) = fits {
+            stamp(&mut records, self.next_file_number(), self.last_sequence());
+            if records.is_empty() {
+                desk.manifest = Some(manifest);
+                return Ok(());
+            }
+            // On failure the MANIFEST is dropped here: it is never appended to again.
+            if let Err(e) = manifest.append(&records) {
+                self.published.write().doubtful = true;
+                return Err(e);
+            }
+            desk.manifest = Some(manifest);
+            return Ok(());
+        }
+        let number = self.new_file_number();
+        if records.is_empty() {
+            records.push(VersionEdit { prev_log_number: Some(FileNumber(0)), ..VersionEdit::default() });
+        }
+        if let Some(first) = records.first_mut().filter(|_| desk.state.db.max_family != FamilyId::DEFAULT) {
+            first.max_family = first.max_family.or(Some(desk.state.db.max_family));
+        }
+        let last_seq = self.last_sequence();
+        stamp(&mut records, self.next_file_number(), last_seq);
+        let mut all = snapshot(&desk.state.db, &desk.state.families, last_seq, self.level);
+        all.append(&mut records);
+        match Manifest::start(&self.env.fs, &self.dir, number, &all) {
+            Ok(manifest) => {
+                let mut published = self.published.write();
+                published.manifest = manifest.number();
+                published.doubtful = false;
+                desk.manifest = Some(manifest);
+                Ok(())
+            }
+            Err(SwitchFailure::Before(e)) => Err(e),
+            Err(SwitchFailure::Unknown(e)) => {
+                let e = e.hint("Close the database and open it again");
+                desk.fatal = Some(e.clone());
+                self.published.write().fatal = Some(e.clone());
+                Err(e)
+            }
+        }
+    }
+
+    fn publish(&self, desk: &Desk) {
+        let mut published = self.published.write();
+        for family in desk.state.families.values() {
+            let known = published.state.families.get(&family.id);
+            if known.is_none_or(|k| !Arc::ptr_eq(&k.version, &family.version)) {
+                published.versions.push(Arc::downgrade(&family.version));
+            }
+        }
+        let old = std::mem::replace(&mut published.state, desk.state.clone());
+        drop(published);
+        // Dropped without the lock: the end of a version closes files.
+        drop(old);
+    }
+}
