@@ -47,7 +47,7 @@ impl FragmentedTombstones {
             tombstones.iter().filter(|t| order.compare(&t.begin, &t.end) == Ordering::Less).collect();
         let mut borders: Vec<&[u8]> = live.iter().flat_map(|t| [&t.begin[..], &t.end[..]]).collect();
         borders.sort_by(|a, b| order.compare(a, b));
-        borders.dedup();
+        borders.dedup_by(|a, b| order.compare(a, b) == Ordering::Equal);
         let mut by_begin = live;
         by_begin.sort_by(|a, b| order.compare(&a.begin, &b.begin));
         let (mut fragments, mut open, mut waiting) =
@@ -78,16 +78,52 @@ impl FragmentedTombstones {
         &self.fragments
     }
 
+    /// The tombstones that these pieces stand for, in the order in which tables store them: by begin, newest first.
+    pub fn tombstones(&self) -> impl Iterator<Item = RangeTombstone> + '_ {
+        self.fragments.iter().flat_map(|f| {
+            f.seqs.iter().map(|&seq| RangeTombstone { begin: f.begin.clone(), end: f.end.clone(), seq })
+        })
+    }
+
+    /// Where `user_key` stands: the index of the first piece that ends behind it. It covers the key if it begins at or
+    /// before it. One binary search.
+    #[inline]
+    pub fn place(&self, user_key: &[u8]) -> usize {
+        self.fragments.partition_point(|f| self.order.compare(&f.end, user_key) != Ordering::Greater)
+    }
+
     /// The piece that covers `user_key`.
     pub fn fragment_over(&self, user_key: &[u8]) -> Option<&Fragment> {
-        let at =
-            self.fragments.partition_point(|f| self.order.compare(&f.end, user_key) != Ordering::Greater);
-        self.fragments.get(at).filter(|f| self.order.compare(&f.begin, user_key) != Ordering::Greater)
+        let fragment = self.fragments.get(self.place(user_key));
+        fragment.filter(|f| self.order.compare(&f.begin, user_key) != Ordering::Greater)
     }
 
     /// The newest tombstone over `user_key` that a read at `read_seq` sees.
     pub fn covering_seq(&self, user_key: &[u8], read_seq: SeqNum) -> Option<SeqNum> {
-        self.fragment_over(user_key)?.seqs.iter().copied().find(|s| *s <= read_seq)
+        self.fragment_over(user_key)?.newest(read_seq)
+    }
+
+    /// Bytes of memory it takes, about.
+    pub fn memory(&self) -> usize {
+        let of = |f: &Fragment| {
+            size_of::<Fragment>() + f.begin.len() + f.end.len() + f.seqs.len() * size_of::<SeqNum>()
+        };
+        self.fragments.iter().map(of).sum()
+    }
+}
+
+impl Fragment {
+    /// The newest tombstone that a read at `read_seq` sees.
+    #[inline]
+    pub fn newest(&self, read_seq: SeqNum) -> Option<SeqNum> {
+        self.seqs.get(self.seqs.partition_point(|s| *s > read_seq)).copied()
+    }
+
+    /// The oldest tombstone that is newer than `seq`.
+    #[inline]
+    pub fn oldest_above(&self, seq: SeqNum) -> Option<SeqNum> {
+        let above = self.seqs.partition_point(|s| *s > seq);
+        self.seqs.get(above.checked_sub(1)?).copied()
     }
 }
 
@@ -112,6 +148,8 @@ mod tests {
                     .map(|_| tombstone(draw(20).to_le_bytes()[0], draw(20).to_le_bytes()[0], 1 + draw(12)))
                     .collect();
                 let cut = FragmentedTombstones::new(&order, &all);
+                let again: Vec<_> = cut.tombstones().collect();
+                assert_eq!(FragmentedTombstones::new(&order, &again).fragments(), cut.fragments());
                 for key in 0..=21u8 {
                     for read in 0..14 {
                         let read = SeqNum::new(read).unwrap();
@@ -122,6 +160,13 @@ mod tests {
                         };
                         let plain = all.iter().filter(covers).map(|t| t.seq).max();
                         assert_eq!(cut.covering_seq(&[key], read), plain, "{all:?} key {key} at {read}");
+                        let over = all.iter().filter(|t| {
+                            t.seq > read
+                                && order.compare(&t.begin, &[key]) != Ordering::Greater
+                                && order.compare(&[key], &t.end) == Ordering::Less
+                        });
+                        let above = cut.fragment_over(&[key]).and_then(|f| f.oldest_above(read));
+                        assert_eq!(above, over.map(|t| t.seq).min());
                     }
                 }
             }

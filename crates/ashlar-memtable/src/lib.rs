@@ -8,6 +8,7 @@ mod cursor;
 mod node;
 mod rep;
 mod skiplist;
+mod tombstones;
 
 #[cfg(test)]
 mod conformance;

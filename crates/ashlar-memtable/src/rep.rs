@@ -7,8 +7,10 @@
 
 use crate::node::Offset;
 use crate::skiplist::{Hint, SkipList};
+use crate::tombstones::Pending;
 use ashlar_base::error::BusyKind;
 use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, ReverseBytewiseOrder};
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{
     Error, ErrorKind, InternalIterator, InternalKeyBuf, LookupKey, Order, RunCursor, SeqNum, Trailer,
     ValueType,
@@ -20,9 +22,9 @@ use std::sync::Arc;
 /// One entry to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Op<'a> {
-    /// The user's key.
+    /// The user's key. Of a range tombstone: the first key deleted.
     pub key: &'a [u8],
-    /// The value as stored; what it means depends on the type.
+    /// The value as stored; what it means depends on the type. Of a range tombstone: the first key not deleted.
     pub value: &'a [u8],
     /// What kind of entry it is.
     pub value_type: ValueType,
@@ -74,23 +76,25 @@ pub struct Prepared {
     pub(crate) memtable: u64,
     pub(crate) first: Option<Offset>,
     pub(crate) count: u32,
+    pub(crate) tombstones: Vec<Pending>,
 }
 
 impl Prepared {
-    /// Number of entries.
+    /// Number of entries, range tombstones included.
     pub fn len(&self) -> usize {
-        self.count as usize
+        self.count as usize + self.tombstones.len()
     }
 
     /// True when there is none.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 }
 
 /// A memtable, seen by the engine. Shared by an `Arc`; iterators and cursors keep it alive.
 pub trait MemtableRep: Send + Sync {
-    /// Copies the entries in; they are not visible yet.
+    /// Copies the entries in; they are not visible yet. Range tombstones go to a list of their own, where neither
+    /// [`MemtableRep::get`] nor cursors see them; one whose range is empty is left out.
     ///
     /// # Errors
     /// [`MemoryLimit`]: nothing of `ops` will ever be visible.
@@ -107,19 +111,26 @@ pub trait MemtableRep: Send + Sync {
     /// When `prepared` is of another memtable, or a sequence number would pass [`SeqNum::MAX`].
     fn insert(&self, writer: &mut WriterSlot, prepared: Prepared, first: SeqNum);
 
-    /// The newest entry of `key.user_key` at or below `key.seq`, of whatever type.
+    /// The newest point entry of `key.user_key` at or below `key.seq`, of whatever type.
     fn get<'g>(&'g self, pin: &'g ReadPin, key: &LookupKey<'_>) -> Option<Found<'g>>;
 
-    /// A cursor over all entries, those inserted later included. Not positioned. Backward steps cost a search.
+    /// The range tombstones inserted so far, and perhaps some inserted meanwhile; `None` when there are none. To be
+    /// called without a [`ReadPin`]: it may take a lock, and cuts the list anew after an insert (n log n of its length).
+    fn range_tombstones(&self) -> Option<Arc<FragmentedTombstones>>;
+
+    /// Number of range tombstones inserted. One load.
+    fn range_tombstone_count(&self) -> u64;
+
+    /// A cursor over all point entries, those inserted later included. Not positioned. Backward steps cost a search.
     fn iter(self: Arc<Self>) -> Box<dyn InternalIterator>;
 
-    /// A forward cursor in windows, for flush. Not positioned: starts at the first entry.
+    /// A forward cursor over the point entries in windows, for flush. Not positioned: starts at the first entry.
     fn cursor(self: Arc<Self>) -> Box<dyn RunCursor>;
 
-    /// Bytes handed out for entries, padding and unusable rests included.
+    /// Bytes handed out for entries, padding and unusable rests included, and those of range tombstones.
     fn memory(&self) -> usize;
 
-    /// Number of entries inserted.
+    /// Number of entries inserted, range tombstones included.
     fn len(&self) -> u64;
 
     /// True when nothing was inserted.
@@ -127,7 +138,7 @@ pub trait MemtableRep: Send + Sync {
         self.len() == 0
     }
 
-    /// The first and the last internal key in order; `None` when empty.
+    /// The first and the last internal key of the point entries in order; `None` when there are none.
     fn smallest_and_largest(&self) -> Option<(InternalKeyBuf, InternalKeyBuf)>;
 
     /// Notes that nothing above `last` will be inserted any more.
@@ -139,9 +150,9 @@ pub trait MemtableRep: Send + Sync {
 
 /// A new, empty memtable: a concurrent skiplist in an arena. See the module `skiplist` for how it works.
 pub fn skiplist(order: Order) -> Arc<dyn MemtableRep> {
-    match order {
-        Order::Bytewise => Arc::new(SkipList::new(BytewiseOrder)),
-        Order::ReverseBytewise => Arc::new(SkipList::new(ReverseBytewiseOrder)),
-        Order::Custom(c) => Arc::new(SkipList::new(CustomOrder(c))),
+    match &order {
+        Order::Bytewise => Arc::new(SkipList::new(BytewiseOrder, order)),
+        Order::ReverseBytewise => Arc::new(SkipList::new(ReverseBytewiseOrder, order)),
+        Order::Custom(c) => Arc::new(SkipList::new(CustomOrder(c.clone()), order)),
     }
 }

@@ -25,8 +25,10 @@ use crate::arena::Arena;
 use crate::cursor::{ListCursor, ListIter};
 use crate::node::{Anchor, Fresh, HEIGHT_MAX, Head, Link, Offset, Spot};
 use crate::rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, WriterSlot};
+use crate::tombstones::{Pending, TombstoneList};
 use ashlar_base::ext::comparator::KeyOrder;
-use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, RunCursor, SeqNum, Trailer};
+use ashlar_base::range_del::FragmentedTombstones;
+use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, RunCursor, SeqNum, Trailer, ValueType};
 use ashlar_sync::ReadPin;
 use std::cmp::Ordering as Order;
 use std::sync::Arc;
@@ -48,9 +50,10 @@ pub(crate) struct Hint {
     anchors: Vec<Anchor>,
 }
 
-/// The list. Entries are in the arena; this is the head and a few counters.
+/// The list. Entries are in the arena; this is the head, a few counters, and the range tombstones.
 pub(crate) struct SkipList<C> {
     order: C,
+    tombstones: TombstoneList,
     arena: Arena,
     head: Head,
     id: u64,
@@ -81,7 +84,8 @@ struct Reach<'a> {
 }
 
 impl<C: KeyOrder + 'static> SkipList<C> {
-    pub(crate) fn new(order: C) -> Self {
+    /// `order` and `same_order` are one order, as a type and as a value.
+    pub(crate) fn new(order: C, same_order: ashlar_base::Order) -> Self {
         let arena = Arena::new();
         let head = match Head::new(&arena) {
             Ok(head) => head,
@@ -89,6 +93,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         };
         SkipList {
             order,
+            tombstones: TombstoneList::new(same_order),
             arena,
             head,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -380,9 +385,15 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
         writer: &mut WriterSlot,
         ops: &mut dyn Iterator<Item = Op<'_>>,
     ) -> Result<Prepared, MemoryLimit> {
-        let mut prepared = Prepared { memtable: self.id, first: None, count: 0 };
+        let mut prepared = Prepared { memtable: self.id, first: None, count: 0, tombstones: Vec::new() };
         let mut last: Option<Fresh<'_>> = None;
         for op in ops {
+            if op.value_type == ValueType::RangeDelete {
+                if self.tombstones.covers_something(&op) {
+                    prepared.tombstones.push(Pending::copy(&op)?);
+                }
+                continue;
+            }
             let fresh = Fresh::alloc(&self.arena, self.random_height(writer), &op)?;
             fresh.chain(None);
             match &last {
@@ -406,6 +417,9 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
             self.insert_one(&mut writer.hint, &fresh, trailer, &mut path);
         }
         self.count.fetch_add(u64::from(prepared.count), Ordering::Relaxed);
+        if !prepared.tombstones.is_empty() {
+            self.tombstones.insert(prepared.tombstones, first);
+        }
     }
 
     fn get<'g>(&'g self, _pin: &'g ReadPin, key: &LookupKey<'_>) -> Option<Found<'g>> {
@@ -413,6 +427,14 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
         let node = reach.spot.follow(reach.link)?;
         let (user_key, trailer) = node.key();
         (user_key == key.user_key).then(|| Found { trailer, value: node.value() })
+    }
+
+    fn range_tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
+        self.tombstones.fragments()
+    }
+
+    fn range_tombstone_count(&self) -> u64 {
+        self.tombstones.len()
     }
 
     fn iter(self: Arc<Self>) -> Box<dyn InternalIterator> {
@@ -424,11 +446,11 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
     }
 
     fn memory(&self) -> usize {
-        self.arena.used_bytes()
+        self.arena.used_bytes() + self.tombstones.memory()
     }
 
     fn len(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed) + self.tombstones.len()
     }
 
     fn smallest_and_largest(&self) -> Option<(InternalKeyBuf, InternalKeyBuf)> {

@@ -1,0 +1,212 @@
+//! The range tombstones of a memtable: a list beside the skiplist, cut into fragments when somebody reads.
+//!
+//! 1. A memtable without range tombstones costs its readers one load of a counter, and no memory.
+//! 2. The counter grows after the tombstones are in the list; who sees it grown and takes the lock sees them.
+//! 3. The fragments are remembered with the count they were cut at, and cut again by the first reader that finds the
+//!    counter ahead of it. They may hold tombstones newer than a reader may see: it picks by sequence.
+//!
+//! Source: RocksDB `db/memtable.cc` (the idea of a list of its own, and of a cached fragmentation).
+
+use crate::rep::{MemoryLimit, Op};
+use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
+use ashlar_base::{Order, SeqNum};
+use ashlar_sync::{EpochCell, Mutex, Rank};
+use std::cmp::Ordering as KeyOrdering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// A tombstone that was copied and has no sequence yet.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    begin: Vec<u8>,
+    end: Vec<u8>,
+    seq_delta: u32,
+}
+
+impl Pending {
+    /// Copies begin and end.
+    pub(crate) fn copy(op: &Op<'_>) -> Result<Pending, MemoryLimit> {
+        let copy = |bytes: &[u8]| {
+            let mut copied = Vec::new();
+            copied.try_reserve_exact(bytes.len()).map_err(|_| MemoryLimit)?;
+            copied.extend_from_slice(bytes);
+            Ok(copied)
+        };
+        Ok(Pending { begin: copy(op.key)?, end: copy(op.value)?, seq_delta: op.seq_delta })
+    }
+}
+
+/// The fragments of the first `count` tombstones, and perhaps of later ones.
+#[derive(Debug, Default)]
+struct Cut {
+    count: u64,
+    fragments: Arc<FragmentedTombstones>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct TombstoneList {
+    order: Order,
+    count: AtomicU64,
+    bytes: AtomicUsize,
+    all: Mutex<Vec<RangeTombstone>>,
+    cut: EpochCell<Cut>,
+}
+
+impl TombstoneList {
+    pub(crate) fn new(order: Order) -> Self {
+        TombstoneList {
+            order,
+            count: AtomicU64::new(0),
+            bytes: AtomicUsize::new(0),
+            all: Mutex::new(Rank::Cache, Vec::new()),
+            cut: EpochCell::new(Arc::default()),
+        }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub(crate) fn len(&self) -> u64 {
+        // Acquire pairs with the Release in `insert`: the list holds what the counter says.
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Bytes they take, about.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Makes prepared tombstones visible.
+    ///
+    /// # Panics
+    /// When a sequence number would pass [`SeqNum::MAX`].
+    #[cold]
+    pub(crate) fn insert(&self, pending: Vec<Pending>, first: SeqNum) {
+        let (count, mut bytes) = (pending.len() as u64, 0);
+        {
+            let mut all = self.all.lock();
+            for Pending { begin, end, seq_delta } in pending {
+                let Some(seq) = first.checked_add(u64::from(seq_delta)) else {
+                    panic!("a sequence number over 56 bits")
+                };
+                // Once in the list, about once more in the fragments.
+                bytes += 2 * (size_of::<RangeTombstone>() + begin.len() + end.len());
+                all.push(RangeTombstone { begin, end, seq });
+            }
+        }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.count.fetch_add(count, Ordering::Release);
+    }
+
+    /// The fragments of everything inserted so far; `None` when that is nothing.
+    #[inline]
+    pub(crate) fn fragments(&self) -> Option<Arc<FragmentedTombstones>> {
+        match self.len() {
+            0 => None,
+            count => Some(self.cut_at(count)),
+        }
+    }
+
+    fn cut_at(&self, count: u64) -> Arc<FragmentedTombstones> {
+        let cut = self.cut.get();
+        if cut.count >= count {
+            return Arc::clone(&cut.fragments);
+        }
+        let all = self.all.lock();
+        let cut = self.cut.get();
+        if cut.count >= count {
+            return Arc::clone(&cut.fragments);
+        }
+        let fragments = Arc::new(FragmentedTombstones::new(&self.order, &all));
+        self.cut.set(Arc::new(Cut { count: all.len() as u64, fragments: Arc::clone(&fragments) }));
+        fragments
+    }
+
+    /// Whether the operation covers any key.
+    pub(crate) fn covers_something(&self, op: &Op<'_>) -> bool {
+        self.order.compare(op.key, op.value) == KeyOrdering::Less
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rep::{WriterSlot, skiplist};
+    use ashlar_base::{LookupKey, ValueType};
+    use ashlar_sync::ReadPin;
+    use std::thread;
+
+    fn seq(n: u64) -> SeqNum {
+        SeqNum::new(n).unwrap()
+    }
+
+    fn op<'a>(value_type: ValueType, key: &'a str, value: &'a str, seq_delta: u32) -> Op<'a> {
+        Op { key: key.as_bytes(), value: value.as_bytes(), value_type, seq_delta }
+    }
+
+    #[test]
+    fn a_batch_of_points_and_ranges_keeps_them_apart() {
+        for (order, from, to) in [(Order::Bytewise, "b", "d"), (Order::ReverseBytewise, "d", "b")] {
+            let mem = skiplist(order);
+            assert_eq!((mem.range_tombstone_count(), mem.range_tombstones().is_none()), (0, true));
+            let (mut w, used) = (WriterSlot::default(), mem.memory());
+            let ops = [
+                op(ValueType::Put, "c", "1", 0),
+                op(ValueType::RangeDelete, from, to, 1),
+                op(ValueType::Put, "c", "2", 2),
+                op(ValueType::RangeDelete, "c", "c", 3),
+                op(ValueType::RangeDelete, to, from, 3),
+            ];
+            let prepared = mem.prepare(&mut w, &mut ops.into_iter()).unwrap();
+            assert_eq!((prepared.len(), mem.range_tombstone_count()), (3, 0));
+            mem.insert(&mut w, prepared, seq(10));
+            assert_eq!((mem.len(), mem.range_tombstone_count()), (3, 1));
+            assert!(mem.memory() > used);
+            let cut = mem.range_tombstones().unwrap();
+            let c = |at| cut.covering_seq(b"c", seq(at));
+            assert_eq!([c(10), c(11), c(99)], [None, Some(seq(11)), Some(seq(11))]);
+            assert_eq!(cut.covering_seq(to.as_bytes(), seq(99)), None);
+            let pin = ReadPin::enter();
+            assert_eq!(mem.get(&pin, &LookupKey::new(b"c", seq(11))).unwrap().value, b"1");
+            assert!(mem.get(&pin, &LookupKey::new(b"b", seq(99))).is_none());
+        }
+    }
+
+    #[test]
+    fn only_tombstones_are_something_too() {
+        let mem = skiplist(Order::Bytewise);
+        let mut w = WriterSlot::default();
+        let ops = [op(ValueType::RangeDelete, "a", "m", 0)];
+        let prepared = mem.prepare(&mut w, &mut ops.into_iter()).unwrap();
+        assert!(!prepared.is_empty());
+        mem.insert(&mut w, prepared, seq(1));
+        assert!(!mem.is_empty() && mem.smallest_and_largest().is_none());
+        assert!(Arc::ptr_eq(&mem.range_tombstones().unwrap(), &mem.range_tombstones().unwrap()), "cut once");
+    }
+
+    #[test]
+    fn readers_see_what_was_inserted_before_they_asked() {
+        let mem = skiplist(Order::Bytewise);
+        let rounds: u64 = if cfg!(miri) { 8 } else { 200 };
+        thread::scope(|scope| {
+            for writer in 0..2u64 {
+                let mem = &mem;
+                scope.spawn(move || {
+                    let mut w = WriterSlot::default();
+                    for i in 1..=rounds {
+                        let at = 2 * i + writer;
+                        let key = [b'a' + (writer & 0xff) as u8];
+                        let end = [key[0] + 1];
+                        let ops =
+                            [Op { key: &key, value: &end, value_type: ValueType::RangeDelete, seq_delta: 0 }];
+                        let prepared = mem.prepare(&mut w, &mut ops.into_iter()).unwrap();
+                        mem.insert(&mut w, prepared, seq(at));
+                        let cut = mem.range_tombstones().unwrap();
+                        assert_eq!(cut.covering_seq(&key, seq(at)), Some(seq(at)));
+                    }
+                });
+            }
+        });
+        assert_eq!(mem.range_tombstone_count(), 2 * rounds);
+    }
+}
