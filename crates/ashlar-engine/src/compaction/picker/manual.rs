@@ -36,6 +36,8 @@ pub struct ManualRange {
     /// User keys up to and with this one are done at `level`.
     done_to: Option<Vec<u8>>,
     deepest_done: bool,
+    /// The compaction that was asked for last.
+    started: Option<Running>,
 }
 
 impl ManualRange {
@@ -49,11 +51,29 @@ impl ManualRange {
             level: 0,
             done_to: None,
             deepest_done: false,
+            started: None,
         }
     }
 
-    /// The next compaction. The caller marks the files of a `Run` as taken, under the same lock.
+    /// The next compaction. The caller marks the files of a `Run` as taken and lists its claim in `running`, under the
+    /// same lock; as long as it is listed there the answer is `Blocked`, since what comes down is not there yet.
     pub fn pick(
+        &mut self,
+        shape: &Shape<'_>,
+        options: &CompactionOptions,
+        running: &[Running],
+    ) -> ManualPick {
+        if self.started.as_ref().is_some_and(|last| running.contains(last)) {
+            return ManualPick::Blocked;
+        }
+        let pick = self.pick_next(shape, options, running);
+        if let ManualPick::Run(plan) = &pick {
+            self.started = plan.running(shape.order);
+        }
+        pick
+    }
+
+    fn pick_next(
         &mut self,
         shape: &Shape<'_>,
         options: &CompactionOptions,

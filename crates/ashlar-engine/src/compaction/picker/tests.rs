@@ -282,6 +282,23 @@ fn manual_waits_for_others() {
 }
 
 #[test]
+fn manual_waits_for_what_comes_down() {
+    let t = tree("L0 9:c-d \n L6 1:a-e*500");
+    let mut range = ManualRange::new(None, None, true);
+    let ManualPick::Run(plan) = range.pick(&t.shape(), &options(), &[]) else { panic!("nothing picked") };
+    assert_eq!(plan.to_string(), "L0[9] -> L5 manual");
+    plan.set_compacting(true);
+    let claims = [plan.running(&t.order).unwrap()];
+    assert!(matches!(range.pick(&t.shape(), &options(), &claims), ManualPick::Blocked));
+    plan.set_compacting(false);
+    let installed = tree("L5 9:c-d \n L6 1:a-e*500");
+    let ManualPick::Run(plan) = range.pick(&installed.shape(), &options(), &[]) else {
+        panic!("lost a file")
+    };
+    assert_eq!(plan.to_string(), "L5[9] + L6[1] -> L6 manual bottommost");
+}
+
+#[test]
 fn reverse_order_is_no_special_case() {
     let mut t = tree("L0 4:z-a 3:z-a 2:z-a 1:z-a \n L6 9:z-y 8:m-l 7:b-a");
     t.order = Order::ReverseBytewise;
