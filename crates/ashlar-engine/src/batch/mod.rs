@@ -5,7 +5,7 @@
 //! 2. The payload is encoded with sequence 0; the committer patches the sequence in. See `ashlar_format::write_batch`.
 
 mod apply;
-mod batch;
+mod write_batch;
 
 pub(crate) use apply::{families, family_ops, memtable_op};
-pub use batch::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, WriteBatch};
+pub use write_batch::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, WriteBatch};
