@@ -2,6 +2,7 @@
 
 use super::block_sink::BlockSink;
 use super::separators::Separators;
+use super::tombstone_block::TombstoneBlock;
 use crate::options::{TableIdentity, TableOptions};
 use crate::unique_id::unique_id;
 use ashlar_base::checksum::xxh3_64;
@@ -24,18 +25,21 @@ const FULL_ENOUGH_PERCENT: usize = 90;
 pub struct TableSummary {
     /// Bytes of the file.
     pub size: u64,
-    /// First entry's key.
+    /// The first key, range tombstones included.
     pub smallest: InternalKeyBuf,
-    /// Last entry's key.
+    /// The last key, range tombstones included: where one of them reaches furthest, its end with the trailer
+    /// [`Trailer::RANGE_END`], which is not inside any more.
     pub largest: InternalKeyBuf,
     /// Smallest sequence number.
     pub smallest_seq: SeqNum,
     /// Largest sequence number.
     pub largest_seq: SeqNum,
-    /// Number of entries.
+    /// Number of entries, range tombstones included.
     pub entries: u64,
-    /// Those of them that are deletions of any kind.
+    /// Those of them that are deletions of any kind, range tombstones included.
     pub deletions: u64,
+    /// Those of them that are range tombstones.
+    pub range_deletions: u64,
     /// Bytes behind the last data block.
     pub tail_size: u64,
     /// Bytes of all internal keys.
@@ -48,6 +52,7 @@ pub struct TableSummary {
 
 #[derive(Debug)]
 struct Counts {
+    /// Point entries and range tombstones.
     entries: u64,
     deletions: u64,
     merge_operands: u64,
@@ -57,7 +62,8 @@ struct Counts {
     largest_seq: SeqNum,
 }
 
-/// Writes one table. Entries come in strictly ascending order; nothing is durable before the caller syncs the file.
+/// Writes one table. Point entries come in strictly ascending order, so do range tombstones, and either may come between
+/// the others; nothing is durable before the caller syncs the file.
 #[derive(Debug)]
 pub struct TableBuilder {
     options: TableOptions,
@@ -68,8 +74,11 @@ pub struct TableBuilder {
     block: BlockBuilder,
     separators: Separators,
     filter: Option<BloomBuilder>,
+    /// The first point entry; `None` before it.
     smallest: Option<InternalKeyBuf>,
+    /// The last point entry.
     last: InternalKeyBuf,
+    tombstones: TombstoneBlock,
     counts: Counts,
     data_blocks: u64,
 }
@@ -97,6 +106,7 @@ impl TableBuilder {
             filter: bits.and_then(BloomBuilder::new),
             smallest: None,
             last: InternalKeyBuf::new(&[], Trailer::FIRST),
+            tombstones: TombstoneBlock::new(),
             counts: Counts {
                 entries: 0,
                 deletions: 0,
@@ -112,11 +122,12 @@ impl TableBuilder {
         })
     }
 
-    /// Appends an entry.
+    /// Appends a point entry.
     ///
     /// # Errors
-    /// `InvalidArgument`: not above the entry before, or 2 GiB and more of key and value. `NotSupported`: a range
-    /// tombstone or a type not known. `Io`: writing. After an error the file is to be given up.
+    /// `InvalidArgument`: not above the entry before, 2 GiB and more of key and value, or a range tombstone, which goes
+    /// to [`TableBuilder::add_range_tombstone`]. `NotSupported`: a type not known. `Io`: writing. After an error the
+    /// file is to be given up.
     pub fn add(&mut self, key: InternalKey<'_>, value: &[u8]) -> Result<()> {
         let value_type = self.check(key, value)?;
         let (user_key, trailer) = key.split();
@@ -124,7 +135,7 @@ impl TableBuilder {
             self.close_block(Some(key))?;
         }
         if let Some(filter) = &mut self.filter
-            && (self.counts.entries == 0 || self.last.as_key().user_key() != user_key)
+            && (self.smallest.is_none() || self.last.as_key().user_key() != user_key)
         {
             filter.add(user_key);
         }
@@ -137,7 +148,26 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Number of entries so far.
+    /// Appends a range tombstone: keys from `begin` on, `end` excluded, are deleted as of `seq`. They come by begin,
+    /// newest first, and are kept in memory until [`TableBuilder::finish`].
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it covers nothing, is not above the tombstone before, or has 2 GiB and more of keys.
+    pub fn add_range_tombstone(&mut self, begin: &[u8], end: &[u8], seq: SeqNum) -> Result<()> {
+        let size = begin.len().saturating_add(end.len()).saturating_add(self.tombstones.size_estimate());
+        if size >= 1 << 31 {
+            return Err(Error::invalid("range tombstones of 2 GiB or more").at_path(&self.path));
+        }
+        let added = self.tombstones.add(&self.options.order, begin, end, seq);
+        let key = added.map_err(|what| {
+            let range = format!("{}..{} at {seq}", begin.escape_ascii(), end.escape_ascii());
+            Error::invalid(format!("range tombstone {range} {what}")).at_path(&self.path)
+        })?;
+        self.count(ValueType::RangeDelete, key.as_key(), end);
+        Ok(())
+    }
+
+    /// Number of entries so far, range tombstones included.
     pub fn entries(&self) -> u64 {
         self.counts.entries
     }
@@ -145,7 +175,11 @@ impl TableBuilder {
     /// About the bytes the file would have if it were finished now.
     pub fn file_size_estimate(&self) -> u64 {
         let filter = self.filter.as_ref().map_or(0, BloomBuilder::size_estimate);
-        self.sink.offset() + (self.block.size_estimate() + self.separators.size_estimate() + filter) as u64
+        self.sink.offset()
+            + (self.block.size_estimate()
+                + self.separators.size_estimate()
+                + self.tombstones.size_estimate()
+                + filter) as u64
     }
 
     fn check(&self, key: InternalKey<'_>, value: &[u8]) -> Result<ValueType> {
@@ -153,12 +187,15 @@ impl TableBuilder {
         if key.encoded().len().saturating_add(value.len()) >= 1 << 31 {
             return Err(Error::invalid("key and value of 2 GiB or more").at_path(&self.path));
         }
-        if self.counts.entries > 0 && self.options.order.compare_internal(self.last.as_key(), key).is_ge() {
+        let ascends = || self.options.order.compare_internal(self.last.as_key(), key).is_lt();
+        if self.smallest.is_some() && !ascends() {
             let text = format!("entry {key:?} is not above {:?}", self.last);
             return Err(Error::invalid(text).at_path(&self.path));
         }
         match key.trailer().value_type() {
-            Some(ValueType::RangeDelete) => Err(Error::not_supported("writing range tombstones")),
+            Some(ValueType::RangeDelete) => {
+                Err(Error::invalid(format!("range tombstone {key:?} among the point entries")))
+            }
             Some(value_type) => Ok(value_type),
             None => Err(Error::not_supported(format!("entries of type {:#04x}", key.trailer().type_byte()))),
         }
@@ -182,9 +219,10 @@ impl TableBuilder {
         counts.smallest_seq = counts.smallest_seq.min(key.seq());
         counts.largest_seq = counts.largest_seq.max(key.seq());
         match value_type {
-            ValueType::Delete | ValueType::SingleDelete | ValueType::DeleteWithTimestamp => {
-                counts.deletions += 1;
-            }
+            ValueType::Delete
+            | ValueType::SingleDelete
+            | ValueType::DeleteWithTimestamp
+            | ValueType::RangeDelete => counts.deletions += 1,
             ValueType::Merge => counts.merge_operands += 1,
             _ => {}
         }
@@ -207,7 +245,8 @@ impl TableBuilder {
     /// # Errors
     /// `InvalidArgument`: no entry was added. `Io`: writing.
     pub fn finish(mut self) -> Result<TableSummary> {
-        let Some(smallest) = self.smallest.take() else {
+        let points = self.smallest.take().map(|smallest| (smallest, self.last.clone()));
+        let Some((smallest, largest)) = self.tombstones.widen(&self.options.order, points) else {
             return Err(Error::invalid("a table needs an entry").at_path(&self.path));
         };
         self.close_block(None)?;
@@ -215,7 +254,7 @@ impl TableBuilder {
         let version = self.options.format_version;
         let mut meta = MetaIndex::default();
         let mut properties = self.properties(data_size);
-        if let Some(filter) = &self.filter {
+        if let Some(filter) = self.filter.as_ref().filter(|filter| filter.keys() > 0) {
             let bytes = filter.finish();
             properties.filter_size = Some(bytes.len() as u64);
             properties.num_filter_entries = Some(filter.keys() as u64);
@@ -226,6 +265,9 @@ impl TableBuilder {
         let index = self.sink.put_compressed(&index_block)?;
         if version >= 6 {
             meta.set(MetaIndex::INDEX, index);
+        }
+        if !self.tombstones.is_empty() {
+            meta.set(MetaIndex::RANGE_DELETIONS, self.sink.put_raw(self.tombstones.finish())?);
         }
         properties.index_size = Some(index.size + 5);
         properties.index_key_is_user_key = Some(u64::from(user_keys));
@@ -244,11 +286,12 @@ impl TableBuilder {
         Ok(TableSummary {
             size,
             smallest,
-            largest: self.last,
+            largest,
             smallest_seq: self.counts.smallest_seq,
             largest_seq: self.counts.largest_seq,
             entries: self.counts.entries,
             deletions: self.counts.deletions,
+            range_deletions: self.tombstones.len(),
             tail_size: size - data_size,
             raw_key_bytes: self.counts.raw_key_bytes,
             raw_value_bytes: self.counts.raw_value_bytes,
@@ -284,7 +327,7 @@ impl TableBuilder {
             num_entries: Some(counts.entries),
             num_deletions: Some(counts.deletions),
             num_merge_operands: Some(counts.merge_operands),
-            num_range_deletions: Some(0),
+            num_range_deletions: Some(self.tombstones.len()),
             format_version: Some(u64::from(options.format_version)),
             fixed_key_len: Some(0),
             column_family_id: Some(u64::from(identity.family_id.0)),

@@ -3,6 +3,7 @@
 mod block_file;
 mod open;
 mod table_reader;
+mod tombstones;
 
 pub(crate) use block_file::BlockFile;
 pub use table_reader::{TableFound, TableReader};

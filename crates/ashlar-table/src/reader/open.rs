@@ -1,9 +1,11 @@
-//! Opening a table: footer, metaindex, properties, index, filter, in this order.
+//! Opening a table: footer, metaindex, properties, index, range tombstones, filter, in this order.
 
 use crate::filter::TableFilter;
 use crate::index::{FlatIndex, IndexParts};
 use crate::options::ReaderOptions;
+use crate::reader::tombstones::decode_tombstones;
 use crate::reader::{BlockFile, TableReader};
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, InternalKey, Result, SeqNum};
 use ashlar_cache::SlotArray;
 use ashlar_env::ReadFile;
@@ -16,8 +18,8 @@ use ashlar_format::table::{
 use std::sync::Arc;
 
 impl TableReader {
-    /// Opens a table of which the MANIFEST says that it has `expected_size` bytes. Index and filter are read into
-    /// memory, data blocks are not.
+    /// Opens a table of which the MANIFEST says that it has `expected_size` bytes. Index, filter and range tombstones
+    /// are read into memory, data blocks are not.
     ///
     /// # Errors
     /// `Corruption`: another size, or anything in the parts read that cannot be. `NotSupported`: a feature by name.
@@ -58,6 +60,7 @@ impl Opening {
         self.check_features(&meta, &properties)?;
         let global_seq = self.global_seq(&properties)?;
         let index = self.index(&meta, &properties)?;
+        let tombstones = self.tombstones(&meta, &properties, global_seq)?;
         let (filter, filter_error) = match self.filter(&meta, &properties) {
             Ok(filter) => (filter, None),
             Err(e) => (TableFilter::none(), Some(e)),
@@ -68,8 +71,7 @@ impl Opening {
             slots: SlotArray::new(self.options.pool.clone(), blocks),
             order: self.options.order,
             number: self.options.number,
-            range_deletions: meta.get(MetaIndex::RANGE_DELETIONS).is_some()
-                || properties.num_range_deletions.is_some_and(|n| n > 0),
+            tombstones: Arc::new(tombstones),
             data_end: last.and_then(|handle| handle.end_with_trailer()).unwrap_or(0),
             file: self.file,
             index,
@@ -236,6 +238,23 @@ impl Opening {
             cursor.next(&parsed).map_err(|e| self.misread(e, block))?;
         }
         Ok(())
+    }
+
+    /// The range tombstones, cut into fragments.
+    fn tombstones(
+        &self,
+        meta: &MetaIndex,
+        properties: &Properties,
+        global_seq: Option<SeqNum>,
+    ) -> Result<FragmentedTombstones> {
+        let Some(handle) = meta.get(MetaIndex::RANGE_DELETIONS) else {
+            return match properties.num_range_deletions {
+                Some(n) if n > 0 => Err(self.missing("range-deletion block")),
+                _ => Ok(FragmentedTombstones::default()),
+            };
+        };
+        let all = self.decode(handle, |block| decode_tombstones(block, global_seq))?;
+        Ok(FragmentedTombstones::new(&self.options.order, &all))
     }
 
     /// The filter, if it is one that answers for user keys.

@@ -5,6 +5,7 @@ use crate::index::FlatIndex;
 use crate::iter::{Readahead, TableIter, TableRunCursor};
 use crate::options::ReadHow;
 use crate::reader::BlockFile;
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, FileNumber, InternalKey, LookupKey, Order, Result, RunCursor, SeqNum, Trailer};
 use ashlar_cache::{FramePin, SlotArray};
 use ashlar_format::Unreadable;
@@ -39,7 +40,7 @@ impl TableFound {
     }
 }
 
-/// An open table. Index and filter are in memory, data blocks in the pool.
+/// An open table. Index, filter and range tombstones are in memory, data blocks in the pool.
 #[derive(Debug)]
 pub struct TableReader {
     pub(super) file: BlockFile,
@@ -53,7 +54,7 @@ pub struct TableReader {
     pub(super) number: FileNumber,
     /// The one sequence number of all entries, for tables made outside and ingested.
     pub(super) global_seq: Option<SeqNum>,
-    pub(super) range_deletions: bool,
+    pub(super) tombstones: Arc<FragmentedTombstones>,
     /// Where the data blocks end.
     pub(super) data_end: u64,
     /// Bytes of the file.
@@ -61,7 +62,7 @@ pub struct TableReader {
 }
 
 impl TableReader {
-    /// The newest entry of `key.user_key` at or below `key.seq`, of whatever type; `None` when the table has none.
+    /// The newest point entry of `key.user_key` at or below `key.seq`, of whatever type; `None` when the table has none.
     ///
     /// # Errors
     /// `Corruption`: the block cannot be right. `Io`: the read. `NotSupported`: the block needs something not built.
@@ -138,9 +139,16 @@ impl TableReader {
         &self.properties
     }
 
-    /// True when the table has range tombstones. They are not read here: who must honour them has to refuse the table.
+    /// The range tombstones. Neither [`TableReader::get`] nor cursors heed them, that is the caller's; and they are as
+    /// stored, while only what lies within the bounds that the MANIFEST gives the file is in force.
+    #[inline]
+    pub fn range_tombstones(&self) -> &Arc<FragmentedTombstones> {
+        &self.tombstones
+    }
+
+    /// True when the table has range tombstones.
     pub fn has_range_deletions(&self) -> bool {
-        self.range_deletions
+        !self.tombstones.is_empty()
     }
 
     /// About how many bytes of the file stand before `key`: exact to a block.
@@ -160,9 +168,9 @@ impl TableReader {
         self.size
     }
 
-    /// Bytes of memory index and filter take. Data blocks are charged to the pool instead.
+    /// Bytes of memory index, filter and range tombstones take. Data blocks are charged to the pool instead.
     pub fn memory(&self) -> usize {
-        self.index.memory() + self.filter.memory()
+        self.index.memory() + self.filter.memory() + self.tombstones.memory()
     }
 
     /// Number of data blocks.

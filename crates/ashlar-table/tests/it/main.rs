@@ -7,3 +7,4 @@ mod golden;
 mod hostile;
 mod model;
 mod shape;
+mod tombstones;

@@ -100,7 +100,7 @@ fn refuses_wrong_input() {
         assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
     }
     let refused = b.add(key(b"c", 1, ValueType::RangeDelete).as_key(), b"d").unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::NotSupported);
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
     b.add(key(b"b", 4, ValueType::Put).as_key(), b"").unwrap();
     assert_eq!(b.finish().unwrap().entries, 2);
     for options in [
