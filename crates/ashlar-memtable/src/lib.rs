@@ -1,6 +1,6 @@
 //! Memtables: the sorted in-memory home of recent writes.
 //!
-//! [`MemtableRep`] is what the engine sees; [`skiplist`] makes the one kind there is. `unsafe` lives in `arena` and
+//! [`MemtableRep`] is what the engine sees; [`skiplist()`] makes the one kind there is. `unsafe` lives in `arena` and
 //! `node` only; everything else of this crate is safe code over their types.
 
 mod arena;

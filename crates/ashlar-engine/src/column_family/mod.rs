@@ -1,6 +1,6 @@
 //! Column families: what each is made of, and the set of them.
 //!
-//! A [`Family`] is what handles hold: it never changes except for its super version. A [`LiveFamily`] is what
+//! A [`Family`] is what handles hold: it never changes except for its super version. A `LiveFamily` is what
 //! background changes work on, under the state lock.
 
 use crate::memtable::MemtableList;

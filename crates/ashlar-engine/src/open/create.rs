@@ -1,7 +1,7 @@
 //! Making a database, and the database id that goes with it.
 //!
 //! A new database is one MANIFEST with one record, then `CURRENT`: before that the directory holds nothing that
-//! [`survey`](super::survey) would mistake for lost data, so a crash in between leaves an empty directory to start over.
+//! [`survey`](super::survey()) would mistake for lost data, so a crash in between leaves an empty directory to start over.
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`NewDB`).
 
 use super::report::RecoveryReport;
@@ -12,7 +12,7 @@ use ashlar_format::version_edit::VersionEdit;
 use std::path::Path;
 
 /// Makes a database in `dir` whose default family has keys in `order`. The directory is made if it is missing. Call
-/// [`survey`](super::survey) first: what is there is not looked at. Open it with
+/// [`survey`](super::survey()) first: what is there is not looked at. Open it with
 /// [`recover_manifest`](super::recover_manifest).
 ///
 /// # Errors

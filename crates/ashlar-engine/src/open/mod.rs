@@ -3,7 +3,7 @@
 //! ```text
 //! survey -> LOCK (db/) -> recover_manifest -> replay_wals (into db/'s memtables) -> first commit (db/) -> settle_identity
 //! ```
-//! Nothing here changes the directory before a recovery has succeeded: [`survey`], [`recover_manifest`] and
+//! Nothing here changes the directory before a recovery has succeeded: [`survey()`], [`recover_manifest`] and
 //! [`replay_wals`] only read; [`create_database`] works on a directory that holds no database;
 //! [`settle_identity`] comes after the first commit.
 

@@ -1,6 +1,6 @@
 //! The committer whose turn it is: plans what waits, writes it with one fsync, installs it. Holds no lock meanwhile.
 //!
-//! See [`VersionSet`](super::VersionSet) for the rules.
+//! See `VersionSet` for the rules.
 
 use super::manifest::Manifest;
 use super::plan::{State, Wish, plan, stamp};
