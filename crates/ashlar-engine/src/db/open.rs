@@ -16,8 +16,8 @@ use crate::files::PendingOutputs;
 use crate::health::Health;
 use crate::memtable::MemtableList;
 use crate::open::{
-    DirState, Families, FamilySpec, Others, Recovered, RecoveryReport, create_database, recover_manifest,
-    replay_wals, settle_identity, survey,
+    DirState, Families, FamilySpec, Others, Recovered, RecoveryReport, create_database, make_directory,
+    recover_manifest, replay_wals, settle_identity, survey,
 };
 use crate::options::{DbOptions, FamilyOptions, options_file, write_options_file};
 use crate::pressure::Pressure;
@@ -30,7 +30,6 @@ use ashlar_cache::FramePool;
 use ashlar_env::{Env, FileLock};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::LogWriter;
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
@@ -163,7 +162,7 @@ fn lock_and_create(
         DirState::Absent | DirState::Empty if !options.create_if_missing => {
             return Err(Error::invalid("there is no database (create_if_missing is off)").at_path(dir));
         }
-        DirState::Absent => fs.create_dir_all(dir)?,
+        DirState::Absent => make_directory(fs, dir)?,
         _ => {}
     }
     let lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
@@ -181,15 +180,8 @@ fn begin_log(env: &Env, dir: &Path, versions: &VersionSet, cut: bool) -> Result<
     let wal = Wal::create(env, dir, versions.new_file_number())?;
     if cut {
         let next = versions.last_sequence().checked_add(1).unwrap_or(versions.last_sequence());
-        let mut mark = BatchEncoder::new();
-        let payload = mark.finish(next);
-        let log = wal.log();
-        let range = log
-            .layout(log.position(), payload.len() as u64)
-            .ok_or_else(|| Error::not_supported("a batch that fits no log"))?;
-        log.fill(&range, payload);
-        log.publish(&range)?;
-        wal.sync_to(log.position())?;
+        wal.begin_at(next, None)?;
+        wal.sync_to(wal.log().position())?;
     }
     Ok(Arc::new(wal))
 }

@@ -49,8 +49,10 @@ impl Core {
     /// Seals the memtables of `families` that hold something and begins a new log. To be called by a leader.
     pub(crate) fn switch(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
         let number = self.versions.new_file_number();
-        let wal = Arc::new(Wal::create(&self.env, &self.dir, number)?);
         let last = self.visible();
+        let next = last.checked_add(1).unwrap_or(last);
+        let before = self.committer.current();
+        let wal = Arc::new(Wal::create_after(&self.env, &before.wal, number, next)?);
         {
             let mut state = self.state();
             for family in state.families.iter_mut() {
@@ -63,7 +65,6 @@ impl Core {
                 }
             }
             let set = Core::write_set(&state, wal);
-            let before = self.committer.current();
             self.committer.wals().closed(Arc::clone(&before.wal));
             self.committer.install(set);
             for family in families {

@@ -7,7 +7,7 @@
 use super::report::RecoveryReport;
 use crate::version::{VersionSet, new_db_id, read_identity, start_manifest, write_identity};
 use ashlar_base::{FamilyId, FileNumber, Order, Result, SeqNum};
-use ashlar_env::Env;
+use ashlar_env::{Env, Fs};
 use ashlar_format::version_edit::VersionEdit;
 use std::path::Path;
 
@@ -19,10 +19,7 @@ use std::path::Path;
 /// `Io`: there may or may not be an empty database now.
 pub fn create_database(env: &Env, dir: &Path, order: &Order) -> Result<()> {
     let fs = &env.fs;
-    fs.create_dir_all(dir)?;
-    if let Some(parent) = dir.parent().filter(|p| !p.as_os_str().is_empty()) {
-        fs.sync_dir(parent)?;
-    }
+    make_directory(&**fs, dir)?;
     let id = match read_identity(&**fs, dir)? {
         Some(id) => id,
         None => new_db_id(env),
@@ -37,6 +34,28 @@ pub fn create_database(env: &Env, dir: &Path, order: &Order) -> Result<()> {
         ..VersionEdit::of(FamilyId::DEFAULT)
     };
     start_manifest(fs, dir, FileNumber(1), &[edit])
+}
+
+/// Makes the directory and what is missing above it, durably: each name is an entry of the directory above.
+pub(crate) fn make_directory(fs: &dyn Fs, dir: &Path) -> Result<()> {
+    let above = || dir.ancestors().skip(1).filter(|a| !a.as_os_str().is_empty());
+    let mut missing = Vec::new();
+    for ancestor in above() {
+        if fs.metadata(ancestor)?.is_some() {
+            break;
+        }
+        missing.push(ancestor);
+    }
+    fs.create_dir_all(dir)?;
+    for (height, ancestor) in above().enumerate() {
+        let synced = fs.sync_dir(ancestor);
+        // Further up nothing was made just now. An earlier attempt may have been killed there; but whoever may not
+        // read those directories did not make them either.
+        if height <= missing.len() {
+            synced?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes `IDENTITY` agree with the MANIFEST. To be called after the first commit of an open.
@@ -55,4 +74,20 @@ pub fn settle_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryRe
         Some(other) => format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}"),
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_env::sim::{CrashMode, SimEnv};
+
+    #[test]
+    fn the_way_to_a_new_database_is_durable() {
+        let sim = SimEnv::new(1);
+        let dir = Path::new("/a/b/c/db");
+        create_database(&sim.env(), dir, &Order::Bytewise).unwrap();
+        let after = sim.crash(CrashMode::DROP_ALL).env();
+        let found = super::super::survey(&*after.fs, dir).unwrap();
+        assert_eq!(found, super::super::DirState::Database(FileNumber(1)));
+    }
 }

@@ -14,6 +14,7 @@ mod sink;
 mod survey;
 mod wal_replay;
 
+pub(crate) use create::make_directory;
 pub use create::{create_database, settle_identity};
 pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};
 pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};

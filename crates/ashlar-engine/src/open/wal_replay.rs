@@ -4,9 +4,11 @@
 //! 2. A batch is proved good as a whole (framing, count, every record, range bounds) before any of it is applied.
 //! 3. In point-in-time mode replay stops before the first damage. A later WAL is replayed only if its first batch
 //!    continues exactly; then nothing is missing in between. Everything else is dropped and listed in the report.
-//! 4. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
-//! 5. Sequences never go backwards, in any mode. An I/O error fails the open in every mode.
-//! 6. A family takes nothing from WALs below its log number: that data is in tables.
+//! 4. A log of ours names the log before it and where that one ended. When less than that was read of it, writes are
+//!    missing between the two, and that is damage too.
+//! 5. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
+//! 6. Sequences never go backwards, in any mode. An I/O error fails the open in every mode.
+//! 7. A family takes nothing from WALs below its log number: that data is in tables.
 //!
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`RecoverLogFiles`).
 
@@ -16,7 +18,7 @@ use crate::version::VersionSet;
 use ashlar_base::{Error, FamilyId, FileNumber, Malformed, Order, Result, SeqNum};
 use ashlar_env::{Env, ReadFile};
 use ashlar_format::filename::FileKind;
-use ashlar_format::log_record::{PredecessorInfo, decode_timestamp_sizes};
+use ashlar_format::log_record::{LogLink, PredecessorInfo, decode_timestamp_sizes};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_log::{LogEnd, LogReader, LogRecord, LogRecordKind, RecoveryMode, Skipped};
 use std::cmp::Ordering;
@@ -60,6 +62,7 @@ pub fn replay_wals(
         next_seq: None,
         stopped: None,
         previous: None,
+        ends: BTreeMap::new(),
         min_wal: versions.min_wal(),
         outcome: ReplayOutcome::default(),
         sink,
@@ -152,6 +155,8 @@ struct Replay<'a> {
     /// The WAL at whose damage replay stopped.
     stopped: Option<FileNumber>,
     previous: Option<Predecessor>,
+    /// Where the last good record of each WAL ended.
+    ends: BTreeMap<FileNumber, u64>,
     min_wal: FileNumber,
     outcome: ReplayOutcome,
     sink: &'a mut dyn ReplaySink,
@@ -162,6 +167,8 @@ struct Replay<'a> {
 enum Refused {
     /// Its bytes are wrong; the mode decides.
     Damaged(String),
+    /// The end of an earlier WAL is missing.
+    Hole(FileNumber, String),
     /// Replay stopped earlier, and this record does not go on exactly there.
     Unconnected,
     /// The open fails.
@@ -205,6 +212,14 @@ impl Replay<'_> {
                     break;
                 }
                 Err(Refused::Fatal(e)) => return Err(e.at(&path, offset)),
+                Err(Refused::Hole(before, reason)) => {
+                    self.damage(wal, &path, offset, reason, synced)?;
+                    self.stopped = self.stopped.map(|_| before);
+                    if self.mode != RecoveryMode::SkipAny {
+                        ended = true;
+                        break;
+                    }
+                }
                 Err(Refused::Damaged(reason)) => {
                     self.damage(wal, &path, offset, reason, synced)?;
                     if self.mode != RecoveryMode::SkipAny {
@@ -217,6 +232,7 @@ impl Replay<'_> {
         if !ended {
             self.end_of(wal, &path, &reader, synced, newest)?;
         }
+        self.ends.insert(wal.number, reader.good_end());
         self.report.wals.push(found);
         self.previous = Some(this);
         Ok(())
@@ -249,11 +265,18 @@ impl Replay<'_> {
     fn batch(&mut self, place: BatchPlace, payload: &[u8]) -> Result<SeqNum, Refused> {
         let batch = BatchReader::new(payload)?;
         let (seq, count) = (batch.seq(), u64::from(batch.count()));
+        let link = link_of(&batch)?;
         if self.stopped.is_some() {
             if self.next_seq != Some(seq) {
                 return Err(Refused::Unconnected);
             }
             self.stopped = None;
+        } else if let Some(link) = link {
+            self.check_link(link)?;
+        }
+        if link.is_some() && self.next_seq.is_some_and(|next| seq < next) {
+            // A log that was begun in vain: the one before it was written on.
+            return Ok(seq);
         }
         self.check_ops(&batch)?;
         if let Some(next) = self.next_seq.filter(|next| seq < *next) {
@@ -295,6 +318,16 @@ impl Replay<'_> {
             }
         }
         Ok(())
+    }
+
+    fn check_link(&self, link: LogLink) -> Result<(), Refused> {
+        let LogLink { number, end } = link;
+        let hole = |what: String| Err(Refused::Hole(number, format!("the log before, {number}, {what}")));
+        match self.ends.get(&number) {
+            Some(&found) if found < end => hole(format!("ends at {found} where {end} bytes were written")),
+            None if number >= self.min_wal => hole("is missing".to_string()),
+            _ => Ok(()),
+        }
     }
 
     /// A log may say what the one before it must hold: that proves a cut between records.
@@ -380,6 +413,17 @@ impl Replay<'_> {
 
     fn drop_range(&mut self, wal: &WalFile, offset: u64, bytes: u64, reason: String) {
         self.report.dropped.push(DroppedRange { file: wal.name.clone(), offset, bytes, reason });
+    }
+}
+
+/// What the empty batch at the beginning of a log of ours says.
+fn link_of(batch: &BatchReader<'_>) -> Result<Option<LogLink>, Malformed> {
+    if batch.count() != 0 {
+        return Ok(None);
+    }
+    match batch.iter().next().transpose()? {
+        Some(BatchOp::LogData(data)) => LogLink::decode(data),
+        _ => Ok(None),
     }
 }
 

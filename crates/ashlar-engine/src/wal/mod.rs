@@ -3,11 +3,15 @@
 //! 1. Bytes of a closed file are synced before any byte of a later one is called durable, so that what survives a power
 //!    cut is a prefix of all writes.
 //! 2. The first sync of a file also syncs its directory entry.
-//! 3. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
+//! 3. A file that continues another begins with a link to it (`LogLink`): a recovery that finds the newer file but not
+//!    all of the older one stops between them.
+//! 4. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
 
-use ashlar_base::{FileNumber, Result};
+use ashlar_base::{Error, FileNumber, Result, SeqNum};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
+use ashlar_format::log_record::LogLink;
+use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::{Framing, LogWriter, PlainLog};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
@@ -30,6 +34,33 @@ impl Wal {
         let path = dir.join(FileKind::Wal(number).name());
         let log = PlainLog::create(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
         Ok(Wal { log, fs: Arc::clone(&env.fs), dir: dir.to_path_buf(), entry_synced: AtomicBool::new(false) })
+    }
+
+    /// Makes the file that continues `before`; its first batch will have the sequence `next`. A failure leaves no file,
+    /// or one that recovery finds to be empty.
+    pub(crate) fn create_after(env: &Env, before: &Wal, number: FileNumber, next: SeqNum) -> Result<Wal> {
+        let wal = Wal::create(env, &before.dir, number)?;
+        let link = LogLink { number: before.number(), end: before.log.position() };
+        if let Err(e) = wal.begin_at(next, Some(link)) {
+            let _ = env.fs.remove(wal.log.path());
+            return Err(e);
+        }
+        Ok(wal)
+    }
+
+    /// Writes an empty batch, not synced, that says which sequence comes next, and what the file continues.
+    pub(crate) fn begin_at(&self, next: SeqNum, link: Option<LogLink>) -> Result<()> {
+        let mut mark = BatchEncoder::new();
+        if let Some(link) = link {
+            mark.log_data(&link.encode())?;
+        }
+        let payload = mark.finish(next);
+        let range = self
+            .log
+            .layout(self.log.position(), payload.len() as u64)
+            .ok_or_else(|| Error::not_supported("a batch that fits no log"))?;
+        self.log.fill(&range, payload);
+        self.log.publish(&range)
     }
 
     /// The file's number.

@@ -17,10 +17,12 @@
 #![deny(clippy::indexing_slicing)]
 
 mod encode;
+mod link;
 mod meta;
 mod physical;
 
 pub use encode::{Framing, encode_record, record_end};
+pub use link::LogLink;
 pub use meta::{
     COMPRESSION_NONE, COMPRESSION_ZSTD, PredecessorInfo, decode_compression, decode_timestamp_sizes,
     encode_timestamp_sizes,

@@ -124,6 +124,12 @@ impl Model {
         self.writes.len()
     }
 
+    /// The last write that changed the family, 0 for none.
+    pub fn last_write_to(&self, family: &str) -> usize {
+        let touches = |changes: &Vec<Change>| changes.iter().any(|c| c.family() == family);
+        self.writes.iter().rposition(touches).map_or(0, |index| index + 1)
+    }
+
     /// Sequence number of the last change.
     pub fn sequence(&self) -> u64 {
         self.sequence
@@ -182,6 +188,20 @@ impl Model {
         self.now = self.cut(m);
         self.sequence = self.writes.iter().map(|changes| changes.len() as u64).sum();
         self.floor = self.floor.min(m);
+    }
+
+    /// The same writes, seen through some of the families only: the numbers and the floor stay. For a store that has
+    /// dropped the others, which happens outside of the order of writes.
+    pub fn of_families(&self, keep: impl Fn(&str) -> bool) -> Model {
+        let kept = |changes: &Vec<Change>| changes.iter().filter(|c| keep(c.family())).cloned().collect();
+        let mut model = Model::new();
+        for changes in self.writes.iter().map(kept).collect::<Vec<Vec<Change>>>() {
+            model.now.apply(&changes);
+            model.sequence += changes.len() as u64;
+            model.writes.push(changes);
+        }
+        model.floor = self.floor;
+        model
     }
 
     fn no_prefix(&self, nearest: usize, recovered: &State) -> Difference {
@@ -259,6 +279,20 @@ mod tests {
             }
         }
         assert_eq!(model.match_prefix(&state(&[])), Ok(0));
+    }
+
+    #[test]
+    fn a_dropped_family_is_left_out() {
+        let mut model = Model::new();
+        model.apply(&[put("a", "1"), Change::Put { family: "other".into(), key: vec![1], value: vec![] }]);
+        model.apply(&[Change::Put { family: "other".into(), key: vec![2], value: vec![] }]);
+        model.apply(&[put("b", "2")]);
+        model.acknowledge(2);
+        assert_eq!((model.last_write_to("other"), model.last_write_to("none")), (2, 0));
+        let left = model.of_families(|name| name == "default");
+        assert_eq!((left.writes(), left.floor(), left.now().names().count()), (3, 2, 1));
+        let cut = State::of([("default".to_owned(), vec![(b"a".to_vec(), b"1".to_vec())])]);
+        assert_eq!(left.match_prefix(&cut), Ok(2), "the write in between changed nothing that is left");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use ashlar_base::ErrorKind;
+use ashlar_format::log_record::LogLink;
 use ashlar_format::version_edit::WalAddition;
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::{Framing, LogWriter, PlainLog, RecoveryMode::*};
@@ -303,4 +304,78 @@ fn an_unreadable_log_fails_every_mode() {
         let e = replay_into(&env, &mut r, mode).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Io(IoKind::Other), "{e}");
     }
+}
+
+/// Bytes of one log of [`six`].
+const SIX: u64 = 6 * RECORD as u64;
+
+/// The empty batch at the beginning of a log that continues another one.
+fn link(next: u64, number: u64, end: u64) -> Vec<u8> {
+    let mut b = BatchEncoder::new();
+    b.log_data(&LogLink { number: FileNumber(number), end }.encode()).unwrap();
+    b.finish(seq(next)).to_vec()
+}
+
+#[test]
+fn a_log_is_not_taken_where_the_end_of_the_one_before_it_is_missing() {
+    // (what is left of log 10, does log 12 follow in each mode)
+    let cases =
+        [(Some(6), [true; 4]), (Some(4), [false, false, false, true]), (None, [false, false, false, true])];
+    for (left, follows) in cases {
+        for (mode, follows) in [TolerateTail, Absolute, PointInTime, SkipAny].into_iter().zip(follows) {
+            let env = six();
+            match left {
+                Some(records) => damage(&env, 10, |b| b.truncate(records * RECORD)),
+                None => env.fs.remove(&dir().join("000010.log")).unwrap(),
+            }
+            write_wal(&env, 12, &[link(7, 10, SIX), batch(7, &["x"])]);
+            let mut r = recover(&env).unwrap();
+            match replay_into(&env, &mut r, mode) {
+                Ok((outcome, notes)) => {
+                    let x = notes.ops.iter().any(|op| op == "0:x@7");
+                    assert_eq!(x, follows, "{left:?} records in mode {mode:?}: {:?}", notes.ops);
+                    assert_eq!(outcome.cut, !follows, "{}", r.report);
+                    assert_eq!(r.report.is_clean(), left == Some(6), "{}", r.report);
+                }
+                Err(e) => {
+                    assert!(!follows && mode != PointInTime, "{left:?} records in mode {mode:?}: {e}");
+                    assert!(e.to_string().contains("the log before"), "{e}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn zeros_where_records_were_written_are_a_hole_too() {
+    let env = six();
+    damage(&env, 10, |b| b[4 * RECORD..].fill(0));
+    write_wal(&env, 12, &[link(7, 10, SIX), batch(7, &["x"])]);
+    let mut r = recover(&env).unwrap();
+    let (outcome, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
+    assert_eq!((notes.ops.len(), outcome.cut), (4, true), "{}", r.report);
+}
+
+#[test]
+fn a_log_that_was_begun_in_vain_is_passed_over() {
+    // Log 11 was begun when log 10 held two batches; its maker failed and went on in log 10.
+    let env = six();
+    write_wal(&env, 11, &[link(3, 10, 2 * RECORD as u64)]);
+    write_wal(&env, 12, &[link(7, 10, SIX), batch(7, &["x"])]);
+    let mut r = recover(&env).unwrap();
+    let (outcome, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
+    assert_eq!((notes.ops.len(), outcome.cut), (7, false), "{}", r.report);
+    assert!(r.report.is_clean(), "{}", r.report);
+}
+
+#[test]
+fn a_log_before_the_first_that_is_needed_is_not_asked_for() {
+    let env = six();
+    env.fs.remove(&dir().join("000010.log")).unwrap();
+    write_wal(&env, 12, &[link(7, 1, SIX), batch(7, &["x"])]);
+    let mut r = recover(&env).unwrap();
+    let edit = VersionEdit { min_log_to_keep: Some(FileNumber(2)), ..VersionEdit::of(FamilyId::DEFAULT) };
+    r.versions.commit(vec![edit]).unwrap();
+    let (outcome, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
+    assert_eq!((notes.ops.len(), outcome.cut), (1, false), "{}", r.report);
 }

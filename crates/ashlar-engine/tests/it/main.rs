@@ -1,0 +1,3 @@
+//! The engine as a whole, through its public door.
+
+mod sim;

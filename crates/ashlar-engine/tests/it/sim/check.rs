@@ -1,0 +1,183 @@
+//! What a crash left: opened, read, held against the model, crashed again.
+
+use super::plan::Setup;
+use super::store::{Names, Promise, listing, model_name, open, scribble};
+use super::tally::{Tally, name};
+use ashlar_engine::Db;
+use ashlar_engine::options::ReadOptions;
+use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
+use ashlar_testkit::Rng;
+use ashlar_testkit::oracle::{Difference, Model, State};
+
+/// Recoveries that crash themselves, one in the other.
+const DEEPEST: u32 = 3;
+
+/// A crash to be checked.
+pub(crate) struct Crash<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) model: &'a Model,
+    /// What had been promised when the crash came.
+    pub(crate) promise: &'a Promise,
+    /// The families after the operation that was under way.
+    pub(crate) names_after: &'a Names,
+    /// Some crash on the way here was no kill.
+    pub(crate) power: bool,
+    /// Between operations and background steps.
+    pub(crate) quiet: bool,
+    pub(crate) depth: u32,
+}
+
+/// A store that came up again.
+pub(crate) struct Recovered {
+    pub(crate) db: Db,
+    pub(crate) m: usize,
+    pub(crate) names: Names,
+}
+
+pub(crate) fn any_mode(rng: &mut Rng) -> CrashMode {
+    // A kill is asked for more often: it is the strictest about writes.
+    if rng.percent(10) { CrashMode::KILL } else { *rng.pick(&CrashMode::all()).unwrap_or(&CrashMode::KILL) }
+}
+
+impl Crash<'_> {
+    /// Opens `sim`, which crashed by `mode`, and checks everything; crashes it further now and then.
+    pub(crate) fn check(
+        &self,
+        sim: &SimEnv,
+        mode: CrashMode,
+        rng: &mut Rng,
+        tally: &mut Tally,
+    ) -> Result<Recovered, String> {
+        self.check_inner(sim, mode, rng, tally)
+            .map_err(|e| format!("after {} (depth {}): {e}", name(mode), self.depth))
+    }
+
+    fn check_inner(
+        &self,
+        sim: &SimEnv,
+        mode: CrashMode,
+        rng: &mut Rng,
+        tally: &mut Tally,
+    ) -> Result<Recovered, String> {
+        tally.crashed(mode);
+        tally.nested += u64::from(self.depth > 0);
+        let power = self.power || mode != CrashMode::KILL;
+        if self.depth < DEEPEST && rng.percent(30) {
+            for _ in 0..rng.between(1, 2) {
+                sim.photograph_at(rng.between(1, 45) as u64, any_mode(rng));
+            }
+        }
+        let db = open(sim, self.setup).map_err(|e| format!("cannot be opened: {e}"))?;
+        for (at, inner_mode, photograph) in sim.photographs() {
+            let inner = Crash { power, depth: self.depth + 1, quiet: false, ..*self };
+            let inner = inner.check(&photograph, inner_mode, rng, tally);
+            inner.map_err(|e| format!("recovery crashed before call {at}: {e}"))?;
+        }
+        if !power && self.quiet && !db.recovery().is_clean() {
+            return Err(format!("a kill leaves an unclean store: {}", db.recovery()));
+        }
+        let (names, state) = self.contents(&db, rng)?;
+        let floor = if power { self.promise.power } else { self.promise.kill };
+        let m =
+            self.cut(&state, &names, floor, tally).map_err(|e| format!("{e}\nreport: {}", db.recovery()))?;
+        match rng.below(10) {
+            0..2 => self.crash_again(sim, &state, rng, tally)?,
+            2..4 => self.use_it(sim, &db, rng, tally)?,
+            _ => {}
+        }
+        Ok(Recovered { db, m, names })
+    }
+
+    /// Everything the store holds, under the model's names.
+    fn contents(&self, db: &Db, rng: &mut Rng) -> Result<(Names, State), String> {
+        let found: Vec<String> = db.families().iter().map(|f| f.name().to_owned()).collect();
+        let is = |names: &Names| names.len() == found.len() && found.iter().all(|n| names.contains_key(n));
+        let names = [&self.promise.names, self.names_after].into_iter().find(|names| is(names));
+        let names = names.ok_or_else(|| {
+            format!("families {found:?}, expected {:?} or {:?}", self.promise.names, self.names_after)
+        })?;
+        let mut listings = Vec::new();
+        for (name, generation) in names {
+            let family = db.family(name).ok_or("a family went away")?;
+            let list = |reverse| listing(db, &family, ReadOptions::default(), reverse);
+            let forward = list(false).map_err(|e| format!("scan of {name}: {e}"))?;
+            if rng.percent(25) && list(true).map_err(|e| format!("reverse scan of {name}: {e}"))? != forward {
+                return Err(format!("family {name} reads otherwise from behind"));
+            }
+            for _ in 0..4 {
+                let Some((key, value)) = rng.pick(&forward) else { break };
+                let got = db.get(&family, key, &ReadOptions::default()).map_err(|e| format!("get: {e}"))?;
+                if got.map(|v| v.into_vec()).as_ref() != Some(value) {
+                    return Err(format!("family {name}: get and scan disagree on {key:02x?}"));
+                }
+            }
+            listings.push((model_name(name, *generation), forward));
+        }
+        Ok((names.clone(), State::of(listings)))
+    }
+
+    /// The cut of the model that the store is.
+    fn cut(&self, state: &State, names: &Names, floor: usize, tally: &mut Tally) -> Result<usize, String> {
+        let live: Vec<String> = names.iter().map(|(n, g)| model_name(n, *g)).collect();
+        let mut model = self.model.of_families(|name| live.iter().any(|n| n == name));
+        model.acknowledge(floor);
+        model.match_prefix(state).map_err(|e| {
+            match e {
+                Difference::Lost { .. } => tally.lost += 1,
+                Difference::NoPrefix { .. } => tally.holes += 1,
+            }
+            format!("{e} (floor {floor}, {} writes)", self.model.writes())
+        })
+    }
+
+    /// What one recovery found, the next one finds.
+    fn crash_again(
+        &self,
+        sim: &SimEnv,
+        state: &State,
+        rng: &mut Rng,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let mode = any_mode(rng);
+        tally.crashed(mode);
+        let again = sim.crash(mode);
+        let db = open(&again, self.setup).map_err(|e| format!("second crash ({}): open: {e}", name(mode)))?;
+        let (_, found) =
+            self.contents(&db, rng).map_err(|e| format!("second crash ({}): {e}", name(mode)))?;
+        if found == *state {
+            return Ok(());
+        }
+        tally.lost += 1;
+        Err(format!(
+            "a second crash ({}) changed what is there; second report: {}",
+            name(mode),
+            db.recovery()
+        ))
+    }
+
+    /// The store takes writes, keeps them over a crash, and closes. On a copy: the store itself goes on as it was.
+    fn use_it(&self, sim: &SimEnv, db: &Db, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
+        let _ = db;
+        let copy = sim.crash(CrashMode::KILL);
+        let mode = any_mode(rng);
+        tally.crashed(mode);
+        let what = |step: &str, e: &dyn std::fmt::Display| format!("used after the crash: {step}: {e}");
+        let db = open(&copy, self.setup).map_err(|e| what("open", &e))?;
+        scribble(&db, rng, false).map_err(|e| what("write", &e))?;
+        if rng.percent(50) {
+            db.flush(&db.families()).map_err(|e| what("flush", &e))?;
+        }
+        scribble(&db, rng, true).map_err(|e| what("synced write", &e))?;
+        let (_, before) = self.contents(&db, rng)?;
+        let photograph = copy.crash(mode);
+        copy.photograph_at(copy.calls_of(CallClass::Change) + rng.between(1, 20) as u64, CrashMode::KILL);
+        db.close().map_err(|e| what("close", &e))?;
+        let again = open(&photograph, self.setup).map_err(|e| what("second open", &e))?;
+        let (_, after) = self.contents(&again, rng)?;
+        if before != after {
+            tally.lost += 1;
+            return Err(what("crash", &format!("{} took synced writes; {}", name(mode), again.recovery())));
+        }
+        Ok(())
+    }
+}

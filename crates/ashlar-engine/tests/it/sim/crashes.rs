@@ -1,0 +1,147 @@
+//! Random runs, crashed between operations and in the middle of them.
+
+use super::check::{Crash, any_mode};
+use super::plan::{Setup, Step, steps};
+use super::store::{Promise, Store};
+use super::tally::Tally;
+use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
+use ashlar_testkit::Rng;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+const SEEDS: u64 = 40;
+const OPERATIONS: usize = 600;
+
+/// One run. `photographs`: without them it does the same to the machine.
+struct Run {
+    store: Store,
+    /// Decides when it crashes and how.
+    rng: Rng,
+}
+
+impl Run {
+    fn new(seed: u64) -> Result<(Run, Vec<Step>), String> {
+        let mut rng = Rng::new(seed);
+        let setup = Setup::draw(&mut rng.fork());
+        let steps = steps(&mut rng.fork(), OPERATIONS);
+        Ok((Run { store: Store::new(SimEnv::new(seed), setup)?, rng }, steps))
+    }
+
+    /// All steps, with crashes. Returns the hash of what was done to the last machine.
+    fn go(&mut self, steps: &[Step], tally: &mut Tally) -> Result<u64, String> {
+        for (at, step) in steps.iter().enumerate() {
+            tally.operations += 1;
+            self.step(step, tally).map_err(|e| format!("step {at}, {}: {e}", brief(step)))?;
+        }
+        self.store.compare_all().map_err(|e| format!("at the end: {e}"))?;
+        Ok(self.store.sim.trace_hash())
+    }
+
+    fn step(&mut self, step: &Step, tally: &mut Tally) -> Result<(), String> {
+        let before = self.store.promise.clone();
+        if self.rng.percent(12) {
+            let next = self.store.sim.calls_of(CallClass::Change) + self.rng.between(1, 40) as u64;
+            let mode = any_mode(&mut self.rng);
+            self.store.sim.photograph_at(next, mode);
+        }
+        self.store.step(step)?;
+        for (at, mode, photograph) in self.store.sim.photographs() {
+            tally.inside += 1;
+            let mut rng = self.rng.fork();
+            let checked = self.crash(&before, false).check(&photograph, mode, &mut rng, tally);
+            checked.map_err(|e| format!("crash before call {at}: {e}"))?;
+        }
+        if self.rng.percent(6) {
+            let mode = any_mode(&mut self.rng);
+            let image = self.store.sim.crash(mode);
+            let now = self.store.promise.clone();
+            let mut rng = self.rng.fork();
+            let found = self.crash(&now, true).check(&image, mode, &mut rng, tally)?;
+            if self.rng.percent(8) {
+                // The old store must not get in the way of the new one: nothing of it reaches the disk any more.
+                let old = &self.store.sim;
+                old.fail_call(
+                    CallClass::Any,
+                    1,
+                    ashlar_env::sim::Repeat::Sticky,
+                    ashlar_base::error::IoKind::Other,
+                );
+                self.store.adopt(image, found.db, found.m, found.names);
+            }
+        }
+        Ok(())
+    }
+
+    fn crash<'a>(&'a self, promise: &'a Promise, quiet: bool) -> Crash<'a> {
+        let store = &self.store;
+        Crash {
+            setup: &store.setup,
+            model: &store.model,
+            promise,
+            names_after: &store.promise.names,
+            power: false,
+            quiet,
+            depth: 0,
+        }
+    }
+}
+
+fn brief(step: &Step) -> String {
+    let text = format!("{step:?}");
+    text.chars().take(100).collect()
+}
+
+fn run(seed: u64, tally: &mut Tally) -> Result<u64, String> {
+    let (mut run, steps) = Run::new(seed)?;
+    tally.seeds += 1;
+    let outcome = catch_unwind(AssertUnwindSafe(|| run.go(&steps, tally)));
+    outcome.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        Err(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
+    })
+}
+
+fn from_env(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn crashes_lose_nothing_that_was_acknowledged() {
+    let mut tally = Tally::default();
+    let mut failures = Vec::new();
+    let one = from_env("ASHLAR_SIM_SEED");
+    let seeds = match one {
+        Some(seed) => seed..seed + 1,
+        None => 0..from_env("ASHLAR_SIM_SEEDS").unwrap_or(SEEDS),
+    };
+    for seed in seeds {
+        let first = run(seed, &mut tally);
+        if let Err(e) = &first {
+            tally.hangs += u64::from(e.contains("HANG"));
+            failures.push(format!("seed {seed}: {e}"));
+        }
+        if seed % 100 == 7 || one.is_some() {
+            let second = run(seed, &mut Tally::default());
+            if first != second {
+                failures.push(format!("seed {seed}: two runs differ: {first:?} and {second:?}"));
+            }
+            tally.pairs += 1;
+        }
+    }
+    println!("simulated crashes: {tally}");
+    let shown: Vec<&str> = failures.iter().take(8).map(String::as_str).collect();
+    assert!(
+        failures.is_empty(),
+        "{} seeds failed; replay with ASHLAR_SIM_SEED=n\n{}",
+        failures.len(),
+        shown.join("\n")
+    );
+    assert!(one.is_some() || tally.all_crashes() >= 2000, "too few crashes: {tally}");
+}
+
+#[test]
+fn every_mode_occurs() {
+    let mut rng = Rng::new(1);
+    let drawn: std::collections::BTreeSet<_> =
+        (0..1000).map(|_| super::tally::name(any_mode(&mut rng))).collect();
+    assert_eq!(drawn.len(), CrashMode::all().len());
+}

@@ -1,0 +1,1 @@
+//! One fixed list of steps, run again and again with another call failing.

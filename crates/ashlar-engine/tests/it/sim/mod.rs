@@ -1,0 +1,14 @@
+//! The engine on the simulated machine: crashes at any call, calls that fail, and what must hold afterwards.
+//!
+//! One seed decides everything. `ASHLAR_SIM_SEED=n` replays one seed, `ASHLAR_SIM_SEEDS=n` runs that many.
+//!
+//! What must hold after a crash: the store is the model cut behind some write M; M is not below the last write that was
+//! acknowledged as durable for that kind of crash; batches are whole, over all families; the families are those that
+//! were created and not dropped; the store takes writes again; a further crash loses nothing of what was found.
+
+mod check;
+mod crashes;
+mod faults;
+mod plan;
+mod store;
+mod tally;

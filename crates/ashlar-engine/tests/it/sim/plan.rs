@@ -1,0 +1,84 @@
+//! What a run does: settings and steps, drawn from its seed.
+
+use ashlar_engine::options::{CompactionOptions, DbOptions, FamilyOptions};
+use ashlar_testkit::Rng;
+use ashlar_testkit::ops::{Mix, Op, draw};
+
+/// The family that is always there.
+pub(crate) const DEFAULT: &str = "default";
+const NAMES: [&str; 3] = [DEFAULT, "one", "two"];
+
+/// The settings of a store: small, so that a few hundred writes go through every background step.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) db: DbOptions,
+    pub(crate) family: FamilyOptions,
+}
+
+impl Setup {
+    pub(crate) fn draw(rng: &mut Rng) -> Setup {
+        let family = FamilyOptions {
+            write_buffer_bytes: *rng.pick(&[64 << 10, 64 << 10, 128 << 10, 256 << 10]).unwrap_or(&(64 << 10)),
+            max_write_buffers: rng.between(2, 4),
+            compaction: CompactionOptions {
+                l0_trigger: 2,
+                l0_slowdown: 4,
+                l0_stop: rng.between(5, 8),
+                target_file_bytes: 32 << 10,
+                base_level_bytes: 128 << 10,
+                level_multiplier: 4.0,
+                ..CompactionOptions::default()
+            },
+            ..FamilyOptions::default()
+        };
+        let max_total_wal_bytes = if rng.percent(30) { 200 << 10 } else { 0 };
+        Setup {
+            db: DbOptions { block_cache_bytes: 1 << 20, max_total_wal_bytes, ..DbOptions::default() },
+            family,
+        }
+    }
+}
+
+/// One step of a run.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// An operation of the common lists.
+    Op(Op),
+    SyncWal,
+    Create(&'static str),
+    Drop(&'static str),
+    /// So many background steps.
+    Drive(usize),
+    /// Background work until there is none.
+    Idle,
+}
+
+/// Draws `count` operations and what goes on between them.
+pub(crate) fn steps(rng: &mut Rng, count: usize) -> Vec<Step> {
+    let mix = Mix {
+        families: NAMES.map(String::from).to_vec(),
+        sync_percent: *rng.pick(&[2, 10, 30]).unwrap_or(&5),
+        flush_per_mille: *rng.pick(&[0, 10, 40]).unwrap_or(&10),
+        compact_per_mille: *rng.pick(&[0, 5, 15]).unwrap_or(&5),
+        reopen_per_mille: 3,
+        batch_percent: 50,
+        max_value_bytes: *rng.pick(&[4 << 10, 12 << 10, 32 << 10]).unwrap_or(&(4 << 10)),
+        ..Mix::default()
+    };
+    let driven = *rng.pick(&[0, 20, 60]).unwrap_or(&20);
+    let mut steps = vec![Step::Create("one"), Step::Create("two")];
+    for op in draw(rng.next_u64(), count, &mix) {
+        steps.push(Step::Op(op));
+        match rng.below(1000) {
+            0..10 => steps.push(Step::SyncWal),
+            10..16 => steps.push(Step::Drop(NAMES[rng.between(1, 2)])),
+            16..30 => steps.push(Step::Create(NAMES[rng.between(1, 2)])),
+            30..34 => steps.push(Step::Idle),
+            _ => {}
+        }
+        if rng.percent(driven) {
+            steps.push(Step::Drive(rng.between(1, 6)));
+        }
+    }
+    steps
+}

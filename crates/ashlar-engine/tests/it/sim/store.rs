@@ -1,0 +1,368 @@
+//! A store on a simulated machine beside its model: every step is done to both, every read is compared.
+//!
+//! A family that is dropped and made again is another family: the model calls them `name#0`, `name#1`, ….
+
+use super::plan::{DEFAULT, Setup, Step};
+use ashlar_base::{Error, ErrorKind, FamilyId};
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::column_family::Family;
+use ashlar_engine::options::{ReadOptions, WriteOptions};
+use ashlar_engine::snapshot::Snapshot;
+use ashlar_engine::{Db, OpenFamily};
+use ashlar_env::sim::SimEnv;
+use ashlar_testkit::ops::{Change, Op};
+use ashlar_testkit::oracle::{Model, State, first_difference};
+use ashlar_testkit::{KeyValue, Rng};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) const DIR: &str = "/data/db";
+
+/// The live families: name and generation.
+pub(crate) type Names = BTreeMap<String, u32>;
+
+/// What the model calls a family.
+pub(crate) fn model_name(name: &str, generation: u32) -> String {
+    format!("{name}#{generation}")
+}
+
+/// What a crash must not take, and which families there are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Promise {
+    pub(crate) names: Names,
+    /// Writes up to this one survive a power cut.
+    pub(crate) power: usize,
+    /// Writes up to this one survive a kill.
+    pub(crate) kill: usize,
+}
+
+/// A snapshot, and what it must show.
+struct Held {
+    snapshot: Snapshot,
+    state: State,
+    names: Names,
+}
+
+pub(crate) struct Store {
+    pub(crate) sim: SimEnv,
+    pub(crate) setup: Setup,
+    pub(crate) db: Db,
+    pub(crate) model: Model,
+    pub(crate) promise: Promise,
+    /// Generations given out per name.
+    next_generation: Names,
+    snapshots: BTreeMap<u32, Held>,
+    /// Calls of the file system are made to fail: steps may fail, and say so.
+    pub(crate) faulty: bool,
+    /// Steps that failed.
+    pub(crate) failures: u64,
+}
+
+pub(crate) fn open(sim: &SimEnv, setup: &Setup) -> Result<Db, Error> {
+    let default = OpenFamily { name: DEFAULT.to_owned(), options: setup.family.clone() };
+    Db::open(sim.env(), Path::new(DIR), setup.db.clone(), vec![default], setup.family.clone())
+}
+
+/// All entries of a family, in one direction.
+pub(crate) fn listing(
+    db: &Db,
+    family: &Family,
+    options: ReadOptions,
+    reverse: bool,
+) -> Result<Vec<KeyValue>, Error> {
+    let mut iter = db.iter(family, options)?;
+    let mut out = Vec::new();
+    if reverse {
+        iter.last()?
+    } else {
+        iter.first()?
+    }
+    while let Some((key, value)) = iter.entry() {
+        out.push((key.to_vec(), value.to_vec()));
+        if reverse { iter.prev()? } else { iter.next()? }
+    }
+    if reverse {
+        out.reverse();
+    }
+    Ok(out)
+}
+
+impl Store {
+    /// A store on a new machine.
+    pub(crate) fn new(sim: SimEnv, setup: Setup) -> Result<Store, String> {
+        let db = open(&sim, &setup).map_err(|e| format!("the first open: {e}"))?;
+        let names = Names::from([(DEFAULT.to_owned(), 0)]);
+        let promise = Promise { names: names.clone(), ..Promise::default() };
+        Ok(Store {
+            sim,
+            setup,
+            db,
+            model: Model::new(),
+            promise,
+            next_generation: Names::new(),
+            snapshots: BTreeMap::new(),
+            faulty: false,
+            failures: 0,
+        })
+    }
+
+    /// The store goes on as what a crash left: the model is cut at `m`.
+    pub(crate) fn adopt(&mut self, sim: SimEnv, db: Db, m: usize, names: Names) {
+        self.snapshots.clear();
+        self.model.truncate(m);
+        self.promise = Promise { names, power: m, kill: m };
+        self.db = db;
+        self.sim = sim;
+    }
+
+    /// Does one step.
+    ///
+    /// # Errors
+    /// A wrong answer, or an error where nothing was made to fail.
+    pub(crate) fn step(&mut self, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Op(op) => self.op(op),
+            Step::SyncWal => {
+                let done = self.db.sync_wal();
+                if self.passed("sync_wal", done)?.is_some() {
+                    self.promise.power = self.promise.kill;
+                }
+                Ok(())
+            }
+            Step::Create(name) => self.create(name),
+            Step::Drop(name) => self.drop_family(name),
+            Step::Drive(steps) => {
+                self.sim.env().jobs.drive(*steps);
+                Ok(())
+            }
+            Step::Idle => {
+                let done = self.db.wait_for_background();
+                self.passed("wait_for_background", done).map(drop)
+            }
+        }
+    }
+
+    fn op(&mut self, op: &Op) -> Result<(), String> {
+        match op {
+            Op::Write { changes, sync } => self.write(changes, *sync),
+            Op::Flush { family } => {
+                let Some(handle) = self.db.family(family) else { return Ok(()) };
+                let last = self.last_write_to(family);
+                let done = self.db.flush(&[handle]);
+                if self.passed("flush", done)?.is_some() {
+                    self.promise.power = self.promise.power.max(last);
+                }
+                Ok(())
+            }
+            Op::Compact { family } => {
+                let Some(handle) = self.db.family(family) else { return Ok(()) };
+                let done = self.db.compact_range(&handle, None, None);
+                self.passed("compact_range", done).map(drop)
+            }
+            Op::Reopen => self.reopen(),
+            Op::Snapshot { id } => {
+                let Some(snapshot) = self.passed("snapshot", self.db.snapshot())? else { return Ok(()) };
+                let held =
+                    Held { snapshot, state: self.model.now().clone(), names: self.promise.names.clone() };
+                self.snapshots.insert(*id, held);
+                Ok(())
+            }
+            Op::Release { id } => {
+                self.snapshots.remove(id);
+                Ok(())
+            }
+            Op::Get { family, key, at } => self.get(family, key, *at),
+            Op::Scan { family, from, to, reverse, at } => self.scan(family, (from, to), *reverse, *at),
+        }
+    }
+
+    /// `None`: it failed, and calls are made to fail.
+    fn passed<T>(&mut self, what: &str, outcome: Result<T, Error>) -> Result<Option<T>, String> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(e) if e.kind() == ErrorKind::Aborted => Err(format!("HANG: {what}: {e}")),
+            Err(_) if self.faulty => {
+                self.failures += 1;
+                Ok(None)
+            }
+            Err(e) => Err(format!("{what} failed: {e}")),
+        }
+    }
+
+    fn write(&mut self, changes: &[Change], sync: bool) -> Result<(), String> {
+        let mut batch = WriteBatch::new();
+        let mut modelled = Vec::new();
+        for change in changes {
+            let Some(generation) = self.promise.names.get(change.family()).copied() else { continue };
+            let Some(family) = self.db.family(change.family()) else {
+                return Err(format!("family {} is gone", change.family()));
+            };
+            modelled.push(add(&mut batch, family.id(), change, model_name(change.family(), generation)));
+        }
+        if modelled.is_empty() {
+            return Ok(());
+        }
+        let number = self.model.apply(&modelled);
+        let done = self.db.write(&mut batch, WriteOptions { sync, disable_wal: false });
+        let indeterminate = matches!(&done, Err(e) if e.kind() == ErrorKind::Indeterminate);
+        if self.passed("write", done)?.is_some() {
+            self.promise.kill = number;
+            if sync {
+                self.promise.power = number;
+            }
+        } else if !indeterminate {
+            // Refused: it must never show.
+            self.model.truncate(number - 1);
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, name: &str) -> Result<(), String> {
+        if self.promise.names.contains_key(name) {
+            return Ok(());
+        }
+        let made = self.db.create_family(name, self.setup.family.clone());
+        if self.passed("create_family", made)?.is_some() {
+            let generation = self.generation_of_next(name);
+            self.promise.names.insert(name.to_owned(), generation);
+            self.next_generation.insert(name.to_owned(), generation + 1);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn generation_of_next(&self, name: &str) -> u32 {
+        self.next_generation.get(name).copied().unwrap_or(0)
+    }
+
+    fn drop_family(&mut self, name: &str) -> Result<(), String> {
+        if !self.promise.names.contains_key(name) {
+            return Ok(());
+        }
+        let family = self.db.family(name).ok_or_else(|| format!("family {name} is gone"))?;
+        let done = self.db.drop_family(&family);
+        if self.passed("drop_family", done)?.is_some() {
+            self.promise.names.remove(name);
+        }
+        Ok(())
+    }
+
+    fn reopen(&mut self) -> Result<(), String> {
+        self.snapshots.clear();
+        let done = self.db.close();
+        self.passed("close", done)?;
+        let opened = open(&self.sim, &self.setup);
+        if let Some(db) = self.passed("open", opened)? {
+            if !self.faulty && !db.recovery().is_clean() {
+                return Err(format!("a close in order leaves an unclean store: {}", db.recovery()));
+            }
+            self.db = db;
+            if !self.faulty {
+                // What was replayed is in tables now.
+                self.promise.power = self.promise.kill;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last write that changed the family.
+    fn last_write_to(&self, family: &str) -> usize {
+        let Some(generation) = self.promise.names.get(family) else { return 0 };
+        self.model.last_write_to(&model_name(family, *generation)).min(self.promise.kill)
+    }
+
+    fn view(&self, family: &str, at: Option<u32>) -> Option<(Arc<Family>, String, &State, ReadOptions)> {
+        let handle = self.db.family(family)?;
+        let generation = *self.promise.names.get(family)?;
+        let name = model_name(family, generation);
+        match at {
+            None => Some((handle, name, self.model.now(), ReadOptions::default())),
+            Some(id) => {
+                let held = self.snapshots.get(&id)?;
+                let known = held.names.get(family) == Some(&generation);
+                let options = ReadOptions { at: Some(held.snapshot.seq()), ..ReadOptions::default() };
+                known.then_some((handle, name, &held.state, options))
+            }
+        }
+    }
+
+    fn get(&mut self, family: &str, key: &[u8], at: Option<u32>) -> Result<(), String> {
+        let Some((handle, name, state, options)) = self.view(family, at) else { return Ok(()) };
+        let found = self.db.get(&handle, key, &options).map(|v| v.map(|v| v.into_vec()));
+        let expected = state.get(&name, key).map(<[u8]>::to_vec);
+        match self.passed("get", found)? {
+            Some(found) if found != expected => {
+                let len = |v: &Option<Vec<u8>>| v.as_ref().map(Vec::len);
+                Err(format!(
+                    "get {family} {key:02x?} at {at:?}: {:?} bytes expected, {:?} found",
+                    len(&expected),
+                    len(&found)
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn scan(
+        &mut self,
+        family: &str,
+        (from, to): (&[u8], &[u8]),
+        reverse: bool,
+        at: Option<u32>,
+    ) -> Result<(), String> {
+        let Some((handle, name, state, options)) = self.view(family, at) else { return Ok(()) };
+        let options = ReadOptions { lower: Some(from.to_vec()), upper: Some(to.to_vec()), ..options };
+        let expected = state.scan(&name, from, to);
+        let found = listing(&self.db, &handle, options, reverse);
+        match self.passed("scan", found)?.and_then(|found| first_difference(&expected, &found)) {
+            None => Ok(()),
+            Some(difference) => Err(format!("scan {family} at {at:?} reverse {reverse}: {difference}")),
+        }
+    }
+
+    /// Everything as the model has it?
+    pub(crate) fn compare_all(&mut self) -> Result<(), String> {
+        for (name, generation) in self.promise.names.clone() {
+            let family = self.db.family(&name).ok_or_else(|| format!("family {name} is gone"))?;
+            let expected = self.model.now().entries(&model_name(&name, generation));
+            for reverse in [false, true] {
+                let found = listing(&self.db, &family, ReadOptions::default(), reverse);
+                let found = found.map_err(|e| format!("scan of {name}: {e}"))?;
+                if let Some(difference) = first_difference(&expected, &found) {
+                    return Err(format!("family {name}, reverse {reverse}: {difference}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds a change to a batch, and says what it is to the model.
+fn add(batch: &mut WriteBatch, id: FamilyId, change: &Change, family: String) -> Change {
+    match change {
+        Change::Put { key, value, .. } => {
+            batch.put(id, key, value).expect("small enough");
+            Change::Put { family, key: key.clone(), value: value.clone() }
+        }
+        Change::Delete { key, .. } => {
+            batch.delete(id, key).expect("small enough");
+            Change::Delete { family, key: key.clone() }
+        }
+    }
+}
+
+/// Writes a few fresh keys into every family of an open store, to see that it takes them. Returns what it now holds.
+pub(crate) fn scribble(db: &Db, rng: &mut Rng, sync: bool) -> Result<(), Error> {
+    let mut batch = WriteBatch::new();
+    for family in db.families() {
+        let key = format!("scribble{}", rng.below(1000));
+        batch.put(family.id(), key.as_bytes(), key.as_bytes())?;
+        let found = |value: Option<Vec<u8>>| value.as_deref() == Some(key.as_bytes());
+        let mut alone = WriteBatch::new();
+        alone.put(family.id(), key.as_bytes(), key.as_bytes())?;
+        db.write(&mut alone, WriteOptions::default())?;
+        let value = db.get(&family, key.as_bytes(), &ReadOptions::default())?.map(|v| v.into_vec());
+        assert!(found(value), "a write is not seen");
+    }
+    db.write(&mut batch, WriteOptions { sync, disable_wal: false }).map(drop)
+}
