@@ -256,7 +256,8 @@ impl<C: KeyOrder + 'static> SkipList<C> {
     /// one does not, so tall lists are the fast ones.
     fn random_height(&self, writer: &mut WriterSlot) -> usize {
         if writer.random == 0 {
-            writer.random = (self.arena.position() ^ self.id << 32) | 1;
+            // Of the memtable's own state only, so that the same writes take the same memory in every run.
+            writer.random = self.arena.position() | 1;
         }
         // SplitMix64.
         writer.random = writer.random.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -6,7 +6,7 @@ use super::{CutReason, LogEnd, LogRecord, LogRecordKind, RecoveryMode, Skipped};
 use ashlar_base::{Error, FamilyId, FileNumber, Result};
 use ashlar_env::ReadFile;
 use ashlar_format::log_record::{
-    COMPRESSION_ZSTD, Fault, PredecessorInfo, RecordKind, RecordType, decode_compression,
+    BLOCK_SIZE, COMPRESSION_ZSTD, Fault, PredecessorInfo, RecordKind, RecordType, decode_compression,
     decode_timestamp_sizes, parse_physical,
 };
 use std::collections::BTreeSet;
@@ -28,6 +28,8 @@ pub struct LogReader {
     inflater: Option<RecordInflater>,
     stamped: BTreeSet<FamilyId>,
     pending: Option<Pending>,
+    /// Nothing but zeros was found from here on.
+    zeros: Option<u64>,
     /// The record being put together, uncompressed.
     scratch: Vec<u8>,
     good_end: u64,
@@ -81,6 +83,7 @@ impl LogReader {
             inflater: None,
             stamped: BTreeSet::new(),
             pending: None,
+            zeros: None,
             scratch: Vec::new(),
             good_end: 0,
             end: None,
@@ -157,6 +160,9 @@ impl LogReader {
             Ok(p) => (p.len, p.payload.len(), p.record_type(), p.may_be_ignored()),
             Err(fault) => return self.on_fault(fault, offset),
         };
+        if let Some(step) = self.behind_zeros(known.map(|t| t.kind)) {
+            return Ok(step);
+        }
         let whole = self.blocks.take(len);
         let taken = Taken { offset, payload: whole.end.saturating_sub(payload_len)..whole.end };
         Ok(match known.map(|t| t.kind) {
@@ -177,9 +183,9 @@ impl LogReader {
 
     /// The table of RocksDB's reactions, by fault and mode.
     fn on_fault(&mut self, fault: Fault, offset: u64) -> Result<Step> {
-        use RecoveryMode::{Absolute, PointInTime, SkipAny, TolerateTail};
+        use RecoveryMode::{PointInTime, SkipAny, TolerateTail};
         let left = self.blocks.rest().len() as u64;
-        let strict = matches!(self.mode, Absolute | PointInTime);
+        let strict = self.is_strict();
         Ok(match fault {
             Fault::ShortHeader if !self.blocks.ended => {
                 self.blocks.advance()?;
@@ -212,6 +218,11 @@ impl LogReader {
             Fault::OldRecord { .. } if self.mode == PointInTime => Step::End(LogEnd::OldRecord { offset }),
             Fault::OldRecord { .. } => Step::End(LogEnd::Clean),
             Fault::Zero => {
+                if self.is_strict() && self.blocks.rest().iter().any(|byte| *byte != 0) {
+                    let dropped = self.blocks.take_rest();
+                    return Ok(self.report(self.zeros.unwrap_or(offset), CutReason::Zeros, dropped));
+                }
+                self.zeros.get_or_insert(offset);
                 self.blocks.take_rest();
                 self.interrupted(offset)
             }
@@ -220,6 +231,20 @@ impl LogReader {
                 self.report(offset, CutReason::MixedForms, dropped)
             }
         })
+    }
+
+    fn is_strict(&self) -> bool {
+        matches!(self.mode, RecoveryMode::Absolute | RecoveryMode::PointInTime)
+    }
+
+    /// A record was found. Behind zeros, in a strict mode, it says that what stood there never reached the disk, unless
+    /// it is of the kinds that are never split: their writers fill a block with zeros when they do not fit.
+    fn behind_zeros(&mut self, kind: Option<RecordKind>) -> Option<Step> {
+        let zeros = self.zeros.take()?;
+        let here = self.blocks.offset();
+        let unsplit = matches!(kind, Some(RecordKind::TimestampSizes | RecordKind::PredecessorInfo))
+            && here - zeros < BLOCK_SIZE as u64;
+        (self.is_strict() && !unsplit).then(|| self.report(zeros, CutReason::Zeros, here - zeros))
     }
 
     /// Nothing more can be read: a cut where the mode is strict, else a torn tail, from the pending record on.

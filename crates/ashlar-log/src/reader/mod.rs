@@ -6,6 +6,9 @@
 //! 3. Damage that cannot be told from a write that a crash interrupted is forgiven as [`LogEnd::Torn`] by the modes that
 //!    say so. It is the caller who decides what a cut means: fail the open, or stop replay there.
 //! 4. The MANIFEST is read in [`RecoveryMode::TolerateTail`], and any cut is fatal.
+//! 5. Zeros at the end of a file are space that was never written. Zeros with something behind them are writes that a
+//!    power cut lost while it kept later ones: damage in the strict modes. RocksDB passes over them in every mode, and so
+//!    takes what is behind a hole.
 //!
 //! Source: RocksDB `db/log_reader.cc`, `db/db_impl/db_impl_open.cc`.
 
@@ -67,6 +70,8 @@ pub enum CutReason {
     BadLength,
     /// A checksum is wrong.
     ChecksumMismatch,
+    /// Zeros where records were written: something follows them.
+    Zeros,
     /// A record has its last fragment missing, and another record follows.
     NoEnd,
     /// A record has its first fragment missing.
@@ -95,6 +100,7 @@ impl fmt::Display for CutReason {
             CutReason::MissingFragments => "the file ends between the fragments of a record",
             CutReason::BadLength => "bad record length",
             CutReason::ChecksumMismatch => "checksum mismatch",
+            CutReason::Zeros => "zeros where something was written",
             CutReason::NoEnd => "partial record without end",
             CutReason::NoStart => "missing start of fragmented record",
             CutReason::Interrupted => "error in middle of record",

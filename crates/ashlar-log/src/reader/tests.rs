@@ -305,3 +305,40 @@ fn hostile_logs_deliver_only_what_was_written() {
         }
     }
 }
+
+#[test]
+fn what_stands_behind_zeros_is_behind_a_hole() {
+    let payloads: Vec<Vec<u8>> = (0..40u8).map(|i| vec![i; 4089]).collect();
+    let (file, starts) = write(Framing::Legacy, 14, &payloads);
+    assert_eq!(starts[8], BLOCK_SIZE, "eight records to a block");
+    // A hole inside a block, one up to its end, one over two blocks; each with records behind it.
+    for (from, to) in [(3, 5), (3, 8), (3, 24)] {
+        let mut holed = file.clone();
+        holed[starts[from]..starts[to]].fill(0);
+        for mode in MODES {
+            let (records, end) = read(&holed, mode);
+            if matches!(mode, RecoveryMode::Absolute | RecoveryMode::PointInTime) {
+                assert_eq!(records.len(), from, "{mode:?}");
+                let LogEnd::Cut { offset, reason: Zeros, .. } = end else { panic!("{mode:?}: {end:?}") };
+                assert_eq!(offset, starts[from] as u64);
+            } else {
+                let skipped = to.div_ceil(8) * 8 - from;
+                assert_eq!((records.len(), end), (40 - skipped, LogEnd::Clean), "{mode:?}");
+            }
+        }
+        holed.truncate(starts[to]);
+        assert_eq!(read(&holed, RecoveryMode::PointInTime).1, LogEnd::Clean, "nothing is behind them");
+    }
+}
+
+#[test]
+fn a_block_may_end_in_zeros_before_an_unsplit_record() {
+    let (mut file, _) = write(Framing::Legacy, 14, &[vec![1; BLOCK_SIZE - 7 - 20]]);
+    file.resize(BLOCK_SIZE, 0);
+    file.extend(raw(130, &[0; 24]));
+    file.extend(raw(1, b"behind"));
+    for mode in MODES {
+        let (records, end) = read(&file, mode);
+        assert_eq!((records.len(), end), (2, LogEnd::Clean), "{mode:?}");
+    }
+}
