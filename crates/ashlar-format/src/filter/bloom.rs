@@ -21,11 +21,7 @@ impl BloomBuilder {
     /// A builder with that many bits per key, clamped to 1..=100; `None` below 0.5, which means no filter.
     pub fn new(bits_per_key: f64) -> Option<Self> {
         let wanted = bits_per_key >= 0.5;
-        let millibits = (bits_per_key.clamp(1.0, 100.0) * 1000.0).round();
-        // In 1000..=100_000 by the clamp.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let millibits = millibits as u64;
-        wanted.then_some(BloomBuilder { millibits, hashes: Vec::new() })
+        wanted.then_some(BloomBuilder { millibits: millibits_of(bits_per_key), hashes: Vec::new() })
     }
 
     /// Adds a user key. Keys that follow on themselves (versions) count once.
@@ -40,6 +36,11 @@ impl BloomBuilder {
     /// Number of keys added, without repetitions.
     pub fn keys(&self) -> usize {
         self.hashes.len()
+    }
+
+    /// What was added, in order.
+    pub(super) fn hashes(&self) -> &[u64] {
+        &self.hashes
     }
 
     /// Bytes of the finished filter.
@@ -73,6 +74,26 @@ impl BloomBuilder {
         let whole = bytes.div_ceil(LINE as u64).saturating_mul(LINE as u64).min(MAX_LEN);
         usize::try_from(whole).unwrap_or(LINE)
     }
+}
+
+/// Thousandths of a bit per key, within what filters may have.
+fn millibits_of(bits_per_key: f64) -> u64 {
+    let millibits = (bits_per_key.clamp(1.0, 100.0) * 1000.0).round();
+    // In 1000..=100_000 by the clamp.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let millibits = millibits as u64;
+    millibits
+}
+
+/// The false-positive rate to be expected of a FastLocalBloom filter with that many bits per key: the mean of a line that
+/// is one standard deviation fuller than others and one that is as much emptier.
+pub fn bloom_fp_rate(bits_per_key: f64) -> f64 {
+    let line_bits = LINE as f64 * 8.0;
+    let probes = f64::from(probes_for(millibits_of(bits_per_key)));
+    let rate = |bits: f64| (1.0 - (-probes / bits).exp()).powf(probes);
+    let keys = line_bits / bits_per_key;
+    let deviation = keys.sqrt();
+    (rate(line_bits / (keys + deviation)) + rate(line_bits / (keys - deviation))) / 2.0
 }
 
 #[inline]

@@ -1,6 +1,9 @@
 //! Reading filters.
 
 use super::bloom::{LINE, PROBE_STEP};
+use super::legacy::LegacyBloom;
+use super::ribbon::Ribbon;
+use super::xxph3::xxph3_64;
 
 /// Metadata bytes at the end of every RocksDB filter.
 const METADATA_LEN: usize = 5;
@@ -19,6 +22,10 @@ pub enum FilterForm {
         /// Probes per key, 1 to 30.
         probes: u8,
     },
+    /// Ribbon filter.
+    Ribbon(Ribbon),
+    /// Bloom filter of format versions below 5, with a hash of its own.
+    LegacyBloom(LegacyBloom),
 }
 
 impl FilterForm {
@@ -36,20 +43,41 @@ impl FilterForm {
                 _ => FilterForm::Everything("Bloom filter of an odd length"),
             },
             [0xff, ..] => FilterForm::Everything("unknown Bloom filter"),
-            [0xfe, ..] => FilterForm::Everything("Ribbon filter"),
-            [0x01..=0x7f, ..] => FilterForm::Everything("legacy Bloom filter"),
+            [0xfe, seed, low, middle, high] => {
+                let blocks = u32::from_le_bytes([low, middle, high, 0]);
+                Ribbon::new(seed, blocks, bits.len() / 16)
+                    .map_or(FilterForm::Everything("Ribbon filter of an odd shape"), FilterForm::Ribbon)
+            }
+            [probes @ 0x01..=0x7f, a, b, c, d] => {
+                LegacyBloom::decode(bits, probes, u32::from_le_bytes([a, b, c, d])).map_or(
+                    FilterForm::Everything("legacy Bloom filter of an odd length"),
+                    FilterForm::LegacyBloom,
+                )
+            }
             _ => FilterForm::Everything("unknown filter"),
         }
     }
 
-    /// True unless the filter proves that a key of this hash ([`super::xxph3_64`]) was not added.
+    /// True unless the filter proves that the user key was not added. The key is without its timestamp, if keys have one.
     /// `filter` are the bytes this was decoded from.
+    #[inline]
+    pub fn may_contain(self, filter: &[u8], user_key: &[u8]) -> bool {
+        match self {
+            FilterForm::LegacyBloom(bloom) => bloom.may_contain(filter, user_key),
+            FilterForm::Everything(_) => true,
+            form => form.may_match(filter, xxph3_64(user_key)),
+        }
+    }
+
+    /// [`FilterForm::may_contain`] for a key whose hash ([`super::xxph3_64`]) is known. Legacy filters have another hash:
+    /// they prove nothing here.
     #[inline]
     pub fn may_match(self, filter: &[u8], hash: u64) -> bool {
         match self {
             FilterForm::FastLocalBloom { lines, probes } => bloom_may_match(filter, lines, probes, hash),
+            FilterForm::Ribbon(ribbon) => ribbon.may_match(filter, hash),
             FilterForm::Nothing => false,
-            FilterForm::Everything(_) => true,
+            FilterForm::Everything(_) | FilterForm::LegacyBloom(_) => true,
         }
     }
 }

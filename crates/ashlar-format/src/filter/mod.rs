@@ -3,6 +3,9 @@
 //! ```text
 //! FastLocalBloom:  | bits: a multiple of 64 bytes | ff | 00 | probes: u8 | 00 00 |
 //! ```
+//! The three other kinds stand in their own files: Ribbon, the Bloom filter of format versions below 5, and LevelDB's
+//! filter block.
+//!
 //! 1. A key's probes stay in one line of 64 bytes: one cache miss per lookup.
 //! 2. What is not recognised is no filter: it may match anything. Only a wrong bit can lose data, so what is
 //!    recognised is checked byte by byte.
@@ -13,11 +16,23 @@
 
 mod bloom;
 mod form;
+mod hash32;
+mod legacy;
+mod leveldb;
+mod policy;
+mod ribbon;
 mod xxph3;
 
 #[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
 mod tests;
 
-pub use bloom::BloomBuilder;
+pub use bloom::{BloomBuilder, bloom_fp_rate};
 pub use form::FilterForm;
+pub use hash32::{BLOOM_SEED, DATA_BLOCK_SEED, PREFIX_SEED, hash32, leveldb_hash32};
+pub use legacy::{LegacyBloom, LegacyBloomBuilder};
+pub use leveldb::LevelDbFilter;
+pub use policy::{FilterBuilder, FilterPolicy};
+pub use ribbon::{Ribbon, RibbonBuilder};
 pub use xxph3::xxph3_64;
