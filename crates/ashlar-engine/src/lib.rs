@@ -10,6 +10,8 @@
 
 pub mod options;
 pub mod health;
+pub mod merge;
+mod range_del;
 mod memtable;
 pub mod snapshot;
 pub mod visibility;

@@ -4,6 +4,7 @@
 //! 2. A reader loads the `SuperVersion` first and the visible sequence second (the reverse order could miss a version
 //!    that a flush dropped in between), and reads at no more than the sequence at which its memtable was sealed.
 
+use crate::merge::Merger;
 use crate::version::Version;
 use ashlar_base::SeqNum;
 use ashlar_memtable::MemtableRep;
@@ -17,6 +18,8 @@ pub struct SuperVersion {
     pub imm: Box<[Arc<dyn MemtableRep>]>,
     /// The tables.
     pub version: Arc<Version>,
+    /// What makes values of merge operands.
+    pub merger: Arc<Merger>,
     /// Grows with every installation in the family.
     pub number: u64,
 }

@@ -1,7 +1,8 @@
 //! What a read at a sequence number makes of the entries of one user key.
 //!
 //! 1. An entry is visible to a read at `seq` when its own sequence is at most `seq`.
-//! 2. Of the visible entries of a user key only the newest counts; it alone says whether there is a value.
+//! 2. Of the visible entries of a user key the newest counts. A merge operand counts together with what it is applied
+//!    to: the older entries down to the first that is no operand.
 //! 3. A single delete hides what is beneath like a delete does: the difference only matters to compaction.
 //! 4. An entry type that is not served is an error by name when it is the one that counts, never a guess.
 //!
@@ -16,6 +17,8 @@ pub(crate) enum Fate {
     Value,
     /// There is none.
     Gone,
+    /// The entry's value is to be applied to what older entries say.
+    Operand,
 }
 
 /// Whether a read at `seq` sees an entry.
@@ -33,6 +36,7 @@ pub(crate) fn fate(entry: Trailer, user_key: &[u8]) -> Result<Fate> {
     match entry.value_type() {
         Some(ValueType::Put) => Ok(Fate::Value),
         Some(ValueType::Delete | ValueType::SingleDelete) => Ok(Fate::Gone),
+        Some(ValueType::Merge) => Ok(Fate::Operand),
         other => Err(unserved(other, entry, user_key)),
     }
 }
@@ -40,12 +44,18 @@ pub(crate) fn fate(entry: Trailer, user_key: &[u8]) -> Result<Fate> {
 #[cold]
 fn unserved(value_type: Option<ValueType>, entry: Trailer, user_key: &[u8]) -> Error {
     let what = match value_type {
-        None | Some(ValueType::Put | ValueType::Delete | ValueType::SingleDelete) => {
+        // A range tombstone is no entry of a key: those have a block of their own.
+        None
+        | Some(
+            ValueType::Put
+            | ValueType::Delete
+            | ValueType::SingleDelete
+            | ValueType::Merge
+            | ValueType::RangeDelete,
+        ) => {
             let byte = entry.type_byte();
             return Error::corruption(format!("entry type {byte:#04x} of key '{}'", user_key.escape_ascii()));
         }
-        Some(ValueType::Merge) => "reading merge operands",
-        Some(ValueType::RangeDelete) => "reading range deletions",
         Some(ValueType::BlobIndex) => "reading values in blob files",
         Some(ValueType::DeleteWithTimestamp) => "reading deletes with user-defined timestamps",
         Some(ValueType::Entity) => "reading wide-column entities",
@@ -71,14 +81,15 @@ mod tests {
     }
 
     #[test]
-    fn every_type_is_a_value_a_tombstone_or_an_error_with_a_name() {
+    fn every_type_has_a_fate_or_is_an_error_with_a_name() {
         for byte in 0..=0xffu8 {
             let e = Trailer::from_raw(7 << 8 | u64::from(byte));
             let got = fate(e, b"k\xff");
             match byte {
                 0x00 | 0x07 => assert_eq!(got.unwrap(), Fate::Gone),
                 0x01 => assert_eq!(got.unwrap(), Fate::Value),
-                0x02 | 0x0f | 0x11 | 0x14 | 0x16 | 0x18 => {
+                0x02 => assert_eq!(got.unwrap(), Fate::Operand),
+                0x11 | 0x14 | 0x16 | 0x18 => {
                     let e = got.unwrap_err();
                     assert_eq!(e.kind(), ErrorKind::NotSupported);
                     assert!(e.to_string().contains(r"key 'k\xff' at sequence 7"), "{e}");

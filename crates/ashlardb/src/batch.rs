@@ -44,6 +44,21 @@ impl WriteBatch {
         self
     }
 
+    /// Adds `operand` to what the family's merge operator makes of `key`. Refused by [`crate::Db::write`] where the family
+    /// has none.
+    pub fn merge(mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Self {
+        let added = self.inner.merge(self.family, key.as_ref(), operand.as_ref());
+        self.note(added);
+        self
+    }
+
+    /// Removes every key from `begin` on, `end` excluded. One small record, however many keys there are.
+    pub fn delete_range(mut self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Self {
+        let added = self.inner.delete_range(self.family, begin.as_ref(), end.as_ref());
+        self.note(added);
+        self
+    }
+
     /// Adds operations on another family.
     pub fn in_family(mut self, family: &Family, fill: impl FnOnce(WriteBatch) -> WriteBatch) -> Self {
         let outer = std::mem::replace(&mut self.family, family.id());

@@ -1,7 +1,7 @@
 //! Opening with settings.
 
 use crate::{Db, Env, FormatLevel, Result};
-use ashlar_base::{Comparator, Order};
+use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::OpenFamily;
 use ashlar_engine::options::{DbOptions, FamilyOptions};
 use std::path::{Path, PathBuf};
@@ -137,6 +137,12 @@ impl FamilyBuilder {
     /// Another order of keys. Remembered by name: a database opens with the same one only.
     pub fn comparator(mut self, comparator: Arc<dyn Comparator>) -> Self {
         self.options.order = Order::Custom(comparator);
+        self
+    }
+
+    /// How merge operands become values. Without it a family refuses merges, and reading a key that has operands fails.
+    pub fn merge_operator(mut self, operator: Arc<dyn MergeOperator>) -> Self {
+        self.options.merge_operator = Some(operator);
         self
     }
 

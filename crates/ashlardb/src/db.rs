@@ -72,6 +72,22 @@ impl Db {
         self.engine.write(&mut batch, self.options).map(drop)
     }
 
+    /// Adds `operand` to what the merge operator of the family `default` makes of `key`.
+    ///
+    /// # Errors
+    /// As [`Db::put`]; `InvalidArgument` also when the family has no merge operator.
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.write(WriteBatch::new().merge(key, operand))
+    }
+
+    /// Removes every key from `begin` on, `end` excluded, at the cost of one small record.
+    ///
+    /// # Errors
+    /// As [`Db::put`]; `InvalidArgument` also when `begin` is behind `end`.
+    pub fn delete_range(&self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
+        self.write(WriteBatch::new().delete_range(begin, end))
+    }
+
     /// The value of `key`, `None` when there is none. The view reads as bytes and does not borrow the handle.
     ///
     /// # Errors

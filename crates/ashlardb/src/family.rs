@@ -39,6 +39,22 @@ impl Family {
         self.db.write(WriteBatch::new().in_family(self, |b| b.delete(key)))
     }
 
+    /// Adds `operand` to what the family's merge operator makes of `key`.
+    ///
+    /// # Errors
+    /// As [`Db::merge`].
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.db.write(WriteBatch::new().in_family(self, |b| b.merge(key, operand)))
+    }
+
+    /// Removes every key from `begin` on, `end` excluded.
+    ///
+    /// # Errors
+    /// As [`Db::delete_range`].
+    pub fn delete_range(&self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
+        self.db.write(WriteBatch::new().in_family(self, |b| b.delete_range(begin, end)))
+    }
+
     /// The value of `key`.
     ///
     /// # Errors

@@ -14,6 +14,8 @@ pub const MAX_BATCH_BYTES: usize = 4 << 30;
 #[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
     encoder: BatchEncoder,
+    /// It has operations that a family may refuse: see [`WriteBatch::needs_families`].
+    needs_families: bool,
 }
 
 impl WriteBatch {
@@ -40,6 +42,35 @@ impl WriteBatch {
         self.encoder.delete(family, key)
     }
 
+    /// Adds `operand` to what the family's merge operator makes of `key`.
+    ///
+    /// # Errors
+    /// As [`WriteBatch::put`]. That the family has a merge operator is checked by the write.
+    pub fn merge(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.admit(key, operand.len())?;
+        self.needs_families = true;
+        self.encoder.merge(family, key, operand)
+    }
+
+    /// Removes every key from `begin` on, `end` excluded. Nothing when they are equal.
+    ///
+    /// # Errors
+    /// As [`WriteBatch::put`]. That `begin` is not behind `end` in the family's order is checked by the write.
+    pub fn delete_range(&mut self, family: FamilyId, begin: &[u8], end: &[u8]) -> Result<()> {
+        if begin == end {
+            return Ok(());
+        }
+        self.admit(begin, end.len())?;
+        self.admit(end, begin.len())?;
+        self.needs_families = true;
+        self.encoder.delete_range(family, begin, end)
+    }
+
+    /// True with operations that only the family can judge: merges and range deletions.
+    pub(crate) fn needs_families(&self) -> bool {
+        self.needs_families
+    }
+
     /// Number of operations.
     pub fn len(&self) -> u32 {
         self.encoder.count()
@@ -58,6 +89,7 @@ impl WriteBatch {
     /// Removes all operations, keeps the memory.
     pub fn clear(&mut self) {
         self.encoder.clear();
+        self.needs_families = false;
     }
 
     /// The encoded form, for the committer.

@@ -4,6 +4,7 @@
 //! background changes work on, under the state lock.
 
 use crate::memtable::MemtableList;
+use crate::merge::Merger;
 use crate::options::FamilyOptions;
 use crate::super_version::SuperVersion;
 use crate::version::Version;
@@ -75,6 +76,7 @@ impl LiveFamily {
             mem: Arc::clone(&memtables.current().rep),
             imm: memtables.sealed_newest_first(),
             version: Arc::clone(&version),
+            merger: Arc::new(Merger::new(name, options.merge_operator.clone())),
             number: 1,
         };
         let family = Arc::new(Family {
@@ -95,6 +97,7 @@ impl LiveFamily {
             mem: Arc::clone(&self.memtables.current().rep),
             imm: self.memtables.sealed_newest_first(),
             version: Arc::clone(&self.version),
+            merger: Arc::clone(&before.merger),
             number: before.number + 1,
         }));
         before

@@ -10,10 +10,12 @@
 use super::level_run::LevelRun;
 use super::plan::{Compaction, user_range};
 use crate::files::PendingFile;
+use crate::range_del::Bounds;
 use crate::rewrite::{
     Numbers, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
 };
 use crate::version::Version;
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, FamilyId, Level, Result, RunCursor, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use std::sync::Arc;
@@ -71,14 +73,15 @@ pub struct CompactionOutcome {
 }
 
 impl CompactionRun {
-    /// Opens the tables of level 0 and the first one of every other level.
+    /// Opens every input table that is not open yet: any of them may have range tombstones.
     ///
     /// # Errors
     /// `Io` and `Corruption` of the tables; `NotSupported` where a table has what this engine does not rewrite.
     pub fn new(input: CompactionInput) -> Result<CompactionRun> {
         let CompactionInput { family, plan, version, snapshots, mut output, numbers } = input;
         let order = version.order.clone();
-        let skip = user_range(&order, plan.files().map(|(_, f)| f)).map_or(0, |(a, b)| shared_prefix(a, b));
+        let range = user_range(&order, plan.files().map(|(_, f)| f));
+        let skip = range.map_or(0, |range| shared_prefix(range.smallest, range.largest));
         let mut runs = runs(&version, &plan);
         for run in &mut runs {
             run.seek(None)?;
@@ -86,8 +89,10 @@ impl CompactionRun {
         if let Some(oldest) = oldest_ancestor_time(&plan) {
             output.identity.creation_time = oldest;
         }
-        let sink = TableOutputs::new(output, plan.cut_limits(), numbers);
-        let rewrite = start(&order, skip, runs, plan.retention(snapshots), sink)?;
+        let retention = plan.retention(snapshots, tombstones(&version, &plan)?);
+        let sink = TableOutputs::new(output, plan.cut_limits(), numbers)
+            .with_tombstones(retention.surviving_tombstones(&order));
+        let rewrite = start(&order, skip, runs, retention, sink)?;
         Ok(CompactionRun { family, plan, rewrite })
     }
 
@@ -164,6 +169,19 @@ fn runs(version: &Arc<Version>, plan: &Compaction) -> Vec<Box<dyn RunCursor>> {
         }
     }
     runs
+}
+
+/// The range tombstones of all inputs, as far as they are in force.
+fn tombstones(version: &Version, plan: &Compaction) -> Result<FragmentedTombstones> {
+    let mut all = Vec::new();
+    for (_, file) in plan.files() {
+        let table = version.table(file)?;
+        if !table.range_tombstones().is_empty() {
+            let bounds = Bounds::new(file.smallest(), file.largest());
+            all.extend(bounds.cut(&version.order, table.range_tombstones()));
+        }
+    }
+    Ok(FragmentedTombstones::new(&version.order, &all))
 }
 
 fn oldest_ancestor_time(plan: &Compaction) -> Option<u64> {

@@ -1,10 +1,9 @@
 //! Tables as runs: one table, or the tables of one level one behind the other.
 //!
-//! Tables open when the run reaches them, so that a compaction of a whole level holds one of them at a time. A table
-//! with range tombstones is refused: its entries alone would bring deleted data back.
+//! Only point entries: the range tombstones of all inputs are gathered before the first run moves.
 
 use crate::version::{FileMeta, Version};
-use ashlar_base::{Error, LookupKey, Result, RunCursor, Window};
+use ashlar_base::{LookupKey, Result, RunCursor, Window};
 use std::sync::Arc;
 
 /// Tables in ascending order, disjoint, as one run.
@@ -27,11 +26,6 @@ impl LevelRun {
     fn open_next(&mut self, key: Option<&LookupKey<'_>>) -> Result<bool> {
         let Some(file) = self.files.get(self.next) else { return Ok(false) };
         let table = self.version.table(file)?;
-        if table.has_range_deletions() {
-            return Err(
-                Error::not_supported("compaction of tables with range tombstones").at_path(table.path())
-            );
-        }
         let mut cursor = table.cursor(self.readahead);
         cursor.seek(key)?;
         self.next += 1;

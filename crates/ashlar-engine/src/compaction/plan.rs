@@ -2,6 +2,7 @@
 
 use crate::rewrite::{Beneath, CutLimits, Grandparent, Retention};
 use crate::version::FileMeta;
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Level, Order, SeqNum};
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ pub struct Running {
     pub output_level: Level,
     /// The smallest user key of its inputs.
     pub smallest: Vec<u8>,
-    /// The largest user key of its inputs.
+    /// The largest user key of its inputs, or the first one behind them.
     pub largest: Vec<u8>,
 }
 
@@ -86,17 +87,21 @@ impl Compaction {
 
     /// The claim to be listed while the compaction runs; `None` for one without inputs.
     pub fn running(&self, order: &Order) -> Option<Running> {
-        let (smallest, largest) = user_range(order, self.files().map(|(_, f)| f))?;
+        let range = user_range(order, self.files().map(|(_, f)| f))?;
         Some(Running {
             output_level: self.output_level,
-            smallest: smallest.to_vec(),
-            largest: largest.to_vec(),
+            smallest: range.smallest.to_vec(),
+            largest: range.largest.to_vec(),
         })
     }
 
-    /// What the rewrite has to keep, given the live snapshots (ascending).
-    pub fn retention(&self, snapshots: Vec<SeqNum>) -> Retention {
-        Retention { snapshots, beneath: Beneath::Ranges(self.beneath.clone()) }
+    /// What the rewrite has to keep, given the live snapshots (ascending) and the range tombstones of the inputs.
+    pub fn retention(&self, snapshots: Vec<SeqNum>, tombstones: FragmentedTombstones) -> Retention {
+        Retention {
+            snapshots,
+            beneath: Beneath::Ranges(self.beneath.clone()),
+            tombstones: Arc::new(tombstones),
+        }
     }
 
     /// Where the rewrite cuts its outputs.
@@ -137,14 +142,48 @@ impl fmt::Debug for Compaction {
     }
 }
 
-/// The smallest and largest user key of some files.
+/// A range of user keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UserRange<'a> {
+    /// The first key.
+    pub(super) smallest: &'a [u8],
+    /// The last key, or the first one behind the range.
+    pub(super) largest: &'a [u8],
+    /// `largest` is outside.
+    pub(super) exclusive: bool,
+}
+
+impl<'a> UserRange<'a> {
+    /// What a file reaches over.
+    pub(super) fn of(file: &'a FileMeta) -> Self {
+        let (smallest, largest) = (file.smallest().user_key(), file.largest().user_key());
+        UserRange { smallest, largest, exclusive: file.ends_exclusive() }
+    }
+
+    /// Both, and what is between.
+    pub(super) fn join(self, order: &Order, other: Self) -> Self {
+        let begins_here = order.compare(self.smallest, other.smallest).is_le();
+        let ends = order.compare(self.largest, other.largest).then(other.exclusive.cmp(&self.exclusive));
+        let last = if ends.is_ge() { self } else { other };
+        UserRange { smallest: if begins_here { self.smallest } else { other.smallest }, ..last }
+    }
+
+    /// Whether the range ends before `user_key`.
+    pub(super) fn ends_before(&self, order: &Order, user_key: &[u8]) -> bool {
+        let by_key = order.compare(self.largest, user_key);
+        by_key.is_lt() || (by_key.is_eq() && self.exclusive)
+    }
+
+    /// Whether some key may be in both.
+    pub(super) fn meets(&self, order: &Order, other: &UserRange<'_>) -> bool {
+        !self.ends_before(order, other.smallest) && !other.ends_before(order, self.smallest)
+    }
+}
+
+/// What some files reach over together.
 pub(super) fn user_range<'a>(
     order: &Order,
     files: impl Iterator<Item = &'a Arc<FileMeta>>,
-) -> Option<(&'a [u8], &'a [u8])> {
-    files.map(|f| (f.smallest().user_key(), f.largest().user_key())).reduce(|(a, b), (c, d)| {
-        let smallest = if order.compare(c, a).is_lt() { c } else { a };
-        let largest = if order.compare(d, b).is_gt() { d } else { b };
-        (smallest, largest)
-    })
+) -> Option<UserRange<'a>> {
+    files.map(|f| UserRange::of(f)).reduce(|a, b| a.join(order, b))
 }

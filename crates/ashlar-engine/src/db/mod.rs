@@ -105,7 +105,8 @@ impl Db {
     /// Applies a batch: all of it, or nothing. Returns the sequence number of its last operation.
     ///
     /// # Errors
-    /// `InvalidArgument`: a family that does not exist. `Indeterminate`: the log failed meanwhile. `Shutdown`.
+    /// `InvalidArgument`: a family that does not exist, a merge in a family without a merge operator, a range deletion
+    /// that ends before it begins. `Indeterminate`: the log failed meanwhile. `Shutdown`.
     pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         self.core().write(batch, options)
     }

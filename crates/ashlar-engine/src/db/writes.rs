@@ -7,11 +7,13 @@
 use super::core::{Core, State};
 use crate::batch::WriteBatch;
 use crate::column_family::LiveFamily;
+use crate::merge::Merger;
 use crate::options::WriteOptions;
 use crate::pressure::Pace;
 use crate::wal::Wal;
 use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
 use ashlar_base::{Error, FamilyId, Result, SeqNum};
+use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_sync::Waited;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +29,34 @@ impl Core {
         if batch.is_empty() {
             return Ok(self.visible());
         }
+        if batch.needs_families() {
+            self.check_operations(&batch.encoder().reader())?;
+        }
         self.committer.commit(batch.encoder(), options)
+    }
+
+    /// Refuses what no reader could make sense of later: merges without an operator, ranges that end before they begin.
+    #[cold]
+    fn check_operations(&self, batch: &BatchReader<'_>) -> Result<()> {
+        let state = self.state();
+        for op in batch.iter() {
+            let op = op.map_err(|e| e.into_error())?;
+            let Some(live) = op.family().and_then(|id| state.families.get(id)) else { continue };
+            let options = live.family.options();
+            match op {
+                BatchOp::DeleteRange { begin, end, .. } if options.order.compare(begin, end).is_gt() => {
+                    let (begin, end) = (begin.escape_ascii(), end.escape_ascii());
+                    return Err(Error::invalid(format!(
+                        "range deletion from '{begin}' to '{end}' ends before it begins"
+                    )));
+                }
+                BatchOp::Merge { key, .. } if options.merge_operator.is_none() => {
+                    return Err(Merger::new(live.family.name(), None).missing(key));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Makes everything written so far durable.

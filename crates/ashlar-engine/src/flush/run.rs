@@ -9,6 +9,7 @@ use crate::rewrite::{
     CutLimits, Numbers, OutputPlan, Progress, Retention, Rewrite, RewriteCounters, TableOutputs,
     shared_prefix, start,
 };
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, FamilyId, Level, Order, Result, RunCursor, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
@@ -70,14 +71,16 @@ impl FlushRun {
         let count = memtables.len();
         let order = output.table.order.clone();
         let skip = common_prefix(&order, &memtables);
+        let retention = Retention::above_unknown(snapshots, tombstones(&order, &memtables));
         let mut runs: Vec<Box<dyn RunCursor>> = Vec::with_capacity(count);
         for memtable in memtables {
             let mut cursor = memtable.cursor();
             cursor.seek(None)?;
             runs.push(cursor);
         }
-        let sink = TableOutputs::new(output, CutLimits::none(), numbers);
-        let rewrite = start(&order, skip, runs, Retention::above_unknown(snapshots), sink)?;
+        let sink = TableOutputs::new(output, CutLimits::none(), numbers)
+            .with_tombstones(retention.surviving_tombstones(&order));
+        let rewrite = start(&order, skip, runs, retention, sink)?;
         Ok(FlushRun { family, memtables: count, rewrite })
     }
 
@@ -113,6 +116,13 @@ impl FlushRun {
         let (memtables, counters) = (self.memtables, self.rewrite.counters());
         Ok(FlushOutcome { edit, memtables, pending, bytes_written, counters })
     }
+}
+
+/// The range tombstones of all memtables.
+fn tombstones(order: &Order, memtables: &[Arc<dyn MemtableRep>]) -> FragmentedTombstones {
+    let cut: Vec<_> = memtables.iter().filter_map(|m| m.range_tombstones()).collect();
+    let all: Vec<_> = cut.iter().flat_map(|cut| cut.tombstones()).collect();
+    FragmentedTombstones::new(order, &all)
 }
 
 /// The length of the prefix that all keys share.

@@ -1,6 +1,8 @@
-//! The cursor the user sees: of each key the version a read at one sequence sees, tombstones left out, within bounds.
+//! The cursor the user sees: of each key what a read at one sequence sees, tombstones left out, merge operands folded,
+//! within bounds.
 //!
-//! 1. Going forward, the merge stands on the entry that is shown; key and value are borrowed from it.
+//! 1. Going forward, the merge stands on the entry that is shown; key and value are borrowed from it. Where operands had
+//!    to be folded, the merge has gone on behind them; key and value are copies.
 //! 2. Going backward, versions come oldest first, so the merge has gone on to before all entries of the shown key; key
 //!    and value are copies. `next` then seeks behind the shown key, `prev` after `next` before it.
 //! 3. After [`SKIPS_MAX`] steps over entries of one user key the rest of them is skipped by a seek.
@@ -11,6 +13,7 @@
 
 use super::{MergingIter, runs};
 use crate::options::ReadOptions;
+use crate::range_del::{Mask, Sources};
 use crate::super_version::SuperVersion;
 use crate::visibility::{Fate, fate, is_visible};
 use ashlar_base::{Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer};
@@ -29,16 +32,20 @@ enum Shown {
     Nothing,
     /// The merge's entry.
     Merge,
-    /// `key` and `value`.
+    /// `key` and `value`; the merge stands before all entries of the key.
     Copies,
+    /// `key` and `value`; the merge stands on an older entry of the key, or behind them.
+    Folded,
 }
 
 /// A cursor over the keys and values of one family at one sequence. On a key or off the end, no third state.
 ///
 /// Every moving call answers `Io` or `Corruption` when a table cannot be read, and `NotSupported` when a key in its way
-/// needs a feature that is not served, with key and file in the message.
+/// needs a feature that is not served, with key and file in the message; `InvalidArgument` when a key has merge operands
+/// and the family no operator, else what the operator answers.
 pub struct DbIter {
     merge: MergingIter,
+    mask: Mask,
     order: Order,
     seq: SeqNum,
     lower: Option<Vec<u8>>,
@@ -49,7 +56,7 @@ pub struct DbIter {
     value: Vec<u8>,
     target: InternalKeyBuf,
     /// Last, so that what the merge borrows its bytes from goes last.
-    _from: Arc<SuperVersion>,
+    from: Arc<SuperVersion>,
 }
 
 impl DbIter {
@@ -61,9 +68,11 @@ impl DbIter {
     pub fn new(from: Arc<SuperVersion>, seq: SeqNum, options: ReadOptions) -> Result<DbIter> {
         let how = ReadHow { fill_cache: options.fill_cache, ..ReadHow::default() };
         let order = from.version.order.clone();
-        let merge = MergingIter::new(order.clone(), runs(&from, &options, how)?);
+        let sources = Sources::new();
+        let merge = MergingIter::new(order.clone(), runs(&from, &options, how, &sources)?);
         Ok(DbIter {
             merge,
+            mask: Mask::new(order.clone(), seq, sources),
             order,
             seq,
             lower: options.lower,
@@ -72,7 +81,7 @@ impl DbIter {
             key: Vec::new(),
             value: Vec::new(),
             target: InternalKeyBuf::new(&[], Trailer::LAST),
-            _from: from,
+            from,
         })
     }
 
@@ -94,7 +103,7 @@ impl DbIter {
         match self.shown {
             Shown::Nothing => None,
             Shown::Merge => self.merge.entry().map(|e| (e.key.user_key(), e.value)),
-            Shown::Copies => Some((&self.key, &self.value)),
+            Shown::Copies | Shown::Folded => Some((&self.key, &self.value)),
         }
     }
 
@@ -180,6 +189,7 @@ impl DbIter {
                 self.target.set(&self.key, Trailer::LAST);
                 self.merge.seek(self.target.as_key())?;
             }
+            Shown::Folded => {}
         }
         self.show_forward(true)
     }
@@ -192,6 +202,10 @@ impl DbIter {
                 if let Some(entry) = self.merge.entry() {
                     self.target.set(entry.key.user_key(), Trailer::FIRST);
                 }
+                self.merge.seek_for_prev(self.target.as_key())?;
+            }
+            Shown::Folded => {
+                self.target.set(&self.key, Trailer::FIRST);
                 self.merge.seek_for_prev(self.target.as_key())?;
             }
             Shown::Copies => {}
@@ -223,9 +237,16 @@ impl DbIter {
                 return Ok(());
             }
             if is_visible(trailer, self.seq) {
-                match fate(trailer, user_key) {
+                let hidden = self.mask.hides(user_key, trailer.seq());
+                match if hidden { Ok(Fate::Gone) } else { fate(trailer, user_key) } {
                     Ok(Fate::Value) => {
                         self.shown = Shown::Merge;
+                        return Ok(());
+                    }
+                    Ok(Fate::Operand) => {
+                        replace(&mut self.key, user_key);
+                        self.fold_forward()?;
+                        self.shown = Shown::Folded;
                         return Ok(());
                     }
                     Ok(Fate::Gone) => {
@@ -263,6 +284,31 @@ impl DbIter {
         }
     }
 
+    /// From the newest visible entry of `self.key`, an operand, on over what it is applied to. `self.value` becomes the
+    /// folded value.
+    #[cold]
+    fn fold_forward(&mut self) -> Result<()> {
+        let (mut operands, mut on_base) = (Vec::new(), false);
+        while let Some(entry) = self.merge.entry() {
+            let (user_key, trailer) = entry.key.split();
+            if user_key != self.key.as_slice() || self.mask.hides(user_key, trailer.seq()) {
+                break;
+            }
+            match fate(trailer, user_key).map_err(|e| self.at_path(e))? {
+                Fate::Operand => operands.push(entry.value.to_vec()),
+                Fate::Value => {
+                    on_base = true;
+                    break;
+                }
+                Fate::Gone => break,
+            }
+            self.merge.next()?;
+        }
+        let base = self.merge.entry().filter(|_| on_base).map(|entry| entry.value);
+        self.value = self.from.merger.fold(&self.key, base, operands.iter().rev())?;
+        Ok(())
+    }
+
     /// Goes backward to before the entries of the first key that is to be shown, and copies that key.
     fn show_backward(&mut self) -> Result<()> {
         while let Some(entry) = self.merge.entry() {
@@ -281,9 +327,11 @@ impl DbIter {
         Ok(())
     }
 
-    /// Goes backward over all entries of `self.key`, oldest first, and copies the value of the newest visible one.
+    /// Goes backward over all entries of `self.key`, oldest first, and leaves in `self.value` what the visible ones say.
     fn newest_backward(&mut self) -> Result<Fate> {
         let mut newest = Ok(Fate::Gone);
+        // Oldest first, those above the entry that `newest` speaks of.
+        let mut operands = Vec::new();
         let mut steps = 0;
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
@@ -295,14 +343,26 @@ impl DbIter {
                 return self.newest_by_seek();
             }
             if is_visible(trailer, self.seq) {
-                newest = fate(trailer, user_key).map_err(|e| self.at_path(e));
-                if let Ok(Fate::Value) = newest {
-                    replace(&mut self.value, entry.value);
+                let hidden = self.mask.hides(user_key, trailer.seq());
+                match if hidden { Ok(Fate::Gone) } else { fate(trailer, user_key) } {
+                    Ok(Fate::Operand) => operands.push(entry.value.to_vec()),
+                    decided => {
+                        operands.clear();
+                        newest = decided.map_err(|e| self.at_path(e));
+                        if let Ok(Fate::Value) = newest {
+                            replace(&mut self.value, entry.value);
+                        }
+                    }
                 }
             }
             self.merge.prev()?;
         }
-        newest
+        if operands.is_empty() {
+            return newest;
+        }
+        let base = (newest? == Fate::Value).then_some(&self.value[..]);
+        self.value = self.from.merger.fold(&self.key, base, operands.iter())?;
+        Ok(Fate::Value)
     }
 
     /// [`DbIter::newest_backward`] by two seeks instead of steps.
@@ -313,9 +373,14 @@ impl DbIter {
         self.merge.seek(self.target.as_key())?;
         if let Some(entry) = self.merge.entry()
             && entry.key.user_key() == self.key.as_slice()
+            && !self.mask.hides(&self.key, entry.key.seq())
         {
             newest = fate(entry.key.trailer(), &self.key).map_err(|e| self.at_path(e))?;
             replace(&mut self.value, entry.value);
+        }
+        if newest == Fate::Operand {
+            self.fold_forward()?;
+            newest = Fate::Value;
         }
         self.target.set(&self.key, Trailer::FIRST);
         self.merge.seek_for_prev(self.target.as_key())?;

@@ -1,13 +1,15 @@
 //! A cursor over a level below 0: disjoint files in order, each opened when the cursor gets to it.
 //!
-//! A file with range tombstones is refused when it is opened. That is early enough: a merge passes no key within a
-//! file's bounds before this cursor has been in that file.
+//! The range tombstones of a file are made known when the cursor enters it. That is early enough: a merge passes no key
+//! within a file's bounds before this cursor has been in that file.
 
-use super::run::checked;
+use super::run::note_tombstones;
+use crate::range_del::Sources;
 use crate::version::{FileMeta, Version};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
 use ashlar_table::{ReadHow, TableIter};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,14 +18,17 @@ pub(crate) struct LevelIter {
     version: Arc<Version>,
     level: Level,
     how: ReadHow,
+    sources: Arc<Sources>,
+    /// The files whose range tombstones are known already.
+    noted: BTreeSet<usize>,
     /// The file the cursor stands in; `None` = off the end.
     current: Option<(usize, TableIter)>,
 }
 
 impl LevelIter {
-    /// A cursor over `level`, off the end.
-    pub(crate) fn new(version: Arc<Version>, level: Level, how: ReadHow) -> Self {
-        LevelIter { version, level, how, current: None }
+    /// A cursor over `level`, off the end. Range tombstones it comes across go to `sources`.
+    pub(crate) fn new(version: Arc<Version>, level: Level, how: ReadHow, sources: Arc<Sources>) -> Self {
+        LevelIter { version, level, how, sources, noted: BTreeSet::new(), current: None }
     }
 
     /// The file it stands in.
@@ -41,8 +46,12 @@ impl LevelIter {
             Some((now, table)) if now == at => return Ok(Some(table)),
             _ => {}
         }
-        let Some(file) = self.files().get(at) else { return Ok(None) };
-        Ok(Some(checked(self.version.table(file)?)?.iter(self.how)))
+        let Some(file) = self.version.level(self.level).get(at) else { return Ok(None) };
+        let table = self.version.table(file)?;
+        if !table.range_tombstones().is_empty() && self.noted.insert(at) {
+            note_tombstones(&table, file, &self.sources);
+        }
+        Ok(Some(table.iter(self.how)))
     }
 
     /// Goes to file `at`, positions there by `place`, and on to the first entry of a later file if that finds none.

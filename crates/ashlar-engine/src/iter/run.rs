@@ -2,9 +2,10 @@
 
 use crate::iter::LevelIter;
 use crate::options::ReadOptions;
+use crate::range_del::{Bounds, Sources};
 use crate::super_version::SuperVersion;
 use crate::version::FileMeta;
-use ashlar_base::{Entry, Error, InternalIterator, InternalKey, Level, Order, Result};
+use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Order, Result};
 use ashlar_memtable::MemtableRep;
 use ashlar_table::{ReadHow, TableIter, TableReader};
 use std::cmp::Ordering;
@@ -69,21 +70,37 @@ impl InternalIterator for Run {
     }
 }
 
-/// The runs of a family that may hold keys within the bounds of `options`. Opens the tables of level 0.
+/// The runs of a family that may hold keys within the bounds of `options`. Opens the tables of level 0. The range
+/// tombstones of memtables and of level 0 are added to `sources` here, those of deeper levels by the runs.
 ///
 /// # Errors
-/// As opening a table; `NotSupported` for one with range tombstones.
-pub(crate) fn runs(from: &SuperVersion, options: &ReadOptions, how: ReadHow) -> Result<Vec<Run>> {
+/// As opening a table.
+pub(crate) fn runs(
+    from: &SuperVersion,
+    options: &ReadOptions,
+    how: ReadHow,
+    sources: &Arc<Sources>,
+) -> Result<Vec<Run>> {
     let version = &from.version;
+    for tombstones in std::iter::once(&from.mem).chain(&from.imm).filter_map(|m| m.range_tombstones()) {
+        sources.add(tombstones, None);
+    }
     // Nothing visible to this read is inserted any more: an empty memtable stays empty for it.
     let memtables = std::iter::once(&from.mem).chain(&from.imm).filter(|m| !m.is_empty());
     let mut runs: Vec<Run> = memtables.map(|m| Run::Mem(MemtableRep::iter(Arc::clone(m)))).collect();
     for file in version.level(Level::ZERO).iter().filter(|f| within(f, &version.order, options)) {
-        runs.push(Run::Table(checked(version.table(file)?)?.iter(how)));
+        let table = version.table(file)?;
+        note_tombstones(&table, file, sources);
+        runs.push(Run::Table(table.iter(how)));
     }
     for (level, files) in (0u8..).zip(&version.levels).skip(1) {
         if !files.is_empty() {
-            runs.push(Run::Level(LevelIter::new(Arc::clone(version), Level(level), how)));
+            runs.push(Run::Level(LevelIter::new(
+                Arc::clone(version),
+                Level(level),
+                how,
+                Arc::clone(sources),
+            )));
         }
     }
     Ok(runs)
@@ -96,10 +113,11 @@ fn within(file: &FileMeta, order: &Order, options: &ReadOptions) -> bool {
     above && below
 }
 
-/// Hands a table through unless it has range tombstones, which cursors do not honour yet.
-pub(crate) fn checked(table: Arc<TableReader>) -> Result<Arc<TableReader>> {
-    if table.has_range_deletions() {
-        return Err(Error::not_supported("iterating over range deletions").at_path(table.path()));
+/// Adds the range tombstones of a table to `sources`, if it has any.
+#[inline]
+pub(crate) fn note_tombstones(table: &TableReader, file: &FileMeta, sources: &Sources) {
+    let tombstones = table.range_tombstones();
+    if !tombstones.is_empty() {
+        sources.add(Arc::clone(tombstones), Some(Bounds::new(file.smallest(), file.largest())));
     }
-    Ok(table)
 }

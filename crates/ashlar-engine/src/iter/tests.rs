@@ -3,11 +3,16 @@
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
 use super::{DbIter, MergingIter, runs};
+use crate::merge::Merger;
 use crate::options::ReadOptions;
+use crate::range_del::Sources;
 use crate::super_version::SuperVersion;
 use crate::version::{FileMeta, Tables, Version};
+use ashlar_base::ext::merge_operator::standard_operator;
+use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{
-    Comparator, ErrorKind, FileNumber, InternalIterator, InternalKeyBuf, Order, SeqNum, Trailer, ValueType,
+    Comparator, ErrorKind, FileNumber, InternalIterator, InternalKeyBuf, MergeOperator, Order, SeqNum,
+    Trailer, ValueType,
 };
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
@@ -75,36 +80,65 @@ fn memtable(order: &Order, entries: &[Written]) -> Arc<dyn MemtableRep> {
     mem
 }
 
-/// A family being built: entries go in oldest first.
+/// What [`Family::grow`] writes besides puts and deletes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Diet {
+    Plain,
+    /// Merge operands and range deletions too, in tables that may be cut between versions of a key.
+    Rich,
+}
+
+/// A family being built: entries go in oldest first. Of a range deletion the value is the end.
 pub(crate) struct Family {
     env: Env,
     order: Order,
     tables: Arc<Tables>,
     next_file: u64,
+    diet: Diet,
     pub(crate) history: Vec<Written>,
 }
+
+/// Where a table of a level ends and the next one begins: the next one's first key.
+type Border<'a> = Option<&'a [u8]>;
 
 impl Family {
     pub(crate) fn new(order: Order) -> Family {
         let env = Env::mem();
         env.fs.create_dir_all(Path::new(DIR)).unwrap();
         let tables = Tables::new(env.clone(), DIR.into(), FramePool::new(1 << 20), order.clone());
-        Family { env, order, tables, next_file: 1, history: Vec::new() }
+        Family { env, order, tables, next_file: 1, diet: Diet::Plain, history: Vec::new() }
+    }
+
+    pub(crate) fn of_diet(order: Order, diet: Diet) -> Family {
+        Family { diet, ..Family::new(order) }
     }
 
     pub(crate) fn write(&mut self, key: Vec<u8>, value_type: ValueType) {
         let seq = SeqNum::new(self.history.len() as u64 + 1).unwrap();
         let value = match value_type {
-            ValueType::Put => format!("{seq}").repeat(self.history.len() % 30).into_bytes(),
+            ValueType::Put | ValueType::Merge => {
+                format!("{seq}").repeat(self.history.len() % 30).into_bytes()
+            }
             _ => vec![],
         };
         self.history.push(Written { key, trailer: Trailer::new(seq, value_type), value });
     }
 
-    /// Random puts and deletes.
+    fn write_range(&mut self, begin: Vec<u8>, end: Vec<u8>) {
+        let (begin, end) = if self.order.compare(&begin, &end).is_le() { (begin, end) } else { (end, begin) };
+        self.write(begin, ValueType::RangeDelete);
+        self.history.last_mut().unwrap().value = end;
+    }
+
+    /// Random entries.
     pub(crate) fn grow(&mut self, random: &mut Random, count: usize) -> Vec<Written> {
         for _ in 0..count {
-            let kind = match random.below(8) {
+            let kind = match random.below(if self.diet == Diet::Rich { 14 } else { 8 }) {
+                8 | 9 => {
+                    self.write_range(random.key(), random.key());
+                    continue;
+                }
+                10..14 => ValueType::Merge,
                 0 | 1 => ValueType::Delete,
                 2 => ValueType::SingleDelete,
                 _ => ValueType::Put,
@@ -114,7 +148,13 @@ impl Family {
         self.history[self.history.len() - count..].to_vec()
     }
 
-    fn table(&mut self, entries: &[&Written]) -> Arc<FileMeta> {
+    /// A table between two borders. Range deletions go in whole, as RocksDB has it; the bounds are cut.
+    fn table(
+        &mut self,
+        entries: &[&Written],
+        ranges: &FragmentedTombstones,
+        (from, to): (Border<'_>, Border<'_>),
+    ) -> Arc<FileMeta> {
         let number = FileNumber(self.next_file);
         self.next_file += 1;
         let file = self.env.fs.create(&Path::new(DIR).join(FileKind::Table(number).name())).unwrap();
@@ -124,8 +164,24 @@ impl Family {
         for e in entries {
             builder.add(InternalKeyBuf::new(&e.key, e.trailer).as_key(), &e.value).unwrap();
         }
+        let less = |a: &[u8], b: &[u8]| self.order.compare(a, b) == Ordering::Less;
+        let within = |t: &RangeTombstone| {
+            from.is_none_or(|from| less(from, &t.end)) && to.is_none_or(|to| !less(to, &t.begin))
+        };
+        for t in ranges.tombstones().filter(within) {
+            builder.add_range_tombstone(&t.begin, &t.end, t.seq).unwrap();
+        }
         let made = builder.finish().unwrap();
-        let bounds = (made.smallest.clone(), made.largest.clone());
+        let mut bounds = (made.smallest.clone(), made.largest.clone());
+        if let Some(from) = from.filter(|from| less(bounds.0.as_key().user_key(), from)) {
+            let first = entries.first().filter(|e| e.key == from).map(|e| e.trailer);
+            let over = ranges.fragment_over(from).map(|f| Trailer::new(f.seqs[0], ValueType::RangeDelete));
+            bounds.0 = InternalKeyBuf::new(from, first.max(over).unwrap());
+        }
+        if let Some(to) = to.filter(|to| !less(bounds.1.as_key().user_key(), to)) {
+            let last = entries.last().filter(|e| e.key == to).map(|e| e.trailer);
+            bounds.1 = InternalKeyBuf::new(to, last.unwrap_or(Trailer::RANGE_END));
+        }
         FileMeta::new(NewFile::new(number, made.size, bounds, (made.smallest_seq, made.largest_seq)))
     }
 
@@ -147,7 +203,8 @@ impl Family {
         let mut version = Version::empty(levels.len(), Arc::clone(&self.tables));
         version.levels = levels;
         let mem = skiplist(self.order.clone());
-        Arc::new(SuperVersion { mem, imm: Box::new([]), version: Arc::new(version), number: 1 })
+        let (imm, merger) = (Box::new([]), Arc::new(Merger::new("lone", None)));
+        Arc::new(SuperVersion { mem, imm, version: Arc::new(version), merger, number: 1 })
     }
 
     /// Removes every file of the family that nobody has opened yet.
@@ -157,21 +214,26 @@ impl Family {
         }
     }
 
-    /// Tables of about `per_file` entries, never cut between versions of a key.
+    /// Tables of about `per_file` entries, cut between versions of a key on rich diet only.
     pub(crate) fn tables(&mut self, entries: &[Written], per_file: usize) -> Vec<Arc<FileMeta>> {
         let order = self.order.clone();
-        let mut sorted: Vec<&Written> = entries.iter().collect();
+        let is_range = |e: &Written| e.trailer.value_type() == Some(ValueType::RangeDelete);
+        let ranges: Vec<_> = entries.iter().filter(|e| is_range(e)).map(tombstone).collect();
+        let ranges = FragmentedTombstones::new(&order, &ranges);
+        let mut sorted: Vec<&Written> = entries.iter().filter(|e| !is_range(e)).collect();
         sorted.sort_by(|a, b| order.compare_parts(&a.key, a.trailer, &b.key, b.trailer));
-        let (mut files, mut part) = (vec![], vec![]);
+        let (mut files, mut part, mut from): (_, Vec<&Written>, Border<'_>) = (vec![], vec![], None);
         for e in sorted {
-            if part.len() >= per_file && part.last().is_some_and(|last: &&Written| last.key != e.key) {
-                files.push(self.table(&part));
+            let may_cut = part.last().is_some_and(|l| l.key != e.key || self.diet == Diet::Rich);
+            if part.len() >= per_file && may_cut {
+                files.push(self.table(&part, &ranges, (from, Some(&e.key))));
                 part.clear();
+                from = Some(&e.key);
             }
             part.push(e);
         }
-        if !part.is_empty() {
-            files.push(self.table(&part));
+        if !part.is_empty() || !ranges.is_empty() {
+            files.push(self.table(&part, &ranges, (from, None)));
         }
         files
     }
@@ -194,7 +256,8 @@ impl Family {
         let imm = Box::new([memtable(&self.order, &part), old]);
         let part = self.grow(random, 60);
         let mem = memtable(&self.order, &part);
-        Arc::new(SuperVersion { mem, imm, version: Arc::new(version), number: 1 })
+        let merger = Arc::new(Merger::new("rich", Some(operator())));
+        Arc::new(SuperVersion { mem, imm, version: Arc::new(version), merger, number: 1 })
     }
 
     /// What a read at `seq` sees, in order.
@@ -202,14 +265,42 @@ impl Family {
         let mut keys: Vec<&Vec<u8>> = self.history.iter().map(|e| &e.key).collect();
         keys.sort_by(|a, b| self.order.compare(a, b));
         keys.dedup();
-        let newest =
-            |key: &Vec<u8>| self.history.iter().rev().find(|e| e.key == *key && e.trailer.seq() <= seq);
-        keys.into_iter()
-            .filter_map(newest)
-            .filter(|e| e.trailer.value_type() == Some(ValueType::Put))
-            .map(|e| (e.key.clone(), e.value.clone()))
-            .collect()
+        keys.into_iter().filter_map(|key| Some((key.clone(), self.seen_of(key, seq)?))).collect()
     }
+
+    fn seen_of(&self, key: &[u8], seq: SeqNum) -> Option<Vec<u8>> {
+        let (mut operands, mut base) = (vec![], None);
+        for e in self.history.iter().rev().filter(|e| e.trailer.seq() <= seq) {
+            match e.trailer.value_type() {
+                Some(ValueType::RangeDelete) => {
+                    let from_begin = self.order.compare(&e.key, key).is_le();
+                    if from_begin && self.order.compare(key, &e.value).is_lt() {
+                        break;
+                    }
+                }
+                _ if e.key != key => {}
+                Some(ValueType::Merge) => operands.push(&e.value[..]),
+                Some(ValueType::Put) => {
+                    base = Some(e.value.clone());
+                    break;
+                }
+                _ => break,
+            }
+        }
+        operands.reverse();
+        if operands.is_empty() {
+            return base;
+        }
+        Some(operator().full_merge(key, base.as_deref(), &operands).unwrap())
+    }
+}
+
+fn tombstone(e: &Written) -> RangeTombstone {
+    RangeTombstone { begin: e.key.clone(), end: e.value.clone(), seq: e.trailer.seq() }
+}
+
+fn operator() -> Arc<dyn MergeOperator> {
+    standard_operator("stringappend").unwrap()
 }
 
 pub(crate) fn orders() -> [Order; 3] {
@@ -246,9 +337,9 @@ fn wander(it: &mut DbIter, want: &[(Vec<u8>, Vec<u8>)], order: &Order, random: &
 
 #[test]
 fn cursors_show_what_the_model_shows() {
-    for (seed, order) in (1..7).flat_map(|seed| orders().map(|order| (seed, order))) {
+    for (seed, order) in (1..13).flat_map(|seed| orders().map(|order| (seed, order))) {
         let mut random = Random::new(seed);
-        let mut family = Family::new(order.clone());
+        let mut family = Family::of_diet(order.clone(), [Diet::Plain, Diet::Rich][seed as usize % 2]);
         let from = family.spread(&mut random);
         for round in 0..12 {
             let seq = SeqNum::new(random.below(family.history.len() + 20) as u64).unwrap();
@@ -279,7 +370,7 @@ fn the_merge_goes_both_ways_over_every_entry() {
         let from = family.spread(&mut random);
         let mut all = family.history.clone();
         all.sort_by(|a, b| order.compare_parts(&a.key, a.trailer, &b.key, b.trailer));
-        let runs = runs(&from, &ReadOptions::default(), ReadHow::default()).unwrap();
+        let runs = runs(&from, &ReadOptions::default(), ReadHow::default(), &Sources::new()).unwrap();
         let mut merge = MergingIter::new(order.clone(), runs);
         let mut at: Option<usize> = None;
         for _ in 0..20_000 {
@@ -321,10 +412,10 @@ fn unserved_entries_are_errors_only_where_they_count() {
     let mut family = Family::new(Order::Bytewise);
     for (key, value_type) in [
         ("a", ValueType::Put),
-        ("b", ValueType::Merge),
+        ("b", ValueType::Entity),
         ("b", ValueType::Put),
         ("c", ValueType::Put),
-        ("c", ValueType::Merge),
+        ("c", ValueType::Entity),
         ("d", ValueType::Put),
     ] {
         family.write(key.into(), value_type);
@@ -339,10 +430,7 @@ fn unserved_entries_are_errors_only_where_they_count() {
     for refused in [it.next().unwrap_err(), at(6).seek_for_prev(b"c").unwrap_err()] {
         assert_eq!(refused.kind(), ErrorKind::NotSupported);
         let text = refused.to_string();
-        assert!(
-            text.contains("merge operands: key 'c' at sequence 5") && text.contains("000001.sst"),
-            "{text}"
-        );
+        assert!(text.contains("entities: key 'c' at sequence 5") && text.contains("000001.sst"), "{text}");
     }
     assert!(!it.is_valid());
     it.next().unwrap();
@@ -356,32 +444,58 @@ fn unserved_entries_are_errors_only_where_they_count() {
     assert_eq!(before.key(), Some(&b"c"[..]));
 }
 
-/// A table of RocksDB 11.8 with range tombstones: refused on sight, wherever a cursor would have to enter it.
+/// A key with operands in a family without an operator is an error that names both, in both directions.
+#[test]
+fn operands_without_an_operator_are_refused() {
+    let mut family = Family::new(Order::Bytewise);
+    for (key, value_type) in [("a", ValueType::Put), ("b", ValueType::Put), ("b", ValueType::Merge)] {
+        family.write(key.into(), value_type);
+    }
+    let files = family.tables(&family.history.clone(), usize::MAX);
+    let from = family.holding(vec![vec![], files]);
+    let mut it = DbIter::new(Arc::clone(&from), SeqNum::MAX, ReadOptions::default()).unwrap();
+    it.first().unwrap();
+    for refused in [it.next().unwrap_err(), it.last().unwrap_err()] {
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+        assert!(
+            refused.to_string().contains("family \"lone\" has no merge operator, which key 'b'"),
+            "{refused}"
+        );
+        assert!(!it.is_valid());
+    }
+    let mut before = DbIter::new(from, SeqNum::new(2).unwrap(), ReadOptions::default()).unwrap();
+    before.last().unwrap();
+    assert_eq!(before.key(), Some(&b"b"[..]));
+}
+
+/// A table of RocksDB 11.8 with range tombstones; its bounds are claimed to be "a" to "zz".
 pub(crate) const RANGE_DELETIONS: &[u8] =
     include_bytes!("../../tests/golden/sst/v7_db_merge_rangedel_versions.sst");
 
+/// Tombstones k03..k05@40, k05..k06@46 and @40, k06..k09@46, z0..z9@48 over our keys at sequence 1 to 4, one level below.
 #[test]
-fn tables_with_range_deletions_are_refused_by_name() {
+fn tombstones_of_rocksdb_hide_what_is_below() {
     let mut family = Family::new(Order::Bytewise);
     let table = family.foreign_table(RANGE_DELETIONS);
-    family.write(b"B".to_vec(), ValueType::Put);
-    let own = family.tables(&family.history.clone(), 1).remove(0);
-    let refused = |e: ashlar_base::Error| {
-        assert_eq!(e.kind(), ErrorKind::NotSupported);
-        assert!(e.to_string().contains("range deletions") && e.to_string().contains("000001.sst"), "{e}");
+    for key in ["k02x", "k08x", "k09", "z5"] {
+        family.write(key.into(), ValueType::Put);
+    }
+    let own = family.tables(&family.history.clone(), 1);
+    let from = family.holding(vec![vec![], vec![table], own]);
+    let shown = |seq| {
+        let mut it =
+            DbIter::new(Arc::clone(&from), SeqNum::new(seq).unwrap(), ReadOptions::default()).unwrap();
+        ["k02x", "k08x", "k09", "z5"].map(|key| {
+            it.seek(key.as_bytes()).unwrap();
+            let forward = it.key() == Some(key.as_bytes());
+            it.seek_for_prev(key.as_bytes()).unwrap();
+            assert_eq!(it.key() == Some(key.as_bytes()), forward, "{key}");
+            forward
+        })
     };
-    let iter = |levels, options| DbIter::new(family.holding(levels), SeqNum::MAX, options);
-    refused(iter(vec![vec![Arc::clone(&table)]], ReadOptions::default()).unwrap_err());
-    let outside = ReadOptions { upper: Some(b"a".to_vec()), ..ReadOptions::default() };
-    assert!(iter(vec![vec![Arc::clone(&table)]], outside).is_ok());
-    let mut it = iter(vec![vec![], vec![own, table]], ReadOptions::default()).unwrap();
-    it.first().unwrap();
-    assert_eq!(it.key(), Some(&b"B"[..]));
-    refused(it.next().unwrap_err());
-    refused(it.last().unwrap_err());
-    refused(it.seek(b"k").unwrap_err());
-    it.seek_for_prev(b"Z").unwrap();
-    assert_eq!(it.key(), Some(&b"B"[..]));
+    assert_eq!(shown(45), [true, true, true, true]);
+    assert_eq!(shown(46), [true, false, true, true]);
+    assert_eq!(shown(48), [true, false, true, false]);
 }
 
 #[test]

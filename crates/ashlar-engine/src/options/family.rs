@@ -1,14 +1,17 @@
 //! Settings of one column family.
 
 use super::{CompactionOptions, FormatLevel};
-use ashlar_base::{Error, Order, Result};
+use ashlar_base::{Error, MergeOperator, Order, Result};
 use ashlar_table::TableOptions;
+use std::sync::Arc;
 
 /// Settings of a column family. Every default is meant to stay.
 #[derive(Clone, Debug)]
 pub struct FamilyOptions {
     /// The order of the keys. The MANIFEST remembers its name; another one is refused at open.
     pub order: Order,
+    /// What merge operands are folded with. None: writing a merge is refused, and so is reading a key that has operands.
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// A memtable of this size is sealed and flushed. 64 MiB.
     pub write_buffer_bytes: usize,
     /// Memtables of the family in memory at most, the one that takes writes included; writers wait beyond. 3.
@@ -23,6 +26,7 @@ impl Default for FamilyOptions {
     fn default() -> Self {
         FamilyOptions {
             order: Order::Bytewise,
+            merge_operator: None,
             write_buffer_bytes: 64 << 20,
             max_write_buffers: 3,
             table: TableOptions::default(),
@@ -49,7 +53,9 @@ impl FamilyOptions {
                 self.max_write_buffers
             )));
         }
-        if self.table.format_version > level.max_table_version() {
+        // The default gives way to the level (see `at_level`); what was asked for beyond it does not.
+        let default = TableOptions::default().format_version;
+        if self.table.format_version > level.max_table_version().max(default) {
             return Err(Error::invalid(format!(
                 "format_version {} is above format level {level}, which allows {} at most",
                 self.table.format_version,
@@ -60,9 +66,10 @@ impl FamilyOptions {
         self.compaction.validate()
     }
 
-    /// The options as they are used at `level`: order and table version made consistent.
+    /// The options as they are used at `level`: what tables say of order, operator and version made consistent.
     pub fn at_level(mut self, level: FormatLevel) -> Self {
         self.table.order = self.order.clone();
+        self.table.merge_operator = self.merge_operator.as_ref().map(|m| m.name().to_owned());
         self.table.format_version = self.table.format_version.min(level.max_table_version());
         self
     }

@@ -34,6 +34,7 @@ fn family_section(name: &str, options: &FamilyOptions) -> Section {
     let c = &options.compaction;
     let mut s = Section::new(SectionKind::Family { name: name.to_owned() });
     s.push("comparator", options.order.name());
+    s.push("merge_operator", options.merge_operator.as_ref().map_or("nullptr", |m| m.name()));
     s.push("write_buffer_size", options.write_buffer_bytes.to_string());
     s.push("max_write_buffer_number", options.max_write_buffers.to_string());
     s.push("compression", compression(options.table.compression));

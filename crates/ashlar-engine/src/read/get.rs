@@ -2,96 +2,166 @@
 //!
 //! 1. Order: memtable, immutable memtables newest first, level 0 newest first, then one file of each deeper level. What
 //!    comes later in this order is older, so the first entry found is the newest visible one.
-//! 2. The memtables are searched under a [`ReadPin`]; tables, where I/O may happen, without.
-//! 3. A table that could cover the key with a range tombstone is a table whose bounds hold the key. Those are exactly
-//!    the ones opened here, so refusing them on sight is enough never to answer wrongly.
+//! 2. The memtables are searched under a [`ReadPin`]; tables, where I/O may happen, and merge operators, which are the
+//!    user's, without.
+//! 3. The range tombstones of a source are asked before its entries. One that covers the key hides older entries of the
+//!    same source, and all of the sources behind it, which are older still: there the search ends.
+//! 4. A merge operand sends the search on, to the next older entry; the value is folded at its end.
 
 use crate::options::ReadOptions;
 use crate::read::View;
 use crate::super_version::SuperVersion;
 use crate::version::{FileMeta, Version};
 use crate::visibility::{Fate, fate};
-use ashlar_base::{Error, Level, LookupKey, Result};
+use ashlar_base::range_del::FragmentedTombstones;
+use ashlar_base::{Level, LookupKey, Result, SeqNum, Trailer};
 use ashlar_memtable::MemtableRep;
 use ashlar_sync::ReadPin;
-use ashlar_table::TableReader;
-use std::cmp::Ordering;
 
 /// The value of `key.user_key` as a read at `key.seq` sees it; `None` when there is none. Of the options only those
 /// about reading blocks matter here: bounds do not, and the sequence is the key's.
 ///
 /// # Errors
-/// `NotSupported`: the entry that counts, or a table that would have to be asked, needs a feature that is not served;
-/// the message names it, and the file. `Corruption`, `Io`: a table cannot be read.
+/// `NotSupported`: the entry that counts needs a feature that is not served; the message names it, and the file.
+/// `InvalidArgument`: the key has merge operands and the family no operator. `Corruption`, `Io`: a table cannot be read.
+/// What the merge operator answers.
 /// # Cost
-/// At most one filter probe per level-0 table and deeper level, and one block per table whose filter answers yes.
+/// At most one filter probe per level-0 table and deeper level, and one block per table whose filter answers yes. As
+/// much again for every merge operand.
 pub fn get(from: &SuperVersion, key: &LookupKey<'_>, _options: &ReadOptions) -> Result<Option<View>> {
-    if let Some(found) = in_memtables(from, key)? {
-        return Ok(found);
+    let mut search = Search { key: *key, read_seq: key.seq, covered_at: None, operands: Vec::new() };
+    let base = match search.in_memtables(from)? {
+        Some(end) => end,
+        None => search.in_tables(&from.version)?,
+    };
+    if search.operands.is_empty() {
+        return Ok(base);
     }
-    in_tables(&from.version, key)
+    let value = from.merger.fold(key.user_key, base.as_deref(), search.operands.iter().rev())?;
+    Ok(Some(View::copy(&value)))
 }
 
-/// `None`: no memtable knows the key. `Some(None)`: it is deleted.
-fn in_memtables(from: &SuperVersion, key: &LookupKey<'_>) -> Result<Option<Option<View>>> {
-    let pin = ReadPin::enter();
-    for memtable in std::iter::once(&from.mem).chain(&from.imm) {
-        if let Some(found) = MemtableRep::get(&**memtable, &pin, key) {
-            return Ok(Some(match fate(found.trailer, key.user_key)? {
-                Fate::Value => Some(View::copy(found.value)),
+/// Where the search ends: the value there, or none.
+type End = Option<View>;
+
+/// A search under way.
+struct Search<'k> {
+    /// The user key, and up to which sequence entries are wanted still.
+    key: LookupKey<'k>,
+    /// Up to which sequence the read sees.
+    read_seq: SeqNum,
+    /// The newest visible range tombstone over the key in the sources so far.
+    covered_at: Option<SeqNum>,
+    /// Newest first.
+    operands: Vec<Vec<u8>>,
+}
+
+impl Search<'_> {
+    /// `None`: the search goes on in the tables.
+    fn in_memtables(&mut self, from: &SuperVersion) -> Result<Option<End>> {
+        let memtables = || std::iter::once(&from.mem).chain(&from.imm);
+        // Before the pin: cutting tombstones takes a lock.
+        let tombstones: Vec<_> = match memtables().any(|m| m.range_tombstone_count() > 0) {
+            false => Vec::new(),
+            true => memtables().map(|m| m.range_tombstones()).collect(),
+        };
+        let pin = ReadPin::enter();
+        for (at, memtable) in memtables().enumerate() {
+            if let Some(Some(tombstones)) = tombstones.get(at) {
+                self.cover(tombstones);
+            }
+            while let Some(found) = MemtableRep::get(&**memtable, &pin, &self.key) {
+                let end = match self.judge(found.trailer)? {
+                    Fate::Value => Some(View::copy(found.value)),
+                    Fate::Gone => None,
+                    Fate::Operand if self.take(found.trailer, found.value) => continue,
+                    Fate::Operand => None,
+                };
+                return Ok(Some(end));
+            }
+            if self.covered_at.is_some() {
+                return Ok(Some(None));
+            }
+        }
+        Ok(None)
+    }
+
+    fn in_tables(&mut self, version: &Version) -> Result<End> {
+        let user_key = self.key.user_key;
+        for file in version.level(Level::ZERO).iter().filter(|f| f.holds(&version.order, user_key)) {
+            if let Some(end) = self.in_table(version, file)? {
+                return Ok(end);
+            }
+            if self.covered_at.is_some() {
+                return Ok(None);
+            }
+        }
+        for (level, files) in (0u8..).zip(&version.levels).skip(1) {
+            if files.is_empty() {
+                continue;
+            }
+            // Again after an operand: the next older version may be in the next file.
+            while let Some(file) = version.find_file(Level(level), &self.key) {
+                let wanted = self.key.seq;
+                if let Some(end) = self.in_table(version, file)? {
+                    return Ok(end);
+                }
+                if self.key.seq == wanted {
+                    break;
+                }
+            }
+            if self.covered_at.is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    /// `None`: the table has no end of the search.
+    fn in_table(&mut self, version: &Version, file: &FileMeta) -> Result<Option<End>> {
+        let opened;
+        let table = match file.table.get() {
+            Some(table) => table,
+            None => {
+                opened = version.table(file)?;
+                &opened
+            }
+        };
+        if !table.range_tombstones().is_empty() {
+            self.cover(table.range_tombstones());
+        }
+        while let Some(found) = table.get(&self.key)? {
+            let end = match self.judge(found.trailer).map_err(|e| e.at_path(table.path()))? {
+                Fate::Value => Some(View::pinned(found.pin, found.value)),
                 Fate::Gone => None,
-            }));
+                Fate::Operand if self.take(found.trailer, found.value()) => continue,
+                Fate::Operand => None,
+            };
+            return Ok(Some(end));
         }
+        Ok(None)
     }
-    Ok(None)
-}
 
-fn in_tables(version: &Version, key: &LookupKey<'_>) -> Result<Option<View>> {
-    let holds = |f: &FileMeta| {
-        let (first, last) = (f.smallest().user_key(), f.largest().user_key());
-        version.order.compare(first, key.user_key) != Ordering::Greater
-            && version.order.compare(key.user_key, last) != Ordering::Greater
-    };
-    for file in version.level(Level::ZERO).iter().filter(|f| holds(f)) {
-        if let Some(found) = in_table(version, file, key)? {
-            return Ok(found);
-        }
+    /// Takes in the range tombstones of the source that comes next, within whose bounds the key is.
+    #[cold]
+    fn cover(&mut self, tombstones: &FragmentedTombstones) {
+        let newest = tombstones.covering_seq(self.key.user_key, self.read_seq);
+        self.covered_at = self.covered_at.max(newest);
     }
-    for (level, files) in (0u8..).zip(&version.levels).skip(1) {
-        if files.is_empty() {
-            continue;
-        }
-        if let Some(file) = version.find_file(Level(level), key)
-            && let Some(found) = in_table(version, file, key)?
-        {
-            return Ok(found);
-        }
-    }
-    Ok(None)
-}
 
-fn in_table(version: &Version, file: &FileMeta, key: &LookupKey<'_>) -> Result<Option<Option<View>>> {
-    let opened;
-    let table = match file.table.get() {
-        Some(table) => table,
-        None => {
-            opened = version.table(file)?;
-            &opened
+    #[inline]
+    fn judge(&self, entry: Trailer) -> Result<Fate> {
+        match self.covered_at {
+            Some(tombstone) if tombstone > entry.seq() => Ok(Fate::Gone),
+            _ => fate(entry, self.key.user_key),
         }
-    };
-    refuse_range_deletions(table)?;
-    let Some(found) = table.get(key)? else { return Ok(None) };
-    Ok(Some(match fate(found.trailer, key.user_key).map_err(|e| e.at_path(table.path()))? {
-        Fate::Value => Some(View::pinned(found.pin, found.value)),
-        Fate::Gone => None,
-    }))
-}
-
-/// `NotSupported` for a table with range tombstones.
-#[inline]
-fn refuse_range_deletions(table: &TableReader) -> Result<()> {
-    if table.has_range_deletions() {
-        return Err(Error::not_supported("reading range deletions").at_path(table.path()));
     }
-    Ok(())
+
+    /// Takes an operand; false when nothing can be older.
+    #[cold]
+    fn take(&mut self, entry: Trailer, operand: &[u8]) -> bool {
+        self.operands.push(operand.to_vec());
+        self.key.seq = entry.seq().before();
+        entry.seq() > SeqNum::ZERO
+    }
 }

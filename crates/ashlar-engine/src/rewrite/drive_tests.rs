@@ -184,7 +184,11 @@ fn every_live_reader_sees_the_same() {
         let mut snapshots: Vec<SeqNum> =
             (0..dice.roll(4)).map(|_| SeqNum::new(dice.roll(130)).unwrap()).collect();
         snapshots.sort_unstable();
-        let keep = Retention { snapshots: snapshots.clone(), beneath: ranges_of(&order, &deeper, &mut dice) };
+        let keep = Retention {
+            snapshots: snapshots.clone(),
+            beneath: ranges_of(&order, &deeper, &mut dice),
+            tombstones: Arc::default(),
+        };
         let width = 1 + dice.index(Window::CAPACITY);
         let skip = if dice.roll(2) == 0 { 0 } else { "shared/".len() };
         let after = rewrite(&order, skip, &runs, width, &keep);
@@ -232,7 +236,7 @@ fn window_width_does_not_matter() {
     for order in orders() {
         for _ in 0..4 {
             let (runs, _) = draw(&mut dice, &order);
-            let keep = Retention::above_unknown(vec![SeqNum::new(40).unwrap()]);
+            let keep = Retention::above_unknown(vec![SeqNum::new(40).unwrap()], Default::default());
             let expected = rewrite(&order, 0, &runs, 1, &keep);
             for width in 2..=Window::CAPACITY {
                 assert_eq!(rewrite(&order, 7, &runs, width, &keep), expected);
@@ -248,7 +252,8 @@ fn one_run_ahead_of_the_others() {
     let runs: Vec<Vec<Version>> = (0..5u64)
         .map(|r| (0..300u64).map(|i| put(format!("{:06}", r * 290 + i), 10 - r)).collect())
         .collect();
-    let after = rewrite(&Order::Bytewise, 0, &runs, 64, &Retention::above_unknown(vec![]));
+    let after =
+        rewrite(&Order::Bytewise, 0, &runs, 64, &Retention::above_unknown(vec![], Default::default()));
     let keys: Vec<String> = after.iter().map(|v| String::from_utf8(v.0.clone()).unwrap()).collect();
     assert_eq!(keys, (0..1460).map(|i| format!("{i:06}")).collect::<Vec<_>>());
     assert_eq!(after[295].1.seq().get(), 10, "the newest run wins where two overlap");
@@ -259,14 +264,14 @@ fn of_two_equal_internal_keys_the_newest_run_speaks() {
     let version = |value: &[u8]| (b"k".to_vec(), Trailer::new(SeqNum::ZERO, ValueType::Put), value.to_vec());
     for order in orders() {
         let runs = [vec![version(b"newest")], vec![version(b"older")], vec![version(b"oldest")]];
-        let after = rewrite(&order, 0, &runs, 8, &Retention::above_unknown(vec![]));
+        let after = rewrite(&order, 0, &runs, 8, &Retention::above_unknown(vec![], Default::default()));
         assert_eq!(after, [version(b"newest")]);
     }
 }
 
 fn one_run(entries: Vec<Version>) -> Result<Vec<Version>> {
     let run = Box::new(MemoryRun { entries, at: 0, width: 64 }) as Box<dyn RunCursor>;
-    let keep = Retention::above_unknown(vec![]);
+    let keep = Retention::above_unknown(vec![], Default::default());
     let mut work = start(&Order::Bytewise, 0, vec![run], keep, Collect::default())?;
     while work.step(1)? == Progress::More {}
     Ok(std::mem::take(&mut work.sink().entries))

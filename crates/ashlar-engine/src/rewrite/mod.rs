@@ -1,7 +1,7 @@
 //! Rewriting sorted runs into tables: what flush and compaction share.
 //!
 //! `merge` brings the runs into one order, `retention` says which versions survive, `cut` where an output ends,
-//! `output` writes tables, `drive` is the loop through all of them, resumable after any entry.
+//! `tombstones` what becomes of range tombstones, `output` writes tables, `drive` is the loop through all of them, resumable after any entry.
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc`, `db/compaction/compaction_outputs.cc` (behaviour).
 
@@ -10,6 +10,7 @@ mod drive;
 mod merge;
 mod output;
 mod retention;
+mod tombstones;
 
 pub use cut::{Cut, CutLimits, Grandparent};
 pub use drive::{EntrySink, Progress, Rewrite, RewriteCounters, RewriteLoop, shared_prefix, start};

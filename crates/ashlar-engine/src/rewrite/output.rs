@@ -4,13 +4,17 @@
 //! 2. What is not handed over by [`TableOutputs::take`] is removed again: after an error, or when the rewrite is given
 //!    up half way.
 //! 3. Every number stays pending until its guard, handed over with the file, is dropped.
-//! 4. A table that points to blobs names the oldest blob file among them.
+//! 4. Every range tombstone goes into the tables over whose part of the key space it reaches, cut where one ends and the
+//!    next begins. Left over without any entry, they get a table of their own.
+//! 5. A table that points to blobs names the oldest blob file among them.
 //!
 //! Source: RocksDB `db/compaction/compaction_outputs.cc`, `db/builder.cc`, `db/blob/blob_index.h` (behaviour).
 
 use super::cut::{Cut, CutLimits};
 use super::drive::EntrySink;
+use super::tombstones::Carried;
 use crate::files::PendingFile;
+use ashlar_base::range_del::Fragment;
 use ashlar_base::{Cursor, Error, FileNumber, InternalKey, Malformed, Result, ValueType};
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::filename::FileKind;
@@ -61,6 +65,7 @@ pub struct TableOutputs {
     plan: OutputPlan,
     cut: Cut,
     numbers: Numbers,
+    tombstones: Carried,
     open: Option<Open>,
     done: Vec<Output>,
 }
@@ -69,7 +74,15 @@ impl TableOutputs {
     /// No table yet.
     pub fn new(plan: OutputPlan, limits: CutLimits, numbers: Numbers) -> Self {
         let cut = Cut::new(limits, plan.table.order.clone());
-        TableOutputs { plan, cut, numbers, open: None, done: Vec::new() }
+        TableOutputs { plan, cut, numbers, tombstones: Carried::default(), open: None, done: Vec::new() }
+    }
+
+    /// These range tombstones go along: ascending and disjoint, as [`Retention::surviving_tombstones`] gives them.
+    ///
+    /// [`Retention::surviving_tombstones`]: super::Retention::surviving_tombstones
+    pub fn with_tombstones(mut self, fragments: Vec<Fragment>) -> Self {
+        self.tombstones = Carried::new(fragments);
+        self
     }
 
     /// The finished tables; removing them, should they not be installed, is the caller's from here on.
@@ -98,10 +111,14 @@ impl TableOutputs {
         }
     }
 
+    /// Finishes the open table, if there is one; the next one begins with `next`.
     #[cold]
-    fn close(&mut self) -> Result<()> {
-        let Some(Open { pending, file, builder, oldest_blob }) = self.open.take() else { return Ok(()) };
-        match builder.finish().and_then(|summary| file.sync_all().map(|()| summary)) {
+    fn close(&mut self, next: Option<&[u8]>) -> Result<()> {
+        let Some(Open { pending, file, mut builder, oldest_blob }) = self.open.take() else { return Ok(()) };
+        let order = &self.plan.table.order;
+        let carried =
+            self.tombstones.hand_over(order, next, |t| builder.add_range_tombstone(t.begin, t.end, t.seq));
+        match carried.and_then(|()| builder.finish()).and_then(|summary| file.sync_all().map(|()| summary)) {
             Ok(summary) => {
                 let (entries, deletions) = (summary.entries, summary.deletions);
                 let file = self.new_file(pending.number(), summary, oldest_blob);
@@ -142,7 +159,7 @@ impl EntrySink for TableOutputs {
         if first {
             let size = self.open.as_ref().map_or(0, |o| o.builder.file_size_estimate());
             if self.cut.before(key.user_key(), size) {
-                self.close()?;
+                self.close(Some(key.user_key()))?;
             }
         }
         if self.open.is_none() {
@@ -156,7 +173,10 @@ impl EntrySink for TableOutputs {
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.close()?;
+        if self.open.is_none() && !self.tombstones.is_empty() {
+            self.open = Some(self.begin()?);
+        }
+        self.close(None)?;
         if self.done.is_empty() { Ok(()) } else { self.plan.fs.sync_dir(&self.plan.dir) }
     }
 }

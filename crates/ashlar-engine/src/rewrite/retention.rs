@@ -11,12 +11,16 @@
 //!    only by rule 3.
 //! 5. Where nothing at all lies beneath the output, a value that every snapshot sees gets sequence number 0. Merge
 //!    operands, timed puts and tombstones keep theirs.
-//! 6. Kinds this engine does not know, and tombstones with timestamps, neither hide nor are hidden.
+//! 6. Kinds this engine does not know, and tombstones with timestamps, neither hide nor are hidden, but by rule 7.
+//! 7. A range tombstone hides what is older in its own stripe. What is in an older stripe stays for its snapshot, and the
+//!    tombstone for everybody else. Which of them go themselves: see `tombstones`.
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc` (behaviour).
 
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::key::{SeqNum, Trailer, ValueType};
+use ashlar_base::range_del::FragmentedTombstones;
+use std::sync::Arc;
 
 /// What may lie beneath the output of a rewrite: data older than everything the rewrite reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +45,14 @@ pub struct Retention {
     pub snapshots: Vec<SeqNum>,
     /// What lies beneath the output.
     pub beneath: Beneath,
+    /// The range tombstones of all runs, as far as they are in force.
+    pub tombstones: Arc<FragmentedTombstones>,
 }
 
 impl Retention {
     /// For flushes: everything may lie beneath.
-    pub fn above_unknown(snapshots: Vec<SeqNum>) -> Self {
-        Retention { snapshots, beneath: Beneath::Unknown }
+    pub fn above_unknown(snapshots: Vec<SeqNum>, tombstones: FragmentedTombstones) -> Self {
+        Retention { snapshots, beneath: Beneath::Unknown, tombstones: Arc::new(tombstones) }
     }
 }
 
@@ -69,6 +75,9 @@ pub struct Rule<C: KeyOrder> {
     order: C,
     snapshots: Vec<SeqNum>,
     beneath: Beneath,
+    tombstones: Arc<FragmentedTombstones>,
+    /// The first fragment that ends behind the present key.
+    fragment_at: usize,
     zeroing: bool,
     range_at: usize,
     hidden_stripe: Option<usize>,
@@ -79,10 +88,20 @@ impl<C: KeyOrder> Rule<C> {
     /// The rule for one rewrite.
     pub fn new(order: C, retention: Retention) -> Self {
         let zeroing = retention.beneath.is_nothing();
-        let Retention { mut snapshots, beneath } = retention;
+        let Retention { mut snapshots, beneath, tombstones } = retention;
         snapshots.sort_unstable();
         snapshots.dedup();
-        Rule { order, snapshots, beneath, zeroing, range_at: 0, hidden_stripe: None, zeroed: false }
+        Rule {
+            order,
+            snapshots,
+            beneath,
+            tombstones,
+            fragment_at: 0,
+            zeroing,
+            range_at: 0,
+            hidden_stripe: None,
+            zeroed: false,
+        }
     }
 
     /// A new user key begins. Keys come in ascending order.
@@ -96,6 +115,9 @@ impl<C: KeyOrder> Rule<C> {
     #[inline]
     pub fn judge(&mut self, user_key: &[u8], trailer: Trailer) -> Verdict {
         let stripe = self.stripe(trailer.seq());
+        if !self.tombstones.is_empty() && self.is_covered(user_key, trailer, stripe) {
+            return Verdict::Drop;
+        }
         let hidden = self.hidden_stripe == Some(stripe);
         match trailer.value_type() {
             Some(ValueType::Put | ValueType::BlobIndex | ValueType::Entity) if !hidden => {
@@ -122,6 +144,17 @@ impl<C: KeyOrder> Rule<C> {
         }
     }
 
+    /// Whether a range tombstone of the same stripe hides the version. Walks along the fragments: keys ascend.
+    fn is_covered(&mut self, user_key: &[u8], trailer: Trailer, stripe: usize) -> bool {
+        let fragments = self.tombstones.fragments();
+        let rest = fragments.get(self.fragment_at..).unwrap_or(&[]);
+        self.fragment_at += rest.iter().take_while(|f| self.order.cmp(&f.end, user_key).is_le()).count();
+        let Some(fragment) = fragments.get(self.fragment_at) else { return false };
+        trailer.value_type() != Some(ValueType::RangeDelete)
+            && self.order.cmp(&fragment.begin, user_key).is_le()
+            && fragment.oldest_above(trailer.seq()).is_some_and(|above| self.stripe(above) == stripe)
+    }
+
     fn zero(&mut self, trailer: Trailer) -> Verdict {
         self.zeroed = true;
         Verdict::Keep(Trailer::from_raw(u64::from(trailer.type_byte())))
@@ -135,7 +168,7 @@ impl<C: KeyOrder> Rule<C> {
     /// seen by every snapshot and by now.
     #[inline]
     fn stripe(&self, seq: SeqNum) -> usize {
-        if self.snapshots.is_empty() { 0 } else { self.snapshots.partition_point(|s| *s < seq) }
+        stripe(&self.snapshots, seq)
     }
 
     /// Whether a deeper level may hold an older version. Walks along the ranges: keys ascend.
@@ -150,6 +183,12 @@ impl<C: KeyOrder> Rule<C> {
         }
         false
     }
+}
+
+/// See [`Rule::stripe`].
+#[inline]
+pub(super) fn stripe(snapshots: &[SeqNum], seq: SeqNum) -> usize {
+    if snapshots.is_empty() { 0 } else { snapshots.partition_point(|s| *s < seq) }
 }
 
 #[cfg(test)]
@@ -168,7 +207,7 @@ mod tests {
         versions: &[(u64, ValueType)],
     ) -> Vec<(u64, ValueType)> {
         let snapshots = snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect();
-        let mut rule = Rule::new(BytewiseOrder, Retention { snapshots, beneath });
+        let mut rule = Rule::new(BytewiseOrder, Retention { snapshots, beneath, tombstones: Arc::default() });
         rule.begin_key();
         let (mut left, mut held) = (vec![], vec![]);
         for &(seq, kind) in versions {
@@ -252,7 +291,8 @@ mod tests {
     fn unknown_kinds_are_carried_or_refused() {
         let unknown = Trailer::from_raw((3 << 8) | 0x7e);
         let rule = |beneath| {
-            let mut rule = Rule::new(BytewiseOrder, Retention { snapshots: vec![], beneath });
+            let retention = Retention { snapshots: vec![], beneath, tombstones: Arc::default() };
+            let mut rule = Rule::new(BytewiseOrder, retention);
             rule.begin_key();
             rule
         };

@@ -173,7 +173,7 @@ fn check_level_zero(order: &Order, files: &[Arc<FileMeta>]) -> Result<()> {
         let mut by_key: Vec<&Arc<FileMeta>> = run.iter().collect();
         by_key.sort_by(|a, b| order.compare_internal(a.smallest(), b.smallest()));
         for (a, b) in by_key.iter().zip(by_key.iter().skip(1)) {
-            if order.compare(a.largest().user_key(), b.smallest().user_key()) != Ordering::Less {
+            if !a.ends_before(order, b.smallest().user_key()) {
                 return Err(Error::corruption(format!(
                     "tables of epoch {} overlap in L0: {a:?} and {b:?}",
                     a.file.epoch

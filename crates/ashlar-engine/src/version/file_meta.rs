@@ -1,10 +1,11 @@
 //! One live table file: what the MANIFEST says about it, and what the running engine adds.
 
-use ashlar_base::{FileNumber, InternalKey};
+use ashlar_base::{FileNumber, InternalKey, Order, Trailer};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::TableReader;
+use std::cmp::Ordering;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 use std::sync::{Arc, OnceLock};
 
 /// A table file of a version. Shared by every version that holds it; a trivial move keeps the same value.
@@ -43,15 +44,38 @@ impl FileMeta {
         self.file.largest.as_key()
     }
 
+    /// Whether the largest key is outside: the end of a range tombstone.
+    #[inline]
+    pub fn ends_exclusive(&self) -> bool {
+        self.largest().trailer() == Trailer::RANGE_END
+    }
+
+    /// Whether everything in the file is before `user_key`.
+    #[inline]
+    pub fn ends_before(&self, order: &Order, user_key: &[u8]) -> bool {
+        match order.compare(self.largest().user_key(), user_key) {
+            Ordering::Less => true,
+            Ordering::Equal => self.ends_exclusive(),
+            Ordering::Greater => false,
+        }
+    }
+
+    /// Whether `user_key` is within the bounds of the file.
+    #[inline]
+    pub fn holds(&self, order: &Order, user_key: &[u8]) -> bool {
+        order.compare(self.smallest().user_key(), user_key) != Ordering::Greater
+            && !self.ends_before(order, user_key)
+    }
+
     /// Whether a compaction has the file as an input.
     pub fn is_compacting(&self) -> bool {
         // Relaxed: the flag is written and read under the state lock, which orders it.
-        self.compacting.load(Ordering::Relaxed)
+        self.compacting.load(Atomic::Relaxed)
     }
 
     /// Marks the file as taken by a compaction, or as free again.
     pub fn set_compacting(&self, taken: bool) {
-        self.compacting.store(taken, Ordering::Relaxed);
+        self.compacting.store(taken, Atomic::Relaxed);
     }
 }
 

@@ -8,7 +8,7 @@
 //! Source: RocksDB `db/version_set.cc`, `db/version_builder.cc`.
 
 use super::{FileMeta, Tables};
-use ashlar_base::{Level, LookupKey, Order, Result};
+use ashlar_base::{Level, LookupKey, Order, Result, Trailer};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::TableReader;
 use std::cmp::Ordering;
@@ -68,8 +68,7 @@ impl Version {
         let files = self.level(level);
         let begins_after =
             |f: &FileMeta| self.order.compare(f.smallest().user_key(), largest) == Ordering::Greater;
-        let ends_before =
-            |f: &FileMeta| self.order.compare(f.largest().user_key(), smallest) == Ordering::Less;
+        let ends_before = |f: &FileMeta| f.ends_before(&self.order, smallest);
         if level == Level::ZERO {
             return files.iter().filter(|f| !begins_after(f) && !ends_before(f)).map(Arc::clone).collect();
         }
@@ -84,7 +83,12 @@ impl Version {
         let files = self.level(level);
         let at = files.partition_point(|f| {
             let (user, trailer) = f.largest().split();
-            self.order.compare_parts(user, trailer, key.user_key, key.trailer()) == Ordering::Less
+            match self.order.compare(user, key.user_key) {
+                Ordering::Less => true,
+                // Larger trailers come first; an end that is outside comes before them all.
+                Ordering::Equal => trailer > key.trailer() || trailer == Trailer::RANGE_END,
+                Ordering::Greater => false,
+            }
         });
         let file = files.get(at)?;
         (self.order.compare(file.smallest().user_key(), key.user_key) != Ordering::Greater).then_some(file)

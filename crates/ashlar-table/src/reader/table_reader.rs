@@ -146,11 +146,6 @@ impl TableReader {
         &self.tombstones
     }
 
-    /// True when the table has range tombstones.
-    pub fn has_range_deletions(&self) -> bool {
-        !self.tombstones.is_empty()
-    }
-
     /// About how many bytes of the file stand before `key`: exact to a block.
     pub fn approximate_offset(&self, key: InternalKey<'_>) -> u64 {
         let (user_key, trailer) = key.split();

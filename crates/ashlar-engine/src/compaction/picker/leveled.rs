@@ -11,7 +11,7 @@
 use super::scores::scores;
 use super::shape::{Shape, any_busy, as_level, bytes};
 use super::targets::Targets;
-use crate::compaction::plan::{Compaction, Reason, Running, user_range};
+use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
 use crate::options::CompactionOptions;
 use crate::version::FileMeta;
 use std::ops::Range;
@@ -54,7 +54,7 @@ fn pick_level0(
 fn movable_from_level0(shape: &Shape<'_>, base: usize) -> Vec<Arc<FileMeta>> {
     let mut chosen: Vec<Arc<FileMeta>> = Vec::new();
     for file in shape.level(0).iter().rev() {
-        let below = shape.overlap(base, file.smallest().user_key(), file.largest().user_key());
+        let below = shape.overlap(base, &UserRange::of(file));
         if !below.is_empty() || chosen.iter().any(|c| shape.overlaps(c, file)) {
             break;
         }
@@ -66,16 +66,10 @@ fn movable_from_level0(shape: &Shape<'_>, base: usize) -> Vec<Arc<FileMeta>> {
 
 /// `seed` and every file of level 0 that overlaps the group, however indirectly. Newest first.
 pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<FileMeta>> {
-    let mut within = (seed.smallest().user_key(), seed.largest().user_key());
+    let mut within = UserRange::of(seed);
     loop {
-        let group: Vec<_> = shape
-            .level(0)
-            .iter()
-            .filter(|f| {
-                shape.order.compare(f.smallest().user_key(), within.1).is_le()
-                    && shape.order.compare(within.0, f.largest().user_key()).is_le()
-            })
-            .collect();
+        let level0 = shape.level(0).iter();
+        let group: Vec<_> = level0.filter(|f| within.meets(shape.order, &UserRange::of(f))).collect();
         let Some(wider) = user_range(shape.order, group.iter().copied()) else { return Vec::new() };
         if wider == within {
             return group.into_iter().cloned().collect();
@@ -125,8 +119,8 @@ fn grown(
 ) -> Range<usize> {
     let lower = shape.slice(level + 1, below.clone());
     let upper = shape.slice(level, inputs.clone());
-    let Some((smallest, largest)) = user_range(shape.order, upper.iter().chain(lower)) else { return inputs };
-    let wider = shape.clean_cut(level, shape.overlap(level, smallest, largest));
+    let Some(range) = user_range(shape.order, upper.iter().chain(lower)) else { return inputs };
+    let wider = shape.clean_cut(level, shape.overlap(level, &range));
     let files = shape.slice(level, wider.clone());
     let fits = bytes(files).saturating_add(bytes(lower)) < options.compaction_bytes();
     let same_below = shape.meeting(level + 1, files) == *below;
@@ -141,7 +135,7 @@ fn by_overlap(shape: &Shape<'_>, level: usize) -> Vec<usize> {
         sums.push(sums.last().copied().unwrap_or(0).saturating_add(file.size()));
     }
     let overlapped = |file: &FileMeta| {
-        let range = shape.overlap(level + 1, file.smallest().user_key(), file.largest().user_key());
+        let range = shape.overlap(level + 1, &UserRange::of(file));
         let sum = |at: usize| sums.get(at).copied().unwrap_or(0);
         sum(range.end).saturating_sub(sum(range.start))
     };
@@ -184,15 +178,13 @@ pub(super) fn complete(
     if any_busy(lower) || shape.claimed(running, output, files.iter().chain(lower)) {
         return None;
     }
-    let (smallest, largest) = user_range(shape.order, files.iter().chain(lower))?;
+    let range = user_range(shape.order, files.iter().chain(lower))?;
     let most = options.compaction_bytes();
-    let bounded = |f: &Arc<FileMeta>| {
-        bytes(shape.grandparents(output, f.smallest().user_key(), f.largest().user_key())) <= most
-    };
+    let bounded = |f: &Arc<FileMeta>| bytes(shape.grandparents(output, &UserRange::of(f))) <= most;
     let disjoint = level > 0 || files.len() == 1;
     let trivial_move = disjoint && output != level && lower.is_empty() && files.iter().all(bounded);
     let (grandparents, beneath) =
-        (shape.grandparents(output, smallest, largest).to_vec(), shape.beneath(output, smallest, largest));
+        (shape.grandparents(output, &range).to_vec(), shape.beneath(output, &range));
     let mut inputs = vec![(as_level(level), files)];
     if !lower.is_empty() {
         inputs.push((as_level(output), lower.to_vec()));

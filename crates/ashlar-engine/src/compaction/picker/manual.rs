@@ -33,8 +33,8 @@ pub struct ManualRange {
     end: Option<Vec<u8>>,
     rewrite_deepest: bool,
     level: usize,
-    /// User keys up to and with this one are done at `level`.
-    done_to: Option<Vec<u8>>,
+    /// User keys up to this one are done at `level`; with it, unless the flag says that it is outside.
+    done_to: Option<(Vec<u8>, bool)>,
     deepest_done: bool,
     /// The compaction that was asked for last.
     started: Option<Running>,
@@ -170,7 +170,7 @@ impl ManualRange {
     fn started(&mut self, shape: &Shape<'_>, piece: Range<usize>, plan: Option<Compaction>) -> ManualPick {
         let Some(plan) = plan else { return ManualPick::Blocked };
         let last = shape.slice(self.level, piece).last();
-        self.done_to = last.map(|f| f.largest().user_key().to_vec());
+        self.done_to = last.map(|f| (f.largest().user_key().to_vec(), f.ends_exclusive()));
         ManualPick::Run(Box::new(plan))
     }
 
@@ -192,8 +192,11 @@ impl ManualRange {
     fn rest(&self, shape: &Shape<'_>) -> Range<usize> {
         let range = self.in_range(shape, self.level);
         let files = shape.level(self.level);
-        let done = self.done_to.as_ref().map_or(0, |to| {
-            files.partition_point(|f| shape.order.compare(f.smallest().user_key(), to).is_le())
+        let done = self.done_to.as_ref().map_or(0, |(to, exclusive)| {
+            files.partition_point(|f| {
+                let by_key = shape.order.compare(f.smallest().user_key(), to);
+                by_key.is_lt() || (by_key.is_eq() && !exclusive)
+            })
         });
         let start = range.start.max(done);
         start..range.end.max(start)
@@ -201,9 +204,10 @@ impl ManualRange {
 
     fn in_range(&self, shape: &Shape<'_>, level: usize) -> Range<usize> {
         let files = shape.level(level);
-        let from = self.begin.as_ref().map_or(0, |begin| {
-            files.partition_point(|f| shape.order.compare(f.largest().user_key(), begin).is_lt())
-        });
+        let from = self
+            .begin
+            .as_ref()
+            .map_or(0, |begin| files.partition_point(|f| f.ends_before(shape.order, begin)));
         let to = self.end.as_ref().map_or(files.len(), |end| {
             files.partition_point(|f| shape.order.compare(f.smallest().user_key(), end).is_le())
         });
@@ -211,8 +215,7 @@ impl ManualRange {
     }
 
     fn meets(&self, shape: &Shape<'_>, file: &FileMeta) -> bool {
-        let after_begin =
-            self.begin.as_ref().is_none_or(|b| shape.order.compare(file.largest().user_key(), b).is_ge());
+        let after_begin = self.begin.as_ref().is_none_or(|b| !file.ends_before(shape.order, b));
         let before_end =
             self.end.as_ref().is_none_or(|e| shape.order.compare(file.smallest().user_key(), e).is_le());
         after_begin && before_end

@@ -3,9 +3,10 @@
 //! 1. Level 0 stands newest first; deeper levels ascend and are disjoint by internal key, so two neighbours may share
 //!    a user key at their border. Files that do must be compacted together (a *clean cut*): else an older version
 //!    would stay above a newer one.
-//! 2. Ranges are of user keys, both ends inclusive.
+//! 2. A file whose largest key is the end of a range tombstone does not hold that key: it shares nothing with a
+//!    neighbour that begins there.
 
-use crate::compaction::plan::{Running, user_range};
+use crate::compaction::plan::{Running, UserRange, user_range};
 use crate::version::FileMeta;
 use ashlar_base::{Level, Order};
 use std::ops::Range;
@@ -41,11 +42,11 @@ impl<'a> Shape<'a> {
         self.level(level).get(range).unwrap_or(&[])
     }
 
-    /// Where the files of a level below 0 stand that meet the user keys `smallest..=largest`. Two binary searches.
-    pub(super) fn overlap(&self, level: usize, smallest: &[u8], largest: &[u8]) -> Range<usize> {
+    /// Where the files of a level below 0 stand that meet `range`. Two binary searches.
+    pub(super) fn overlap(&self, level: usize, range: &UserRange<'_>) -> Range<usize> {
         let files = self.level(level);
-        let from = files.partition_point(|f| self.order.compare(f.largest().user_key(), smallest).is_lt());
-        let to = files.partition_point(|f| self.order.compare(f.smallest().user_key(), largest).is_le());
+        let from = files.partition_point(|f| f.ends_before(self.order, range.smallest));
+        let to = files.partition_point(|f| !range.ends_before(self.order, f.smallest().user_key()));
         from..to.max(from)
     }
 
@@ -57,7 +58,7 @@ impl<'a> Shape<'a> {
         }
         let (mut from, mut to) = (range.start, range.end.min(files.len()));
         let meets = |left: Option<&Arc<FileMeta>>, right: Option<&Arc<FileMeta>>| match (left, right) {
-            (Some(l), Some(r)) => self.order.compare(l.largest().user_key(), r.smallest().user_key()).is_ge(),
+            (Some(l), Some(r)) => !l.ends_before(self.order, r.smallest().user_key()),
             _ => false,
         };
         while from > 0 && meets(files.get(from - 1), files.get(from)) {
@@ -72,15 +73,14 @@ impl<'a> Shape<'a> {
     /// The files of a level below 0 that meet the range of `files`, as a clean cut.
     pub(super) fn meeting(&self, level: usize, files: &[Arc<FileMeta>]) -> Range<usize> {
         match user_range(self.order, files.iter()) {
-            Some((smallest, largest)) => self.clean_cut(level, self.overlap(level, smallest, largest)),
+            Some(range) => self.clean_cut(level, self.overlap(level, &range)),
             None => 0..0,
         }
     }
 
     /// Whether two files share a user key, or one lies within the other.
     pub(super) fn overlaps(&self, a: &FileMeta, b: &FileMeta) -> bool {
-        self.order.compare(a.smallest().user_key(), b.largest().user_key()).is_le()
-            && self.order.compare(b.smallest().user_key(), a.largest().user_key()).is_le()
+        UserRange::of(a).meets(self.order, &UserRange::of(b))
     }
 
     /// Whether a compaction in progress writes into `output` within the range of `files`.
@@ -90,18 +90,18 @@ impl<'a> Shape<'a> {
         output: usize,
         files: impl Iterator<Item = &'f Arc<FileMeta>>,
     ) -> bool {
-        let Some((smallest, largest)) = user_range(self.order, files) else { return false };
+        let Some(range) = user_range(self.order, files) else { return false };
         running.iter().any(|r| {
-            r.output_level.index() == output
-                && self.order.compare(&r.smallest, largest).is_le()
-                && self.order.compare(smallest, &r.largest).is_le()
+            let claim = UserRange { smallest: &r.smallest, largest: &r.largest, exclusive: false };
+            r.output_level.index() == output && range.meets(self.order, &claim)
         })
     }
 
-    /// The ranges in which levels below `output` have files that meet `smallest..=largest`: ascending, disjoint.
-    pub(super) fn beneath(&self, output: usize, smallest: &[u8], largest: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    /// The ranges in which levels below `output` have files that meet `range`: ascending, disjoint, both ends inclusive
+    /// (which is a little more than there is where a file ends outside of its largest key).
+    pub(super) fn beneath(&self, output: usize, range: &UserRange<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut ranges: Vec<(&[u8], &[u8])> = (output + 1..self.levels.len())
-            .flat_map(|level| self.slice(level, self.overlap(level, smallest, largest)))
+            .flat_map(|level| self.slice(level, self.overlap(level, range)))
             .map(|f| (f.smallest().user_key(), f.largest().user_key()))
             .collect();
         ranges.sort_by(|a, b| self.order.compare(a.0, b.0));
@@ -119,10 +119,10 @@ impl<'a> Shape<'a> {
         joined.into_iter().map(|(from, to)| (from.to_vec(), to.to_vec())).collect()
     }
 
-    /// The files of the first level below `output` that meet `smallest..=largest`.
-    pub(super) fn grandparents(&self, output: usize, smallest: &[u8], largest: &[u8]) -> &'a [Arc<FileMeta>] {
+    /// The files of the first level below `output` that meet `range`.
+    pub(super) fn grandparents(&self, output: usize, range: &UserRange<'_>) -> &'a [Arc<FileMeta>] {
         (output + 1..self.levels.len())
-            .map(|level| self.slice(level, self.overlap(level, smallest, largest)))
+            .map(|level| self.slice(level, self.overlap(level, range)))
             .find(|files| !files.is_empty())
             .unwrap_or(&[])
     }

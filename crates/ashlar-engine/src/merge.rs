@@ -1,0 +1,46 @@
+//! Folding merge operands: what a family's operator makes of them.
+
+use ashlar_base::{Error, MergeOperator, Result};
+use std::sync::Arc;
+
+/// How the operands of a family become values.
+#[derive(Clone, Debug)]
+pub struct Merger {
+    family: String,
+    operator: Option<Arc<dyn MergeOperator>>,
+}
+
+impl Merger {
+    /// The operator of a family, and the family's name for messages.
+    pub fn new(family: &str, operator: Option<Arc<dyn MergeOperator>>) -> Self {
+        Merger { family: family.to_owned(), operator }
+    }
+
+    /// The operator; `None` when the family was opened without one.
+    pub fn operator(&self) -> Option<&Arc<dyn MergeOperator>> {
+        self.operator.as_ref()
+    }
+
+    /// The value of `key`: `base` (`None`: there is none) with the operands applied, oldest first.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming family and key when there is no operator; what the operator answers.
+    pub fn fold<'a>(
+        &self,
+        key: &[u8],
+        base: Option<&[u8]>,
+        oldest_first: impl Iterator<Item = &'a Vec<u8>>,
+    ) -> Result<Vec<u8>> {
+        let Some(operator) = &self.operator else { return Err(self.missing(key)) };
+        let operands: Vec<&[u8]> = oldest_first.map(Vec::as_slice).collect();
+        operator.full_merge(key, base, &operands)
+    }
+
+    /// The error of whoever needs an operator where there is none.
+    #[cold]
+    pub fn missing(&self, key: &[u8]) -> Error {
+        let (family, key) = (&self.family, key.escape_ascii());
+        Error::invalid(format!("family {family:?} has no merge operator, which key '{key}' needs"))
+            .hint("Open the family with the merge operator that its operands were written for")
+    }
+}

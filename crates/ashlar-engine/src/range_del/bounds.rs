@@ -1,0 +1,112 @@
+//! The bounds of a table, as far as its range tombstones are concerned: user keys.
+//!
+//! A largest key with the trailer [`Trailer::RANGE_END`] is outside of the table, any other is inside. RocksDB may cut
+//! a table between two versions of one user key; then the tombstones over that key are in both tables, and it does not
+//! matter that both are taken to reach over all its versions.
+
+use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
+use ashlar_base::{InternalKey, Order, Trailer};
+use std::cmp::Ordering;
+
+/// Between which user keys a table's range tombstones are in force.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds {
+    pub(super) smallest: Vec<u8>,
+    pub(super) largest: Vec<u8>,
+    /// `largest` is the first user key outside.
+    pub(super) exclusive: bool,
+}
+
+impl Bounds {
+    /// From the smallest and largest internal key that the MANIFEST gives.
+    pub(crate) fn new(smallest: InternalKey<'_>, largest: InternalKey<'_>) -> Self {
+        let (end, trailer) = largest.split();
+        Bounds {
+            smallest: smallest.user_key().to_vec(),
+            largest: end.to_vec(),
+            exclusive: trailer == Trailer::RANGE_END,
+        }
+    }
+
+    /// Where `user_key` stands to the bounds: before, within (`Equal`), or behind them.
+    pub(super) fn side(&self, order: &Order, user_key: &[u8]) -> Ordering {
+        if order.compare(user_key, &self.smallest) == Ordering::Less {
+            return Ordering::Less;
+        }
+        match order.compare(user_key, &self.largest) {
+            Ordering::Less => Ordering::Equal,
+            Ordering::Equal if !self.exclusive => Ordering::Equal,
+            _ => Ordering::Greater,
+        }
+    }
+
+    /// The tombstones as they are in force within the bounds, cut at them. One that reaches past a largest key which is
+    /// inside has to end behind that key: where the order knows no key right behind it, it ends before it, and the next
+    /// table, which begins with the same user key, covers that.
+    pub(crate) fn cut(&self, order: &Order, all: &FragmentedTombstones) -> Vec<RangeTombstone> {
+        let mut behind = self.largest.clone();
+        if !self.exclusive && matches!(order, Order::Bytewise) {
+            behind.push(0);
+        }
+        let less = |a: &[u8], b: &[u8]| order.compare(a, b) == Ordering::Less;
+        all.tombstones()
+            .filter_map(|mut t| {
+                if less(&t.begin, &self.smallest) {
+                    t.begin.clone_from(&self.smallest);
+                }
+                if less(&behind, &t.end) {
+                    t.end.clone_from(&behind);
+                }
+                less(&t.begin, &t.end).then_some(t)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::{InternalKeyBuf, SeqNum, ValueType};
+
+    fn bounds(smallest: &str, largest: &str, exclusive: bool) -> Bounds {
+        let point = Trailer::new(SeqNum::new(5).unwrap(), ValueType::Put);
+        let end = if exclusive { Trailer::RANGE_END } else { point };
+        let smallest = InternalKeyBuf::new(smallest.as_bytes(), point);
+        Bounds::new(smallest.as_key(), InternalKeyBuf::new(largest.as_bytes(), end).as_key())
+    }
+
+    #[test]
+    fn an_exclusive_end_is_outside() {
+        let sides =
+            |b: &Bounds| ["a", "b", "c", "d", "e"].map(|k| b.side(&Order::Bytewise, k.as_bytes()) as i8);
+        assert_eq!(sides(&bounds("b", "d", false)), [-1, 0, 0, 0, 1]);
+        assert_eq!(sides(&bounds("b", "d", true)), [-1, 0, 0, 1, 1]);
+        let reverse = bounds("d", "b", true);
+        assert_eq!(
+            ["e", "d", "b"].map(|k| reverse.side(&Order::ReverseBytewise, k.as_bytes()) as i8),
+            [-1, 0, 1]
+        );
+    }
+
+    #[test]
+    fn tombstones_are_cut_to_the_bounds() {
+        let cut = |b: &Bounds, order: &Order, begin: &str, end: &str| {
+            let t = RangeTombstone { begin: begin.into(), end: end.into(), seq: SeqNum::new(9).unwrap() };
+            let all = FragmentedTombstones::new(order, &[t]);
+            let text = |b: &[u8]| b.escape_ascii().to_string();
+            let cut = b.cut(order, &all).pop();
+            cut.map_or("nothing".into(), |t| format!("{}..{}", text(&t.begin), text(&t.end)))
+        };
+        let (inside, outside) = (bounds("c", "k", false), bounds("c", "k", true));
+        let forward = Order::Bytewise;
+        assert_eq!(cut(&outside, &forward, "a", "z"), "c..k");
+        assert_eq!(cut(&inside, &forward, "a", "z"), "c..k\\x00");
+        assert_eq!(cut(&inside, &forward, "d", "e"), "d..e");
+        assert_eq!(cut(&inside, &forward, "a", "c"), "nothing");
+        assert_eq!(cut(&inside, &forward, "k", "m"), "k..k\\x00");
+        assert_eq!(cut(&outside, &forward, "k", "m"), "nothing");
+        let back = Order::ReverseBytewise;
+        assert_eq!(cut(&bounds("k", "c", false), &back, "z", "a"), "k..c");
+        assert_eq!(cut(&bounds("k", "c", true), &back, "e", "b"), "e..c");
+    }
+}

@@ -1,0 +1,285 @@
+//! What range tombstones hide from one cursor.
+//!
+//! [`Sources`] gathers tombstones while the cursor comes across them: those of memtables and of level 0 at once, those of
+//! a deeper table when the cursor of its level enters the table. [`Mask`] answers for one key at a time and remembers the
+//! window around the key in which the answer stays the same, so that most steps cost two comparisons.
+//!
+//! 1. A cursor that shows a key within the bounds of a table has been in that table before: the cursor of its level
+//!    passes the table on the way to its first entry at or behind the key, whether the table has such an entry or not.
+//!    So what could hide the key has been gathered.
+//! 2. As long as nothing was gathered, asking costs one load.
+//! 3. The window has no border of a fragment, and no bound of a table, inside.
+
+use super::Bounds;
+use ashlar_base::range_del::FragmentedTombstones;
+use ashlar_base::{Order, SeqNum};
+use ashlar_sync::{Mutex, Rank};
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
+
+/// The tombstones of a memtable or of a table.
+#[derive(Debug)]
+struct Source {
+    tombstones: Arc<FragmentedTombstones>,
+    /// `None`: in force everywhere.
+    bounds: Option<Bounds>,
+}
+
+/// The tombstones that a cursor has come across. Shared by its parts; used by one thread at a time.
+pub(crate) struct Sources {
+    count: AtomicUsize,
+    list: Mutex<Vec<Arc<Source>>>,
+}
+
+impl Sources {
+    pub(crate) fn new() -> Arc<Sources> {
+        Arc::new(Sources { count: AtomicUsize::new(0), list: Mutex::new(Rank::Cache, Vec::new()) })
+    }
+
+    /// Adds tombstones that are in force within `bounds`.
+    #[cold]
+    pub(crate) fn add(&self, tombstones: Arc<FragmentedTombstones>, bounds: Option<Bounds>) {
+        let mut list = self.list.lock();
+        list.push(Arc::new(Source { tombstones, bounds }));
+        // Relaxed, here and below: only the thread that moves the cursor adds and asks.
+        self.count.store(list.len(), Atomic::Relaxed);
+    }
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sources({})", self.count.load(Atomic::Relaxed))
+    }
+}
+
+/// An end of a window: a key, and whether it belongs to the window. `None` is without end.
+type Edge<'a> = Option<(&'a [u8], bool)>;
+
+/// What one source says about a key, and around it.
+struct Answer<'a> {
+    newest: Option<SeqNum>,
+    from: Edge<'a>,
+    to: Edge<'a>,
+}
+
+impl Source {
+    fn ask(&self, order: &Order, user_key: &[u8], read_seq: SeqNum) -> Answer<'_> {
+        let (mut from, mut to): (Edge<'_>, Edge<'_>) = (None, None);
+        if let Some(b) = &self.bounds {
+            match b.side(order, user_key) {
+                Ordering::Less => return Answer { newest: None, from, to: Some((&b.smallest, false)) },
+                Ordering::Greater => {
+                    return Answer { newest: None, from: Some((&b.largest, b.exclusive)), to };
+                }
+                Ordering::Equal => {
+                    (from, to) = (Some((&b.smallest[..], true)), Some((&b.largest[..], !b.exclusive)));
+                }
+            }
+        }
+        let fragments = self.tombstones.fragments();
+        let at = self.tombstones.place(user_key);
+        let mut newest = None;
+        match fragments.get(at) {
+            Some(f) if order.compare(&f.begin, user_key) != Ordering::Greater => {
+                newest = f.newest(read_seq);
+                from = later(order, from, Some((&f.begin, true)));
+                to = earlier(order, to, Some((&f.end, false)));
+            }
+            next => {
+                let before = at.checked_sub(1).and_then(|before| fragments.get(before));
+                from = later(order, from, before.map(|f| (&f.end[..], true)));
+                to = earlier(order, to, next.map(|f| (&f.begin[..], false)));
+            }
+        }
+        Answer { newest, from, to }
+    }
+}
+
+/// The one of two lower edges that leaves less inside.
+fn later<'a>(order: &Order, a: Edge<'a>, b: Edge<'a>) -> Edge<'a> {
+    match (a, b) {
+        (Some(x), Some(y)) => {
+            let by_key = order.compare(x.0, y.0);
+            // Without its key a window begins later.
+            Some(if by_key.then(y.1.cmp(&x.1)) == Ordering::Less { y } else { x })
+        }
+        (a, b) => a.or(b),
+    }
+}
+
+/// The one of two upper edges that leaves less inside.
+fn earlier<'a>(order: &Order, a: Edge<'a>, b: Edge<'a>) -> Edge<'a> {
+    match (a, b) {
+        (Some(x), Some(y)) => {
+            let by_key = order.compare(x.0, y.0);
+            Some(if by_key.then(x.1.cmp(&y.1)) == Ordering::Greater { y } else { x })
+        }
+        (a, b) => a.or(b),
+    }
+}
+
+/// The answer of all sources, and where it holds.
+#[derive(Debug, Default)]
+struct Window {
+    newest: Option<SeqNum>,
+    from: Option<(Vec<u8>, bool)>,
+    to: Option<(Vec<u8>, bool)>,
+}
+
+impl Window {
+    fn holds(&self, order: &Order, user_key: &[u8]) -> bool {
+        let above = self.from.as_ref().is_none_or(|(from, included)| match order.compare(from, user_key) {
+            Ordering::Less => true,
+            Ordering::Equal => *included,
+            Ordering::Greater => false,
+        });
+        above
+            && self.to.as_ref().is_none_or(|(to, included)| match order.compare(user_key, to) {
+                Ordering::Less => true,
+                Ordering::Equal => *included,
+                Ordering::Greater => false,
+            })
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Mask {
+    order: Order,
+    read_seq: SeqNum,
+    shared: Arc<Sources>,
+    /// Those of the shared ones that were taken over.
+    sources: Vec<Arc<Source>>,
+    window: Option<Window>,
+}
+
+impl Mask {
+    /// The mask of a read at `read_seq`.
+    pub(crate) fn new(order: Order, read_seq: SeqNum, shared: Arc<Sources>) -> Self {
+        Mask { order, read_seq, shared, sources: Vec::new(), window: None }
+    }
+
+    /// Whether a tombstone hides an entry of `user_key` with sequence `seq`, and with it every older one.
+    #[inline]
+    pub(crate) fn hides(&mut self, user_key: &[u8], seq: SeqNum) -> bool {
+        let count = self.shared.count.load(Atomic::Relaxed);
+        count > 0 && self.newest_over(user_key, count).is_some_and(|newest| newest > seq)
+    }
+
+    fn newest_over(&mut self, user_key: &[u8], count: usize) -> Option<SeqNum> {
+        if self.sources.len() != count {
+            self.sources.clone_from(&self.shared.list.lock());
+            self.window = None;
+        }
+        match &self.window {
+            Some(window) if window.holds(&self.order, user_key) => window.newest,
+            _ => self.look(user_key),
+        }
+    }
+
+    fn look(&mut self, user_key: &[u8]) -> Option<SeqNum> {
+        let order = &self.order;
+        let mut all = Answer { newest: None, from: None, to: None };
+        for source in &self.sources {
+            let one = source.ask(order, user_key, self.read_seq);
+            all = Answer {
+                newest: all.newest.max(one.newest),
+                from: later(order, all.from, one.from),
+                to: earlier(order, all.to, one.to),
+            };
+        }
+        let window = self.window.get_or_insert_default();
+        window.newest = all.newest;
+        set(&mut window.from, all.from);
+        set(&mut window.to, all.to);
+        all.newest
+    }
+}
+
+fn set(edge: &mut Option<(Vec<u8>, bool)>, to: Edge<'_>) {
+    match to {
+        None => *edge = None,
+        Some((key, included)) => {
+            let (buffer, flag) = edge.get_or_insert_default();
+            buffer.clear();
+            buffer.extend_from_slice(key);
+            *flag = included;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::range_del::RangeTombstone;
+    use ashlar_base::{InternalKeyBuf, Trailer, ValueType};
+
+    struct Draw(u64);
+
+    impl Draw {
+        fn below(&mut self, n: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % n
+        }
+        fn key(&mut self) -> Vec<u8> {
+            vec![b'a' + (self.below(16) & 0xff) as u8]
+        }
+    }
+
+    /// A source in both forms: cut and bounded, and as it stands.
+    type Plain = (Vec<RangeTombstone>, Option<(Vec<u8>, Vec<u8>, bool)>);
+
+    fn source(order: &Order, draw: &mut Draw) -> Plain {
+        let tombstones = (0..draw.below(4)).map(|_| {
+            let seq = SeqNum::new(1 + draw.below(9)).unwrap();
+            RangeTombstone { begin: draw.key(), end: draw.key(), seq }
+        });
+        let tombstones = tombstones.collect();
+        let (a, b) = (draw.key(), draw.key());
+        let (smallest, largest) = if order.compare(&a, &b).is_le() { (a, b) } else { (b, a) };
+        (tombstones, (draw.below(3) > 0).then_some((smallest, largest, draw.below(2) == 0)))
+    }
+
+    fn in_force(order: &Order, plain: &Plain, key: &[u8]) -> bool {
+        plain.1.as_ref().is_none_or(|(smallest, largest, exclusive)| {
+            order.compare(smallest, key).is_le()
+                && (order.compare(key, largest).is_lt() || (!exclusive && key == &largest[..]))
+        })
+    }
+
+    #[test]
+    fn hides_what_the_plain_form_hides() {
+        let mut draw = Draw(3);
+        for round in 0..400 {
+            let order = if round % 2 == 0 { Order::Bytewise } else { Order::ReverseBytewise };
+            let read = SeqNum::new(draw.below(10)).unwrap();
+            let shared = Sources::new();
+            let mut mask = Mask::new(order.clone(), read, Arc::clone(&shared));
+            let mut plain = Vec::new();
+            for _ in 0..60 {
+                if draw.below(12) == 0 {
+                    let new = source(&order, &mut draw);
+                    let bounds = new.1.as_ref().map(|(smallest, largest, exclusive)| {
+                        let point = Trailer::new(SeqNum::ZERO, ValueType::Put);
+                        let end = if *exclusive { Trailer::RANGE_END } else { point };
+                        let largest = InternalKeyBuf::new(largest, end);
+                        Bounds::new(InternalKeyBuf::new(smallest, point).as_key(), largest.as_key())
+                    });
+                    shared.add(Arc::new(FragmentedTombstones::new(&order, &new.0)), bounds);
+                    plain.push(new);
+                }
+                let (key, seq) = (draw.key(), SeqNum::new(draw.below(10)).unwrap());
+                let covers = |t: &RangeTombstone| {
+                    t.seq <= read
+                        && t.seq > seq
+                        && order.compare(&t.begin, &key).is_le()
+                        && order.compare(&key, &t.end).is_lt()
+                };
+                let want = plain.iter().any(|p| in_force(&order, p, &key) && p.0.iter().any(covers));
+                assert_eq!(mask.hides(&key, seq), want, "{plain:?} {key:?} {seq} at {read}");
+            }
+        }
+    }
+}

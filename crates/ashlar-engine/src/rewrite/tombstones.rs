@@ -1,0 +1,179 @@
+//! What becomes of range tombstones: which of them go on, and into which table.
+//!
+//! 1. Of the tombstones over one piece of the key space that are in one stripe (see `retention`) the newest says it all.
+//! 2. One that every snapshot sees has done its work when the rewrite is over, except where something lies beneath.
+//! 3. A table that ends before a key gets the part before the key, the next one the rest.
+//!
+//! Source: RocksDB `db/compaction/compaction_outputs.cc` (`AddRangeDels`, behaviour).
+
+use super::retention::{Beneath, Retention, stripe};
+use ashlar_base::range_del::Fragment;
+use ashlar_base::{Order, Result, SeqNum};
+
+impl Retention {
+    /// The range tombstones that the outputs have to carry: ascending and disjoint.
+    pub fn surviving_tombstones(&self, order: &Order) -> Vec<Fragment> {
+        let mut snapshots = self.snapshots.clone();
+        snapshots.sort_unstable();
+        let mut survivors: Vec<Fragment> = Vec::new();
+        for f in self.tombstones.fragments() {
+            let needed = self.beneath.meets(order, f);
+            let mut seqs = f.seqs.clone();
+            seqs.dedup_by_key(|seq| stripe(&snapshots, *seq));
+            seqs.retain(|seq| needed || stripe(&snapshots, *seq) > 0);
+            match survivors.last_mut() {
+                _ if seqs.is_empty() => {}
+                // Parts that differed only in what was dropped.
+                Some(last) if last.end == f.begin && last.seqs == seqs => last.end.clone_from(&f.end),
+                _ => survivors.push(Fragment { begin: f.begin.clone(), end: f.end.clone(), seqs }),
+            }
+        }
+        survivors
+    }
+}
+
+impl Beneath {
+    /// Whether something may lie beneath a part of the fragment.
+    fn meets(&self, order: &Order, f: &Fragment) -> bool {
+        match self {
+            Beneath::Unknown => true,
+            Beneath::Ranges(ranges) => {
+                let at = ranges.partition_point(|(_, largest)| order.compare(largest, &f.begin).is_lt());
+                ranges.get(at).is_some_and(|(smallest, _)| order.compare(smallest, &f.end).is_lt())
+            }
+        }
+    }
+}
+
+/// One tombstone on its way into a table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece<'a> {
+    pub(super) begin: &'a [u8],
+    pub(super) end: &'a [u8],
+    pub(super) seq: SeqNum,
+}
+
+/// The tombstones that no table has taken yet.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    fragments: Vec<Fragment>,
+    at: usize,
+}
+
+impl Carried {
+    pub(super) fn new(fragments: Vec<Fragment>) -> Self {
+        Carried { fragments, at: 0 }
+    }
+
+    /// True when all are taken.
+    pub(super) fn is_empty(&self) -> bool {
+        self.at >= self.fragments.len()
+    }
+
+    /// Gives everything before `next` (`None`: everything) to `take`, in the order in which tables store it.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub(super) fn hand_over(
+        &mut self,
+        order: &Order,
+        next: Option<&[u8]>,
+        mut take: impl FnMut(Piece<'_>) -> Result<()>,
+    ) -> Result<()> {
+        while let Some(f) = self.fragments.get_mut(self.at) {
+            let cut = next.filter(|next| order.compare(next, &f.end).is_lt());
+            if cut.is_some_and(|cut| order.compare(cut, &f.begin).is_le()) {
+                break;
+            }
+            let end = cut.unwrap_or(&f.end);
+            f.seqs.iter().try_for_each(|&seq| take(Piece { begin: &f.begin, end, seq }))?;
+            match cut {
+                Some(cut) => f.begin = cut.to_vec(),
+                None => self.at += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
+    use std::sync::Arc;
+
+    fn seq(n: u64) -> SeqNum {
+        SeqNum::new(n).unwrap()
+    }
+
+    fn retention(all: &[(&str, &str, u64)], snapshots: &[u64], beneath: Beneath) -> Retention {
+        let all: Vec<_> = all
+            .iter()
+            .map(|(b, e, s)| RangeTombstone { begin: (*b).into(), end: (*e).into(), seq: seq(*s) })
+            .collect();
+        let tombstones = Arc::new(FragmentedTombstones::new(&Order::Bytewise, &all));
+        Retention { snapshots: snapshots.iter().map(|s| seq(*s)).collect(), beneath, tombstones }
+    }
+
+    fn text(begin: &[u8], end: &[u8], seqs: &[SeqNum]) -> String {
+        let seqs: Vec<_> = seqs.iter().map(ToString::to_string).collect();
+        format!("{}..{}@{}", begin.escape_ascii(), end.escape_ascii(), seqs.join(" "))
+    }
+
+    fn survivors(all: &[(&str, &str, u64)], snapshots: &[u64], beneath: Beneath) -> Vec<String> {
+        let left = retention(all, snapshots, beneath).surviving_tombstones(&Order::Bytewise);
+        left.iter().map(|f| text(&f.begin, &f.end, &f.seqs)).collect()
+    }
+
+    fn ranges(ranges: &[(&str, &str)]) -> Beneath {
+        Beneath::Ranges(ranges.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect())
+    }
+
+    #[test]
+    fn the_newest_of_each_stripe_stays() {
+        let all = [("a", "m", 3), ("c", "f", 5), ("d", "z", 9)];
+        assert_eq!(survivors(&all, &[], Beneath::Unknown), ["a..c@3", "c..d@5", "d..z@9"]);
+        assert_eq!(survivors(&all, &[4], Beneath::Unknown), ["a..c@3", "c..d@5 3", "d..m@9 3", "m..z@9"]);
+        assert_eq!(
+            survivors(&all, &[4, 8], Beneath::Unknown),
+            ["a..c@3", "c..d@5 3", "d..f@9 5 3", "f..m@9 3", "m..z@9"]
+        );
+    }
+
+    #[test]
+    fn at_the_bottom_only_snapshots_need_them() {
+        let all = [("a", "m", 3), ("c", "f", 5), ("d", "z", 9)];
+        assert_eq!(survivors(&all, &[], ranges(&[])), [""; 0]);
+        assert_eq!(survivors(&all, &[9], ranges(&[])), [""; 0]);
+        assert_eq!(survivors(&all, &[4], ranges(&[])), ["c..d@5", "d..z@9"]);
+        assert_eq!(survivors(&all, &[], ranges(&[("b", "bb"), ("x", "y")])), ["a..c@3", "m..z@9"]);
+        // The end of a fragment is outside, that of a range beneath is not.
+        assert_eq!(survivors(&[("a", "c", 3)], &[], ranges(&[("c", "d")])), [""; 0]);
+        assert_eq!(survivors(&[("c", "d", 3)], &[], ranges(&[("a", "c")])), ["c..d@3"]);
+    }
+
+    #[test]
+    fn tables_share_what_reaches_over_their_border() {
+        let all = [("b", "d", 3), ("e", "k", 5), ("m", "n", 1)];
+        let mut carried =
+            Carried::new(retention(&all, &[], Beneath::Unknown).surviving_tombstones(&Order::Bytewise));
+        let mut table = |next: Option<&str>| {
+            let mut got = vec![];
+            let mut take = |t: Piece<'_>| {
+                got.push(text(t.begin, t.end, &[t.seq]));
+                Ok(())
+            };
+            carried.hand_over(&Order::Bytewise, next.map(str::as_bytes), &mut take).unwrap();
+            (got, carried.is_empty())
+        };
+        let some = |pieces: &[&str]| (pieces.iter().map(ToString::to_string).collect::<Vec<_>>(), false);
+        assert_eq!(table(Some("a")), some(&[]));
+        assert_eq!(table(Some("b")), some(&[]));
+        assert_eq!(table(Some("c")), some(&["b..c@3"]));
+        assert_eq!(table(Some("d")), some(&["c..d@3"]));
+        assert_eq!(table(Some("f")), some(&["e..f@5"]));
+        assert_eq!(table(Some("g")), some(&["f..g@5"]));
+        assert_eq!(table(None), (vec!["g..k@5".into(), "m..n@1".into()], true));
+        assert_eq!(table(None), (vec![], true));
+    }
+}
