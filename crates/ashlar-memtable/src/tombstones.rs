@@ -4,6 +4,8 @@
 //! 2. The counter grows after the tombstones are in the list; who sees it grown and takes the lock sees them.
 //! 3. The fragments are remembered with the count they were cut at, and cut again by the first reader that finds the
 //!    counter ahead of it. They may hold tombstones newer than a reader may see: it picks by sequence.
+//! 4. The cell that readers look into is not touched under the lock: whoever pins the epoch or sets a cell may have to
+//!    drop what somebody else left, whole tables with their own locks.
 //!
 //! Source: RocksDB `db/memtable.cc` (the idea of a list of its own, and of a cached fragmentation).
 
@@ -43,13 +45,20 @@ struct Cut {
     fragments: Arc<FragmentedTombstones>,
 }
 
+#[derive(Debug, Default)]
+struct All {
+    list: Vec<RangeTombstone>,
+    /// The newest fragments, for who waited for the lock while another cut them.
+    newest: Arc<Cut>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct TombstoneList {
     order: Order,
     count: AtomicU64,
     bytes: AtomicUsize,
-    all: Mutex<Vec<RangeTombstone>>,
+    all: Mutex<All>,
     cut: EpochCell<Cut>,
 }
 
@@ -59,7 +68,7 @@ impl TombstoneList {
             order,
             count: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
-            all: Mutex::new(Rank::Cache, Vec::new()),
+            all: Mutex::new(Rank::Cache, All::default()),
             cut: EpochCell::new(Arc::default()),
         }
     }
@@ -91,7 +100,7 @@ impl TombstoneList {
                 };
                 // Once in the list, about once more in the fragments.
                 bytes += 2 * (size_of::<RangeTombstone>() + begin.len() + end.len());
-                all.push(RangeTombstone { begin, end, seq });
+                all.list.push(RangeTombstone { begin, end, seq });
             }
         }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -112,13 +121,17 @@ impl TombstoneList {
         if cut.count >= count {
             return Arc::clone(&cut.fragments);
         }
-        let all = self.all.lock();
-        let cut = self.cut.get();
-        if cut.count >= count {
-            return Arc::clone(&cut.fragments);
-        }
-        let fragments = Arc::new(FragmentedTombstones::new(&self.order, &all));
-        self.cut.set(Arc::new(Cut { count: all.len() as u64, fragments: Arc::clone(&fragments) }));
+        let newest = {
+            let mut all = self.all.lock();
+            if all.newest.count < count {
+                let fragments = Arc::new(FragmentedTombstones::new(&self.order, &all.list));
+                all.newest = Arc::new(Cut { count: all.list.len() as u64, fragments });
+            }
+            Arc::clone(&all.newest)
+        };
+        let fragments = Arc::clone(&newest.fragments);
+        // A slower thread may put an older one in place of a newer one: then the next reader comes this way again.
+        self.cut.set(newest);
         fragments
     }
 

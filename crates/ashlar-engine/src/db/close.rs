@@ -1,25 +1,25 @@
-//! Closing: stop background work, keep what only memory holds, let go of the lock.
+//! Closing: stop writers, keep what only memory holds, stop background work, let go of the LOCK.
+//!
+//! The order is what makes it safe among busy threads: once the LOCK is gone another process may own the directory, so
+//! nothing of this handle may write to it any more, neither a writer that was let in before nor a job.
 
 use super::core::Core;
-use ashlar_base::Result;
+use ashlar_base::{FamilyId, Result};
 use ashlar_sync::Waited;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Core {
-    /// See [`super::Db::close`].
+    /// See [`super::Db::close`]. A second close waits for the first.
     pub(super) fn close(self: &Arc<Self>) -> Result<()> {
-        if self.is_closed() {
+        let mut lock = self.lock.lock();
+        if lock.is_none() {
             return Ok(());
         }
-        // Unlogged data exists only in memtables; logged data is in the log already.
-        let flushed = if self.committer.has_unlogged() && self.health.check_writable().is_ok() {
-            self.flush(&self.state().families.iter().map(|f| f.family.id()).collect::<Vec<_>>())
-        } else {
-            Ok(())
-        };
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return flushed;
+        let flushed = self.stop_writers();
+        {
+            let _state = self.state();
+            self.closed.store(true, Ordering::Release);
         }
         // Jobs look at `closed` at their next step; those that wait for the clock are aborted by the executor, or end.
         loop {
@@ -29,8 +29,21 @@ impl Core {
             }
         }
         self.release_readers();
-        drop(self.lock.lock().take());
+        drop(lock.take());
         flushed
+    }
+
+    /// Lets no writer in any more, and flushes what they left in memory alone: logged data is in the log already.
+    fn stop_writers(self: &Arc<Self>) -> Result<()> {
+        let unlogged: Vec<FamilyId> = self.committer.close(|| {
+            if !self.committer.has_unlogged() || self.health.check_writable().is_err() {
+                return Ok(Vec::new());
+            }
+            let families: Vec<FamilyId> = self.state().families.iter().map(|f| f.family.id()).collect();
+            self.seal(&families)?;
+            Ok(families)
+        })?;
+        if unlogged.is_empty() { Ok(()) } else { self.flush_sealed(&unlogged) }
     }
 
     fn release_readers(&self) {

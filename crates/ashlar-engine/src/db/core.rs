@@ -39,10 +39,10 @@ pub(crate) struct Core {
     pub(super) writer: Writer,
     /// Notified whenever background work ends, in success or not.
     pub(crate) progress: Signal,
-    /// Set once; refuses new operations.
+    /// Set once, under the state lock; refuses new operations and new background work.
     pub(crate) closed: AtomicBool,
     pub(crate) state: Mutex<State>,
-    /// Held from open to close.
+    /// The directory's LOCK, held from open to the end of close; its guard is held while a close is under way.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
 }
 

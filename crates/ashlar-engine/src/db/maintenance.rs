@@ -45,16 +45,24 @@ impl Db {
 
 impl Core {
     pub(super) fn flush(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
-        self.committer.lead_alone(|| {
-            let filled = {
-                let state = self.state();
-                let holds = |id: &FamilyId| {
-                    state.families.get(*id).is_some_and(|f| !f.memtables.current().rep.is_empty())
-                };
-                families.iter().copied().filter(holds).collect::<Vec<_>>()
+        self.committer.lead_alone(|| self.seal(families))?;
+        self.flush_sealed(families)
+    }
+
+    /// Seals the memtables of `families` that hold something. To be called by a leader.
+    pub(super) fn seal(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
+        let filled = {
+            let state = self.state();
+            let holds = |id: &FamilyId| {
+                state.families.get(*id).is_some_and(|f| !f.memtables.current().rep.is_empty())
             };
-            if filled.is_empty() { Ok(()) } else { self.switch(&filled) }
-        })?;
+            families.iter().copied().filter(holds).collect::<Vec<_>>()
+        };
+        if filled.is_empty() { Ok(()) } else { self.switch(&filled) }
+    }
+
+    /// Waits until no sealed memtable of `families` is left.
+    pub(super) fn flush_sealed(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
         self.schedule();
         let before = self.health.cause();
         self.wait_until(|state| {
@@ -87,6 +95,9 @@ impl Core {
     }
 
     fn next_piece(self: &Arc<Self>, state: &mut State, family: FamilyId, range: &mut ManualRange) -> Next {
+        if self.is_closed() {
+            return Next::Blocked;
+        }
         let State { families, running, jobs, .. } = state;
         let Some(live) = families.get(family) else { return Next::Over };
         let claims = running.get(&family).map_or(&[][..], Vec::as_slice);

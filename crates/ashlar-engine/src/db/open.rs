@@ -247,7 +247,7 @@ impl Parts {
                 writer,
                 closed: AtomicBool::new(false),
                 state: Mutex::new(Rank::State, state),
-                lock: Mutex::new(Rank::Statistics, Some(self.lock)),
+                lock: Mutex::new(Rank::Lifecycle, Some(self.lock)),
             }
         })
     }

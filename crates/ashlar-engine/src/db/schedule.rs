@@ -20,12 +20,16 @@ const COMPACTIONS_MAX: usize = 4;
 impl Core {
     /// Submits whatever work is due and not under way. Cheap when nothing is.
     pub(crate) fn schedule(self: &Arc<Self>) {
-        if self.is_closed() || self.health.severity() >= Severity::Hard {
+        if self.health.severity() >= Severity::Hard {
             return;
         }
         let mut due: Vec<(Box<dyn Job>, Lane)> = Vec::new();
         {
             let mut guard = self.state();
+            // Under the lock: a close that counts the jobs counts these, or they are never made.
+            if self.is_closed() {
+                return;
+            }
             let state = &mut *guard;
             let mut compactions: usize = state.running.values().map(Vec::len).sum();
             for family in state.families.iter_mut() {

@@ -227,9 +227,13 @@ impl Replayer {
         bytes: u64,
         dropped: Option<DroppedTail>,
     ) -> Result<Replayed> {
+        // Where reading ended: a length that reaches over the end of the file looks like a torn tail.
         let missing = |what: &str| {
-            Error::corruption(format!("MANIFEST has no {what} entry after {records} records"))
-                .at(&path, bytes)
+            let e = Error::corruption(format!("MANIFEST has no {what} entry after {records} records"));
+            match &dropped {
+                Some(tail) => e.at(&path, tail.offset).because(&tail.reason),
+                None => e.at(&path, bytes),
+            }
         };
         if !self.any_log_number {
             return Err(missing("log_file_number"));

@@ -41,7 +41,17 @@ pub(crate) struct GroupCommitter {
     /// Some write skipped the log: a close must flush.
     unlogged: AtomicBool,
     host: OnceLock<Box<dyn WriteHost>>,
+    /// Why nothing is committed any more: the log failed, or the database was closed.
     failed: OnceLock<Error>,
+}
+
+/// The lead, while it is held by who does not commit. Handed over on drop, so that a panic does not stop the others.
+struct Lead<'a>(&'a Queue);
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.0.hand_over();
+    }
 }
 
 /// One batch of a group while it is being committed.
@@ -96,7 +106,24 @@ impl GroupCommitter {
     }
 
     /// Runs `work` while nobody writes: for switches that do not come from a full memtable.
+    ///
+    /// # Errors
+    /// What refuses writes for good, the end of [`GroupCommitter::close`] included; else those of `work`.
     pub(crate) fn lead_alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _lead = self.take_lead()?;
+        self.check()?;
+        work()
+    }
+
+    /// Runs `last` while nobody writes, and refuses whoever comes after with `Shutdown`.
+    pub(crate) fn close<T>(&self, last: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _lead = self.take_lead()?;
+        let out = last();
+        let _ = self.failed.set(Error::closed());
+        out
+    }
+
+    fn take_lead(&self) -> Result<Lead<'_>> {
         if !self.queue.try_lead() {
             let waiter = Waiter::new(None, self.env.jobs.signal());
             if !self.queue.enqueue(&waiter)
@@ -105,9 +132,7 @@ impl GroupCommitter {
                 return Err(e.clone());
             }
         }
-        let out = work();
-        self.queue.hand_over();
-        out
+        Ok(Lead(&self.queue))
     }
 
     /// True when some write of this session skipped the log.
@@ -138,17 +163,14 @@ impl GroupCommitter {
     }
 
     fn fail(&self, cause: &Error) {
-        let _ = self.failed.set(cause.clone());
+        let _ = self.failed.set(cause.clone().hint("The log failed: close the database and open it again"));
         if let Some(host) = self.host.get() {
             host.log_failed(cause);
         }
     }
 
     fn check(&self) -> Result<()> {
-        match self.failed.get() {
-            None => Ok(()),
-            Some(cause) => Err(cause.clone().hint("The log failed: close the database and open it again")),
-        }
+        self.failed.get().map_or(Ok(()), |cause| Err(cause.clone()))
     }
 
     fn lead_and_hand_over(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
