@@ -1,41 +1,151 @@
-//! The filter of an open table.
+//! The filter of an open table: whole in memory, or its top level in memory and its partitions read when needed.
+//!
+//! 1. A filter, or a partition, that cannot be read or is not recognised is no filter: every key may be there. That
+//!    costs reads, not answers; [`TableFilter::check`] tells.
+//! 2. A partition that is read stays in memory until the table is closed.
+//!
+//! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
 
-use ashlar_format::filter::{FilterForm, xxph3_64};
+use crate::index::FlatIndex;
+use crate::reader::BlockFile;
+use ashlar_base::{Result, Trailer};
+use ashlar_format::filter::FilterForm;
+use std::sync::OnceLock;
 
-/// A whole filter in memory, or none.
+/// The filter of some keys, in memory.
 #[derive(Debug)]
-pub(crate) struct TableFilter {
+struct FilterBlock {
     form: FilterForm,
     bytes: Box<[u8]>,
+}
+
+impl FilterBlock {
+    fn none() -> Self {
+        FilterBlock { form: FilterForm::Everything("no filter"), bytes: Box::default() }
+    }
+
+    /// A filter block. One that is not recognised is no filter, and its bytes are not kept.
+    fn new(bytes: Vec<u8>) -> Self {
+        match FilterForm::decode(&bytes) {
+            FilterForm::Everything(what) => {
+                FilterBlock { form: FilterForm::Everything(what), bytes: Box::default() }
+            }
+            form => FilterBlock { form, bytes: bytes.into_boxed_slice() },
+        }
+    }
+
+    #[inline]
+    fn may_contain(&self, user_key: &[u8]) -> bool {
+        self.form.may_contain(&self.bytes, user_key)
+    }
+}
+
+/// Partitions and the separators between them.
+#[derive(Debug)]
+pub(crate) struct FilterParts {
+    top: FlatIndex,
+    parts: Box<[OnceLock<FilterBlock>]>,
+}
+
+#[derive(Debug)]
+enum Scope {
+    Whole(FilterBlock),
+    Parts(Box<FilterParts>),
+}
+
+/// The filter of a table, or none.
+#[derive(Debug)]
+pub(crate) struct TableFilter {
+    scope: Scope,
+    /// Bytes of timestamp at the end of a user key, which filters do not know.
+    timestamp: usize,
 }
 
 impl TableFilter {
     /// No filter: every key may be there.
     pub(crate) fn none() -> Self {
-        TableFilter { form: FilterForm::Everything("no filter"), bytes: Box::default() }
+        TableFilter { scope: Scope::Whole(FilterBlock::none()), timestamp: 0 }
     }
 
-    /// A filter block. One that is not recognised is no filter, and its bytes are not kept.
-    pub(crate) fn new(bytes: Vec<u8>) -> Self {
-        match FilterForm::decode(&bytes) {
-            FilterForm::Everything(what) => {
-                TableFilter { form: FilterForm::Everything(what), bytes: Box::default() }
-            }
-            form => TableFilter { form, bytes: bytes.into_boxed_slice() },
-        }
+    /// One filter for all keys.
+    pub(crate) fn whole(bytes: Vec<u8>, timestamp: usize) -> Self {
+        TableFilter { scope: Scope::Whole(FilterBlock::new(bytes)), timestamp }
     }
 
-    /// False when the table certainly has no entry of that user key.
+    /// A filter in partitions, by the separators between them.
+    pub(crate) fn partitioned(top: FlatIndex, timestamp: usize) -> Self {
+        let parts = (0..top.len()).map(|_| OnceLock::new()).collect();
+        TableFilter { scope: Scope::Parts(Box::new(FilterParts { top, parts })), timestamp }
+    }
+
+    /// False when the table certainly has no entry of that user key at or behind `trailer`.
     #[inline]
-    pub(crate) fn may_contain(&self, user_key: &[u8]) -> bool {
-        match self.form {
-            FilterForm::Everything(_) => true,
-            form => form.may_match(&self.bytes, xxph3_64(user_key)),
+    pub(crate) fn may_contain(&self, file: &BlockFile, user_key: &[u8], trailer: Trailer) -> bool {
+        let name = match self.timestamp {
+            0 => user_key,
+            len => user_key.get(..user_key.len().saturating_sub(len)).unwrap_or_default(),
+        };
+        match &self.scope {
+            Scope::Whole(filter) => filter.may_contain(name),
+            Scope::Parts(parts) => parts.may_contain(file, user_key, trailer, name),
         }
     }
 
-    /// Bytes of memory it takes.
+    /// Reads every partition.
+    ///
+    /// # Errors
+    /// `Corruption` or `Io` for the first one that cannot be read.
+    pub(crate) fn check(&self, file: &BlockFile) -> Result<()> {
+        let Scope::Parts(parts) = &self.scope else { return Ok(()) };
+        (0..parts.top.len()).filter_map(|at| parts.top.handle(at)).try_for_each(|handle| {
+            file.read_verified(handle)?;
+            Ok(())
+        })
+    }
+
+    /// True when it is in partitions.
+    pub(crate) fn is_partitioned(&self) -> bool {
+        matches!(self.scope, Scope::Parts(_))
+    }
+
+    /// Bytes of memory it takes now.
     pub(crate) fn memory(&self) -> usize {
-        self.bytes.len()
+        match &self.scope {
+            Scope::Whole(filter) => filter.bytes.len(),
+            Scope::Parts(parts) => {
+                let loaded = parts.parts.iter().filter_map(OnceLock::get);
+                parts.top.memory() + loaded.map(|part| part.bytes.len()).sum::<usize>()
+            }
+        }
+    }
+}
+
+impl FilterParts {
+    fn may_contain(&self, file: &BlockFile, user_key: &[u8], trailer: Trailer, name: &[u8]) -> bool {
+        // Keys behind the last separator belong to the last partition.
+        let Some(last) = self.top.len().checked_sub(1) else { return true };
+        let at = self.top.find(user_key, trailer).min(last);
+        let Some(cell) = self.parts.get(at as usize) else { return true };
+        match cell.get() {
+            Some(part) => part.may_contain(name),
+            None => self.load(at, cell, file).is_none_or(|part| part.may_contain(name)),
+        }
+    }
+
+    /// The partition; `None` when the file could not be read this time.
+    #[cold]
+    fn load<'a>(
+        &self,
+        at: u32,
+        cell: &'a OnceLock<FilterBlock>,
+        file: &BlockFile,
+    ) -> Option<&'a FilterBlock> {
+        let read = file.read_verified(self.top.handle(at).unwrap_or_default());
+        let block = match read {
+            Ok(bytes) => FilterBlock::new(bytes),
+            Err(e) if e.is_corruption() => FilterBlock::none(),
+            Err(_) => return None,
+        };
+        Some(cell.get_or_init(|| block))
     }
 }

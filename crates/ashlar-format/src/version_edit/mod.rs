@@ -18,10 +18,12 @@ mod decode;
 mod edit;
 mod encode;
 mod new_file;
+mod progress;
 mod sub;
 
 pub use edit::VersionEdit;
 pub use new_file::{CustomFields, NewFile};
+pub use progress::{CompactionProgress, OutputProgress};
 pub use sub::{BlobAddition, BlobGarbage, WalAddition};
 
 /// The tag numbers of edits.

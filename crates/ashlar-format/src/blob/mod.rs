@@ -1,0 +1,29 @@
+//! Blob files: values too large for a table stand in a file of their own, and the table holds an index to them.
+//!
+//! ```text
+//! file:    header: 30 bytes   record*   footer: 32 bytes
+//! header:  | magic: u32 | version: u32 = 1 | family: u32 | flags: u8 | compression: u8 | expiration range: 2 * u64 |
+//! record:  | key len: u64 | value len: u64 | expiration: u64 | header crc: u32 | blob crc: u32 | key | value |
+//! footer:  | magic: u32 | blobs: u64 | expiration range: 2 * u64 | crc: u32 |
+//! index:   | kind: u8 | kind 0: expiration, value; 1: file, offset, size, compression: u8; 2: expiration, then as 1 |
+//! ```
+//! 1. Integers are little endian in the file, varints in the index. CRCs are masked CRC-32C: of a record's first 24 bytes,
+//!    of its key and value, of the footer's first 28 bytes. The header has none.
+//! 2. An index points at the value, not at its record, and `size` is what is stored, compressed or not.
+//! 3. In a file with a compression every value is stored in it, framed like a block, even one that grew.
+//! 4. A file without a footer was not closed. Its records may be whole nevertheless.
+//! 5. Indexes of kind 0 and 2, files with expiration ranges: written by the old stacked BlobDB only.
+//!
+//! Source: RocksDB `db/blob/blob_log_format.h`, `db/blob/blob_index.h`.
+#![deny(clippy::indexing_slicing)]
+
+mod file;
+mod index;
+mod record;
+
+#[cfg(test)]
+mod tests;
+
+pub use file::{BlobFooter, BlobHeader, Expiration};
+pub use index::{BlobIndex, BlobPlace};
+pub use record::BlobRecordHeader;
