@@ -87,6 +87,15 @@ impl FlatIndex {
         self.separator(ordinal as usize)
     }
 
+    /// True when separator `at` is not above separator `their` of another index of the same form.
+    pub(crate) fn separator_is_at_most(&self, at: u32, other: &FlatIndex, their: u32) -> bool {
+        let (at, their) = (at as usize, their as usize);
+        let trailer = |index: &FlatIndex, at| index.trailers.as_deref().and_then(|t| t.get(at)).copied();
+        let by_user_key = self.order.compare(self.separator(at), other.separator(their));
+        // Among equal user keys the larger trailer comes first.
+        by_user_key.then_with(|| trailer(other, their).cmp(&trailer(self, at))).is_le()
+    }
+
     /// The first block that may hold an entry at or after the given internal key; [`FlatIndex::len`] when none may.
     #[inline]
     pub(crate) fn find(&self, user_key: &[u8], trailer: Trailer) -> u32 {

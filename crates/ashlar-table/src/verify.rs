@@ -1,9 +1,9 @@
 //! Reading a whole table to see whether it is sound.
 
 use crate::iter::Readahead;
-use crate::reader::TableReader;
+use crate::reader::{BlockAt, TableReader};
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Result, Trailer};
-use ashlar_format::block::{BlockCursor, DataBlock};
+use ashlar_format::block::{BlockCursor, Bucket, DataBlock, HashIndex};
 
 /// Bytes read at a time.
 const READAHEAD: usize = 1 << 20;
@@ -19,12 +19,23 @@ impl TableReader {
         if let Some(e) = self.filter_error() {
             return Err(e.clone());
         }
-        let mut walk = Walk { table: self, last: None, entries: 0 };
+        let partitioned = self.filter().is_partitioned();
+        let mut walk = Walk { table: self, last: None, entries: 0, partitioned };
         let mut readahead = Readahead::new(READAHEAD);
-        for ordinal in 0..self.blocks() {
-            walk.block(ordinal, &mut readahead)?;
+        self.filter().check(self.file())?;
+        let mut next = self.first_block()?;
+        let mut blocks = 0_u64;
+        while let Some(at) = next {
+            walk.block(at, &mut readahead)?;
+            blocks += 1;
+            next = self.after(at)?;
         }
         let properties = self.properties();
+        // RocksDB leaves the number at 0 in tables with a dictionary.
+        if let Some(said) = properties.num_data_blocks.filter(|said| *said != 0 && *said != blocks) {
+            let text = format!("table has {blocks} data blocks where its properties say {said}");
+            return Err(Error::corruption(text).at_path(self.path()));
+        }
         if let Some(all) = properties.num_entries {
             let points = all.saturating_sub(properties.num_range_deletions.unwrap_or(0));
             if walk.entries != points && walk.entries != all {
@@ -41,24 +52,32 @@ struct Walk<'a> {
     table: &'a TableReader,
     last: Option<InternalKeyBuf>,
     entries: u64,
+    /// Each partition of the filter must know the keys whose versions begin before it.
+    partitioned: bool,
 }
 
 impl Walk<'_> {
-    fn block(&mut self, ordinal: u32, readahead: &mut Readahead) -> Result<()> {
+    fn block(&mut self, at: BlockAt, readahead: &mut Readahead) -> Result<()> {
         let table = self.table;
-        let Some(handle) = table.index().handle(ordinal) else { return Ok(()) };
+        let Some(handle) = table.handle(at) else { return Ok(()) };
         let bytes = readahead.read(table.file(), handle)?;
-        let block = DataBlock::parse(&bytes).map_err(|e| table.misread(ordinal, e))?;
+        let block = DataBlock::parse(&bytes).map_err(|e| table.misread(at, e))?;
         let mut cursor = BlockCursor::default();
-        cursor.first(&block).map_err(|e| table.misread(ordinal, e.into()))?;
+        cursor.first(&block).map_err(|e| table.misread(at, e.into()))?;
         while let Some(key) = cursor.internal_key() {
             self.entry(key).map_err(|what| Error::corruption(what).at(table.path(), handle.offset))?;
             let (user_key, trailer) = key.split();
-            if table.index().find(user_key, trailer) != ordinal {
+            if table.find(user_key, trailer)? != Some(at) {
                 let what = "key outside the bounds the index gives its block";
                 return Err(Error::corruption(what).at(table.path(), handle.offset));
             }
-            cursor.next(&block).map_err(|e| table.misread(ordinal, e.into()))?;
+            if let Some(index) = HashIndex::of(&bytes)
+                && !holds(index, &block, user_key, cursor.offset())
+            {
+                let what = "hash index sends a key to another restart point";
+                return Err(Error::corruption(what).at(table.path(), handle.offset));
+            }
+            cursor.next(&block).map_err(|e| table.misread(at, e.into()))?;
         }
         Ok(())
     }
@@ -76,11 +95,24 @@ impl Walk<'_> {
             }
             new_user_key = last.as_key().user_key() != user_key;
         }
-        if new_user_key && !self.table.filter().may_contain(user_key) {
+        let may_contain = || self.table.filter().may_contain(self.table.file(), user_key, trailer);
+        if (new_user_key || self.partitioned) && !may_contain() {
             return Err("filter denies a key of the table");
         }
         self.entries += 1;
         self.last.get_or_insert_with(|| InternalKeyBuf::new(&[], Trailer::LAST)).set(user_key, trailer);
         Ok(())
+    }
+}
+
+/// True when the hash index lets a lookup of that key come to the entry at `offset`.
+fn holds(index: HashIndex<'_>, block: &DataBlock<'_>, user_key: &[u8], offset: usize) -> bool {
+    match index.find(user_key) {
+        Bucket::Collision => true,
+        Bucket::Absent => false,
+        Bucket::Interval(at) => {
+            block.restart(at).is_some_and(|start| start <= offset)
+                && block.restart(at + 1).is_none_or(|end| offset < end)
+        }
     }
 }

@@ -14,6 +14,10 @@ pub trait Comparator: Send + Sync + fmt::Debug {
     fn name(&self) -> &str;
     /// The order.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+    /// Bytes at the end of every user key that are a timestamp: larger ones first, filters do not know them.
+    fn timestamp_len(&self) -> usize {
+        0
+    }
 }
 
 /// The order of a family's keys.
@@ -35,6 +39,14 @@ impl Order {
             Order::Bytewise => "leveldb.BytewiseComparator",
             Order::ReverseBytewise => "rocksdb.ReverseBytewiseComparator",
             Order::Custom(c) => c.name(),
+        }
+    }
+
+    /// Bytes of timestamp at the end of every user key.
+    pub fn timestamp_len(&self) -> usize {
+        match self {
+            Order::Bytewise | Order::ReverseBytewise => 0,
+            Order::Custom(c) => c.timestamp_len(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The builder of data, metaindex, properties and range-deletion blocks.
 
+use super::data_block::HASHED;
+use super::hash_index::HashIndexBuilder;
 use super::index::{offset32, put_restarts, shared_prefix};
 use ashlar_base::bytes::put_varint32;
 use ashlar_base::bytes::varint_len;
@@ -14,6 +16,7 @@ pub struct BlockBuilder {
     since_restart: usize,
     entries: usize,
     last_key: Vec<u8>,
+    hash: Option<HashIndexBuilder>,
 }
 
 impl BlockBuilder {
@@ -30,12 +33,19 @@ impl BlockBuilder {
             since_restart: 0,
             entries: 0,
             last_key: Vec::new(),
+            hash: None,
         }
     }
 
     /// A builder that stores every key whole: larger blocks, no joining of keys for readers.
     pub fn without_delta(interval: usize) -> Self {
         BlockBuilder { share_prefixes: false, ..Self::new(interval) }
+    }
+
+    /// A builder of data blocks that adds a hash index with `ratio` keys per bucket, where the block allows one. Keys
+    /// must be internal keys of an order in which only equal bytes are equal.
+    pub fn with_hash_index(interval: usize, ratio: f64) -> Self {
+        BlockBuilder { hash: Some(HashIndexBuilder::new(ratio)), ..Self::new(interval) }
     }
 
     /// Appends an entry.
@@ -60,11 +70,21 @@ impl BlockBuilder {
         self.last_key.extend_from_slice(tail);
         self.since_restart += 1;
         self.entries += 1;
+        if let Some(hash) = &mut self.hash {
+            let user_key = key.get(..key.len().saturating_sub(8)).unwrap_or_default();
+            hash.add(user_key, self.restarts.len() - 1);
+        }
     }
 
     /// Bytes the block has when finished now.
     #[inline]
     pub fn size_estimate(&self) -> usize {
+        let plain = self.plain_size();
+        plain + self.hash.as_ref().map_or(0, |hash| hash.size(plain))
+    }
+
+    #[inline]
+    fn plain_size(&self) -> usize {
         self.out.len() + 4 * self.restarts.len() + 4
     }
 
@@ -73,7 +93,8 @@ impl BlockBuilder {
     pub fn size_estimate_after(&self, key_len: usize, value_len: usize) -> usize {
         let lengths = 1 + varint_len(key_len as u64) + varint_len(value_len as u64);
         let restart = if self.since_restart >= self.interval { 4 } else { 0 };
-        self.size_estimate() + key_len + value_len + lengths + restart
+        let hash = self.hash.as_ref().map_or(0, HashIndexBuilder::most_per_key);
+        self.size_estimate() + key_len + value_len + lengths + restart + hash
     }
 
     /// Number of entries.
@@ -93,7 +114,11 @@ impl BlockBuilder {
 
     /// Completes the block and lends it; [`BlockBuilder::reset`] starts the next one.
     pub fn finish(&mut self) -> &[u8] {
-        put_restarts(&mut self.out, &self.restarts);
+        let plain = self.plain_size();
+        match &self.hash {
+            None => put_restarts(&mut self.out, &self.restarts),
+            Some(hash) => put_restarts_hashed(&mut self.out, &self.restarts, hash, plain),
+        }
         &self.out
     }
 
@@ -105,5 +130,16 @@ impl BlockBuilder {
         self.since_restart = 0;
         self.entries = 0;
         self.last_key.clear();
+        if let Some(hash) = &mut self.hash {
+            hash.reset();
+        }
     }
+}
+
+/// [`put_restarts`] with the hash index between the array and its count.
+fn put_restarts_hashed(out: &mut Vec<u8>, restarts: &[u32], hash: &HashIndexBuilder, plain: usize) {
+    put_restarts(out, restarts);
+    out.truncate(out.len() - 4);
+    let flag = if hash.finish(out, plain) { HASHED } else { 0 };
+    out.extend_from_slice(&(offset32(restarts.len()) | flag).to_le_bytes());
 }

@@ -3,8 +3,8 @@
 use super::back::Back;
 use super::target::BorrowedOrder;
 use super::{
-    DataBlock, EntryFormat, IndexEntries, IndexValue, InternalEntries, InternalTarget, PlainEntries,
-    SeekTarget, UserTarget, ValueRange,
+    Bucket, DataBlock, EntryFormat, HashIndex, IndexEntries, IndexValue, InternalEntries, InternalTarget,
+    PlainEntries, SeekTarget, UserTarget, ValueRange,
 };
 use ashlar_base::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder};
 use ashlar_base::{Entry, InternalKey, Malformed, Order, Trailer};
@@ -81,7 +81,30 @@ impl<F: EntryFormat> EntryCursor<F> {
     #[inline]
     pub fn seek<T: SeekTarget>(&mut self, block: &DataBlock<'_>, target: &T) -> Result<(), Malformed> {
         self.reset();
-        let mut at = self.search_restarts(block, target)?;
+        let at = self.search_restarts(block, target)?;
+        self.forward_to(block, at, target)
+    }
+
+    /// Moves to the first entry at or after the target that stands at or behind restart point `interval`.
+    #[inline]
+    pub fn seek_from<T: SeekTarget>(
+        &mut self,
+        block: &DataBlock<'_>,
+        interval: usize,
+        target: &T,
+    ) -> Result<(), Malformed> {
+        self.reset();
+        let missing = Malformed { field: "block.hash_index", at: interval, what: "no such restart point" };
+        self.forward_to(block, block.restart(interval).ok_or(missing)?, target)
+    }
+
+    #[inline]
+    fn forward_to<T: SeekTarget>(
+        &mut self,
+        block: &DataBlock<'_>,
+        mut at: usize,
+        target: &T,
+    ) -> Result<(), Malformed> {
         while at < block.entries().len() {
             self.decode(block.entries(), at)?;
             if target.order_of(&self.key) != Ordering::Less {
@@ -269,6 +292,31 @@ impl BlockCursor {
         trailer: Trailer,
     ) -> Result<(), Malformed> {
         with_order!(order, |order| self.seek(block, &InternalTarget { order, user_key, trailer }))
+    }
+
+    /// [`BlockCursor::seek_key`] for a block with a hash index, as point lookups need it: exact when the block holds an
+    /// entry of that user key at or below `trailer`. Otherwise off the end, when only a later block can hold one, or on
+    /// an entry of another user key.
+    #[inline]
+    pub fn seek_key_hashed(
+        &mut self,
+        block: &DataBlock<'_>,
+        index: HashIndex<'_>,
+        order: &Order,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<(), Malformed> {
+        let interval = match index.find(user_key) {
+            Bucket::Collision => return self.seek_key(block, order, user_key, trailer),
+            // Versions that begin this user key may stand in the next block: the end of this one must tell.
+            Bucket::Absent => block.restart_count() - 1,
+            Bucket::Interval(interval) => interval,
+        };
+        with_order!(order, |order| self.seek_from(
+            block,
+            interval,
+            &InternalTarget { order, user_key, trailer }
+        ))
     }
 
     /// Moves to the last entry at or before (`user_key`, `trailer`).

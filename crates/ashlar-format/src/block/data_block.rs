@@ -3,10 +3,10 @@
 use crate::unreadable::Unreadable;
 use ashlar_base::Malformed;
 
-const RESTARTS_MASK: u32 = (1 << 28) - 1;
-const SEPARATED: u32 = 1 << 28;
-const UNKNOWN: u32 = 1 << 30;
-const HASHED: u32 = 1 << 31;
+pub(super) const RESTARTS_MASK: u32 = (1 << 28) - 1;
+pub(super) const SEPARATED: u32 = 1 << 28;
+pub(super) const UNKNOWN: u32 = 1 << 30;
+pub(super) const HASHED: u32 = 1 << 31;
 
 /// An uncompressed block of any kind, split into its parts. Borrows the bytes; as cheap to copy as two slices.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ impl<'a> DataBlock<'a> {
     /// Cost: linear in the restart points.
     ///
     /// # Errors
-    /// `Malformed`: a count or an offset that cannot be. `NotSupported`: separated keys and values.
+    /// `Malformed`: a count or an offset that cannot be; separated keys and values ([`super::join_separated`]).
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Unreadable> {
         let block = Self::reopen(bytes)?;
         let mut floor = 0;
@@ -71,7 +71,7 @@ impl<'a> DataBlock<'a> {
             return Err(bad("unknown feature bit").into());
         }
         if packed & SEPARATED != 0 {
-            return Err(Unreadable::NotSupported("blocks with separated keys and values"));
+            return Err(bad("keys and values are separated; such a block is joined first").into());
         }
         if packed & HASHED == 0 {
             return Ok(body);

@@ -22,9 +22,13 @@ mod builder;
 mod cursor;
 mod data_block;
 mod entry;
+mod hash_index;
 mod index;
+mod rewrite;
 mod target;
 
+#[cfg(test)]
+mod form_tests;
 #[cfg(test)]
 mod tests;
 
@@ -32,5 +36,7 @@ pub use builder::BlockBuilder;
 pub use cursor::{BlockCursor, EntryCursor, IndexCursor, PlainCursor};
 pub use data_block::DataBlock;
 pub use entry::{EntryFormat, InternalEntries, PlainEntries, RawEntry, ValueRange};
+pub use hash_index::{Bucket, HashIndex};
 pub use index::{IndexBlockBuilder, IndexEntries, IndexValue};
+pub use rewrite::{is_separated, join_separated, rewrite_block};
 pub use target::{InternalTarget, PlainTarget, SeekTarget, UserTarget};

@@ -14,7 +14,9 @@ const ZLIB_WINDOW_BITS: u8 = 14;
 /// Compresses the blocks of one table; keeps the encoder's tables from block to block.
 pub struct Compressor {
     kind: Compression,
+    level: i32,
     engine: Engine,
+    dictionary: Vec<u8>,
 }
 
 enum Engine {
@@ -22,6 +24,7 @@ enum Engine {
     Snappy(Box<snap::raw::Encoder>),
     Lz4,
     Zlib(Box<Compress>),
+    Bzip2,
     Zstd(Box<zstd::bulk::Compressor<'static>>),
 }
 
@@ -43,25 +46,39 @@ impl Compressor {
         let engine = match kind {
             Compression::None => Engine::Raw,
             Compression::Snappy => Engine::Snappy(Box::new(snap::raw::Encoder::new())),
-            Compression::Lz4 => Engine::Lz4,
+            Compression::Lz4 | Compression::Lz4hc => Engine::Lz4,
+            Compression::Bzip2 => Engine::Bzip2,
             Compression::Zlib => {
                 let level = u32::try_from(level).ok().filter(|level| *level <= 9).unwrap_or(6);
                 let level = flate2::Compression::new(level);
                 Engine::Zlib(Box::new(Compress::new_with_window_bits(level, false, ZLIB_WINDOW_BITS)))
             }
             Compression::Zstd => {
-                let known = zstd::compression_level_range().contains(&level) && level != DEFAULT_LEVEL;
-                let level = if known { level } else { 3 };
-                let encoder = zstd::bulk::Compressor::new(level);
+                let encoder = zstd::bulk::Compressor::new(zstd_level(level));
                 Engine::Zstd(Box::new(encoder.map_err(|_| wrong("no memory for zstd"))?))
             }
-            Compression::Lz4hc => return Err(Unreadable::NotSupported("writing LZ4HC")),
-            Compression::Bzip2 => return Err(Unreadable::NotSupported("bzip2 compression")),
             Compression::Xpress => return Err(Unreadable::NotSupported("Xpress compression")),
             Compression::ZstdNotFinal => return Err(Unreadable::NotSupported("writing ZSTDNotFinal")),
             Compression::LevelDbZstd => return Err(Unreadable::NotSupported("writing LevelDB tables")),
         };
-        Ok(Compressor { kind, engine })
+        Ok(Compressor { kind, level, engine, dictionary: Vec::new() })
+    }
+
+    /// Lets the blocks from here on refer to `dictionary`: raw content, or for zstd a trained one. An algorithm without
+    /// dictionaries, and an empty dictionary, change nothing.
+    ///
+    /// # Errors
+    /// `Malformed`: bytes that begin like a trained dictionary and are none.
+    pub fn set_dictionary(&mut self, dictionary: &[u8]) -> Result<(), Malformed> {
+        if !self.kind.takes_dictionary() || dictionary.is_empty() {
+            return Ok(());
+        }
+        self.dictionary = dictionary.to_vec();
+        if let Engine::Zstd(encoder) = &mut self.engine {
+            let with = zstd::bulk::Compressor::with_dictionary(zstd_level(self.level), dictionary);
+            **encoder = with.map_err(|_| wrong("not a zstd dictionary"))?;
+        }
+        Ok(())
     }
 
     /// The level that means "the algorithm's own".
@@ -87,7 +104,7 @@ impl Compressor {
     }
 
     fn encode(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-        if matches!(self.engine, Engine::Lz4 | Engine::Zlib(_) | Engine::Zstd(_)) {
+        if !matches!(self.engine, Engine::Raw | Engine::Snappy(_)) {
             put_varint32(out, u32::try_from(raw.len()).map_err(|_| wrong("too long"))?);
         }
         let start = out.len();
@@ -96,6 +113,7 @@ impl Compressor {
             Engine::Snappy(_) => snap::raw::max_compress_len(raw.len()),
             Engine::Lz4 => lz4_flex::block::get_maximum_output_size(raw.len()),
             Engine::Zlib(_) => raw.len() + (raw.len() >> 3) + 64,
+            Engine::Bzip2 => raw.len() + (raw.len() >> 6) + 600,
             Engine::Zstd(_) => zstd::zstd_safe::compress_bound(raw.len()),
         };
         out.resize(start + bound, 0);
@@ -103,8 +121,13 @@ impl Compressor {
         let len = match &mut self.engine {
             Engine::Raw => 0,
             Engine::Snappy(encoder) => encoder.compress(raw, room).map_err(|_| wrong("Snappy failed"))?,
-            Engine::Lz4 => lz4_flex::block::compress_into(raw, room).map_err(|_| wrong("LZ4 failed"))?,
-            Engine::Zlib(deflate) => deflate_whole(deflate, raw, room)?,
+            Engine::Lz4 if self.dictionary.is_empty() => {
+                lz4_flex::block::compress_into(raw, room).map_err(|_| wrong("LZ4 failed"))?
+            }
+            Engine::Lz4 => lz4_flex::block::compress_into_with_dict(raw, room, &self.dictionary)
+                .map_err(|_| wrong("LZ4 failed"))?,
+            Engine::Zlib(deflate) => deflate_whole(deflate, &self.dictionary, raw, room)?,
+            Engine::Bzip2 => bzip2_whole(raw, room)?,
             Engine::Zstd(encoder) => {
                 encoder.compress_to_buffer(raw, room).map_err(|_| wrong("zstd failed"))?
             }
@@ -114,11 +137,35 @@ impl Compressor {
     }
 }
 
-fn deflate_whole(deflate: &mut Compress, raw: &[u8], room: &mut [u8]) -> Result<usize, Malformed> {
+fn zstd_level(level: i32) -> i32 {
+    let known = zstd::compression_level_range().contains(&level) && level != DEFAULT_LEVEL;
+    if known { level } else { 3 }
+}
+
+fn deflate_whole(
+    deflate: &mut Compress,
+    dictionary: &[u8],
+    raw: &[u8],
+    room: &mut [u8],
+) -> Result<usize, Malformed> {
     deflate.reset();
+    if !dictionary.is_empty() {
+        deflate.set_dictionary(dictionary).map_err(|_| wrong("zlib does not take the dictionary"))?;
+    }
     match deflate.compress(raw, room, FlushCompress::Finish) {
         Ok(Status::StreamEnd) => usize::try_from(deflate.total_out()).map_err(|_| wrong("too long")),
         _ => Err(wrong("deflate failed")),
+    }
+}
+
+/// Blocks of 100 kB and this patience with repetitive input, as RocksDB's.
+const BZIP2_WORK_FACTOR: u32 = 30;
+
+fn bzip2_whole(raw: &[u8], room: &mut [u8]) -> Result<usize, Malformed> {
+    let mut encoder = bzip2::Compress::new(bzip2::Compression::fast(), BZIP2_WORK_FACTOR);
+    match encoder.compress(raw, room, bzip2::Action::Finish) {
+        Ok(bzip2::Status::StreamEnd) => usize::try_from(encoder.total_out()).map_err(|_| wrong("too long")),
+        _ => Err(wrong("bzip2 failed")),
     }
 }
 

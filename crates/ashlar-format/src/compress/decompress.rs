@@ -1,18 +1,19 @@
 //! Reading compressed blocks, whoever wrote them.
 
-use super::Compression;
+use super::{Compression, Dictionary};
 use crate::unreadable::Unreadable;
 use ashlar_base::Malformed;
 use ashlar_base::bytes::Cursor;
 use flate2::{Decompress, FlushDecompress, Status};
 use std::cell::RefCell;
+use zstd::zstd_safe::DCtx;
 
 /// Window of zlib streams, as bits.
 const ZLIB_WINDOW_BITS: u8 = 15;
 
 thread_local! {
     /// A zstd context costs more than most blocks; each thread keeps one.
-    static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    static ZSTD: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
 }
 
 /// Decompresses one block without dictionary; the result has at most `limit` bytes.
@@ -20,23 +21,42 @@ thread_local! {
 ///
 /// # Errors
 /// `Malformed`: a raw length over the limit or beyond the algorithm's reach, or a stream that is wrong, shorter or
-/// longer than its raw length. `NotSupported`: bzip2 and Xpress.
+/// longer than its raw length. `NotSupported`: Xpress.
 pub fn decompress(kind: Compression, stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
+    decompress_with(kind, stored, None, limit)
+}
+
+/// [`decompress`] for a block that may refer to `dictionary`. Algorithms without dictionaries pass it over.
+///
+/// # Errors
+/// As [`decompress`]; `Malformed` too when the dictionary is none of the block's algorithm.
+pub fn decompress_with(
+    kind: Compression,
+    stored: &[u8],
+    dictionary: Option<&Dictionary>,
+    limit: usize,
+) -> Result<Vec<u8>, Unreadable> {
     match kind {
         Compression::None => {
             check_len(stored.len() as u64, 1, stored, limit)?;
             Ok(stored.to_vec())
         }
         Compression::Snappy => snappy(stored, limit),
-        Compression::Zlib => framed(stored, limit, 1040, zlib),
-        Compression::Lz4 | Compression::Lz4hc => framed(stored, limit, 256, lz4),
-        Compression::Zstd | Compression::ZstdNotFinal => framed(stored, limit, ZSTD_RATIO, zstd),
+        Compression::Zlib => framed(stored, limit, 1040, |stream, raw| zlib(stream, dictionary, raw)),
+        Compression::Lz4 | Compression::Lz4hc => {
+            framed(stored, limit, 256, |stream, raw| lz4(stream, dictionary, raw))
+        }
+        Compression::Zstd | Compression::ZstdNotFinal => {
+            framed(stored, limit, ZSTD_RATIO, |stream, raw| zstd(stream, dictionary, raw))
+        }
+        Compression::Bzip2 => framed(stored, limit, BZIP2_RATIO, bzip2),
         Compression::LevelDbZstd => leveldb_zstd(stored, limit),
-        Compression::Bzip2 => Err(Unreadable::NotSupported("bzip2 compression")),
         Compression::Xpress => Err(Unreadable::NotSupported("Xpress compression")),
     }
 }
 
+/// 900 kB of runs of 259 equal bytes, five bytes each, from some 40 bytes.
+const BZIP2_RATIO: u64 = 2 << 20;
 /// A run-length block of zstd: 128 KiB from four bytes.
 const ZSTD_RATIO: u64 = 32 << 10;
 /// Slack for what a stream needs beyond its ratio.
@@ -62,7 +82,7 @@ fn framed(
     stored: &[u8],
     limit: usize,
     ratio: u64,
-    fill: fn(&[u8], &mut [u8]) -> Result<(), Malformed>,
+    fill: impl FnOnce(&[u8], &mut [u8]) -> Result<(), Malformed>,
 ) -> Result<Vec<u8>, Unreadable> {
     let mut c = Cursor::new(stored);
     let raw_len = check_len(c.varint64("compressed block")?, ratio, stored, limit)?;
@@ -80,15 +100,25 @@ fn snappy(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
     }
 }
 
-fn lz4(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
-    match lz4_flex::block::decompress_into(stream, raw) {
+fn lz4(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<(), Malformed> {
+    let done = match dictionary {
+        None => lz4_flex::block::decompress_into(stream, raw),
+        Some(d) => lz4_flex::block::decompress_into_with_dict(stream, raw, d.bytes()),
+    };
+    match done {
         Ok(len) if len == raw.len() => Ok(()),
         _ => Err(wrong("not an LZ4 block of its length")),
     }
 }
 
-fn zlib(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
+fn zlib(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<(), Malformed> {
     let mut inflate = Decompress::new_with_window_bits(false, ZLIB_WINDOW_BITS);
+    if let Some(d) = dictionary {
+        // More than the window is never referred to.
+        let tail = d.bytes().len().saturating_sub(1 << ZLIB_WINDOW_BITS);
+        let window = d.bytes().get(tail..).unwrap_or_default();
+        inflate.set_dictionary(window).map_err(|_| wrong("zlib does not take the dictionary"))?;
+    }
     let status = inflate.decompress(stream, raw, FlushDecompress::Finish);
     let whole = inflate.total_in() == stream.len() as u64 && inflate.total_out() == raw.len() as u64;
     match status {
@@ -97,13 +127,38 @@ fn zlib(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
     }
 }
 
-fn zstd(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
+fn bzip2(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
+    let not_whole = wrong("not a bzip2 stream of its length");
+    let mut decoder = bzip2::Decompress::new(false);
+    let at = |total: u64| usize::try_from(total).unwrap_or(usize::MAX);
+    loop {
+        let (read, made) = (decoder.total_in(), decoder.total_out());
+        let input = stream.get(at(read)..).unwrap_or_default();
+        let status = decoder.decompress(input, raw.get_mut(at(made)..).unwrap_or_default());
+        let whole = decoder.total_in() == stream.len() as u64 && decoder.total_out() == raw.len() as u64;
+        match status {
+            Ok(bzip2::Status::StreamEnd) if whole => return Ok(()),
+            // With the output full the end of the stream may take one more call.
+            Ok(bzip2::Status::Ok) if (decoder.total_in(), decoder.total_out()) != (read, made) => {}
+            _ => return Err(not_whole),
+        }
+    }
+}
+
+fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<(), Malformed> {
     ZSTD.with_borrow_mut(|kept| {
         if kept.is_none() {
-            *kept = zstd::bulk::Decompressor::new().ok();
+            *kept = DCtx::try_create();
         }
         let context = kept.as_mut().ok_or(wrong("no memory for zstd"))?;
-        match context.decompress_to_buffer(stream, raw) {
+        let done = match dictionary {
+            None => context.decompress(raw, stream),
+            Some(d) => {
+                let prepared = d.zstd().ok_or(wrong("not a zstd dictionary"))?;
+                context.decompress_using_ddict(raw, stream, prepared)
+            }
+        };
+        match done {
             Ok(len) if len == raw.len() => Ok(()),
             _ => Err(wrong("not a zstd frame of its length")),
         }
@@ -117,6 +172,6 @@ fn leveldb_zstd(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
         _ => return Err(wrong("no raw length").into()),
     };
     let mut raw = vec![0; raw_len];
-    zstd(stored, &mut raw)?;
+    zstd(stored, None, &mut raw)?;
     Ok(raw)
 }

@@ -10,11 +10,11 @@ pub enum Compression {
     Snappy,
     /// Raw deflate.
     Zlib,
-    /// bzip2: known by name only.
+    /// bzip2.
     Bzip2,
     /// LZ4 block format.
     Lz4,
-    /// The same format from a slower encoder.
+    /// The same format from a slower encoder. Written here by the fast one, under this number.
     Lz4hc,
     /// Windows only: known by name only.
     Xpress,
@@ -52,6 +52,18 @@ impl Compression {
             2 => Compression::LevelDbZstd,
             _ => return None,
         })
+    }
+
+    /// True when its blocks may refer to a table's dictionary.
+    pub fn takes_dictionary(self) -> bool {
+        !matches!(
+            self,
+            Compression::None
+                | Compression::Snappy
+                | Compression::Bzip2
+                | Compression::Xpress
+                | Compression::LevelDbZstd
+        )
     }
 
     /// The type byte.

@@ -3,6 +3,7 @@
 //! ```text
 //! Snappy:             one raw Snappy block (begins with its own raw length)
 //! zlib, LZ4, zstd:    | raw length: varint32 | raw deflate stream, LZ4 block, or zstd frame |
+//! bzip2:              | raw length: varint32 | whole .bz2 stream |
 //! LevelDB's type 2:   one bare zstd frame
 //! ```
 //! 1. A raw length is believed only up to the caller's limit and the largest ratio the algorithm can reach.
@@ -14,11 +15,13 @@
 
 mod compressor;
 mod decompress;
+mod dictionary;
 mod kind;
 
 #[cfg(test)]
 mod tests;
 
 pub use compressor::Compressor;
-pub use decompress::decompress;
+pub use decompress::{decompress, decompress_with};
+pub use dictionary::{Dictionary, train_zstd_dictionary};
 pub use kind::Compression;

@@ -4,8 +4,14 @@ use super::*;
 use crate::unreadable::Unreadable;
 use ashlar_base::bytes::put_varint32;
 
-const WRITTEN: [Compression; 4] =
-    [Compression::Snappy, Compression::Lz4, Compression::Zlib, Compression::Zstd];
+const WRITTEN: [Compression; 6] = [
+    Compression::Snappy,
+    Compression::Lz4,
+    Compression::Lz4hc,
+    Compression::Zlib,
+    Compression::Bzip2,
+    Compression::Zstd,
+];
 
 fn sample(len: usize) -> Vec<u8> {
     (0..=255).flat_map(|b| [b, b'v', b'v'].repeat(70)).cycle().take(len).collect()
@@ -99,10 +105,11 @@ fn names_and_numbers() {
     }
     assert_eq!(Compression::from_leveldb_byte(2), Some(Compression::LevelDbZstd));
     assert_eq!(Compression::from_byte(0x80), None);
-    for kind in [Compression::Bzip2, Compression::Xpress] {
-        assert!(matches!(decompress(kind, b"x", 10), Err(Unreadable::NotSupported(_))));
-    }
-    for kind in [Compression::Bzip2, Compression::Xpress, Compression::Lz4hc, Compression::LevelDbZstd] {
+    assert!(matches!(
+        decompress(Compression::Xpress, b"x", 10),
+        Err(Unreadable::NotSupported("Xpress compression"))
+    ));
+    for kind in [Compression::Xpress, Compression::ZstdNotFinal, Compression::LevelDbZstd] {
         assert!(matches!(Compressor::new(kind, 1), Err(Unreadable::NotSupported(_))));
     }
 }
@@ -115,4 +122,93 @@ fn leveldb_zstd_is_a_bare_frame() {
     assert!(decompress(Compression::LevelDbZstd, &frame, 4999).is_err());
     assert!(decompress(Compression::LevelDbZstd, &frame[..frame.len() - 1], 5000).is_err());
     assert!(decompress(Compression::LevelDbZstd, b"", 5000).is_err());
+}
+
+/// Records that are much alike, each a block of its own.
+fn records() -> Vec<Vec<u8>> {
+    (0..400u32)
+        .map(|i| {
+            format!(
+                "{{\"id\": {i}, \"name\": \"user {}\", \"city\": \"Oslo\", \"mark\": {}}}",
+                i * 7919,
+                i % 7
+            )
+            .into_bytes()
+        })
+        .collect()
+}
+
+#[test]
+fn dictionaries_help_and_are_needed() {
+    let records = records();
+    let raw_content = records[..20].concat();
+    let sizes: Vec<usize> = records.iter().map(Vec::len).collect();
+    let trained = train_zstd_dictionary(&records.concat(), &sizes, 2000).expect("400 records are enough");
+    assert_eq!(trained[..4], [0x37, 0xa4, 0x30, 0xec]);
+    assert!(trained.len() <= 2000);
+    for (kind, bytes) in [
+        (Compression::Lz4, &raw_content),
+        (Compression::Lz4hc, &raw_content),
+        (Compression::Zlib, &raw_content),
+        (Compression::Zstd, &raw_content),
+        (Compression::Zstd, &trained),
+    ] {
+        let mut with = Compressor::new(kind, Compressor::DEFAULT).unwrap();
+        with.set_dictionary(bytes).unwrap();
+        let dictionary = Dictionary::new(bytes.clone()).unwrap();
+        assert!(dictionary.memory() >= bytes.len());
+        let mut out = Vec::new();
+        for record in &records {
+            assert_eq!(with.compress(record, &mut out), kind, "{kind:?}");
+            assert!(out.len() < record.len() * 2 / 3, "{kind:?}: {} of {}", out.len(), record.len());
+            assert_eq!(decompress_with(kind, &out, Some(&dictionary), 1000).unwrap(), *record);
+            assert_ne!(decompress(kind, &out, 1000).ok().as_ref(), Some(record), "{kind:?} without");
+            assert!(decompress_with(kind, &out, Some(&dictionary), record.len() - 1).is_err());
+        }
+        broken_dictionaries(kind, bytes, &out, records.last().unwrap());
+    }
+    for kind in [Compression::Snappy, Compression::Bzip2] {
+        let mut with = Compressor::new(kind, 1).unwrap();
+        with.set_dictionary(&raw_content).unwrap();
+        let mut out = Vec::new();
+        assert_eq!(with.compress(&sample(4096), &mut out), kind);
+        assert_eq!(decompress(kind, &out, 4096).unwrap(), sample(4096), "no dictionary in it");
+    }
+}
+
+/// Cut and flipped dictionaries and blocks: an error, or other bytes of the right number; never a panic.
+fn broken_dictionaries(kind: Compression, bytes: &[u8], block: &[u8], record: &[u8]) {
+    for cut in (1..bytes.len()).step_by(37) {
+        let cut = Dictionary::new(bytes[..cut].to_vec()).unwrap();
+        let _ = decompress_with(kind, block, Some(&cut), 1000);
+    }
+    for at in (0..bytes.len()).step_by(13) {
+        let mut flipped = bytes.to_vec();
+        flipped[at] ^= 0xff;
+        let _ = decompress_with(kind, block, Some(&Dictionary::new(flipped).unwrap()), 1000);
+    }
+    let dictionary = Dictionary::new(bytes.to_vec()).unwrap();
+    for at in 0..block.len() {
+        assert!(decompress_with(kind, &block[..at], Some(&dictionary), 1000).is_err());
+        let mut flipped = block.to_vec();
+        flipped[at] ^= 0x11;
+        if let Ok(raw) = decompress_with(kind, &flipped, Some(&dictionary), 1000) {
+            assert!(raw.len() <= 1000 && (raw.len() == record.len() || at < 2));
+        }
+    }
+    assert!(Dictionary::new(Vec::new()).is_err());
+}
+
+#[test]
+fn a_false_trained_dictionary_is_told() {
+    let mut bytes = vec![0x37, 0xa4, 0x30, 0xec];
+    bytes.extend_from_slice(&[0; 60]);
+    let dictionary = Dictionary::new(bytes.clone()).unwrap();
+    let raw = sample(500);
+    let frame = zstd::bulk::compress(&raw, 1).unwrap();
+    let stored = [&[0xf4, 0x03][..], &frame].concat();
+    let refused = decompress_with(Compression::Zstd, &stored, Some(&dictionary), 1000).unwrap_err();
+    assert!(matches!(refused, Unreadable::Malformed(m) if m.what.contains("dictionary")));
+    assert!(train_zstd_dictionary(b"abc", &[1, 1], 100).is_none(), "sizes that do not add up");
+    assert!(train_zstd_dictionary(b"", &[], 100).is_none());
 }

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::block::{
-    BlockBuilder, BlockCursor, DataBlock, IndexBlockBuilder, IndexCursor, IndexEntries, InternalEntries,
+    BlockBuilder, BlockCursor, DataBlock, HashIndex, IndexBlockBuilder, IndexCursor, IndexEntries,
+    InternalEntries, is_separated, join_separated,
 };
-use crate::compress::{Compression, decompress};
+use crate::compress::{Compression, Dictionary, decompress_with};
 use crate::filter::{BloomBuilder, FilterForm, xxph3_64};
 use crate::unreadable::Unreadable;
 use ashlar_base::InternalKey;
@@ -59,6 +60,7 @@ fn load(
     footer: &Footer,
     limit: u64,
     handle: BlockHandle,
+    dictionary: Option<&Dictionary>,
 ) -> Result<(Vec<u8>, u8), Unreadable> {
     let start = usize::try_from(handle.offset).unwrap();
     let len = handle.len_with_trailer(limit).unwrap();
@@ -71,7 +73,7 @@ fn load(
         TableKind::BlockBased => Compression::from_byte(byte),
         TableKind::LevelDb => Compression::from_leveldb_byte(byte),
     };
-    Ok((decompress(kind.unwrap(), block, 1 << 20)?, byte))
+    Ok((decompress_with(kind.unwrap(), block, dictionary, 1 << 20)?, byte))
 }
 
 impl Opened {
@@ -79,17 +81,18 @@ impl Opened {
         let len = file.len() as u64;
         let (footer, footer_start) = Footer::decode(&file[file.len() - 53..], len).unwrap();
         assert_eq!(footer.encode(footer_start).unwrap(), file[usize::try_from(footer_start).unwrap()..]);
-        let (meta_block, _) = load(file, &footer, footer_start, footer.metaindex).unwrap();
+        let (meta_block, _) = load(file, &footer, footer_start, footer.metaindex, None).unwrap();
         let meta = MetaIndex::decode(&meta_block).unwrap();
         assert_eq!(meta.encode(), meta_block);
-        let (block, _) = load(file, &footer, footer_start, meta.get(MetaIndex::PROPERTIES).unwrap()).unwrap();
+        let place = meta.get(MetaIndex::PROPERTIES).unwrap();
+        let (block, _) = load(file, &footer, footer_start, place, None).unwrap();
         let properties = Properties::decode(&block).unwrap();
         assert_eq!(properties.encode(), block);
         Opened { file, footer, footer_start, meta, properties }
     }
 
     fn load(&self, handle: BlockHandle) -> Result<(Vec<u8>, u8), Unreadable> {
-        load(self.file, &self.footer, self.footer_start, handle)
+        load(self.file, &self.footer, self.footer_start, handle, None)
     }
 
     /// The handles of an index block, which is built again; descends into partitions.
@@ -135,17 +138,24 @@ impl Opened {
         Some(self.properties.num_entries? - self.properties.num_range_deletions?)
     }
 
-    /// All entries as the expected file prints them, or the feature that is missing.
+    /// All entries as the expected file prints them.
     fn entries(&self) -> Result<Vec<String>, Unreadable> {
         let mut lines = Vec::new();
-        if self.meta.get(MetaIndex::DICTIONARY).is_some() {
-            return Err(Unreadable::NotSupported("dictionary"));
-        }
+        let dictionary = self.meta.get(MetaIndex::DICTIONARY).map(|handle| {
+            let (bytes, byte) = self.load(handle).unwrap();
+            assert_eq!(byte, 0, "dictionaries are stored raw");
+            Dictionary::new(bytes).unwrap()
+        });
         for handle in self.data_blocks()? {
-            let (bytes, _) = self.load(handle)?;
+            let (bytes, _) = load(self.file, &self.footer, self.footer_start, handle, dictionary.as_ref())?;
+            let bytes = if is_separated(&bytes) { join_separated(&bytes)? } else { bytes };
             let block = DataBlock::parse(&bytes)?;
             let interval = self.properties.data_block_restart_interval.unwrap();
-            let mut again = BlockBuilder::new(usize::try_from(interval).unwrap());
+            let interval = usize::try_from(interval).unwrap();
+            let mut again = match HashIndex::of(&bytes) {
+                None => BlockBuilder::new(interval),
+                Some(_) => BlockBuilder::with_hash_index(interval, 0.75),
+            };
             let mut cursor = BlockCursor::new(InternalEntries);
             cursor.first(&block)?;
             while let Some(entry) = cursor.entry(&block) {
@@ -153,12 +163,7 @@ impl Opened {
                 lines.push(line(entry.key, entry.value));
                 cursor.next(&block)?;
             }
-            let again = again.finish();
-            if bytes.last().unwrap() & 0x80 == 0 {
-                assert_eq!(again, bytes);
-            } else {
-                assert_eq!(again[..again.len() - 4], bytes[..again.len() - 4]);
-            }
+            assert_eq!(again.finish(), bytes);
         }
         Ok(lines)
     }
@@ -179,30 +184,14 @@ fn expected_entries(text: &'static str) -> Vec<&'static str> {
 
 #[test]
 fn every_table_is_read_whole_and_built_again() {
-    let mut whole = 0;
     for golden in &ALL {
         let opened = Opened::open(golden.file);
-        match opened.entries() {
-            Ok(lines) => {
-                let expected = expected_entries(golden.expected);
-                let differs = lines.iter().zip(&expected).position(|(got, want)| got != want);
-                assert_eq!((differs, lines.len()), (None, expected.len()), "{}", golden.name);
-                assert_eq!(Some(lines.len() as u64), opened.point_entries(), "{}", golden.name);
-                whole += 1;
-            }
-            Err(Unreadable::NotSupported(feature)) => {
-                let named = [
-                    ("v5_zstd_xxh3_partitioned_dict", "dictionary"),
-                    ("v5_lz4_dict", "dictionary"),
-                    ("v5_bzip2_firstkey", "bzip2 compression"),
-                    ("v7_zstd_separated_kv", "blocks with separated keys and values"),
-                ];
-                assert!(named.contains(&(golden.name, feature)), "{}: {feature}", golden.name);
-            }
-            Err(e) => panic!("{}: {e}", golden.name),
-        }
+        let lines = opened.entries().unwrap_or_else(|e| panic!("{}: {e}", golden.name));
+        let expected = expected_entries(golden.expected);
+        let differs = lines.iter().zip(&expected).position(|(got, want)| got != want);
+        assert_eq!((differs, lines.len()), (None, expected.len()), "{}", golden.name);
+        assert_eq!(Some(lines.len() as u64), opened.point_entries(), "{}", golden.name);
     }
-    assert_eq!(whole, 11);
 }
 
 #[test]
@@ -264,13 +253,13 @@ fn leveldb_tables() {
         let (footer, start) = Footer::decode(&file[file.len() - 53..], file.len() as u64).unwrap();
         assert_eq!((footer.kind, start), (TableKind::LevelDb, file.len() as u64 - 48));
         assert_eq!(footer.encode(start).unwrap(), file[file.len() - 48..]);
-        let (index, _) = load(file, &footer, start, footer.index.unwrap()).unwrap();
+        let (index, _) = load(file, &footer, start, footer.index.unwrap(), None).unwrap();
         let block = DataBlock::parse(&index).unwrap();
         let mut cursor = IndexCursor::new(IndexEntries::default());
         cursor.first(&block).unwrap();
         let (mut entries, mut compressed) = (0, 0);
         while let Some(value) = cursor.index_value() {
-            let (bytes, byte) = load(file, &footer, start, value.handle).unwrap();
+            let (bytes, byte) = load(file, &footer, start, value.handle, None).unwrap();
             let data = DataBlock::parse(&bytes).unwrap();
             let mut rows = BlockCursor::new(InternalEntries);
             rows.first(&data).unwrap();
@@ -291,7 +280,7 @@ fn leveldb_tables() {
         }
         assert!(entries >= 30, "{entries}");
         assert_eq!(compressed > 0, snappy);
-        let (meta, _) = load(file, &footer, start, footer.metaindex).unwrap();
+        let (meta, _) = load(file, &footer, start, footer.metaindex, None).unwrap();
         assert_eq!(MetaIndex::decode(&meta).unwrap().filter(), None);
     }
 }

@@ -18,7 +18,7 @@ impl Readahead {
         Readahead { bytes: Vec::new(), start: 0, size }
     }
 
-    /// The uncompressed block, through the window.
+    /// The data block in its plain form, through the window.
     pub(crate) fn read(&mut self, file: &BlockFile, handle: BlockHandle) -> Result<Vec<u8>> {
         let len = file.stored_len(handle)?;
         if self.window(handle.offset, len).is_none() {
@@ -31,7 +31,7 @@ impl Readahead {
             }
             read?;
         }
-        file.unpack(self.window(handle.offset, len).unwrap_or(&[]), handle)
+        file.unpack_data(self.window(handle.offset, len).unwrap_or(&[]), handle)
     }
 
     fn window(&self, offset: u64, len: usize) -> Option<&[u8]> {

@@ -1,7 +1,7 @@
 //! The forward cursor of compaction: large reads, no pool, entries handed out by the window.
 
 use crate::iter::Readahead;
-use crate::reader::TableReader;
+use crate::reader::{BlockAt, TableReader};
 use ashlar_base::{InternalKey, LookupKey, Malformed, Order, Result, RunCursor, SeqNum, Trailer, Window};
 use ashlar_format::block::{BlockCursor, DataBlock};
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use std::sync::Arc;
 pub(crate) struct TableRunCursor {
     table: Arc<TableReader>,
     readahead: Readahead,
-    ordinal: u32,
+    /// The block that `block` is, or the one to be read next; `None` past the last.
+    at: Option<BlockAt>,
     block: Vec<u8>,
     cursor: BlockCursor,
     /// Where `block` starts in the file.
@@ -24,32 +25,39 @@ impl TableRunCursor {
         TableRunCursor {
             table,
             readahead: Readahead::new(readahead),
-            ordinal: 0,
+            at: None,
             block: Vec::new(),
             cursor: BlockCursor::default(),
             base: 0,
         }
     }
 
-    /// Reads block `self.ordinal` and stands before its first entry. False past the last block.
+    /// Reads block `self.at` and stands before its first entry. False past the last block.
     fn load(&mut self) -> Result<bool> {
         self.cursor.reset();
         self.block.clear();
-        let Some(handle) = self.table.index().handle(self.ordinal) else { return Ok(false) };
+        let Some(handle) = self.at.and_then(|at| self.table.handle(at)) else { return Ok(false) };
         self.base = handle.offset;
         self.block = self.readahead.read(self.table.file(), handle)?;
         DataBlock::parse(&self.block).map_err(|e| e.in_file(self.table.path(), self.base))?;
         Ok(true)
     }
 
-    /// Stands on the first entry of block `self.ordinal` or of the next one that has any.
+    /// Stands on the first entry of block `self.at` or of the next one that has any.
     fn first_from_here(&mut self) -> Result<()> {
         while self.load()? {
             self.in_block(|cursor, block, _| cursor.first(block))?;
             if self.cursor.is_on_entry() {
                 break;
             }
-            self.ordinal += 1;
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        if let Some(at) = self.at {
+            self.at = self.table.after(at)?;
         }
         Ok(())
     }
@@ -64,20 +72,22 @@ impl TableRunCursor {
     }
 
     fn place(&mut self, key: Option<&LookupKey<'_>>) -> Result<()> {
-        self.ordinal = 0;
-        let Some(key) = key else { return self.first_from_here() };
+        let Some(key) = key else {
+            self.at = self.table.first_block()?;
+            return self.first_from_here();
+        };
         let trailer = match self.table.global_seq() {
             Some(seq) if seq > key.seq => Trailer::LAST,
             Some(_) => Trailer::FIRST,
             None => key.trailer(),
         };
-        self.ordinal = self.table.index().find(key.user_key, trailer);
+        self.at = self.table.find(key.user_key, trailer)?;
         if !self.load()? {
             return Ok(());
         }
         self.in_block(|cursor, block, order| cursor.seek_key(block, order, key.user_key, trailer))?;
         if !self.cursor.is_on_entry() {
-            self.ordinal += 1;
+            self.advance()?;
             self.first_from_here()?;
         }
         // Nothing of a table whose one sequence number is above the key's may be seen at that user key.
@@ -92,7 +102,7 @@ impl TableRunCursor {
     fn step(&mut self) -> Result<()> {
         self.in_block(|cursor, block, _| cursor.next(block))?;
         if !self.cursor.is_on_entry() {
-            self.ordinal += 1;
+            self.advance()?;
             self.first_from_here()?;
         }
         Ok(())
@@ -142,7 +152,7 @@ impl RunCursor for TableRunCursor {
                 if self.cursor.is_on_entry() {
                     return Ok(());
                 }
-                self.ordinal += 1;
+                self.advance()?;
                 self.first_from_here()
             });
             if let Err(e) = filled {

@@ -2,7 +2,7 @@
 
 use crate::iter::Readahead;
 use crate::options::ReadHow;
-use crate::reader::TableReader;
+use crate::reader::{BlockAt, TableReader};
 use ashlar_base::{Entry, InternalIterator, InternalKey, InternalKeyBuf, Malformed, Order, Result, Trailer};
 use ashlar_cache::FramePin;
 use ashlar_format::block::{BlockCursor, DataBlock};
@@ -15,7 +15,7 @@ pub struct TableIter {
     table: Arc<TableReader>,
     how: ReadHow,
     readahead: Option<Readahead>,
-    ordinal: u32,
+    at: BlockAt,
     /// `None` exactly when the cursor is off the end.
     pin: Option<FramePin>,
     cursor: BlockCursor,
@@ -30,7 +30,7 @@ impl TableIter {
             table,
             how,
             readahead,
-            ordinal: 0,
+            at: BlockAt::default(),
             pin: None,
             cursor: BlockCursor::default(),
             presented: None,
@@ -42,17 +42,16 @@ impl TableIter {
         &self.table
     }
 
-    fn load(&mut self, ordinal: u32) -> Result<bool> {
-        if self.pin.is_some() && self.ordinal == ordinal {
+    /// Pins the block; off the end for none. False then.
+    fn load(&mut self, block: Option<BlockAt>) -> Result<bool> {
+        if self.pin.is_some() && block == Some(self.at) {
             return Ok(true);
         }
         self.pin = None;
         self.cursor.reset();
-        if ordinal >= self.table.index().len() {
-            return Ok(false);
-        }
-        self.ordinal = ordinal;
-        self.pin = Some(self.table.block(ordinal, self.how.fill_cache, self.readahead.as_mut())?);
+        let Some(at) = block else { return Ok(false) };
+        self.at = at;
+        self.pin = Some(self.table.block(at, self.how.fill_cache, self.readahead.as_mut())?);
         Ok(true)
     }
 
@@ -67,14 +66,15 @@ impl TableIter {
             Ok(block) => act(&mut self.cursor, &block, self.table.order()).map_err(Into::into),
             Err(e) => Err(e),
         };
-        moved.map_err(|e| self.table.misread(self.ordinal, e))
+        moved.map_err(|e| self.table.misread(self.at, e))
     }
 
     /// If the block has ended: goes on to the first entry of the next block that has any.
     #[inline]
     fn skip_forward(&mut self) -> Result<()> {
         while !self.cursor.is_on_entry() {
-            if !self.load(self.ordinal.saturating_add(1))? {
+            let next = self.table.after(self.at)?;
+            if !self.load(next)? {
                 break;
             }
             self.in_block(|cursor, block, _| cursor.first(block))?;
@@ -86,11 +86,10 @@ impl TableIter {
     #[inline]
     fn skip_backward(&mut self) -> Result<()> {
         while !self.cursor.is_on_entry() {
-            let Some(before) = self.ordinal.checked_sub(1) else {
-                self.pin = None;
+            let before = self.table.before(self.at)?;
+            if !self.load(before)? {
                 break;
-            };
-            self.load(before)?;
+            }
             self.in_block(|cursor, block, _| cursor.last(block))?;
         }
         Ok(())
@@ -126,8 +125,8 @@ impl TableIter {
     fn seek_inner(&mut self, target: InternalKey<'_>) -> Result<()> {
         let (user_key, wanted) = target.split();
         let trailer = self.stored_trailer(wanted);
-        let ordinal = self.table.index().find(user_key, trailer);
-        if !self.load(ordinal)? {
+        let found = self.table.find(user_key, trailer)?;
+        if !self.load(found)? {
             return Ok(());
         }
         self.in_block(|cursor, block, order| cursor.seek_key(block, order, user_key, trailer))?;
@@ -145,21 +144,29 @@ impl TableIter {
     fn seek_for_prev_inner(&mut self, target: InternalKey<'_>) -> Result<()> {
         let (user_key, trailer) = target.split();
         let stored = self.stored_trailer(trailer);
-        let ordinal = self.table.index().find(user_key, stored);
-        if ordinal >= self.table.index().len() {
+        let found = self.table.find(user_key, stored)?;
+        if found.is_none() {
             return self.last_inner();
         }
-        self.load(ordinal)?;
+        self.load(found)?;
         self.in_block(|cursor, block, order| cursor.seek_key_for_prev(block, order, user_key, stored))?;
         self.skip_backward()
     }
 
-    fn last_inner(&mut self) -> Result<()> {
-        let Some(last) = self.table.index().len().checked_sub(1) else {
-            self.pin = None;
+    fn first_inner(&mut self) -> Result<()> {
+        let first = self.table.first_block()?;
+        if !self.load(first)? {
             return Ok(());
-        };
-        self.load(last)?;
+        }
+        self.in_block(|cursor, block, _| cursor.first(block))?;
+        self.skip_forward()
+    }
+
+    fn last_inner(&mut self) -> Result<()> {
+        let last = self.table.last_block()?;
+        if !self.load(last)? {
+            return Ok(());
+        }
         self.in_block(|cursor, block, _| cursor.last(block))?;
         self.skip_backward()
     }
@@ -177,10 +184,7 @@ impl InternalIterator for TableIter {
     }
 
     fn first(&mut self) -> Result<()> {
-        let moved = self.load(0).and_then(|_| {
-            self.in_block(|cursor, block, _| cursor.first(block))?;
-            self.skip_forward()
-        });
+        let moved = self.first_inner();
         self.settle(moved)
     }
 

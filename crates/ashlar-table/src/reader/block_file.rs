@@ -1,8 +1,14 @@
-//! Blocks out of a file: read, checked, uncompressed.
+//! Blocks out of a file: read, checked, uncompressed, data blocks brought into their plain form.
+//!
+//! Cursors know one form of data block: keys whole, values beside them. What a file stores otherwise becomes that form
+//! when it is loaded: separated keys and values are joined, stripped timestamps put back, blobs of the same file fetched.
+//! Files without these features pay a look at one byte per load.
 
 use ashlar_base::{Error, Malformed, Result};
 use ashlar_env::ReadFile;
-use ashlar_format::compress::{Compression, decompress};
+use ashlar_format::Unreadable;
+use ashlar_format::block::{DataBlock, is_separated, join_separated, rewrite_block};
+use ashlar_format::compress::{Compression, Dictionary, decompress_with};
 use ashlar_format::table::{BlockChecksum, BlockHandle, TableKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +25,18 @@ pub(crate) struct BlockFile {
     checksum: BlockChecksum,
     kind: TableKind,
     verify: bool,
+    data: DataForm,
+}
+
+/// What the properties of a table say about its data blocks.
+#[derive(Debug, Default)]
+pub(crate) struct DataForm {
+    /// What compressed blocks refer to.
+    pub(crate) dictionary: Option<Dictionary>,
+    /// Bytes of timestamp that were taken off the end of every user key.
+    pub(crate) stripped: usize,
+    /// Values of the blob-index type stand in this file.
+    pub(crate) embedded_blobs: bool,
 }
 
 impl BlockFile {
@@ -29,7 +47,17 @@ impl BlockFile {
         kind: TableKind,
         verify: bool,
     ) -> Self {
-        BlockFile { file, limit, checksum, kind, verify }
+        BlockFile { file, limit, checksum, kind, verify, data: DataForm::default() }
+    }
+
+    /// Says how data blocks are to be read from here on.
+    pub(crate) fn set_data_form(&mut self, data: DataForm) {
+        self.data = data;
+    }
+
+    /// Bytes of memory it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.data.dictionary.as_ref().map_or(0, Dictionary::memory)
     }
 
     /// Bytes before the footer.
@@ -54,16 +82,17 @@ impl BlockFile {
         self.file.read_exact_at(out, offset)
     }
 
-    /// Reads one block; its checksum is compared as the options say.
-    pub(crate) fn read(&self, handle: BlockHandle) -> Result<Vec<u8>> {
+    /// Reads one data block into its plain form; its checksum is compared as the options say.
+    pub(crate) fn read_data(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let stored = self.read_stored(handle)?;
-        self.unpack_owned(stored, handle, self.verify)
+        let raw = self.unpack_owned(stored, handle, self.verify, self.data.dictionary.as_ref())?;
+        self.plain(raw, handle)
     }
 
-    /// Reads one block and compares its checksum in any case.
+    /// Reads one block of another kind and compares its checksum in any case.
     pub(crate) fn read_verified(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let stored = self.read_stored(handle)?;
-        self.unpack_owned(stored, handle, true)
+        self.unpack_owned(stored, handle, true, None)
     }
 
     /// Block and trailer as they stand in the file.
@@ -73,23 +102,79 @@ impl BlockFile {
         Ok(stored)
     }
 
-    /// Checks a stored block and uncompresses it.
-    pub(crate) fn unpack(&self, stored: &[u8], handle: BlockHandle) -> Result<Vec<u8>> {
+    /// Checks a stored data block, uncompresses it and brings it into its plain form.
+    pub(crate) fn unpack_data(&self, stored: &[u8], handle: BlockHandle) -> Result<Vec<u8>> {
         let (block, compression) = self.check(stored, handle, self.verify)?;
-        match compression {
-            0 => Ok(block.to_vec()),
-            _ => self.expand(block, compression, handle),
-        }
+        let raw = match compression {
+            0 => block.to_vec(),
+            _ => self.expand(block, compression, handle, self.data.dictionary.as_ref())?,
+        };
+        self.plain(raw, handle)
     }
 
-    fn unpack_owned(&self, mut stored: Vec<u8>, handle: BlockHandle, verify: bool) -> Result<Vec<u8>> {
+    fn unpack_owned(
+        &self,
+        mut stored: Vec<u8>,
+        handle: BlockHandle,
+        verify: bool,
+        dictionary: Option<&Dictionary>,
+    ) -> Result<Vec<u8>> {
         let (block, compression) = self.check(&stored, handle, verify)?;
         if compression != 0 {
-            return self.expand(block, compression, handle);
+            return self.expand(block, compression, handle, dictionary);
         }
         let len = block.len();
         stored.truncate(len);
         Ok(stored)
+    }
+
+    #[inline]
+    fn plain(&self, raw: Vec<u8>, handle: BlockHandle) -> Result<Vec<u8>> {
+        if !is_separated(&raw) && self.data.stripped == 0 && !self.data.embedded_blobs {
+            return Ok(raw);
+        }
+        self.make_plain(raw, handle)
+    }
+
+    #[cold]
+    fn make_plain(&self, mut raw: Vec<u8>, handle: BlockHandle) -> Result<Vec<u8>> {
+        let in_block = |e: Malformed| e.in_file(self.path(), handle.offset);
+        if is_separated(&raw) {
+            raw = join_separated(&raw).map_err(in_block)?;
+        }
+        if self.data.stripped > 0 {
+            let zeros = vec![0; self.data.stripped];
+            let padded =
+                rewrite_block::<Malformed>(&self.parse(&raw, handle)?, |key, value, new_key, new_value| {
+                    let (user_key, trailer) =
+                        key.split_at_checked(key.len().saturating_sub(8)).unwrap_or_default();
+                    for part in [user_key, &zeros, trailer] {
+                        new_key.extend_from_slice(part);
+                    }
+                    new_value.extend_from_slice(value);
+                    Ok(())
+                });
+            raw = padded.map_err(in_block)?;
+        }
+        if self.data.embedded_blobs {
+            raw = self.with_blobs(&self.parse(&raw, handle)?, handle)?;
+        }
+        Ok(raw)
+    }
+
+    fn parse<'a>(&self, raw: &'a [u8], handle: BlockHandle) -> Result<DataBlock<'a>> {
+        DataBlock::parse(raw).map_err(|e: Unreadable| e.in_file(self.path(), handle.offset))
+    }
+
+    /// Compares the checksum of a blob record, which is stored as blocks are, uncompressed.
+    pub(super) fn check_blob(&self, stored: &[u8], record: BlockHandle) -> Result<()> {
+        match self.check(stored, record, self.verify)? {
+            (_, 0) => Ok(()),
+            (_, other) => {
+                let text = format!("embedded blobs with compression type {other:#04x}");
+                Err(Error::not_supported(text).at(self.path(), record.offset))
+            }
+        }
     }
 
     fn check<'a>(&self, stored: &'a [u8], handle: BlockHandle, verify: bool) -> Result<(&'a [u8], u8)> {
@@ -106,7 +191,13 @@ impl BlockFile {
             .hint("Restore the file from a backup")
     }
 
-    fn expand(&self, block: &[u8], compression: u8, handle: BlockHandle) -> Result<Vec<u8>> {
+    fn expand(
+        &self,
+        block: &[u8],
+        compression: u8,
+        handle: BlockHandle,
+        dictionary: Option<&Dictionary>,
+    ) -> Result<Vec<u8>> {
         let kind = match self.kind {
             TableKind::BlockBased => Compression::from_byte(compression),
             TableKind::LevelDb => Compression::from_leveldb_byte(compression),
@@ -115,6 +206,6 @@ impl BlockFile {
             let text = format!("compression type {compression:#04x}");
             return Err(Error::not_supported(text).at(self.path(), handle.offset));
         };
-        decompress(kind, block, MAX_BLOCK).map_err(|e| e.in_file(self.path(), handle.offset))
+        decompress_with(kind, block, dictionary, MAX_BLOCK).map_err(|e| e.in_file(self.path(), handle.offset))
     }
 }

@@ -1,9 +1,12 @@
 //! Opening a table and finding keys in it.
 
 mod block_file;
+mod embedded;
 mod open;
+mod table_index;
 mod table_reader;
 mod tombstones;
 
 pub(crate) use block_file::BlockFile;
+pub(crate) use table_index::BlockAt;
 pub use table_reader::{TableFound, TableReader};

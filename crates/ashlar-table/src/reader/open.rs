@@ -1,17 +1,17 @@
 //! Opening a table: footer, metaindex, properties, index, range tombstones, filter, in this order.
 
 use crate::filter::TableFilter;
-use crate::index::{FlatIndex, IndexParts};
 use crate::options::ReaderOptions;
+use crate::reader::block_file::DataForm;
+use crate::reader::table_index::{IndexShape, TableIndex};
 use crate::reader::tombstones::decode_tombstones;
 use crate::reader::{BlockFile, TableReader};
 use ashlar_base::range_del::FragmentedTombstones;
-use ashlar_base::{Error, InternalKey, Result, SeqNum};
-use ashlar_cache::SlotArray;
+use ashlar_base::{Error, Result, SeqNum};
 use ashlar_env::ReadFile;
 use ashlar_format::Unreadable;
-use ashlar_format::block::{DataBlock, IndexCursor, IndexEntries};
-use ashlar_format::compress::Compression;
+use ashlar_format::block::IndexEntries;
+use ashlar_format::compress::{Compression, Dictionary};
 use ashlar_format::table::{
     BlockHandle, CompressionProperty, FilterScope, Footer, IndexKind, MetaIndex, Properties, TableKind,
 };
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 impl TableReader {
     /// Opens a table of which the MANIFEST says that it has `expected_size` bytes. Index, filter and range tombstones
-    /// are read into memory, data blocks are not.
+    /// are read into memory, of partitioned ones the top level; data blocks are not.
     ///
     /// # Errors
     /// `Corruption`: another size, or anything in the parts read that cannot be. `NotSupported`: a feature by name.
@@ -54,25 +54,32 @@ struct Opening {
 }
 
 impl Opening {
-    fn finish(self, size: u64) -> Result<Arc<TableReader>> {
+    fn finish(mut self, size: u64) -> Result<Arc<TableReader>> {
         let meta = self.decode(self.footer.metaindex, MetaIndex::decode)?;
         let properties = self.properties(&meta)?;
-        self.check_features(&meta, &properties)?;
+        let form = self.data_form(&meta, &properties)?;
+        let stripped = form.stripped;
+        self.file.set_data_form(form);
         let global_seq = self.global_seq(&properties)?;
-        let index = self.index(&meta, &properties)?;
-        let tombstones = self.tombstones(&meta, &properties, global_seq)?;
-        let (filter, filter_error) = match self.filter(&meta, &properties) {
+        let (index, shape) = self.index(&meta, &properties, stripped)?;
+        let tombstones = self.tombstones(&meta, &properties, global_seq, stripped)?;
+        let (filter, filter_error) = match self.filter(&meta, &properties, &shape) {
             Ok(filter) => (filter, None),
             Err(e) => (TableFilter::none(), Some(e)),
         };
-        let blocks = index.len();
-        let last = blocks.checked_sub(1).and_then(|at| index.handle(at));
+        let limit = self.file.size();
+        let data_end = match &index {
+            TableIndex::Whole(whole) => {
+                let last = whole.index.len().checked_sub(1).and_then(|at| whole.index.handle(at));
+                last.and_then(|handle| handle.end_with_trailer()).unwrap_or(0)
+            }
+            TableIndex::Partitioned(_) => properties.data_size.unwrap_or(limit).min(limit),
+        };
         Ok(Arc::new(TableReader {
-            slots: SlotArray::new(self.options.pool.clone(), blocks),
             order: self.options.order,
             number: self.options.number,
             tombstones: Arc::new(tombstones),
-            data_end: last.and_then(|handle| handle.end_with_trailer()).unwrap_or(0),
+            data_end,
             file: self.file,
             index,
             filter,
@@ -127,18 +134,21 @@ impl Opening {
             .hint("Restore the file from a backup")
     }
 
-    fn check_features(&self, meta: &MetaIndex, properties: &Properties) -> Result<()> {
-        let refuse = |what: &str| Err(Error::not_supported(what).at_path(self.file.path()));
+    /// What the file says about its data blocks, as far as it is served.
+    fn data_form(&self, meta: &MetaIndex, properties: &Properties) -> Result<DataForm> {
         let own = self.options.order.name();
         if let Some(name) = properties.comparator.as_deref().filter(|name| *name != own) {
             let text = format!("table has keys in the order {name}, not {own}");
             return Err(Error::invalid(text).at_path(self.file.path()));
         }
+        let mut form =
+            DataForm { embedded_blobs: properties.embedded_blob_stats.is_some(), ..DataForm::default() };
         if properties.user_defined_timestamps_persisted == Some(0) {
-            return refuse("tables with user-defined timestamps stripped");
-        }
-        if properties.separate_key_value_in_data_block.is_some_and(|on| on != 0) {
-            return refuse("blocks with separated keys and values");
+            form.stripped = self.options.order.timestamp_len();
+            if form.stripped == 0 {
+                let text = "table has timestamps taken off its keys, but the order knows of none";
+                return Err(Error::invalid(text).at_path(self.file.path()));
+            }
         }
         let compression = match &properties.compression {
             Some(text) => Some(
@@ -147,10 +157,13 @@ impl Opening {
             ),
             None => None,
         };
-        if meta.get(MetaIndex::DICTIONARY).is_some() && uses_dictionary(compression.as_ref()) {
-            return refuse("compression dictionaries");
+        if let Some(handle) = meta.get(MetaIndex::DICTIONARY)
+            && uses_dictionary(compression.as_ref())
+        {
+            let bytes = self.file.read_verified(handle)?;
+            form.dictionary = Some(Dictionary::new(bytes).map_err(|e| self.misread(e, handle))?);
         }
-        Ok(())
+        Ok(form)
     }
 
     /// The sequence number of all entries of a table made outside a database; `None` where entries have their own.
@@ -178,7 +191,12 @@ impl Opening {
         Ok((seq != SeqNum::ZERO).then_some(seq))
     }
 
-    fn index(&self, meta: &MetaIndex, properties: &Properties) -> Result<FlatIndex> {
+    fn index(
+        &self,
+        meta: &MetaIndex,
+        properties: &Properties,
+        stripped: usize,
+    ) -> Result<(TableIndex, IndexShape)> {
         let at_meta = |e| self.misread(Unreadable::Malformed(e), self.footer.metaindex);
         let (kind, format) = match self.footer.kind {
             TableKind::LevelDb => (IndexKind::BinarySearch, IndexEntries::default()),
@@ -189,55 +207,15 @@ impl Opening {
         let Some(root) = self.footer.index.or_else(|| meta.get(MetaIndex::INDEX)) else {
             return Err(self.missing("index block"));
         };
-        let mut parts = IndexParts::default();
-        if kind == IndexKind::TwoLevel {
-            let mut partitions = Vec::new();
-            self.walk_index(root, format, |_, handle| {
-                partitions.push(handle);
-                true
-            })?;
-            for partition in partitions {
-                self.gather(partition, format, &mut parts)?;
+        let shape = IndexShape { format, order: self.options.order.clone(), stripped };
+        let (root, pool) = (shape.read(&self.file, root)?, self.options.pool.clone());
+        let index = match kind {
+            IndexKind::TwoLevel => {
+                TableIndex::partitioned(root, shape.clone(), pool, properties.num_data_blocks)
             }
-        } else {
-            self.gather(root, format, &mut parts)?;
-        }
-        parts.finish(self.options.order.clone(), !format.user_keys).map_err(|at| {
-            let text = format!("separator {at} of the index is out of order");
-            Error::corruption(text).at(self.file.path(), root.offset)
-        })
-    }
-
-    /// Appends the entries of one index block.
-    fn gather(&self, block: BlockHandle, format: IndexEntries, parts: &mut IndexParts) -> Result<()> {
-        self.walk_index(block, format, |key, handle| {
-            if format.user_keys {
-                return parts.push(key, None, handle);
-            }
-            // The cursor gives no key without a trailer.
-            InternalKey::decode(key).is_ok_and(|key| parts.push(key.user_key(), Some(key.trailer()), handle))
-        })
-    }
-
-    /// Calls `each` with the key and the handle of every entry of an index block, until it answers false.
-    fn walk_index(
-        &self,
-        block: BlockHandle,
-        format: IndexEntries,
-        mut each: impl FnMut(&[u8], BlockHandle) -> bool,
-    ) -> Result<()> {
-        let bytes = self.file.read_verified(block)?;
-        let parsed = DataBlock::parse(&bytes).map_err(|e| self.misread(e, block))?;
-        let mut cursor = IndexCursor::new(format);
-        cursor.first(&parsed).map_err(|e| self.misread(e, block))?;
-        while let Some(value) = cursor.index_value() {
-            self.file.stored_len(value.handle)?;
-            if !each(cursor.key(), value.handle) {
-                return Err(Error::corruption("index is too large").at(self.file.path(), block.offset));
-            }
-            cursor.next(&parsed).map_err(|e| self.misread(e, block))?;
-        }
-        Ok(())
+            _ => TableIndex::whole(root, pool),
+        };
+        Ok((index, shape))
     }
 
     /// The range tombstones, cut into fragments.
@@ -246,6 +224,7 @@ impl Opening {
         meta: &MetaIndex,
         properties: &Properties,
         global_seq: Option<SeqNum>,
+        stripped: usize,
     ) -> Result<FragmentedTombstones> {
         let Some(handle) = meta.get(MetaIndex::RANGE_DELETIONS) else {
             return match properties.num_range_deletions {
@@ -253,29 +232,38 @@ impl Opening {
                 _ => Ok(FragmentedTombstones::default()),
             };
         };
-        let all = self.decode(handle, |block| decode_tombstones(block, global_seq))?;
+        let mut all = self.decode(handle, |block| decode_tombstones(block, global_seq))?;
+        for tombstone in all.iter_mut().filter(|_| stripped > 0) {
+            tombstone.begin.resize(tombstone.begin.len() + stripped, 0);
+            tombstone.end.resize(tombstone.end.len() + stripped, 0);
+        }
         Ok(FragmentedTombstones::new(&self.options.order, &all))
     }
 
     /// The filter, if it is one that answers for user keys.
-    fn filter(&self, meta: &MetaIndex, properties: &Properties) -> Result<TableFilter> {
-        match meta.filter() {
-            Some(place) if place.scope == FilterScope::Full && properties.filters_whole_keys() => {
-                Ok(TableFilter::new(self.file.read_verified(place.handle)?))
+    fn filter(&self, meta: &MetaIndex, properties: &Properties, shape: &IndexShape) -> Result<TableFilter> {
+        let timestamp = self.options.order.timestamp_len();
+        let Some(place) = meta.filter().filter(|_| properties.filters_whole_keys()) else {
+            return Ok(TableFilter::none());
+        };
+        match place.scope {
+            FilterScope::Full => Ok(TableFilter::whole(self.file.read_verified(place.handle)?, timestamp)),
+            FilterScope::Partitioned => {
+                let format = IndexEntries { first_keys: false, ..shape.format };
+                let top = IndexShape { format, ..shape.clone() }.read(&self.file, place.handle)?;
+                Ok(TableFilter::partitioned(top, timestamp))
             }
-            _ => Ok(TableFilter::none()),
         }
     }
 }
 
 /// Whether some algorithm of the table takes a dictionary. Not known counts as yes.
 fn uses_dictionary(compression: Option<&CompressionProperty>) -> bool {
-    let takes = |kind| !matches!(kind, Compression::None | Compression::Snappy | Compression::Bzip2);
     match compression {
         None => true,
-        Some(CompressionProperty::Single(kind)) => takes(*kind),
+        Some(CompressionProperty::Single(kind)) => kind.takes_dictionary(),
         Some(CompressionProperty::Types { types, .. }) => {
-            types.iter().any(|byte| Compression::from_byte(*byte).is_none_or(takes))
+            types.iter().any(|byte| Compression::from_byte(*byte).is_none_or(Compression::takes_dictionary))
         }
     }
 }

@@ -1,16 +1,16 @@
 //! An open table: point lookups, and the door to its cursors.
 
 use crate::filter::TableFilter;
-use crate::index::FlatIndex;
 use crate::iter::{Readahead, TableIter, TableRunCursor};
 use crate::options::ReadHow;
-use crate::reader::BlockFile;
+use crate::reader::table_index::{Partition, TableIndex};
+use crate::reader::{BlockAt, BlockFile};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, FileNumber, InternalKey, LookupKey, Order, Result, RunCursor, SeqNum, Trailer};
-use ashlar_cache::{FramePin, SlotArray};
+use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
-use ashlar_format::block::{BlockCursor, DataBlock};
-use ashlar_format::table::Properties;
+use ashlar_format::block::{BlockCursor, DataBlock, HashIndex};
+use ashlar_format::table::{BlockHandle, Properties};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
@@ -44,12 +44,11 @@ impl TableFound {
 #[derive(Debug)]
 pub struct TableReader {
     pub(super) file: BlockFile,
-    pub(super) index: FlatIndex,
+    pub(super) index: TableIndex,
     pub(super) filter: TableFilter,
     /// Why there is no filter although the file has one. It costs reads, not answers: only `verify` tells.
     pub(super) filter_error: Option<Error>,
     pub(super) properties: Properties,
-    pub(super) slots: SlotArray,
     pub(super) order: Order,
     pub(super) number: FileNumber,
     /// The one sequence number of all entries, for tables made outside and ingested.
@@ -67,16 +66,17 @@ impl TableReader {
     /// # Errors
     /// `Corruption`: the block cannot be right. `Io`: the read. `NotSupported`: the block needs something not built.
     /// # Cost
-    /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation.
+    /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation. A
+    /// partition of index or filter not yet in memory costs one read more.
     pub fn get(&self, key: &LookupKey<'_>) -> Result<Option<TableFound>> {
-        if !self.filter.may_contain(key.user_key) {
-            return Ok(None);
-        }
         let trailer = match self.global_seq {
             None => key.trailer(),
             Some(seq) if seq > key.seq => return Ok(None),
             Some(_) => Trailer::FIRST,
         };
+        if !self.filter.may_contain(&self.file, key.user_key, trailer) {
+            return Ok(None);
+        }
         LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
             Ok(mut cursor) => self.look(&mut cursor, key.user_key, trailer),
             // Only a comparator that reads tables itself gets here.
@@ -90,12 +90,18 @@ impl TableReader {
         user_key: &[u8],
         trailer: Trailer,
     ) -> Result<Option<TableFound>> {
-        let mut ordinal = self.index.find(user_key, trailer);
-        while ordinal < self.index.len() {
-            let pin = self.block(ordinal, true, None)?;
-            DataBlock::reopen(&pin)
-                .and_then(|block| Ok(cursor.seek_key(&block, &self.order, user_key, trailer)?))
-                .map_err(|e| self.misread(ordinal, e))?;
+        let mut next = self.find(user_key, trailer)?;
+        while let Some(at) = next {
+            let part = self.partition(at)?;
+            let pin = self.block_of(part, at, true, None)?;
+            let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
+            let sought = match HashIndex::of(&pin) {
+                Some(index) if !matches!(self.order, Order::Custom(_)) => {
+                    cursor.seek_key_hashed(&block, index, &self.order, user_key, trailer)
+                }
+                _ => cursor.seek_key(&block, &self.order, user_key, trailer),
+            };
+            sought.map_err(|e| self.misread(at, e.into()))?;
             if let Some(found) = cursor.internal_key() {
                 let (found_key, found_trailer) = found.split();
                 if found_key != user_key {
@@ -106,10 +112,10 @@ impl TableReader {
                 return Ok(Some(TableFound { trailer, pin, value: value.start..value.end }));
             }
             // Past the block's last entry. The next block can hold the key only if the separator is that key.
-            if self.index.user_key(ordinal) != user_key {
+            if part.index.user_key(at.block()) != user_key {
                 return Ok(None);
             }
-            ordinal += 1;
+            next = self.after(at)?;
         }
         Ok(None)
     }
@@ -146,11 +152,13 @@ impl TableReader {
         &self.tombstones
     }
 
-    /// About how many bytes of the file stand before `key`: exact to a block.
+    /// About how many bytes of the file stand before `key`: exact to a block. A partition of the index that cannot be
+    /// read counts as the end of the data.
     pub fn approximate_offset(&self, key: InternalKey<'_>) -> u64 {
         let (user_key, trailer) = key.split();
         let trailer = if self.global_seq.is_some() { Trailer::FIRST } else { trailer };
-        self.index.handle(self.index.find(user_key, trailer)).map_or(self.data_end, |h| h.offset)
+        let found = self.find(user_key, trailer).ok().flatten();
+        found.and_then(|at| self.handle(at)).map_or(self.data_end, |h| h.offset)
     }
 
     /// The file's number.
@@ -163,14 +171,14 @@ impl TableReader {
         self.size
     }
 
-    /// Bytes of memory index, filter and range tombstones take. Data blocks are charged to the pool instead.
+    /// Bytes of memory index, filter, dictionary and range tombstones take now. Data blocks are charged to the pool.
     pub fn memory(&self) -> usize {
-        self.index.memory() + self.filter.memory() + self.tombstones.memory()
+        self.index.memory() + self.filter.memory() + self.file.memory() + self.tombstones.memory()
     }
 
-    /// Number of data blocks.
+    /// Number of data blocks; of a table with a partitioned index as its properties say.
     pub fn blocks(&self) -> u32 {
-        self.index.len()
+        self.index.blocks()
     }
 
     /// The file's path.
@@ -182,8 +190,43 @@ impl TableReader {
         &self.file
     }
 
-    pub(crate) fn index(&self) -> &FlatIndex {
-        &self.index
+    /// The first data block that may hold an entry at or after the key; `None` when none may.
+    #[inline]
+    pub(crate) fn find(&self, user_key: &[u8], trailer: Trailer) -> Result<Option<BlockAt>> {
+        self.index.find(user_key, trailer, &self.file)
+    }
+
+    /// The data block behind `at`.
+    #[inline]
+    pub(crate) fn after(&self, at: BlockAt) -> Result<Option<BlockAt>> {
+        self.index.after(at, &self.file)
+    }
+
+    /// The data block before `at`.
+    #[inline]
+    pub(crate) fn before(&self, at: BlockAt) -> Result<Option<BlockAt>> {
+        self.index.before(at, &self.file)
+    }
+
+    /// The first data block.
+    pub(crate) fn first_block(&self) -> Result<Option<BlockAt>> {
+        self.index.first(&self.file)
+    }
+
+    /// The last data block.
+    pub(crate) fn last_block(&self) -> Result<Option<BlockAt>> {
+        self.index.last(&self.file)
+    }
+
+    /// Where a data block is whose partition has been read.
+    pub(crate) fn handle(&self, at: BlockAt) -> Option<BlockHandle> {
+        self.index.loaded(at.partition())?.index.handle(at.block())
+    }
+
+    #[inline]
+    fn partition(&self, at: BlockAt) -> Result<&Partition> {
+        let part = self.index.partition(at.partition(), &self.file)?;
+        part.ok_or_else(|| Error::corruption("the index has no such partition").at_path(self.path()))
     }
 
     pub(crate) fn filter(&self) -> &TableFilter {
@@ -206,32 +249,49 @@ impl TableReader {
     #[inline]
     pub(crate) fn block(
         &self,
-        ordinal: u32,
+        at: BlockAt,
         fill_cache: bool,
         readahead: Option<&mut Readahead>,
     ) -> Result<FramePin> {
-        match self.slots.hit(ordinal) {
+        self.block_of(self.partition(at)?, at, fill_cache, readahead)
+    }
+
+    #[inline]
+    fn block_of(
+        &self,
+        part: &Partition,
+        at: BlockAt,
+        fill_cache: bool,
+        readahead: Option<&mut Readahead>,
+    ) -> Result<FramePin> {
+        match part.slots.hit(at.block()) {
             Some(pin) => Ok(pin),
-            None => self.load(ordinal, fill_cache, readahead),
+            None => self.load(part, at.block(), fill_cache, readahead),
         }
     }
 
     #[cold]
-    fn load(&self, ordinal: u32, fill_cache: bool, readahead: Option<&mut Readahead>) -> Result<FramePin> {
-        let Some(handle) = self.index.handle(ordinal) else {
-            return Err(Error::corruption(format!("the table has no block {ordinal}")).at_path(self.path()));
+    fn load(
+        &self,
+        part: &Partition,
+        block: u32,
+        fill_cache: bool,
+        readahead: Option<&mut Readahead>,
+    ) -> Result<FramePin> {
+        let Some(handle) = part.index.handle(block) else {
+            return Err(Error::corruption(format!("the table has no block {block}")).at_path(self.path()));
         };
         let bytes = match readahead {
             Some(window) => window.read(&self.file, handle)?,
-            None => self.file.read(handle)?,
+            None => self.file.read_data(handle)?,
         };
         DataBlock::parse(&bytes).map_err(|e| e.in_file(self.path(), handle.offset))?;
-        Ok(if fill_cache { self.slots.insert(ordinal, bytes) } else { FramePin::unpooled(bytes) })
+        Ok(if fill_cache { part.slots.insert(block, bytes) } else { FramePin::unpooled(bytes) })
     }
 
     /// The error of a block whose content does not decode.
     #[cold]
-    pub(crate) fn misread(&self, ordinal: u32, e: Unreadable) -> Error {
-        e.in_file(self.path(), self.index.handle(ordinal).map_or(0, |h| h.offset))
+    pub(crate) fn misread(&self, at: BlockAt, e: Unreadable) -> Error {
+        e.in_file(self.path(), self.handle(at).map_or(0, |h| h.offset))
     }
 }

@@ -1,0 +1,275 @@
+//! The index of an open table: whole in memory, or its top level in memory and its partitions read when they are needed.
+//!
+//! ```text
+//! whole:        separators of all data blocks
+//! partitioned:  separators of partitions  ->  partition (read once, on the first need)  ->  data blocks
+//! ```
+//! 1. A data block is called by its partition and its place there; a whole index is partition 0.
+//! 2. A partition that is read is not empty, and lies between the separators the top level has for it: so partitions
+//!    that are there twice are found out, and what stands in memory is bounded by the file.
+//! 3. A partition stays in memory until the table is closed. What cannot be read is tried again.
+//!
+//! Source: RocksDB `table/block_based/partitioned_index_reader.cc`.
+
+use super::BlockFile;
+use crate::index::{FlatIndex, IndexParts};
+use ashlar_base::{Error, InternalKey, Order, Result, Trailer};
+use ashlar_cache::{FramePool, SlotArray};
+use ashlar_format::Unreadable;
+use ashlar_format::block::{DataBlock, IndexCursor, IndexEntries};
+use ashlar_format::table::BlockHandle;
+use std::sync::{Arc, OnceLock};
+
+/// Which data block of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockAt {
+    partition: u32,
+    block: u32,
+}
+
+/// The data blocks under one index block.
+#[derive(Debug)]
+pub(crate) struct Partition {
+    pub(crate) index: FlatIndex,
+    pub(crate) slots: SlotArray,
+}
+
+/// How the index blocks of a table are read.
+#[derive(Clone, Debug)]
+pub(super) struct IndexShape {
+    pub(super) format: IndexEntries,
+    pub(super) order: Order,
+    /// Bytes of timestamp taken off every user key.
+    pub(super) stripped: usize,
+}
+
+impl IndexShape {
+    /// Reads one index block whole.
+    pub(super) fn read(&self, file: &BlockFile, block: BlockHandle) -> Result<FlatIndex> {
+        let misread = |e: Unreadable| e.in_file(file.path(), block.offset);
+        let bytes = file.read_verified(block)?;
+        let parsed = DataBlock::parse(&bytes).map_err(misread)?;
+        let mut cursor = IndexCursor::new(self.format);
+        let mut parts = IndexParts::default();
+        let mut padded = Vec::new();
+        cursor.first(&parsed).map_err(|e| misread(e.into()))?;
+        while let Some(value) = cursor.index_value() {
+            file.stored_len(value.handle)?;
+            let (mut user_key, trailer) = match InternalKey::decode(cursor.key()) {
+                _ if self.format.user_keys => (cursor.key(), None),
+                Ok(key) => (key.user_key(), Some(key.trailer())),
+                // The cursor gives no key without a trailer.
+                Err(e) => return Err(misread(e.into())),
+            };
+            if self.stripped > 0 {
+                padded.clear();
+                padded.extend_from_slice(user_key);
+                padded.resize(user_key.len() + self.stripped, 0);
+                user_key = &padded;
+            }
+            if !parts.push(user_key, trailer, value.handle) {
+                return Err(Error::corruption("index is too large").at(file.path(), block.offset));
+            }
+            cursor.next(&parsed).map_err(|e| misread(e.into()))?;
+        }
+        parts.finish(self.order.clone(), !self.format.user_keys).map_err(|at| {
+            let text = format!("separator {at} of the index is out of order");
+            Error::corruption(text).at(file.path(), block.offset)
+        })
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) enum TableIndex {
+    Whole(Partition),
+    Partitioned(PartitionedIndex),
+}
+
+#[derive(Debug)]
+pub(super) struct PartitionedIndex {
+    top: FlatIndex,
+    partitions: Box<[OnceLock<Box<Partition>>]>,
+    shape: IndexShape,
+    pool: Arc<FramePool>,
+    /// Data blocks in all partitions, as the properties have it.
+    blocks: u32,
+}
+
+impl TableIndex {
+    /// All separators of the table.
+    pub(super) fn whole(index: FlatIndex, pool: Arc<FramePool>) -> Self {
+        let slots = SlotArray::new(pool, index.len());
+        TableIndex::Whole(Partition { index, slots })
+    }
+
+    /// The top level of a partitioned index.
+    pub(super) fn partitioned(
+        top: FlatIndex,
+        shape: IndexShape,
+        pool: Arc<FramePool>,
+        blocks: Option<u64>,
+    ) -> Self {
+        let partitions = (0..top.len()).map(|_| OnceLock::new()).collect();
+        let blocks = u32::try_from(blocks.unwrap_or(0)).unwrap_or(u32::MAX);
+        TableIndex::Partitioned(PartitionedIndex { top, partitions, shape, pool, blocks })
+    }
+
+    /// The partition, read if it was not yet; `None` past the last.
+    #[inline]
+    pub(super) fn partition(&self, at: u32, file: &BlockFile) -> Result<Option<&Partition>> {
+        match self {
+            TableIndex::Whole(whole) => Ok((at == 0).then_some(whole)),
+            TableIndex::Partitioned(parts) => parts.partition(at, file),
+        }
+    }
+
+    /// The partition if it is in memory.
+    pub(super) fn loaded(&self, at: u32) -> Option<&Partition> {
+        match self {
+            TableIndex::Whole(whole) => (at == 0).then_some(whole),
+            TableIndex::Partitioned(parts) => parts.partitions.get(at as usize)?.get().map(|part| &**part),
+        }
+    }
+
+    /// The first block that may hold an entry at or after the key.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        user_key: &[u8],
+        trailer: Trailer,
+        file: &BlockFile,
+    ) -> Result<Option<BlockAt>> {
+        match self {
+            TableIndex::Whole(whole) => {
+                let block = whole.index.find(user_key, trailer);
+                Ok((block < whole.index.len()).then_some(BlockAt { partition: 0, block }))
+            }
+            TableIndex::Partitioned(parts) => {
+                let partition = parts.top.find(user_key, trailer);
+                let Some(part) = parts.partition(partition, file)? else { return Ok(None) };
+                let block = part.index.find(user_key, trailer);
+                if block < part.index.len() {
+                    return Ok(Some(BlockAt { partition, block }));
+                }
+                self.first_from(partition.saturating_add(1), file)
+            }
+        }
+    }
+
+    /// The block behind `at`.
+    #[inline]
+    pub(super) fn after(&self, at: BlockAt, file: &BlockFile) -> Result<Option<BlockAt>> {
+        let next = BlockAt { block: at.block.saturating_add(1), ..at };
+        match self.partition(at.partition, file)? {
+            Some(part) if next.block < part.index.len() => Ok(Some(next)),
+            _ => self.first_from(at.partition.saturating_add(1), file),
+        }
+    }
+
+    /// The block before `at`.
+    #[inline]
+    pub(super) fn before(&self, at: BlockAt, file: &BlockFile) -> Result<Option<BlockAt>> {
+        match at.block.checked_sub(1) {
+            Some(block) => Ok(Some(BlockAt { block, ..at })),
+            None => self.last_of(at.partition, file),
+        }
+    }
+
+    /// The first block.
+    pub(super) fn first(&self, file: &BlockFile) -> Result<Option<BlockAt>> {
+        self.first_from(0, file)
+    }
+
+    /// The last block.
+    pub(super) fn last(&self, file: &BlockFile) -> Result<Option<BlockAt>> {
+        let partitions = match self {
+            TableIndex::Whole(_) => 1,
+            TableIndex::Partitioned(parts) => parts.top.len(),
+        };
+        self.last_of(partitions, file)
+    }
+
+    fn first_from(&self, partition: u32, file: &BlockFile) -> Result<Option<BlockAt>> {
+        let part = self.partition(partition, file)?;
+        Ok(part.filter(|part| part.index.len() > 0).map(|_| BlockAt { partition, block: 0 }))
+    }
+
+    /// The last block of the partitions before `end`.
+    fn last_of(&self, end: u32, file: &BlockFile) -> Result<Option<BlockAt>> {
+        let Some(partition) = end.checked_sub(1) else { return Ok(None) };
+        let last = self.partition(partition, file)?.and_then(|part| part.index.len().checked_sub(1));
+        Ok(last.map(|block| BlockAt { partition, block }))
+    }
+
+    /// Number of data blocks; for a partitioned index what the properties say.
+    pub(super) fn blocks(&self) -> u32 {
+        match self {
+            TableIndex::Whole(whole) => whole.index.len(),
+            TableIndex::Partitioned(parts) => parts.blocks,
+        }
+    }
+
+    /// Bytes of memory it takes now.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            TableIndex::Whole(whole) => whole.index.memory(),
+            TableIndex::Partitioned(parts) => {
+                let loaded = parts.partitions.iter().filter_map(OnceLock::get);
+                parts.top.memory() + loaded.map(|part| part.index.memory()).sum::<usize>()
+            }
+        }
+    }
+}
+
+impl PartitionedIndex {
+    #[inline]
+    fn partition(&self, at: u32, file: &BlockFile) -> Result<Option<&Partition>> {
+        let Some(cell) = self.partitions.get(at as usize) else { return Ok(None) };
+        match cell.get() {
+            Some(part) => Ok(Some(part)),
+            None => self.load(at, cell, file).map(Some),
+        }
+    }
+
+    #[cold]
+    fn load<'a>(
+        &self,
+        at: u32,
+        cell: &'a OnceLock<Box<Partition>>,
+        file: &BlockFile,
+    ) -> Result<&'a Partition> {
+        let handle = self.top.handle(at).unwrap_or_default();
+        let index = self.shape.read(file, handle)?;
+        if let Some(what) = self.misplaced(at, &index) {
+            return Err(Error::corruption(what).at(file.path(), handle.offset));
+        }
+        let slots = SlotArray::new(self.pool.clone(), index.len());
+        // Two may read it at once: one of them is kept.
+        Ok(cell.get_or_init(|| Box::new(Partition { index, slots })))
+    }
+
+    /// What is wrong with a partition in its place.
+    fn misplaced(&self, at: u32, index: &FlatIndex) -> Option<&'static str> {
+        let Some(last) = index.len().checked_sub(1) else { return Some("index partition is empty") };
+        if !index.separator_is_at_most(last, &self.top, at) {
+            return Some("index partition reaches above its separator");
+        }
+        let before = at.checked_sub(1)?;
+        index.separator_is_at_most(0, &self.top, before).then_some("index partition reaches below its place")
+    }
+}
+
+impl BlockAt {
+    /// The number of its partition.
+    #[inline]
+    pub(crate) fn partition(self) -> u32 {
+        self.partition
+    }
+
+    /// Its number in the partition.
+    #[inline]
+    pub(crate) fn block(self) -> u32 {
+        self.block
+    }
+}
