@@ -139,8 +139,7 @@ impl Job for CompactionJob {
             }
             Err(e) => {
                 self.phase = Phase::Failed;
-                self.core.background_failed(&e);
-                self.core.progress.notify();
+                self.core.background_failed(self.family.id(), JobKind::Compaction, &e);
                 StepResult::Wait(PAUSE_AFTER_FAILURE)
             }
         }

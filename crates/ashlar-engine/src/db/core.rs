@@ -15,12 +15,13 @@ use crate::version::VersionSet;
 use crate::write::{Committer, GroupCommitter};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_cache::FramePool;
-use ashlar_env::{Env, FileLock};
+use ashlar_env::{Env, FileLock, JobKind};
 use ashlar_sync::{Mutex, MutexGuard, Signal, Waited};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The shared insides of a database. Handles, jobs and cursors hold it by `Arc`; a close empties it but does not free it.
 pub(crate) struct Core {
@@ -46,6 +47,16 @@ pub(crate) struct Core {
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
 }
 
+/// A caller that has to wait for background work gives up when that work keeps failing for this long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Failures of one kind of background work.
+#[derive(Clone, Debug)]
+pub(crate) struct Failed {
+    pub(crate) times: u64,
+    pub(crate) last: Error,
+}
+
 /// What the state lock guards.
 #[derive(Default)]
 pub(crate) struct State {
@@ -54,6 +65,8 @@ pub(crate) struct State {
     pub(crate) running: BTreeMap<FamilyId, Vec<Running>>,
     /// Jobs submitted and not yet ended.
     pub(crate) jobs: usize,
+    /// What failed of each family's background work, and how often since the open.
+    pub(crate) failed: BTreeMap<(FamilyId, JobKind), Failed>,
     /// A purge of obsolete files is under way.
     pub(crate) purging: bool,
     /// Files became obsolete since the last purge began.
@@ -81,6 +94,24 @@ impl Core {
     /// What reads may see now.
     pub(crate) fn visible(&self) -> SeqNum {
         self.committer.visible()
+    }
+
+    /// [`Core::wait_until`], but not for ever for work that fails again and again.
+    ///
+    /// # Errors
+    /// Those of [`Core::wait_until`], and the cause when background work has been failing all the while.
+    pub(crate) fn wait_patiently(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
+        let (start, before) = (self.env.clock.now(), self.health.failures());
+        let mut is_done = false;
+        self.wait_until(|state| {
+            is_done = done(state);
+            let failing = self.health.failures() != before && self.health.severity() >= Severity::Soft;
+            is_done || failing && self.env.clock.now().saturating_sub(start) >= PATIENCE
+        })?;
+        match self.health.cause().filter(|_| !is_done) {
+            None => Ok(()),
+            Some(cause) => Err(cause.hint("Background work that others wait for keeps failing")),
+        }
     }
 
     /// Waits until `done` says so; it is asked again after every piece of background work.

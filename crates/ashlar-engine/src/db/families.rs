@@ -3,6 +3,7 @@
 use super::Db;
 use super::core::Core;
 use crate::column_family::{Family, LiveFamily};
+use crate::health::Severity;
 use crate::memtable::MemtableList;
 use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
@@ -72,7 +73,7 @@ impl Core {
             return Err(Error::invalid("the family \"default\" cannot be dropped"));
         }
         self.committer.lead_alone(|| {
-            self.versions.drop_family(family.id())?;
+            self.versions.drop_family(family.id()).inspect_err(|e| self.settle(e))?;
             let mut state = self.state();
             let dropped = state.families.remove(family.id());
             if let Some(live) = &dropped {
@@ -89,5 +90,12 @@ impl Core {
         self.update_pressure();
         self.schedule();
         Ok(())
+    }
+    /// After a drop that failed it is unknown whether a later open finds the family. Before it takes another write, the
+    /// MANIFEST says that it is there; or nothing takes a write any more.
+    fn settle(&self, cause: &Error) {
+        if !self.versions.may_unlink() && self.versions.commit(Vec::new()).is_err() {
+            self.health.report(Severity::Hard, cause);
+        }
     }
 }

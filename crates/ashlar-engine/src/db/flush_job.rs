@@ -78,7 +78,7 @@ impl FlushJob {
             (own, others.map_or(own, |o| o.min(own)), state.families.len())
         };
         if families > 1 {
-            core.committer.wals().sync_closed()?;
+            core.committer.sync_closed()?;
         }
         edit.log_number = Some(log_number);
         let min = VersionEdit { min_log_to_keep: Some(min_log), ..VersionEdit::of(FamilyId::DEFAULT) };
@@ -121,14 +121,13 @@ impl Job for FlushJob {
             }
             Err(e) => {
                 self.run = None;
-                self.core.background_failed(&e);
+                self.core.background_failed(self.family, JobKind::Flush, &e);
                 if self.core.is_closed() || self.core.health.severity() >= Severity::Hard {
                     self.end();
                     return StepResult::Done;
                 }
                 let pause = self.pause;
                 self.pause = (pause * 2).min(LONGEST_PAUSE);
-                self.core.progress.notify();
                 StepResult::Wait(pause)
             }
         }

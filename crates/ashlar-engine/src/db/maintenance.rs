@@ -6,8 +6,8 @@ use super::core::{Core, State};
 use super::schedule::shape;
 use crate::column_family::Family;
 use crate::compaction::picker::{ManualPick, ManualRange};
-use ashlar_base::{Error, FamilyId, Result};
-use ashlar_env::Lane;
+use ashlar_base::{FamilyId, Result};
+use ashlar_env::{JobKind, Lane};
 use std::sync::Arc;
 
 impl Db {
@@ -39,7 +39,7 @@ impl Db {
     /// The cause, when background work cannot go on. `Shutdown`.
     pub fn wait_for_background(&self) -> Result<()> {
         self.core().schedule();
-        self.core().wait_until(|state| !Core::busy(state))
+        self.core().wait_patiently(|state| !Core::busy(state))
     }
 }
 
@@ -64,25 +64,40 @@ impl Core {
     /// Waits until no sealed memtable of `families` is left.
     pub(super) fn flush_sealed(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
         self.schedule();
-        let before = self.health.cause();
+        let before = self.failures_of(families, JobKind::Flush);
+        let mut failure = None;
         self.wait_until(|state| {
             let waits = |id: &FamilyId| state.families.get(*id).is_some_and(|f| f.memtables.sealed_len() > 0);
-            !families.iter().any(waits) || self.newly_failed(before.as_ref())
+            if !families.iter().any(waits) {
+                return true;
+            }
+            failure = before.iter().find_map(|(id, n)| state.failed_since((*id, JobKind::Flush), *n));
+            failure.is_some()
         })?;
-        if self.newly_failed(before.as_ref()) { self.health.cause().map_or(Ok(()), Err) } else { Ok(()) }
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn failures_of(&self, families: &[FamilyId], kind: JobKind) -> Vec<(FamilyId, u64)> {
+        let state = self.state();
+        families.iter().map(|id| (*id, state.failures((*id, kind)))).collect()
     }
 
     /// Runs the pieces of a manual compaction one after the other.
     fn compact_range(self: &Arc<Self>, family: FamilyId, mut range: ManualRange) -> Result<()> {
-        let before = self.health.cause();
+        let work = (family, JobKind::Compaction);
+        let before = self.state().failures(work);
         loop {
             let mut next = Next::Over;
+            let mut failure = None;
             self.wait_until(|state| {
-                next = self.next_piece(state, family, &mut range);
-                !matches!(next, Next::Blocked) || self.newly_failed(before.as_ref())
+                failure = state.failed_since(work, before);
+                if failure.is_none() {
+                    next = self.next_piece(state, family, &mut range);
+                }
+                !matches!(next, Next::Blocked) || failure.is_some()
             })?;
-            if self.newly_failed(before.as_ref()) {
-                return self.health.cause().map_or(Ok(()), Err);
+            if let Some(failure) = failure {
+                return Err(failure);
             }
             match next {
                 Next::Over => return Ok(()),
@@ -108,14 +123,6 @@ impl Core {
                 *jobs += 1;
                 Next::Run(Box::new(CompactionJob::claim(self, running, live, *plan)))
             }
-        }
-    }
-
-    fn newly_failed(&self, before: Option<&Error>) -> bool {
-        match (self.health.cause(), before) {
-            (Some(now), Some(before)) => now.to_string() != before.to_string(),
-            (now, None) => now.is_some(),
-            (None, Some(_)) => false,
         }
     }
 }

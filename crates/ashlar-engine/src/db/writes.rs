@@ -146,7 +146,7 @@ impl Core {
 
     fn stop_until(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
         let start = self.env.clock.now();
-        let outcome = self.wait_until(&mut done);
+        let outcome = self.wait_patiently(&mut done);
         self.pressure.held(Pace::Stop, self.env.clock.now().saturating_sub(start));
         outcome
     }

@@ -11,7 +11,7 @@
 
 use ashlar_base::{Error, Result};
 use ashlar_sync::{Mutex, Rank};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,16 +43,27 @@ impl Severity {
 pub(crate) struct Health {
     /// A copy of the severity for the write path: a hint; the truth is under the lock.
     severity: AtomicU8,
+    /// Errors reported so far; a count that orders nothing.
+    failures: AtomicU64,
     cause: Mutex<Option<Error>>,
 }
 
 impl Health {
     pub(crate) fn new() -> Self {
-        Health { severity: AtomicU8::new(0), cause: Mutex::new(Rank::Statistics, None) }
+        Health {
+            severity: AtomicU8::new(0),
+            failures: AtomicU64::new(0),
+            cause: Mutex::new(Rank::Statistics, None),
+        }
     }
 
     pub(crate) fn severity(&self) -> Severity {
         Severity::from_u8(self.severity.load(Ordering::Acquire))
+    }
+
+    /// How many errors were reported since the open, those included that changed nothing.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
     }
 
     /// The error that set the present state.
@@ -63,6 +74,7 @@ impl Health {
     /// Takes in an error of background work or of the log.
     pub(crate) fn report(&self, severity: Severity, cause: &Error) {
         let severity = if cause.is_corruption() { Severity::Corrupt.max(severity) } else { severity };
+        self.failures.fetch_add(1, Ordering::Relaxed);
         let mut slot = self.cause.lock();
         if severity > self.severity() || slot.is_none() {
             *slot = Some(cause.clone());

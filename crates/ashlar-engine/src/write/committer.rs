@@ -148,6 +148,12 @@ impl GroupCommitter {
         self.sync_at(&Receipt { last: seq, log_end: Some((Arc::clone(&set.wal), set.wal.log().position())) })
     }
 
+    /// Makes every closed log durable. After a failure nothing more is committed: what those logs hold can never become
+    /// durable, and so neither can what is written behind it.
+    pub(crate) fn sync_closed(&self) -> Result<()> {
+        self.wals.sync_closed().inspect_err(|e| self.fail(e))
+    }
+
     fn sync_at(&self, receipt: &Receipt) -> Result<()> {
         let Some((wal, end)) = &receipt.log_end else { return Ok(()) };
         match self.wals.sync(wal, *end) {

@@ -18,7 +18,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 /// What a job does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobKind {
     /// Writes memtables to tables.
     Flush,

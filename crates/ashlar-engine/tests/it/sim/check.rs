@@ -1,11 +1,11 @@
 //! What a crash left: opened, read, held against the model, crashed again.
 
 use super::plan::Setup;
-use super::store::{Names, Promise, listing, model_name, open, scribble};
+use super::store::{Names, Promise, Store, listing, model_name, open, scribble};
 use super::tally::{Tally, name};
 use ashlar_engine::Db;
 use ashlar_engine::options::ReadOptions;
-use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
+use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_testkit::Rng;
 use ashlar_testkit::oracle::{Difference, Model, State};
 
@@ -39,7 +39,20 @@ pub(crate) fn any_mode(rng: &mut Rng) -> CrashMode {
     if rng.percent(10) { CrashMode::KILL } else { *rng.pick(&CrashMode::all()).unwrap_or(&CrashMode::KILL) }
 }
 
-impl Crash<'_> {
+impl<'a> Crash<'a> {
+    /// Of a store between two steps, or in the middle of the one that began with `promise`.
+    pub(crate) fn of(store: &'a Store, promise: &'a Promise, quiet: bool) -> Crash<'a> {
+        let Store { setup, model, .. } = store;
+        Crash { setup, model, promise, names_after: &store.promise.names, power: false, quiet, depth: 0 }
+    }
+
+    /// What an open store holds: the cut and the families, or what is wrong with it.
+    pub(crate) fn look(&self, db: &Db) -> Result<(usize, Names), String> {
+        let (names, state) = self.contents(db, &mut Rng::new(0))?;
+        let floor = if self.power { self.promise.power } else { self.promise.kill };
+        Ok((self.cut(&state, &names, floor, &mut Tally::default())?, names))
+    }
+
     /// Opens `sim`, which crashed by `mode`, and checks everything; crashes it further now and then.
     pub(crate) fn check(
         &self,
@@ -82,7 +95,7 @@ impl Crash<'_> {
             self.cut(&state, &names, floor, tally).map_err(|e| format!("{e}\nreport: {}", db.recovery()))?;
         match rng.below(10) {
             0..2 => self.crash_again(sim, &state, rng, tally)?,
-            2..4 => self.use_it(sim, &db, rng, tally)?,
+            2..4 => self.use_it(sim, rng, tally)?,
             _ => {}
         }
         Ok(Recovered { db, m, names })
@@ -90,14 +103,19 @@ impl Crash<'_> {
 
     /// Everything the store holds, under the model's names.
     fn contents(&self, db: &Db, rng: &mut Rng) -> Result<(Names, State), String> {
-        let found: Vec<String> = db.families().iter().map(|f| f.name().to_owned()).collect();
-        let is = |names: &Names| names.len() == found.len() && found.iter().all(|n| names.contains_key(n));
-        let names = [&self.promise.names, self.names_after].into_iter().find(|names| is(names));
-        let names = names.ok_or_else(|| {
-            format!("families {found:?}, expected {:?} or {:?}", self.promise.names, self.names_after)
-        })?;
+        let Promise { names: before, maybe, .. } = self.promise;
+        let after = self.names_after;
+        let mut names = Names::new();
+        for family in db.families() {
+            let known = [after, before, maybe].into_iter().find_map(|list| list.get(family.name()));
+            let generation = known.ok_or_else(|| format!("family {} should not be there", family.name()))?;
+            names.insert(family.name().to_owned(), *generation);
+        }
+        if let Some(lost) = before.keys().find(|n| after.contains_key(*n) && !names.contains_key(*n)) {
+            return Err(format!("family {lost} is lost"));
+        }
         let mut listings = Vec::new();
-        for (name, generation) in names {
+        for (name, generation) in &names {
             let family = db.family(name).ok_or("a family went away")?;
             let list = |reverse| listing(db, &family, ReadOptions::default(), reverse);
             let forward = list(false).map_err(|e| format!("scan of {name}: {e}"))?;
@@ -113,7 +131,7 @@ impl Crash<'_> {
             }
             listings.push((model_name(name, *generation), forward));
         }
-        Ok((names.clone(), State::of(listings)))
+        Ok((names, State::of(listings)))
     }
 
     /// The cut of the model that the store is.
@@ -156,8 +174,7 @@ impl Crash<'_> {
     }
 
     /// The store takes writes, keeps them over a crash, and closes. On a copy: the store itself goes on as it was.
-    fn use_it(&self, sim: &SimEnv, db: &Db, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
-        let _ = db;
+    fn use_it(&self, sim: &SimEnv, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
         let copy = sim.crash(CrashMode::KILL);
         let mode = any_mode(rng);
         tally.crashed(mode);
@@ -170,7 +187,6 @@ impl Crash<'_> {
         scribble(&db, rng, true).map_err(|e| what("synced write", &e))?;
         let (_, before) = self.contents(&db, rng)?;
         let photograph = copy.crash(mode);
-        copy.photograph_at(copy.calls_of(CallClass::Change) + rng.between(1, 20) as u64, CrashMode::KILL);
         db.close().map_err(|e| what("close", &e))?;
         let again = open(&photograph, self.setup).map_err(|e| what("second open", &e))?;
         let (_, after) = self.contents(&again, rng)?;

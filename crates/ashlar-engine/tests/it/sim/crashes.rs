@@ -2,13 +2,13 @@
 
 use super::check::{Crash, any_mode};
 use super::plan::{Setup, Step, steps};
-use super::store::{Promise, Store};
+use super::store::Store;
 use super::tally::Tally;
 use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlar_testkit::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 16;
 const OPERATIONS: usize = 600;
 
 /// One run. `photographs`: without them it does the same to the machine.
@@ -47,7 +47,7 @@ impl Run {
         for (at, mode, photograph) in self.store.sim.photographs() {
             tally.inside += 1;
             let mut rng = self.rng.fork();
-            let checked = self.crash(&before, false).check(&photograph, mode, &mut rng, tally);
+            let checked = Crash::of(&self.store, &before, false).check(&photograph, mode, &mut rng, tally);
             checked.map_err(|e| format!("crash before call {at}: {e}"))?;
         }
         if self.rng.percent(6) {
@@ -55,7 +55,7 @@ impl Run {
             let image = self.store.sim.crash(mode);
             let now = self.store.promise.clone();
             let mut rng = self.rng.fork();
-            let found = self.crash(&now, true).check(&image, mode, &mut rng, tally)?;
+            let found = Crash::of(&self.store, &now, true).check(&image, mode, &mut rng, tally)?;
             if self.rng.percent(8) {
                 // The old store must not get in the way of the new one: nothing of it reaches the disk any more.
                 let old = &self.store.sim;
@@ -70,22 +70,9 @@ impl Run {
         }
         Ok(())
     }
-
-    fn crash<'a>(&'a self, promise: &'a Promise, quiet: bool) -> Crash<'a> {
-        let store = &self.store;
-        Crash {
-            setup: &store.setup,
-            model: &store.model,
-            promise,
-            names_after: &store.promise.names,
-            power: false,
-            quiet,
-            depth: 0,
-        }
-    }
 }
 
-fn brief(step: &Step) -> String {
+pub(crate) fn brief(step: &Step) -> String {
     let text = format!("{step:?}");
     text.chars().take(100).collect()
 }
@@ -100,7 +87,7 @@ fn run(seed: u64, tally: &mut Tally) -> Result<u64, String> {
     })
 }
 
-fn from_env(name: &str) -> Option<u64> {
+pub(crate) fn from_env(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 

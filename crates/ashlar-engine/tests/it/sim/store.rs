@@ -2,14 +2,16 @@
 //!
 //! A family that is dropped and made again is another family: the model calls them `name#0`, `name#1`, ….
 
+use super::check::Crash;
 use super::plan::{DEFAULT, Setup, Step};
 use ashlar_base::{Error, ErrorKind, FamilyId};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
+use ashlar_engine::health::Severity;
 use ashlar_engine::options::{ReadOptions, WriteOptions};
 use ashlar_engine::snapshot::Snapshot;
 use ashlar_engine::{Db, OpenFamily};
-use ashlar_env::sim::SimEnv;
+use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_testkit::ops::{Change, Op};
 use ashlar_testkit::oracle::{Model, State, first_difference};
 use ashlar_testkit::{KeyValue, Rng};
@@ -31,6 +33,8 @@ pub(crate) fn model_name(name: &str, generation: u32) -> String {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Promise {
     pub(crate) names: Names,
+    /// Families that may be there too: to make or to drop them failed.
+    pub(crate) maybe: Names,
     /// Writes up to this one survive a power cut.
     pub(crate) power: usize,
     /// Writes up to this one survive a kill.
@@ -41,7 +45,16 @@ pub(crate) struct Promise {
 struct Held {
     snapshot: Snapshot,
     state: State,
+    doubt: Option<State>,
     names: Names,
+}
+
+/// One family as a read sees it.
+struct View<'a> {
+    handle: Arc<Family>,
+    name: String,
+    states: [Option<&'a State>; 2],
+    options: ReadOptions,
 }
 
 pub(crate) struct Store {
@@ -50,6 +63,8 @@ pub(crate) struct Store {
     pub(crate) db: Db,
     pub(crate) model: Model,
     pub(crate) promise: Promise,
+    /// The state without the last write, while it is not known whether that is in.
+    doubt: Option<State>,
     /// Generations given out per name.
     next_generation: Names,
     snapshots: BTreeMap<u32, Held>,
@@ -100,6 +115,7 @@ impl Store {
             db,
             model: Model::new(),
             promise,
+            doubt: None,
             next_generation: Names::new(),
             snapshots: BTreeMap::new(),
             faulty: false,
@@ -111,7 +127,8 @@ impl Store {
     pub(crate) fn adopt(&mut self, sim: SimEnv, db: Db, m: usize, names: Names) {
         self.snapshots.clear();
         self.model.truncate(m);
-        self.promise = Promise { names, power: m, kill: m };
+        self.doubt = None;
+        self.promise = Promise { names, power: m, kill: m, ..Promise::default() };
         self.db = db;
         self.sim = sim;
     }
@@ -163,8 +180,8 @@ impl Store {
             Op::Reopen => self.reopen(),
             Op::Snapshot { id } => {
                 let Some(snapshot) = self.passed("snapshot", self.db.snapshot())? else { return Ok(()) };
-                let held =
-                    Held { snapshot, state: self.model.now().clone(), names: self.promise.names.clone() };
+                let (state, doubt) = (self.model.now().clone(), self.doubt.clone());
+                let held = Held { snapshot, state, doubt, names: self.promise.names.clone() };
                 self.snapshots.insert(*id, held);
                 Ok(())
             }
@@ -211,7 +228,9 @@ impl Store {
             if sync {
                 self.promise.power = number;
             }
-        } else if !indeterminate {
+        } else if indeterminate {
+            self.doubt = Some(self.model.cut(number - 1));
+        } else {
             // Refused: it must never show.
             self.model.truncate(number - 1);
         }
@@ -222,17 +241,16 @@ impl Store {
         if self.promise.names.contains_key(name) {
             return Ok(());
         }
+        let generation = self.next_generation.get(name).copied().unwrap_or(0);
         let made = self.db.create_family(name, self.setup.family.clone());
         if self.passed("create_family", made)?.is_some() {
-            let generation = self.generation_of_next(name);
             self.promise.names.insert(name.to_owned(), generation);
+            self.promise.maybe.remove(name);
             self.next_generation.insert(name.to_owned(), generation + 1);
+        } else {
+            self.promise.maybe.entry(name.to_owned()).or_insert(generation);
         }
         Ok(())
-    }
-
-    pub(crate) fn generation_of_next(&self, name: &str) -> u32 {
-        self.next_generation.get(name).copied().unwrap_or(0)
     }
 
     fn drop_family(&mut self, name: &str) -> Result<(), String> {
@@ -241,8 +259,13 @@ impl Store {
         }
         let family = self.db.family(name).ok_or_else(|| format!("family {name} is gone"))?;
         let done = self.db.drop_family(&family);
-        if self.passed("drop_family", done)?.is_some() {
-            self.promise.names.remove(name);
+        let dropped = self.passed("drop_family", done)?.is_some();
+        // A store that still takes writes after it failed to drop a family keeps what it takes.
+        if (dropped || self.db.health().0 >= Severity::Hard)
+            && let Some(generation) = self.promise.names.remove(name)
+            && !dropped
+        {
+            self.promise.maybe.insert(name.to_owned(), generation);
         }
         Ok(())
     }
@@ -252,16 +275,26 @@ impl Store {
         let done = self.db.close();
         self.passed("close", done)?;
         let opened = open(&self.sim, &self.setup);
-        if let Some(db) = self.passed("open", opened)? {
-            if !self.faulty && !db.recovery().is_clean() {
-                return Err(format!("a close in order leaves an unclean store: {}", db.recovery()));
-            }
-            self.db = db;
-            if !self.faulty {
-                // What was replayed is in tables now.
-                self.promise.power = self.promise.kill;
-            }
+        let Some(db) = self.passed("open", opened)? else { return Ok(()) };
+        if self.faulty {
+            return self.come_back(db);
         }
+        if !db.recovery().is_clean() {
+            return Err(format!("a close in order leaves an unclean store: {}", db.recovery()));
+        }
+        self.db = db;
+        // What was replayed is in tables now.
+        self.promise.power = self.promise.kill;
+        Ok(())
+    }
+
+    /// Goes on with a store that was opened after calls had failed: writes with an unknown outcome are known now.
+    fn come_back(&mut self, db: Db) -> Result<(), String> {
+        let what = |e: String| format!("reopened after failures: {e}");
+        // Looked at in a copy, where no call fails.
+        let copy = open(&self.sim.crash(CrashMode::KILL), &self.setup).map_err(|e| what(e.to_string()))?;
+        let (m, names) = Crash::of(self, &self.promise, false).look(&copy).map_err(what)?;
+        self.adopt(self.sim.clone(), db, m, names);
         Ok(())
     }
 
@@ -271,36 +304,35 @@ impl Store {
         self.model.last_write_to(&model_name(family, *generation)).min(self.promise.kill)
     }
 
-    fn view(&self, family: &str, at: Option<u32>) -> Option<(Arc<Family>, String, &State, ReadOptions)> {
+    /// What a read looks at, and the states that may answer it.
+    fn view(&self, family: &str, at: Option<u32>) -> Option<View<'_>> {
         let handle = self.db.family(family)?;
         let generation = *self.promise.names.get(family)?;
         let name = model_name(family, generation);
-        match at {
-            None => Some((handle, name, self.model.now(), ReadOptions::default())),
-            Some(id) => {
-                let held = self.snapshots.get(&id)?;
-                let known = held.names.get(family) == Some(&generation);
-                let options = ReadOptions { at: Some(held.snapshot.seq()), ..ReadOptions::default() };
-                known.then_some((handle, name, &held.state, options))
-            }
-        }
+        let Some(id) = at else {
+            let states = [Some(self.model.now()), self.doubt.as_ref()];
+            return Some(View { handle, name, states, options: ReadOptions::default() });
+        };
+        let held = self.snapshots.get(&id)?;
+        let known = held.names.get(family) == Some(&generation);
+        let options = ReadOptions { at: Some(held.snapshot.seq()), ..ReadOptions::default() };
+        known.then(|| View { handle, name, states: [Some(&held.state), held.doubt.as_ref()], options })
     }
 
     fn get(&mut self, family: &str, key: &[u8], at: Option<u32>) -> Result<(), String> {
-        let Some((handle, name, state, options)) = self.view(family, at) else { return Ok(()) };
+        let Some(View { handle, name, states, options }) = self.view(family, at) else { return Ok(()) };
         let found = self.db.get(&handle, key, &options).map(|v| v.map(|v| v.into_vec()));
-        let expected = state.get(&name, key).map(<[u8]>::to_vec);
-        match self.passed("get", found)? {
-            Some(found) if found != expected => {
-                let len = |v: &Option<Vec<u8>>| v.as_ref().map(Vec::len);
-                Err(format!(
-                    "get {family} {key:02x?} at {at:?}: {:?} bytes expected, {:?} found",
-                    len(&expected),
-                    len(&found)
-                ))
-            }
-            _ => Ok(()),
+        let expected = states.map(|s| s.map(|s| s.get(&name, key).map(<[u8]>::to_vec)));
+        let Some(found) = self.passed("get", found)? else { return Ok(()) };
+        if expected.iter().flatten().any(|e| *e == found) {
+            return Ok(());
         }
+        let len = |v: &Option<Vec<u8>>| v.as_ref().map(Vec::len);
+        let expected: Vec<_> = expected.iter().flatten().map(len).collect();
+        Err(format!(
+            "get {family} {key:02x?} at {at:?}: {expected:?} bytes expected, {:?} found",
+            len(&found)
+        ))
     }
 
     fn scan(
@@ -310,11 +342,14 @@ impl Store {
         reverse: bool,
         at: Option<u32>,
     ) -> Result<(), String> {
-        let Some((handle, name, state, options)) = self.view(family, at) else { return Ok(()) };
+        let Some(View { handle, name, states, options }) = self.view(family, at) else { return Ok(()) };
         let options = ReadOptions { lower: Some(from.to_vec()), upper: Some(to.to_vec()), ..options };
-        let expected = state.scan(&name, from, to);
+        let expected = states.map(|s| s.map(|s| s.scan(&name, from, to)));
         let found = listing(&self.db, &handle, options, reverse);
-        match self.passed("scan", found)?.and_then(|found| first_difference(&expected, &found)) {
+        let Some(found) = self.passed("scan", found)? else { return Ok(()) };
+        let mut differences = expected.iter().flatten().map(|e| first_difference(e, &found));
+        let first = differences.next().flatten();
+        match first.filter(|_| differences.all(|d| d.is_some())) {
             None => Ok(()),
             Some(difference) => Err(format!("scan {family} at {at:?} reverse {reverse}: {difference}")),
         }
