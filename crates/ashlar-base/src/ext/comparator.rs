@@ -50,7 +50,8 @@ impl Order {
         }
     }
 
-    /// A built-in order by its name.
+    /// A built-in order by its name. Those with timestamps are not among them, as families with them are not served yet:
+    /// [`crate::ext::timestamp_order::timestamp_order`] has them.
     pub fn by_name(name: &str) -> Option<Order> {
         match name {
             "leveldb.BytewiseComparator" => Some(Order::Bytewise),

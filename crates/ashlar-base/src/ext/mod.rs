@@ -2,3 +2,4 @@
 
 pub mod comparator;
 pub mod merge_operator;
+pub mod timestamp_order;

@@ -11,6 +11,7 @@
 
 mod internal;
 mod lookup;
+pub mod timestamp;
 
 pub use internal::{InternalKey, InternalKeyBuf, SeqNum, Trailer, ValueType};
 pub use lookup::LookupKey;

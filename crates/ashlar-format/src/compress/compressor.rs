@@ -103,6 +103,16 @@ impl Compressor {
         Compression::None
     }
 
+    /// Replaces the content of `out` with the compressed form, even when it is larger: for files whose parts are all
+    /// stored in one form. Without an algorithm nothing is stored.
+    ///
+    /// # Errors
+    /// `Malformed`: 4 GiB or more.
+    pub fn compress_always(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+        out.clear();
+        self.encode(raw, out)
+    }
+
     fn encode(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
         if !matches!(self.engine, Engine::Raw | Engine::Snappy(_)) {
             put_varint32(out, u32::try_from(raw.len()).map_err(|_| wrong("too long"))?);

@@ -1,0 +1,181 @@
+//! Reading values out of a blob file.
+
+use crate::garbage::BlobAmount;
+use crate::records::BlobRecords;
+use ashlar_base::{Cursor, Error, FamilyId, FileNumber, Malformed, Result};
+use ashlar_env::ReadFile;
+use ashlar_format::blob::{BlobFooter, BlobHeader, BlobPlace, BlobRecordHeader, Expiration};
+use ashlar_format::compress::{Compression, decompress};
+use std::path::Path;
+use std::sync::Arc;
+
+/// No value is larger: RocksDB keeps lengths of values in 32 bits.
+const MAX_VALUE: usize = u32::MAX as usize;
+
+/// An open blob file. May be read from many threads at once.
+#[derive(Debug)]
+pub struct BlobReader {
+    file: Arc<dyn ReadFile>,
+    number: FileNumber,
+    len: u64,
+    compression: u8,
+    count: u64,
+}
+
+impl BlobReader {
+    /// Opens a closed blob file of a family. `blob_bytes` is what the MANIFEST counts: all of the file but header and footer.
+    ///
+    /// # Errors
+    /// `Corruption`: another length than the MANIFEST says, no footer, a header that is none of this family, or one with
+    /// expirations, as the old stacked BlobDB wrote. `Io`: the read.
+    pub fn open(
+        file: Arc<dyn ReadFile>,
+        number: FileNumber,
+        family: FamilyId,
+        blob_bytes: Option<u64>,
+    ) -> Result<Arc<BlobReader>> {
+        let len = file.len();
+        let ends = (BlobHeader::LEN + BlobFooter::LEN) as u64;
+        let Some(records) = len.checked_sub(ends) else {
+            return Err(
+                Error::corruption("blob file is shorter than its header and footer").at_path(file.path())
+            );
+        };
+        if let Some(known) = blob_bytes.filter(|known| *known != records) {
+            let text = format!("blob file of {len} bytes, where {} are recorded", known.saturating_add(ends));
+            return Err(Error::corruption(text).at_path(file.path()).hint("Restore the file from a backup"));
+        }
+        let mut head = [0; BlobHeader::LEN];
+        file.read_exact_at(&mut head, 0)?;
+        let header = BlobHeader::decode(&head).map_err(|m| m.in_file(file.path(), 0))?;
+        check_header(&header, family).map_err(|what| Error::corruption(what).at(file.path(), 0))?;
+        let footer_at = len - BlobFooter::LEN as u64;
+        let mut tail = [0; BlobFooter::LEN];
+        file.read_exact_at(&mut tail, footer_at)?;
+        let footer = BlobFooter::decode(&tail).map_err(|m| m.in_file(file.path(), footer_at))?;
+        let compression = header.compression;
+        Ok(Arc::new(BlobReader { file, number, len, compression, count: footer.count }))
+    }
+
+    /// The value of `key` at `place`, uncompressed. With `verify`, the whole record is read, and its key, lengths and
+    /// checksum are compared; without, the value only.
+    ///
+    /// # Errors
+    /// `Corruption`: the index points elsewhere, or the record is wrong. `NotSupported`: a compression not known here.
+    /// `Io`: the read.
+    /// # Cost
+    /// One read; memory for the stored and for the uncompressed value.
+    pub fn get(&self, key: &[u8], place: &BlobPlace, verify: bool) -> Result<Vec<u8>> {
+        let wrong = |what: String| Err(Error::corruption(what).at(self.path(), place.offset));
+        if place.file != self.number {
+            return wrong(format!("index of blob file {} asked of {}", place.file, self.number));
+        }
+        if place.compression != self.compression {
+            let (said, own) = (place.compression, self.compression);
+            return wrong(format!("blob index says compression {said:#04x}, its file {own:#04x}"));
+        }
+        let Some(start) = place.record_start(key.len(), self.len) else {
+            return wrong(format!("blob of {} bytes lies outside its file", place.size));
+        };
+        let from = if verify { start } else { place.offset };
+        let Ok(len) = usize::try_from(place.offset + place.size - from) else {
+            return wrong("blob larger than memory".into());
+        };
+        let mut stored = vec![0; len];
+        self.file.read_exact_at(&mut stored, from)?;
+        if verify {
+            let value_at = check_record(&stored, key, place).map_err(|m| m.in_file(self.path(), start))?;
+            stored.drain(..value_at);
+        }
+        self.uncompress(stored, place.offset)
+    }
+
+    pub(crate) fn uncompress(&self, stored: Vec<u8>, offset: u64) -> Result<Vec<u8>> {
+        match Compression::from_byte(self.compression) {
+            Some(Compression::None) => Ok(stored),
+            Some(kind) => decompress(kind, &stored, MAX_VALUE).map_err(|e| e.in_file(self.path(), offset)),
+            None => {
+                let text = format!("blob compression type {:#04x}", self.compression);
+                Err(Error::not_supported(text).at(self.path(), offset))
+            }
+        }
+    }
+
+    /// All records in order, each verified.
+    pub fn records(&self) -> BlobRecords<'_> {
+        BlobRecords::new(self)
+    }
+
+    /// Reads every record, compares its checksums and uncompresses its value. Answers how much there is.
+    ///
+    /// # Errors
+    /// The first that is wrong; `Corruption` too when the footer counts other blobs.
+    pub fn verify(&self) -> Result<BlobAmount> {
+        let mut total = BlobAmount::default();
+        let mut records = self.records();
+        while let Some(record) = records.next()? {
+            let (place, key_len) = (record.place, record.key.len());
+            self.uncompress(record.stored.to_vec(), place.offset)?;
+            total.add(&place, key_len);
+        }
+        if total.count != self.count {
+            let text = format!("blob file has {} blobs, its footer says {}", total.count, self.count);
+            return Err(Error::corruption(text).at_path(self.path()));
+        }
+        Ok(total)
+    }
+
+    /// The file's number.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    /// Blobs in the file, as its footer says.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The type byte of the compression of its values.
+    pub fn compression(&self) -> u8 {
+        self.compression
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.len
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    pub(crate) fn file(&self) -> &dyn ReadFile {
+        &*self.file
+    }
+}
+
+fn check_header(header: &BlobHeader, family: FamilyId) -> Result<(), String> {
+    if header.has_ttl || header.expiration != Expiration::default() {
+        return Err("blob file with expirations, of a stacked BlobDB".into());
+    }
+    if header.family != family {
+        return Err(format!("blob file of family {}, not {}", header.family.0, family.0));
+    }
+    Ok(())
+}
+
+/// Compares a whole record with what its index and its key say; answers where the value starts in it.
+fn check_record(record: &[u8], key: &[u8], place: &BlobPlace) -> Result<usize, Malformed> {
+    let mut c = Cursor::new(record);
+    let head = BlobRecordHeader::decode(&mut c)?;
+    if head.key_len != key.len() as u64 || head.value_len != place.size {
+        return Err(c.malformed("blob record", "other lengths than its index"));
+    }
+    if c.bytes(key.len(), "blob record.key")? != key {
+        return Err(c.malformed("blob record.key", "the record of another key"));
+    }
+    let value_at = c.position();
+    head.verify(key, c.rest())?;
+    Ok(value_at)
+}

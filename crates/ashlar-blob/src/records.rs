@@ -1,0 +1,74 @@
+//! The records of a blob file from front to back: for verification and listings.
+
+use crate::reader::BlobReader;
+use ashlar_base::{Cursor, Error, Result};
+use ashlar_format::blob::{BlobFooter, BlobHeader, BlobPlace, BlobRecordHeader};
+
+/// A record as it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlobRecord<'a> {
+    /// The user key.
+    pub key: &'a [u8],
+    /// What an index to it says.
+    pub place: BlobPlace,
+    /// When it expires; 0 = never.
+    pub expiration: u64,
+    /// The value as stored.
+    pub stored: &'a [u8],
+}
+
+/// A walk over the records; see [`BlobReader::records`].
+#[derive(Debug)]
+pub struct BlobRecords<'r> {
+    reader: &'r BlobReader,
+    at: u64,
+    /// Key and value of the last record.
+    body: Vec<u8>,
+}
+
+impl<'r> BlobRecords<'r> {
+    pub(crate) fn new(reader: &'r BlobReader) -> Self {
+        BlobRecords { reader, at: BlobHeader::LEN as u64, body: Vec::new() }
+    }
+
+    /// The next record, verified; `None` at the footer. After an error the walk is over.
+    ///
+    /// # Errors
+    /// `Corruption`: the record is wrong, or reaches into the footer. `Io`: the read.
+    /// # Cost
+    /// Two reads and at most the memory of the record, which is no larger than the file.
+    #[allow(clippy::should_implement_trait, reason = "a record borrows from the walk")]
+    pub fn next(&mut self) -> Result<Option<BlobRecord<'_>>> {
+        let reader = self.reader;
+        let end = reader.size() - BlobFooter::LEN as u64;
+        let start = std::mem::replace(&mut self.at, end);
+        if start == end {
+            return Ok(None);
+        }
+        let wrong = |what: &str| Error::corruption(what).at(reader.path(), start);
+        let room = (end - start).checked_sub(BlobRecordHeader::LEN as u64);
+        let room = room.ok_or_else(|| wrong("half a blob record before the footer"))?;
+        let mut head = [0; BlobRecordHeader::LEN];
+        reader.file().read_exact_at(&mut head, start)?;
+        let head =
+            BlobRecordHeader::decode(&mut Cursor::new(&head)).map_err(|m| m.in_file(reader.path(), start))?;
+        let body_len = head.key_len.checked_add(head.value_len).filter(|len| *len <= room);
+        let lens = body_len.and_then(|len| Some((len, usize::try_from(len).ok()?)));
+        let (body_len, len) = lens.ok_or_else(|| wrong("blob record reaches into the footer"))?;
+        self.body.resize(len, 0);
+        let body_at = start + BlobRecordHeader::LEN as u64;
+        reader.file().read_exact_at(&mut self.body, body_at)?;
+        self.at = body_at + body_len;
+        let key_len = usize::try_from(head.key_len).unwrap_or(usize::MAX);
+        let split = self.body.split_at_checked(key_len);
+        let (key, stored) = split.ok_or_else(|| wrong("blob record shorter than its key"))?;
+        head.verify(key, stored).map_err(|m| m.in_file(reader.path(), start))?;
+        let place = BlobPlace {
+            file: reader.number(),
+            offset: body_at + head.key_len,
+            size: head.value_len,
+            compression: reader.compression(),
+        };
+        Ok(Some(BlobRecord { key, place, expiration: head.expiration, stored }))
+    }
+}
