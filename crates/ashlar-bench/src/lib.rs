@@ -1,1 +1,39 @@
 //! Workloads and measurements with db_bench's names, flags and lines.
+//!
+//! The core is pure: keys, values, random streams, plans, statistics and lines are functions of values. Around it stand
+//! threads ([`run`]) and an engine behind [`Engine`] and [`Store`], so that another engine does exactly the same work.
+//! Time is the environment's clock; threads are the benchmark's own, not the engine's job executor.
+
+mod ashlar;
+mod baseline;
+mod budget;
+mod calendar;
+mod flags;
+mod header;
+mod histogram;
+mod keys;
+mod meter;
+mod nearest;
+mod pace;
+mod plan;
+mod random;
+mod runner;
+mod session;
+mod stats;
+mod store;
+mod temporary;
+#[cfg(test)]
+mod tests;
+mod values;
+mod worker;
+
+pub use ashlar::Ashlar;
+pub use flags::{Flags, Parsed, parse};
+pub use histogram::Histogram;
+pub use keys::{KeyMaker, KeyOrder, KeyStream};
+pub use plan::{Plan, Work};
+pub use random::Random;
+pub use session::{Failure, Place, run};
+pub use stats::{Measured, OpKind, ThreadStats};
+pub use store::{Engine, Store, Walk, WriteHow, Writer};
+pub use values::Values;

@@ -1,0 +1,239 @@
+//! AshlarDB behind the benchmark's traits.
+
+use crate::flags::Flags;
+use crate::store::{Engine, Store, Walk, WriteHow, Writer};
+use ashlar_base::{Error, Result};
+use ashlar_env::{EntryKind, Env};
+use ashlar_format::filename::FileKind;
+use ashlardb::{Builder, Compression, Cursor, Db, FormatLevel, WriteBatch};
+use std::path::Path;
+
+/// AshlarDB in this process.
+#[derive(Clone, Debug)]
+pub struct Ashlar {
+    env: Env,
+}
+
+impl Ashlar {
+    /// On the files, clock and threads of `env`.
+    pub fn new(env: Env) -> Self {
+        Ashlar { env }
+    }
+}
+
+impl Engine for Ashlar {
+    fn describe(&self) -> (String, String) {
+        ("AshlarDB".to_owned(), env!("CARGO_PKG_VERSION").to_owned())
+    }
+
+    fn open(&self, dir: &Path, flags: &Flags, create: bool) -> Result<Box<dyn Store>> {
+        let builder = Db::builder(dir).env(self.env.clone()).create(create);
+        Ok(Box::new(Opened { db: settings(builder, flags)?.open()? }))
+    }
+
+    /// Only files that databases are made of, and only where a `CURRENT` says that there is one.
+    fn destroy(&self, dir: &Path) -> Result<()> {
+        let fs = &self.env.fs;
+        if fs.metadata(&dir.join(FileKind::Current.name()))?.is_none() {
+            return Ok(());
+        }
+        let _lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
+        // CURRENT last: until then a second try finds a database to remove.
+        let files = fs.list(dir)?.into_iter().filter(|f| f.kind == EntryKind::File);
+        let ours = files.filter(|f| {
+            FileKind::parse(&f.name).is_some_and(|k| !matches!(k, FileKind::Lock | FileKind::Current))
+        });
+        for file in ours {
+            fs.remove(&dir.join(file.name))?;
+        }
+        fs.remove(&dir.join(FileKind::Current.name()))?;
+        fs.sync_dir(dir)
+    }
+}
+
+/// The builder with what the flags say.
+fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
+    let compression = compression(&flags.compression_type)?;
+    let mut format_version = flags.format_version;
+    if !flags.level.is_empty() {
+        let level = flags.level.parse::<FormatLevel>()?;
+        builder = builder.format_level(level);
+        format_version.get_or_insert(level.max_table_version());
+    }
+    let size = |n: Option<u64>| n.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    Ok(builder.tune(|db, family| {
+        let (table, tree) = (&mut family.table, &mut family.compaction);
+        table.compression = compression;
+        table.compression_level = flags.compression_level;
+        if flags.bloom_bits >= 0.0 {
+            table.bloom_bits_per_key = (flags.bloom_bits > 0.0).then_some(flags.bloom_bits);
+        }
+        set(&mut table.block_size, size(flags.block_size));
+        set(&mut table.block_restart_interval, size(flags.block_restart_interval));
+        set(&mut table.format_version, format_version);
+        set(&mut tree.num_levels, size(flags.num_levels));
+        set(&mut tree.target_file_bytes, flags.target_file_size_base);
+        set(&mut tree.base_level_bytes, flags.max_bytes_for_level_base);
+        set(&mut tree.level_multiplier, flags.max_bytes_for_level_multiplier);
+        set(&mut tree.l0_trigger, size(flags.level0_file_num_compaction_trigger));
+        set(&mut tree.l0_slowdown, size(flags.level0_slowdown_writes_trigger));
+        set(&mut tree.l0_stop, size(flags.level0_stop_writes_trigger));
+        tree.automatic = !flags.disable_auto_compactions;
+        set(&mut family.write_buffer_bytes, size(flags.write_buffer_size));
+        set(&mut family.max_write_buffers, size(flags.max_write_buffer_number));
+        set(&mut db.block_cache_bytes, flags.cache_size);
+    }))
+}
+
+fn set<T>(to: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *to = value;
+    }
+}
+
+fn compression(name: &str) -> Result<Compression> {
+    match name.to_ascii_lowercase().as_str() {
+        "none" | "no" => Ok(Compression::None),
+        "snappy" => Ok(Compression::Snappy),
+        "zlib" => Ok(Compression::Zlib),
+        "lz4" => Ok(Compression::Lz4),
+        "zstd" => Ok(Compression::Zstd),
+        "bzip2" | "lz4hc" | "xpress" => {
+            Err(Error::not_supported(format!("writing with compression_type {name}")))
+        }
+        _ => Err(Error::invalid(format!("unknown compression_type {name:?}"))
+            .hint("The types are none, snappy, zlib, lz4 and zstd")),
+    }
+}
+
+struct Opened {
+    db: Db,
+}
+
+impl Store for Opened {
+    fn writer(&self, how: WriteHow) -> Box<dyn Writer + '_> {
+        let db = if how.disable_wal { self.db.without_wal() } else { self.db.with_sync(how.sync) };
+        Box::new(Batch { db, batch: Some(WriteBatch::new()) })
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<usize>> {
+        Ok(self.db.get(key)?.map(|view| view.len()))
+    }
+
+    fn cursor(&self) -> Result<Box<dyn Walk + '_>> {
+        Ok(Box::new(self.db.scan(..).cursor()?))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.db.flush()
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.db.compact()
+    }
+
+    fn wait_for_background(&self) -> Result<()> {
+        self.db.engine().wait_for_background()
+    }
+
+    fn property(&self, name: &str) -> Option<String> {
+        self.db.property(&format!("rocksdb.{name}"))
+    }
+
+    fn close(&self) -> Result<()> {
+        self.db.close()
+    }
+}
+
+struct Batch {
+    db: Db,
+    /// Always there between calls: the door's batches are filled by value.
+    batch: Option<WriteBatch>,
+}
+
+impl Writer for Batch {
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.batch = self.batch.take().map(|b| b.put(key, value));
+    }
+
+    fn delete(&mut self, key: &[u8]) {
+        self.batch = self.batch.take().map(|b| b.delete(key));
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let batch = self.batch.get_or_insert_default();
+        let written = self.db.write_reusing(batch);
+        batch.clear();
+        written
+    }
+}
+
+impl Walk for Cursor {
+    fn first(&mut self) -> Result<()> {
+        Cursor::first(self)
+    }
+
+    fn last(&mut self) -> Result<()> {
+        Cursor::last(self)
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        Cursor::seek(self, key)
+    }
+
+    fn next(&mut self) -> Result<()> {
+        Cursor::next(self)
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        Cursor::prev(self)
+    }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        Cursor::entry(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destroys_databases_and_nothing_else() {
+        let env = Env::mem();
+        let (engine, dir) = (Ashlar::new(env.clone()), Path::new("/db"));
+        engine.destroy(dir).unwrap();
+        let store = engine.open(dir, &Flags::default(), true).unwrap();
+        store.writer(WriteHow::default()).commit().unwrap();
+        assert!(engine.destroy(dir).is_err(), "an open database was destroyed");
+        store.close().unwrap();
+        drop(store);
+        let foreign = dir.join("letters.txt");
+        env.fs.create(&foreign).unwrap().write_at(b"mine", 0).unwrap();
+        engine.destroy(dir).unwrap();
+        let left: Vec<String> = env.fs.list(dir).unwrap().into_iter().map(|f| f.name).collect();
+        assert_eq!(left, ["LOCK", "letters.txt"]);
+        // A directory with names like ours, but no database.
+        env.fs.create(&dir.join("LOG")).unwrap();
+        engine.destroy(dir).unwrap();
+        assert!(env.fs.metadata(&dir.join("LOG")).unwrap().is_some());
+        assert!(engine.open(dir, &Flags::default(), false).is_err());
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_do() {
+        let open = |change: fn(&mut Flags)| {
+            let mut flags = Flags::default();
+            change(&mut flags);
+            Ashlar::new(Env::mem()).open(Path::new("/db"), &flags, true).err().map(|e| e.to_string())
+        };
+        let said = open(|f| f.compression_type = "lz4hc".into()).unwrap();
+        assert!(said.starts_with("Not implemented: writing with compression_type lz4hc"), "{said}");
+        let said = open(|f| f.compression_type = "brotli".into()).unwrap();
+        assert!(said.contains("The types are none, snappy, zlib, lz4 and zstd"), "{said}");
+        let said = open(|f| f.level = "rocksdb-3".into()).unwrap();
+        assert!(said.contains("The levels are"), "{said}");
+        assert!(open(|f| f.write_buffer_size = Some(1)).unwrap().contains("write_buffer_size"));
+        assert_eq!(open(|f| (f.level, f.bloom_bits) = ("rocksdb-7.8".into(), 0.0)), None);
+    }
+}

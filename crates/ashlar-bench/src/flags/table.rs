@@ -1,0 +1,128 @@
+//! The flags: one table that makes the struct, the defaults, the setters and the help.
+
+use super::value::Value;
+
+/// A flag, by what the parser and the help need.
+pub(super) struct Flag {
+    pub name: &'static str,
+    pub help: &'static [&'static str],
+    pub is_switch: bool,
+    pub set: fn(&mut Flags, &str) -> Result<(), String>,
+    pub show: fn(&Flags) -> String,
+}
+
+macro_rules! flags {
+    ($($(#[doc = $help:literal])+ $name:ident: $kind:ty = $default:expr;)+) => {
+        /// What a run is asked to do. Names, defaults and meaning are db_bench's, except where the text says so.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Flags {
+            $($(#[doc = $help])+ pub $name: $kind,)+
+        }
+
+        impl Default for Flags {
+            fn default() -> Self {
+                Flags { $($name: $default,)+ }
+            }
+        }
+
+        pub(super) const FLAGS: &[Flag] = &[$(Flag {
+            name: stringify!($name),
+            help: &[$($help),+],
+            is_switch: <$kind as Value>::IS_SWITCH,
+            set: |flags, text| {
+                flags.$name = <$kind as Value>::parse(text)?;
+                Ok(())
+            },
+            show: |flags| flags.$name.show(),
+        },)+];
+    };
+}
+
+flags! {
+    /// Comma-separated names of the benchmarks, run in this order. Without it: the LevelDB page's list, as a table.
+    benchmarks: String = String::new();
+    /// The database's directory. Without it: a temporary one, removed at the end.
+    db: Option<String> = None;
+    /// Keep the database that is there. Benchmarks that need a fresh one are skipped.
+    use_existing_db: bool = false;
+    /// Keys of the key space, and operations per thread unless said otherwise.
+    num: u64 = 1_000_000;
+    /// Reads per thread; -1: as many as --num.
+    reads: i64 = -1;
+    /// Writes per thread; -1: as many as --num.
+    writes: i64 = -1;
+    /// Deletes per thread; -1: as many as --num.
+    deletes: i64 = -1;
+    /// Client threads.
+    threads: u64 = 1;
+    /// Seconds a random benchmark runs; counts do not matter then. 0: counts decide.
+    duration: u64 = 0;
+    /// How often the clock is looked at when --duration is given, in operations.
+    ops_between_duration_checks: u64 = 1000;
+    /// Seed of all random streams. 0: from the clock; the seed used is printed.
+    seed: u64 = 0;
+    /// Bytes of a key.
+    key_size: u64 = 16;
+    /// Bytes of a value.
+    value_size: u64 = 100;
+    /// To what part of its size a value compresses.
+    compression_ratio: f64 = 0.5;
+    /// How blocks are compressed: none, snappy, zlib, lz4, zstd.
+    compression_type: String = "snappy".to_owned();
+    /// The codec's level. Without it: the codec's default.
+    compression_level: Option<i32> = None;
+    /// Entries per write batch.
+    batch_size: u64 = 1;
+    /// Steps after every seek.
+    seek_nexts: u64 = 0;
+    /// Step backward after a seek, not forward.
+    reverse_iterator: bool = false;
+    /// Every write waits for the device.
+    sync: bool = false;
+    /// Writes leave out the log.
+    disable_wal: bool = false;
+    /// Bytes per second that the writers may write together. 0: no limit.
+    benchmark_write_rate_limit: u64 = 0;
+    /// Key space of the writer in readwhilewriting; 0: --num.
+    bgwriter_num: u64 = 0;
+    /// Bytes of a memtable. Without it: the engine's own.
+    write_buffer_size: Option<u64> = None;
+    /// Memtables of a family at most. Without it: the engine's own.
+    max_write_buffer_number: Option<u64> = None;
+    /// Bytes of the block cache. Without it: the engine's own.
+    cache_size: Option<u64> = None;
+    /// Bytes of a data block. Without it: the engine's own.
+    block_size: Option<u64> = None;
+    /// Entries between restart points of a data block. Without it: the engine's own.
+    block_restart_interval: Option<u64> = None;
+    /// Bits of filter per key; 0: no filter; negative: the engine's own.
+    bloom_bits: f64 = -1.0;
+    /// Version of the table format. Without it: the newest of --level.
+    format_version: Option<u32> = None;
+    /// Levels of the tree. Without it: the engine's own.
+    num_levels: Option<u64> = None;
+    /// Bytes of a table. Without it: the engine's own.
+    target_file_size_base: Option<u64> = None;
+    /// Bytes of the base level. Without it: the engine's own.
+    max_bytes_for_level_base: Option<u64> = None;
+    /// How many times larger a level is than the one above. Without it: the engine's own.
+    max_bytes_for_level_multiplier: Option<f64> = None;
+    /// Level-0 tables that start a compaction. Without it: the engine's own.
+    level0_file_num_compaction_trigger: Option<u64> = None;
+    /// Level-0 tables from which writers are slowed. Without it: the engine's own.
+    level0_slowdown_writes_trigger: Option<u64> = None;
+    /// Level-0 tables at which writers wait. Without it: the engine's own.
+    level0_stop_writes_trigger: Option<u64> = None;
+    /// No compaction but on request.
+    disable_auto_compactions: bool = false;
+    /// The format level: the RocksDB release that can open the directory afterwards (rocksdb-7.8, rocksdb-9.11, …). Ours.
+    level: String = String::new();
+    /// Print a histogram of latencies after each line.
+    histogram: bool = false;
+    /// Print the engine's statistics at the end.
+    statistics: bool = false;
+    /// A line per thread on standard error every so many operations. 0: none.
+    stats_interval: u64 = 0;
+    /// The same, every so many seconds. 0: none.
+    stats_interval_seconds: u64 = 0;
+}

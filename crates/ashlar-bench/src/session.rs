@@ -1,0 +1,202 @@
+//! A whole run: header, benchmarks one after the other, table.
+//!
+//! 1. The database is removed and made anew at the start and before every benchmark that needs it, unless
+//!    `--use_existing_db`; then those benchmarks are skipped.
+//! 2. All names are looked up before the first benchmark runs.
+
+use crate::flags::{Flags, Parsed, help, parse};
+use crate::plan::{Plan, Work};
+use crate::runner::Runner;
+use crate::stats::Measured;
+use crate::store::{Engine, Store};
+use crate::temporary::{TemporaryDir, bytes_in};
+use crate::values::Values;
+use crate::{baseline, header};
+use ashlar_base::Error;
+use ashlar_env::Env;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a run ended early.
+#[derive(Debug)]
+pub enum Failure {
+    /// The command line; a text for standard error.
+    Usage(String),
+    /// The engine, and the benchmark it was in.
+    Engine(&'static str, Error),
+    /// The output cannot be written.
+    Output(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Self {
+        Failure::Output(e)
+    }
+}
+
+/// Where a run takes place.
+pub struct Place<'a> {
+    /// What is measured.
+    pub engine: &'a dyn Engine,
+    /// Clock and files of the harness.
+    pub env: &'a Env,
+    /// Where temporary databases go.
+    pub temporary: &'a Path,
+    /// Show progress on standard error.
+    pub show_progress: bool,
+}
+
+/// Runs the command line `words` (without the program's name), printing to `out`.
+///
+/// # Errors
+/// [`Failure`]; what was measured before is printed.
+pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut parsed = parse(words).map_err(Failure::Usage)?;
+    if parsed.help {
+        return Ok(write!(out, "{}", help_text())?);
+    }
+    if parsed.version {
+        let (name, version) = place.engine.describe();
+        return Ok(writeln!(out, "{name} version {version}")?);
+    }
+    parsed.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+    let in_table = !parsed.given.contains("benchmarks");
+    if in_table {
+        baseline::fill(&mut parsed);
+    }
+    let plans = Plan::list(&parsed.flags).map_err(Failure::Usage)?;
+    let seed = seed(&parsed, place, out)?;
+    write!(out, "{}", header::environment(place.engine.describe(), place.env))?;
+    write!(out, "{}", header::settings(&parsed.flags))?;
+    let temporary;
+    let dir = match &parsed.flags.db {
+        Some(dir) => PathBuf::from(dir),
+        None => {
+            temporary =
+                TemporaryDir::new(place.env, place.temporary).map_err(|e| Failure::Engine("open", e))?;
+            temporary.path().to_path_buf()
+        }
+    };
+    let mut session = Session { place, flags: &parsed.flags, dir: &dir, store: None };
+    let results = session.all(&plans, seed, out)?;
+    session.end(out)?;
+    if in_table {
+        let size = bytes_in(&*place.env.fs, &dir).map_err(|e| Failure::Engine("close", e))?;
+        let Flags { num, key_size, value_size, .. } = parsed.flags;
+        write!(out, "{}", baseline::report(&results, size, num.saturating_mul(key_size + value_size)))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn seed(parsed: &Parsed, place: &Place<'_>, out: &mut dyn Write) -> io::Result<u64> {
+    if parsed.flags.seed != 0 {
+        return Ok(parsed.flags.seed);
+    }
+    let seed = place.env.clock.unix_micros();
+    writeln!(out, "Set seed to {seed} because --seed was 0")?;
+    Ok(seed)
+}
+
+struct Session<'a> {
+    place: &'a Place<'a>,
+    flags: &'a Flags,
+    dir: &'a Path,
+    store: Option<Box<dyn Store>>,
+}
+
+impl Session<'_> {
+    fn all(&mut self, plans: &[Plan], seed: u64, out: &mut dyn Write) -> Result<Vec<Measured>, Failure> {
+        let largest = usize::try_from(self.flags.value_size).unwrap_or(usize::MAX);
+        let runner = Runner {
+            clock: &*self.place.env.clock,
+            flags: self.flags,
+            seed,
+            values: Values::new(seed, self.flags.compression_ratio, largest),
+            show_progress: self.place.show_progress,
+        };
+        self.reopen("open")?;
+        let mut results = Vec::new();
+        let mut stream = 0;
+        for plan in plans {
+            if plan.fresh && self.flags.use_existing_db {
+                writeln!(out, "{:<12} : skipped (--use_existing_db is true)", plan.name)?;
+                continue;
+            }
+            if plan.fresh {
+                self.reopen(plan.name)?;
+            }
+            let store = self.store()?;
+            if let Work::Print(name) = plan.work {
+                let text = store.property(name).unwrap_or_else(|| format!("{name}: there is none"));
+                writeln!(out, "\n{}\n", text.trim_end())?;
+                continue;
+            }
+            writeln!(out, "DB path: [{}]", self.dir.display())?;
+            out.flush()?;
+            let measured = runner.run(plan, store, stream).map_err(|e| Failure::Engine(plan.name, e))?;
+            stream += plan.all_threads() as u64;
+            write!(out, "{measured}")?;
+            out.flush()?;
+            results.push(measured);
+        }
+        Ok(results)
+    }
+
+    fn store(&self) -> Result<&dyn Store, Failure> {
+        let closed = || Failure::Engine("open", Error::closed());
+        self.store.as_deref().ok_or_else(closed)
+    }
+
+    /// Opens the database: a new one, unless the existing one is to be used.
+    fn reopen(&mut self, during: &'static str) -> Result<(), Failure> {
+        let failed = |e| Failure::Engine(during, e);
+        if let Some(open) = self.store.take() {
+            open.close().map_err(failed)?;
+        }
+        if !self.flags.use_existing_db {
+            self.place.engine.destroy(self.dir).map_err(failed)?;
+        }
+        let store =
+            self.place.engine.open(self.dir, self.flags, !self.flags.use_existing_db).map_err(failed)?;
+        self.store = Some(store);
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.flags.statistics {
+            let text = self.store()?.property("stats").unwrap_or_default();
+            writeln!(out, "STATISTICS:\n{}", text.trim_end())?;
+        }
+        match self.store.take() {
+            Some(open) => open.close().map_err(|e| Failure::Engine("close", e)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn help_text() -> String {
+    let names = Plan::names().map(|(name, text)| format!("  {name:<18} {text}\n")).collect::<String>();
+    format!(
+        "\
+Measures the engine with db_bench's workloads, flags and lines.
+
+usage: ashlar bench [--name=value]...
+
+  ashlar bench
+      LevelDB's page of 2011: a million entries, a temporary database, a table at the end
+  ashlar bench --num=100000
+      the same with fewer entries
+  ashlar bench --benchmarks=fillrandom,readrandom,stats --threads=4 --histogram=1
+      what is named, in this order
+  ashlar bench --benchmarks=readseq --use_existing_db=1 --db=DIRECTORY
+      on a database that is there
+
+Without --use_existing_db=1 a database in --db is REMOVED first.
+
+Benchmarks:
+{names}
+Flags (--name=value, --name value, --switch, --noswitch):
+{}",
+        help()
+    )
+}

@@ -1,0 +1,91 @@
+//! What a benchmark asks of an engine. Another engine is another [`Engine`]; the work stays the same.
+
+use crate::flags::Flags;
+use ashlar_base::Result;
+use std::path::Path;
+
+/// How writes are done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteHow {
+    /// Wait for the device.
+    pub sync: bool,
+    /// Leave out the log.
+    pub disable_wal: bool,
+}
+
+/// Makes, opens and removes databases.
+pub trait Engine: Sync {
+    /// Its name and version, as the header shows them.
+    fn describe(&self) -> (String, String);
+
+    /// Opens the database in `dir` with the settings among `flags`; makes it, with the directories above, when there is
+    /// none and `create` says so.
+    ///
+    /// # Errors
+    /// The engine's; `InvalidArgument` or `NotSupported` for a flag it cannot serve.
+    fn open(&self, dir: &Path, flags: &Flags, create: bool) -> Result<Box<dyn Store>>;
+
+    /// Removes the database in `dir`, and nothing else that lies there. Fine when there is none.
+    ///
+    /// # Errors
+    /// `Busy(Locked)`: it is open. `Io`.
+    fn destroy(&self, dir: &Path) -> Result<()>;
+}
+
+/// An open database. All threads of a benchmark share it; dropping it closes.
+pub trait Store: Send + Sync {
+    /// Something that writes, for one thread.
+    fn writer(&self, how: WriteHow) -> Box<dyn Writer + '_>;
+
+    /// The length of the value of `key`, which was made readable; `None` when there is none.
+    fn get(&self, key: &[u8]) -> Result<Option<usize>>;
+
+    /// A cursor over all entries, not positioned.
+    fn cursor(&self) -> Result<Box<dyn Walk + '_>>;
+
+    /// Writes what is in memory to files, and waits.
+    fn flush(&self) -> Result<()>;
+
+    /// Compacts everything, and waits.
+    fn compact(&self) -> Result<()>;
+
+    /// Waits until no background work is due.
+    fn wait_for_background(&self) -> Result<()>;
+
+    /// Statistics by name (`stats`, `levelstats`, `sstables`), as text; `None` for what it does not have.
+    fn property(&self, name: &str) -> Option<String>;
+
+    /// Closes; the store is not used afterwards.
+    fn close(&self) -> Result<()>;
+}
+
+/// Collects changes and writes them as one batch.
+pub trait Writer {
+    /// Adds a put.
+    fn put(&mut self, key: &[u8], value: &[u8]);
+
+    /// Adds a delete.
+    fn delete(&mut self, key: &[u8]);
+
+    /// Writes what was added, atomically, and begins anew.
+    ///
+    /// # Errors
+    /// The engine's, also those of the additions.
+    fn commit(&mut self) -> Result<()>;
+}
+
+/// A position among the entries: on one, or off the end.
+pub trait Walk {
+    /// To the first entry.
+    fn first(&mut self) -> Result<()>;
+    /// To the last entry.
+    fn last(&mut self) -> Result<()>;
+    /// To the first entry at or after `key`.
+    fn seek(&mut self, key: &[u8]) -> Result<()>;
+    /// To the next entry.
+    fn next(&mut self) -> Result<()>;
+    /// To the entry before.
+    fn prev(&mut self) -> Result<()>;
+    /// Key and value; `None` off the end.
+    fn entry(&self) -> Option<(&[u8], &[u8])>;
+}

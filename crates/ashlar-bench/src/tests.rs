@@ -1,0 +1,305 @@
+//! Whole runs, on a store that is a map: what arrives at an engine, and what is printed.
+
+use crate::store::{Engine, Store, Walk, WriteHow, Writer};
+use crate::{Failure, Flags, KeyMaker, Place, run};
+use ashlar_base::{Error, Result};
+use ashlar_env::Env;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+#[derive(Default)]
+struct Shared {
+    map: Mutex<Map>,
+    calls: Mutex<Vec<String>>,
+    writes_left: Mutex<Option<u64>>,
+}
+
+impl Shared {
+    fn call(&self, what: impl Into<String>) {
+        self.calls.lock().unwrap().push(what.into());
+    }
+}
+
+/// Maps instead of databases.
+#[derive(Clone, Default)]
+struct Maps(Arc<Shared>);
+
+impl Engine for Maps {
+    fn describe(&self) -> (String, String) {
+        ("Maps".into(), "1".into())
+    }
+
+    fn open(&self, _: &Path, _: &Flags, create: bool) -> Result<Box<dyn Store>> {
+        self.0.call(if create { "open" } else { "open existing" });
+        Ok(Box::new(self.clone()))
+    }
+
+    fn destroy(&self, _: &Path) -> Result<()> {
+        self.0.call("destroy");
+        self.0.map.lock().unwrap().clear();
+        Ok(())
+    }
+}
+
+impl Store for Maps {
+    fn writer(&self, how: WriteHow) -> Box<dyn Writer + '_> {
+        if how.sync {
+            self.0.call("sync writer");
+        }
+        Box::new(MapWriter { shared: &self.0, batch: Vec::new() })
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<usize>> {
+        Ok(self.0.map.lock().unwrap().get(key).map(Vec::len))
+    }
+
+    fn cursor(&self) -> Result<Box<dyn Walk + '_>> {
+        let entries = self.0.map.lock().unwrap().clone().into_iter().collect();
+        Ok(Box::new(MapWalk { entries, at: None }))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.0.call("flush");
+        Ok(())
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.0.call("compact");
+        Ok(())
+    }
+
+    fn wait_for_background(&self) -> Result<()> {
+        self.0.call("wait");
+        Ok(())
+    }
+
+    fn property(&self, name: &str) -> Option<String> {
+        (name == "stats").then(|| "all is well\n".into())
+    }
+
+    fn close(&self) -> Result<()> {
+        self.0.call("close");
+        Ok(())
+    }
+}
+
+struct MapWriter<'a> {
+    shared: &'a Shared,
+    batch: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl Writer for MapWriter<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.batch.push((key.to_vec(), Some(value.to_vec())));
+    }
+
+    fn delete(&mut self, key: &[u8]) {
+        self.batch.push((key.to_vec(), None));
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if let Some(left) = &mut *self.shared.writes_left.lock().unwrap_or_else(PoisonError::into_inner) {
+            *left = left.checked_sub(1).ok_or_else(|| Error::corruption("the map is full"))?;
+        }
+        let mut map = self.shared.map.lock().unwrap();
+        for (key, value) in self.batch.drain(..) {
+            match value {
+                Some(value) => map.insert(key, value),
+                None => map.remove(&key),
+            };
+        }
+        Ok(())
+    }
+}
+
+struct MapWalk {
+    entries: Vec<(Vec<u8>, Vec<u8>)>,
+    at: Option<usize>,
+}
+
+impl Walk for MapWalk {
+    fn first(&mut self) -> Result<()> {
+        self.at = Some(0);
+        Ok(())
+    }
+
+    fn last(&mut self) -> Result<()> {
+        self.at = self.entries.len().checked_sub(1);
+        Ok(())
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.at = Some(self.entries.partition_point(|(k, _)| &k[..] < key));
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<()> {
+        self.at = self.at.map(|at| at + 1);
+        Ok(())
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        self.at = self.at.and_then(|at| at.checked_sub(1));
+        Ok(())
+    }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.entries.get(self.at?).map(|(k, v)| (&k[..], &v[..]))
+    }
+}
+
+fn bench(engine: &dyn Engine, line: &str) -> std::result::Result<String, Failure> {
+    let env = Env::mem();
+    let place = Place { engine, env: &env, temporary: Path::new("/tmp"), show_progress: false };
+    let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let mut out = Vec::new();
+    run(&words, &place, &mut out).map(|()| String::from_utf8(out).unwrap())
+}
+
+/// Name, operations and message of every result line.
+fn lines(text: &str) -> Vec<(String, u64, String)> {
+    let results = text.lines().filter(|l| l.contains(" operations;"));
+    let parts = results.map(|l| {
+        let name = l.split(' ').next().unwrap().to_owned();
+        let (head, tail) = l.split_once(" operations;").unwrap();
+        let message = tail.find('(').map(|at| tail[at..].to_owned()).unwrap_or_default();
+        (name, head.rsplit(' ').next().unwrap().parse().unwrap(), message)
+    });
+    parts.collect()
+}
+
+fn line(name: &str, ops: u64, message: &str) -> (String, u64, String) {
+    (name.into(), ops, message.into())
+}
+
+#[test]
+fn every_benchmark_does_its_work() {
+    let maps = Maps::default();
+    let names = "fillsync,fillbatch,fillseq,readseq,readreverse,readrandom,readmissing,readhot,seekrandom,overwrite,\
+                 flush,compact,waitforcompaction,deleteseq,stats,levelstats";
+    let text =
+        bench(&maps, &format!("--benchmarks={names} --num=3000 --seed=1 --seek_nexts=3 --deletes=1000"))
+            .unwrap();
+    assert_eq!(
+        lines(&text),
+        [
+            line("fillsync", 3, ""),
+            line("fillbatch", 3000, ""),
+            line("fillseq", 3000, ""),
+            line("readseq", 3000, ""),
+            line("readreverse", 3000, ""),
+            line("readrandom", 3000, "(3000 of 3000 found)"),
+            line("readmissing", 3000, "(0 of 3000 found)"),
+            line("readhot", 3000, "(3000 of 3000 found)"),
+            line("seekrandom", 3000, "(3000 of 3000 found)"),
+            line("overwrite", 3000, ""),
+            line("flush", 1, ""),
+            line("compact", 1, ""),
+            line("waitforcompaction", 1, ""),
+            line("deleteseq", 1000, ""),
+        ]
+    );
+    assert!(text.starts_with("Maps:       version 1\n"), "{text}");
+    assert!(text.contains("\nall is well\n") && text.contains("levelstats: there is none"), "{text}");
+    let map = maps.0.map.lock().unwrap();
+    assert_eq!((map.len(), map.keys().next().unwrap().as_slice()), (2000, KeyMaker::new(16).key(1000)));
+    assert!(map.values().all(|v| v.len() == 100));
+    let calls = maps.0.calls.lock().unwrap().join(",");
+    assert_eq!(
+        calls,
+        "destroy,open,close,destroy,open,sync writer,close,destroy,open,close,destroy,open,flush,compact,wait,close"
+    );
+}
+
+#[test]
+fn threads_each_do_the_whole_count() {
+    let text =
+        bench(&Maps::default(), "--benchmarks=fillseq,readrandom,readwhilewriting --num=500 --threads=3")
+            .unwrap();
+    assert_eq!(
+        lines(&text),
+        [
+            line("fillseq", 1500, ""),
+            line("readrandom", 1500, "(500 of 500 found)"),
+            line("readwhilewriting", 1500, "(500 of 500 found)"),
+        ]
+    );
+    assert!(text.contains("Set seed to "), "{text}");
+}
+
+#[test]
+fn the_seed_makes_the_operations() {
+    let fill = |seed: u32, threads: u32| {
+        let maps = Maps::default();
+        bench(&maps, &format!("--benchmarks=fillrandom --num=200 --seed={seed} --threads={threads}"))
+            .unwrap();
+        let map = maps.0.map.lock().unwrap();
+        map.clone()
+    };
+    assert_eq!(fill(5, 1), fill(5, 1));
+    assert_ne!(fill(5, 1), fill(6, 1));
+    assert!(fill(5, 1).keys().all(|k| fill(5, 2).contains_key(k)), "thread 0 does the same beside another");
+}
+
+/// With the same stream in both, every key read would have been written.
+#[test]
+fn reads_draw_other_keys_than_writes() {
+    let text = bench(&Maps::default(), "--benchmarks=fillrandom,readrandom --num=2000 --seed=3").unwrap();
+    let (_, _, message) = &lines(&text)[1];
+    let found: u32 = message[1..].split(' ').next().unwrap().parse().unwrap();
+    // A key is there with probability 1 - 1/e.
+    assert!((1150..1380).contains(&found), "{message}");
+}
+
+#[test]
+fn an_existing_database_is_kept() {
+    let maps = Maps::default();
+    bench(&maps, "--benchmarks=fillseq --num=100 --db=/d").unwrap();
+    maps.0.calls.lock().unwrap().clear();
+    let text = bench(&maps, "--benchmarks=fillseq,readseq --num=100 --db=/d --use_existing_db=1").unwrap();
+    assert!(text.contains("fillseq      : skipped (--use_existing_db is true)\n"), "{text}");
+    assert_eq!(lines(&text), [line("readseq", 100, "")]);
+    assert_eq!(maps.0.calls.lock().unwrap().join(","), "open existing,close");
+}
+
+#[test]
+fn mistakes_and_failures_end_the_run() {
+    let maps = Maps::default();
+    assert!(
+        matches!(bench(&maps, "--benchmarks=fillseq,nonsense"), Err(Failure::Usage(e)) if e.contains("nonsense"))
+    );
+    assert!(matches!(bench(&maps, "--nonsense"), Err(Failure::Usage(_))));
+    assert!(maps.0.calls.lock().unwrap().is_empty(), "nothing runs before all names are known");
+    *maps.0.writes_left.lock().unwrap() = Some(10);
+    for threads in [1, 4] {
+        let failed = bench(&maps, &format!("--benchmarks=fillseq --num=100 --threads={threads}"));
+        assert!(matches!(failed, Err(Failure::Engine("fillseq", e)) if e.message() == "the map is full"));
+    }
+    // The writer's failure counts too, and the readers are not left waiting.
+    let failed = bench(&maps, "--benchmarks=readwhilewriting --num=100");
+    assert!(matches!(failed, Err(Failure::Engine("readwhilewriting", _))));
+}
+
+#[test]
+fn the_baseline_ends_with_a_table() {
+    let text = bench(&Maps::default(), "--num=1000 --histogram=1").unwrap();
+    assert_eq!(lines(&text).len(), 12);
+    assert!(text.contains("Microseconds per write:\nCount: 1000 "), "{text}");
+    assert!(
+        text.contains("random writes over what is there")
+            && text.contains("Database: 0.0 MB on disk for 0.1 MB")
+    );
+}
+
+#[test]
+fn help_is_complete() {
+    let text = bench(&Maps::default(), "--help").unwrap();
+    assert!(
+        text.contains("\n  readwhilewriting ") && text.contains("\n  --compression_ratio (default 0.5)\n"),
+        "{text}"
+    );
+    assert_eq!(bench(&Maps::default(), "--version").unwrap(), "Maps version 1\n");
+}

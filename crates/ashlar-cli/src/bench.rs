@@ -1,0 +1,27 @@
+//! `ashlar bench`: hands the words on to the benchmark, which has its own command line.
+
+use crate::Done;
+use crate::outcome::Outcome;
+use ashlar_bench::{Ashlar, Failure, Place};
+use ashlardb::Env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+
+/// Runs `ashlar bench` with these words.
+pub(crate) fn run(words: &[OsString]) -> Done {
+    let words: Vec<String> = words.iter().map(|w| w.to_string_lossy().into_owned()).collect();
+    let env = Env::os()?;
+    let engine = Ashlar::new(env.clone());
+    let temporary = std::env::temp_dir();
+    let place = Place {
+        engine: &engine,
+        env: &env,
+        temporary: &temporary,
+        show_progress: io::stderr().is_terminal(),
+    };
+    ashlar_bench::run(&words, &place, &mut io::stdout().lock()).map_err(|failure| match failure {
+        Failure::Usage(text) => Outcome::Failed(text),
+        Failure::Engine(benchmark, e) => Outcome::Failed(format!("{benchmark}: {e}")),
+        Failure::Output(e) => e.into(),
+    })
+}

@@ -1,0 +1,202 @@
+//! The command line of `ashlar`, and of `ldb` when it is called so. Names and flags of `ashlar db` are ldb's.
+
+use ashlardb::FormatLevel;
+use clap::{ArgAction, Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// AshlarDB on the command line: works on RocksDB's directories as they are.
+#[derive(Debug, Parser)]
+#[command(name = "ashlar", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Works on the database in a directory, with the commands of RocksDB's ldb.
+#[derive(Debug, Parser)]
+#[command(name = "ldb", version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct LdbCli {
+    #[command(flatten)]
+    pub(crate) db: DbArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measures the engine with db_bench's workloads, flags and lines (`ashlar bench --help` lists them)
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// db_bench's flags; none: a million entries, a temporary database, a table at the end
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<OsString>,
+    },
+    /// Reads and changes the database in a directory, with ldb's commands and flags
+    #[command(arg_required_else_help = true, after_help = EXAMPLES)]
+    Db(DbArguments),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ashlar db --db=DIR put --create_if_missing user:1 Ada
+  ashlar db DIR get user:1                                 the directory may stand before the command
+  ashlar db --db=DIR scan --from=user: --to=user; --max_keys=10
+  ashlar db --db=DIR --hex get 0x757365723A31              bytes that are no text, in and out
+  ashlar db --db=DIR dump | ashlar db --db=COPY load --create_if_missing
+  find . -type f -printf '%p\\t%s\\n' | ashlar db --db=DIR load --tsv --create_if_missing
+  ashlar db --db=DIR info                                  what opening found, levels, sizes, health
+
+A key that begins with a dash goes behind `--`: ashlar db --db=DIR get -- -x
+Exit status: 0 done, 1 not done (also: key not found), 2 wrong command line.";
+
+/// What all commands of `ashlar db` share.
+#[derive(Debug, Args)]
+pub(crate) struct DbArguments {
+    /// The database's directory
+    #[arg(value_name = "DIRECTORY")]
+    pub(crate) directory: Option<PathBuf>,
+    /// The database's directory, as ldb wants it
+    #[arg(long, global = true, value_name = "DIRECTORY")]
+    pub(crate) db: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Option<DbCommand>,
+}
+
+/// Flags that may stand anywhere.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Common {
+    /// The column family to work on
+    #[arg(long = "column_family", global = true, value_name = "NAME", default_value = "default")]
+    pub(crate) column_family: String,
+    /// Keys and values are written as 0x and hexadecimal digits, in and out
+    #[arg(long, global = true, action = ArgAction::SetTrue)]
+    pub(crate) hex: bool,
+    /// Keys are hexadecimal
+    #[arg(long = "key_hex", global = true)]
+    pub(crate) key_hex: bool,
+    /// Values are hexadecimal
+    #[arg(long = "value_hex", global = true)]
+    pub(crate) value_hex: bool,
+    /// Make the database if the directory holds none (commands that write)
+    #[arg(long = "create_if_missing", global = true)]
+    pub(crate) create_if_missing: bool,
+    /// The RocksDB release that shall be able to open the directory afterwards: rocksdb-6.29, 7.8, 9.11 or 11
+    #[arg(long, global = true, value_name = "RELEASE")]
+    pub(crate) level: Option<FormatLevel>,
+}
+
+/// Which entries.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Range {
+    /// The first key shown
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<OsString>,
+    /// The first key not shown any more
+    #[arg(long, value_name = "KEY")]
+    pub(crate) to: Option<OsString>,
+    /// Entries shown at most; negative: all
+    #[arg(long = "max_keys", value_name = "N", allow_negative_numbers = true)]
+    pub(crate) max_keys: Option<i64>,
+    /// Lines of key, tab, value
+    #[arg(long)]
+    pub(crate) tsv: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Sets a key
+    Put { key: OsString, value: OsString },
+    /// Prints the value of a key
+    Get { key: OsString },
+    /// Removes a key
+    Delete { key: OsString },
+    /// Prints entries, one per line: KEY ==> VALUE
+    Scan {
+        #[command(flatten)]
+        range: Range,
+        /// Keys only
+        #[arg(long = "no_value")]
+        no_value: bool,
+    },
+    /// Prints entries as `load` reads them, and how many there are
+    Dump {
+        #[command(flatten)]
+        range: Range,
+        /// Only how many there are
+        #[arg(long = "count_only")]
+        count_only: bool,
+    },
+    /// Reads entries from standard input, one per line: KEY ==> VALUE, or key, tab, value
+    Load {
+        /// Lines are key, tab, value. Without it the first line that has either separator decides
+        #[arg(long)]
+        tsv: bool,
+        /// Leave the log out: faster; a crash on the way loses what was not flushed
+        #[arg(long = "disable_wal")]
+        disable_wal: bool,
+        /// Compact everything at the end
+        #[arg(long)]
+        compact: bool,
+    },
+    /// Lists the column families
+    #[command(name = "families", alias = "list_column_families")]
+    Families,
+    /// Makes a column family
+    #[command(name = "create_family", alias = "create_column_family")]
+    CreateFamily { name: String },
+    /// Drops a column family with all it holds
+    #[command(name = "drop_family", alias = "drop_column_family")]
+    DropFamily { name: String },
+    /// Says what opening found, how the levels look, and how the database is
+    Info,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> DbArguments {
+        match Cli::try_parse_from(line.split(' ')).unwrap().command {
+            Command::Db(arguments) => arguments,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+        LdbCli::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_stand_anywhere() {
+        for line in [
+            "ashlar db --db=D --hex scan --max_keys=3 --from=0x61",
+            "ashlar db scan --from 0x61 --max_keys 3 --hex --db D",
+            "ashlar db D --hex scan --max_keys=3 --from=0x61",
+        ] {
+            let a = parse(line);
+            assert_eq!(a.db.or(a.directory).unwrap(), PathBuf::from("D"), "{line}");
+            assert!(a.common.hex && a.common.column_family == "default", "{line}");
+            let Some(DbCommand::Scan { range, no_value: false }) = a.command else { panic!("{line}") };
+            assert_eq!((range.max_keys, range.from.unwrap()), (Some(3), "0x61".into()), "{line}");
+        }
+        let Some(DbCommand::Scan { range, .. }) = parse("ashlar db D scan --max_keys=-1").command else {
+            panic!()
+        };
+        assert_eq!(range.max_keys, Some(-1));
+        assert!(
+            matches!(parse("ashlar db D get -- -x").command, Some(DbCommand::Get { key }) if key == "-x")
+        );
+        assert!(matches!(parse("ashlar db D list_column_families").command, Some(DbCommand::Families)));
+    }
+
+    #[test]
+    fn bench_takes_whatever_comes() {
+        let line = ["ashlar", "bench", "--benchmarks=fillseq", "-num", "5", "--help", "--", "x"];
+        let Command::Bench { flags } = Cli::try_parse_from(line).unwrap().command else { panic!() };
+        assert_eq!(flags, ["--benchmarks=fillseq", "-num", "5", "--help", "--", "x"]);
+    }
+}

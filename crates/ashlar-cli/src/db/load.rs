@@ -1,0 +1,166 @@
+//! load: lines from standard input into the database.
+//!
+//! 1. Lines go in batches of up to 1000 entries or 1 MiB, so that a crash leaves a prefix of the input.
+//! 2. A line that is no entry is counted and left out, as ldb does; the first one's number is told.
+
+use super::Target;
+use super::text::{Form, Separator};
+use crate::Done;
+use crate::outcome::Outcome;
+use ashlardb::{Db, Family, WriteBatch};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{BufRead, Write};
+use std::time::Duration;
+
+const BATCH_ENTRIES: usize = 1000;
+const BATCH_BYTES: usize = 1 << 20;
+
+/// How it is done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How {
+    /// Lines have tabs.
+    pub(super) tsv: bool,
+    /// Without the log.
+    pub(super) disable_wal: bool,
+    /// Compact at the end.
+    pub(super) compact: bool,
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    lines: u64,
+    entries: u64,
+    bytes: u64,
+    bad: u64,
+    first_bad: u64,
+}
+
+/// Lines to entries.
+struct Lines<'a> {
+    target: &'a Target,
+    separator: Option<Separator>,
+    counts: Counts,
+}
+
+impl Lines<'_> {
+    /// The entry of the next line; a bad one is counted.
+    fn entry(&mut self, line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.counts.lines += 1;
+        // Until a line has a separator there is nothing to read lines by.
+        self.separator = self.separator.or_else(|| Separator::of(line));
+        let read = |s| Form::new(&self.target.common, s).entry(line);
+        let entry = self.separator.and_then(read);
+        match &entry {
+            Some((key, value)) => {
+                self.counts.entries += 1;
+                self.counts.bytes += (key.len() + value.len()) as u64;
+            }
+            // What `dump` ends with.
+            None if line.starts_with(b"Keys in range: ") => {}
+            None => {
+                self.counts.bad += 1;
+                if self.counts.bad == 1 {
+                    self.counts.first_bad = self.counts.lines;
+                }
+            }
+        }
+        entry
+    }
+}
+
+/// Loads everything that comes, and says how much it was.
+pub(super) fn run(target: &Target, how: &How, input: &mut dyn BufRead, out: &mut dyn Write) -> Done {
+    let db = target.open_to_write()?;
+    let family = target.family(&db)?;
+    let writer = if how.disable_wal { db.without_wal() } else { db.clone() };
+    let mut lines = Lines { target, separator: how.tsv.then_some(Separator::Tab), counts: Counts::default() };
+    let loaded = read_all(&writer, &family, &mut lines, input);
+    let Counts { entries, bytes, bad, first_bad, .. } = lines.counts;
+    if bad > 0 {
+        eprintln!("Warning: {bad} bad lines ignored; the first is line {first_bad}.");
+    }
+    loaded?;
+    if how.disable_wal {
+        db.flush()?;
+    }
+    if how.compact {
+        db.compact()?;
+    }
+    db.close()?;
+    writeln!(out, "{entries} entries loaded, {bytes} bytes of keys and values")?;
+    Ok(())
+}
+
+fn read_all(db: &Db, family: &Family, lines: &mut Lines<'_>, input: &mut dyn BufRead) -> Result<(), Outcome> {
+    let progress = progress();
+    let mut line = Vec::new();
+    let mut batch = WriteBatch::new();
+    loop {
+        line.clear();
+        let more = input.read_until(b'\n', &mut line)? > 0;
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        }
+        if more && let Some((key, value)) = lines.entry(&line) {
+            batch = batch.in_family(family, |b| b.put(key, value));
+        }
+        let full = batch.len() >= BATCH_ENTRIES || batch.byte_len() >= BATCH_BYTES;
+        if full || !more && !batch.is_empty() {
+            db.write_reusing(&mut batch)?;
+            batch.clear();
+            progress.set_position(lines.counts.entries);
+        }
+        if !more {
+            progress.finish_and_clear();
+            return Ok(());
+        }
+    }
+}
+
+/// A line on standard error, if that is a terminal.
+fn progress() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} entries, {per_sec}, {elapsed}") {
+        bar.set_style(style);
+    }
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(Duration::from_millis(200));
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::LdbCli;
+    use clap::Parser;
+
+    fn read(flags: &str, tsv: bool, text: &str) -> (Vec<(String, String)>, Counts) {
+        let arguments = LdbCli::try_parse_from(["ldb", "D", flags, "info"]).unwrap().db;
+        let target = Target { directory: "D".into(), common: arguments.common };
+        let mut lines =
+            Lines { target: &target, separator: tsv.then_some(Separator::Tab), counts: Counts::default() };
+        let word = |bytes| String::from_utf8(bytes).unwrap();
+        let entries: Vec<_> =
+            text.lines().filter_map(|l| lines.entry(l.as_bytes())).map(|(k, v)| (word(k), word(v))).collect();
+        (entries, lines.counts)
+    }
+
+    #[test]
+    fn the_first_separator_seen_decides() {
+        let (entries, counts) = read("--column_family=default", false, "nothing\na\t1\nb ==> 2\nc\t ==> 3\n");
+        assert_eq!(entries, [("a".into(), "1".into()), ("c".into(), " ==> 3".into())]);
+        assert_eq!(counts, Counts { lines: 4, entries: 2, bytes: 9, bad: 2, first_bad: 1 });
+        let (entries, _) = read("--column_family=default", false, "a\tb ==> 1\n");
+        assert_eq!(entries, [("a\tb".into(), "1".into())]);
+        let (entries, _) = read("--column_family=default", true, "a ==> b\t1\n");
+        assert_eq!(entries, [("a ==> b".into(), "1".into())]);
+    }
+
+    #[test]
+    fn what_dump_prints_is_no_mistake() {
+        let (entries, counts) = read("--hex", false, "0x61 ==> 0x62\nKeys in range: 1\n");
+        assert_eq!((entries, counts.bad), (vec![("a".into(), "b".into())], 0));
+    }
+}

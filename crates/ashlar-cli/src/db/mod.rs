@@ -1,0 +1,157 @@
+//! `ashlar db`: commands on one database.
+//!
+//! 1. Only commands that write make a database, and only with `--create_if_missing`.
+//! 2. What a command prints goes to standard output as ldb prints it; remarks go to standard error.
+
+mod entries;
+mod info;
+mod load;
+mod text;
+
+use crate::Done;
+use crate::cli::{Common, DbArguments, DbCommand};
+use crate::outcome::Outcome;
+use ashlardb::{Db, Family};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use text::{Form, Separator};
+
+const COMMANDS: &str =
+    "put, get, delete, scan, dump, load, families, create_family, drop_family, info (see ashlar db --help)";
+
+/// A command with its database.
+struct Target {
+    directory: PathBuf,
+    common: Common,
+}
+
+impl Target {
+    /// Opens for reading: there must be a database.
+    fn open(&self) -> Result<Db, Outcome> {
+        self.open_with(false)
+    }
+
+    /// Opens for writing: makes the database if that was asked for.
+    fn open_to_write(&self) -> Result<Db, Outcome> {
+        self.open_with(self.common.create_if_missing)
+    }
+
+    fn open_with(&self, create: bool) -> Result<Db, Outcome> {
+        let mut builder = Db::builder(&self.directory).create(create);
+        if let Some(level) = self.common.level {
+            let version = level.max_table_version();
+            builder = builder.format_level(level).tune(|_, family| family.table.format_version = version);
+        }
+        Ok(builder.open()?)
+    }
+
+    fn family(&self, db: &Db) -> Result<Family, Outcome> {
+        Ok(db.family(&self.common.column_family)?)
+    }
+
+    fn form(&self, tsv: bool) -> Form {
+        Form::new(&self.common, if tsv { Separator::Tab } else { Separator::Arrow })
+    }
+}
+
+/// Runs one command of `ashlar db`.
+pub(crate) fn run(arguments: DbArguments) -> Done {
+    let (command, target) = understand(arguments)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    match command {
+        DbCommand::Put { key, value } => entries::put(&target, &key, &value, &mut out),
+        DbCommand::Get { key } => entries::get(&target, &key, &mut out),
+        DbCommand::Delete { key } => entries::delete(&target, &key, &mut out),
+        DbCommand::Scan { range, no_value } => entries::scan(&target, &range, no_value, &mut out),
+        DbCommand::Dump { range, count_only } => entries::dump(&target, &range, count_only, &mut out),
+        DbCommand::Load { tsv, disable_wal, compact } => {
+            let how = load::How { tsv, disable_wal, compact };
+            load::run(&target, &how, &mut io::stdin().lock(), &mut out)
+        }
+        DbCommand::Families => families(&target.directory, &mut out),
+        DbCommand::CreateFamily { name } => create_family(&target, &name, &mut out),
+        DbCommand::DropFamily { name } => drop_family(&target, &name, &mut out),
+        DbCommand::Info => info::run(&target, &mut out),
+    }?;
+    Ok(out.flush()?)
+}
+
+/// The command and where it works. A word that is no command is taken for the directory by the parser; with `--db` beside
+/// it, or with no command behind it, it was meant as one.
+fn understand(arguments: DbArguments) -> Result<(DbCommand, Target), Outcome> {
+    let DbArguments { directory, db, common, command } = arguments;
+    let usage = |text: String| Err(Outcome::Usage(text));
+    let Some(command) = command else {
+        return match (directory, db) {
+            (Some(word), Some(_)) => usage(format!("unknown command {word:?}; the commands are {COMMANDS}")),
+            (Some(word), None) => usage(format!(
+                "{word:?} is no command, and behind a directory one is missing; the commands are {COMMANDS}"
+            )),
+            (None, _) => usage(format!("a command is missing; the commands are {COMMANDS}")),
+        };
+    };
+    match (directory, db) {
+        (Some(word), Some(db)) if word != db => {
+            usage(format!("two directories, {word:?} and --db={}", db.display()))
+        }
+        (Some(directory), _) | (None, Some(directory)) => Ok((command, Target { directory, common })),
+        (None, None) => {
+            usage("which database? Give its directory: ashlar db --db=DIRECTORY COMMAND".to_owned())
+        }
+    }
+}
+
+fn families(directory: &Path, out: &mut dyn Write) -> Done {
+    let names = ashlardb::list_families(&ashlardb::Env::os()?, directory)?;
+    write!(out, "Column families in {}: \n{{{}}}\n", directory.display(), names.join(", "))?;
+    Ok(())
+}
+
+fn create_family(target: &Target, name: &str, out: &mut dyn Write) -> Done {
+    let db = target.open_to_write()?;
+    db.create_family(name)?;
+    close(db, out)
+}
+
+fn drop_family(target: &Target, name: &str, out: &mut dyn Write) -> Done {
+    let db = target.open()?;
+    db.drop_family(&db.family(name)?)?;
+    close(db, out)
+}
+
+/// The end of a command that wrote: its answer is OK only when closing went well too.
+fn close(db: Db, out: &mut dyn Write) -> Done {
+    db.close()?;
+    out.write_all(b"OK\n")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::LdbCli;
+    use clap::Parser;
+
+    fn asked(line: &str) -> Result<PathBuf, String> {
+        match understand(LdbCli::try_parse_from(line.split(' ')).unwrap().db) {
+            Ok((_, target)) => Ok(target.directory),
+            Err(Outcome::Usage(text)) => Err(text),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_directory_stands_in_one_place() {
+        assert_eq!(asked("ldb --db=D scan"), Ok("D".into()));
+        assert_eq!(asked("ldb D scan"), Ok("D".into()));
+        assert!(asked("ldb --db=E D scan").unwrap_err().contains("two directories"));
+        assert!(asked("ldb scan").unwrap_err().contains("which database?"));
+        assert!(
+            asked("ldb --db=D scann")
+                .unwrap_err()
+                .starts_with("unknown command \"scann\"; the commands are put, get")
+        );
+        assert!(asked("ldb D").unwrap_err().contains("is missing"));
+        assert!(asked("ldb --db=D").unwrap_err().starts_with("a command is missing"));
+    }
+}

@@ -1,0 +1,46 @@
+//! How a command ends when it does not end well.
+
+use ashlardb::Error;
+use std::io;
+use std::process::ExitCode;
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It did not work: one sentence for standard error. Status 1.
+    Failed(String),
+    /// It was asked wrongly: a text for standard error. Status 2.
+    Usage(String),
+    /// Nobody reads the output any more. Status 0.
+    NobodyReads,
+}
+
+impl From<Error> for Outcome {
+    fn from(e: Error) -> Self {
+        Outcome::Failed(e.to_string())
+    }
+}
+
+impl From<io::Error> for Outcome {
+    fn from(e: io::Error) -> Self {
+        match e.kind() {
+            io::ErrorKind::BrokenPipe => Outcome::NobodyReads,
+            _ => Outcome::Failed(format!("cannot read or write: {e}")),
+        }
+    }
+}
+
+/// Says it, and makes it a status.
+pub(crate) fn tell(outcome: Result<(), Outcome>) -> ExitCode {
+    match outcome {
+        Ok(()) | Err(Outcome::NobodyReads) => ExitCode::SUCCESS,
+        Err(Outcome::Failed(text)) => {
+            eprintln!("{text}");
+            ExitCode::from(1)
+        }
+        Err(Outcome::Usage(text)) => {
+            eprintln!("{text}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `ashlar bench`.
+
+use super::{ashlar, good, program};
+
+const ALL: &str = "fillseq,fillbatch,fillsync,fillrandom,overwrite,readrandom,readseq,readreverse,readmissing,readhot,\
+                   seekrandom,readwhilewriting,compact,readrandom,stats,levelstats,flush,waitforcompaction,deleteseq,\
+                   deleterandom,readseq";
+
+/// The fields by which RocksDB's scripts read a line: name, micros, ops/sec, seconds, operations, message.
+fn results(text: &str) -> Vec<(String, u64, String)> {
+    let lines = text.lines().filter(|l| l.contains(" operations;"));
+    let fields = lines.map(|l| {
+        let f: Vec<&str> = l.split_whitespace().collect();
+        assert_eq!(
+            (f[1], f[3], f[5], f[7], f[9]),
+            (":", "micros/op", "ops/sec", "seconds", "operations;"),
+            "{l}"
+        );
+        assert!(f[2].parse::<f64>().unwrap() >= 0.0 && f[6].parse::<f64>().unwrap() >= 0.0, "{l}");
+        f[4].parse::<u64>().unwrap();
+        if f.len() > 11 && f[11] == "MB/s" {
+            f[10].parse::<f64>().unwrap();
+        }
+        let message = l.find('(').map(|at| l[at..].to_owned()).unwrap_or_default();
+        (f[0].to_owned(), f[8].parse().unwrap(), message)
+    });
+    fields.collect()
+}
+
+#[test]
+fn every_benchmark_runs_on_the_engine() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = format!("--db={}", dir.path().join("bench").display());
+    let text = good(
+        &["bench", &format!("--benchmarks={ALL}"), &db, "--num=1000", "--seed=7", "-seek_nexts", "4"],
+        b"",
+    );
+    let results = results(&text);
+    let names: Vec<&str> = results.iter().map(|(name, ..)| name.as_str()).collect();
+    let measured: Vec<&str> = ALL.split(',').filter(|n| !n.ends_with("stats")).collect();
+    assert_eq!(names, measured);
+    for (name, operations, message) in &results {
+        match name.as_str() {
+            "compact" | "flush" | "waitforcompaction" | "fillsync" => assert_eq!(*operations, 1, "{name}"),
+            // What fillrandom and overwrite left of the thousand keys, later with the deletes.
+            "readseq" | "readreverse" => assert!((1..1000).contains(operations), "{name}: {operations}"),
+            "readmissing" => assert_eq!(message, "(0 of 1000 found)"),
+            _ => assert_eq!(*operations, 1000, "{name}"),
+        }
+    }
+    assert!(
+        text.contains("** Compaction Stats [default] **") && text.contains("Level Files Size(MB)"),
+        "{text}"
+    );
+    assert!(text.contains("DB path: [") && text.contains("Entries:    1000\n"), "{text}");
+    // The database stays where it was asked for, and can be used again.
+    let again = good(&["bench", "--benchmarks=fillseq,readseq", &db, "--use_existing_db", "--num=1000"], b"");
+    assert!(again.contains("fillseq      : skipped (--use_existing_db is true)"), "{again}");
+}
+
+#[test]
+fn found_counts_are_true() {
+    let line = [
+        "bench",
+        "--benchmarks=fillseq,readrandom,seekrandom,readhot",
+        "--num=2000",
+        "--threads=2",
+        "--histogram=1",
+    ];
+    let text = good(&line, b"");
+    for (name, operations, message) in results(&text) {
+        assert_eq!(operations, 4000, "{name}");
+        assert!(name == "fillseq" || message == "(2000 of 2000 found)", "{name} {message}");
+    }
+    for part in ["Microseconds per write:\nCount: 4000 ", "Microseconds per seek:\n", "Percentiles: P50: "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn the_baseline_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_ashlar"))
+        .args(["bench", "--num=2000"])
+        .env("TMPDIR", dir.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert_eq!((out.status.code(), out.stderr.as_slice()), (Some(0), &b""[..]), "{text}");
+    assert_eq!(results(&text).len(), 12);
+    assert!(text.contains("synchronous random writes") && text.contains("MB on disk for 0.2 MB"), "{text}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn mistakes_are_answered_as_db_bench_does() {
+    let unknown = ashlar(&["bench", "--benchmarks=fillseq,fillsek"], b"");
+    assert_eq!((unknown.status, unknown.out.as_str()), (1, ""));
+    assert!(unknown.err.starts_with("unknown benchmark 'fillsek' (did you mean fillseq?)\n"), "{unknown:?}");
+    let flag = ashlar(&["bench", "--nun=1"], b"");
+    assert!(flag.status == 1 && flag.err.contains("did you mean --num?"), "{flag:?}");
+    let dir = tempfile::tempdir().unwrap();
+    let missing = format!("--db={}", dir.path().join("none").display());
+    let none = ashlar(&["bench", "--benchmarks=readseq", "--use_existing_db=1", &missing], b"");
+    assert!(none.status == 1 && none.err.contains("no database"), "{none:?}");
+    let codec = ashlar(&["bench", "--compression_type=xpress", "--num=10"], b"");
+    assert!(codec.status == 1 && codec.err.starts_with("open: Not implemented: "), "{codec:?}");
+}
+
+#[test]
+fn under_db_benchs_name_it_is_db_bench() {
+    let dir = tempfile::tempdir().unwrap();
+    let db_bench = dir.path().join("db_bench");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ashlar"), &db_bench).unwrap();
+    let ran = program(&db_bench, &["--benchmarks=fillseq", "--num=100", "--level=rocksdb-7.8"], b"");
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    assert_eq!(results(&ran.out), [("fillseq".to_owned(), 100, String::new())]);
+}

@@ -1,0 +1,185 @@
+//! `ashlar db`.
+
+use super::{Ran, ashlar, good, program};
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A directory for databases, and `--db=` for one in it.
+fn place() -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let flag = format!("--db={}", dir.path().join("db").display());
+    (dir, flag)
+}
+
+/// Lines as `find . -type f -printf '%p\t%s\n'` prints them, of this checkout's own sources.
+fn listing() -> String {
+    fn walk(dir: &Path, lines: &mut Vec<String>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, lines);
+            } else {
+                lines.push(format!("{}\t{}\n", path.display(), path.metadata().unwrap().len()));
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    walk(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut lines);
+    (0..3000).for_each(|i| lines.push(format!("./padding/{}\t{i}\n", i * 7919 % 3000)));
+    lines.sort();
+    lines.concat()
+}
+
+#[test]
+fn a_listing_comes_back_equal() {
+    let (_dir, db) = place();
+    let listing = listing();
+    let count = listing.lines().count();
+    let said = good(&["db", &db, "load", "--tsv", "--create_if_missing"], listing.as_bytes());
+    assert_eq!(
+        said,
+        format!("{count} entries loaded, {} bytes of keys and values\n", listing.len() - 2 * count)
+    );
+    assert_eq!(good(&["db", &db, "scan", "--tsv"], b""), listing);
+    // Without --tsv the first line tells.
+    let (_other, copy) = place();
+    good(&["db", &copy, "load", "--create_if_missing", "--disable_wal", "--compact"], listing.as_bytes());
+    assert_eq!(good(&["db", &copy, "scan", "--tsv"], b""), listing);
+    let dump = good(&["db", &db, "dump"], b"");
+    assert_eq!(dump, format!("{}Keys in range: {count}\n", listing.replace('\t', " ==> ")));
+    // What dump prints, load reads.
+    let (_third, third) = place();
+    good(&["db", &third, "load", "--create_if_missing"], dump.as_bytes());
+    assert_eq!(good(&["db", &third, "dump"], b""), dump);
+}
+
+#[test]
+fn put_get_delete() {
+    let (_dir, db) = place();
+    assert_eq!(good(&["db", &db, "--create_if_missing", "put", "key", "a value"], b""), "OK\n");
+    assert_eq!(good(&["db", &db, "get", "key"], b""), "a value\n");
+    assert_eq!(good(&["db", &db, "put", "--", "-x", "--y"], b""), "OK\n");
+    assert_eq!(good(&["db", &db, "scan"], b""), "-x ==> --y\nkey ==> a value\n");
+    assert_eq!(good(&["db", &db, "scan", "--no_value", "--from=k"], b""), "key\n");
+    assert_eq!(good(&["db", &db, "scan", "--to=k", "--max_keys=5"], b""), "-x ==> --y\n");
+    assert_eq!(good(&["db", &db, "dump", "--count_only"], b""), "Keys in range: 2\n");
+    assert_eq!(good(&["db", &db, "delete", "key"], b""), "OK\n");
+    let missing = ashlar(&["db", &db, "get", "key"], b"");
+    assert_eq!(missing, Ran { status: 1, out: String::new(), err: "Key not found\n".into() });
+    assert_eq!(good(&["db", &db, "scan", "--max_keys=0"], b""), "");
+}
+
+#[test]
+fn hexadecimal_in_and_out() {
+    let (_dir, db) = place();
+    good(&["db", &db, "--create_if_missing", "--hex", "put", "0x00ff0A", "0x"], b"");
+    assert_eq!(good(&["db", &db, "--hex", "scan"], b""), "0x00FF0A ==> 0x\n");
+    assert_eq!(good(&["db", &db, "--value_hex", "put", "k", "0x76"], b""), "OK\n");
+    assert_eq!(good(&["db", &db, "--key_hex", "get", "0x6B"], b""), "v\n");
+    assert_eq!(good(&["db", &db, "--hex", "scan", "--from=0x01"], b""), "0x6B ==> 0x76\n");
+    let wrong = ashlar(&["db", &db, "--hex", "get", "6B"], b"");
+    assert_eq!((wrong.status, wrong.err.as_str()), (2, "Invalid hex input 6B: it must start with 0x\n"));
+    let loaded = ashlar(&["db", &db, "--hex", "load"], b"0x61 ==> 0x62\n61 ==> 62\n0x63 ==> 0x6\n");
+    assert_eq!(loaded.status, 0);
+    assert_eq!(loaded.err, "Warning: 2 bad lines ignored; the first is line 2.\n");
+    assert_eq!(good(&["db", &db, "get", "a"], b""), "b\n");
+}
+
+#[test]
+fn families_come_and_go() {
+    let (dir, db) = place();
+    good(&["db", &db, "--create_if_missing", "put", "k", "default's"], b"");
+    assert_eq!(good(&["db", &db, "create_family", "other"], b""), "OK\n");
+    good(&["db", &db, "--column_family=other", "put", "k", "other's"], b"");
+    let path = dir.path().join("db").display().to_string();
+    let listed = good(&["db", &db, "list_column_families"], b"");
+    assert_eq!(listed, format!("Column families in {path}: \n{{default, other}}\n"));
+    assert_eq!(good(&["db", &path, "get", "k", "--column_family", "other"], b""), "other's\n");
+    assert_eq!(good(&["db", &db, "get", "k"], b""), "default's\n");
+    let wrong = ashlar(&["db", &db, "--column_family=nn", "get", "k"], b"");
+    assert_eq!(wrong.status, 1);
+    assert!(wrong.err.contains("\"nn\"") && wrong.err.contains("default, other"), "{wrong:?}");
+    assert_eq!(good(&["db", &db, "drop_column_family", "other"], b""), "OK\n");
+    assert_eq!(ashlar(&["db", &db, "drop_family", "other"], b"").status, 1);
+    assert!(good(&["db", &db, "families"], b"").ends_with("{default}\n"));
+}
+
+#[test]
+fn info_tells_the_state() {
+    let (_dir, db) = place();
+    good(&["db", &db, "--create_if_missing", "load", "--disable_wal"], b"a\t1\nb\t2\n");
+    let info = good(&["db", &db, "info"], b"");
+    for part in ["clean: MANIFEST-", "Family \"default\": 1 tables, ", "Health: Well\n"] {
+        assert!(info.contains(part), "{part}: {info}");
+    }
+}
+
+#[test]
+fn what_is_no_database_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = format!("--db={}", dir.path().join("missing").display());
+    for command in [
+        &["get", "k"][..],
+        &["scan"],
+        &["dump"],
+        &["info"],
+        &["families"],
+        &["put", "k", "v"],
+        &["drop_family", "x"],
+    ] {
+        let ran = ashlar(&[&["db", missing.as_str()], command].concat(), b"");
+        assert_eq!(
+            (ran.status, ran.out.as_str(), ran.err.lines().count()),
+            (1, "", 1),
+            "{command:?}: {ran:?}"
+        );
+        assert!(ran.err.contains("no database"), "{command:?}: {ran:?}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    let file = dir.path().join("file");
+    std::fs::write(&file, "text").unwrap();
+    let ran = ashlar(&["db", &format!("--db={}", file.display()), "scan"], b"");
+    assert_eq!(ran.status, 1, "{ran:?}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"text");
+}
+
+#[test]
+fn wrong_command_lines() {
+    let usage = |words: &[&str]| {
+        let ran = ashlar(words, b"");
+        assert_eq!(ran.status, 2, "{ran:?}");
+        ran.err
+    };
+    assert!(usage(&["db", "--db=D", "scann"]).contains("unknown command \"scann\""));
+    assert!(usage(&["db", "scan"]).contains("which database?"));
+    assert!(usage(&["db", "--db=D", "get"]).contains("<KEY>"));
+    assert!(usage(&["db", "--db=D", "scan", "--max_kays=3"]).contains("--max_keys"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let (_dir, db) = place();
+    let many: String = (0..50_000).map(|i| format!("key{i:06}\tvalue\n")).collect();
+    good(&["db", &db, "load", "--create_if_missing"], many.as_bytes());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ashlar"))
+        .args(["db", &db, "scan"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 20];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"key000000 ==> value\n");
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn under_ldbs_name_it_is_ldb() {
+    let (dir, db) = place();
+    let ldb = dir.path().join("ldb");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ashlar"), &ldb).unwrap();
+    assert_eq!(program(&ldb, &[&db, "--create_if_missing", "put", "a", "1"], b"").out, "OK\n");
+    assert_eq!(program(&ldb, &[&db, "scan"], b"").out, "a ==> 1\n");
+}
