@@ -6,5 +6,8 @@ mod reader;
 mod writer;
 
 pub use ashlar_format::log_record::Framing;
-pub use reader::{CutReason, LogEnd, LogReader, LogRecord, LogRecordKind, RecoveryMode, Skipped};
+pub use reader::{
+    CutReason, LogEnd, LogReader, LogRecord, LogRecordKind, PhysicalKind, PhysicalRecord, PhysicalRecords,
+    RecoveryMode, Skipped,
+};
 pub use writer::{LogRange, LogWriter, PlainLog};

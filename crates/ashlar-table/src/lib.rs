@@ -15,6 +15,7 @@
 //! Source: RocksDB `table/block_based/`, LevelDB `table/`.
 #![deny(clippy::indexing_slicing)]
 
+mod anatomy;
 mod builder;
 mod filter;
 mod index;
@@ -24,6 +25,7 @@ mod reader;
 mod unique_id;
 mod verify;
 
+pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, StoredBlock};
 pub use builder::{TableBuilder, TableSummary};
 pub use iter::TableIter;
 pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};

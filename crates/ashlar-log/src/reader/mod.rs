@@ -14,9 +14,11 @@
 
 mod assemble;
 mod blocks;
+mod physical;
 mod zstd_stream;
 
 pub use assemble::LogReader;
+pub use physical::{PhysicalKind, PhysicalRecord, PhysicalRecords};
 
 use std::fmt;
 

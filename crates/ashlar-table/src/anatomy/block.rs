@@ -1,0 +1,103 @@
+//! One block as it is stored, and what can be made of it.
+
+use super::Anatomy;
+use ashlar_base::{Error, Malformed, Result};
+use ashlar_format::Unreadable;
+use ashlar_format::block::{BlockCursor, DataBlock, is_separated, join_separated};
+use ashlar_format::compress::{Compression, decompress_with};
+use ashlar_format::table::{BLOCK_TRAILER_LEN, BlockHandle, TableKind};
+
+/// RocksDB keeps raw lengths in 32 bits.
+const MAX_BLOCK: usize = u32::MAX as usize;
+
+/// A block read from its file.
+#[derive(Clone, Debug)]
+pub struct StoredBlock {
+    pub(super) with_trailer: Vec<u8>,
+    /// The type byte of its trailer.
+    pub compression: u8,
+    /// Whether the checksum is right.
+    pub checksum_holds: bool,
+    /// The bytes uncompressed; or why there are none: `Corruption` (the checksum, the compressed stream), `NotSupported`.
+    pub content: Result<Vec<u8>>,
+}
+
+impl StoredBlock {
+    /// The bytes as they stand in the file, without the trailer.
+    pub fn stored(&self) -> &[u8] {
+        let len = self.with_trailer.len().saturating_sub(BLOCK_TRAILER_LEN);
+        self.with_trailer.get(..len).unwrap_or_default()
+    }
+
+    /// The name of its compression, as tables up to version 6 call it; `None` for a number that is not known.
+    pub fn compression_name(&self, kind: TableKind) -> Option<&'static str> {
+        codec(kind, self.compression).map(Compression::name)
+    }
+
+    /// Shows every entry of a block with internal keys: key and value, in the order of the block.
+    ///
+    /// # Errors
+    /// Why the content cannot be had or does not decode, without a place. Those of `each`.
+    pub fn entries(&self, mut each: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+        let content = self.content.as_ref().map_err(Error::clone)?;
+        let joined;
+        let plain = if is_separated(content) {
+            joined = join_separated(content).map_err(Malformed::into_error)?;
+            &joined
+        } else {
+            content
+        };
+        let block = DataBlock::parse(plain).map_err(Unreadable::into_error)?;
+        let mut cursor = BlockCursor::default();
+        cursor.first(&block).map_err(Malformed::into_error)?;
+        while cursor.is_on_entry() {
+            each(cursor.key(), cursor.value(&block))?;
+            cursor.next(&block).map_err(Malformed::into_error)?;
+        }
+        Ok(())
+    }
+}
+
+impl Anatomy {
+    /// Reads the block at `handle`.
+    ///
+    /// # Errors
+    /// `Corruption`: it would reach into the footer. `Io`. What is wrong with the bytes is told by the block itself.
+    pub fn block(&self, handle: BlockHandle) -> Result<StoredBlock> {
+        let len = handle
+            .len_with_trailer(self.footer_start)
+            .map_err(|e| Error::corruption(e.what).at(self.path(), handle.offset))?;
+        let mut with_trailer = vec![0; len];
+        self.file.read_exact_at(&mut with_trailer, handle.offset)?;
+        let checked = self.footer.checksum.verify(handle.offset, &with_trailer);
+        let [.., compression, _, _, _, _] = with_trailer.as_slice() else {
+            return Err(Error::corruption("block without trailer").at(self.path(), handle.offset));
+        };
+        let compression = *compression;
+        let content = match checked {
+            Ok((stored, _)) => self.expand(stored, compression),
+            Err(e) => Err(Error::corruption(e.what)),
+        };
+        Ok(StoredBlock {
+            checksum_holds: checked.is_ok(),
+            content: content.map_err(|e| e.at(self.path(), handle.offset)),
+            compression,
+            with_trailer,
+        })
+    }
+
+    fn expand(&self, stored: &[u8], compression: u8) -> Result<Vec<u8>> {
+        match codec(self.footer.kind, compression) {
+            Some(kind) => decompress_with(kind, stored, self.dictionary.as_ref(), MAX_BLOCK)
+                .map_err(Unreadable::into_error),
+            None => Err(Error::not_supported(format!("compression type {compression:#04x}"))),
+        }
+    }
+}
+
+fn codec(kind: TableKind, byte: u8) -> Option<Compression> {
+    match kind {
+        TableKind::BlockBased => Compression::from_byte(byte),
+        TableKind::LevelDb => Compression::from_leveldb_byte(byte),
+    }
+}

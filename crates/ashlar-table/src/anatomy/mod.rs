@@ -1,0 +1,168 @@
+//! A table taken apart: every block of the file on its own, for tools that explain or prove, not for reading data.
+//!
+//! [`crate::TableReader`] needs everything to be right and serves keys in order. Here nothing needs more than the footer and
+//! the metaindex, no order of keys is known, and a damaged block is an answer like any other.
+//! 1. Blocks are found through handles only: metaindex, index, partitions. What no handle leads to is a gap.
+//! 2. Every block says for itself whether its checksum holds and whether it decompresses.
+//! 3. Data blocks come as stored; [`StoredBlock::entries`] brings the separated form into the plain one. Timestamps that
+//!    were stripped stay stripped, blobs in the same file stay references.
+//!
+//! Source: RocksDB `table/block_based/block_based_table_reader.cc`, `table/sst_file_dumper.cc` (behaviour).
+
+mod block;
+mod places;
+
+pub use block::StoredBlock;
+pub use places::{BlockPlace, BlockRole, DataPlace};
+
+use ashlar_base::{Error, Result};
+use ashlar_env::ReadFile;
+use ashlar_format::Unreadable;
+use ashlar_format::block::{DataBlock, PlainCursor, PlainEntries};
+use ashlar_format::compress::Dictionary;
+use ashlar_format::table::{BlockHandle, Footer, MetaIndex, Properties, TableKind};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A table's file with what leads to its blocks.
+#[derive(Debug)]
+pub struct Anatomy {
+    file: Arc<dyn ReadFile>,
+    footer: Footer,
+    footer_start: u64,
+    meta: MetaIndex,
+    properties: Result<Properties>,
+    named: Vec<(Vec<u8>, Vec<u8>)>,
+    dictionary: Option<Dictionary>,
+}
+
+impl Anatomy {
+    /// Reads footer, metaindex, properties and dictionary.
+    ///
+    /// # Errors
+    /// `Corruption`: footer or metaindex cannot be read. `NotSupported`: another kind of table, by name. `Io`.
+    pub fn open(file: Arc<dyn ReadFile>) -> Result<Anatomy> {
+        let size = file.len();
+        let tail_len = usize::try_from(size).unwrap_or(usize::MAX).min(Footer::LEN);
+        let tail_at = size - tail_len as u64;
+        let mut tail = vec![0; tail_len];
+        file.read_exact_at(&mut tail, tail_at)?;
+        let (footer, footer_start) =
+            Footer::decode(&tail, size).map_err(|e| e.in_file(file.path(), tail_at))?;
+        let mut anatomy = Anatomy {
+            file,
+            footer,
+            footer_start,
+            meta: MetaIndex::default(),
+            properties: Ok(Properties::default()),
+            named: Vec::new(),
+            dictionary: None,
+        };
+        let meta = anatomy.content(footer.metaindex)?;
+        anatomy.meta = MetaIndex::decode(&meta).map_err(|e| anatomy.misread(e, footer.metaindex))?;
+        if footer.kind == TableKind::BlockBased {
+            anatomy.read_properties();
+        }
+        if let Some(handle) = anatomy.meta.get(MetaIndex::DICTIONARY) {
+            // A dictionary that cannot be read shows at each block that needs it.
+            anatomy.dictionary = anatomy.content(handle).ok().and_then(|bytes| Dictionary::new(bytes).ok());
+        }
+        Ok(anatomy)
+    }
+
+    fn read_properties(&mut self) {
+        let Some(handle) = self.meta.get(MetaIndex::PROPERTIES) else {
+            self.properties = Err(Error::corruption("table has no properties block")
+                .at(self.path(), self.footer.metaindex.offset));
+            return;
+        };
+        let read = self.properties_content(handle).and_then(|bytes| {
+            let properties = Properties::decode(&bytes).map_err(|e| self.misread(e, handle))?;
+            Ok((properties, named(&bytes).map_err(|e| self.misread(e, handle))?))
+        });
+        match read {
+            Ok((properties, named)) => (self.properties, self.named) = (Ok(properties), named),
+            Err(e) => self.properties = Err(e),
+        }
+    }
+
+    /// The properties block. Old ingestion changed the global sequence number in place and left the checksum as it was
+    /// for zero.
+    fn properties_content(&self, handle: BlockHandle) -> Result<Vec<u8>> {
+        let block = self.block(handle)?;
+        if block.checksum_holds || block.compression != 0 {
+            return block.content;
+        }
+        let zeroed = Properties::global_seqno_place(block.stored()).and_then(|place| {
+            let mut bytes = block.with_trailer.clone();
+            bytes.get_mut(place)?.fill(0);
+            self.footer.checksum.verify(handle.offset, &bytes).is_ok().then_some(())
+        });
+        match zeroed {
+            Some(_) => Ok(block.stored().to_vec()),
+            None => block.content,
+        }
+    }
+
+    /// The content of a block whose checksum must hold.
+    fn content(&self, handle: BlockHandle) -> Result<Vec<u8>> {
+        self.block(handle)?.content
+    }
+
+    fn misread(&self, e: impl Into<Unreadable>, handle: BlockHandle) -> Error {
+        e.into().in_file(self.path(), handle.offset)
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// The footer.
+    pub fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// Where the footer starts.
+    pub fn footer_start(&self) -> u64 {
+        self.footer_start
+    }
+
+    /// The metaindex.
+    pub fn meta(&self) -> &MetaIndex {
+        &self.meta
+    }
+
+    /// The properties; a LevelDB table has none, which is no error.
+    ///
+    /// # Errors
+    /// `Corruption`: why they cannot be read. No data block can be found then.
+    pub fn properties(&self) -> Result<&Properties> {
+        self.properties.as_ref().map_err(Error::clone)
+    }
+
+    /// The properties by name, as stored, in the order of the block.
+    pub fn named_properties(&self) -> &[(Vec<u8>, Vec<u8>)] {
+        &self.named
+    }
+}
+
+fn named(block: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Unreadable> {
+    let block = DataBlock::parse(block)?;
+    let mut cursor = PlainCursor::new(PlainEntries);
+    let mut all = Vec::new();
+    cursor.first(&block)?;
+    while cursor.is_on_entry() {
+        all.push((cursor.key().to_vec(), cursor.value(&block).to_vec()));
+        cursor.next(&block)?;
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;

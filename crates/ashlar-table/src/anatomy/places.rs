@@ -1,0 +1,174 @@
+//! Where the blocks are, and what each is for.
+
+use super::Anatomy;
+use ashlar_base::{Error, Result};
+use ashlar_format::block::{DataBlock, IndexCursor, IndexEntries};
+use ashlar_format::table::{BlockHandle, IndexKind, MetaIndex, TableKind};
+
+/// What a block is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockRole {
+    /// Entries.
+    Data,
+    /// The index, or the index over its partitions.
+    Index,
+    /// A part of the index.
+    IndexPartition,
+    /// A filter over the whole table.
+    Filter,
+    /// The index over the partitions of a filter.
+    FilterIndex,
+    /// A part of the filter.
+    FilterPartition,
+    /// Range tombstones.
+    RangeDeletions,
+    /// The dictionary of compressed blocks.
+    Dictionary,
+    /// The properties.
+    Properties,
+    /// The metaindex.
+    MetaIndex,
+    /// A meta block by a name that has no meaning here.
+    Other(Vec<u8>),
+}
+
+/// A block and what it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockPlace {
+    /// Where it is.
+    pub handle: BlockHandle,
+    /// What it is for.
+    pub role: BlockRole,
+}
+
+/// A data block as the index tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataPlace {
+    /// Where it is.
+    pub handle: BlockHandle,
+    /// A key at or behind its last one, before the first of the next: internal, or without trailer.
+    pub separator: Vec<u8>,
+    /// The separator has no trailer.
+    pub user_key: bool,
+}
+
+impl DataPlace {
+    /// The separator without a trailer.
+    pub fn separator_user_key(&self) -> &[u8] {
+        let len = self.separator.len().saturating_sub(if self.user_key { 0 } else { 8 });
+        self.separator.get(..len).unwrap_or_default()
+    }
+}
+
+/// Index entries: key and block.
+type Entries = Vec<(Vec<u8>, BlockHandle)>;
+
+impl Anatomy {
+    /// The data blocks in the order of the index.
+    ///
+    /// # Errors
+    /// `Corruption`, `NotSupported`: properties or an index block cannot be read.
+    pub fn data_blocks(&self) -> Result<Vec<DataPlace>> {
+        let (format, root, partitioned) = self.index_root()?;
+        let top = self.index_entries(root, format)?;
+        let leaves = if partitioned { self.under(&top, format)? } else { top };
+        let place = |(separator, handle)| DataPlace { handle, separator, user_key: format.user_keys };
+        Ok(leaves.into_iter().map(place).collect())
+    }
+
+    /// All blocks that handles lead to, by offset; and the error behind which some were not found.
+    pub fn places(&self) -> (Vec<BlockPlace>, Option<Error>) {
+        let mut all = vec![BlockPlace { handle: self.footer().metaindex, role: BlockRole::MetaIndex }];
+        let mut first_error = None;
+        let mut found = |handles: Result<Vec<BlockPlace>>| match handles {
+            Ok(some) => all.extend(some),
+            Err(e) => drop(first_error.get_or_insert(e)),
+        };
+        found(Ok(self.meta_places()));
+        found(self.index_places());
+        found(self.filter_places());
+        all.sort_by(|a, b| (a.handle.offset, &a.role).cmp(&(b.handle.offset, &b.role)));
+        all.dedup();
+        (all, first_error)
+    }
+
+    fn meta_places(&self) -> Vec<BlockPlace> {
+        let role = |name: &[u8]| match name {
+            MetaIndex::PROPERTIES => BlockRole::Properties,
+            MetaIndex::INDEX => BlockRole::Index,
+            MetaIndex::DICTIONARY => BlockRole::Dictionary,
+            MetaIndex::RANGE_DELETIONS => BlockRole::RangeDeletions,
+            _ if name.starts_with(b"fullfilter.") => BlockRole::Filter,
+            _ if name.starts_with(b"partitionedfilter.") => BlockRole::FilterIndex,
+            _ => BlockRole::Other(name.to_vec()),
+        };
+        // Empty entries stand for a block that is not there.
+        let there = self.meta().iter().filter(|(_, handle)| handle.size > 0);
+        there.map(|(name, handle)| BlockPlace { handle, role: role(name) }).collect()
+    }
+
+    fn index_places(&self) -> Result<Vec<BlockPlace>> {
+        let (format, root, partitioned) = self.index_root()?;
+        let mut places = vec![BlockPlace { handle: root, role: BlockRole::Index }];
+        let as_role = |entries: &Entries, role: BlockRole| -> Vec<BlockPlace> {
+            entries.iter().map(|(_, handle)| BlockPlace { handle: *handle, role: role.clone() }).collect()
+        };
+        let top = self.index_entries(root, format)?;
+        if partitioned {
+            places.extend(as_role(&top, BlockRole::IndexPartition));
+            places.extend(as_role(&self.under(&top, format)?, BlockRole::Data));
+        } else {
+            places.extend(as_role(&top, BlockRole::Data));
+        }
+        Ok(places)
+    }
+
+    /// The partitions of a filter. Their index is of the form of the table's own.
+    fn filter_places(&self) -> Result<Vec<BlockPlace>> {
+        let mut places = Vec::new();
+        for (name, handle) in self.meta().iter() {
+            if name.starts_with(b"partitionedfilter.") && handle.size > 0 {
+                let format = IndexEntries { first_keys: false, ..self.index_root()?.0 };
+                let entries = self.index_entries(handle, format)?;
+                let place = |(_, handle)| BlockPlace { handle, role: BlockRole::FilterPartition };
+                places.extend(entries.into_iter().map(place));
+            }
+        }
+        Ok(places)
+    }
+
+    fn index_root(&self) -> Result<(IndexEntries, BlockHandle, bool)> {
+        let properties = self.properties()?;
+        let at_meta = |e: ashlar_base::Malformed| e.in_file(self.path(), self.footer().metaindex.offset);
+        let (kind, format) = match self.footer().kind {
+            TableKind::LevelDb => (IndexKind::BinarySearch, IndexEntries::default()),
+            TableKind::BlockBased => {
+                (properties.index_kind().map_err(at_meta)?, properties.index_entries().map_err(at_meta)?)
+            }
+        };
+        let root = self.footer().index.or_else(|| self.meta().get(MetaIndex::INDEX));
+        let missing = || Error::corruption("table has no index block").at_path(self.path());
+        Ok((format, root.ok_or_else(missing)?, kind == IndexKind::TwoLevel))
+    }
+
+    fn under(&self, top: &Entries, format: IndexEntries) -> Result<Entries> {
+        let mut all = Vec::new();
+        for (_, partition) in top {
+            all.extend(self.index_entries(*partition, format)?);
+        }
+        Ok(all)
+    }
+
+    fn index_entries(&self, handle: BlockHandle, format: IndexEntries) -> Result<Entries> {
+        let bytes = self.block(handle)?.content?;
+        let block = DataBlock::parse(&bytes).map_err(|e| self.misread(e, handle))?;
+        let mut cursor = IndexCursor::new(format);
+        let mut all = Vec::new();
+        cursor.first(&block).map_err(|e| self.misread(e, handle))?;
+        while let Some(value) = cursor.index_value() {
+            all.push((cursor.key().to_vec(), value.handle));
+            cursor.next(&block).map_err(|e| self.misread(e, handle))?;
+        }
+        Ok(all)
+    }
+}
