@@ -86,7 +86,7 @@ impl<F: EntryFormat> EntryCursor<F> {
     }
 
     /// Moves to the first entry at or after the target that stands at or behind restart point `interval`.
-    #[inline]
+    #[inline(never)]
     pub fn seek_from<T: SeekTarget>(
         &mut self,
         block: &DataBlock<'_>,
@@ -98,7 +98,8 @@ impl<F: EntryFormat> EntryCursor<F> {
         self.forward_to(block, block.restart(interval).ok_or(missing)?, target)
     }
 
-    #[inline]
+    // Point lookups spend their time here: not to be shared with the hashed way.
+    #[inline(always)]
     fn forward_to<T: SeekTarget>(
         &mut self,
         block: &DataBlock<'_>,
@@ -297,7 +298,7 @@ impl BlockCursor {
     /// [`BlockCursor::seek_key`] for a block with a hash index, as point lookups need it: exact when the block holds an
     /// entry of that user key at or below `trailer`. Otherwise off the end, when only a later block can hold one, or on
     /// an entry of another user key.
-    #[inline]
+    #[inline(never)]
     pub fn seek_key_hashed(
         &mut self,
         block: &DataBlock<'_>,

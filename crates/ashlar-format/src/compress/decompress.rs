@@ -1,6 +1,6 @@
 //! Reading compressed blocks, whoever wrote them.
 
-use super::{Compression, Dictionary};
+use super::{Compression, Dictionary, lz4_dictionary};
 use crate::unreadable::Unreadable;
 use ashlar_base::Malformed;
 use ashlar_base::bytes::Cursor;
@@ -43,9 +43,12 @@ pub fn decompress_with(
         }
         Compression::Snappy => snappy(stored, limit),
         Compression::Zlib => framed(stored, limit, 1040, |stream, raw| zlib(stream, dictionary, raw)),
-        Compression::Lz4 | Compression::Lz4hc => {
-            framed(stored, limit, 256, |stream, raw| lz4(stream, dictionary, raw))
-        }
+        Compression::Lz4 | Compression::Lz4hc => match dictionary {
+            None => framed(stored, limit, 256, lz4),
+            Some(d) => {
+                framed(stored, limit, 256, |stream, raw| lz4_dictionary::decode(stream, d.bytes(), raw))
+            }
+        },
         Compression::Zstd | Compression::ZstdNotFinal => {
             framed(stored, limit, ZSTD_RATIO, |stream, raw| zstd(stream, dictionary, raw))
         }
@@ -62,7 +65,7 @@ const ZSTD_RATIO: u64 = 32 << 10;
 /// Slack for what a stream needs beyond its ratio.
 const SLACK: u64 = 128 << 10;
 
-fn wrong(what: &'static str) -> Malformed {
+pub(super) fn wrong(what: &'static str) -> Malformed {
     Malformed { field: "compressed block", at: 0, what }
 }
 
@@ -100,12 +103,10 @@ fn snappy(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
     }
 }
 
-fn lz4(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<(), Malformed> {
-    let done = match dictionary {
-        None => lz4_flex::block::decompress_into(stream, raw),
-        Some(d) => lz4_flex::block::decompress_into_with_dict(stream, raw, d.bytes()),
-    };
-    match done {
+// The default's decoder: on its own, so that the compiler spends its inlining on it.
+#[inline(never)]
+fn lz4(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
+    match lz4_flex::block::decompress_into(stream, raw) {
         Ok(len) if len == raw.len() => Ok(()),
         _ => Err(wrong("not an LZ4 block of its length")),
     }

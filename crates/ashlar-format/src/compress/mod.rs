@@ -17,6 +17,7 @@ mod compressor;
 mod decompress;
 mod dictionary;
 mod kind;
+mod lz4_dictionary;
 
 #[cfg(test)]
 mod tests;
