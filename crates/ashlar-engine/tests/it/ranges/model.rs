@@ -1,0 +1,172 @@
+//! Random histories of puts, deletes, merges and range deletions, with snapshots, flushes, compactions and reopening.
+
+use super::store::{Change, Store, all_forward, key, settings};
+use ashlar_base::{ErrorKind, FamilyId, Order};
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::options::{ReadOptions, WriteOptions};
+use ashlar_env::Env;
+use ashlar_env::sim::SimEnv;
+use ashlar_testkit::Rng;
+use ashlar_testkit::report::{figure, scale};
+use std::path::Path;
+
+const DIR: &str = "/data/db";
+
+fn change(rng: &mut Rng, order: &Order) -> Change {
+    let value = |rng: &mut Rng| {
+        let len = rng.below(80);
+        rng.bytes(len)
+    };
+    match rng.below(20) {
+        0..10 => Change::Put(key(rng), value(rng)),
+        10..13 => Change::Delete(key(rng)),
+        13..17 => Change::Merge(key(rng), value(rng)),
+        _ => {
+            let (a, b) = (key(rng), key(rng));
+            if order.compare(&a, &b).is_le() { Change::DeleteRange(a, b) } else { Change::DeleteRange(b, a) }
+        }
+    }
+}
+
+fn step(store: &mut Store, order: &Order, rng: &mut Rng) {
+    match rng.below(30) {
+        0 if store.snapshots() < 4 => store.hold_snapshot(),
+        1 => store.drop_snapshot(rng.below(4)),
+        2 => store.db.flush(&[store.family()]).unwrap(),
+        3 if rng.percent(30) => {
+            let (a, b) = (rng.percent(60).then(|| key(rng)), rng.percent(60).then(|| key(rng)));
+            store.db.compact_range(&store.family(), a.as_deref(), b.as_deref()).unwrap();
+        }
+        4 if rng.percent(20) => store.reopen(),
+        5 => store.db.wait_for_background().unwrap(),
+        _ => {
+            let count = rng.between(1, 12);
+            let changes: Vec<Change> = (0..count).map(|_| change(rng, order)).collect();
+            store.write(&changes);
+        }
+    }
+}
+
+#[test]
+fn random_histories_read_as_the_model() {
+    let (seeds, steps) = (scale(6, 60), 240);
+    for seed in 0..seeds as u64 {
+        for order in [Order::Bytewise, Order::ReverseBytewise] {
+            let mut rng = Rng::new(seed);
+            let sim = SimEnv::new(seed);
+            let mut store = Store::open(sim.env(), Path::new(DIR), settings(&order));
+            for at in 0..steps {
+                step(&mut store, &order, &mut rng);
+                if at % 6 == 5 {
+                    store.check(&mut rng, &format!("seed {seed}, {}, step {at}", order.name()));
+                }
+            }
+            store.db.compact_range(&store.family(), None, None).unwrap();
+            store.check(&mut rng, &format!("seed {seed}, compacted"));
+            while store.snapshots() > 0 {
+                store.drop_snapshot(0);
+            }
+            store.db.compact_range(&store.family(), None, None).unwrap();
+            store.check(&mut rng, &format!("seed {seed}, compacted without snapshots"));
+        }
+    }
+    figure(&format!("ranges: {seeds} seeds in two orders, {steps} steps each, 0 differences"));
+}
+
+fn numbered(i: u32) -> Vec<u8> {
+    format!("k{i:04}").into_bytes()
+}
+
+fn filled(count: u32) -> Store {
+    let mut store = Store::open(Env::mem(), Path::new(DIR), settings(&Order::Bytewise));
+    let mut rng = Rng::new(u64::from(count));
+    for i in 0..count {
+        store.write(&[Change::Put(numbered(i), rng.bytes(100))]);
+    }
+    store
+}
+
+fn tables(store: &Store) -> usize {
+    store.db.shape(&store.family()).tables()
+}
+
+#[test]
+fn deleting_everything_leaves_nothing_behind() {
+    let mut store = filled(400);
+    let family = store.family();
+    store.db.compact_range(&family, None, None).unwrap();
+    assert!(tables(&store) > 3);
+    store.write(&[Change::DeleteRange(b"k".to_vec(), b"l".to_vec())]);
+    store.db.flush(&[store.family()]).unwrap();
+    store.check(&mut Rng::new(1), "a table of tombstones only");
+    store.reopen();
+    store.check(&mut Rng::new(2), "reopened");
+    store.db.compact_range(&store.family(), None, None).unwrap();
+    assert_eq!(tables(&store), 0);
+}
+
+#[test]
+fn a_snapshot_keeps_what_a_range_deletion_takes() {
+    let mut store = filled(300);
+    store.hold_snapshot();
+    store.write(&[Change::DeleteRange(numbered(50), numbered(250))]);
+    store.hold_snapshot();
+    store
+        .write(&[Change::Put(numbered(100), b"again".to_vec()), Change::Merge(numbered(101), b"m".to_vec())]);
+    store.db.compact_range(&store.family(), None, None).unwrap();
+    assert!(tables(&store) > 4);
+    store.check(&mut Rng::new(3), "with both");
+    store.drop_snapshot(0);
+    store.db.compact_range(&store.family(), None, None).unwrap();
+    store.check(&mut Rng::new(4), "with the later one");
+    store.drop_snapshot(0);
+    store.db.compact_range(&store.family(), None, None).unwrap();
+    store.check(&mut Rng::new(5), "with none");
+    assert_eq!(store.state.len(), 102);
+}
+
+#[test]
+fn wrong_batches_are_refused_whole() {
+    let (db, mut family) = settings(&Order::Bytewise);
+    let mut store = Store::open(Env::mem(), Path::new(DIR), (db.clone(), family.clone()));
+    let mut batch = WriteBatch::new();
+    batch.put(FamilyId::DEFAULT, b"a", b"1").unwrap();
+    batch.delete_range(FamilyId::DEFAULT, b"z", b"b").unwrap();
+    let refused = store.db.write(&mut batch, WriteOptions::default()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+    assert!(refused.to_string().contains("from 'z' to 'b'"), "{refused}");
+    batch.clear();
+    batch.delete_range(FamilyId::DEFAULT, b"b", b"b").unwrap();
+    assert!(batch.is_empty());
+    assert!(store.db.get(&store.family(), b"a", &ReadOptions::default()).unwrap().is_none());
+    store.write(&[Change::Merge(b"m".to_vec(), b"1".to_vec())]);
+    store.db.close().unwrap();
+    // Without the operator a merge is refused, and so is the key that has one; the rest is read.
+    family.merge_operator = None;
+    let env = Env::mem();
+    let mut plain = Store::open(env.clone(), Path::new(DIR), (db.clone(), family.clone()));
+    let mut batch = WriteBatch::new();
+    batch.merge(FamilyId::DEFAULT, b"m", b"1").unwrap();
+    let refused = plain.db.write(&mut batch, WriteOptions::default()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+    assert!(refused.to_string().contains("\"default\"") && refused.to_string().contains("'m'"), "{refused}");
+    plain.write(&[Change::Put(b"a".to_vec(), b"1".to_vec())]);
+    let mut it = plain.db.iter(&plain.family(), ReadOptions::default()).unwrap();
+    assert_eq!(all_forward(&mut it).len(), 1);
+}
+
+#[test]
+fn sequences_are_those_of_rocksdb() {
+    let mut store = Store::open(Env::mem(), Path::new(DIR), settings(&Order::Bytewise));
+    let before = store.db.visible().get();
+    store.write(&[
+        Change::Put(b"b".to_vec(), b"1".to_vec()),
+        Change::DeleteRange(b"a".to_vec(), b"a".to_vec()),
+        Change::DeleteRange(b"a".to_vec(), b"c".to_vec()),
+        Change::Put(b"b".to_vec(), b"2".to_vec()),
+    ]);
+    assert_eq!(store.db.visible().get(), before + 3, "the empty range takes none");
+    store.check(&mut Rng::new(1), "within one batch");
+    store.reopen();
+    store.check(&mut Rng::new(1), "replayed");
+}
