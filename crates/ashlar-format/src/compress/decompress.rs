@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// Decompresses one block without dictionary; the result has at most `limit` bytes.
-/// Memory taken is bounded by `limit` and by what the algorithm can make of that many stored bytes.
+/// Memory taken is bounded by `limit` and by what the stored bytes were seen to hold, not by what they say.
 ///
 /// # Errors
 /// `Malformed`: a raw length over the limit or beyond the algorithm's reach, or a stream that is wrong, shorter or
@@ -42,7 +42,7 @@ pub fn decompress_with(
             Ok(stored.to_vec())
         }
         Compression::Snappy => snappy(stored, limit),
-        Compression::Zlib => framed(stored, limit, 1040, |stream, raw| zlib(stream, dictionary, raw)),
+        Compression::Zlib => proved(stored, limit, 1040, |stream, raw| zlib(stream, dictionary, raw)),
         Compression::Lz4 | Compression::Lz4hc => match dictionary {
             None => framed(stored, limit, 256, lz4),
             Some(d) => {
@@ -50,9 +50,9 @@ pub fn decompress_with(
             }
         },
         Compression::Zstd | Compression::ZstdNotFinal => {
-            framed(stored, limit, ZSTD_RATIO, |stream, raw| zstd(stream, dictionary, raw))
+            proved(stored, limit, ZSTD_RATIO, |stream, raw| zstd(stream, dictionary, raw))
         }
-        Compression::Bzip2 => framed(stored, limit, BZIP2_RATIO, bzip2),
+        Compression::Bzip2 => proved(stored, limit, BZIP2_RATIO, bzip2),
         Compression::LevelDbZstd => leveldb_zstd(stored, limit),
         Compression::Xpress => Err(Unreadable::NotSupported("Xpress compression")),
     }
@@ -64,6 +64,19 @@ const BZIP2_RATIO: u64 = 2 << 20;
 const ZSTD_RATIO: u64 = 32 << 10;
 /// Slack for what a stream needs beyond its ratio.
 const SLACK: u64 = 128 << 10;
+/// A raw length up to here, or up to [`BELIEVED_RATIO`] for each stored byte, is taken at its word.
+const BELIEVED: usize = 16 << 20;
+const BELIEVED_RATIO: usize = 64;
+/// What libzstd answers when the output does not fit.
+const ZSTD_NO_ROOM: usize = 70_usize.wrapping_neg();
+
+/// How far a stream got.
+enum Filled {
+    /// It ended with the buffer.
+    Whole,
+    /// The buffer was full before.
+    NoRoom,
+}
 
 pub(super) fn wrong(what: &'static str) -> Malformed {
     Malformed { field: "compressed block", at: 0, what }
@@ -94,6 +107,36 @@ fn framed(
     Ok(raw)
 }
 
+/// [`framed`] for algorithms that make much of few bytes.
+fn proved(
+    stored: &[u8],
+    limit: usize,
+    ratio: u64,
+    fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Malformed>,
+) -> Result<Vec<u8>, Unreadable> {
+    let mut c = Cursor::new(stored);
+    let raw_len = check_len(c.varint64("compressed block")?, ratio, stored, limit)?;
+    Ok(grown(raw_len, c.rest(), fill)?)
+}
+
+/// The buffer that a stream fills. A large one is only given to a stream that filled a smaller one: a length that lies
+/// costs no more than [`BELIEVED`], one that does not some of the work twice.
+fn grown(
+    raw_len: usize,
+    stream: &[u8],
+    fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Malformed>,
+) -> Result<Vec<u8>, Malformed> {
+    let mut room = raw_len.min(BELIEVED.max(stream.len().saturating_mul(BELIEVED_RATIO)));
+    loop {
+        let mut raw = vec![0; room];
+        match fill(stream, &mut raw)? {
+            Filled::Whole if room == raw_len => return Ok(raw),
+            Filled::NoRoom if room < raw_len => room = raw_len.min(room.saturating_mul(8)),
+            _ => return Err(wrong("not a stream of its length")),
+        }
+    }
+}
+
 fn snappy(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
     let raw_len = snap::raw::decompress_len(stored).map_err(|_| wrong("no raw length"))?;
     let mut raw = vec![0; check_len(raw_len as u64, 32, stored, limit)?];
@@ -112,7 +155,7 @@ fn lz4(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
     }
 }
 
-fn zlib(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<(), Malformed> {
+fn zlib(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<Filled, Malformed> {
     let mut inflate = Decompress::new_with_window_bits(false, ZLIB_WINDOW_BITS);
     if let Some(d) = dictionary {
         // More than the window is never referred to.
@@ -121,32 +164,35 @@ fn zlib(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Resul
         inflate.set_dictionary(window).map_err(|_| wrong("zlib does not take the dictionary"))?;
     }
     let status = inflate.decompress(stream, raw, FlushDecompress::Finish);
-    let whole = inflate.total_in() == stream.len() as u64 && inflate.total_out() == raw.len() as u64;
+    let full = inflate.total_out() == raw.len() as u64;
     match status {
-        Ok(Status::StreamEnd) if whole => Ok(()),
+        Ok(Status::StreamEnd) if full && inflate.total_in() == stream.len() as u64 => Ok(Filled::Whole),
+        Ok(Status::Ok | Status::BufError) if full => Ok(Filled::NoRoom),
         _ => Err(wrong("not a deflate stream of its length")),
     }
 }
 
-fn bzip2(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
-    let not_whole = wrong("not a bzip2 stream of its length");
+fn bzip2(stream: &[u8], raw: &mut [u8]) -> Result<Filled, Malformed> {
     let mut decoder = bzip2::Decompress::new(false);
     let at = |total: u64| usize::try_from(total).unwrap_or(usize::MAX);
     loop {
         let (read, made) = (decoder.total_in(), decoder.total_out());
         let input = stream.get(at(read)..).unwrap_or_default();
         let status = decoder.decompress(input, raw.get_mut(at(made)..).unwrap_or_default());
-        let whole = decoder.total_in() == stream.len() as u64 && decoder.total_out() == raw.len() as u64;
+        let full = decoder.total_out() == raw.len() as u64;
         match status {
-            Ok(bzip2::Status::StreamEnd) if whole => return Ok(()),
+            Ok(bzip2::Status::StreamEnd) if full && decoder.total_in() == stream.len() as u64 => {
+                return Ok(Filled::Whole);
+            }
             // With the output full the end of the stream may take one more call.
             Ok(bzip2::Status::Ok) if (decoder.total_in(), decoder.total_out()) != (read, made) => {}
-            _ => return Err(not_whole),
+            Ok(bzip2::Status::Ok) if full => return Ok(Filled::NoRoom),
+            _ => return Err(wrong("not a bzip2 stream of its length")),
         }
     }
 }
 
-fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<(), Malformed> {
+fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<Filled, Malformed> {
     ZSTD.with_borrow_mut(|kept| {
         if kept.is_none() {
             *kept = DCtx::try_create();
@@ -160,7 +206,8 @@ fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Resul
             }
         };
         match done {
-            Ok(len) if len == raw.len() => Ok(()),
+            Ok(len) if len == raw.len() => Ok(Filled::Whole),
+            Err(ZSTD_NO_ROOM) => Ok(Filled::NoRoom),
             _ => Err(wrong("not a zstd frame of its length")),
         }
     })
@@ -172,7 +219,5 @@ fn leveldb_zstd(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
         Ok(Some(len)) => check_len(len, ZSTD_RATIO, stored, limit)?,
         _ => return Err(wrong("no raw length").into()),
     };
-    let mut raw = vec![0; raw_len];
-    zstd(stored, None, &mut raw)?;
-    Ok(raw)
+    Ok(grown(raw_len, stored, |stream, raw| zstd(stream, None, raw))?)
 }

@@ -76,6 +76,28 @@ fn lying_lengths_are_refused() {
 }
 
 #[test]
+fn large_blocks_of_few_bytes_return_and_may_not_say_more_or_less() {
+    let len = 40 << 20;
+    for kind in [Compression::Zlib, Compression::Bzip2, Compression::Zstd] {
+        let mut compressor = Compressor::new(kind, Compressor::DEFAULT).unwrap();
+        let mut out = Vec::new();
+        assert_eq!(compressor.compress(&vec![7; len], &mut out), kind);
+        assert!(out.len() < len / 512, "{kind:?}: {} bytes", out.len());
+        assert!(decompress(kind, &out, len).unwrap() == vec![7; len], "{kind:?}");
+        let stream = out[4..].to_vec();
+        for lie in [len - 1, len + 1, len / 2, len * 2] {
+            let mut lying = Vec::new();
+            put_varint32(&mut lying, u32::try_from(lie).unwrap());
+            lying.extend_from_slice(&stream);
+            assert!(decompress(kind, &lying, u32::MAX as usize).is_err(), "{kind:?} {lie}");
+        }
+        if kind == Compression::Zstd {
+            assert!(decompress(Compression::LevelDbZstd, &stream, len).unwrap() == vec![7; len]);
+        }
+    }
+}
+
+#[test]
 fn broken_streams_are_refused_or_differ() {
     for kind in WRITTEN {
         let raw = sample(600);
