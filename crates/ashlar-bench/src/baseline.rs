@@ -3,7 +3,7 @@
 //! 16-byte keys, 100-byte values that compress to half, a million entries, 4 MB of cache, 4 MB of write buffer, one thread,
 //! writes that do not wait for the device (but fillsync's).
 
-use crate::flags::Parsed;
+use crate::flags::{Flags, Parsed};
 use crate::stats::Measured;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
@@ -34,8 +34,8 @@ pub(crate) fn fill(parsed: &mut Parsed) {
     flags.write_buffer_size.get_or_insert(MEMORY);
 }
 
-/// The results as a table, and how large the database is.
-pub(crate) fn report(results: &[Measured], bytes_on_disk: u64, raw_bytes: u64) -> String {
+/// The results as a table, and how large the database is. The last walk over it says how many entries it has.
+pub(crate) fn report(results: &[Measured], flags: &Flags, bytes_on_disk: u64) -> String {
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED);
     table.set_header(["benchmark", "what", "operations", "ops/s", "micros/op", "MB/s"]);
@@ -51,11 +51,13 @@ pub(crate) fn report(results: &[Measured], bytes_on_disk: u64, raw_bytes: u64) -
         ]);
     }
     table.column_iter_mut().skip(2).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
-    let mb = |bytes: u64| bytes as f64 / 1_048_576.0;
+    let walked =
+        results.iter().rev().find(|m| m.name == "readreverse").map_or(0, |m| m.operations / flags.threads);
+    let mb = |bytes: f64| bytes / 1_048_576.0;
+    let raw = walked as f64 * (flags.key_size + flags.value_size) as f64;
+    let (disk, raw, walked) = (mb(bytes_on_disk as f64), mb(raw), grouped(walked as f64));
     format!(
-        "\n{table}\nDatabase: {:.1} MB on disk for {:.1} MB of keys and values\n",
-        mb(bytes_on_disk),
-        mb(raw_bytes)
+        "\n{table}\nDatabase: {disk:.1} MB on disk; {walked} entries are {raw:.1} MB of keys and values\n"
     )
 }
 
@@ -101,9 +103,13 @@ mod tests {
 
     #[test]
     fn the_table_has_a_row_each() {
-        let results = [Measured::new("fillseq", ThreadStats { done: 1_000_000, ..ThreadStats::default() })];
-        let text = report(&results, 1 << 20, 116_000_000);
-        assert!(text.contains("sequential writes") && text.contains("1,000,000"), "{text}");
-        assert!(text.ends_with("Database: 1.0 MB on disk for 110.6 MB of keys and values\n"), "{text}");
+        let done = |name, done| Measured::new(name, ThreadStats { done, ..ThreadStats::default() });
+        let results = [done("fillseq", 1_000_000), done("readreverse", 2_000_000)];
+        let text = report(&results, &Flags { threads: 2, ..Flags::default() }, 1 << 20);
+        assert!(text.contains("sequential writes") && text.contains("2,000,000"), "{text}");
+        assert!(
+            text.ends_with("Database: 1.0 MB on disk; 1,000,000 entries are 110.6 MB of keys and values\n"),
+            "{text}"
+        );
     }
 }

@@ -82,8 +82,7 @@ pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<(
     session.end(out)?;
     if in_table {
         let size = bytes_in(&*place.env.fs, &dir).map_err(|e| Failure::Engine("close", e))?;
-        let Flags { num, key_size, value_size, .. } = parsed.flags;
-        write!(out, "{}", baseline::report(&results, size, num.saturating_mul(key_size + value_size)))?;
+        write!(out, "{}", baseline::report(&results, &parsed.flags, size))?;
     }
     Ok(out.flush()?)
 }

@@ -88,7 +88,10 @@ fn the_baseline_leaves_nothing_behind() {
     let text = String::from_utf8(out.stdout).unwrap();
     assert_eq!((out.status.code(), out.stderr.as_slice()), (Some(0), &b""[..]), "{text}");
     assert_eq!(results(&text).len(), 12);
-    assert!(text.contains("synchronous random writes") && text.contains("MB on disk for 0.2 MB"), "{text}");
+    assert!(
+        text.contains("synchronous random writes") && text.contains(" entries are 0.2 MB of keys and values"),
+        "{text}"
+    );
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
