@@ -8,7 +8,7 @@ use crate::column_family::{Family, LiveFamily};
 use crate::compaction::{Compaction, CompactionInput, CompactionOutcome, CompactionRun, Running, move_edit};
 use crate::rewrite::Progress;
 use crate::version::Version;
-use ashlar_base::{FamilyId, Result};
+use ashlar_base::{FamilyId, Level, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,16 +85,18 @@ impl CompactionJob {
 
     fn begin(&self) -> Result<CompactionRun> {
         let core = &self.core;
+        let family = (self.family.id(), self.family.name());
+        let mut output = core.writer.plan(&core.dir, family, self.family.options());
+        let (level, bottommost) = (self.plan.output_level.0, self.plan.is_bottommost());
+        // Where the data below level 0 begins, this output included.
+        let base = (1..level).find(|above| !self.version.level(Level(*above)).is_empty()).unwrap_or(level);
+        output.table = self.family.options().table.for_level(i32::from(level), i32::from(base), bottommost);
         CompactionRun::new(CompactionInput {
             family: self.family.id(),
             plan: self.plan.clone(),
             version: Arc::clone(&self.version),
             snapshots: core.snapshots.all(),
-            output: core.writer.plan(
-                &core.dir,
-                (self.family.id(), self.family.name()),
-                self.family.options(),
-            ),
+            output,
             numbers: numbers(&core.versions, &core.pending),
         })
     }

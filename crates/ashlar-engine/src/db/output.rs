@@ -24,7 +24,7 @@ impl Writer {
         Writer { env: env.clone(), db_id, session_id: session_id.to_owned() }
     }
 
-    /// The plan for a family's next tables.
+    /// The plan for a family's next tables, as a flush writes them; compaction chooses by level.
     pub(super) fn plan(&self, dir: &Path, family: (FamilyId, &str), options: &FamilyOptions) -> OutputPlan {
         let now = self.env.clock.unix_micros() / 1_000_000;
         let identity = TableIdentity {
@@ -41,7 +41,7 @@ impl Writer {
         OutputPlan {
             fs: Arc::clone(&self.env.fs),
             dir: dir.to_path_buf(),
-            table: options.table.clone(),
+            table: options.table.for_level(-1, 1, false),
             identity,
         }
     }

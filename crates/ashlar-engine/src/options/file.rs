@@ -7,7 +7,9 @@ use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::Env;
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
+use ashlar_format::filter::FilterPolicy;
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind};
+use ashlar_format::table::{ChecksumKind, IndexKind};
 use std::path::Path;
 
 /// The file for these settings, families in id order (`default` first).
@@ -38,6 +40,17 @@ fn family_section(name: &str, options: &FamilyOptions) -> Section {
     s.push("write_buffer_size", options.write_buffer_bytes.to_string());
     s.push("max_write_buffer_number", options.max_write_buffers.to_string());
     s.push("compression", compression(options.table.compression));
+    if !options.table.compression_per_level.is_empty() {
+        let names: Vec<&str> = options.table.compression_per_level.iter().map(|c| compression(*c)).collect();
+        s.push("compression_per_level", names.join(":"));
+    }
+    if let Some(bottommost) = options.table.bottommost_compression {
+        s.push("bottommost_compression", compression(bottommost));
+    }
+    if options.table.max_dict_bytes > 0 {
+        let (dict, train) = (options.table.max_dict_bytes, options.table.zstd_max_train_bytes);
+        s.push("compression_opts", format!("{{max_dict_bytes={dict};zstd_max_train_bytes={train};}}"));
+    }
     s.push("num_levels", c.num_levels.to_string());
     s.push("level0_file_num_compaction_trigger", c.l0_trigger.to_string());
     s.push("level0_slowdown_writes_trigger", c.l0_slowdown.to_string());
@@ -57,11 +70,16 @@ fn table_section(name: &str, options: &FamilyOptions) -> Section {
     s.push("block_size", t.block_size.to_string());
     s.push("block_restart_interval", t.block_restart_interval.to_string());
     s.push("format_version", t.format_version.to_string());
-    let filter = match t.bloom_bits_per_key {
-        Some(bits) => format!("bloomfilter:{bits}:false"),
-        None => "nullptr".to_owned(),
-    };
-    s.push("filter_policy", filter);
+    s.push("index_block_restart_interval", t.index_restart_interval.to_string());
+    s.push("index_type", index_type(t.index));
+    s.push("metadata_block_size", t.metadata_block_size.to_string());
+    s.push("partition_filters", flag(t.partition_filters));
+    if let Some(ratio) = t.data_block_hash_ratio {
+        s.push("data_block_index_type", "kDataBlockBinaryAndHash");
+        s.push("data_block_hash_table_util_ratio", format!("{ratio:.6}"));
+    }
+    s.push("checksum", checksum(t.checksum));
+    s.push("filter_policy", t.filter.map_or("nullptr".to_owned(), filter_policy));
     s
 }
 
@@ -74,9 +92,38 @@ fn compression(c: Compression) -> &'static str {
         Compression::None => "kNoCompression",
         Compression::Snappy => "kSnappyCompression",
         Compression::Zlib => "kZlibCompression",
+        Compression::Bzip2 => "kBZip2Compression",
         Compression::Lz4 => "kLZ4Compression",
+        Compression::Lz4hc => "kLZ4HCCompression",
         Compression::Zstd => "kZSTD",
         _ => "kNoCompression",
+    }
+}
+
+fn index_type(kind: IndexKind) -> &'static str {
+    match kind {
+        IndexKind::BinarySearch => "kBinarySearch",
+        IndexKind::HashSearch => "kHashSearch",
+        IndexKind::TwoLevel => "kTwoLevelIndexSearch",
+        IndexKind::BinarySearchWithFirstKey => "kBinarySearchWithFirstKey",
+    }
+}
+
+fn checksum(kind: ChecksumKind) -> &'static str {
+    match kind {
+        ChecksumKind::None => "kNoChecksum",
+        ChecksumKind::Crc32c => "kCRC32c",
+        ChecksumKind::XxHash32 => "kxxHash",
+        ChecksumKind::XxHash64 => "kxxHash64",
+        ChecksumKind::Xxh3 => "kXXH3",
+    }
+}
+
+fn filter_policy(policy: FilterPolicy) -> String {
+    match policy {
+        // Older releases ask for the third field.
+        FilterPolicy::Bloom { bits_per_key } => format!("bloomfilter:{bits_per_key}:false"),
+        ribbon => ribbon.to_string(),
     }
 }
 

@@ -46,6 +46,8 @@ impl MetaIndex {
     pub const RANGE_DELETIONS: &'static [u8] = b"rocksdb.range_del";
     /// The one full filter of a built-in kind.
     pub const FULL_FILTER: &'static [u8] = b"fullfilter.rocksdb.BuiltinBloomFilter";
+    /// The index over the partitions of a filter of a built-in kind.
+    pub const PARTITIONED_FILTER: &'static [u8] = b"partitionedfilter.rocksdb.BuiltinBloomFilter";
 
     /// Decodes an uncompressed metaindex block. Unknown names are kept. Entries must ascend by name.
     pub fn decode(block: &[u8]) -> Result<Self, Unreadable> {

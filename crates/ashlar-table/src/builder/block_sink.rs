@@ -2,6 +2,7 @@
 
 use ashlar_base::Result;
 use ashlar_env::WriteFile;
+use ashlar_format::Unreadable;
 use ashlar_format::compress::{Compression, Compressor};
 use ashlar_format::table::{BlockChecksum, BlockHandle};
 use std::sync::Arc;
@@ -17,8 +18,10 @@ pub(super) struct BlockSink {
     written: u64,
     checksum: BlockChecksum,
     compressor: Compressor,
+    /// For blocks that take no dictionary, once there is one.
+    plain: Option<Compressor>,
     stored: Vec<u8>,
-    /// Blocks that did not shrink enough.
+    /// Data blocks that did not shrink enough.
     rejected: u64,
     /// Some block is stored compressed.
     compressed: bool,
@@ -32,6 +35,7 @@ impl BlockSink {
             written: 0,
             checksum,
             compressor,
+            plain: None,
             stored: Vec::new(),
             rejected: 0,
             compressed: false,
@@ -43,7 +47,7 @@ impl BlockSink {
         self.written + self.pending.len() as u64
     }
 
-    /// Blocks stored raw although compression was asked for.
+    /// Data blocks stored raw although compression was asked for.
     pub(super) fn rejected(&self) -> u64 {
         self.rejected
     }
@@ -53,20 +57,44 @@ impl BlockSink {
         self.compressed
     }
 
-    /// Appends a block, compressed if that saves at least an eighth.
-    pub(super) fn put_compressed(&mut self, raw: &[u8]) -> Result<BlockHandle> {
-        if self.compressor.kind() == Compression::None {
-            return self.put_raw(raw);
+    /// The algorithm blocks are tried with.
+    pub(super) fn compression(&self) -> Compression {
+        self.compressor.kind()
+    }
+
+    /// Lets the data blocks from here on refer to a dictionary.
+    pub(super) fn set_dictionary(&mut self, dictionary: &[u8], level: i32) -> Result<(), Unreadable> {
+        self.plain = Some(Compressor::new(self.compressor.kind(), level)?);
+        Ok(self.compressor.set_dictionary(dictionary)?)
+    }
+
+    /// Appends a data block, compressed if that saves at least an eighth.
+    pub(super) fn put_data(&mut self, raw: &[u8]) -> Result<BlockHandle> {
+        let (handle, form) = self.put_smaller(raw, true)?;
+        if form == Compression::None && self.compression() != Compression::None {
+            self.rejected += 1;
+        }
+        Ok(handle)
+    }
+
+    /// Appends an index block: as a data block, but never with a dictionary.
+    pub(super) fn put_index(&mut self, raw: &[u8]) -> Result<BlockHandle> {
+        self.put_smaller(raw, false).map(|(handle, _)| handle)
+    }
+
+    fn put_smaller(&mut self, raw: &[u8], data: bool) -> Result<(BlockHandle, Compression)> {
+        if self.compression() == Compression::None {
+            return Ok((self.put_raw(raw)?, Compression::None));
         }
         let mut stored = std::mem::take(&mut self.stored);
-        let form = self.compressor.compress(raw, &mut stored);
-        match form {
-            Compression::None => self.rejected += 1,
-            _ => self.compressed = true,
-        }
+        let form = match &mut self.plain {
+            Some(plain) if !data => plain.compress(raw, &mut stored),
+            _ => self.compressor.compress(raw, &mut stored),
+        };
+        self.compressed |= form != Compression::None;
         let handle = self.put(&stored, form);
         self.stored = stored;
-        handle
+        Ok((handle?, form))
     }
 
     /// Appends a block as it is.

@@ -1,8 +1,11 @@
 //! Writing a table.
 
 mod block_sink;
+mod filter_keys;
 mod separators;
 mod table_builder;
+mod tail;
 mod tombstone_block;
+mod waiting;
 
 pub use table_builder::{TableBuilder, TableSummary};

@@ -1,19 +1,17 @@
 //! The builder of a table: entries in, file out.
 
 use super::block_sink::BlockSink;
+use super::filter_keys::FilterKeys;
 use super::separators::Separators;
 use super::tombstone_block::TombstoneBlock;
+use super::waiting::WaitingBlocks;
 use crate::options::{TableIdentity, TableOptions};
-use crate::unique_id::unique_id;
 use ashlar_base::checksum::xxh3_64;
-use ashlar_base::{Error, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer, ValueType};
+use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_env::WriteFile;
 use ashlar_format::block::BlockBuilder;
 use ashlar_format::compress::Compressor;
-use ashlar_format::filter::BloomBuilder;
-use ashlar_format::table::{
-    BlockChecksum, CompressionProperty, Footer, IndexKind, MetaIndex, Properties, TableKind,
-};
+use ashlar_format::table::{BlockChecksum, IndexKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -51,36 +49,39 @@ pub struct TableSummary {
 }
 
 #[derive(Debug)]
-struct Counts {
+pub(super) struct Counts {
     /// Point entries and range tombstones.
-    entries: u64,
-    deletions: u64,
-    merge_operands: u64,
-    raw_key_bytes: u64,
-    raw_value_bytes: u64,
-    smallest_seq: SeqNum,
-    largest_seq: SeqNum,
+    pub(super) entries: u64,
+    pub(super) deletions: u64,
+    pub(super) merge_operands: u64,
+    pub(super) raw_key_bytes: u64,
+    pub(super) raw_value_bytes: u64,
+    pub(super) smallest_seq: SeqNum,
+    pub(super) largest_seq: SeqNum,
 }
 
 /// Writes one table. Point entries come in strictly ascending order, so do range tombstones, and either may come between
 /// the others; nothing is durable before the caller syncs the file.
 #[derive(Debug)]
 pub struct TableBuilder {
-    options: TableOptions,
-    identity: TableIdentity,
-    path: PathBuf,
-    sink: BlockSink,
-    checksum: BlockChecksum,
+    pub(super) options: TableOptions,
+    pub(super) identity: TableIdentity,
+    pub(super) path: PathBuf,
+    pub(super) sink: BlockSink,
+    pub(super) checksum: BlockChecksum,
     block: BlockBuilder,
-    separators: Separators,
-    filter: Option<BloomBuilder>,
+    /// First key of the open block, for an index that holds it.
+    first_key: Vec<u8>,
+    pub(super) separators: Separators,
+    pub(super) filter: Option<FilterKeys>,
     /// The first point entry; `None` before it.
     smallest: Option<InternalKeyBuf>,
     /// The last point entry.
     last: InternalKeyBuf,
-    tombstones: TombstoneBlock,
-    counts: Counts,
-    data_blocks: u64,
+    pub(super) tombstones: TombstoneBlock,
+    pub(super) counts: Counts,
+    waiting: Option<WaitingBlocks>,
+    pub(super) dictionary: Vec<u8>,
 }
 
 impl TableBuilder {
@@ -96,14 +97,18 @@ impl TableBuilder {
             kind: options.checksum,
             base_context: if options.format_version >= 6 { base_context(&identity) } else { 0 },
         };
-        let bits = options.bloom_bits_per_key.filter(|_| options.format_version >= 5);
+        let hashes = options.data_block_hash_ratio.filter(|_| !matches!(options.order, Order::Custom(_)));
         Ok(TableBuilder {
             path: file.path().to_path_buf(),
             sink: BlockSink::new(file, checksum, compressor),
             checksum,
-            block: BlockBuilder::new(options.block_restart_interval),
+            block: match hashes {
+                None => BlockBuilder::new(options.block_restart_interval),
+                Some(ratio) => BlockBuilder::with_hash_index(options.block_restart_interval, ratio),
+            },
+            first_key: Vec::new(),
             separators: Separators::default(),
-            filter: bits.and_then(BloomBuilder::new),
+            filter: FilterKeys::new(&options),
             smallest: None,
             last: InternalKeyBuf::new(&[], Trailer::FIRST),
             tombstones: TombstoneBlock::new(),
@@ -116,7 +121,8 @@ impl TableBuilder {
                 smallest_seq: SeqNum::MAX,
                 largest_seq: SeqNum::ZERO,
             },
-            data_blocks: 0,
+            waiting: WaitingBlocks::new(&options),
+            dictionary: Vec::new(),
             options,
             identity,
         })
@@ -134,10 +140,12 @@ impl TableBuilder {
         if self.block_is_full(key.encoded().len(), value.len()) {
             self.close_block(Some(key))?;
         }
-        if let Some(filter) = &mut self.filter
-            && (self.smallest.is_none() || self.last.as_key().user_key() != user_key)
-        {
-            filter.add(user_key);
+        if let Some(filter) = &mut self.filter {
+            filter.add(user_key, self.last.as_key());
+        }
+        if self.block.is_empty() && self.options.index == IndexKind::BinarySearchWithFirstKey {
+            self.first_key.clear();
+            self.first_key.extend_from_slice(key.encoded());
         }
         self.block.add(key.encoded(), value);
         self.last.set(user_key, trailer);
@@ -174,11 +182,13 @@ impl TableBuilder {
 
     /// About the bytes the file would have if it were finished now.
     pub fn file_size_estimate(&self) -> u64 {
-        let filter = self.filter.as_ref().map_or(0, BloomBuilder::size_estimate);
+        let filter = self.filter.as_ref().map_or(0, FilterKeys::size_estimate);
+        let waiting = self.waiting.as_ref().map_or(0, WaitingBlocks::bytes);
         self.sink.offset()
             + (self.block.size_estimate()
                 + self.separators.size_estimate()
                 + self.tombstones.size_estimate()
+                + waiting
                 + filter) as u64
     }
 
@@ -233,10 +243,35 @@ impl TableBuilder {
         if self.block.is_empty() {
             return Ok(());
         }
-        let handle = self.sink.put_compressed(self.block.finish())?;
+        self.separators.push(&self.options.order, &self.first_key, self.last.as_key(), next);
+        if let Some(filter) = &mut self.filter {
+            filter.close_block(self.separators.len());
+        }
+        let raw = self.block.finish();
+        let enough = match &mut self.waiting {
+            Some(waiting) => !waiting.push(raw),
+            None => {
+                self.separators.place(self.sink.put_data(raw)?);
+                false
+            }
+        };
         self.block.reset();
-        self.data_blocks += 1;
-        self.separators.push(&self.options.order, self.last.as_key(), next, handle);
+        if enough { self.release() } else { Ok(()) }
+    }
+
+    /// Writes the blocks that wait, with the dictionary made of them.
+    fn release(&mut self) -> Result<()> {
+        let Some(waiting) = self.waiting.take() else { return Ok(()) };
+        let (dictionary, blocks) = waiting.finish();
+        if !dictionary.is_empty() {
+            let level = self.options.compression_level.unwrap_or(Compressor::DEFAULT);
+            let set = self.sink.set_dictionary(&dictionary, level);
+            set.map_err(|e| e.into_error().at_path(&self.path))?;
+        }
+        for block in blocks {
+            self.separators.place(self.sink.put_data(&block)?);
+        }
+        self.dictionary = dictionary;
         Ok(())
     }
 
@@ -246,110 +281,12 @@ impl TableBuilder {
     /// `InvalidArgument`: no entry was added. `Io`: writing.
     pub fn finish(mut self) -> Result<TableSummary> {
         let points = self.smallest.take().map(|smallest| (smallest, self.last.clone()));
-        let Some((smallest, largest)) = self.tombstones.widen(&self.options.order, points) else {
+        let Some(bounds) = self.tombstones.widen(&self.options.order, points) else {
             return Err(Error::invalid("a table needs an entry").at_path(&self.path));
         };
         self.close_block(None)?;
-        let data_size = self.sink.offset();
-        let version = self.options.format_version;
-        let mut meta = MetaIndex::default();
-        let mut properties = self.properties(data_size);
-        if let Some(filter) = self.filter.as_ref().filter(|filter| filter.keys() > 0) {
-            let bytes = filter.finish();
-            properties.filter_size = Some(bytes.len() as u64);
-            properties.num_filter_entries = Some(filter.keys() as u64);
-            meta.set(MetaIndex::FULL_FILTER, self.sink.put_raw(&bytes)?);
-        }
-        let (index_block, user_keys) =
-            self.separators.finish(version >= 3, version >= 4, self.options.index_restart_interval);
-        let index = self.sink.put_compressed(&index_block)?;
-        if version >= 6 {
-            meta.set(MetaIndex::INDEX, index);
-        }
-        if !self.tombstones.is_empty() {
-            meta.set(MetaIndex::RANGE_DELETIONS, self.sink.put_raw(self.tombstones.finish())?);
-        }
-        properties.index_size = Some(index.size + 5);
-        properties.index_key_is_user_key = Some(u64::from(user_keys));
-        properties.compression = Some(self.compression_property());
-        meta.set(MetaIndex::PROPERTIES, self.sink.put_raw(&properties.encode())?);
-        let metaindex = self.sink.put_raw(&meta.encode())?;
-        let footer = Footer {
-            kind: TableKind::BlockBased,
-            version,
-            checksum: self.checksum,
-            metaindex,
-            index: (version < 6).then_some(index),
-        };
-        let footer = footer.encode(self.sink.offset()).map_err(|e| e.into_error().at_path(&self.path))?;
-        let size = self.sink.finish(&footer)?;
-        Ok(TableSummary {
-            size,
-            smallest,
-            largest,
-            smallest_seq: self.counts.smallest_seq,
-            largest_seq: self.counts.largest_seq,
-            entries: self.counts.entries,
-            deletions: self.counts.deletions,
-            range_deletions: self.tombstones.len(),
-            tail_size: size - data_size,
-            raw_key_bytes: self.counts.raw_key_bytes,
-            raw_value_bytes: self.counts.raw_value_bytes,
-            unique_id: unique_id(&self.identity.db_id, &self.identity.session_id, self.identity.number.0),
-        })
-    }
-
-    fn compression_property(&self) -> String {
-        let kind = self.options.compression;
-        let used = if self.sink.compressed() { vec![kind.byte()] } else { Vec::new() };
-        CompressionProperty::for_table(self.options.format_version, kind, &used).print()
-    }
-
-    /// Everything that is known once the data blocks are written.
-    fn properties(&self, data_size: u64) -> Properties {
-        let (options, identity, counts) = (&self.options, &self.identity, &self.counts);
-        let text = |s: &str| Some(s.to_owned());
-        let rejected = self.sink.rejected();
-        Properties {
-            data_size: Some(data_size),
-            tail_start_offset: Some(data_size),
-            index_value_is_delta_encoded: Some(u64::from(options.format_version >= 4)),
-            index_kind: Some(IndexKind::BinarySearch as u32),
-            filter_size: Some(0),
-            num_filter_entries: Some(0),
-            filter_policy: self.filter.as_ref().and_then(|_| text("rocksdb.BuiltinBloomFilter")),
-            whole_key_filtering: text("1"),
-            prefix_filtering: text("0"),
-            raw_key_size: Some(counts.raw_key_bytes),
-            raw_value_size: Some(counts.raw_value_bytes),
-            num_data_blocks: Some(self.data_blocks),
-            num_data_blocks_compression_rejected: (rejected > 0).then_some(rejected),
-            num_entries: Some(counts.entries),
-            num_deletions: Some(counts.deletions),
-            num_merge_operands: Some(counts.merge_operands),
-            num_range_deletions: Some(self.tombstones.len()),
-            format_version: Some(u64::from(options.format_version)),
-            fixed_key_len: Some(0),
-            column_family_id: Some(u64::from(identity.family_id.0)),
-            column_family_name: text(&identity.family_name),
-            comparator: text(options.order.name()),
-            merge_operator: text(options.merge_operator.as_deref().unwrap_or("nullptr")),
-            prefix_extractor_name: text("nullptr"),
-            property_collectors: text("[]"),
-            creation_time: Some(identity.creation_time),
-            oldest_key_time: Some(identity.oldest_key_time),
-            newest_key_time: Some(identity.newest_key_time),
-            file_creation_time: Some(identity.file_creation_time),
-            key_smallest_seqno: Some(counts.smallest_seq.get()),
-            key_largest_seqno: Some(counts.largest_seq.get()),
-            data_block_restart_interval: Some(options.block_restart_interval as u64),
-            index_block_restart_interval: Some(options.index_restart_interval as u64),
-            db_id: text(&identity.db_id),
-            db_session_id: text(&identity.session_id),
-            db_host_id: Some(identity.host_id.clone()).filter(|host| !host.is_empty()),
-            original_file_number: Some(identity.number.0),
-            ..Properties::default()
-        }
+        self.release()?;
+        self.write_tail(bounds)
     }
 }
 

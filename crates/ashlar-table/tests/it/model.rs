@@ -4,7 +4,8 @@ use crate::fixture::{Entries, backward, drain, forward, key, open, windows, writ
 use ashlar_base::{InternalIterator, InternalKey, LookupKey, Order, SeqNum, Trailer, ValueType};
 use ashlar_env::SeededRand;
 use ashlar_format::compress::Compression;
-use ashlar_format::table::ChecksumKind;
+use ashlar_format::filter::FilterPolicy;
+use ashlar_format::table::{ChecksumKind, IndexKind};
 use ashlar_table::{ReadHow, TableOptions};
 use std::cmp::Ordering;
 
@@ -52,6 +53,14 @@ fn compare(order: &Order, a: &[u8], b: &[u8]) -> Ordering {
     order.compare_internal(InternalKey::decode(a).unwrap(), InternalKey::decode(b).unwrap())
 }
 
+fn bloom(bits_per_key: f64) -> FilterPolicy {
+    FilterPolicy::Bloom { bits_per_key }
+}
+
+fn ribbon(bloom_bits_per_key: f64) -> FilterPolicy {
+    FilterPolicy::Ribbon { bloom_bits_per_key, bloom_before_level: -1 }
+}
+
 fn random_options(rand: &SeededRand, order: Order) -> TableOptions {
     TableOptions {
         block_size: pick(rand, &[1, 100, 500, 4096, 65536]),
@@ -70,9 +79,30 @@ fn random_options(rand: &SeededRand, order: Order) -> TableOptions {
         ),
         compression: pick(
             rand,
-            &[Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd, Compression::Zlib],
+            &[
+                Compression::None,
+                Compression::Snappy,
+                Compression::Lz4,
+                Compression::Lz4hc,
+                Compression::Zstd,
+                Compression::Zlib,
+                Compression::Bzip2,
+            ],
         ),
-        bloom_bits_per_key: pick(rand, &[None, Some(2.0), Some(10.0), Some(16.5)]),
+        filter: pick(
+            rand,
+            &[None, Some(bloom(2.0)), Some(bloom(10.0)), Some(bloom(16.5)), Some(ribbon(10.0))],
+        ),
+        index: pick(
+            rand,
+            &[IndexKind::BinarySearch, IndexKind::TwoLevel, IndexKind::BinarySearchWithFirstKey],
+        ),
+        metadata_block_size: pick(rand, &[1, 100, 4096]),
+        partition_filters: rand.below(2) == 0,
+        data_block_hash_ratio: pick(rand, &[None, Some(0.75), Some(1.0)]),
+        max_dict_bytes: pick(rand, &[0, 0, 100, 4096]),
+        zstd_max_train_bytes: pick(rand, &[0, 20_000]),
+        max_dict_buffer_bytes: pick(rand, &[0, 2000]),
         order,
         ..TableOptions::default()
     }
@@ -93,7 +123,7 @@ impl ashlar_base::Comparator for ByLength {
 
 #[test]
 fn equals_a_sorted_list() {
-    for seed in 0..60 {
+    for seed in 0..ashlar_testkit::report::scale(120, 1000) as u64 {
         let rand = SeededRand::new(seed);
         let order = match seed % 4 {
             0 => Order::ReverseBytewise,

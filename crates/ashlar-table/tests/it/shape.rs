@@ -5,6 +5,7 @@ use ashlar_base::{ErrorKind, FileNumber, InternalKey, LookupKey, Order, SeqNum, 
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
 use ashlar_format::compress::Compression;
+use ashlar_format::filter::FilterPolicy;
 use ashlar_table::{ReaderOptions, TableBuilder, TableOptions, unique_id};
 use std::path::Path;
 
@@ -35,7 +36,7 @@ fn properties_tell_what_was_written() {
         assert_eq!(p.format_version, Some(u64::from(version)));
         assert_eq!(p.index_key_is_user_key, Some(u64::from(version >= 3)));
         assert_eq!(p.index_value_is_delta_encoded, Some(u64::from(version >= 4)));
-        assert_eq!(p.num_filter_entries, Some(if version >= 5 { 1002 } else { 0 }));
+        assert_eq!(p.num_filter_entries, Some(1002));
         assert_eq!((p.key_smallest_seqno, p.key_largest_seqno), (Some(3), Some(1004)));
         assert_eq!(p.num_data_blocks, Some(u64::from(table.blocks())));
         assert_eq!(p.tail_start_offset, Some(summary.size - summary.tail_size));
@@ -108,7 +109,13 @@ fn refuses_wrong_input() {
         TableOptions { format_version: 8, ..TableOptions::default() },
         TableOptions { block_restart_interval: 0, ..TableOptions::default() },
         TableOptions { block_size: 0, ..TableOptions::default() },
-        TableOptions { bloom_bits_per_key: Some(f64::NAN), ..TableOptions::default() },
+        TableOptions {
+            filter: Some(FilterPolicy::Bloom { bits_per_key: f64::NAN }),
+            ..TableOptions::default()
+        },
+        TableOptions { metadata_block_size: 0, ..TableOptions::default() },
+        TableOptions { data_block_hash_ratio: Some(0.0), ..TableOptions::default() },
+        TableOptions { max_dict_bytes: 1 << 31, ..TableOptions::default() },
     ] {
         let refused = TableBuilder::new(file(), options, identity()).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidArgument);

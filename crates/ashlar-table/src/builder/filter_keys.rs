@@ -1,0 +1,110 @@
+//! The filter of a table in the making: whole, or cut into partitions between data blocks.
+//!
+//! A partition ends behind the last block it knows; the separator of that block tells readers so. A user key with
+//! versions on both sides of a cut is in both partitions.
+//!
+//! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
+
+use crate::options::TableOptions;
+use ashlar_base::InternalKey;
+use ashlar_format::filter::{FilterBuilder, FilterPolicy};
+use ashlar_format::table::IndexKind;
+
+/// A finished partition.
+#[derive(Debug)]
+pub(super) struct FilterPartition {
+    /// Number of the data block behind its last one.
+    pub(super) end: usize,
+    /// The filter.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct FilterKeys {
+    policy: FilterPolicy,
+    version: u32,
+    builder: FilterBuilder,
+    /// Bytes at which a partition is closed; `None`: the filter is whole.
+    partition_size: Option<usize>,
+    done: Vec<FilterPartition>,
+    done_bytes: usize,
+    done_keys: usize,
+    timestamp: usize,
+    /// The next key is the first of its builder.
+    fresh: bool,
+}
+
+impl FilterKeys {
+    /// `None` when the options ask for no filter.
+    pub(super) fn new(options: &TableOptions) -> Option<Self> {
+        let (policy, version) = (options.filter?, options.format_version);
+        let partitioned = options.partition_filters && options.index == IndexKind::TwoLevel;
+        Some(FilterKeys {
+            builder: policy.builder(version)?,
+            policy,
+            version,
+            partition_size: partitioned.then_some(options.metadata_block_size),
+            done: Vec::new(),
+            done_bytes: 0,
+            done_keys: 0,
+            timestamp: options.order.timestamp_len(),
+            fresh: true,
+        })
+    }
+
+    /// Adds the user key of an entry; `last` is the key of the entry before it.
+    #[inline]
+    pub(super) fn add(&mut self, user_key: &[u8], last: InternalKey<'_>) {
+        if self.fresh || last.user_key() != user_key {
+            self.fresh = false;
+            let end = user_key.len().saturating_sub(self.timestamp);
+            self.builder.add(user_key.get(..end).unwrap_or_default());
+        }
+    }
+
+    /// Says that data block `end - 1` is closed: the place where a partition may end.
+    pub(super) fn close_block(&mut self, end: usize) {
+        if self.partition_size.is_some_and(|size| self.builder.size_estimate() >= size) {
+            self.cut(end);
+        }
+    }
+
+    fn cut(&mut self, end: usize) {
+        let Some(next) = self.policy.builder(self.version) else { return };
+        let builder = std::mem::replace(&mut self.builder, next);
+        let bytes = builder.finish();
+        self.done_bytes += bytes.len();
+        self.done_keys += builder.keys();
+        self.done.push(FilterPartition { end, bytes });
+        self.fresh = true;
+    }
+
+    /// Number of keys added.
+    pub(super) fn keys(&self) -> usize {
+        self.done_keys + self.builder.keys()
+    }
+
+    /// About the bytes of the filter.
+    pub(super) fn size_estimate(&self) -> usize {
+        self.done_bytes + self.builder.size_estimate()
+    }
+
+    /// True when the filter is to be in partitions.
+    pub(super) fn is_partitioned(&self) -> bool {
+        self.partition_size.is_some()
+    }
+
+    /// The whole filter.
+    pub(super) fn whole(&self) -> Vec<u8> {
+        self.builder.finish()
+    }
+
+    /// All partitions, for `blocks` data blocks.
+    pub(super) fn partitions(&mut self, blocks: usize) -> Vec<FilterPartition> {
+        if self.builder.keys() > 0 {
+            self.cut(blocks);
+        }
+        std::mem::take(&mut self.done)
+    }
+}
