@@ -23,7 +23,8 @@ pub struct BlobReader {
 }
 
 impl BlobReader {
-    /// Opens a closed blob file of a family. `blob_bytes` is what the MANIFEST counts: all of the file but header and footer.
+    /// Opens a closed blob file. Its family and `blob_bytes`, what the MANIFEST counts of it (all but header and footer), are
+    /// compared where they are known.
     ///
     /// # Errors
     /// `Corruption`: another length than the MANIFEST says, no footer, a header that is none of this family, or one with
@@ -31,7 +32,7 @@ impl BlobReader {
     pub fn open(
         file: Arc<dyn ReadFile>,
         number: FileNumber,
-        family: FamilyId,
+        family: Option<FamilyId>,
         blob_bytes: Option<u64>,
     ) -> Result<Arc<BlobReader>> {
         let len = file.len();
@@ -155,14 +156,16 @@ impl BlobReader {
     }
 }
 
-fn check_header(header: &BlobHeader, family: FamilyId) -> Result<(), String> {
+fn check_header(header: &BlobHeader, family: Option<FamilyId>) -> Result<(), String> {
     if header.has_ttl || header.expiration != Expiration::default() {
         return Err("blob file with expirations, of a stacked BlobDB".into());
     }
-    if header.family != family {
-        return Err(format!("blob file of family {}, not {}", header.family.0, family.0));
+    match family {
+        Some(family) if header.family != family => {
+            Err(format!("blob file of family {}, not {}", header.family.0, family.0))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Compares a whole record with what its index and its key say; answers where the value starts in it.

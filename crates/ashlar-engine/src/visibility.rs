@@ -15,6 +15,8 @@ use ashlar_base::{Error, Result, SeqNum, Trailer, ValueType};
 pub(crate) enum Fate {
     /// The entry's value is the key's value.
     Value,
+    /// The key has a value, and the entry says where it is: in a blob file, in an entity, in front of something else.
+    Wrapped,
     /// There is none.
     Gone,
     /// The entry's value is to be applied to what older entries say.
@@ -37,6 +39,7 @@ pub(crate) fn fate(entry: Trailer, user_key: &[u8]) -> Result<Fate> {
         Some(ValueType::Put) => Ok(Fate::Value),
         Some(ValueType::Delete | ValueType::SingleDelete) => Ok(Fate::Gone),
         Some(ValueType::Merge) => Ok(Fate::Operand),
+        Some(ValueType::BlobIndex | ValueType::Entity | ValueType::TimedPut) => Ok(Fate::Wrapped),
         other => Err(unserved(other, entry, user_key)),
     }
 }
@@ -51,15 +54,15 @@ fn unserved(value_type: Option<ValueType>, entry: Trailer, user_key: &[u8]) -> E
             | ValueType::Delete
             | ValueType::SingleDelete
             | ValueType::Merge
+            | ValueType::BlobIndex
+            | ValueType::Entity
+            | ValueType::TimedPut
             | ValueType::RangeDelete,
         ) => {
             let byte = entry.type_byte();
             return Error::corruption(format!("entry type {byte:#04x} of key '{}'", user_key.escape_ascii()));
         }
-        Some(ValueType::BlobIndex) => "reading values in blob files",
         Some(ValueType::DeleteWithTimestamp) => "reading deletes with user-defined timestamps",
-        Some(ValueType::Entity) => "reading wide-column entities",
-        Some(ValueType::TimedPut) => "reading puts with a preferred sequence",
     };
     Error::not_supported(format!("{what}: key '{}' at sequence {}", user_key.escape_ascii(), entry.seq()))
 }
@@ -89,7 +92,8 @@ mod tests {
                 0x00 | 0x07 => assert_eq!(got.unwrap(), Fate::Gone),
                 0x01 => assert_eq!(got.unwrap(), Fate::Value),
                 0x02 => assert_eq!(got.unwrap(), Fate::Operand),
-                0x11 | 0x14 | 0x16 | 0x18 => {
+                0x11 | 0x16 | 0x18 => assert_eq!(got.unwrap(), Fate::Wrapped),
+                0x14 => {
                     let e = got.unwrap_err();
                     assert_eq!(e.kind(), ErrorKind::NotSupported);
                     assert!(e.to_string().contains(r"key 'k\xff' at sequence 7"), "{e}");

@@ -31,7 +31,12 @@ fn file(bytes: &[u8]) -> Arc<dyn ReadFile> {
 }
 
 fn open(bytes: &[u8], number: FileNumber) -> ashlar_base::Result<Arc<BlobReader>> {
-    BlobReader::open(file(bytes), number, FamilyId::DEFAULT, Some((bytes.len() as u64).saturating_sub(62)))
+    BlobReader::open(
+        file(bytes),
+        number,
+        Some(FamilyId::DEFAULT),
+        Some((bytes.len() as u64).saturating_sub(62)),
+    )
 }
 
 fn place(index: &[u8]) -> BlobPlace {
@@ -143,7 +148,7 @@ fn indexes_that_lie_are_refused() {
 fn a_file_must_be_what_the_manifest_says() {
     let (bytes, _) = write(Compression::None, &values()[..3]);
     let corrupt = |bytes: &[u8], family, known: Option<u64>, text: &str| {
-        let e = BlobReader::open(file(bytes), N, family, known).unwrap_err();
+        let e = BlobReader::open(file(bytes), N, Some(family), known).unwrap_err();
         assert!(e.is_corruption() && e.to_string().contains(text), "{e}");
     };
     let own = FamilyId::DEFAULT;

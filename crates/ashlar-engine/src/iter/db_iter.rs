@@ -2,7 +2,8 @@
 //! within bounds.
 //!
 //! 1. Going forward, the merge stands on the entry that is shown; key and value are borrowed from it. Where operands had
-//!    to be folded, the merge has gone on behind them; key and value are copies.
+//!    to be folded, the merge has gone on behind them; key and value are copies. So they are where the entry only says
+//!    where the value is.
 //! 2. Going backward, versions come oldest first, so the merge has gone on to before all entries of the shown key; key
 //!    and value are copies. `next` then seeks behind the shown key, `prev` after `next` before it.
 //! 3. After [`SKIPS_MAX`] steps over entries of one user key the rest of them is skipped by a seek.
@@ -16,8 +17,11 @@ use crate::options::ReadOptions;
 use crate::range_del::{Mask, Sources};
 use crate::super_version::SuperVersion;
 use crate::visibility::{Fate, fate, is_visible};
-use ashlar_base::{Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer};
+use ashlar_base::{
+    Entry, Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
+};
 use ashlar_table::ReadHow;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -243,6 +247,12 @@ impl DbIter {
                         self.shown = Shown::Merge;
                         return Ok(());
                     }
+                    Ok(Fate::Wrapped) => {
+                        replace(&mut self.key, user_key);
+                        self.unwrap_forward()?;
+                        self.shown = Shown::Folded;
+                        return Ok(());
+                    }
                     Ok(Fate::Operand) => {
                         replace(&mut self.key, user_key);
                         self.fold_forward()?;
@@ -284,6 +294,21 @@ impl DbIter {
         }
     }
 
+    /// Fetches the value that the merge's entry only points to.
+    #[cold]
+    fn unwrap_forward(&mut self) -> Result<()> {
+        if let Some(entry) = self.merge.entry() {
+            self.value = self.value_of(entry)?.into_owned();
+        }
+        Ok(())
+    }
+
+    /// The value that an entry holds or points to.
+    fn value_of<'e>(&self, entry: Entry<'e>) -> Result<Cow<'e, [u8]>> {
+        let (user_key, trailer) = entry.key.split();
+        self.from.version.tables().blobs().value(user_key, trailer.value_type(), entry.value)
+    }
+
     /// From the newest visible entry of `self.key`, an operand, on over what it is applied to. `self.value` becomes the
     /// folded value.
     #[cold]
@@ -296,7 +321,7 @@ impl DbIter {
             }
             match fate(trailer, user_key).map_err(|e| self.at_path(e))? {
                 Fate::Operand => operands.push(entry.value.to_vec()),
-                Fate::Value => {
+                Fate::Value | Fate::Wrapped => {
                     on_base = true;
                     break;
                 }
@@ -304,8 +329,11 @@ impl DbIter {
             }
             self.merge.next()?;
         }
-        let base = self.merge.entry().filter(|_| on_base).map(|entry| entry.value);
-        self.value = self.from.merger.fold(&self.key, base, operands.iter().rev())?;
+        let base = match self.merge.entry().filter(|_| on_base) {
+            Some(entry) => Some(self.value_of(entry)?),
+            None => None,
+        };
+        self.value = self.from.merger.fold(&self.key, base.as_deref(), operands.iter().rev())?;
         Ok(())
     }
 
@@ -330,6 +358,8 @@ impl DbIter {
     /// Goes backward over all entries of `self.key`, oldest first, and leaves in `self.value` what the visible ones say.
     fn newest_backward(&mut self) -> Result<Fate> {
         let mut newest = Ok(Fate::Gone);
+        // What `self.value` holds, if that is not the value itself.
+        let mut wrapped: Option<ValueType> = None;
         // Oldest first, those above the entry that `newest` speaks of.
         let mut operands = Vec::new();
         let mut steps = 0;
@@ -349,13 +379,19 @@ impl DbIter {
                     decided => {
                         operands.clear();
                         newest = decided.map_err(|e| self.at_path(e));
-                        if let Ok(Fate::Value) = newest {
+                        if let Ok(fate @ (Fate::Value | Fate::Wrapped)) = newest {
                             replace(&mut self.value, entry.value);
+                            wrapped = trailer.value_type().filter(|_| fate == Fate::Wrapped);
                         }
                     }
                 }
             }
             self.merge.prev()?;
+        }
+        if let Ok(Fate::Wrapped) = newest {
+            let blobs = self.from.version.tables().blobs();
+            self.value = blobs.value(&self.key, wrapped, &self.value)?.into_owned();
+            newest = Ok(Fate::Value);
         }
         if operands.is_empty() {
             return newest;
@@ -377,6 +413,10 @@ impl DbIter {
         {
             newest = fate(entry.key.trailer(), &self.key).map_err(|e| self.at_path(e))?;
             replace(&mut self.value, entry.value);
+        }
+        if newest == Fate::Wrapped {
+            self.unwrap_forward()?;
+            newest = Fate::Value;
         }
         if newest == Fate::Operand {
             self.fold_forward()?;

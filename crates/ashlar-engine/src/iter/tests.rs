@@ -11,11 +11,14 @@ use crate::version::{FileMeta, Tables, Version};
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{
-    Comparator, ErrorKind, FileNumber, InternalIterator, InternalKeyBuf, MergeOperator, Order, SeqNum,
-    Trailer, ValueType,
+    Comparator, ErrorKind, FamilyId, FileNumber, InternalIterator, InternalKeyBuf, MergeOperator, Order,
+    SeqNum, Trailer, ValueType,
 };
+use ashlar_blob::{BlobOptions, BlobWriter};
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
+use ashlar_format::blob::BlobIndex;
+use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
@@ -66,6 +69,8 @@ pub(crate) struct Written {
     pub(crate) key: Vec<u8>,
     pub(crate) trailer: Trailer,
     pub(crate) value: Vec<u8>,
+    /// What a read answers where that is not the value as it is stored.
+    plain: Option<Vec<u8>>,
 }
 
 fn memtable(order: &Order, entries: &[Written]) -> Arc<dyn MemtableRep> {
@@ -84,7 +89,7 @@ fn memtable(order: &Order, entries: &[Written]) -> Arc<dyn MemtableRep> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Diet {
     Plain,
-    /// Merge operands and range deletions too, in tables that may be cut between versions of a key.
+    /// Merge operands, range deletions, and values that their entries only point to, too, in tables that may be cut between versions of a key.
     Rich,
 }
 
@@ -115,13 +120,37 @@ impl Family {
 
     pub(crate) fn write(&mut self, key: Vec<u8>, value_type: ValueType) {
         let seq = SeqNum::new(self.history.len() as u64 + 1).unwrap();
-        let value = match value_type {
-            ValueType::Put | ValueType::Merge => {
-                format!("{seq}").repeat(self.history.len() % 30).into_bytes()
+        let text = format!("{seq}").repeat(self.history.len() % 30).into_bytes();
+        let (value, plain) = match value_type {
+            ValueType::Put | ValueType::Merge => (text, None),
+            ValueType::TimedPut => ([&text[..], &[7; 8]].concat(), Some(text)),
+            ValueType::BlobIndex => (self.blob(&key, &text), Some(text)),
+            ValueType::Entity => {
+                let column = |name, value| Column { name, value: ColumnValue::Inline(value) };
+                let mut columns = vec![column(b"column", b"other")];
+                if !text.is_empty() {
+                    columns.push(column(b"", &text));
+                }
+                let mut stored = Vec::new();
+                Entity::new(columns).unwrap().encode(&mut stored);
+                (stored, Some(text))
             }
-            _ => vec![],
+            _ => (vec![], None),
         };
-        self.history.push(Written { key, trailer: Trailer::new(seq, value_type), value });
+        self.history.push(Written { key, trailer: Trailer::new(seq, value_type), value, plain });
+    }
+
+    /// A blob file with one value; the index to it.
+    fn blob(&mut self, key: &[u8], value: &[u8]) -> Vec<u8> {
+        let number = FileNumber(self.next_file);
+        self.next_file += 1;
+        let file = self.env.fs.create(&Path::new(DIR).join(FileKind::Blob(number).name())).unwrap();
+        let mut writer = BlobWriter::new(file, number, FamilyId::DEFAULT, &BlobOptions::default()).unwrap();
+        let place = writer.add(key, value).unwrap();
+        writer.finish().unwrap();
+        let mut index = Vec::new();
+        BlobIndex::Blob(place).encode(&mut index);
+        index
     }
 
     fn write_range(&mut self, begin: Vec<u8>, end: Vec<u8>) {
@@ -133,12 +162,15 @@ impl Family {
     /// Random entries.
     pub(crate) fn grow(&mut self, random: &mut Random, count: usize) -> Vec<Written> {
         for _ in 0..count {
-            let kind = match random.below(if self.diet == Diet::Rich { 14 } else { 8 }) {
+            let kind = match random.below(if self.diet == Diet::Rich { 17 } else { 8 }) {
                 8 | 9 => {
                     self.write_range(random.key(), random.key());
                     continue;
                 }
                 10..14 => ValueType::Merge,
+                14 => ValueType::BlobIndex,
+                15 => ValueType::Entity,
+                16 => ValueType::TimedPut,
                 0 | 1 => ValueType::Delete,
                 2 => ValueType::SingleDelete,
                 _ => ValueType::Put,
@@ -284,6 +316,10 @@ impl Family {
                     base = Some(e.value.clone());
                     break;
                 }
+                Some(ValueType::BlobIndex | ValueType::Entity | ValueType::TimedPut) => {
+                    base = e.plain.clone();
+                    break;
+                }
                 _ => break,
             }
         }
@@ -412,10 +448,10 @@ fn unserved_entries_are_errors_only_where_they_count() {
     let mut family = Family::new(Order::Bytewise);
     for (key, value_type) in [
         ("a", ValueType::Put),
-        ("b", ValueType::Entity),
+        ("b", ValueType::DeleteWithTimestamp),
         ("b", ValueType::Put),
         ("c", ValueType::Put),
-        ("c", ValueType::Entity),
+        ("c", ValueType::DeleteWithTimestamp),
         ("d", ValueType::Put),
     ] {
         family.write(key.into(), value_type);
@@ -430,7 +466,7 @@ fn unserved_entries_are_errors_only_where_they_count() {
     for refused in [it.next().unwrap_err(), at(6).seek_for_prev(b"c").unwrap_err()] {
         assert_eq!(refused.kind(), ErrorKind::NotSupported);
         let text = refused.to_string();
-        assert!(text.contains("entities: key 'c' at sequence 5") && text.contains("000001.sst"), "{text}");
+        assert!(text.contains("timestamps: key 'c' at sequence 5") && text.contains("000001.sst"), "{text}");
     }
     assert!(!it.is_valid());
     it.next().unwrap();

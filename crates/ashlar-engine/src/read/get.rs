@@ -6,7 +6,8 @@
 //!    user's, without.
 //! 3. The range tombstones of a source are asked before its entries. One that covers the key hides older entries of the
 //!    same source, and all of the sources behind it, which are older still: there the search ends.
-//! 4. A merge operand sends the search on, to the next older entry; the value is folded at its end.
+//! 4. A value that its entry only points to is fetched at the end, without a pin, and only if it is the one that counts.
+//! 5. A merge operand sends the search on, to the next older entry; the value is folded at its end.
 
 use crate::options::ReadOptions;
 use crate::read::View;
@@ -14,7 +15,7 @@ use crate::super_version::SuperVersion;
 use crate::version::{FileMeta, Version};
 use crate::visibility::{Fate, fate};
 use ashlar_base::range_del::FragmentedTombstones;
-use ashlar_base::{Level, LookupKey, Result, SeqNum, Trailer};
+use ashlar_base::{Level, LookupKey, Result, SeqNum, Trailer, ValueType};
 use ashlar_memtable::MemtableRep;
 use ashlar_sync::ReadPin;
 
@@ -34,6 +35,11 @@ pub fn get(from: &SuperVersion, key: &LookupKey<'_>, _options: &ReadOptions) -> 
         Some(end) => end,
         None => search.in_tables(&from.version)?,
     };
+    let base = match base {
+        None => None,
+        Some(Base { view, wrapped: None }) => Some(view),
+        Some(Base { view, wrapped }) => Some(unwrap_value(from, key.user_key, wrapped, &view)?),
+    };
     if search.operands.is_empty() {
         return Ok(base);
     }
@@ -41,8 +47,27 @@ pub fn get(from: &SuperVersion, key: &LookupKey<'_>, _options: &ReadOptions) -> 
     Ok(Some(View::copy(&value)))
 }
 
+#[cold]
+fn unwrap_value(
+    from: &SuperVersion,
+    user_key: &[u8],
+    wrapped: Option<ValueType>,
+    stored: &[u8],
+) -> Result<View> {
+    let value = from.version.tables().blobs().value(user_key, wrapped, stored)?;
+    Ok(View::copy(&value))
+}
+
 /// Where the search ends: the value there, or none.
-type End = Option<View>;
+type End = Option<Base>;
+
+/// The entry that the search ends at, or that operands are applied to.
+struct Base {
+    /// What it holds.
+    view: View,
+    /// Its type, if what it holds is not the value itself.
+    wrapped: Option<ValueType>,
+}
 
 /// A search under way.
 struct Search<'k> {
@@ -72,7 +97,10 @@ impl Search<'_> {
             }
             while let Some(found) = MemtableRep::get(&**memtable, &pin, &self.key) {
                 let end = match self.judge(found.trailer)? {
-                    Fate::Value => Some(View::copy(found.value)),
+                    Fate::Value => Some(Base { view: View::copy(found.value), wrapped: None }),
+                    Fate::Wrapped => {
+                        Some(Base { view: View::copy(found.value), wrapped: found.trailer.value_type() })
+                    }
                     Fate::Gone => None,
                     Fate::Operand if self.take(found.trailer, found.value) => continue,
                     Fate::Operand => None,
@@ -132,7 +160,11 @@ impl Search<'_> {
         }
         while let Some(found) = table.get(&self.key)? {
             let end = match self.judge(found.trailer).map_err(|e| e.at_path(table.path()))? {
-                Fate::Value => Some(View::pinned(found.pin, found.value)),
+                Fate::Value => Some(Base { view: View::pinned(found.pin, found.value), wrapped: None }),
+                Fate::Wrapped => {
+                    let wrapped = found.trailer.value_type();
+                    Some(Base { view: View::pinned(found.pin, found.value), wrapped })
+                }
                 Fate::Gone => None,
                 Fate::Operand if self.take(found.trailer, found.value()) => continue,
                 Fate::Operand => None,

@@ -56,14 +56,14 @@ fn range_tombstones_hide_older_sources_only() {
 fn unserved_types_name_key_and_file() {
     let mut family = Family::new(Order::Bytewise);
     family.write(b"k".to_vec(), ValueType::Put);
-    family.write(b"k".to_vec(), ValueType::Entity);
+    family.write(b"k".to_vec(), ValueType::DeleteWithTimestamp);
     let files = family.tables(&family.history.clone(), 2);
     let from = family.holding(vec![files]);
     let read = |seq| get(&from, &LookupKey::new(b"k", SeqNum::new(seq).unwrap()), &ReadOptions::default());
     let e = read(2).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::NotSupported);
     assert!(
-        e.to_string().contains("entities: key 'k' at sequence 2") && e.to_string().contains("000001.sst"),
+        e.to_string().contains("timestamps: key 'k' at sequence 2") && e.to_string().contains("000001.sst"),
         "{e}"
     );
     assert!(read(1).unwrap().is_some() && read(0).unwrap().is_none());

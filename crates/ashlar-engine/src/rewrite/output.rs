@@ -15,7 +15,8 @@ use super::drive::EntrySink;
 use super::tombstones::Carried;
 use crate::files::PendingFile;
 use ashlar_base::range_del::Fragment;
-use ashlar_base::{Cursor, Error, FileNumber, InternalKey, Malformed, Result, ValueType};
+use ashlar_base::{FileNumber, InternalKey, Result, ValueType};
+use ashlar_blob::OldestBlobFile;
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
@@ -44,7 +45,7 @@ struct Open {
     pending: PendingFile,
     file: Arc<dyn WriteFile>,
     builder: TableBuilder,
-    oldest_blob: Option<FileNumber>,
+    oldest_blob: OldestBlobFile,
 }
 
 /// One finished table.
@@ -103,7 +104,7 @@ impl TableOutputs {
         let file = self.plan.fs.create(&self.path(number))?;
         let identity = TableIdentity { number, ..self.plan.identity.clone() };
         match TableBuilder::new(Arc::clone(&file), self.plan.table.clone(), identity) {
-            Ok(builder) => Ok(Open { pending, file, builder, oldest_blob: None }),
+            Ok(builder) => Ok(Open { pending, file, builder, oldest_blob: OldestBlobFile::default() }),
             Err(e) => {
                 self.remove(number);
                 Err(e)
@@ -121,7 +122,7 @@ impl TableOutputs {
         match carried.and_then(|()| builder.finish()).and_then(|summary| file.sync_all().map(|()| summary)) {
             Ok(summary) => {
                 let (entries, deletions) = (summary.entries, summary.deletions);
-                let file = self.new_file(pending.number(), summary, oldest_blob);
+                let file = self.new_file(pending.number(), summary, oldest_blob.number());
                 self.done.push(Output { file, entries, deletions, pending });
                 Ok(())
             }
@@ -132,12 +133,12 @@ impl TableOutputs {
         }
     }
 
-    fn new_file(&self, number: FileNumber, s: TableSummary, oldest_blob: Option<FileNumber>) -> NewFile {
+    fn new_file(&self, number: FileNumber, s: TableSummary, oldest_blob: FileNumber) -> NewFile {
         let seqs = (s.smallest_seq, s.largest_seq);
         let mut file = NewFile::new(number, s.size, (s.smallest, s.largest), seqs);
         file.oldest_ancestor_time = Some(self.plan.identity.creation_time);
         file.file_creation_time = Some(self.plan.identity.file_creation_time);
-        file.oldest_blob_file = oldest_blob.unwrap_or(FileNumber(0));
+        file.oldest_blob_file = oldest_blob;
         file.tail_size = s.tail_size;
         file.unique_id = unique_id_bytes(s.unique_id);
         file
@@ -166,8 +167,8 @@ impl EntrySink for TableOutputs {
             self.open = Some(self.begin()?);
         }
         let Some(open) = &mut self.open else { return Ok(()) };
-        if key.trailer().type_byte() == ValueType::BlobIndex as u8 {
-            open.note_blob(value)?;
+        if let Some(kind @ (ValueType::BlobIndex | ValueType::Entity)) = key.trailer().value_type() {
+            open.note_blob(kind, value)?;
         }
         open.builder.add(key, value)
     }
@@ -183,14 +184,8 @@ impl EntrySink for TableOutputs {
 
 impl Open {
     #[cold]
-    fn note_blob(&mut self, value: &[u8]) -> Result<()> {
-        let file = blob_file(value)
-            .map_err(|m| Error::corruption(format!("blob index entry: {m}")).at_path(self.file.path()))?;
-        self.oldest_blob = match (self.oldest_blob, file) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        Ok(())
+    fn note_blob(&mut self, kind: ValueType, value: &[u8]) -> Result<()> {
+        self.oldest_blob.see(kind, value).map_err(|e| e.at_path(self.file.path()))
     }
 }
 
@@ -208,21 +203,6 @@ impl Drop for TableOutputs {
 impl fmt::Debug for TableOutputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TableOutputs").field("dir", &self.plan.dir).field("done", &self.done.len()).finish()
-    }
-}
-
-/// The blob file a blob index points to; `None` for a value stored inside the index.
-/// `| type: u8 | expiration: varint64, types 0 and 2 | file: varint64, types 1 and 2 | … |`
-fn blob_file(index: &[u8]) -> Result<Option<FileNumber>, Malformed> {
-    let mut c = Cursor::new(index);
-    match c.u8("blob index.type")? {
-        0 => Ok(None),
-        1 => Ok(Some(FileNumber(c.varint64("blob index.file")?))),
-        2 => {
-            c.varint64("blob index.expiration")?;
-            Ok(Some(FileNumber(c.varint64("blob index.file")?)))
-        }
-        _ => Err(c.malformed("blob index.type", "unknown")),
     }
 }
 

@@ -86,17 +86,27 @@ fn cuts_where_too_many_grandparents_are_met() {
 fn names_the_oldest_blob_file() {
     let place = Place::new(Env::mem(), Order::Bytewise);
     let mut sink = TableOutputs::new(place.plan(), CutLimits::none(), place.numbers());
-    let blobs: [&[u8]; 4] = [&[1, 9, 0, 0, 0], &[2, 77, 7, 0, 0, 0], &[0, 77, b'x'], &[1, 8, 0, 0, 0]];
-    for (user_key, blob) in (b'a'..).zip(blobs) {
-        let key = InternalKeyBuf::new(&[user_key], trailer(1, ValueType::BlobIndex));
-        sink.add(key.as_key(), blob, true).unwrap();
+    // In order: a blob; one that expires, which does not count; a value inside; a blob; an entity with a blob.
+    let entity: &[u8] = b"\x02\x02\x02\x02\x08\x01\x11\x04\x04\x04\x05citynoteOslo\x01\x08\x40\x12\x07";
+    let (blob, row) = (ValueType::BlobIndex, ValueType::Entity);
+    let entries: [(ValueType, &[u8]); 6] = [
+        (blob, &[1, 9, 0, 0, 0]),
+        (blob, &[2, 77, 7, 0, 0, 0]),
+        (blob, &[0, 77, b'x']),
+        (blob, &[1, 11, 0, 0, 0]),
+        (row, entity),
+        (row, b"\x01\x00"),
+    ];
+    for (user_key, (kind, value)) in (b'a'..).zip(entries) {
+        let key = InternalKeyBuf::new(&[user_key], trailer(1, kind));
+        sink.add(key.as_key(), value, true).unwrap();
     }
-    let bad = InternalKeyBuf::new(b"z", trailer(1, ValueType::BlobIndex));
-    for damaged in [&[][..], &[3, 1], &[1], &[2, 1]] {
+    for (kind, damaged) in [(blob, &[][..]), (blob, &[3, 1]), (blob, &[1]), (blob, &[2, 1]), (row, &[1, 1])] {
+        let bad = InternalKeyBuf::new(b"z", trailer(1, kind));
         assert!(sink.add(bad.as_key(), damaged, true).unwrap_err().is_corruption());
     }
     sink.finish().unwrap();
-    assert_eq!(sink.take()[0].file.oldest_blob_file, FileNumber(7));
+    assert_eq!(sink.take()[0].file.oldest_blob_file, FileNumber(8));
 }
 
 #[test]

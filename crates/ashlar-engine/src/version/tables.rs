@@ -3,9 +3,10 @@
 //! A table is called `N.sst`, or `N.ldb` when LevelDB wrote it; the first name is tried first.
 //! Source: RocksDB `db/table_cache.cc`.
 
+use crate::blobs::BlobFiles;
 use ashlar_base::{FileNumber, Order, Result};
 use ashlar_cache::FramePool;
-use ashlar_env::{Env, ReadFile};
+use ashlar_env::{Env, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::{ReaderOptions, TableReader};
@@ -15,21 +16,29 @@ use std::sync::Arc;
 /// Where a family's tables are and how they are read.
 #[derive(Debug)]
 pub struct Tables {
-    env: Env,
+    // The files alone: readers may outlive the database, and must not keep its threads.
+    fs: Arc<dyn Fs>,
     dir: PathBuf,
     pool: Arc<FramePool>,
     order: Order,
+    blobs: BlobFiles,
 }
 
 impl Tables {
     /// Tables in `dir`, with keys in `order`, whose blocks live in `pool`.
     pub fn new(env: Env, dir: PathBuf, pool: Arc<FramePool>, order: Order) -> Arc<Tables> {
-        Arc::new(Tables { env, dir, pool, order })
+        let blobs = BlobFiles::new(Arc::clone(&env.fs), dir.clone());
+        Arc::new(Tables { fs: env.fs, dir, pool, order, blobs })
     }
 
     /// The order of the keys.
     pub fn order(&self) -> &Order {
         &self.order
+    }
+
+    /// The blob files that their entries point to.
+    pub(crate) fn blobs(&self) -> &BlobFiles {
+        &self.blobs
     }
 
     /// The directory of the files.
@@ -52,10 +61,10 @@ impl Tables {
 
     fn open_file(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
         let sst = self.dir.join(FileKind::Table(number).name());
-        match self.env.fs.open_read(&sst) {
+        match self.fs.open_read(&sst) {
             Err(missing) if missing.is_not_found() => {
                 let ldb = self.dir.join(FileKind::LevelDbTable(number).name());
-                match self.env.fs.open_read(&ldb) {
+                match self.fs.open_read(&ldb) {
                     Err(e) if e.is_not_found() => Err(missing),
                     other => other,
                 }
