@@ -5,6 +5,7 @@ use crate::store::{Engine, Store, Walk, WriteHow, Writer};
 use ashlar_base::{Error, Result};
 use ashlar_env::{EntryKind, Env};
 use ashlar_format::filename::FileKind;
+use ashlar_format::filter::FilterPolicy;
 use ashlardb::{Builder, Compression, Cursor, Db, FormatLevel, WriteBatch};
 use std::path::Path;
 
@@ -66,7 +67,8 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         table.compression = compression;
         table.compression_level = flags.compression_level;
         if flags.bloom_bits >= 0.0 {
-            table.bloom_bits_per_key = (flags.bloom_bits > 0.0).then_some(flags.bloom_bits);
+            let bits_per_key = flags.bloom_bits;
+            table.filter = (bits_per_key > 0.0).then_some(FilterPolicy::Bloom { bits_per_key });
         }
         set(&mut table.block_size, size(flags.block_size));
         set(&mut table.block_restart_interval, size(flags.block_restart_interval));
