@@ -3,8 +3,8 @@
 //! One domain per process (crossbeam-epoch's). A pin costs two uncontended stores and no shared line is written.
 //!
 //! 1. Under a pin there is no I/O, no lock, no sleep and no user code: a pin that stays holds back all freeing.
-//! 2. What a cell held is dropped by whichever thread happens to collect, possibly inside [`ReadPin::enter`] or
-//!    [`EpochCell::set`], possibly while that thread holds a lock. Its `Drop` must therefore take no ranked lock and
+//! 2. What a cell held is dropped by whichever thread happens to collect, possibly inside [`ReadPin::enter`],
+//!    [`EpochCell::set`] or the drop of a cell, possibly while that thread holds a lock. Its `Drop` must therefore take no ranked lock and
 //!    do no I/O; it may notify a signal.
 
 use crossbeam_epoch::{Atomic, Guard, Owned};
@@ -90,6 +90,9 @@ impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
         // SAFETY: as in `set`: unlinked by us, exactly once. Deferred although `&mut self` excludes new loads, because
         // a reference from `load` is bound to its pin, not to the cell. Checked by: `drops_each_value_once`.
         unsafe { guard.defer_destroy(old) };
+        drop(guard);
+        // Else the last values of a closed database, and the files they hold open, would wait for the pins of others.
+        ReadPin::settle();
     }
 }
 

@@ -103,6 +103,19 @@ impl LiveFamily {
         before
     }
 
+    /// Shows readers nothing any more, for a close. Returns what they saw before.
+    pub(crate) fn retire(&self) -> Arc<SuperVersion> {
+        let before = self.family.super_version.get();
+        self.family.super_version.set(Arc::new(SuperVersion {
+            mem: ashlar_memtable::skiplist(self.version.order.clone()),
+            imm: Box::default(),
+            version: Arc::new(Version::empty(self.version.levels.len(), Arc::clone(self.version.tables()))),
+            merger: Arc::clone(&before.merger),
+            number: before.number + 1,
+        }));
+        before
+    }
+
     /// Marks the family as dropped for every handle.
     pub(crate) fn mark_dropped(&self) {
         self.family.dropped.store(true, Ordering::Release);

@@ -3,9 +3,10 @@
 //! The order is what makes it safe among busy threads: once the LOCK is gone another process may own the directory, so
 //! nothing of this handle may write to it any more, neither a writer that was let in before nor a job.
 
-use super::core::Core;
+use super::core::{Core, State};
+use crate::column_family::LiveFamily;
 use ashlar_base::{FamilyId, Result};
-use ashlar_sync::Waited;
+use ashlar_sync::{ReadPin, Waited};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -46,8 +47,18 @@ impl Core {
         if unlogged.is_empty() { Ok(()) } else { self.flush_sealed(&unlogged) }
     }
 
+    /// Takes memtables and tables away from the families, so that whoever holds a handle on does not hold them. The
+    /// super versions are dropped here and not by whatever thread frees what the epoch holds back: that one may hold
+    /// locks. Those that cursors still read stay until the last handle goes.
     fn release_readers(&self) {
-        let retired = std::mem::take(&mut self.state().retired);
-        drop(retired);
+        let mut retired = {
+            let mut state = self.state();
+            let State { families, retired, .. } = &mut *state;
+            retired.extend(families.iter().map(LiveFamily::retire));
+            std::mem::take(retired)
+        };
+        ReadPin::settle();
+        retired.retain(|version| Arc::strong_count(version) > 1);
+        self.state().retired = retired;
     }
 }

@@ -12,17 +12,18 @@ use std::sync::Arc;
 impl Core {
     /// The newest value of `key` that the options let the read see.
     pub(crate) fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
-        self.check_open()?;
-        // The super version first, the sequence second: see `super_version`.
+        // The super version first, the sequence second: see `super_version`. A close shows an empty one after it has said
+        // that it closes: asked in this order, it cannot be taken for the family.
         let version = family.super_version.get();
+        self.check_open()?;
         let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
         read::get(&version, &LookupKey::new(key, seq), options)
     }
 
     /// A cursor over the family. It holds what it reads: later changes do not show.
     pub(crate) fn iter(&self, family: &Family, options: ReadOptions) -> Result<DbIter> {
-        self.check_open()?;
         let version = family.super_version.get();
+        self.check_open()?;
         let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
         DbIter::new(version, seq, options)
     }
