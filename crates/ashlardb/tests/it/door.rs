@@ -1,0 +1,248 @@
+//! The API as users use it.
+
+use crate::child::mixed;
+use crate::store::{FAMILIES, Shape, Store, listing};
+use ashlar_testkit::ops::{Mix, draw};
+use ashlar_testkit::oracle::{State, first_difference};
+use ashlar_testkit::{KeyValue, Model, Op, report};
+use ashlardb::{Db, ErrorKind, FormatLevel, ShutdownKind, Snapshot, WriteBatch};
+use std::collections::BTreeMap;
+
+const CLOSED: ErrorKind = ErrorKind::Shutdown(ShutdownKind::Closed);
+
+fn pairs(list: &[(&str, &str)]) -> Vec<KeyValue> {
+    list.iter().map(|(k, v)| (k.as_bytes().to_vec(), v.as_bytes().to_vec())).collect()
+}
+
+#[test]
+fn families_batches_snapshots_and_scans() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/er/db");
+    let db = Db::open(&path).unwrap();
+    assert!(db.recovery().created);
+    let events = db.create_family("events").unwrap();
+    assert_eq!(db.create_family("events").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let batch = WriteBatch::new().put("a", "1").put("b", "2").put("ba", "3").put("c", "4").delete("c");
+    db.write(batch.in_family(&events, |b| b.put("e1", "x").put("e2", "y")).put("d", "5")).unwrap();
+    let before = db.snapshot().unwrap();
+    db.put("a", "changed").unwrap();
+    db.delete("b").unwrap();
+    events.put("e3", "z").unwrap();
+    db.flush().unwrap();
+
+    assert_eq!(listing(db.scan(..)), pairs(&[("a", "changed"), ("ba", "3"), ("d", "5")]));
+    assert_eq!(listing(db.scan(..).at(&before)), pairs(&[("a", "1"), ("b", "2"), ("ba", "3"), ("d", "5")]));
+    assert_eq!(listing(before.scan("b".."c").rev()), pairs(&[("ba", "3"), ("b", "2")]));
+    assert_eq!(listing(db.scan(..).prefix("b").at(&before)), pairs(&[("b", "2"), ("ba", "3")]));
+    assert_eq!(listing(db.scan("b"..)), pairs(&[("ba", "3"), ("d", "5")]));
+    assert_eq!(listing(db.scan(.."ba")), pairs(&[("a", "changed")]));
+    assert_eq!(listing(events.scan(..).rev()), pairs(&[("e3", "z"), ("e2", "y"), ("e1", "x")]));
+    assert_eq!(listing(db.scan("e2"..).family(&events).at(&before)), pairs(&[("e2", "y")]));
+    assert_eq!(before.get("a").unwrap().as_deref(), Some(&b"1"[..]));
+    assert_eq!(before.get_in(&events, "e3").unwrap().as_deref(), None);
+    assert!(listing(db.scan("x".."b")).is_empty(), "an empty range");
+
+    let mut cursor = db.scan(..).cursor().unwrap();
+    cursor.seek("b").unwrap();
+    assert_eq!(cursor.entry(), Some((&b"ba"[..], &b"3"[..])));
+    cursor.seek_for_prev("b").unwrap();
+    assert_eq!(cursor.entry(), Some((&b"a"[..], &b"changed"[..])));
+    cursor.prev().unwrap();
+    assert_eq!(cursor.entry(), None);
+
+    db.drop_family(&events).unwrap();
+    assert_eq!(events.put("e4", "w").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let e = db.family("events").unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("default"), "{e}");
+    assert_eq!(db.drop_family(&db.default_family()).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    drop((before, cursor, events));
+    db.close().unwrap();
+    assert_eq!(ashlardb::list_families(&ashlardb::Env::os().unwrap(), &path).unwrap().len(), 1);
+}
+
+#[test]
+fn after_close_every_clone_answers_shutdown() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    db.put("k", "a value long enough not to be kept inside of the view itself, which takes up to 64 bytes")
+        .unwrap();
+    db.flush().unwrap();
+    let (clone, family, snapshot) = (db.clone(), db.default_family(), db.snapshot().unwrap());
+    let view = db.get("k").unwrap().unwrap();
+    let mut cursor = db.scan(..).cursor().unwrap();
+    clone.close().unwrap();
+    db.close().expect("a second close is fine");
+    let answers = [
+        db.put("a", "b").err(),
+        db.delete("a").err(),
+        db.write(WriteBatch::new().put("a", "b")).err(),
+        clone.without_wal().put("a", "b").err(),
+        clone.with_sync(true).put("a", "b").err(),
+        db.get("k").err(),
+        family.get("k").err(),
+        family.put("a", "b").err(),
+        snapshot.get("k").err(),
+        db.scan(..).into_iter().next().unwrap().err(),
+        db.scan(..).cursor().err(),
+        db.snapshot().err(),
+        db.flush().err(),
+        db.compact().err(),
+        db.sync().err(),
+        db.create_family("f").err(),
+    ];
+    for (index, answer) in answers.iter().enumerate() {
+        assert_eq!(answer.as_ref().map(|e| e.kind()), Some(CLOSED), "call {index}: {answer:?}");
+    }
+    // A cursor and a view hold what they read.
+    assert!(cursor.first().is_ok() || cursor.first().unwrap_err().kind() == CLOSED);
+    assert!(view.starts_with(b"a value"));
+    // The directory is free although handles are still there.
+    let again = Db::open(dir.path()).unwrap();
+    assert!(again.get("k").unwrap().is_some());
+    drop((clone, family, snapshot, cursor, view, db));
+    again.put("k2", "v").unwrap();
+    drop(again);
+    assert_eq!(listing(Db::open(dir.path()).unwrap().scan(..)).len(), 2);
+}
+
+#[test]
+fn dropping_the_last_handle_closes() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let db = Db::open(dir.path()).unwrap();
+        assert_eq!(listing(db.scan(..)).len(), round);
+        assert!(db.recovery().is_clean());
+        db.put(format!("k{round}"), "v").unwrap();
+        if round == 1 {
+            db.flush().unwrap();
+        }
+        let family = db.default_family();
+        drop(db);
+        assert_eq!(listing(family.scan(..)).len(), round + 1, "a family keeps it open");
+    }
+}
+
+#[test]
+fn unlogged_data_survives_close_and_drop() {
+    let dir = tempfile::tempdir().unwrap();
+    for (round, close) in [(1, true), (2, false)] {
+        let db = Db::open(dir.path()).unwrap();
+        let fast = db.without_wal();
+        for i in 0..1000 {
+            fast.put(format!("{round}-{i:04}"), vec![b'v'; i % 200]).unwrap();
+        }
+        db.with_sync(true).put(format!("{round}-synced"), "s").unwrap();
+        assert!(db.engine().durable() >= db.sequence() || !close, "a synced write leaves nothing behind it");
+        if close {
+            db.close().unwrap();
+        }
+    }
+    let db = Db::open(dir.path()).unwrap();
+    assert_eq!(listing(db.scan(..)).len(), 2002);
+}
+
+#[test]
+fn what_is_too_large_is_refused_at_the_door() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    let key = vec![b'k'; (8 << 20) + 1];
+    let refused = |answer: ashlardb::Result<()>, word: &str| {
+        let e = answer.unwrap_err();
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains(word), "{e}");
+    };
+    refused(db.put(&key, ""), "8388608");
+    refused(db.delete(&key), "8388608");
+    refused(db.default_family().put(&key, ""), "8388608");
+    refused(db.write(WriteBatch::new().put("fine", "").put(&key, "").put("fine too", "")), "8388608");
+    assert_eq!(listing(db.scan(..)).len(), 0, "nothing of a refused batch is written");
+    db.put(&key[1..], "the largest key").unwrap();
+    db.put("k", vec![b'v'; 20 << 20]).unwrap();
+    db.flush().unwrap();
+    assert_eq!(db.get(&key[1..]).unwrap().as_deref(), Some(&b"the largest key"[..]));
+    assert_eq!(db.get("k").unwrap().map(|v| v.len()), Some(20 << 20));
+    // Zeroed memory that nobody touches takes address space only.
+    let huge = 1_usize << 32;
+    if Vec::<u8>::new().try_reserve_exact(huge).is_err() {
+        return report::skipped(
+            "what_is_too_large_is_refused_at_the_door, values",
+            "no 4 GiB of address space",
+        );
+    }
+    let value = vec![0_u8; huge];
+    refused(db.put("big", &value), "4294967295");
+    refused(db.write(WriteBatch::new().put("big", &value)), "4294967295");
+    assert_eq!(db.get("big").unwrap().map(|v| v.len()), None);
+}
+
+#[test]
+fn a_list_with_reads_at_snapshots_agrees_with_the_model() {
+    let mix = Mix { read_percent: 30, snapshot_percent: 4, ..mixed() };
+    let (mut reads, mut operations) = (0, 0);
+    for seed in 0..report::scale(6, 60) as u64 {
+        let dir = tempfile::tempdir().unwrap();
+        let shape = [Shape::small, Shape::large][seed as usize % 2](FormatLevel::default());
+        let mut store = Store::open(dir.path(), shape);
+        let mut model = Model::new();
+        let mut snapshots: BTreeMap<u32, (Snapshot, State)> = BTreeMap::new();
+        for (number, op) in draw(seed, 1500, &mix).into_iter().enumerate() {
+            let what = format!("seed {seed}, operation {number}: {op}");
+            match &op {
+                Op::Snapshot { id } => {
+                    snapshots.insert(*id, (store.db().snapshot().unwrap(), model.now().clone()));
+                }
+                Op::Release { id } => drop(snapshots.remove(id)),
+                Op::Get { .. } | Op::Scan { .. } => {
+                    read(&store, &model, &snapshots, &op, &what);
+                    reads += 1;
+                }
+                Op::Reopen => snapshots.clear(),
+                Op::Write { changes, .. } => {
+                    model.apply(changes);
+                }
+                _ => {}
+            }
+            store.apply(&op);
+            operations += 1;
+        }
+        for family in FAMILIES {
+            let found = listing(store.db().family(family).unwrap().scan(..));
+            assert_eq!(first_difference(&model.now().entries(family), &found), None, "seed {seed}, {family}");
+        }
+    }
+    report::figure(&format!("model: {operations} operations, {reads} reads, 0 differences"));
+}
+
+fn read(store: &Store, model: &Model, snapshots: &BTreeMap<u32, (Snapshot, State)>, op: &Op, what: &str) {
+    let db = store.db();
+    match op {
+        Op::Get { family, key, at } => {
+            let family = db.family(family).unwrap();
+            let (found, expected) = match at {
+                None => (family.get(key), model.now().get(family.name(), key)),
+                Some(id) => {
+                    let (snapshot, state) = &snapshots[id];
+                    (snapshot.get_in(&family, key), state.get(family.name(), key))
+                }
+            };
+            assert_eq!(found.unwrap().as_deref(), expected, "{what}");
+        }
+        Op::Scan { family, from, to, reverse, at } => {
+            let handle = db.family(family).unwrap();
+            let mut scan = handle.scan(from..to);
+            let mut expected = match at {
+                None => model.now().scan(family, from, to),
+                Some(id) => {
+                    let (snapshot, state) = &snapshots[id];
+                    scan = scan.at(snapshot);
+                    state.scan(family, from, to)
+                }
+            };
+            if *reverse {
+                scan = scan.rev();
+                expected.reverse();
+            }
+            assert_eq!(first_difference(&expected, &listing(scan)), None, "{what}");
+        }
+        _ => unreachable!("not a read: {what}"),
+    }
+}

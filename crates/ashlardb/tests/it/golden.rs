@@ -1,0 +1,136 @@
+//! Golden directories: opened, compared with their listings, rewritten by us, compared again by us and by `ldb`.
+
+use crate::store::{copy, listing};
+use ashlar_testkit::golden::{Golden, golden};
+use ashlar_testkit::judge::{JudgeError, Opening};
+use ashlar_testkit::oracle::first_difference;
+use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Skip, Tools, report};
+use ashlardb::{Db, FormatLevel, UInt64Add};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What is read, by name, and which of it needs the merge operator `uint64add`.
+const DIRECTORIES: [(&str, bool); 7] = [
+    ("rocksdb-7.8.3/column_families", true),
+    ("rocksdb-7.8.3/compressions", false),
+    ("rocksdb-7.8.3/manifest_history", false),
+    ("rocksdb-7.8.3/wal_ops", true),
+    ("rocksdb-7.8.3/wal_frag", false),
+    ("leveldb-1.23/plain", false),
+    ("leveldb-1.23/snappy", false),
+];
+
+#[derive(Default)]
+struct Tally {
+    directories: usize,
+    entries: usize,
+    comparisons: usize,
+    differences: Vec<String>,
+}
+
+impl Tally {
+    fn compare(&mut self, who: &str, name: &str, family: &str, expected: &[KeyValue], found: &[KeyValue]) {
+        self.comparisons += 1;
+        if let Some(difference) = first_difference(expected, found) {
+            self.differences.push(format!("{name}, family {family}, {who}: {difference}"));
+        }
+    }
+
+    fn read(&mut self, who: &str, name: &str, golden: &Golden, db: &Db) {
+        let names: Vec<String> = db.families().iter().map(|f| f.name().to_owned()).collect();
+        let expected: Vec<&str> = golden.families.iter().map(|f| f.family.as_str()).collect();
+        assert_eq!(names, expected, "{name}, {who}");
+        for family in &golden.families {
+            let handle = db.family(&family.family).unwrap();
+            let found = listing(handle.scan(..));
+            self.compare(who, name, &family.family, &family.visible, &found);
+            let mut backwards = listing(handle.scan(..).rev());
+            backwards.reverse();
+            self.compare(&format!("{who} backwards"), name, &family.family, &family.visible, &backwards);
+            for (key, value) in &family.visible {
+                let got = handle.get(key).unwrap();
+                self.compare(
+                    &format!("{who} get"),
+                    name,
+                    &family.family,
+                    &[(key.clone(), value.clone())],
+                    &got.map(|view| (key.clone(), view.to_vec())).into_iter().collect::<Vec<_>>(),
+                );
+            }
+        }
+    }
+}
+
+fn open(dir: &Path, merge: bool) -> Db {
+    let mut builder = Db::builder(dir).create(false).format_level(FormatLevel::V7_8);
+    if merge {
+        builder = builder.default_family(|family| family.merge_operator(Arc::new(UInt64Add)));
+    }
+    builder.open().unwrap_or_else(|e| panic!("{}: {e:?}", dir.display()))
+}
+
+fn read_rewrite_read(name: &str, merge: bool, tally: &mut Tally) -> Result<(), Skip> {
+    let golden = golden(name)?;
+    let db = open(golden.path(), merge);
+    let report = db.recovery();
+    // LevelDB has no IDENTITY; RocksDB makes one too when it opens such a directory.
+    let rebuilt =
+        report.regenerated.iter().all(|what| name.starts_with("leveldb") && what.contains("IDENTITY"));
+    assert!(rebuilt && !report.tail_dropped() && report.lost.is_empty(), "{name}: {report}");
+    tally.read("as it was left", name, &golden, &db);
+    tally.directories += 1;
+    tally.entries += golden.families.iter().map(|f| f.visible.len()).sum::<usize>();
+    db.flush().unwrap();
+    db.compact().unwrap();
+    tally.read("after our compaction", name, &golden, &db);
+    db.close().unwrap();
+    drop(db);
+    let db = open(golden.path(), merge);
+    tally.read("opened again", name, &golden, &db);
+    db.close().unwrap();
+    drop(db);
+    read_by_rocksdb(name, merge, &golden, tally)
+}
+
+/// RocksDB 7.8.3 as a library reads every family; so does its `ldb`, which knows no merge operators.
+fn read_by_rocksdb(name: &str, merge: bool, golden: &Golden, tally: &mut Tally) -> Result<(), Skip> {
+    let tools = Tools::available()?;
+    tools.check_consistency(golden.path()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    tools.check_tables(golden.path()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let mut judge = Judge::spawn(JudgeVersion::V7).map_err(|e| match e {
+        JudgeError::Skip(skip) => skip,
+        other => panic!("{other}"),
+    })?;
+    let copy = copy(golden.path());
+    let options = if merge { "merge_operator=uint64add" } else { "" };
+    judge.open(copy.path(), Opening::Existing, options).unwrap_or_else(|e| panic!("{name}: {e}"));
+    for family in &golden.families {
+        let found = judge.dump(&family.family).unwrap_or_else(|e| panic!("{name}, {}: {e}", family.family));
+        tally.compare("RocksDB 7.8.3", name, &family.family, &family.visible, &found);
+        if !merge {
+            let found = tools.scan(golden.path(), &family.family);
+            let found = found.unwrap_or_else(|e| panic!("{name}, {}: {e}", family.family));
+            tally.compare("ldb 7.8.3", name, &family.family, &family.visible, &found);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn golden_directories_read_equal_before_and_after_us() {
+    let mut tally = Tally::default();
+    for (name, merge) in DIRECTORIES {
+        if let Err(skip) = read_rewrite_read(name, merge, &mut tally) {
+            return skip.announce("golden_directories_read_equal_before_and_after_us");
+        }
+    }
+    report::figure(&format!(
+        "golden: {} directories, {} entries, {} comparisons, {} differences",
+        tally.directories,
+        tally.entries,
+        tally.comparisons,
+        tally.differences.len()
+    ));
+    assert!(tally.differences.is_empty(), "{:#?}", tally.differences);
+    assert_eq!((tally.directories, tally.entries > 300), (DIRECTORIES.len(), true));
+}

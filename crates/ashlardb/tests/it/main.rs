@@ -1,0 +1,26 @@
+//! The door held against real directories, real RocksDB, killed processes, and users' habits.
+//!
+//! | module | question |
+//! |---|---|
+//! | `golden` | do we read what RocksDB 7.8.3 and LevelDB left, and leave it readable? |
+//! | `judge` | do RocksDB 7.8.3 and 11.8.1 read what we write, and we what they write? |
+//! | `kill` | does every acknowledged write survive `kill -9`, without a hole? |
+//! | `door`, `locks`, `damage`, `threads` | does the API keep its word? |
+//! | `examples` | do the examples do what they say? |
+//!
+//! `store` is our side of every comparison; `child` is what a child process of this program does.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::cast_possible_truncation, reason = "test data is small")]
+#![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
+
+mod child;
+mod damage;
+mod door;
+mod examples;
+mod golden;
+mod judge;
+mod kill;
+mod locks;
+mod store;
+mod threads;

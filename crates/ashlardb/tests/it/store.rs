@@ -1,0 +1,145 @@
+//! Our side of the comparisons: a database that obeys operation lists, and directories seen from outside.
+
+use ashlar_testkit::oracle::{State, first_difference};
+use ashlar_testkit::{Change, KeyValue, Op};
+use ashlardb::{Builder, Db, FormatLevel, Scan, WriteBatch};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The families every list writes to.
+pub const FAMILIES: [&str; 3] = ["default", "one", "two"];
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub level: FormatLevel,
+    pub write_buffer: usize,
+}
+
+impl Shape {
+    /// Nothing is flushed unless a list says so.
+    pub fn large(level: FormatLevel) -> Shape {
+        Shape { level, write_buffer: 4 << 20 }
+    }
+
+    /// Flushes and compactions are under way most of the time.
+    pub fn small(level: FormatLevel) -> Shape {
+        Shape { level, write_buffer: 128 << 10 }
+    }
+
+    pub fn builder(self, dir: &Path) -> Builder {
+        let builder = Db::builder(dir).format_level(self.level).tune(|_, family| {
+            family.write_buffer_bytes = self.write_buffer;
+            family.compaction.target_file_bytes = 64 << 10;
+            family.compaction.base_level_bytes = 256 << 10;
+        });
+        FAMILIES.iter().fold(builder, |builder, name| builder.family(name, |f| f))
+    }
+}
+
+/// An open database that obeys operations.
+pub struct Store {
+    dir: PathBuf,
+    shape: Shape,
+    db: Option<Db>,
+}
+
+impl Store {
+    pub fn open(dir: &Path, shape: Shape) -> Store {
+        let db = shape.builder(dir).open().unwrap_or_else(|e| panic!("{}: {e:?}", dir.display()));
+        Store { dir: dir.to_path_buf(), shape, db: Some(db) }
+    }
+
+    pub fn db(&self) -> &Db {
+        self.db.as_ref().unwrap()
+    }
+
+    pub fn close(&mut self) {
+        self.db.take().unwrap().close().unwrap();
+    }
+
+    /// Does writes, flushes, compactions and reopens; reads and snapshots are passed over.
+    pub fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Write { changes, sync } => write(self.db(), changes, *sync),
+            Op::Flush { family } => {
+                let engine = self.db().engine();
+                engine.flush(&[engine.family(family).unwrap()]).unwrap();
+            }
+            Op::Compact { family } => {
+                let engine = self.db().engine();
+                engine.compact_range(&engine.family(family).unwrap(), None, None).unwrap();
+            }
+            Op::Reopen => {
+                self.close();
+                *self = Store::open(&self.dir, self.shape);
+            }
+            Op::Get { .. } | Op::Scan { .. } | Op::Snapshot { .. } | Op::Release { .. } => {}
+        }
+    }
+}
+
+/// One atomic write.
+pub fn write(db: &Db, changes: &[Change], sync: bool) {
+    db.with_sync(sync).write(batch(db, changes)).unwrap();
+}
+
+fn batch(db: &Db, changes: &[Change]) -> WriteBatch {
+    changes.iter().fold(WriteBatch::new(), |batch, change| {
+        let family = db.family(change.family()).unwrap();
+        batch.in_family(&family, |b| match change {
+            Change::Put { key, value, .. } => b.put(key, value),
+            Change::Delete { key, .. } => b.delete(key),
+        })
+    })
+}
+
+/// The entries of a scan.
+pub fn listing(scan: Scan) -> Vec<KeyValue> {
+    scan.into_iter().map(|entry| entry.unwrap_or_else(|e| panic!("{e:?}"))).collect()
+}
+
+/// Everything in the database; forward and backward scans agree.
+pub fn state_of(db: &Db) -> State {
+    State::of(db.families().iter().map(|family| {
+        let forward = listing(family.scan(..));
+        let mut backward = listing(family.scan(..).rev());
+        backward.reverse();
+        assert_eq!(first_difference(&forward, &backward), None, "family {} backwards", family.name());
+        (family.name().to_owned(), forward)
+    }))
+}
+
+/// Copies a directory's plain files, as a backup of a closed or killed database would. Never for an open one of this
+/// process: reading its LOCK would give the lock up.
+pub fn copy(from: &Path) -> tempfile::TempDir {
+    let to = tempfile::tempdir().unwrap();
+    for (path, _) in files(from) {
+        std::fs::copy(from.join(&path), to.path().join(&path)).unwrap();
+    }
+    to
+}
+
+/// Names and lengths of a directory's plain files.
+pub fn files(dir: &Path) -> BTreeMap<PathBuf, u64> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+    files.map(|entry| (entry.file_name().into(), entry.metadata().unwrap().len())).collect()
+}
+
+/// Everything below a directory: paths, contents, times of change. Equal when nothing was touched.
+pub fn fingerprint(dir: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let about = std::fs::symlink_metadata(&path).unwrap();
+        if about.is_dir() {
+            all.push((path.clone(), Vec::new(), about.modified().unwrap()));
+            all.extend(fingerprint(&path));
+        } else {
+            all.push((path.clone(), std::fs::read(&path).unwrap_or_default(), about.modified().unwrap()));
+        }
+    }
+    all.sort();
+    all
+}
