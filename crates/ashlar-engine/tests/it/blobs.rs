@@ -1,5 +1,7 @@
 //! RocksDB's directories with values in blob files: read, written to, compacted, and read again by RocksDB.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use ashlar_base::FamilyId;
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
