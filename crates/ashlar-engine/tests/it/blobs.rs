@@ -130,7 +130,7 @@ fn exchange(compression: &str, seed: u64) -> Result<usize, JudgeError> {
     db.write(&mut batch, WriteOptions::default()).unwrap();
     compare(&db, &listed(&state), &what);
     let default = db.family("default").unwrap();
-    db.flush(&[default.clone()]).unwrap();
+    db.flush(std::slice::from_ref(&default)).unwrap();
     db.compact_range(&default, None, None).unwrap();
     compare(&db, &listed(&state), &format!("{what}, compacted"));
     db.close().unwrap();
