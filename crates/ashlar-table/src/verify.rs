@@ -3,13 +3,15 @@
 use crate::iter::Readahead;
 use crate::reader::{BlockAt, TableReader};
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Result, Trailer};
-use ashlar_format::block::{BlockCursor, Bucket, DataBlock, HashIndex};
+use ashlar_format::block::{
+    BlockCursor, Bucket, DataBlock, EntryFormat, HashIndex, InternalEntries, ValueRange,
+};
 
 /// Bytes read at a time.
 const READAHEAD: usize = 1 << 20;
 
 impl TableReader {
-    /// Reads every data block, past the pool, and checks: checksums, the order of all keys, that each block lies between
+    /// Reads every data block, past the pool, and checks: checksums, the order of all keys, restart points, that each block lies between
     /// the separators of the index, that the filter is whole and lets every key through, and the number of entries
     /// against the properties. Returns that number. Index and properties were checked when the table was opened.
     ///
@@ -63,8 +65,12 @@ impl Walk<'_> {
         let bytes = readahead.read(table.file(), handle)?;
         let block = DataBlock::parse(&bytes).map_err(|e| table.misread(at, e))?;
         let mut cursor = BlockCursor::default();
+        let mut restarts = 0;
         cursor.first(&block).map_err(|e| table.misread(at, e.into()))?;
         while let Some(key) = cursor.internal_key() {
+            if block.restart(restarts) == Some(cursor.offset()) && has_whole_key(&block, cursor.offset()) {
+                restarts += 1;
+            }
             self.entry(key).map_err(|what| Error::corruption(what).at(table.path(), handle.offset))?;
             let (user_key, trailer) = key.split();
             if table.find(user_key, trailer)? != Some(at) {
@@ -78,6 +84,10 @@ impl Walk<'_> {
                 return Err(Error::corruption(what).at(table.path(), handle.offset));
             }
             cursor.next(&block).map_err(|e| table.misread(at, e.into()))?;
+        }
+        if restarts < block.restart_count() && !block.entries().is_empty() {
+            let what = "restart point where no entry with a whole key starts";
+            return Err(Error::corruption(what).at(table.path(), handle.offset));
         }
         Ok(())
     }
@@ -103,6 +113,12 @@ impl Walk<'_> {
         self.last.get_or_insert_with(|| InternalKeyBuf::new(&[], Trailer::LAST)).set(user_key, trailer);
         Ok(())
     }
+}
+
+/// True when the entry at `offset` shares nothing with the one before, as at every restart point.
+fn has_whole_key(block: &DataBlock<'_>, offset: usize) -> bool {
+    let entry = InternalEntries.decode(block.entries(), offset, &ValueRange::default());
+    entry.is_ok_and(|entry| entry.shared == 0)
 }
 
 /// True when the hash index lets a lookup of that key come to the entry at `offset`.
