@@ -3,8 +3,11 @@
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used)]
 
 mod fixture;
+mod forms;
 mod golden;
 mod hostile;
+mod judged;
 mod model;
 mod shape;
+mod stripped;
 mod tombstones;

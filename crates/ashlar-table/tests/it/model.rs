@@ -123,7 +123,7 @@ impl ashlar_base::Comparator for ByLength {
 
 #[test]
 fn equals_a_sorted_list() {
-    for seed in 0..ashlar_testkit::report::scale(120, 1000) as u64 {
+    for seed in 0..ashlar_testkit::report::scale(80, 1000) as u64 {
         let rand = SeededRand::new(seed);
         let order = match seed % 4 {
             0 => Order::ReverseBytewise,
