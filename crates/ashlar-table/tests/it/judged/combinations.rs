@@ -109,7 +109,7 @@ pub fn entries(number: usize) -> Entries {
     for i in 0..160_u64 {
         let user_key = format!("table{number:05}/key{:06}", i * 17);
         let versions = match i {
-            80 if number % 3 == 0 => 40,
+            80 if number.is_multiple_of(3) => 40,
             _ => 1 + i % 11 / 9,
         };
         for version in (0..versions).rev() {
