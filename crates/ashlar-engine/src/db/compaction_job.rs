@@ -106,7 +106,10 @@ impl CompactionJob {
         self.core.versions.commit_with(vec![edit], Box::new(move |changed| installer.install(changed, None)))
     }
 
-    fn end(&self) {
+    /// The last thing a compaction does. What it has not installed goes first: a close waits for the count of jobs, and
+    /// after it not a file may be removed any more, as the directory may have another owner.
+    fn end(&mut self) {
+        self.phase = Phase::Failed;
         {
             let mut state = self.core.state();
             self.plan.set_compacting(false);

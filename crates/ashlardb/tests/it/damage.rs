@@ -255,7 +255,7 @@ fn damaged_tables_are_told_by_name_and_give_no_wrong_data() {
     std::fs::write(&table, &good).unwrap();
 
     let (mut told, mut harmless) = (0, 0);
-    for at in (0..good.len()).step_by(report::scale(61, 7)) {
+    for at in (0..good.len()).step_by(report::scale(61, 13)) {
         let mut bytes = good.clone();
         bytes[at] ^= 0x04;
         std::fs::write(&table, bytes).unwrap();
@@ -297,7 +297,7 @@ fn a_cut_or_damaged_log_is_a_prefix_or_an_error() {
     let name = log.file_name().unwrap().to_str().unwrap().to_owned();
     let good = std::fs::read(&log).unwrap();
     let (mut cuts, mut flips) = (0, 0);
-    for at in (0..good.len()).step_by(report::scale(101, 11)) {
+    for at in (0..good.len()).step_by(report::scale(101, 31)) {
         let flipped: Vec<u8> =
             good.iter().enumerate().map(|(i, b)| if i == at { b ^ 0x20 } else { *b }).collect();
         for (bytes, cut) in [(&good[..at], true), (&flipped[..], false)] {

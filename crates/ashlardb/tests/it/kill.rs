@@ -144,7 +144,7 @@ fn every_acknowledged_write_survives_kill_9() {
         }
     };
     let mut tally = Tally::default();
-    let wanted = report::scale(50, 200);
+    let wanted = report::scale(50, 100);
     let mut directories = 0;
     while tally.kills < wanted {
         one_directory(directories, &mut judges, &mut tally);

@@ -1,6 +1,7 @@
 //! Many threads on one database.
 
-use crate::store::{Shape, listing};
+use crate::child::Kind;
+use crate::store::{Shape, Store, files, listing};
 use ashlar_testkit::report;
 use ashlardb::{Db, FormatLevel, WriteBatch};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -125,5 +126,19 @@ fn closing_among_busy_threads_loses_nothing_acknowledged() {
             done
         });
         assert!(acknowledged.iter().sum::<u64>() > 0);
+    }
+}
+
+#[test]
+fn nothing_changes_in_a_directory_after_its_close() {
+    for round in 0..report::scale(20, 100) as u64 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(dir.path(), Shape::small(FormatLevel::default()));
+        // Enough that flushes and compactions are under way; more or less of them in every round.
+        Kind::Random.ops(round).take(4000 + 400 * round as usize % 4000).for_each(|op| store.apply(&op));
+        store.close();
+        let at_close = files(dir.path());
+        std::thread::sleep(Duration::from_millis(30));
+        assert_eq!(at_close, files(dir.path()), "round {round}");
     }
 }
