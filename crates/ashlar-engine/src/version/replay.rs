@@ -1,6 +1,7 @@
 //! Reading a MANIFEST: records in, the last consistent state out.
 //!
-//! 1. Any damage is fatal, except a torn last record, which is dropped and reported.
+//! 1. Any damage is fatal, except a torn last record, which is dropped and reported. A record that reaches over the end
+//!    of the file is not torn when others begin behind its header.
 //! 2. An atomic group counts when all its records are there; one that the end of the file cuts off is dropped.
 //! 3. Trees are checked when everything is read: on the way a MANIFEST may pass through states no reader ever saw.
 //! 4. The last next-file number read wins and is then raised by one; the last sequence must not decrease.
@@ -10,12 +11,14 @@
 use super::builder::TreeBuilder;
 use super::{Carried, DbFacts};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
-use ashlar_env::Fs;
+use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
+use ashlar_format::log_record::{BLOCK_SIZE, RecordKind, parse_physical};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A family as read from a MANIFEST; its tree is not checked yet.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +81,7 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
     let path = dir.join(FileKind::Manifest(number).name());
     let file = fs.open_read(&path)?;
     let bytes = file.len();
-    let mut reader = LogReader::open(file, number, RecoveryMode::TolerateTail);
+    let mut reader = LogReader::open(Arc::clone(&file), number, RecoveryMode::TolerateTail);
     let mut replayer = Replayer::default();
     let default = ReplayedFamily { name: "default".to_string(), ..ReplayedFamily::default() };
     replayer.families.insert(FamilyId::DEFAULT, default);
@@ -93,6 +96,12 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
         replayer.record(edit, offset).map_err(|e| e.at(&path, offset))?;
     }
     let mut dropped = torn_tail(&reader, &path)?;
+    if let Some(tail) = &dropped
+        && let Some(whole) = record_behind(&*file, tail.offset)?
+    {
+        let what = format!("MANIFEST damaged: {}, but a whole record follows at {whole}", tail.reason);
+        return Err(Error::corruption(what).at(&path, tail.offset));
+    }
     if !replayer.group.is_empty() && dropped.is_none() {
         let offset = replayer.group_start;
         let reason = "an atomic group without its last record".to_string();
@@ -118,6 +127,24 @@ fn torn_tail(reader: &LogReader, path: &Path) -> Result<Option<DroppedTail>> {
             Err(Error::corruption("a record of a recycled log in a MANIFEST").at(path, offset))
         }
     }
+}
+
+/// Where a record begins behind the one at `offset`, which reaches over the end of the file. An interrupted write has
+/// nothing behind it: then a length was damaged.
+fn record_behind(file: &dyn ReadFile, offset: u64) -> Result<Option<u64>> {
+    let mut bytes = vec![0; usize::try_from(file.len().saturating_sub(offset)).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, offset)?;
+    let block = BLOCK_SIZE as u64;
+    for at in 1..bytes.len() {
+        let left = usize::try_from(block - (offset + at as u64) % block).unwrap_or(0);
+        let rest = bytes.get(at..bytes.len().min(at + left)).unwrap_or_default();
+        let kind =
+            parse_physical(rest, 0, false).ok().and_then(|record| record.record_type()).map(|t| t.kind);
+        if matches!(kind, Some(RecordKind::Full | RecordKind::First)) {
+            return Ok(Some(offset + at as u64));
+        }
+    }
+    Ok(None)
 }
 
 impl Replayer {

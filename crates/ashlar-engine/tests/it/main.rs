@@ -1,5 +1,6 @@
 //! The engine as a whole, through its public door.
 
 mod blobs;
+mod flips;
 mod ranges;
 mod sim;
