@@ -89,7 +89,9 @@ impl CompactionRun {
         if let Some(oldest) = oldest_ancestor_time(&plan) {
             output.identity.creation_time = oldest;
         }
-        let retention = plan.retention(snapshots, tombstones(&version, &plan)?);
+        let retention = plan
+            .retention(snapshots, tombstones(&version, &plan)?)
+            .with_operator(output.merge_operator.clone());
         let sink = TableOutputs::new(output, plan.cut_limits(), numbers)
             .with_tombstones(retention.surviving_tombstones(&order));
         let rewrite = start(&order, skip, runs, retention, sink)?;

@@ -101,6 +101,7 @@ impl Compaction {
             snapshots,
             beneath: Beneath::Ranges(self.beneath.clone()),
             tombstones: Arc::new(tombstones),
+            operator: None,
         }
     }
 

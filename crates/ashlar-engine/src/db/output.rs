@@ -42,6 +42,7 @@ impl Writer {
             fs: Arc::clone(&self.env.fs),
             dir: dir.to_path_buf(),
             table: options.table.for_level(-1, 1, false),
+            merge_operator: options.merge_operator.clone(),
             identity,
         }
     }

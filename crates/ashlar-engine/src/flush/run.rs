@@ -71,7 +71,8 @@ impl FlushRun {
         let count = memtables.len();
         let order = output.table.order.clone();
         let skip = common_prefix(&order, &memtables);
-        let retention = Retention::above_unknown(snapshots, tombstones(&order, &memtables));
+        let retention = Retention::above_unknown(snapshots, tombstones(&order, &memtables))
+            .with_operator(output.merge_operator.clone());
         let mut runs: Vec<Box<dyn RunCursor>> = Vec::with_capacity(count);
         for memtable in memtables {
             let mut cursor = memtable.cursor();

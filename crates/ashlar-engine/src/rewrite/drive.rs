@@ -2,9 +2,11 @@
 //!
 //! 1. Entries of the merge ascend: user key by the order, then trailer descending. What does not is damage and stops
 //!    the rewrite; the same internal key twice (a repaired database may have it) counts once, from the newest run.
-//! 2. The sink sees only survivors, in the same order, held-back tombstones before the older version that needs them.
+//! 2. The sink sees only survivors, in the same order, held-back tombstones before the older version that needs them, and
+//!    merge operands as the value they fold into where that is known.
 //! 3. After an error or `Done` the loop does nothing more.
 
+use super::fold::Operands;
 use super::merge::Merge;
 use super::retention::{Retention, Rule, Verdict};
 use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, KeyOrder, ReverseBytewiseOrder};
@@ -41,8 +43,10 @@ pub struct RewriteCounters {
     pub entries_in: u64,
     /// Entries handed to the sink.
     pub entries_out: u64,
-    /// Entries dropped because a newer version hides them.
+    /// Entries dropped because a newer version or a range tombstone hides them.
     pub dropped_hidden: u64,
+    /// Merge operands, and what they were applied to, that were folded into a value: as many as that is less.
+    pub folded: u64,
     /// Tombstones dropped because nothing older is left.
     pub dropped_tombstones: u64,
     /// Bytes of the entries read.
@@ -101,13 +105,14 @@ pub struct RewriteLoop<C: KeyOrder, S> {
     finished: bool,
 }
 
-/// The user key under work.
-struct KeyState {
-    user_key: Vec<u8>,
+/// The user key under work. What is held back is newer than the operands.
+pub(super) struct KeyState {
+    pub(super) user_key: Vec<u8>,
     begun: bool,
     last: Trailer,
     emitted: bool,
     held: Vec<Trailer>,
+    pub(super) operands: Operands,
     scratch: InternalKeyBuf,
 }
 
@@ -136,6 +141,7 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             last: Trailer::FIRST,
             emitted: false,
             held: Vec::new(),
+            operands: Operands::new(retention.operator.clone()),
             scratch: InternalKeyBuf::new(&[], Trailer::LAST),
         };
         let rule = Rule::new(order.clone(), retention);
@@ -155,6 +161,7 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
         let mut left = budget_bytes;
         loop {
             let Some(entry) = self.merge.entry() else {
+                self.key.end_chain(&mut self.rule, &mut self.sink, &mut self.counters)?;
                 self.counters.dropped_tombstones += self.key.held.len() as u64;
                 self.key.held.clear();
                 self.sink.finish()?;
@@ -166,6 +173,7 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             self.counters.bytes_in += bytes as u64;
             match self.key.place(&self.order, user_key, trailer)? {
                 Step::NewKey => {
+                    self.key.end_chain(&mut self.rule, &mut self.sink, &mut self.counters)?;
                     self.counters.dropped_tombstones += self.key.begin(user_key);
                     self.rule.begin_key();
                 }
@@ -177,7 +185,13 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
                 }
             }
             self.key.last = trailer;
-            match self.rule.judge(user_key, trailer) {
+            let mut verdict = self.rule.judge(user_key, trailer);
+            if self.key.operands.concern(trailer) {
+                verdict =
+                    self.key.chain(&mut self.rule, &mut self.sink, entry, verdict, &mut self.counters)?;
+            }
+            match verdict {
+                Verdict::Taken => {}
                 Verdict::Keep(kept) => {
                     let emitted = self.key.emit(&mut self.sink, entry.key, kept, entry.value)?;
                     self.counters.entries_out += emitted;
@@ -238,6 +252,22 @@ impl KeyState {
         self.begun = true;
         self.emitted = false;
         unneeded
+    }
+
+    /// [`KeyState::emit`] of an entry that is not in the input like this.
+    #[cold]
+    pub(super) fn emit_parts<S: EntrySink>(
+        &mut self,
+        sink: &mut S,
+        trailer: Trailer,
+        value: &[u8],
+    ) -> Result<u64> {
+        let held = self.held.len() as u64;
+        self.emit_held(sink)?;
+        self.scratch.set(&self.user_key, trailer);
+        sink.add(self.scratch.as_key(), value, !self.emitted)?;
+        self.emitted = true;
+        Ok(held + 1)
     }
 
     /// Hands a survivor, and before it the tombstones held back for it, to the sink; returns how many entries.

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::rewrite::retention::Beneath;
+use ashlar_base::ext::merge_operator::standard_operator;
+use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{Comparator, LookupKey, SeqNum, ValueType, Window};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,25 +106,49 @@ fn rewrite(
     while work.step(17 + width).unwrap() == Progress::More {}
     assert_eq!(work.step(100).unwrap(), Progress::Done);
     let c = work.counters();
-    assert_eq!(c.entries_in, c.entries_out + c.dropped_hidden + c.dropped_tombstones);
+    assert_eq!(c.entries_in, c.entries_out + c.dropped_hidden + c.dropped_tombstones + c.folded);
     assert_eq!(c.entries_out, work.sink().entries.len() as u64);
     assert!(work.sink().finished);
     std::mem::take(&mut work.sink().entries)
 }
 
-/// What a reader at `seq` makes of all versions of a key: merge operands newest first, then the base value.
-fn read(versions: &[Version], key: &[u8], seq: SeqNum) -> (Vec<Vec<u8>>, Option<Vec<u8>>) {
-    let mut mine: Vec<_> = versions.iter().filter(|v| v.0 == key && v.1.seq() <= seq).collect();
-    mine.sort_by_key(|v| std::cmp::Reverse(v.1));
-    let mut operands = vec![];
-    for (_, trailer, value) in mine {
-        match trailer.value_type().unwrap() {
-            ValueType::Merge => operands.push(value.clone()),
-            ValueType::Delete | ValueType::SingleDelete => return (operands, None),
-            _ => return (operands, Some(value.clone())),
+/// Entries and range tombstones of one or several levels.
+#[derive(Clone, Debug, Default)]
+struct Data {
+    versions: Vec<Version>,
+    tombstones: Vec<RangeTombstone>,
+}
+
+impl Data {
+    fn and(&self, deeper: &Data) -> Data {
+        Data {
+            versions: [&self.versions[..], &deeper.versions].concat(),
+            tombstones: [&self.tombstones[..], &deeper.tombstones].concat(),
         }
     }
-    (operands, None)
+
+    /// What a reader at `seq` makes of a key: merge operands joined behind the base value.
+    fn read(&self, order: &Order, key: &[u8], seq: SeqNum) -> Option<Vec<u8>> {
+        let covers = |t: &&RangeTombstone| {
+            t.seq <= seq && order.compare(&t.begin, key).is_le() && order.compare(key, &t.end).is_lt()
+        };
+        let deleted = self.tombstones.iter().filter(covers).map(|t| t.seq).max();
+        let sees = |v: &&Version| v.0 == key && v.1.seq() <= seq && deleted.is_none_or(|d| v.1.seq() >= d);
+        let mut mine: Vec<_> = self.versions.iter().filter(sees).collect();
+        mine.sort_by_key(|v| std::cmp::Reverse(v.1));
+        let mut parts: Vec<&[u8]> = vec![];
+        for (_, trailer, value) in mine {
+            match trailer.value_type().unwrap() {
+                ValueType::Delete | ValueType::SingleDelete => break,
+                _ => parts.push(value),
+            }
+            if trailer.value_type() != Some(ValueType::Merge) {
+                break;
+            }
+        }
+        parts.reverse();
+        (!parts.is_empty()).then(|| parts.join(&b','))
+    }
 }
 
 fn draw_key(dice: &mut Dice) -> Vec<u8> {
@@ -132,6 +158,18 @@ fn draw_key(dice: &mut Dice) -> Vec<u8> {
     } else {
         format!("shared/{n}").into_bytes()
     }
+}
+
+/// Random range tombstones among the sequences `1..=total`: those up to `deep` on the deeper level.
+fn draw_tombstones(dice: &mut Dice, order: &Order, total: u64, deep: u64) -> (Data, Data) {
+    let (mut upper, mut lower) = (Data::default(), Data::default());
+    for _ in 0..dice.roll(2) * dice.roll(9) {
+        let (a, b, seq) = (draw_key(dice), draw_key(dice), 1 + dice.roll(total));
+        let (begin, end) = if order.compare(&a, &b).is_lt() { (a, b) } else { (b, a) };
+        let home = if seq <= deep { &mut lower } else { &mut upper };
+        home.tombstones.push(RangeTombstone { begin, end, seq: SeqNum::new(seq).unwrap() });
+    }
+    (upper, lower)
 }
 
 /// Random versions with sequences 1.., oldest tenth on a deeper level, the others spread over `runs` by age.
@@ -181,27 +219,35 @@ fn every_live_reader_sees_the_same() {
     for case in 0..3000 {
         let order = orders()[case % 3].clone();
         let (runs, deeper) = draw(&mut dice, &order);
+        let deep = deeper.iter().map(|v| v.1.seq().get()).max().unwrap_or(0);
+        let (mut data, mut below) = draw_tombstones(&mut dice, &order, 121, deep);
+        (data.versions, below.versions) = (runs.concat(), deeper.clone());
         let mut snapshots: Vec<SeqNum> =
             (0..dice.roll(4)).map(|_| SeqNum::new(dice.roll(130)).unwrap()).collect();
         snapshots.sort_unstable();
         let keep = Retention {
             snapshots: snapshots.clone(),
             beneath: ranges_of(&order, &deeper, &mut dice),
-            tombstones: Arc::default(),
+            tombstones: Arc::new(FragmentedTombstones::new(&order, &data.tombstones)),
+            operator: (dice.roll(3) > 0).then(|| standard_operator("stringappend").unwrap()),
         };
         let width = 1 + dice.index(Window::CAPACITY);
         let skip = if dice.roll(2) == 0 { 0 } else { "shared/".len() };
         let after = rewrite(&order, skip, &runs, width, &keep);
         assert_eq!(after, sorted(&order, after.clone()), "case {case}: out of order");
 
-        let before: Vec<Version> = runs.concat().into_iter().chain(deeper.clone()).collect();
-        let with_deeper: Vec<Version> = after.iter().cloned().chain(deeper.clone()).collect();
-        for (key, ..) in &before {
+        let tombstones = keep.surviving_tombstones(&order);
+        let tombstones = tombstones.iter().flat_map(|f| {
+            f.seqs.iter().map(|s| RangeTombstone { begin: f.begin.clone(), end: f.end.clone(), seq: *s })
+        });
+        let left = Data { versions: after.clone(), tombstones: tombstones.collect() };
+        let (before, left) = (data.and(&below), left.and(&below));
+        for (key, ..) in &before.versions {
             for seq in snapshots.iter().copied().chain([SeqNum::MAX]) {
                 assert_eq!(
-                    read(&before, key, seq),
-                    read(&with_deeper, key, seq),
-                    "case {case}: {} at {seq}, {keep:?}\n{before:?}\n{after:?}",
+                    before.read(&order, key, seq),
+                    left.read(&order, key, seq),
+                    "case {case}: {} at {seq}, {keep:?}\n{before:?}\n{left:?}",
                     key.escape_ascii()
                 );
             }
@@ -223,6 +269,10 @@ fn check_nothing_useless(after: &[Version], keep: &Retention, case: usize) {
             let hidden = decides(pair[0]) && stripe(pair[0]) == stripe(pair[1]);
             let single = pair[1].value_type() == Some(ValueType::SingleDelete);
             assert!(!hidden || single, "case {case}: {pair:?} of {}", key.escape_ascii());
+            let base = matches!(pair[1].value_type(), Some(ValueType::Put | ValueType::Delete));
+            let folds = base && pair[0].value_type() == Some(ValueType::Merge);
+            let may_fold = keep.operator.is_some() && stripe(pair[0]) == stripe(pair[1]);
+            assert!(!(folds && may_fold), "case {case}: {pair:?} of {} not folded", key.escape_ascii());
         }
         let last = trailers.last().unwrap();
         let tombstone = matches!(last.value_type(), Some(ValueType::Delete | ValueType::SingleDelete));

@@ -37,7 +37,8 @@ impl Place {
             file_creation_time: 600,
             ..TableIdentity::default()
         };
-        OutputPlan { fs: Arc::clone(&self.env.fs), dir: self.dir.clone(), table, identity }
+        let fs = Arc::clone(&self.env.fs);
+        OutputPlan { fs, dir: self.dir.clone(), table, merge_operator: None, identity }
     }
 
     pub(crate) fn numbers(&self) -> Numbers {

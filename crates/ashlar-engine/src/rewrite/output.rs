@@ -15,7 +15,7 @@ use super::drive::EntrySink;
 use super::tombstones::Carried;
 use crate::files::PendingFile;
 use ashlar_base::range_del::Fragment;
-use ashlar_base::{FileNumber, InternalKey, Result, ValueType};
+use ashlar_base::{FileNumber, InternalKey, MergeOperator, Result, ValueType};
 use ashlar_blob::OldestBlobFile;
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::filename::FileKind;
@@ -37,6 +37,8 @@ pub struct OutputPlan {
     pub dir: PathBuf,
     /// The shape of the tables, with the order of the keys.
     pub table: TableOptions,
+    /// What folds merge operands on the way; `None`: they are carried.
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// Who writes them; the number is filled in for each. `creation_time` is recorded as oldest ancestor time.
     pub identity: TableIdentity,
 }

@@ -4,7 +4,8 @@
 //! stripe, at most its newest version. So:
 //!
 //! 1. A version that decides a read (value or tombstone) hides every older one of its stripe.
-//! 2. A merge operand decides nothing: what stands below it stays, until a version decides.
+//! 2. A merge operand decides nothing: what stands below it stays, until a version decides. (`fold` may make a value of the
+//!    two.)
 //! 3. A tombstone with nothing older beneath, in this rewrite's survivors or in deeper levels, says nothing: it is
 //!    held back until an older survivor of its key shows up, and forgotten if none does.
 //! 4. A single delete must meet the one put it is meant for, wherever that is: it is never dropped for being hidden,
@@ -17,6 +18,7 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc` (behaviour).
 
+use ashlar_base::MergeOperator;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::key::{SeqNum, Trailer, ValueType};
 use ashlar_base::range_del::FragmentedTombstones;
@@ -47,12 +49,19 @@ pub struct Retention {
     pub beneath: Beneath,
     /// The range tombstones of all runs, as far as they are in force.
     pub tombstones: Arc<FragmentedTombstones>,
+    /// What folds merge operands; `None`: they are carried.
+    pub operator: Option<Arc<dyn MergeOperator>>,
 }
 
 impl Retention {
     /// For flushes: everything may lie beneath.
     pub fn above_unknown(snapshots: Vec<SeqNum>, tombstones: FragmentedTombstones) -> Self {
-        Retention { snapshots, beneath: Beneath::Unknown, tombstones: Arc::new(tombstones) }
+        Retention { snapshots, beneath: Beneath::Unknown, tombstones: Arc::new(tombstones), operator: None }
+    }
+
+    /// With what folds merge operands.
+    pub fn with_operator(self, operator: Option<Arc<dyn MergeOperator>>) -> Self {
+        Retention { operator, ..self }
     }
 }
 
@@ -65,6 +74,8 @@ pub enum Verdict {
     Hold,
     /// It goes.
     Drop,
+    /// Whoever asked has dealt with it.
+    Taken,
     /// It is of a kind that cannot be carried through here: the rewrite must stop.
     Refuse,
 }
@@ -88,7 +99,7 @@ impl<C: KeyOrder> Rule<C> {
     /// The rule for one rewrite.
     pub fn new(order: C, retention: Retention) -> Self {
         let zeroing = retention.beneath.is_nothing();
-        let Retention { mut snapshots, beneath, tombstones } = retention;
+        let Retention { mut snapshots, beneath, tombstones, operator: _ } = retention;
         snapshots.sort_unstable();
         snapshots.dedup();
         Rule {
@@ -122,7 +133,7 @@ impl<C: KeyOrder> Rule<C> {
         match trailer.value_type() {
             Some(ValueType::Put | ValueType::BlobIndex | ValueType::Entity) if !hidden => {
                 self.hidden_stripe = Some(stripe);
-                if self.zeroing && stripe == 0 { self.zero(trailer) } else { Verdict::Keep(trailer) }
+                Verdict::Keep(self.settled(trailer, stripe))
             }
             Some(ValueType::TimedPut) if !hidden => {
                 self.hidden_stripe = Some(stripe);
@@ -155,9 +166,13 @@ impl<C: KeyOrder> Rule<C> {
             && fragment.oldest_above(trailer.seq()).is_some_and(|above| self.stripe(above) == stripe)
     }
 
-    fn zero(&mut self, trailer: Trailer) -> Verdict {
+    /// The trailer that a value keeps, by rule 5.
+    pub(super) fn settled(&mut self, value: Trailer, stripe: usize) -> Trailer {
+        if !self.zeroing || stripe > 0 {
+            return value;
+        }
         self.zeroed = true;
-        Verdict::Keep(Trailer::from_raw(u64::from(trailer.type_byte())))
+        Trailer::from_raw(u64::from(value.type_byte()))
     }
 
     fn tombstone(&mut self, user_key: &[u8], trailer: Trailer) -> Verdict {
@@ -167,12 +182,12 @@ impl<C: KeyOrder> Rule<C> {
     /// The index of the first snapshot that sees `seq`; the number of snapshots when none does. The lowest stripe is
     /// seen by every snapshot and by now.
     #[inline]
-    fn stripe(&self, seq: SeqNum) -> usize {
+    pub(super) fn stripe(&self, seq: SeqNum) -> usize {
         stripe(&self.snapshots, seq)
     }
 
     /// Whether a deeper level may hold an older version. Walks along the ranges: keys ascend.
-    fn may_lie_beneath(&mut self, user_key: &[u8]) -> bool {
+    pub(super) fn may_lie_beneath(&mut self, user_key: &[u8]) -> bool {
         let Beneath::Ranges(ranges) = &self.beneath else { return true };
         while let Some((smallest, largest)) = ranges.get(self.range_at) {
             if self.order.cmp(largest, user_key).is_lt() {
@@ -207,7 +222,10 @@ mod tests {
         versions: &[(u64, ValueType)],
     ) -> Vec<(u64, ValueType)> {
         let snapshots = snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect();
-        let mut rule = Rule::new(BytewiseOrder, Retention { snapshots, beneath, tombstones: Arc::default() });
+        let mut rule = Rule::new(
+            BytewiseOrder,
+            Retention { snapshots, beneath, tombstones: Arc::default(), operator: None },
+        );
         rule.begin_key();
         let (mut left, mut held) = (vec![], vec![]);
         for &(seq, kind) in versions {
@@ -217,7 +235,7 @@ mod tests {
                     left.push(trailer);
                 }
                 Verdict::Hold => held.push(t(seq, kind)),
-                Verdict::Drop => {}
+                Verdict::Drop | Verdict::Taken => {}
                 Verdict::Refuse => panic!("refused {seq} {kind:?}"),
             }
         }
@@ -291,7 +309,8 @@ mod tests {
     fn unknown_kinds_are_carried_or_refused() {
         let unknown = Trailer::from_raw((3 << 8) | 0x7e);
         let rule = |beneath| {
-            let retention = Retention { snapshots: vec![], beneath, tombstones: Arc::default() };
+            let retention =
+                Retention { snapshots: vec![], beneath, tombstones: Arc::default(), operator: None };
             let mut rule = Rule::new(BytewiseOrder, retention);
             rule.begin_key();
             rule

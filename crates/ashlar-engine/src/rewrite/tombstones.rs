@@ -112,7 +112,12 @@ mod tests {
             .map(|(b, e, s)| RangeTombstone { begin: (*b).into(), end: (*e).into(), seq: seq(*s) })
             .collect();
         let tombstones = Arc::new(FragmentedTombstones::new(&Order::Bytewise, &all));
-        Retention { snapshots: snapshots.iter().map(|s| seq(*s)).collect(), beneath, tombstones }
+        Retention {
+            snapshots: snapshots.iter().map(|s| seq(*s)).collect(),
+            beneath,
+            tombstones,
+            operator: None,
+        }
     }
 
     fn text(begin: &[u8], end: &[u8], seqs: &[SeqNum]) -> String {

@@ -1,0 +1,139 @@
+//! Folding merge operands on the way, so that a key that is merged into for ever does not grow for ever.
+//!
+//! The operands of one stripe (see `retention`) are gathered, newest first, until what they are applied to shows up:
+//! 1. a put or a delete of the same stripe, or an entry that a range tombstone of the same stripe hides: they fold;
+//! 2. the end of the key, where nothing lies beneath: they fold over nothing;
+//! 3. anything else, another stripe included: they go on as they are.
+//!
+//! What they fold into is a put at the newest operand's sequence: it decides for its stripe, where the operands left the
+//! decision to what was below them. A single delete goes on beneath it, for the put that it is meant for. Operands that the
+//! operator refuses go on as they are too: who reads them gets its error, and nothing is lost.
+//!
+//! Source: RocksDB `db/merge_helper.cc` (behaviour).
+
+use super::drive::{EntrySink, KeyState, RewriteCounters};
+use super::retention::{Rule, Verdict};
+use ashlar_base::ext::comparator::KeyOrder;
+use ashlar_base::{Entry, MergeOperator, Result, Trailer, ValueType};
+use std::sync::Arc;
+
+/// Bytes of operands gathered at most; what is older folds by itself.
+const BYTES_MAX: usize = 32 << 20;
+
+/// The operands gathered.
+#[derive(Debug)]
+pub(super) struct Operands {
+    operator: Option<Arc<dyn MergeOperator>>,
+    /// Newest first.
+    gathered: Vec<(Trailer, Vec<u8>)>,
+    stripe: usize,
+    bytes: usize,
+}
+
+impl Operands {
+    /// Without an operator nothing is ever gathered.
+    pub(super) fn new(operator: Option<Arc<dyn MergeOperator>>) -> Self {
+        Operands { operator, gathered: Vec::new(), stripe: 0, bytes: 0 }
+    }
+
+    /// Whether [`KeyState::chain`] has to see an entry.
+    #[inline]
+    pub(super) fn concern(&self, trailer: Trailer) -> bool {
+        !self.gathered.is_empty()
+            || (trailer.type_byte() == ValueType::Merge as u8 && self.operator.is_some())
+    }
+
+    fn fold(&self, user_key: &[u8], base: Option<&[u8]>) -> Option<Vec<u8>> {
+        let oldest_first: Vec<&[u8]> = self.gathered.iter().rev().map(|(_, o)| &o[..]).collect();
+        self.operator.as_ref()?.full_merge(user_key, base, &oldest_first).ok()
+    }
+}
+
+impl KeyState {
+    /// Handles an entry of a key with operands. Answers the verdict that is left to carry out.
+    #[cold]
+    pub(super) fn chain<C: KeyOrder, S: EntrySink>(
+        &mut self,
+        rule: &mut Rule<C>,
+        sink: &mut S,
+        entry: Entry<'_>,
+        verdict: Verdict,
+        counters: &mut RewriteCounters,
+    ) -> Result<Verdict> {
+        let trailer = entry.key.trailer();
+        let stripe = rule.stripe(trailer.seq());
+        let kept = matches!(verdict, Verdict::Keep(_));
+        if trailer.value_type() == Some(ValueType::Merge) && kept {
+            if stripe != self.operands.stripe || self.operands.bytes > BYTES_MAX {
+                self.pass_operands(sink, counters)?;
+            }
+            self.operands.stripe = stripe;
+            self.operands.bytes += entry.value.len() + size_of::<(Trailer, Vec<u8>)>();
+            self.operands.gathered.push((trailer, entry.value.to_vec()));
+            return Ok(Verdict::Taken);
+        }
+        // What the operands are applied to, and what is left of the entry then.
+        let base = match (trailer.value_type(), verdict) {
+            _ if stripe != self.operands.stripe => None,
+            (Some(ValueType::Put), Verdict::Keep(_)) => Some((Some(entry.value), Verdict::Taken)),
+            (Some(ValueType::Delete), Verdict::Keep(_) | Verdict::Hold) => Some((None, Verdict::Taken)),
+            (Some(ValueType::SingleDelete), Verdict::Keep(_) | Verdict::Hold) => Some((None, verdict)),
+            // Hidden, and by no entry, for operands hide nothing: by a range tombstone between the two.
+            (_, Verdict::Drop) => Some((None, verdict)),
+            _ => None,
+        };
+        if let Some((base, left)) = base
+            && self.fold_operands(rule, sink, base, counters)?
+        {
+            counters.folded += u64::from(left == Verdict::Taken);
+            return Ok(left);
+        }
+        self.pass_operands(sink, counters)?;
+        Ok(verdict)
+    }
+
+    /// The key has no further entries.
+    #[inline]
+    pub(super) fn end_chain<C: KeyOrder, S: EntrySink>(
+        &mut self,
+        rule: &mut Rule<C>,
+        sink: &mut S,
+        counters: &mut RewriteCounters,
+    ) -> Result<()> {
+        if self.operands.gathered.is_empty() {
+            return Ok(());
+        }
+        if !rule.may_lie_beneath(&self.user_key) && self.fold_operands(rule, sink, None, counters)? {
+            return Ok(());
+        }
+        self.pass_operands(sink, counters)
+    }
+
+    /// Writes the value in place of the operands; false when the operator refuses them.
+    fn fold_operands<C: KeyOrder, S: EntrySink>(
+        &mut self,
+        rule: &mut Rule<C>,
+        sink: &mut S,
+        base: Option<&[u8]>,
+        counters: &mut RewriteCounters,
+    ) -> Result<bool> {
+        let Some((newest, _)) = self.operands.gathered.first() else { return Ok(false) };
+        let newest = newest.seq();
+        let Some(value) = self.operands.fold(&self.user_key, base) else { return Ok(false) };
+        let trailer = rule.settled(Trailer::new(newest, ValueType::Put), self.operands.stripe);
+        counters.folded += self.operands.gathered.len() as u64 - 1;
+        counters.entries_out += self.emit_parts(sink, trailer, &value)?;
+        self.operands.gathered.clear();
+        self.operands.bytes = 0;
+        Ok(true)
+    }
+
+    /// Hands the operands on as they are.
+    fn pass_operands<S: EntrySink>(&mut self, sink: &mut S, counters: &mut RewriteCounters) -> Result<()> {
+        self.operands.bytes = 0;
+        for (trailer, operand) in std::mem::take(&mut self.operands.gathered) {
+            counters.entries_out += self.emit_parts(sink, trailer, &operand)?;
+        }
+        Ok(())
+    }
+}
