@@ -8,6 +8,6 @@ mod writer;
 pub use ashlar_format::log_record::Framing;
 pub use reader::{
     CutReason, LogEnd, LogReader, LogRecord, LogRecordKind, PhysicalKind, PhysicalRecord, PhysicalRecords,
-    RecoveryMode, Skipped,
+    RecoveryMode, Skipped, record_behind,
 };
 pub use writer::{LogRange, LogWriter, PlainLog};

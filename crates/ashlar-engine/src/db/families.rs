@@ -47,7 +47,7 @@ impl Core {
         options.validate(self.options.format_level)?;
         let options = options.at_level(self.options.format_level);
         // Alone, so that the log that is current now holds nothing of the new family yet.
-        self.committer.lead_alone(|| {
+        let made = self.committer.lead_alone(|| {
             let wal = Arc::clone(&self.committer.current().wal);
             let made = self.versions.create_family(
                 name,
@@ -63,7 +63,9 @@ impl Core {
             let set = Core::write_set(&state, wal);
             self.committer.install(set);
             Ok(family)
-        })
+        })?;
+        self.renew_options();
+        Ok(made)
     }
 
     fn drop_family(self: &Arc<Self>, family: &Family) -> Result<()> {
@@ -87,9 +89,19 @@ impl Core {
             drop(dropped);
             Ok(())
         })?;
+        self.renew_options();
         self.update_pressure();
         self.schedule();
         Ok(())
+    }
+
+    /// RocksDB and its tools take the list of families from the OPTIONS file. The families are made or dropped by now, so
+    /// a failure is no failure of that.
+    fn renew_options(&self) {
+        if let Err(e) = self.write_options() {
+            self.health.report(Severity::Soft, &e);
+        }
+        self.state().purge_wanted = true;
     }
     /// After a drop that failed it is unknown whether a later open finds the family. Before it takes another write, the
     /// MANIFEST says that it is there; or nothing takes a write any more.

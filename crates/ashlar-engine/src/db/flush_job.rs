@@ -11,7 +11,6 @@ use crate::health::Severity;
 use crate::rewrite::Progress;
 use ashlar_base::{FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
-use ashlar_format::version_edit::VersionEdit;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,11 +80,12 @@ impl FlushJob {
             core.committer.sync_closed()?;
         }
         edit.log_number = Some(log_number);
-        let min = VersionEdit { min_log_to_keep: Some(min_log), ..VersionEdit::of(FamilyId::DEFAULT) };
+        // In one record: a crash tears a commit of one record at its end only.
+        edit.min_log_to_keep = Some(min_log);
         let installer = Arc::clone(core);
         let family = self.family;
         core.versions.commit_with(
-            vec![edit, min],
+            vec![edit],
             Box::new(move |changed| installer.install(changed, Some((family, memtables)))),
         )?;
         drop(pending);

@@ -6,9 +6,11 @@
 //!    continues exactly; then nothing is missing in between. Everything else is dropped and listed in the report.
 //! 4. A log of ours names the log before it and where that one ended. When less than that was read of it, writes are
 //!    missing between the two, and that is damage too.
-//! 5. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
-//! 6. Sequences never go backwards, in any mode. An I/O error fails the open in every mode.
-//! 7. A family takes nothing from WALs below its log number: that data is in tables.
+//! 5. When the MANIFEST lost its end, the logs are its witness: a log that is needed and gone, or data of a family that was
+//!    never heard of, proves that the end had been in use, and the open fails.
+//! 6. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
+//! 7. Sequences never go backwards, in any mode. An I/O error fails the open in every mode.
+//! 8. A family takes nothing from WALs below its log number: that data is in tables.
 //!
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`RecoverLogFiles`).
 
@@ -23,7 +25,7 @@ use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_log::{LogEnd, LogReader, LogRecord, LogRecordKind, RecoveryMode, Skipped};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a replay found.
@@ -63,6 +65,8 @@ pub fn replay_wals(
         stopped: None,
         previous: None,
         ends: BTreeMap::new(),
+        manifest_cut: report.dropped.first().map(|d| (dir.join(&d.file), d.offset)),
+        max_family: versions.db_facts().max_family,
         min_wal: versions.min_wal(),
         outcome: ReplayOutcome::default(),
         sink,
@@ -157,6 +161,9 @@ struct Replay<'a> {
     previous: Option<Predecessor>,
     /// Where the last good record of each WAL ended.
     ends: BTreeMap<FileNumber, u64>,
+    /// Where the end of the MANIFEST was dropped.
+    manifest_cut: Option<(PathBuf, u64)>,
+    max_family: FamilyId,
     min_wal: FileNumber,
     outcome: ReplayOutcome,
     sink: &'a mut dyn ReplaySink,
@@ -296,7 +303,13 @@ impl Replay<'_> {
     /// Proves that applying the batch cannot fail half-way for reasons that lie in its bytes.
     fn check_ops(&self, batch: &BatchReader<'_>) -> Result<(), Refused> {
         for op in batch.iter() {
-            match op? {
+            let op = op?;
+            if let Some(family) = op.family().filter(|f| self.manifest_cut.is_some() && *f > self.max_family)
+            {
+                let what = format!("the log has data of family {}, which a later commit had made", family.0);
+                return Err(Refused::Fatal(self.lost_manifest(&what)));
+            }
+            match op {
                 BatchOp::DeleteRange { family, begin, end } => {
                     let order = self.orders.get(&family);
                     if order.is_some_and(|o| o.compare(begin, end) == Ordering::Greater) {
@@ -320,11 +333,25 @@ impl Replay<'_> {
         Ok(())
     }
 
+    fn lost_manifest(&self, witness: &str) -> Error {
+        let e = Error::corruption(format!("the end of the MANIFEST is lost: {witness}"))
+            .hint("Restore the MANIFEST from a backup, or repair the database");
+        match &self.manifest_cut {
+            Some((path, offset)) => e.at(path, *offset),
+            None => e,
+        }
+    }
+
     fn check_link(&self, link: LogLink) -> Result<(), Refused> {
         let LogLink { number, end } = link;
         let hole = |what: String| Err(Refused::Hole(number, format!("the log before, {number}, {what}")));
         match self.ends.get(&number) {
             Some(&found) if found < end => hole(format!("ends at {found} where {end} bytes were written")),
+            None if number >= self.min_wal && self.manifest_cut.is_some() => {
+                Err(Refused::Fatal(self.lost_manifest(&format!(
+                    "the log {number} is gone, so a later commit had made it obsolete"
+                ))))
+            }
             None if number >= self.min_wal => hole("is missing".to_string()),
             _ => Ok(()),
         }

@@ -42,7 +42,12 @@ impl Manifest {
             let path = dir.join(FileKind::Manifest(number).name());
             let log = PlainLog::create(Arc::clone(fs), &path, number, Framing::Legacy)?;
             let manifest = Manifest { log, number, first_bytes: 0 };
-            manifest.append(records)?;
+            let mut records = records.to_vec();
+            let count = u32::try_from(records.len()).ok();
+            if let Some(first) = records.first_mut() {
+                first.beginning = count;
+            }
+            manifest.append(&records)?;
             Ok(manifest)
         };
         let mut manifest = write().map_err(SwitchFailure::Before)?;

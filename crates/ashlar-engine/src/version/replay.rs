@@ -1,7 +1,8 @@
 //! Reading a MANIFEST: records in, the last consistent state out.
 //!
-//! 1. Any damage is fatal, except a torn last record, which is dropped and reported. A record that reaches over the end
-//!    of the file is not torn when others begin behind its header.
+//! 1. Damage is fatal, except in the last record, which a crash may have torn: that is dropped and reported. An intact
+//!    record behind the damage, or the number of records that a MANIFEST of ours begins with, proves that more than the
+//!    last commit is hit. Of a MANIFEST of others only a record cut off by the end of the file is forgiven.
 //! 2. An atomic group counts when all its records are there; one that the end of the file cuts off is dropped.
 //! 3. Trees are checked when everything is read: on the way a MANIFEST may pass through states no reader ever saw.
 //! 4. The last next-file number read wins and is then raised by one; the last sequence must not decrease.
@@ -13,9 +14,8 @@ use super::{Carried, DbFacts};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
-use ashlar_format::log_record::{BLOCK_SIZE, RecordKind, parse_physical};
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
+use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode, record_behind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,6 +71,8 @@ struct Replayer {
     unknown_tags: Vec<u32>,
     group: Vec<VersionEdit>,
     group_start: u64,
+    /// Records the file began with, when it says so.
+    beginning: Option<u32>,
 }
 
 /// Reads `MANIFEST-<number>` of `dir`.
@@ -95,13 +97,7 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
         let edit = VersionEdit::decode(record.payload).map_err(|e| e.into_error().at(&path, offset))?;
         replayer.record(edit, offset).map_err(|e| e.at(&path, offset))?;
     }
-    let mut dropped = torn_tail(&reader, &path)?;
-    if let Some(tail) = &dropped
-        && let Some(whole) = record_behind(&*file, tail.offset)?
-    {
-        let what = format!("MANIFEST damaged: {}, but a whole record follows at {whole}", tail.reason);
-        return Err(Error::corruption(what).at(&path, tail.offset));
-    }
+    let mut dropped = replayer.torn_tail(&reader, &file, records)?;
     if !replayer.group.is_empty() && dropped.is_none() {
         let offset = replayer.group_start;
         let reason = "an atomic group without its last record".to_string();
@@ -113,38 +109,38 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
     replayer.finish(path, records, bytes, dropped)
 }
 
-/// The one damage that is forgiven; every other is fatal.
-fn torn_tail(reader: &LogReader, path: &Path) -> Result<Option<DroppedTail>> {
-    match reader.end() {
-        LogEnd::Clean => Ok(None),
-        LogEnd::Torn { offset, reason, dropped_bytes } => {
-            Ok(Some(DroppedTail { offset, bytes: dropped_bytes, reason: format!("torn tail: {reason}") }))
+impl Replayer {
+    /// The one damage that is forgiven; every other is fatal.
+    fn torn_tail(
+        &self,
+        reader: &LogReader,
+        file: &Arc<dyn ReadFile>,
+        records: u64,
+    ) -> Result<Option<DroppedTail>> {
+        let damaged = |offset, what: String| Err(Error::corruption(what).at(file.path(), offset));
+        if let Some(beginning) = self.beginning.filter(|n| u64::from(*n) > records) {
+            let what =
+                format!("MANIFEST damaged: {records} records are left of the {beginning} it began with");
+            return damaged(reader.good_end(), what);
         }
-        LogEnd::Cut { offset, reason, .. } => {
-            Err(Error::corruption(format!("MANIFEST damaged: {reason}")).at(path, offset))
+        let (offset, reason) = match reader.end() {
+            LogEnd::Clean if reader.good_end() == file.len() || self.beginning.is_none() => return Ok(None),
+            LogEnd::Clean => (reader.good_end(), "zeros".to_string()),
+            LogEnd::Torn { offset, reason, .. } => (offset, format!("torn tail: {reason}")),
+            LogEnd::Cut { offset, reason, .. } if self.beginning.is_none() => {
+                return damaged(offset, format!("MANIFEST damaged: {reason}"));
+            }
+            LogEnd::Cut { offset, reason, .. } => (offset, format!("torn tail: {reason}")),
+            LogEnd::OldRecord { offset } => {
+                return damaged(offset, "a record of a recycled log in a MANIFEST".to_string());
+            }
+        };
+        if let Some(behind) = record_behind(Arc::clone(file), offset)? {
+            let what = format!("MANIFEST damaged: {reason}, but a whole record follows at {behind}");
+            return damaged(offset, what);
         }
-        LogEnd::OldRecord { offset } => {
-            Err(Error::corruption("a record of a recycled log in a MANIFEST").at(path, offset))
-        }
+        Ok(Some(DroppedTail { offset, bytes: file.len().saturating_sub(offset), reason }))
     }
-}
-
-/// Where a record begins behind the one at `offset`, which reaches over the end of the file. An interrupted write has
-/// nothing behind it: then a length was damaged.
-fn record_behind(file: &dyn ReadFile, offset: u64) -> Result<Option<u64>> {
-    let mut bytes = vec![0; usize::try_from(file.len().saturating_sub(offset)).unwrap_or(0)];
-    file.read_exact_at(&mut bytes, offset)?;
-    let block = BLOCK_SIZE as u64;
-    for at in 1..bytes.len() {
-        let left = usize::try_from(block - (offset + at as u64) % block).unwrap_or(0);
-        let rest = bytes.get(at..bytes.len().min(at + left)).unwrap_or_default();
-        let kind =
-            parse_physical(rest, 0, false).ok().and_then(|record| record.record_type()).map(|t| t.kind);
-        if matches!(kind, Some(RecordKind::Full | RecordKind::First)) {
-            return Ok(Some(offset + at as u64));
-        }
-    }
-    Ok(None)
 }
 
 impl Replayer {
@@ -174,6 +170,7 @@ impl Replayer {
 
     fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
         self.db.absorb(edit);
+        self.beginning = self.beginning.or(edit.beginning);
         self.scalars(edit)?;
         for (tag, _) in &edit.ignored {
             if !self.unknown_tags.contains(tag) {

@@ -119,6 +119,10 @@ impl VersionEdit {
                 self.last_manifest_size =
                     Some(sub::whole_slice(start, payload, "edit.last MANIFEST size", size)?);
             }
+            tag::BEGINNING => {
+                let records = |c: &mut Cursor<'_>| c.fixed32("edit.beginning");
+                self.beginning = Some(sub::whole_slice(start, payload, "edit.beginning", records)?);
+            }
             _ => self.ignored.push((tag, payload.to_vec())),
         }
         Ok(true)

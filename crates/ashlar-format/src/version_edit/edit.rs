@@ -55,6 +55,9 @@ pub struct VersionEdit {
     pub compaction_progress: Option<Vec<u8>>,
     /// Tag 8203: bytes of the last MANIFEST that was a snapshot only.
     pub last_manifest_size: Option<u64>,
+    /// Tag 4268032, ours: the MANIFEST begins with so many records that were made durable together, before `CURRENT` named
+    /// it. In its first record.
+    pub beginning: Option<u32>,
     /// Unknown ignorable tags with their payloads. Written last.
     pub ignored: Vec<(u32, Vec<u8>)>,
 }

@@ -18,6 +18,9 @@ impl VersionEdit {
             put_varint64(&mut payload, size);
             tagged_slice(out, tag::LAST_MANIFEST_SIZE, &payload);
         }
+        if let Some(records) = self.beginning {
+            tagged_slice(out, tag::BEGINNING, &records.to_le_bytes());
+        }
         for (tag, payload) in &self.ignored {
             tagged_slice(out, *tag, payload);
         }

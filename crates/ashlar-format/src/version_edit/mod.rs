@@ -59,6 +59,7 @@ mod tag {
     pub const PERSIST_TIMESTAMPS: u32 = 8201;
     pub const COMPACTION_PROGRESS: u32 = 8202;
     pub const LAST_MANIFEST_SIZE: u32 = 8203;
+    pub const BEGINNING: u32 = IGNORABLE | 0x41_0000;
 }
 
 #[cfg(test)]

@@ -218,7 +218,7 @@ impl LogReader {
             Fault::OldRecord { .. } if self.mode == PointInTime => Step::End(LogEnd::OldRecord { offset }),
             Fault::OldRecord { .. } => Step::End(LogEnd::Clean),
             Fault::Zero => {
-                if self.is_strict() && self.blocks.rest().iter().any(|byte| *byte != 0) {
+                if self.mode != SkipAny && self.blocks.rest().iter().any(|byte| *byte != 0) {
                     let dropped = self.blocks.take_rest();
                     return Ok(self.report(self.zeros.unwrap_or(offset), CutReason::Zeros, dropped));
                 }
@@ -237,14 +237,15 @@ impl LogReader {
         matches!(self.mode, RecoveryMode::Absolute | RecoveryMode::PointInTime)
     }
 
-    /// A record was found. Behind zeros, in a strict mode, it says that what stood there never reached the disk, unless
+    /// A record was found. Behind zeros it says that what stood there never reached the disk, unless
     /// it is of the kinds that are never split: their writers fill a block with zeros when they do not fit.
     fn behind_zeros(&mut self, kind: Option<RecordKind>) -> Option<Step> {
         let zeros = self.zeros.take()?;
         let here = self.blocks.offset();
         let unsplit = matches!(kind, Some(RecordKind::TimestampSizes | RecordKind::PredecessorInfo))
             && here - zeros < BLOCK_SIZE as u64;
-        (self.is_strict() && !unsplit).then(|| self.report(zeros, CutReason::Zeros, here - zeros))
+        (self.mode != RecoveryMode::SkipAny && !unsplit)
+            .then(|| self.report(zeros, CutReason::Zeros, here - zeros))
     }
 
     /// Nothing more can be read: a cut where the mode is strict, else a torn tail, from the pending record on.

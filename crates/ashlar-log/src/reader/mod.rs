@@ -7,18 +7,20 @@
 //!    say so. It is the caller who decides what a cut means: fail the open, or stop replay there.
 //! 4. The MANIFEST is read in [`RecoveryMode::TolerateTail`], and any cut is fatal.
 //! 5. Zeros at the end of a file are space that was never written. Zeros with something behind them are writes that a
-//!    power cut lost while it kept later ones: damage in the strict modes. RocksDB passes over them in every mode, and so
-//!    takes what is behind a hole.
+//!    power cut lost while it kept later ones: damage, except to [`RecoveryMode::SkipAny`]. RocksDB passes over them in every
+//!    mode, and so takes what is behind a hole.
 //!
 //! Source: RocksDB `db/log_reader.cc`, `db/db_impl/db_impl_open.cc`.
 
 mod assemble;
 mod blocks;
 mod physical;
+mod scan;
 mod zstd_stream;
 
 pub use assemble::LogReader;
 pub use physical::{PhysicalKind, PhysicalRecord, PhysicalRecords};
+pub use scan::record_behind;
 
 use std::fmt;
 

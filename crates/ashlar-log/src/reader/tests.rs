@@ -317,7 +317,7 @@ fn what_stands_behind_zeros_is_behind_a_hole() {
         holed[starts[from]..starts[to]].fill(0);
         for mode in MODES {
             let (records, end) = read(&holed, mode);
-            if matches!(mode, RecoveryMode::Absolute | RecoveryMode::PointInTime) {
+            if mode != RecoveryMode::SkipAny {
                 assert_eq!(records.len(), from, "{mode:?}");
                 let LogEnd::Cut { offset, reason: Zeros, .. } = end else { panic!("{mode:?}: {end:?}") };
                 assert_eq!(offset, starts[from] as u64);
@@ -341,4 +341,20 @@ fn a_block_may_end_in_zeros_before_an_unsplit_record() {
         let (records, end) = read(&file, mode);
         assert_eq!((records.len(), end), (2, LogEnd::Clean), "{mode:?}");
     }
+}
+
+#[test]
+fn records_behind_a_place() {
+    let (file, starts) = write(Framing::Legacy, 0, &[vec![1; 100], vec![2; 40_000], vec![3; 50]]);
+    let behind = |bytes: &[u8], at: usize| record_behind(Arc::new(Bytes(bytes.to_vec())), at as u64).unwrap();
+    assert_eq!(behind(&file, 0), Some(starts[1] as u64), "a first fragment begins a record");
+    assert_eq!(behind(&file, starts[1]), Some(starts[2] as u64), "a last fragment does not");
+    assert_eq!(behind(&file, starts[2]), None);
+    let mut bad = file.clone();
+    bad[starts[1] + 50] ^= 1;
+    assert_eq!(behind(&bad, 0), Some(starts[2] as u64));
+    bad[starts[2] + 8] ^= 1;
+    assert_eq!(behind(&bad, 0), None);
+    assert_eq!(behind(&bad[..starts[2]], 0), None);
+    assert_eq!(behind(&[], 7), None);
 }

@@ -5,6 +5,7 @@ mod crashes;
 mod damage;
 mod golden;
 mod replay;
+mod torn;
 
 use super::*;
 use crate::options::FormatLevel;

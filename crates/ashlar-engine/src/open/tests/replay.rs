@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Bytes of one record of [`six`]: header, batch header, put of `kN` with a value of one byte.
 const RECORD: usize = 7 + 12 + 1 + 3 + 2;
 
-fn batch(first: u64, keys: &[&str]) -> Vec<u8> {
+pub(super) fn batch(first: u64, keys: &[&str]) -> Vec<u8> {
     let mut b = BatchEncoder::new();
     for key in keys {
         b.put(FamilyId::DEFAULT, key.as_bytes(), b"v").unwrap();
@@ -19,7 +19,7 @@ fn batch(first: u64, keys: &[&str]) -> Vec<u8> {
     b.finish(seq(first)).to_vec()
 }
 
-fn write_wal(env: &Env, number: u64, payloads: &[Vec<u8>]) {
+pub(super) fn write_wal(env: &Env, number: u64, payloads: &[Vec<u8>]) {
     let path = dir().join(FileKind::Wal(FileNumber(number)).name());
     let log = PlainLog::create(Arc::clone(&env.fs), &path, FileNumber(number), Framing::Legacy).unwrap();
     for p in payloads {
@@ -310,7 +310,7 @@ fn an_unreadable_log_fails_every_mode() {
 const SIX: u64 = 6 * RECORD as u64;
 
 /// The empty batch at the beginning of a log that continues another one.
-fn link(next: u64, number: u64, end: u64) -> Vec<u8> {
+pub(super) fn link(next: u64, number: u64, end: u64) -> Vec<u8> {
     let mut b = BatchEncoder::new();
     b.log_data(&LogLink { number: FileNumber(number), end }.encode()).unwrap();
     b.finish(seq(next)).to_vec()
