@@ -1,5 +1,8 @@
 //! The command line of `ashlar`, and of `ldb` when it is called so. Names and flags of `ashlar db` are ldb's.
 
+use crate::manifest::ManifestArguments;
+use crate::sst::SstArguments;
+use crate::wal::WalArguments;
 use ashlardb::FormatLevel;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -33,6 +36,13 @@ pub(crate) enum Command {
     /// Reads and changes the database in a directory, with ldb's commands and flags
     #[command(arg_required_else_help = true, after_help = EXAMPLES)]
     Db(DbArguments),
+    /// Reads tables without a database: entries, properties, blocks, soundness, with sst_dump's flags and lines
+    #[command(arg_required_else_help = true)]
+    Sst(SstArguments),
+    /// Explains every record of a MANIFEST, and the state it leads to
+    Manifest(ManifestArguments),
+    /// Explains every record of a write-ahead log, and how the log ends
+    Wal(WalArguments),
 }
 
 const EXAMPLES: &str = "\
@@ -44,6 +54,8 @@ Examples:
   ashlar db --db=DIR dump | ashlar db --db=COPY load --create_if_missing
   find . -type f -printf '%p\\t%s\\n' | ashlar db --db=DIR load --tsv --create_if_missing
   ashlar db --db=DIR info                                  what opening found, levels, sizes, health
+  ashlar db --db=DIR level --level=rocksdb-7.8             does RocksDB 7.8 read this directory?
+  ashlar db --db=DIR rewrite --level=rocksdb-7.8           make it so
 
 A key that begins with a dash goes behind `--`: ashlar db --db=DIR get -- -x
 Exit status: 0 done, 1 not done (also: key not found), 2 wrong command line.";
@@ -150,6 +162,10 @@ pub(crate) enum DbCommand {
     DropFamily { name: String },
     /// Says what opening found, how the levels look, and how the database is
     Info,
+    /// Proves that RocksDB of a release (--level) reads everything in the directory, or says what it does not read
+    Level,
+    /// Writes everything anew in the form of a release (--level), and proves it
+    Rewrite,
 }
 
 #[cfg(test)]

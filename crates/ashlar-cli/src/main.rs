@@ -1,18 +1,25 @@
-//! The program `ashlar`: `ashlar bench` measures, `ashlar db` works on a database from the command line.
+//! The program `ashlar`: `ashlar bench` measures, `ashlar db` works on a database from the command line, `ashlar sst`,
+//! `ashlar manifest` and `ashlar wal` explain files.
 //!
-//! 1. Called by the name `db_bench` it is `ashlar bench`, by the name `ldb` it is `ashlar db`: scripts keep working.
+//! 1. Called by the name `db_bench` it is `ashlar bench`, by the name `ldb` it is `ashlar db`, by the name `sst_dump` it is
+//!    `ashlar sst`: scripts keep working.
 //! 2. Exit statuses: 0 done, 1 not done (one sentence on standard error), 2 the command line is wrong; `bench` answers a
 //!    wrong command line with 1, as db_bench does.
 //! 3. A reader that goes away (`| head`) ends the program quietly.
 
 mod bench;
+mod bytes_text;
 mod cli;
 mod db;
+mod manifest;
 mod outcome;
+mod sst;
+mod wal;
 
 use clap::Parser;
 use cli::{Cli, Command, LdbCli};
 use outcome::Outcome;
+use sst::SstCli;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,9 +35,13 @@ fn main() -> ExitCode {
     let outcome = match name {
         "db_bench" => bench::run(rest),
         "ldb" => db::run(LdbCli::parse_from(&words).db),
+        "sst_dump" => sst::run(&SstCli::parse_from(&words).arguments),
         _ => match Cli::parse_from(&words).command {
             Command::Bench { flags } => bench::run(&flags),
             Command::Db(arguments) => db::run(arguments),
+            Command::Sst(arguments) => sst::run(&arguments),
+            Command::Manifest(arguments) => manifest::run(&arguments),
+            Command::Wal(arguments) => wal::run(&arguments),
         },
     };
     outcome::tell(outcome)

@@ -30,7 +30,7 @@ pub mod rewrite;
 pub mod flush;
 pub mod compaction;
 pub mod open;
-mod inspect;
+pub mod inspect;
 mod db;
 
 pub use db::{Db, OpenFamily};

@@ -25,7 +25,7 @@ mod reader;
 mod unique_id;
 mod verify;
 
-pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, StoredBlock};
+pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, NamedProperty, StoredBlock};
 pub use builder::{TableBuilder, TableSummary};
 pub use iter::TableIter;
 pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};

@@ -5,19 +5,19 @@
 
 mod entries;
 mod info;
+mod level;
 mod load;
 mod text;
 
 use crate::Done;
 use crate::cli::{Common, DbArguments, DbCommand};
 use crate::outcome::Outcome;
-use ashlardb::{Db, Family};
+use ashlardb::{Builder, Db, Family, FormatLevel};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
-const COMMANDS: &str =
-    "put, get, delete, scan, dump, load, families, create_family, drop_family, info (see ashlar db --help)";
+const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, info, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -37,12 +37,18 @@ impl Target {
     }
 
     fn open_with(&self, create: bool) -> Result<Db, Outcome> {
-        let mut builder = Db::builder(&self.directory).create(create);
-        if let Some(level) = self.common.level {
-            let version = level.max_table_version();
-            builder = builder.format_level(level).tune(|_, family| family.table.format_version = version);
-        }
-        Ok(builder.open()?)
+        let builder = match self.common.level {
+            Some(level) => self.at_level(level),
+            None => Db::builder(&self.directory),
+        };
+        Ok(builder.create(create).open()?)
+    }
+
+    /// For a database that is there, with tables as new as `level` allows.
+    fn at_level(&self, level: FormatLevel) -> Builder {
+        let version = level.max_table_version();
+        let builder = Db::builder(&self.directory).create(false).format_level(level);
+        builder.tune(|_, family| family.table.format_version = version)
     }
 
     fn family(&self, db: &Db) -> Result<Family, Outcome> {
@@ -72,6 +78,8 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::CreateFamily { name } => create_family(&target, &name, &mut out),
         DbCommand::DropFamily { name } => drop_family(&target, &name, &mut out),
         DbCommand::Info => info::run(&target, &mut out),
+        DbCommand::Level => level::show(&target, &mut out),
+        DbCommand::Rewrite => level::rewrite(&target, &mut out),
     }?;
     Ok(out.flush()?)
 }

@@ -9,6 +9,7 @@
 //!
 //! Source: RocksDB `tools/ldb_cmd.cc`.
 
+use crate::bytes_text::{parse_bytes, write_bytes};
 use crate::cli::Common;
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -55,20 +56,20 @@ impl Form {
 
     /// A key of the command line.
     pub(crate) fn key(&self, word: &OsStr) -> Result<Vec<u8>, String> {
-        read(self.key_hex, word.as_bytes())
+        parse_bytes(word.as_bytes(), self.key_hex)
     }
 
     /// A value of the command line.
     pub(crate) fn value(&self, word: &OsStr) -> Result<Vec<u8>, String> {
-        read(self.value_hex, word.as_bytes())
+        parse_bytes(word.as_bytes(), self.value_hex)
     }
 
     /// An entry from a line without its line break; `None` when there is no separator, or hexadecimal that is none.
     pub(crate) fn entry(&self, line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let separator = self.separator.bytes();
         let at = find(line, separator)?;
-        let key = read(self.key_hex, line.get(..at)?).ok()?;
-        let value = read(self.value_hex, line.get(at + separator.len()..)?).ok()?;
+        let key = parse_bytes(line.get(..at)?, self.key_hex).ok()?;
+        let value = parse_bytes(line.get(at + separator.len()..)?, self.value_hex).ok()?;
         Some((key, value))
     }
 
@@ -97,27 +98,12 @@ fn find(line: &[u8], separator: &[u8]) -> Option<usize> {
     line.windows(separator.len()).position(|part| part == separator)
 }
 
-fn read(hex: bool, text: &[u8]) -> Result<Vec<u8>, String> {
-    if !hex {
-        return Ok(text.to_vec());
-    }
-    let wrong = |why: &str| format!("Invalid hex input {}: {why}", text.escape_ascii());
-    let digits = text.strip_prefix(b"0x").ok_or_else(|| wrong("it must start with 0x"))?;
-    let (pairs, rest) = digits.as_chunks::<2>();
-    if !rest.is_empty() {
-        return Err(wrong("an even number of digits is needed"));
-    }
-    let digit = |d: u8| char::from(d).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    let byte = |&[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
-    pairs.iter().map(byte).collect::<Option<_>>().ok_or_else(|| wrong("digits are 0-9 and A-F"))
-}
-
+/// With digits: behind `0x`.
 fn write(hex: bool, out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
-    if !hex {
-        return out.write_all(bytes);
+    if hex {
+        out.write_all(b"0x")?;
     }
-    out.write_all(b"0x")?;
-    bytes.iter().try_for_each(|b| write!(out, "{b:02X}"))
+    write_bytes(out, bytes, hex)
 }
 
 #[cfg(test)]

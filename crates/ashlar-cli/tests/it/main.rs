@@ -1,12 +1,17 @@
 //! The program from outside: words in, text and statuses out.
 //!
-//! `db` the commands on databases, `bench` the benchmark.
+//! `db` the commands on databases, `level` the proof of a format level, `bench` the benchmark, `sst`, `manifest` and `wal`
+//! the files explained.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
 
 mod bench;
 mod db;
+mod level;
+mod manifest;
+mod sst;
+mod wal;
 
 use std::io::Write;
 use std::path::Path;

@@ -24,6 +24,9 @@ use ashlar_format::table::{BlockHandle, Footer, MetaIndex, Properties, TableKind
 use std::path::Path;
 use std::sync::Arc;
 
+/// A property as stored: name and value.
+pub type NamedProperty = (Vec<u8>, Vec<u8>);
+
 /// A table's file with what leads to its blocks.
 #[derive(Debug)]
 pub struct Anatomy {
@@ -32,7 +35,7 @@ pub struct Anatomy {
     footer_start: u64,
     meta: MetaIndex,
     properties: Result<Properties>,
-    named: Vec<(Vec<u8>, Vec<u8>)>,
+    named: Vec<NamedProperty>,
     dictionary: Option<Dictionary>,
 }
 
@@ -147,12 +150,12 @@ impl Anatomy {
     }
 
     /// The properties by name, as stored, in the order of the block.
-    pub fn named_properties(&self) -> &[(Vec<u8>, Vec<u8>)] {
+    pub fn named_properties(&self) -> &[NamedProperty] {
         &self.named
     }
 }
 
-fn named(block: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Unreadable> {
+fn named(block: &[u8]) -> Result<Vec<NamedProperty>, Unreadable> {
     let block = DataBlock::parse(block)?;
     let mut cursor = PlainCursor::new(PlainEntries);
     let mut all = Vec::new();

@@ -50,6 +50,8 @@ pub struct DataPlace {
     pub separator: Vec<u8>,
     /// The separator has no trailer.
     pub user_key: bool,
+    /// The internal key of the first entry, in tables whose index has it.
+    pub first_key: Option<Vec<u8>>,
 }
 
 impl DataPlace {
@@ -60,8 +62,12 @@ impl DataPlace {
     }
 }
 
-/// Index entries: key and block.
-type Entries = Vec<(Vec<u8>, BlockHandle)>;
+/// An entry of an index block.
+struct IndexEntry {
+    key: Vec<u8>,
+    handle: BlockHandle,
+    first_key: Option<Vec<u8>>,
+}
 
 impl Anatomy {
     /// The data blocks in the order of the index.
@@ -72,7 +78,12 @@ impl Anatomy {
         let (format, root, partitioned) = self.index_root()?;
         let top = self.index_entries(root, format)?;
         let leaves = if partitioned { self.under(&top, format)? } else { top };
-        let place = |(separator, handle)| DataPlace { handle, separator, user_key: format.user_keys };
+        let place = |IndexEntry { key, handle, first_key }| DataPlace {
+            handle,
+            separator: key,
+            user_key: format.user_keys,
+            first_key,
+        };
         Ok(leaves.into_iter().map(place).collect())
     }
 
@@ -110,8 +121,8 @@ impl Anatomy {
     fn index_places(&self) -> Result<Vec<BlockPlace>> {
         let (format, root, partitioned) = self.index_root()?;
         let mut places = vec![BlockPlace { handle: root, role: BlockRole::Index }];
-        let as_role = |entries: &Entries, role: BlockRole| -> Vec<BlockPlace> {
-            entries.iter().map(|(_, handle)| BlockPlace { handle: *handle, role: role.clone() }).collect()
+        let as_role = |entries: &[IndexEntry], role: BlockRole| -> Vec<BlockPlace> {
+            entries.iter().map(|entry| BlockPlace { handle: entry.handle, role: role.clone() }).collect()
         };
         let top = self.index_entries(root, format)?;
         if partitioned {
@@ -130,7 +141,8 @@ impl Anatomy {
             if name.starts_with(b"partitionedfilter.") && handle.size > 0 {
                 let format = IndexEntries { first_keys: false, ..self.index_root()?.0 };
                 let entries = self.index_entries(handle, format)?;
-                let place = |(_, handle)| BlockPlace { handle, role: BlockRole::FilterPartition };
+                let place =
+                    |entry: IndexEntry| BlockPlace { handle: entry.handle, role: BlockRole::FilterPartition };
                 places.extend(entries.into_iter().map(place));
             }
         }
@@ -151,22 +163,23 @@ impl Anatomy {
         Ok((format, root.ok_or_else(missing)?, kind == IndexKind::TwoLevel))
     }
 
-    fn under(&self, top: &Entries, format: IndexEntries) -> Result<Entries> {
+    fn under(&self, top: &[IndexEntry], format: IndexEntries) -> Result<Vec<IndexEntry>> {
         let mut all = Vec::new();
-        for (_, partition) in top {
-            all.extend(self.index_entries(*partition, format)?);
+        for partition in top {
+            all.extend(self.index_entries(partition.handle, format)?);
         }
         Ok(all)
     }
 
-    fn index_entries(&self, handle: BlockHandle, format: IndexEntries) -> Result<Entries> {
+    fn index_entries(&self, handle: BlockHandle, format: IndexEntries) -> Result<Vec<IndexEntry>> {
         let bytes = self.block(handle)?.content?;
         let block = DataBlock::parse(&bytes).map_err(|e| self.misread(e, handle))?;
         let mut cursor = IndexCursor::new(format);
         let mut all = Vec::new();
         cursor.first(&block).map_err(|e| self.misread(e, handle))?;
         while let Some(value) = cursor.index_value() {
-            all.push((cursor.key().to_vec(), value.handle));
+            let first_key = value.first_key.map(|range| range.of(&bytes).to_vec());
+            all.push(IndexEntry { key: cursor.key().to_vec(), handle: value.handle, first_key });
             cursor.next(&block).map_err(|e| self.misread(e, handle))?;
         }
         Ok(all)

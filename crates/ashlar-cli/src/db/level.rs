@@ -1,0 +1,73 @@
+//! level and rewrite: which release of RocksDB reads a directory, and making one read it.
+//!
+//! ```text
+//! 000012.sst: table format 6, needs rocksdb-9.11 or newer: ABOVE
+//! rocksdb-7.8: 3 tables, 1 log, 1200 entries looked at; 1 shape above
+//! ```
+
+use super::Target;
+use crate::Done;
+use crate::bytes_text::counted;
+use crate::outcome::Outcome;
+use ashlar_engine::inspect::{Found, LevelReport, check_level};
+use ashlardb::{Env, FormatLevel};
+use std::io::Write;
+
+/// Shows every shape that some release does not read; fails when the level asked for is one of those. Takes no lock.
+pub(super) fn show(target: &Target, out: &mut dyn Write) -> Done {
+    let level = target.common.level.unwrap_or_default();
+    let report = check_level(&*Env::os()?.fs, &target.directory)?;
+    print(&report, level, out)
+}
+
+/// Opens at the level, compacts every family wholly, so that each table is written anew, and closes: the MANIFEST and the
+/// log are new as well. Then proves it.
+pub(super) fn rewrite(target: &Target, out: &mut dyn Write) -> Done {
+    let level = target.common.level.unwrap_or_default();
+    let db = target.at_level(level).open()?;
+    db.compact()?;
+    db.close()?;
+    // What compaction replaced goes at the latest when the directory is opened again.
+    target.at_level(level).open()?.close()?;
+    show(target, out)
+}
+
+fn print(report: &LevelReport, level: FormatLevel, out: &mut dyn Write) -> Done {
+    // A form that every release reads is not worth a line.
+    let telling = |found: &&Found| found.shape.from() > FormatLevel::V6_29 || found.shape.until().is_some();
+    for found in report.found.iter().filter(telling) {
+        writeln!(out, "{}", line(found, level))?;
+    }
+    let above = report.above(level);
+    let (tables, logs) = (counted(report.tables as u64, "table"), counted(report.logs as u64, "log"));
+    let verdict = match above.len() as u64 {
+        0 => "nothing above".to_owned(),
+        n => format!("{} above", counted(n, "shape")),
+    };
+    writeln!(out, "{level}: {tables}, {logs}, {} looked at; {verdict}", counted(report.entries, "entry"))?;
+    match above.first() {
+        None => Ok(()),
+        Some(first) => {
+            let lowest = match report.lowest() {
+                Some(lowest) => format!("RocksDB of {lowest} reads everything"),
+                None => "no release reads everything".to_owned(),
+            };
+            Err(Outcome::Failed(format!("{level} does not read {} ({}); {lowest}", first.file, first.shape)))
+        }
+    }
+}
+
+fn line(found: &Found, level: FormatLevel) -> String {
+    let Found { file, shape, offset, count } = found;
+    let place = match (offset, count) {
+        (None, _) => String::new(),
+        (Some(offset), 1) => format!(" at {offset}"),
+        (Some(offset), count) => format!(" {count} times, first at {offset}"),
+    };
+    let needs = match shape.until() {
+        Some(last) => format!("needs {last} or older"),
+        None => format!("needs {} or newer", shape.from()),
+    };
+    let above = if shape.fits(level) { "" } else { ": ABOVE" };
+    format!("{file}: {shape}{place}, {needs}{above}")
+}

@@ -1,0 +1,118 @@
+//! `ashlar manifest`: the history of a database, record by record, in words; then how it ends.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `words` | an edit as lines |
+//! | `summary` | what all edits together make: families, tables per level |
+//!
+//! 1. Everything before a damage is shown, and summed up; the damage is told with offset and cause, and the exit status
+//!    is 1. A torn last record is damage here too, though every reader drops it silently.
+//! 2. No other file is looked at, nothing is locked and nothing changed.
+
+mod summary;
+mod words;
+
+use crate::Done;
+use crate::bytes_text::counted;
+use crate::outcome::Outcome;
+use ashlar_base::{Error, FileNumber};
+use ashlar_env::{EntryKind, Env, Fs};
+use ashlar_format::filename::{FileKind, parse_current};
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
+use clap::Args;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use summary::Summary;
+
+const EXAMPLES: &str = "\
+Examples:
+  ashlar manifest DB                      the MANIFEST that CURRENT names
+  ashlar manifest DB/MANIFEST-000005 --hex
+
+Exit status: 0 shown, 1 damaged or not there, 2 wrong command line.";
+
+/// Explains every record of a MANIFEST, and the state it leads to
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ManifestArguments {
+    /// A MANIFEST, or the directory of a database
+    #[arg(value_name = "FILE|DIRECTORY")]
+    path: PathBuf,
+    /// Keys as hexadecimal digits
+    #[arg(long)]
+    hex: bool,
+}
+
+/// Runs `ashlar manifest`.
+pub(crate) fn run(arguments: &ManifestArguments) -> Done {
+    let env = Env::os()?;
+    let path = find(&*env.fs, &arguments.path)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let shown = show(&*env.fs, &path, arguments.hex, &mut out);
+    out.flush()?;
+    shown
+}
+
+/// The file itself, or the one that `CURRENT` in the directory names.
+fn find(fs: &dyn Fs, path: &Path) -> Result<PathBuf, Outcome> {
+    match fs.metadata(path)? {
+        Some(entry) if entry.kind == EntryKind::Dir => {}
+        _ => return Ok(path.to_path_buf()),
+    }
+    let current = path.join(FileKind::Current.name());
+    let file = match fs.open_read(&current) {
+        Err(e) if e.is_not_found() => {
+            return Err(Error::invalid("there is no database (no CURRENT file)").at_path(path).into());
+        }
+        other => other?,
+    };
+    let mut content = vec![0; usize::try_from(file.len().min(256)).unwrap_or(0)];
+    file.read_exact_at(&mut content, 0)?;
+    let number = parse_current(&content).map_err(|e| e.in_file(&current, 0))?;
+    Ok(path.join(FileKind::Manifest(number).name()))
+}
+
+fn show(fs: &dyn Fs, path: &Path, hex: bool, out: &mut dyn Write) -> Done {
+    let file = fs.open_read(path)?;
+    writeln!(out, "{}: {}", path.display(), counted(file.len(), "byte"))?;
+    // The number in the name does not matter: no MANIFEST has recyclable records.
+    let mut reader = LogReader::open(file, FileNumber(0), RecoveryMode::TolerateTail);
+    let mut summary = Summary::default();
+    let mut damage = None;
+    while let Some(record) = reader.next()? {
+        let offset = record.offset;
+        let bytes = counted(record.payload.len() as u64, "byte");
+        summary.records += 1;
+        writeln!(out, "\nrecord {} at {offset}, {bytes}", summary.records)?;
+        if record.kind != LogRecordKind::Data {
+            damage = Some(Error::corruption("a record type that no MANIFEST has").at(path, offset));
+            break;
+        }
+        match VersionEdit::decode(record.payload) {
+            Ok(edit) => {
+                let lines = words::of(&edit, hex);
+                let empty = lines.is_empty().then(|| "changes nothing".to_owned());
+                lines.into_iter().chain(empty).try_for_each(|line| writeln!(out, "  {line}"))?;
+                summary.take(&edit);
+            }
+            Err(e) => {
+                damage = Some(Error::corruption(format!("{e} of the version edit")).at(path, offset));
+                break;
+            }
+        }
+    }
+    let damage = damage.or_else(|| reader.cut_error()).or_else(|| torn(&reader)).or_else(|| {
+        let text = summary.unfinished()?;
+        Some(Error::corruption(text).at_path(path))
+    });
+    write!(out, "\n{summary}")?;
+    damage.map_or(Ok(()), |e| Err(e.into()))
+}
+
+fn torn(reader: &LogReader) -> Option<Error> {
+    let LogEnd::Torn { offset, reason, dropped_bytes } = reader.end() else { return None };
+    let text =
+        format!("the last record is torn ({reason}); readers drop its {}", counted(dropped_bytes, "byte"));
+    Some(Error::corruption(text).at(reader.path(), offset))
+}

@@ -1,0 +1,201 @@
+//! `ashlar sst`: tables without a database, in sst_dump's flags and lines.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `arguments` | the command line |
+//! | `scan` | entries in the order of the index: scan, check |
+//! | `properties` | the properties as sst_dump words them, the summary |
+//! | `raw` | everything in a table, as text |
+//! | `blocks` | every block explained |
+//! | `verify` | whether a table is sound |
+//!
+//! 1. Lines are those of RocksDB 7.8's tool, less the one with the address of its environment. What goes beyond it:
+//!    `--command=blocks`, tables of every version, LevelDB's, keys and values with zero bytes shown whole, and an exit
+//!    status that tells.
+//! 2. A table that cannot be read does not keep the others from being read; the exit status is 1 then.
+//!
+//! Source: RocksDB `tools/sst_dump_tool.cc`, `table/sst_file_dumper.cc` (behaviour).
+
+mod arguments;
+mod blocks;
+mod properties;
+mod raw;
+mod scan;
+mod verify;
+
+pub(crate) use arguments::{SstArguments, SstCli};
+
+use crate::Done;
+use crate::bytes_text::{Hex, parse_bytes};
+use crate::outcome::Outcome;
+use arguments::SstCommand;
+use ashlar_base::{Error, InternalKey};
+use ashlar_env::{EntryKind, Env, Fs};
+use ashlar_format::filename::FileKind;
+use ashlar_format::table::TableKind;
+use ashlar_table::Anatomy;
+use properties::Summary;
+use scan::Range;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Runs `ashlar sst`.
+pub(crate) fn run(arguments: &SstArguments) -> Done {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let done = run_into(arguments, &mut out);
+    out.flush()?;
+    done
+}
+
+fn run_into(arguments: &SstArguments, out: &mut dyn Write) -> Done {
+    if let Some(key) = &arguments.parse_internal_key {
+        return internal_key(&parse_bytes(key.as_bytes(), true).map_err(Outcome::Usage)?, out);
+    }
+    if arguments.command == SstCommand::Recompress {
+        return Err(Error::not_supported("--command=recompress").into());
+    }
+    let env = Env::os()?;
+    let path = arguments.file.clone().unwrap_or_default();
+    let tables = tables(&*env.fs, &path)?;
+    let mut session = Session {
+        arguments,
+        env,
+        range: Range::new(arguments)?,
+        summary: Summary::default(),
+        valid: Vec::new(),
+        failed: Vec::new(),
+        any: false,
+    };
+    for table in &tables.files {
+        session.table(table, out)?;
+    }
+    session.finish(&path, tables.directory, out)
+}
+
+fn internal_key(bytes: &[u8], out: &mut dyn Write) -> Done {
+    let key = InternalKey::decode(bytes).map_err(|e| Outcome::Failed(e.to_string()))?;
+    let (user_key, trailer) = key.split();
+    writeln!(out, "key='{}' seq:{}, type:{}", Hex(user_key), trailer.seq(), trailer.type_byte())?;
+    Ok(())
+}
+
+/// The files asked for.
+struct Tables {
+    directory: bool,
+    files: Vec<PathBuf>,
+}
+
+fn tables(fs: &dyn Fs, path: &Path) -> Result<Tables, Outcome> {
+    let Some(entry) = fs.metadata(path)? else {
+        return Err(Outcome::Failed(format!("NotFound: {}: No such file or directory", path.display())));
+    };
+    if entry.kind != EntryKind::Dir {
+        return Ok(Tables { directory: false, files: vec![path.to_path_buf()] });
+    }
+    let mut names: Vec<String> = fs.list(path)?.into_iter().map(|entry| entry.name).collect();
+    names
+        .retain(|name| matches!(FileKind::parse(name), Some(FileKind::Table(_) | FileKind::LevelDbTable(_))));
+    names.sort();
+    Ok(Tables { directory: true, files: names.iter().map(|name| path.join(name)).collect() })
+}
+
+/// What is kept from one table to the next.
+struct Session<'a> {
+    arguments: &'a SstArguments,
+    env: Env,
+    range: Range,
+    summary: Summary,
+    valid: Vec<PathBuf>,
+    /// What to say at the end, a line per table that is not right.
+    failed: Vec<String>,
+    /// The bounds were shown already.
+    any: bool,
+}
+
+impl Session<'_> {
+    fn table(&mut self, path: &Path, out: &mut dyn Write) -> Done {
+        if self.range.is_used_up() && matches!(self.arguments.command, SstCommand::Scan | SstCommand::Check) {
+            return Ok(());
+        }
+        let table = match self.env.fs.open_read(path).and_then(Anatomy::open) {
+            Ok(table) => table,
+            Err(e) => {
+                self.failed.push(e.to_string());
+                self.failed.push(format!("{} is not a valid SST file", path.display()));
+                return Ok(());
+            }
+        };
+        writeln!(out, "Process {}", path.display())?;
+        let kind = match table.footer().kind {
+            TableKind::BlockBased => "block-based",
+            TableKind::LevelDb => "LevelDB",
+        };
+        writeln!(out, "Sst file format: {kind}")?;
+        self.valid.push(path.to_path_buf());
+        let done = self.command(&table, out);
+        self.note(done)?;
+        // The tool goes on to the next table behind these two.
+        let alone = matches!(self.arguments.command, SstCommand::Verify | SstCommand::Raw);
+        if !alone && (self.arguments.show_properties || self.arguments.show_summary) {
+            match table.properties() {
+                Ok(properties) => {
+                    self.summary.add(properties);
+                    if self.arguments.show_properties {
+                        properties::show(&table, properties, out)?;
+                    }
+                }
+                Err(e) => self.failed.push(e.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, table: &Anatomy, out: &mut dyn Write) -> Done {
+        match self.arguments.command {
+            SstCommand::Scan | SstCommand::Check => {
+                if !std::mem::replace(&mut self.any, true) {
+                    self.range.show(out)?;
+                }
+                scan::run(table, &mut self.range, self.arguments, out)
+            }
+            SstCommand::Verify => {
+                verify::run(&self.env, table)?;
+                Ok(out.write_all(b"The file is ok\n")?)
+            }
+            SstCommand::Raw => raw::run(&self.env, table, out),
+            SstCommand::Blocks => blocks::run(table, self.arguments.output_hex, out),
+            SstCommand::Identify | SstCommand::None | SstCommand::Recompress => Ok(()),
+        }
+    }
+
+    /// Keeps what is wrong with a table for the end; lets a broken output through.
+    fn note(&mut self, done: Done) -> Done {
+        match done {
+            Err(Outcome::Failed(text)) => {
+                self.failed.push(text);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn finish(self, path: &Path, directory: bool, out: &mut dyn Write) -> Done {
+        if directory && (self.valid.is_empty() || self.arguments.command == SstCommand::Identify) {
+            writeln!(out, "------------------------------")?;
+            if self.valid.is_empty() {
+                return Err(Outcome::Failed(format!("No valid SST files found in {}", path.display())));
+            }
+            writeln!(out, "List of valid SST files found in {}:", path.display())?;
+            self.valid.iter().try_for_each(|file| writeln!(out, "{}", file.display()))?;
+            writeln!(out, "Number of valid SST files: {}", self.valid.len())?;
+        }
+        if self.arguments.show_summary {
+            self.summary.show(out)?;
+        }
+        if let ([table], false, SstCommand::Identify) = (&self.valid[..], directory, self.arguments.command) {
+            writeln!(out, "{} is a valid SST file", table.display())?;
+        }
+        if self.failed.is_empty() { Ok(()) } else { Err(Outcome::Failed(self.failed.join("\n"))) }
+    }
+}

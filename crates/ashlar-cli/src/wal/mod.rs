@@ -1,0 +1,235 @@
+//! `ashlar wal`: a log, record by record, and why it ends where it ends.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `stretch` | physical records in words |
+//! | `ops` | batches and their operations |
+//! | `end` | how the log ends, by the recovery mode |
+//!
+//! 1. What is shown of batches is what replay in the chosen mode would take; the physical records go on to the end of the
+//!    file, behind a cut as well.
+//! 2. The exit status is 1 when replay in this mode meets damage that it does not forgive silently.
+//!
+//! Source: RocksDB `tools/ldb_cmd.cc` (`dump_wal`, by its output).
+
+mod end;
+mod ops;
+mod stretch;
+
+use crate::Done;
+use crate::bytes_text::{Hex, counted};
+use crate::outcome::Outcome;
+use ashlar_base::{Error, FileNumber};
+use ashlar_env::Env;
+use ashlar_format::filename::FileKind;
+use ashlar_format::log_record::{PredecessorInfo, decode_timestamp_sizes};
+use ashlar_format::write_batch::BatchReader;
+use ashlar_log::{LogReader, LogRecord, LogRecordKind, PhysicalRecord, PhysicalRecords, RecoveryMode};
+use clap::{Args, ValueEnum};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  ashlar wal DB/000004.log
+  ashlar wal DB/000004.log --ops --values           every operation with its value
+  ashlar wal DB/000004.log --mode=absolute          would a recovery that forgives nothing take it?
+
+Exit status: 0 shown to its end, 1 damaged or not there, 2 wrong command line.";
+
+/// RocksDB's recovery modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// A torn tail is forgiven
+    #[value(alias = "0")]
+    TolerateTail,
+    /// Nothing is forgiven
+    #[value(alias = "1")]
+    Absolute,
+    /// Everything before the damage, nothing behind it
+    #[value(alias = "2")]
+    PointInTime,
+    /// What does not read is passed over
+    #[value(alias = "3")]
+    SkipAny,
+}
+
+impl Mode {
+    fn recovery(self) -> RecoveryMode {
+        match self {
+            Mode::TolerateTail => RecoveryMode::TolerateTail,
+            Mode::Absolute => RecoveryMode::Absolute,
+            Mode::PointInTime => RecoveryMode::PointInTime,
+            Mode::SkipAny => RecoveryMode::SkipAny,
+        }
+    }
+}
+
+/// Explains every record of a write-ahead log, and how the log ends
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct WalArguments {
+    /// The log
+    #[arg(value_name = "FILE")]
+    path: PathBuf,
+    /// Show each operation
+    #[arg(long)]
+    ops: bool,
+    /// Show values as well
+    #[arg(long, requires = "ops")]
+    values: bool,
+    /// The recovery mode
+    #[arg(long, value_enum, default_value = "point-in-time")]
+    mode: Mode,
+    /// The number the log was written under, where the file's name does not tell it
+    #[arg(long, value_name = "N")]
+    number: Option<u64>,
+}
+
+/// Runs `ashlar wal`.
+pub(crate) fn run(arguments: &WalArguments) -> Done {
+    let number = match (arguments.number, number_of(&arguments.path)) {
+        (Some(n), _) => FileNumber(n),
+        (None, Some(n)) => n,
+        (None, None) => {
+            let name = arguments.path.display();
+            return Err(Outcome::Usage(format!(
+                "{name}: not the name of a log; give its number with --number=N"
+            )));
+        }
+    };
+    let env = Env::os()?;
+    let file = env.fs.open_read(&arguments.path)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    writeln!(out, "{}: {}", arguments.path.display(), counted(file.len(), "byte"))?;
+    let walk = Walk {
+        arguments,
+        physical: PhysicalRecords::new(file.clone(), number),
+        ahead: None,
+        reader: LogReader::open(file, number, arguments.mode.recovery()),
+        wrong: None,
+        batches: 0,
+        operations: 0,
+    };
+    let shown = walk.show(&mut out);
+    out.flush()?;
+    shown
+}
+
+fn number_of(path: &Path) -> Option<FileNumber> {
+    match FileKind::parse(path.file_name()?.to_str()?)? {
+        FileKind::Wal(n) => Some(n),
+        _ => None,
+    }
+}
+
+struct Walk<'a> {
+    arguments: &'a WalArguments,
+    physical: PhysicalRecords,
+    /// A physical record that was read and not shown yet.
+    ahead: Option<PhysicalRecord>,
+    reader: LogReader,
+    /// The first batch that does not decode.
+    wrong: Option<Error>,
+    batches: u64,
+    operations: u64,
+}
+
+impl Walk<'_> {
+    fn show(mut self, out: &mut dyn Write) -> Done {
+        loop {
+            let words = match self.reader.next()? {
+                None => break,
+                Some(record) => {
+                    let told = tell(&record, self.arguments);
+                    let at = record.offset;
+                    told.map_err(|e| e.at(&self.arguments.path, at))
+                }
+            };
+            self.stretches(self.reader.good_end(), out)?;
+            match words {
+                Ok(Told { lines, batch }) => {
+                    lines.iter().try_for_each(|line| out.write_all(line))?;
+                    self.batches += u64::from(batch.is_some());
+                    self.operations += batch.unwrap_or(0);
+                }
+                // Replay stops here in every mode but the last.
+                Err(e) => {
+                    self.wrong = Some(e);
+                    break;
+                }
+            }
+        }
+        self.stretches(u64::MAX, out)?;
+        let (batches, operations) = (counted(self.batches, "batch"), counted(self.operations, "operation"));
+        writeln!(out, "\n{batches}, {operations}")?;
+        if let Some(e) = self.wrong {
+            return Err(e.into());
+        }
+        let (words, damaged) = end::words(self.reader.end(), self.reader.skipped(), self.arguments.mode);
+        writeln!(out, "{words}")?;
+        let at = |e: Error| Outcome::from(e.at_path(&self.arguments.path));
+        match damaged {
+            true => Err(self.reader.cut_error().map_or_else(|| at(Error::corruption("log is damaged")), at)),
+            false => Ok(()),
+        }
+    }
+
+    /// Shows the physical records that begin before `end`.
+    fn stretches(&mut self, end: u64, out: &mut dyn Write) -> Done {
+        loop {
+            let Some(next) = self.ahead.take().map_or_else(|| self.physical.next(), |r| Ok(Some(r)))? else {
+                return Ok(());
+            };
+            if next.offset >= end {
+                self.ahead = Some(next);
+                return Ok(());
+            }
+            writeln!(out, "{}", stretch::words(&next))?;
+        }
+    }
+}
+
+/// What a record says.
+struct Told {
+    lines: Vec<Vec<u8>>,
+    /// Of a batch: its operations.
+    batch: Option<u64>,
+}
+
+fn tell(record: &LogRecord<'_>, arguments: &WalArguments) -> Result<Told, Error> {
+    let line = |text: String| Told { lines: vec![text.into_bytes()], batch: None };
+    match record.kind {
+        LogRecordKind::Data => {
+            let batch = BatchReader::new(record.payload).map_err(|e| e.into_error())?;
+            let mut lines = vec![ops::head(&batch, record.payload.len()).into_bytes()];
+            for op in batch.iter() {
+                let op = op.map_err(|e| e.into_error())?;
+                if arguments.ops {
+                    lines.push(ops::line(&op, arguments.values).into_bytes());
+                }
+            }
+            Ok(Told { lines, batch: Some(u64::from(batch.count())) })
+        }
+        LogRecordKind::TimestampSizes => {
+            let sizes = decode_timestamp_sizes(record.payload).map_err(|e| e.into_error())?;
+            let words: Vec<String> =
+                sizes.iter().map(|(family, size)| format!("family {}: {size}", family.0)).collect();
+            Ok(line(format!("  timestamp sizes: {}\n", words.join(", "))))
+        }
+        LogRecordKind::PredecessorInfo => {
+            let info = PredecessorInfo::decode(record.payload).map_err(|e| e.into_error())?;
+            Ok(line(format!(
+                "  the log before this one is {}: {}, its last batch at sequence {}\n",
+                info.number,
+                counted(info.size, "byte"),
+                info.last_batch
+            )))
+        }
+    }
+}
+
+/// For bytes inside operations: they are always digits, as ldb shows them.
+fn digits(bytes: &[u8]) -> String {
+    format!("0x{}", Hex(bytes))
+}

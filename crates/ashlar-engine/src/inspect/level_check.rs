@@ -1,0 +1,217 @@
+//! The level check: walks every file of a directory and says which shapes are there, so that "RocksDB of this level reads
+//! it" is proved, not promised.
+//!
+//! 1. All tables and logs of the directory are looked at, live or not, every entry of them; of the MANIFESTs the one that
+//!    `CURRENT` names. OPTIONS files are not: RocksDB opens without them.
+//! 2. What cannot be read cannot be proved: damage is an error, not a finding. A torn tail is none: every release drops it.
+//! 3. Nothing is locked and nothing changed. In a directory that is open elsewhere, files may come and go meanwhile.
+
+use super::shape::Shape;
+use crate::options::FormatLevel;
+use crate::version::read_current;
+use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Result};
+use ashlar_env::Fs;
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_format::write_batch::BatchReader;
+use ashlar_log::{LogReader, LogRecordKind, PhysicalKind, PhysicalRecords, RecoveryMode};
+use ashlar_table::{Anatomy, BlockRole};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A shape in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The file's name.
+    pub file: String,
+    /// What was found.
+    pub shape: Shape,
+    /// Where it stands first; `None` for a whole file.
+    pub offset: Option<u64>,
+    /// How often.
+    pub count: u64,
+}
+
+/// What a directory holds.
+#[derive(Clone, Debug, Default)]
+pub struct LevelReport {
+    /// Every shape of every file, by file name.
+    pub found: Vec<Found>,
+    /// Tables looked at.
+    pub tables: usize,
+    /// Logs looked at.
+    pub logs: usize,
+    /// Entries of tables and operations of logs looked at.
+    pub entries: u64,
+}
+
+impl LevelReport {
+    /// What RocksDB of `level` does not read.
+    pub fn above(&self, level: FormatLevel) -> Vec<&Found> {
+        self.found.iter().filter(|found| !found.shape.fits(level)).collect()
+    }
+
+    /// The lowest level whose RocksDB reads everything; `None` when no level does.
+    pub fn lowest(&self) -> Option<FormatLevel> {
+        use FormatLevel::{V6_29, V7_8, V9_11, V11};
+        [V6_29, V7_8, V9_11, V11].into_iter().find(|level| self.above(*level).is_empty())
+    }
+}
+
+/// Looks at every file of the database in `dir`.
+///
+/// # Errors
+/// `InvalidArgument`: no database. `Corruption`: a file that cannot be read to its end. `NotSupported`: a kind of table.
+/// `Io`.
+/// # Cost
+/// Reads every byte of every table and log once.
+pub fn check_level(fs: &dyn Fs, dir: &Path) -> Result<LevelReport> {
+    let Some(manifest) = read_current(fs, dir)? else {
+        return Err(Error::invalid("there is no database (no CURRENT file)").at_path(dir));
+    };
+    let mut walk = Walk::default();
+    let mut entries = fs.list(dir)?;
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    for entry in entries {
+        let path = dir.join(&entry.name);
+        walk.file.clone_from(&entry.name);
+        match FileKind::parse(&entry.name) {
+            Some(FileKind::Manifest(n)) if n == manifest => walk.manifest(fs, &path, n)?,
+            Some(FileKind::Wal(n)) => walk.log(fs, &path, n)?,
+            Some(FileKind::Table(_) | FileKind::LevelDbTable(_)) => walk.table(fs, &path)?,
+            _ => {}
+        }
+    }
+    Ok(walk.report)
+}
+
+/// Epochs by family, of the tables in level 0.
+type LevelZero = BTreeMap<FamilyId, BTreeMap<FileNumber, u64>>;
+
+#[derive(Default)]
+struct Walk {
+    file: String,
+    report: LevelReport,
+}
+
+impl Walk {
+    fn found(&mut self, shape: Shape, offset: Option<u64>) {
+        let same = |found: &&mut Found| found.file == self.file && found.shape == shape;
+        match self.report.found.iter_mut().rev().find(same) {
+            Some(found) => found.count += 1,
+            None => {
+                let file = self.file.clone();
+                self.report.found.push(Found { file, shape, offset, count: 1 });
+            }
+        }
+    }
+
+    fn manifest(&mut self, fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<()> {
+        let mut reader = LogReader::open(fs.open_read(path)?, number, RecoveryMode::TolerateTail);
+        let mut level_zero = LevelZero::new();
+        while let Some(record) = reader.next()? {
+            let offset = record.offset;
+            let edit = VersionEdit::decode(record.payload).map_err(|e| e.into_error().at(path, offset))?;
+            for shape in Shape::of_edit(&edit) {
+                self.found(shape, Some(offset));
+            }
+            follow(&mut level_zero, &edit);
+        }
+        reader.cut_error().map_or(Ok(()), Err)?;
+        for epochs in level_zero.values() {
+            let mut known: Vec<u64> = epochs.values().copied().filter(|epoch| *epoch != 0).collect();
+            known.sort_unstable();
+            if known.windows(2).any(|pair| pair.first() == pair.last()) {
+                self.found(Shape::EqualEpochs, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<()> {
+        let file = fs.open_read(path)?;
+        self.report.logs += 1;
+        let mut physical = PhysicalRecords::new(file.clone(), number);
+        while let Some(record) = physical.next()? {
+            if let PhysicalKind::Record { type_byte, .. } | PhysicalKind::OldRecord { type_byte } =
+                record.kind
+                && let Some(shape) = Shape::of_log_record(type_byte)
+            {
+                self.found(shape, Some(record.offset));
+            }
+        }
+        let mut reader = LogReader::open(file, number, RecoveryMode::TolerateTail);
+        while let Some(record) = reader.next()? {
+            if record.kind != LogRecordKind::Data {
+                continue;
+            }
+            let offset = record.offset;
+            let batch = BatchReader::new(record.payload).map_err(|e| e.into_error().at(path, offset))?;
+            for op in batch.iter() {
+                self.report.entries += 1;
+                if let Some(shape) = Shape::of_op(&op.map_err(|e| e.into_error().at(path, offset))?) {
+                    self.found(shape, Some(offset));
+                }
+            }
+        }
+        reader.cut_error().map_or(Ok(()), Err)
+    }
+
+    fn table(&mut self, fs: &dyn Fs, path: &Path) -> Result<()> {
+        let table = Anatomy::open(fs.open_read(path)?)?;
+        self.report.tables += 1;
+        for shape in Shape::of_table(table.footer(), table.properties()?) {
+            self.found(shape, None);
+        }
+        let (places, error) = table.places();
+        error.map_or(Ok(()), Err)?;
+        for place in places {
+            let offset = place.handle.offset;
+            let block = table.block(place.handle)?;
+            let content = match &block.content {
+                Ok(content) => content,
+                Err(e) => return Err(e.clone()),
+            };
+            match place.role {
+                BlockRole::Data => {
+                    let mut shapes: Vec<Shape> = Shape::of_block(content).into_iter().collect();
+                    block
+                        .entries(|key, value| {
+                            self.report.entries += 1;
+                            let trailer = InternalKey::decode(key).map(|key| key.trailer());
+                            let value_type = trailer.ok().and_then(|trailer| trailer.value_type());
+                            shapes.extend(value_type.and_then(|t| Shape::of_entry(t, value)));
+                            Ok(())
+                        })
+                        .map_err(|e| e.at(path, offset))?;
+                    shapes.into_iter().for_each(|shape| self.found(shape, Some(offset)));
+                }
+                BlockRole::Index | BlockRole::IndexPartition => {
+                    if let Some(shape) = Shape::of_block(content) {
+                        self.found(shape, Some(offset));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps the tables of level 0 up to date.
+fn follow(level_zero: &mut LevelZero, edit: &VersionEdit) {
+    if edit.family_drop {
+        level_zero.remove(&edit.family);
+        return;
+    }
+    let files = level_zero.entry(edit.family).or_default();
+    for (_, number) in edit.deleted.iter().filter(|(level, _)| *level == Level::ZERO) {
+        files.remove(number);
+    }
+    for (_, file) in edit.added.iter().filter(|(level, _)| *level == Level::ZERO) {
+        files.insert(file.number, file.epoch);
+    }
+}
+
+#[cfg(test)]
+mod tests;
