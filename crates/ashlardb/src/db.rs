@@ -3,7 +3,7 @@
 use crate::{Builder, Family, RecoveryReport, Result, Scan, ScanRange, Snapshot, View, WriteBatch};
 use ashlar_base::{Error, FamilyId, SeqNum};
 pub use ashlar_engine::health::Severity;
-use ashlar_engine::options::{FamilyOptions, WriteOptions};
+use ashlar_engine::options::WriteOptions;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -149,12 +149,12 @@ impl Db {
         self.engine.families().into_iter().map(|inner| Family { db: self.clone(), inner }).collect()
     }
 
-    /// Makes a family with default settings. Durable when it returns.
+    /// Makes a family with the settings of `default`, its order and merge operator included. Durable when it returns.
     ///
     /// # Errors
     /// `InvalidArgument`: the name is taken.
     pub fn create_family(&self, name: &str) -> Result<Family> {
-        let inner = self.engine.create_family(name, FamilyOptions::default())?;
+        let inner = self.engine.create_family(name, self.default.options().clone())?;
         Ok(Family { db: self.clone(), inner })
     }
 

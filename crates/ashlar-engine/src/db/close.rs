@@ -22,7 +22,8 @@ impl Core {
             let _state = self.state();
             self.closed.store(true, Ordering::Release);
         }
-        // Jobs look at `closed` at their next step; those that wait for the clock are aborted by the executor, or end.
+        // Jobs look at `closed` at their next step.
+        self.wake_jobs();
         loop {
             let seen = self.progress.seen();
             if self.state().jobs == 0 || self.progress.wait(seen, None) == Waited::Stuck {

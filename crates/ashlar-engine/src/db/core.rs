@@ -15,7 +15,7 @@ use crate::version::VersionSet;
 use crate::write::{Committer, GroupCommitter};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_cache::FramePool;
-use ashlar_env::{Env, FileLock, JobKind};
+use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_sync::{Mutex, MutexGuard, Signal, Waited};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -65,6 +65,8 @@ pub(crate) struct State {
     pub(crate) running: BTreeMap<FamilyId, Vec<Running>>,
     /// Jobs submitted and not yet ended.
     pub(crate) jobs: usize,
+    /// The jobs handed to the executor since there was last at most one; some have ended.
+    pub(crate) submitted: Vec<JobId>,
     /// What failed of each family's background work, and how often since the open.
     pub(crate) failed: BTreeMap<(FamilyId, JobKind), Failed>,
     /// A purge of obsolete files is under way.

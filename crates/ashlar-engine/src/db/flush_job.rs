@@ -32,6 +32,11 @@ impl FlushJob {
 
     /// One step; `true` when nothing is left to do.
     fn advance(&mut self, budget: StepBudget) -> Result<bool> {
+        if self.core.is_closed() {
+            // What it would flush is in the log; a close has flushed what is not.
+            self.run = None;
+            return Ok(true);
+        }
         let Some(run) = &mut self.run else {
             self.run = self.pick()?;
             return Ok(self.run.is_none());

@@ -103,7 +103,7 @@ impl Core {
                 Next::Over => return Ok(()),
                 Next::Blocked => {}
                 Next::Run(job) => {
-                    self.env.jobs.submit(job, Lane::Low);
+                    self.submit(job, Lane::Low);
                 }
             }
         }

@@ -52,7 +52,25 @@ impl Core {
             state.jobs += due.len();
         }
         for (job, lane) in due {
-            self.env.jobs.submit(job, lane);
+            self.submit(job, lane);
+        }
+    }
+
+    /// Hands a job that was counted in `State::jobs` to the executor, and remembers it for [`Core::wake_jobs`].
+    pub(super) fn submit(&self, job: Box<dyn Job>, lane: Lane) {
+        let id = self.env.jobs.submit(job, lane);
+        let mut state = self.state();
+        if state.jobs <= 1 {
+            state.submitted.clear();
+        }
+        state.submitted.push(id);
+    }
+
+    /// Ends the pauses of jobs that failed and wait to try again, so that they see a close at once.
+    pub(super) fn wake_jobs(&self) {
+        let submitted = std::mem::take(&mut self.state().submitted);
+        for id in submitted {
+            self.env.jobs.wake(id);
         }
     }
 
