@@ -13,4 +13,4 @@ mod tombstones;
 #[cfg(test)]
 mod conformance;
 
-pub use rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, WriterSlot, skiplist};
+pub use rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, WriterSlot, skiplist};

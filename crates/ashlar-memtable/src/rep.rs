@@ -91,6 +91,9 @@ impl Prepared {
     }
 }
 
+/// The range tombstones of a memtable, in parts that overlap.
+pub type TombstoneParts = Arc<[Arc<FragmentedTombstones>]>;
+
 /// A memtable, seen by the engine. Shared by an `Arc`; iterators and cursors keep it alive.
 pub trait MemtableRep: Send + Sync {
     /// Copies the entries in; they are not visible yet. Range tombstones go to a list of their own, where neither
@@ -114,9 +117,10 @@ pub trait MemtableRep: Send + Sync {
     /// The newest point entry of `key.user_key` at or below `key.seq`, of whatever type.
     fn get<'g>(&'g self, pin: &'g ReadPin, key: &LookupKey<'_>) -> Option<Found<'g>>;
 
-    /// The range tombstones inserted so far, and perhaps some inserted meanwhile; `None` when there are none. To be
-    /// called without a [`ReadPin`]: it may take a lock, and cuts the list anew after an insert (n log n of its length).
-    fn range_tombstones(&self) -> Option<Arc<FragmentedTombstones>>;
+    /// The range tombstones inserted so far, and perhaps some inserted meanwhile, in a few parts (about the logarithm of
+    /// their number) that all have to be asked; `None` when there are none. To be called without a [`ReadPin`]: after an
+    /// insert it takes a lock and cuts what is new.
+    fn range_tombstones(&self) -> Option<TombstoneParts>;
 
     /// Number of range tombstones inserted. One load.
     fn range_tombstone_count(&self) -> u64;

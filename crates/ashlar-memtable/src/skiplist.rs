@@ -24,10 +24,9 @@
 use crate::arena::Arena;
 use crate::cursor::{ListCursor, ListIter};
 use crate::node::{Anchor, Fresh, HEIGHT_MAX, Head, Link, Offset, Spot};
-use crate::rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, WriterSlot};
+use crate::rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, WriterSlot};
 use crate::tombstones::{Pending, TombstoneList};
 use ashlar_base::ext::comparator::KeyOrder;
-use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, RunCursor, SeqNum, Trailer, ValueType};
 use ashlar_sync::ReadPin;
 use std::cmp::Ordering as Order;
@@ -430,8 +429,8 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
         (user_key == key.user_key).then(|| Found { trailer, value: node.value() })
     }
 
-    fn range_tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
-        self.tombstones.fragments()
+    fn range_tombstones(&self) -> Option<TombstoneParts> {
+        self.tombstones.parts()
     }
 
     fn range_tombstone_count(&self) -> u64 {

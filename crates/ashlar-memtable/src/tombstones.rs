@@ -2,14 +2,16 @@
 //!
 //! 1. A memtable without range tombstones costs its readers one load of a counter, and no memory.
 //! 2. The counter grows after the tombstones are in the list; who sees it grown and takes the lock sees them.
-//! 3. The fragments are remembered with the count they were cut at, and cut again by the first reader that finds the
-//!    counter ahead of it. They may hold tombstones newer than a reader may see: it picks by sequence.
+//! 3. The list is cut in parts, which are remembered: a reader that finds the counter ahead cuts what was added since, and
+//!    joins the last parts while the one before is not twice as large. So who deletes and reads by turns pays for the
+//!    logarithm of the list each time, not for the list. Parts may hold tombstones newer than a reader may see: it
+//!    picks by sequence.
 //! 4. The cell that readers look into is not touched under the lock: whoever pins the epoch or sets a cell may have to
 //!    drop what somebody else left, whole tables with their own locks.
 //!
 //! Source: RocksDB `db/memtable.cc` (the idea of a list of its own, and of a cached fragmentation).
 
-use crate::rep::{MemoryLimit, Op};
+use crate::rep::{MemoryLimit, Op, TombstoneParts};
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{Order, SeqNum};
 use ashlar_sync::{EpochCell, Mutex, Rank};
@@ -38,17 +40,41 @@ impl Pending {
     }
 }
 
-/// The fragments of the first `count` tombstones, and perhaps of later ones.
+/// The parts of the first tombstones of the list.
 #[derive(Debug, Default)]
 struct Cut {
-    count: u64,
-    fragments: Arc<FragmentedTombstones>,
+    /// Where each part ends in the list.
+    ends: Vec<usize>,
+    parts: TombstoneParts,
+}
+
+impl Cut {
+    /// How many tombstones are cut.
+    fn count(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// The cut of all of `all`, which begins with what is cut already.
+    fn extended(&self, order: &Order, all: &[RangeTombstone]) -> Cut {
+        let (mut ends, mut start, mut kept) = (self.ends.clone(), self.count(), self.ends.len());
+        while let Some(last) = kept.checked_sub(1) {
+            let before = last.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or(0);
+            if start - before > 2 * (all.len() - start) {
+                break;
+            }
+            (start, kept) = (before, last);
+        }
+        let new = Arc::new(FragmentedTombstones::new(order, all.get(start..).unwrap_or(&[])));
+        ends.truncate(kept);
+        ends.push(all.len());
+        Cut { ends, parts: self.parts.iter().take(kept).cloned().chain([new]).collect() }
+    }
 }
 
 #[derive(Debug, Default)]
 struct All {
     list: Vec<RangeTombstone>,
-    /// The newest fragments, for who waited for the lock while another cut them.
+    /// The newest cut, for who waited for the lock while another cut them.
     newest: Arc<Cut>,
 }
 
@@ -107,32 +133,30 @@ impl TombstoneList {
         self.count.fetch_add(count, Ordering::Release);
     }
 
-    /// The fragments of everything inserted so far; `None` when that is nothing.
+    /// The parts of everything inserted so far; `None` when that is nothing.
     #[inline]
-    pub(crate) fn fragments(&self) -> Option<Arc<FragmentedTombstones>> {
+    pub(crate) fn parts(&self) -> Option<TombstoneParts> {
         match self.len() {
             0 => None,
             count => Some(self.cut_at(count)),
         }
     }
 
-    fn cut_at(&self, count: u64) -> Arc<FragmentedTombstones> {
+    fn cut_at(&self, count: u64) -> TombstoneParts {
         let cut = self.cut.get();
-        if cut.count >= count {
-            return Arc::clone(&cut.fragments);
+        if cut.count() as u64 >= count {
+            return Arc::clone(&cut.parts);
         }
         let newest = {
             let mut all = self.all.lock();
-            if all.newest.count < count {
-                let fragments = Arc::new(FragmentedTombstones::new(&self.order, &all.list));
-                all.newest = Arc::new(Cut { count: all.list.len() as u64, fragments });
+            if all.newest.count() < all.list.len() {
+                all.newest = Arc::new(all.newest.extended(&self.order, &all.list));
             }
             Arc::clone(&all.newest)
         };
-        let fragments = Arc::clone(&newest.fragments);
-        // A slower thread may put an older one in place of a newer one: then the next reader comes this way again.
+        let parts = Arc::clone(&newest.parts);
         self.cut.set(newest);
-        fragments
+        parts
     }
 
     /// Whether the operation covers any key.
@@ -157,6 +181,31 @@ mod tests {
         Op { key: key.as_bytes(), value: value.as_bytes(), value_type, seq_delta }
     }
 
+    fn newest(parts: &TombstoneParts, key: &[u8], at: u64) -> Option<SeqNum> {
+        parts.iter().filter_map(|part| part.covering_seq(key, seq(at))).max()
+    }
+
+    #[test]
+    fn few_parts_however_the_list_grew() {
+        let list = TombstoneList::new(Order::Bytewise);
+        let mut at = 0u64;
+        for step in 0..if cfg!(miri) { 20 } else { 600usize } {
+            for _ in 0..[1, 1, 3, 1, 40][step % 5] {
+                let begin = at.to_be_bytes();
+                let end = (at + 1).to_be_bytes();
+                let op = Op { key: &begin, value: &end, value_type: ValueType::RangeDelete, seq_delta: 0 };
+                list.insert(vec![Pending::copy(&op).unwrap()], seq(1 + at));
+                at += 1;
+            }
+            let parts = list.parts().unwrap();
+            assert!(1 << (parts.len() - 1) <= at, "{} parts of {at}", parts.len());
+            assert_eq!(parts.iter().map(|p| p.fragments().len() as u64).sum::<u64>(), at);
+            for key in [0, at / 2, at - 1] {
+                assert_eq!(newest(&parts, &key.to_be_bytes(), u64::MAX >> 8), Some(seq(1 + key)));
+            }
+        }
+    }
+
     #[test]
     fn a_batch_of_points_and_ranges_keeps_them_apart() {
         for (order, from, to) in [(Order::Bytewise, "b", "d"), (Order::ReverseBytewise, "d", "b")] {
@@ -176,9 +225,9 @@ mod tests {
             assert_eq!((mem.len(), mem.range_tombstone_count()), (3, 1));
             assert!(mem.memory() > used);
             let cut = mem.range_tombstones().unwrap();
-            let c = |at| cut.covering_seq(b"c", seq(at));
+            let c = |at| newest(&cut, b"c", at);
             assert_eq!([c(10), c(11), c(99)], [None, Some(seq(11)), Some(seq(11))]);
-            assert_eq!(cut.covering_seq(to.as_bytes(), seq(99)), None);
+            assert_eq!(newest(&cut, to.as_bytes(), 99), None);
             let pin = ReadPin::enter();
             assert_eq!(mem.get(&pin, &LookupKey::new(b"c", seq(11))).unwrap().value, b"1");
             assert!(mem.get(&pin, &LookupKey::new(b"b", seq(99))).is_none());
@@ -215,7 +264,7 @@ mod tests {
                         let prepared = mem.prepare(&mut w, &mut ops.into_iter()).unwrap();
                         mem.insert(&mut w, prepared, seq(at));
                         let cut = mem.range_tombstones().unwrap();
-                        assert_eq!(cut.covering_seq(&key, seq(at)), Some(seq(at)));
+                        assert_eq!(newest(&cut, &key, at), Some(seq(at)));
                     }
                 });
             }

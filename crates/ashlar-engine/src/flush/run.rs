@@ -121,8 +121,8 @@ impl FlushRun {
 
 /// The range tombstones of all memtables.
 fn tombstones(order: &Order, memtables: &[Arc<dyn MemtableRep>]) -> FragmentedTombstones {
-    let cut: Vec<_> = memtables.iter().filter_map(|m| m.range_tombstones()).collect();
-    let all: Vec<_> = cut.iter().flat_map(|cut| cut.tombstones()).collect();
+    let parts: Vec<_> = memtables.iter().filter_map(|m| m.range_tombstones()).collect();
+    let all: Vec<_> = parts.iter().flat_map(|p| p.iter()).flat_map(|part| part.tombstones()).collect();
     FragmentedTombstones::new(order, &all)
 }
 

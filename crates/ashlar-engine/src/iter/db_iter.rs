@@ -6,7 +6,8 @@
 //!    where the value is.
 //! 2. Going backward, versions come oldest first, so the merge has gone on to before all entries of the shown key; key
 //!    and value are copies. `next` then seeks behind the shown key, `prev` after `next` before it.
-//! 3. After [`SKIPS_MAX`] steps over entries of one user key the rest of them is skipped by a seek.
+//! 3. After [`SKIPS_MAX`] steps over entries of one user key the rest of them is skipped by a seek; after as many keys that
+//!    are gone, what a range tombstone covers in runs older than itself.
 //! 4. Off the end `next` and `prev` stay there; so after an error, until the next positioning call.
 //! 5. The cursor holds what it reads: memtables and tables live as long as it does.
 //!
@@ -14,11 +15,11 @@
 
 use super::{MergingIter, runs};
 use crate::options::ReadOptions;
-use crate::range_del::{Mask, Sources};
+use crate::range_del::{Mask, Sources, Stretch};
 use crate::super_version::SuperVersion;
 use crate::visibility::{Fate, fate, is_visible};
 use ashlar_base::{
-    Entry, Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
+    Direction, Entry, Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
 };
 use ashlar_table::ReadHow;
 use std::borrow::Cow;
@@ -219,7 +220,7 @@ impl DbIter {
 
     /// Goes forward to the first entry that is to be shown. `skip`: entries of `self.key` are not.
     fn show_forward(&mut self, mut skip: bool) -> Result<()> {
-        let mut steps = 0;
+        let (mut steps, mut gone) = (0, 0);
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
             if skip && user_key == self.key.as_slice() {
@@ -261,8 +262,12 @@ impl DbIter {
                     }
                     Ok(Fate::Gone) => {
                         replace(&mut self.key, user_key);
-                        (skip, steps) = (true, 0);
-                        self.merge.next()?;
+                        (skip, steps, gone) = (true, 0, gone + 1);
+                        if gone % SKIPS_MAX == 0 {
+                            self.pass_covered(Direction::Forward)?;
+                        } else {
+                            self.merge.next()?;
+                        }
                     }
                     Err(e) => return Err(self.at_path(e)),
                 }
@@ -284,6 +289,17 @@ impl DbIter {
             }
         }
         Ok(())
+    }
+
+    /// Leaves out what range tombstones cover around `self.key`, which is gone.
+    #[cold]
+    fn pass_covered(&mut self, direction: Direction) -> Result<()> {
+        let Some(Stretch { run, forward, backward }) = self.mask.stretch(&self.key) else { return Ok(()) };
+        match (direction, forward, backward) {
+            (Direction::Forward, Some(to), _) => self.merge.pass_forward(run, to.as_key()),
+            (Direction::Backward, _, Some(to)) => self.merge.pass_backward(run, to.as_key()),
+            _ => Ok(()),
+        }
     }
 
     /// A seek behind a key's versions stops at one with trailer 0, a tombstone at sequence 0. No key has two of those.
@@ -339,6 +355,7 @@ impl DbIter {
 
     /// Goes backward to before the entries of the first key that is to be shown, and copies that key.
     fn show_backward(&mut self) -> Result<()> {
+        let mut gone = 0;
         while let Some(entry) = self.merge.entry() {
             let user_key = entry.key.user_key();
             if let Some(lower) = &self.lower
@@ -350,6 +367,10 @@ impl DbIter {
             if self.newest_backward()? == Fate::Value {
                 self.shown = Shown::Copies;
                 return Ok(());
+            }
+            gone += 1;
+            if gone % SKIPS_MAX == 0 {
+                self.pass_covered(Direction::Backward)?;
             }
         }
         Ok(())

@@ -19,6 +19,8 @@ pub(crate) struct LevelIter {
     level: Level,
     how: ReadHow,
     sources: Arc<Sources>,
+    /// Its place among the runs of the merge.
+    run: usize,
     /// The files whose range tombstones are known already.
     noted: BTreeSet<usize>,
     /// The file the cursor stands in; `None` = off the end.
@@ -26,9 +28,14 @@ pub(crate) struct LevelIter {
 }
 
 impl LevelIter {
-    /// A cursor over `level`, off the end. Range tombstones it comes across go to `sources`.
-    pub(crate) fn new(version: Arc<Version>, level: Level, how: ReadHow, sources: Arc<Sources>) -> Self {
-        LevelIter { version, level, how, sources, noted: BTreeSet::new(), current: None }
+    /// A cursor over `level`, off the end. Range tombstones it comes across go to the sources, as those of that run.
+    pub(crate) fn new(
+        version: Arc<Version>,
+        level: Level,
+        how: ReadHow,
+        (sources, run): (Arc<Sources>, usize),
+    ) -> Self {
+        LevelIter { version, level, how, sources, run, noted: BTreeSet::new(), current: None }
     }
 
     /// The file it stands in.
@@ -49,7 +56,7 @@ impl LevelIter {
         let Some(file) = self.version.level(self.level).get(at) else { return Ok(None) };
         let table = self.version.table(file)?;
         if !table.range_tombstones().is_empty() && self.noted.insert(at) {
-            note_tombstones(&table, file, &self.sources);
+            note_tombstones(&table, file, &self.sources, self.run);
         }
         Ok(Some(table.iter(self.how)))
     }

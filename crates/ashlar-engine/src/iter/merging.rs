@@ -112,6 +112,49 @@ impl MergingIter {
         })
     }
 
+    /// Going forward: moves the runs behind `run` that stand before `to` on to it. The root may be one of them.
+    #[cold]
+    pub(crate) fn pass_forward(&mut self, run: usize, to: InternalKey<'_>) -> Result<()> {
+        debug_assert_eq!(self.direction, Direction::Forward);
+        self.pass(run, |order, run| match run.entry() {
+            Some(e) if order.compare_internal(e.key, to) == Ordering::Less => Some(run.seek(to)),
+            _ => None,
+        })
+    }
+
+    /// Going backward: moves the runs behind `run` that stand behind `to` back to it, or before it.
+    #[cold]
+    pub(crate) fn pass_backward(&mut self, run: usize, to: InternalKey<'_>) -> Result<()> {
+        debug_assert_eq!(self.direction, Direction::Backward);
+        self.pass(run, |order, run| match run.entry() {
+            Some(e) if order.compare_internal(e.key, to) == Ordering::Greater => Some(run.seek_for_prev(to)),
+            _ => None,
+        })
+    }
+
+    /// Does `step` to the runs behind `run`; it answers `None` where it left one alone.
+    fn pass(
+        &mut self,
+        run: usize,
+        mut step: impl FnMut(&Order, &mut Run) -> Option<Result<()>>,
+    ) -> Result<()> {
+        let mut moved = false;
+        for run in self.runs.iter_mut().skip(run + 1) {
+            match step(&self.order, run) {
+                None => {}
+                Some(Ok(())) => moved = true,
+                Some(Err(e)) => {
+                    self.heap.clear();
+                    return Err(e);
+                }
+            }
+        }
+        if moved {
+            self.rebuild();
+        }
+        Ok(())
+    }
+
     /// Moves the root by `step` and restores the heap.
     #[inline]
     fn advance(&mut self, step: impl FnOnce(&mut Run) -> Result<()>) -> Result<()> {

@@ -82,15 +82,17 @@ pub(crate) fn runs(
     sources: &Arc<Sources>,
 ) -> Result<Vec<Run>> {
     let version = &from.version;
-    for tombstones in std::iter::once(&from.mem).chain(&from.imm).filter_map(|m| m.range_tombstones()) {
-        sources.add(tombstones, None);
-    }
+    let mut runs: Vec<Run> = Vec::new();
     // Nothing visible to this read is inserted any more: an empty memtable stays empty for it.
-    let memtables = std::iter::once(&from.mem).chain(&from.imm).filter(|m| !m.is_empty());
-    let mut runs: Vec<Run> = memtables.map(|m| Run::Mem(MemtableRep::iter(Arc::clone(m)))).collect();
+    for memtable in std::iter::once(&from.mem).chain(&from.imm).filter(|m| !m.is_empty()) {
+        for part in memtable.range_tombstones().iter().flat_map(|parts| parts.iter()) {
+            sources.add(Arc::clone(part), None, runs.len());
+        }
+        runs.push(Run::Mem(MemtableRep::iter(Arc::clone(memtable))));
+    }
     for file in version.level(Level::ZERO).iter().filter(|f| within(f, &version.order, options)) {
         let table = version.table(file)?;
-        note_tombstones(&table, file, sources);
+        note_tombstones(&table, file, sources, runs.len());
         runs.push(Run::Table(table.iter(how)));
     }
     for (level, files) in (0u8..).zip(&version.levels).skip(1) {
@@ -99,7 +101,7 @@ pub(crate) fn runs(
                 Arc::clone(version),
                 Level(level),
                 how,
-                Arc::clone(sources),
+                (Arc::clone(sources), runs.len()),
             )));
         }
     }
@@ -113,11 +115,11 @@ fn within(file: &FileMeta, order: &Order, options: &ReadOptions) -> bool {
     above && below
 }
 
-/// Adds the range tombstones of a table to `sources`, if it has any.
+/// Adds the range tombstones of a table to `sources`, if it has any. `run`: which run the table is in.
 #[inline]
-pub(crate) fn note_tombstones(table: &TableReader, file: &FileMeta, sources: &Sources) {
+pub(crate) fn note_tombstones(table: &TableReader, file: &FileMeta, sources: &Sources, run: usize) {
     let tombstones = table.range_tombstones();
     if !tombstones.is_empty() {
-        sources.add(Arc::clone(tombstones), Some(Bounds::new(file.smallest(), file.largest())));
+        sources.add(Arc::clone(tombstones), Some(Bounds::new(file.smallest(), file.largest())), run);
     }
 }

@@ -9,10 +9,12 @@
 //!    So what could hide the key has been gathered.
 //! 2. As long as nothing was gathered, asking costs one load.
 //! 3. The window has no border of a fragment, and no bound of a table, inside.
+//! 4. Runs are ordered by age, the newest first: in a range that a run's tombstone covers, everything in the runs behind
+//!    it is older than the tombstone, so that a cursor may pass it unseen.
 
 use super::Bounds;
 use ashlar_base::range_del::FragmentedTombstones;
-use ashlar_base::{Order, SeqNum};
+use ashlar_base::{InternalKeyBuf, Order, SeqNum, Trailer};
 use ashlar_sync::{Mutex, Rank};
 use std::cmp::Ordering;
 use std::fmt;
@@ -25,6 +27,8 @@ struct Source {
     tombstones: Arc<FragmentedTombstones>,
     /// `None`: in force everywhere.
     bounds: Option<Bounds>,
+    /// Which run of the cursor they are from.
+    run: usize,
 }
 
 /// The tombstones that a cursor has come across. Shared by its parts; used by one thread at a time.
@@ -38,11 +42,11 @@ impl Sources {
         Arc::new(Sources { count: AtomicUsize::new(0), list: Mutex::new(Rank::Cache, Vec::new()) })
     }
 
-    /// Adds tombstones that are in force within `bounds`.
+    /// Adds tombstones of a run that are in force within `bounds`.
     #[cold]
-    pub(crate) fn add(&self, tombstones: Arc<FragmentedTombstones>, bounds: Option<Bounds>) {
+    pub(crate) fn add(&self, tombstones: Arc<FragmentedTombstones>, bounds: Option<Bounds>, run: usize) {
         let mut list = self.list.lock();
-        list.push(Arc::new(Source { tombstones, bounds }));
+        list.push(Arc::new(Source { tombstones, bounds, run }));
         // Relaxed, here and below: only the thread that moves the cursor adds and asks.
         self.count.store(list.len(), Atomic::Relaxed);
     }
@@ -124,6 +128,8 @@ fn earlier<'a>(order: &Order, a: Edge<'a>, b: Edge<'a>) -> Edge<'a> {
 #[derive(Debug, Default)]
 struct Window {
     newest: Option<SeqNum>,
+    /// The newest run with a tombstone over the window.
+    run: Option<usize>,
     from: Option<(Vec<u8>, bool)>,
     to: Option<(Vec<u8>, bool)>,
 }
@@ -142,6 +148,14 @@ impl Window {
                 Ordering::Greater => false,
             })
     }
+}
+
+/// A covered range. `None` is without end.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    pub(crate) run: usize,
+    pub(crate) forward: Option<InternalKeyBuf>,
+    pub(crate) backward: Option<InternalKeyBuf>,
 }
 
 /// See the module.
@@ -168,6 +182,23 @@ impl Mask {
         count > 0 && self.newest_over(user_key, count).is_some_and(|newest| newest > seq)
     }
 
+    /// If tombstones cover a range around `user_key`, which was asked about last: the run whose tombstone lets the runs
+    /// behind it be passed, and the internal keys to which: the first that a cursor going forward has to see again, and the
+    /// last for one going backward.
+    pub(crate) fn stretch(&self, user_key: &[u8]) -> Option<Stretch> {
+        let window = self.window.as_ref().filter(|w| w.holds(&self.order, user_key))?;
+        let key = |(key, _): &(Vec<u8>, bool), trailer| InternalKeyBuf::new(key, trailer);
+        Some(Stretch {
+            run: window.run?,
+            // Of an end that is inside the window the versions are covered too; they need not be passed.
+            forward: window.to.as_ref().map(|to| key(to, Trailer::FIRST)),
+            backward: window
+                .from
+                .as_ref()
+                .map(|from| key(from, if from.1 { Trailer::FIRST } else { Trailer::LAST })),
+        })
+    }
+
     fn newest_over(&mut self, user_key: &[u8], count: usize) -> Option<SeqNum> {
         if self.sources.len() != count {
             self.sources.clone_from(&self.shared.list.lock());
@@ -182,8 +213,12 @@ impl Mask {
     fn look(&mut self, user_key: &[u8]) -> Option<SeqNum> {
         let order = &self.order;
         let mut all = Answer { newest: None, from: None, to: None };
+        let mut run: Option<usize> = None;
         for source in &self.sources {
             let one = source.ask(order, user_key, self.read_seq);
+            if one.newest.is_some() {
+                run = Some(run.map_or(source.run, |run| run.min(source.run)));
+            }
             all = Answer {
                 newest: all.newest.max(one.newest),
                 from: later(order, all.from, one.from),
@@ -191,7 +226,7 @@ impl Mask {
             };
         }
         let window = self.window.get_or_insert_default();
-        window.newest = all.newest;
+        (window.newest, window.run) = (all.newest, run);
         set(&mut window.from, all.from);
         set(&mut window.to, all.to);
         all.newest
@@ -213,8 +248,8 @@ fn set(edge: &mut Option<(Vec<u8>, bool)>, to: Edge<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ashlar_base::ValueType;
     use ashlar_base::range_del::RangeTombstone;
-    use ashlar_base::{InternalKeyBuf, Trailer, ValueType};
 
     struct Draw(u64);
 
@@ -267,7 +302,7 @@ mod tests {
                         let largest = InternalKeyBuf::new(largest, end);
                         Bounds::new(InternalKeyBuf::new(smallest, point).as_key(), largest.as_key())
                     });
-                    shared.add(Arc::new(FragmentedTombstones::new(&order, &new.0)), bounds);
+                    shared.add(Arc::new(FragmentedTombstones::new(&order, &new.0)), bounds, plain.len());
                     plain.push(new);
                 }
                 let (key, seq) = (draw.key(), SeqNum::new(draw.below(10)).unwrap());

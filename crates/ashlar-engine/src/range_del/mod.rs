@@ -11,4 +11,4 @@ mod bounds;
 mod mask;
 
 pub(crate) use bounds::Bounds;
-pub(crate) use mask::{Mask, Sources};
+pub(crate) use mask::{Mask, Sources, Stretch};

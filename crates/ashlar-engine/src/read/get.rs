@@ -92,8 +92,8 @@ impl Search<'_> {
         };
         let pin = ReadPin::enter();
         for (at, memtable) in memtables().enumerate() {
-            if let Some(Some(tombstones)) = tombstones.get(at) {
-                self.cover(tombstones);
+            if let Some(Some(parts)) = tombstones.get(at) {
+                parts.iter().for_each(|tombstones| self.cover(tombstones));
             }
             while let Some(found) = MemtableRep::get(&**memtable, &pin, &self.key) {
                 let end = match self.judge(found.trailer)? {

@@ -40,6 +40,7 @@ fn compare(db: &Db, golden: &Golden, what: &str) -> usize {
 
 #[test]
 fn directories_of_rocksdb_read_equal_to_their_listings() {
+    let _readers = crate::beside_others();
     for (name, least) in [("wal_ops", 5), ("column_families", 3), ("range_del", 6), ("merge_flushed", 2)] {
         let name = format!("rocksdb-7.8.3/{name}");
         let golden = golden(&name).unwrap_or_else(|skip| panic!("{skip}"));
@@ -67,6 +68,7 @@ fn directories_of_rocksdb_read_equal_to_their_listings() {
 
 #[test]
 fn operands_need_the_operator_and_nothing_else_does() {
+    let _readers = crate::beside_others();
     let golden = golden("rocksdb-7.8.3/merge_flushed").unwrap_or_else(|skip| panic!("{skip}"));
     let options = DbOptions { format_level: FormatLevel::V7_8, ..DbOptions::default() };
     let db = Db::open(Env::os().unwrap(), golden.path(), options, vec![], FamilyOptions::default()).unwrap();

@@ -9,6 +9,7 @@ use ashlar_testkit::{KeyValue, Rng};
 
 #[test]
 fn rocksdb_reads_what_we_delete_by_the_range() {
+    let _readers = crate::beside_others();
     let Ok(tools) = Tools::available() else { return skipped("ranges judge", "no ldb or sst_dump") };
     let (mut directories, mut tables) = (0, 0);
     for seed in 0..scale(4, 40) as u64 {

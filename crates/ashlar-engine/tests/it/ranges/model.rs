@@ -1,11 +1,12 @@
 //! Random histories of puts, deletes, merges and range deletions, with snapshots, flushes, compactions and reopening.
 
-use super::store::{Change, Store, all_forward, key, settings};
+use super::store::{Change, Store, all_backward, all_forward, key, settings};
+use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::{ErrorKind, FamilyId, Order};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::options::{ReadOptions, WriteOptions};
 use ashlar_env::Env;
-use ashlar_env::sim::SimEnv;
+use ashlar_env::sim::{CallClass, SimEnv};
 use ashlar_testkit::Rng;
 use ashlar_testkit::report::{figure, scale};
 use std::path::Path;
@@ -49,6 +50,7 @@ fn step(store: &mut Store, order: &Order, rng: &mut Rng) {
 
 #[test]
 fn random_histories_read_as_the_model() {
+    let _readers = crate::beside_others();
     let (seeds, steps) = (scale(6, 60), 240);
     for seed in 0..seeds as u64 {
         for order in [Order::Bytewise, Order::ReverseBytewise] {
@@ -92,6 +94,7 @@ fn tables(store: &Store) -> usize {
 
 #[test]
 fn deleting_everything_leaves_nothing_behind() {
+    let _readers = crate::beside_others();
     let mut store = filled(400);
     let family = store.family();
     store.db.compact_range(&family, None, None).unwrap();
@@ -107,6 +110,7 @@ fn deleting_everything_leaves_nothing_behind() {
 
 #[test]
 fn a_snapshot_keeps_what_a_range_deletion_takes() {
+    let _readers = crate::beside_others();
     let mut store = filled(300);
     store.hold_snapshot();
     store.write(&[Change::DeleteRange(numbered(50), numbered(250))]);
@@ -125,8 +129,65 @@ fn a_snapshot_keeps_what_a_range_deletion_takes() {
     assert_eq!(store.state.len(), 102);
 }
 
+/// A scan over a large deleted range does not read what is in it.
+#[test]
+fn what_is_deleted_is_passed_unread() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(1);
+    let mut store = Store::open(sim.env(), Path::new(DIR), settings(&Order::Bytewise));
+    let mut rng = Rng::new(9);
+    for chunk in 0..30 {
+        let changes: Vec<Change> =
+            (0..100).map(|i| Change::Put(numbered(100 * chunk + i), rng.bytes(100))).collect();
+        store.write(&changes);
+    }
+    store.db.compact_range(&store.family(), None, None).unwrap();
+    store.write(&[
+        Change::DeleteRange(numbered(5), numbered(2990)),
+        Change::Put(numbered(1000), b"new".to_vec()),
+        Change::Delete(numbered(1001)),
+    ]);
+    for flushed in [false, true] {
+        store.reopen();
+        if !flushed {
+            // Replay has written the tombstone to a table; another one stays in memory.
+            store.write(&[Change::DeleteRange(numbered(5), numbered(900))]);
+        }
+        let mut reads = vec![];
+        for backward in [false, true] {
+            let before = sim.calls_of(CallClass::Read);
+            let mut it = store.db.iter(&store.family(), ReadOptions::default()).unwrap();
+            let shown = if backward { all_backward(&mut it) } else { all_forward(&mut it) };
+            assert_eq!(shown.len(), 16);
+            reads.push(sim.calls_of(CallClass::Read) - before);
+        }
+        let tables = u64::try_from(tables(&store)).unwrap();
+        assert!(tables > 60 && reads.iter().sum::<u64>() < 12 * 16, "{reads:?} reads, {tables} tables");
+    }
+    store.check(&mut rng, "with a large hole");
+}
+
+#[test]
+fn a_counter_does_not_grow() {
+    let _readers = crate::beside_others();
+    let (db, mut family) = settings(&Order::Bytewise);
+    family.merge_operator = standard_operator("uint64add");
+    let mut store = Store::open(Env::mem(), Path::new(DIR), (db, family));
+    let one = 1u64.to_le_bytes().to_vec();
+    for _ in 0..20 {
+        let changes: Vec<Change> = (0..500).map(|_| Change::Merge(b"n".to_vec(), one.clone())).collect();
+        store.write(&changes);
+        store.db.flush(&[store.family()]).unwrap();
+    }
+    store.db.compact_range(&store.family(), None, None).unwrap();
+    let got = store.db.get(&store.family(), b"n", &ReadOptions::default()).unwrap();
+    assert_eq!(got.as_deref(), Some(&10_000u64.to_le_bytes()[..]));
+    assert!(store.db.shape(&store.family()).bytes() < 2000, "{:?}", store.db.shape(&store.family()));
+}
+
 #[test]
 fn wrong_batches_are_refused_whole() {
+    let _readers = crate::beside_others();
     let (db, mut family) = settings(&Order::Bytewise);
     let mut store = Store::open(Env::mem(), Path::new(DIR), (db.clone(), family.clone()));
     let mut batch = WriteBatch::new();
@@ -157,6 +218,7 @@ fn wrong_batches_are_refused_whole() {
 
 #[test]
 fn sequences_are_those_of_rocksdb() {
+    let _readers = crate::beside_others();
     let mut store = Store::open(Env::mem(), Path::new(DIR), settings(&Order::Bytewise));
     let before = store.db.visible().get();
     store.write(&[
