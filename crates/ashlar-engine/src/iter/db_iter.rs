@@ -248,15 +248,9 @@ impl DbIter {
                         self.shown = Shown::Merge;
                         return Ok(());
                     }
-                    Ok(Fate::Wrapped) => {
+                    Ok(indirect @ (Fate::Wrapped | Fate::Operand)) => {
                         replace(&mut self.key, user_key);
-                        self.unwrap_forward()?;
-                        self.shown = Shown::Folded;
-                        return Ok(());
-                    }
-                    Ok(Fate::Operand) => {
-                        replace(&mut self.key, user_key);
-                        self.fold_forward()?;
+                        if indirect == Fate::Operand { self.fold_forward() } else { self.unwrap_forward() }?;
                         self.shown = Shown::Folded;
                         return Ok(());
                     }
