@@ -4,3 +4,17 @@ mod blobs;
 mod flips;
 mod ranges;
 mod sim;
+
+/// Held by tests that read databases, and by nobody while two runs are compared: when something is freed depends on
+/// every reader in the process.
+static READERS: std::sync::RwLock<()> = std::sync::RwLock::new(());
+
+/// To be held while a test reads databases beside others.
+fn beside_others() -> impl Drop {
+    READERS.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// To be held while a run must equal another one.
+fn alone() -> impl Drop {
+    READERS.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
