@@ -2,7 +2,7 @@
 
 use crate::iter::Readahead;
 use crate::reader::{BlockAt, TableReader};
-use ashlar_base::{Error, InternalKey, InternalKeyBuf, Result, Trailer};
+use ashlar_base::{Error, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer};
 use ashlar_format::block::{
     BlockCursor, Bucket, DataBlock, EntryFormat, HashIndex, InternalEntries, ValueRange,
 };
@@ -97,6 +97,9 @@ impl Walk<'_> {
         let order = self.table.order();
         if trailer.value_type().is_none() {
             return Err("key of an unknown type");
+        }
+        if self.table.global_seq().is_some() && trailer.seq() != SeqNum::ZERO {
+            return Err("key with a sequence number of its own, where all have one in common");
         }
         let mut new_user_key = true;
         if let Some(last) = &self.last {
