@@ -4,12 +4,12 @@
 //! Source: RocksDB `db/table_cache.cc`.
 
 use crate::blobs::BlobFiles;
-use ashlar_base::{FileNumber, Order, Result};
+use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
-use ashlar_table::{ReaderOptions, TableReader};
+use ashlar_table::{ReaderOptions, TableReader, unique_id_bytes};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,14 +49,23 @@ impl Tables {
     /// Opens the table that the MANIFEST describes so.
     ///
     /// # Errors
-    /// `Io` when the file is missing or cannot be read; `Corruption` when it has another size or is no table.
+    /// `Io` when the file is missing or cannot be read; `Corruption` when it is no table, or another one than the
+    /// MANIFEST means, by size or unique id.
     pub fn open(&self, file: &NewFile) -> Result<Arc<TableReader>> {
         let opened = self.open_file(file.number)?;
         let options = ReaderOptions {
             largest_seq: Some(file.largest_seq),
             ..ReaderOptions::new(self.order.clone(), Arc::clone(&self.pool), file.number)
         };
-        TableReader::open(opened, file.size, options)
+        let table = TableReader::open(opened, file.size, options)?;
+        match file.unique_id.filter(|id| *id != [0; 16]) {
+            Some(id) if own_id(&table) != Some(id) => {
+                Err(Error::corruption("table is another one than the MANIFEST means (unique id)")
+                    .at_path(table.path())
+                    .hint("Restore the file from a backup"))
+            }
+            _ => Ok(table),
+        }
     }
 
     fn open_file(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
@@ -72,4 +81,11 @@ impl Tables {
             other => other,
         }
     }
+}
+
+/// The unique id that follows from what a table says about its origin.
+fn own_id(table: &TableReader) -> Option<[u8; 16]> {
+    let said = table.properties();
+    let (db, session) = (said.db_id.as_deref()?, said.db_session_id.as_deref()?);
+    Some(unique_id_bytes(db, session, said.original_file_number?))
 }

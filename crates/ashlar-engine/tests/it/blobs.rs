@@ -56,6 +56,7 @@ fn read_by(version: JudgeVersion, dir: &Path, want: &[KeyValue], what: &str) -> 
 
 #[test]
 fn the_golden_directory_is_read_compacted_and_read_by_rocksdb() {
+    let _readers = crate::beside_others();
     let golden = golden("rocksdb-7.8.3/blobs").unwrap_or_else(|skip| panic!("{skip}"));
     let want = &golden.families[0].visible;
     assert_eq!(want.len(), 3);
@@ -151,6 +152,7 @@ fn exchange(compression: &str, seed: u64) -> Result<usize, JudgeError> {
 
 #[test]
 fn directories_with_blobs_go_to_and_fro() {
+    let _readers = crate::beside_others();
     let (mut directories, mut values) = (0, 0);
     for seed in 0..report::scale(1, 8) as u64 {
         for compression in ["kNoCompression", "kLZ4Compression", "kZSTD"] {

@@ -3,6 +3,8 @@
 //! What may come of it: an error that names the damage; a shorter history, cut behind some batch, with a report that says
 //! so; or the same answers as before. Never other answers, and nothing skipped in the middle.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use ashlar_base::{FamilyId, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_engine::batch::WriteBatch;
@@ -11,14 +13,14 @@ use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::jobs::InlineExecutor;
 use ashlar_env::{Env, Fs, MemFs, SeededRand, VirtualClock};
 use ashlar_table::{ReaderOptions, TableReader};
-use ashlar_testkit::{Rng, report};
+use ashlar_testkit::{KeyValue, Rng, report};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 const DIR: &str = "/db";
 /// Flushes before the one compaction.
-const FLUSHES: usize = 26;
+const FLUSHES: usize = 36;
 /// Batches that stay in the log.
 const LOGGED: usize = 40;
 
@@ -26,10 +28,10 @@ type State = BTreeMap<Vec<u8>, Vec<u8>>;
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// A machine of which nothing is left but its memory; background work runs in the caller.
-fn machine() -> Env {
+fn machine(seed: u64) -> Env {
     let clock = Arc::new(VirtualClock::new());
     let jobs = Arc::new(InlineExecutor::new(Arc::clone(&clock), SeededRand::new(2)));
-    Env { fs: Arc::new(MemFs::new()), clock, rand: Arc::new(SeededRand::new(1)), jobs }
+    Env { fs: Arc::new(MemFs::new()), clock, rand: Arc::new(SeededRand::new(seed)), jobs }
 }
 
 fn open(env: &Env, create: bool) -> Result<Db> {
@@ -59,9 +61,9 @@ struct Subject {
     flushed: usize,
 }
 
-/// One table, one log, one MANIFEST, of about 4 KB each.
-fn subject() -> Subject {
-    let env = machine();
+/// One table, one log, one MANIFEST, of about 4 KB each. Another seed makes another database of the same content.
+fn subject(seed: u64) -> Subject {
+    let env = machine(seed);
     let db = open(&env, true).unwrap();
     let family = db.family("default").unwrap();
     let mut rng = Rng::new(7);
@@ -113,7 +115,7 @@ impl Subject {
 
     /// What becomes of the directory when one of its files has other bytes.
     fn outcome(&self, name: &str, bytes: &[u8]) -> std::result::Result<Outcome, String> {
-        let env = machine();
+        let env = machine(1);
         env.fs.create_dir_all(Path::new(DIR)).unwrap();
         for (own, kept) in &self.files {
             let content = if own == name { bytes } else { kept };
@@ -165,7 +167,7 @@ struct See {
     /// Everything, when every way to read it worked and agreed.
     state: Option<State>,
     /// What was shown before an error.
-    shown: Vec<(Vec<u8>, Vec<u8>)>,
+    shown: Vec<KeyValue>,
     /// Keys that were got, with the answer.
     got: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
@@ -208,7 +210,7 @@ impl See {
 }
 
 /// The entries in one direction, and whether it came to the end.
-fn scan(db: &Db, reverse: bool) -> (Vec<(Vec<u8>, Vec<u8>)>, bool) {
+fn scan(db: &Db, reverse: bool) -> (Vec<KeyValue>, bool) {
     let family = db.family("default").unwrap();
     let mut all = Vec::new();
     let Ok(mut iter) = db.iter(&family, ReadOptions::default()) else { return (all, false) };
@@ -334,7 +336,8 @@ fn none_wrong(tallies: &[&Tally]) {
 
 #[test]
 fn a_damaged_table_is_an_error_or_no_matter() {
-    let subject = subject();
+    let _readers = crate::beside_others();
+    let subject = subject(1);
     let name = subject.name(|name| name.ends_with(".sst"));
     let (flips, cuts) = (flips(&subject, &name, patterns()), cuts(&subject, &name));
     none_wrong(&[&flips, &cuts]);
@@ -344,7 +347,8 @@ fn a_damaged_table_is_an_error_or_no_matter() {
 
 #[test]
 fn a_damaged_log_ends_there_and_says_so() {
-    let subject = subject();
+    let _readers = crate::beside_others();
+    let subject = subject(1);
     let name = subject.name(|name| name.ends_with(".log"));
     let (flips, cuts) = (flips(&subject, &name, patterns()), cuts(&subject, &name));
     none_wrong(&[&flips, &cuts]);
@@ -355,10 +359,22 @@ fn a_damaged_log_ends_there_and_says_so() {
 
 #[test]
 fn a_damaged_manifest_is_an_error() {
-    let subject = subject();
+    let _readers = crate::beside_others();
+    let subject = subject(1);
     let name = subject.name(|name| name.starts_with("MANIFEST-"));
     let (flips, cuts) = (flips(&subject, &name, patterns()), cuts(&subject, &name));
     none_wrong(&[&flips, &cuts]);
     assert_eq!(flips.count(&[Outcome::Refused]), flips.count(&Outcome::ALL), "{}", flips.line());
     assert!(cuts.quiet.is_empty(), "unseen at {:?}", cuts.quiet);
+}
+
+#[test]
+fn another_table_in_the_place_of_one_is_told() {
+    let _readers = crate::beside_others();
+    let (subject, twin) = (subject(1), subject(2));
+    let name = subject.name(|name| name.ends_with(".sst"));
+    let (own, other) = (&subject.files[&name], &twin.files[&name]);
+    assert!(own != other && own.len() == other.len(), "the same entries, made elsewhere");
+    assert_eq!(subject.outcome(&name, own), Ok(Outcome::Identical));
+    assert_eq!(subject.outcome(&name, other), Ok(Outcome::ReadError));
 }

@@ -138,6 +138,7 @@ fn cases(counts: &[u64; 4]) -> Vec<Fault> {
 
 #[test]
 fn every_call_may_fail() {
+    let _readers = crate::beside_others();
     let seed = from_env("ASHLAR_SIM_SCRIPT").unwrap_or(3);
     let mut counts = [0; 4];
     run(seed, None, &mut counts).unwrap();
