@@ -34,3 +34,38 @@ pub fn manifests() -> Vec<Vec<u8>> {
 pub fn tables() -> Vec<Vec<u8>> {
     files(|name| name.ends_with(".sst") || name.ends_with(".ldb"))
 }
+
+/// The inputs kept for a target in `corpus/<target>/`, in the order of their names.
+pub fn kept(target: &str) -> Vec<Vec<u8>> {
+    named(&kept_folder(target)).into_iter().map(|(_, bytes)| bytes).collect()
+}
+
+/// Where the inputs of a target are kept.
+pub fn kept_folder(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target)
+}
+
+/// The golden directories: their files by name.
+pub fn directories() -> Vec<Vec<(String, Vec<u8>)>> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden");
+    ["leveldb-1.23", "rocksdb-7.8.3"].iter().flat_map(|writer| folders(&golden.join(writer))).collect()
+}
+
+fn folders(of: &Path) -> Vec<Vec<(String, Vec<u8>)>> {
+    let entries = std::fs::read_dir(of).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    paths.sort();
+    paths.iter().map(|path| named(path)).collect()
+}
+
+/// The files of one folder by name, sorted.
+fn named(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if let Ok(bytes) = std::fs::read(entry.path()) {
+            files.push((entry.file_name().to_string_lossy().into_owned(), bytes));
+        }
+    }
+    files.sort();
+    files
+}

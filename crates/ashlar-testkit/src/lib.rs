@@ -2,9 +2,10 @@
 //!
 //! Nothing here knows the engine: operation lists, the model and the judges speak in bytes, so that they can be held
 //! against any key-value store, ours and RocksDB's alike. Failures are values that name the first difference.
-//! `unsafe` is in one place only, the program `rocksdb-judge`, which calls RocksDB's C functions.
+//! `unsafe` is in two places only: the program `rocksdb-judge`, which calls RocksDB's C functions, and the counting heap.
 
 pub mod golden;
+pub mod heap;
 pub mod judge;
 pub mod mutate;
 pub mod ops;

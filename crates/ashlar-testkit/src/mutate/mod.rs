@@ -7,6 +7,6 @@ mod explore;
 mod fix;
 mod mutator;
 
-pub use explore::{Explored, Finding, Limits, explore};
+pub use explore::{Explored, Finding, Limits, damaged, explore, heap_allowed};
 pub use fix::{fix_log, fix_nothing};
 pub use mutator::Mutator;

@@ -26,10 +26,46 @@ impl Mutator {
         Mutator { rng: Rng::new(seed) }
     }
 
-    /// Makes one to eight edits; `other` is a donor for splices.
+    /// Makes one to eight edits; `other` is a donor for splices. Every second time the length stays, so that what lies
+    /// behind an edit stays where others say it is.
     pub fn damage(&mut self, data: &mut Vec<u8>, other: &[u8]) {
+        let in_place = self.rng.percent(50);
         for _ in 0..self.rng.between(1, 8) {
-            self.edit(data, other);
+            if in_place {
+                self.overwrite(data, other);
+            } else {
+                self.edit(data, other);
+            }
+        }
+    }
+
+    /// An edit that keeps the length.
+    fn overwrite(&mut self, data: &mut [u8], other: &[u8]) {
+        let rng = &mut self.rng;
+        let at = rng.below(data.len());
+        let behind = data.iter_mut().skip(at);
+        match rng.below(6) {
+            0 | 1 => {
+                let bit = 1 << rng.below(8);
+                behind.take(1).for_each(|byte| *byte ^= bit);
+            }
+            2 => {
+                let new = rng.next_u64().to_le_bytes()[0];
+                behind.take(1).for_each(|byte| *byte = new);
+            }
+            3 => {
+                // A step up or down: lengths and counts that are off by little.
+                let step = [1, 0xff, 2, 0xfe, 8, 0xf8][rng.below(6)];
+                behind.take(1).for_each(|byte| *byte = byte.wrapping_add(step));
+            }
+            4 => {
+                let telling = TELLING[rng.below(TELLING.len())];
+                behind.zip(telling).for_each(|(byte, new)| *byte = *new);
+            }
+            _ => {
+                let (from, len) = (rng.below(other.len()), rng.between(1, 64));
+                behind.zip(other.iter().skip(from).take(len)).for_each(|(byte, new)| *byte = *new);
+            }
         }
     }
 
@@ -81,6 +117,8 @@ mod tests {
         };
         assert_eq!(run(1), run(1));
         assert!((0..50).any(|seed| run(seed) != vec![7; 100]));
+        let kept = (0..1000).filter(|seed| run(*seed).len() == 100).count();
+        assert!((450..900).contains(&kept), "{kept} of 1000 keep their length");
         for seed in 0..500 {
             let mut empty = Vec::new();
             Mutator::new(seed).damage(&mut empty, b"");
