@@ -8,7 +8,7 @@
 //! 4. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
 
 use ashlar_base::{Error, FileNumber, Result, SeqNum};
-use ashlar_env::{Env, Fs};
+use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchEncoder;
@@ -17,15 +17,12 @@ use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One WAL file that is, or was, written to.
 #[derive(Debug)]
 pub(crate) struct Wal {
     log: PlainLog,
-    fs: Arc<dyn Fs>,
     dir: PathBuf,
-    entry_synced: AtomicBool,
 }
 
 impl Wal {
@@ -33,7 +30,7 @@ impl Wal {
     pub(crate) fn create(env: &Env, dir: &Path, number: FileNumber) -> Result<Wal> {
         let path = dir.join(FileKind::Wal(number).name());
         let log = PlainLog::create(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
-        Ok(Wal { log, fs: Arc::clone(&env.fs), dir: dir.to_path_buf(), entry_synced: AtomicBool::new(false) })
+        Ok(Wal { log, dir: dir.to_path_buf() })
     }
 
     /// Makes the file that continues `before`; its first batch will have the sequence `next`. A failure leaves no file,
@@ -75,13 +72,7 @@ impl Wal {
 
     /// Makes everything up to `end` durable, with the file's directory entry.
     pub(crate) fn sync_to(&self, end: u64) -> Result<()> {
-        self.log.sync_to(end)?;
-        // Pairs with itself: a second sync of the directory is harmless.
-        if !self.entry_synced.load(Ordering::Acquire) {
-            self.fs.sync_dir(&self.dir)?;
-            self.entry_synced.store(true, Ordering::Release);
-        }
-        Ok(())
+        self.log.sync_to(end)
     }
 }
 
