@@ -279,7 +279,7 @@ fn mistakes_and_failures_end_the_run() {
         assert!(matches!(failed, Err(Failure::Engine("fillseq", e)) if e.message() == "the map is full"));
     }
     // The writer's failure counts too, and the readers are not left waiting.
-    let failed = bench(&maps, "--benchmarks=readwhilewriting --num=100");
+    let failed = bench(&maps, "--benchmarks=readwhilewriting --num=100 --reads=1000000");
     assert!(matches!(failed, Err(Failure::Engine("readwhilewriting", _))));
 }
 
