@@ -27,7 +27,7 @@ pub use meta::{
     COMPRESSION_NONE, COMPRESSION_ZSTD, PredecessorInfo, decode_compression, decode_timestamp_sizes,
     encode_timestamp_sizes,
 };
-pub use physical::{Fault, Physical, parse_physical};
+pub use physical::{Fault, Physical, has_its_checksum, parse_physical};
 
 /// Bytes per block.
 pub const BLOCK_SIZE: usize = 32 << 10;

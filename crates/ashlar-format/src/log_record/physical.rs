@@ -82,3 +82,12 @@ pub fn parse_physical(rest: &[u8], log_number: u32, legacy_only: bool) -> Result
     }
     Ok(Physical { type_byte, payload, len })
 }
+
+/// True when header and payload together, `record`, have the checksum that stands in front of them. Tells a record of
+/// the file's former life, which is whole, from one whose type or number is damaged.
+pub fn has_its_checksum(record: &[u8]) -> bool {
+    match (record.first_chunk::<4>(), record.get(HEADER - 1..)) {
+        (Some(stored), Some(covered)) => mask_crc(crc32c(covered)) == u32::from_le_bytes(*stored),
+        _ => false,
+    }
+}

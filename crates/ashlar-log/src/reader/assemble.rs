@@ -7,7 +7,7 @@ use ashlar_base::{Error, FamilyId, FileNumber, Result};
 use ashlar_env::ReadFile;
 use ashlar_format::log_record::{
     BLOCK_SIZE, COMPRESSION_ZSTD, Fault, PredecessorInfo, RecordKind, RecordType, decode_compression,
-    decode_timestamp_sizes, parse_physical,
+    decode_timestamp_sizes, has_its_checksum, parse_physical,
 };
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -184,8 +184,15 @@ impl LogReader {
     /// The table of RocksDB's reactions, by fault and mode.
     fn on_fault(&mut self, fault: Fault, offset: u64) -> Result<Step> {
         use RecoveryMode::{PointInTime, SkipAny, TolerateTail};
-        let left = self.blocks.rest().len() as u64;
-        let strict = self.is_strict();
+        let rest = self.blocks.rest();
+        let (left, strict) = (rest.len() as u64, self.is_strict());
+        let fault = match fault {
+            Fault::OldRecord { len } if self.mode != SkipAny => match rest.get(..len) {
+                Some(record) if has_its_checksum(record) => fault,
+                _ => Fault::BadChecksum,
+            },
+            _ => fault,
+        };
         Ok(match fault {
             Fault::ShortHeader if !self.blocks.ended => {
                 self.blocks.advance()?;

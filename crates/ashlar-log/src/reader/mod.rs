@@ -9,6 +9,8 @@
 //! 5. Zeros at the end of a file are space that was never written. Zeros with something behind them are writes that a
 //!    power cut lost while it kept later ones: damage, except to [`RecoveryMode::SkipAny`]. RocksDB passes over them in every
 //!    mode, and so takes what is behind a hole.
+//! 6. A record under another number is of the file's former life only if its checksum is right; otherwise its type or
+//!    its number is damaged. RocksDB does not look, and takes it for the end of the log.
 //!
 //! Source: RocksDB `db/log_reader.cc`, `db/db_impl/db_impl_open.cc`.
 

@@ -200,6 +200,19 @@ fn files_former_life() {
 }
 
 #[test]
+fn a_damaged_type_or_number_makes_no_former_life() {
+    let bad = ChecksumMismatch;
+    let (mut file, _) = write(Framing::Legacy, 14, &six());
+    file[6] ^= 4;
+    let lost = [Torn(0, bad), Cut(0, bad), Cut(0, bad)];
+    assert_eq!(answers(&file)[..3], lost, "a short header that looks like a long one");
+    let (mut file, starts) = write(Framing::Recyclable, 14, &six());
+    file[starts[2] + 7] ^= 1;
+    let lost = [Torn(2, bad), Cut(2, bad), Cut(2, bad)];
+    assert_eq!(answers(&file)[..3], lost, "another number, and the checksum says otherwise");
+}
+
+#[test]
 fn fragments_out_of_order() {
     let full = raw(1, b"full");
     let (first, middle, last) = (raw(2, b"fi"), raw(3, b"mi"), raw(4, b"la"));
