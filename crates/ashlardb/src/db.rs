@@ -55,7 +55,7 @@ impl Db {
     /// Sets `key` to `value`.
     ///
     /// # Errors
-    /// `InvalidArgument`: a key over 8 MiB or a value over 4 GiB - 1. `Io`, `Indeterminate`: the log failed. `Shutdown`.
+    /// `InvalidArgument`: a key over 8 MiB or a value over 4 GiB - 1. `NotSupported`: a value of 2 GiB or more. `Io`, `Indeterminate`: the log failed. `Shutdown`.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let mut batch = ashlar_engine::batch::WriteBatch::new();
         batch.put(FamilyId::DEFAULT, key.as_ref(), value.as_ref())?;

@@ -7,6 +7,9 @@ use ashlar_format::write_batch::BatchEncoder;
 pub const MAX_KEY_BYTES: usize = 8 << 20;
 /// Values may have 4 GiB - 1 at most: the format's length field.
 pub const MAX_VALUE_BYTES: usize = u32::MAX as usize;
+/// A key and its value together stay below this, which is what a table entry of this version holds; larger values up to
+/// [`MAX_VALUE_BYTES`] are refused by name, before they reach a log whose flush could never end.
+const MAX_ENTRY_BYTES: usize = (1 << 31) - 1;
 /// A batch may have 4 GiB at most, with its header.
 pub const MAX_BATCH_BYTES: usize = 4 << 30;
 
@@ -112,6 +115,13 @@ impl WriteBatch {
             ))
             .hint("Split the value over several keys"));
         }
+        // A table stores the key with its eight-byte trailer.
+        if key.len() + 8 + value_len > MAX_ENTRY_BYTES {
+            return Err(Error::not_supported(format!(
+                "a value of {value_len} bytes: entries of 2 GiB and more"
+            ))
+            .hint("Split the value over several keys"));
+        }
         let grown = self
             .encoder
             .byte_len()
@@ -125,5 +135,23 @@ impl WriteBatch {
             .hint("Write it in several batches"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::ErrorKind;
+
+    #[test]
+    fn sizes_that_no_table_holds_are_refused_at_the_door() {
+        let batch = WriteBatch::new();
+        let kind = |key: &[u8], value_len| batch.admit(key, value_len).map_err(|e| e.kind());
+        assert_eq!(kind(b"key", MAX_ENTRY_BYTES - 11), Ok(()));
+        assert_eq!(kind(b"key", MAX_ENTRY_BYTES - 10), Err(ErrorKind::NotSupported));
+        assert_eq!(kind(b"key", MAX_VALUE_BYTES), Err(ErrorKind::NotSupported));
+        assert_eq!(kind(b"key", MAX_VALUE_BYTES + 1), Err(ErrorKind::InvalidArgument));
+        assert_eq!(kind(&vec![0; MAX_KEY_BYTES], 0), Ok(()));
+        assert_eq!(kind(&vec![0; MAX_KEY_BYTES + 1], 0), Err(ErrorKind::InvalidArgument));
     }
 }
