@@ -154,7 +154,7 @@ impl Db {
     /// # Errors
     /// `InvalidArgument`: the name is taken.
     pub fn create_family(&self, name: &str) -> Result<Family> {
-        let inner = self.engine.create_family(name, self.default.options().clone())?;
+        let inner = self.engine.create_family(name, (*self.default.options()).clone())?;
         Ok(Family { db: self.clone(), inner })
     }
 

@@ -1,6 +1,6 @@
 //! Column families: what each is made of, and the set of them.
 //!
-//! A [`Family`] is what handles hold: it never changes except for its super version. A `LiveFamily` is what
+//! A [`Family`] is what handles hold: it never changes except for its settings and its super version. A `LiveFamily` is what
 //! background changes work on, under the state lock.
 
 use crate::memtable::MemtableList;
@@ -22,7 +22,7 @@ pub const DEFAULT_FAMILY: &str = "default";
 pub struct Family {
     id: FamilyId,
     name: String,
-    options: FamilyOptions,
+    options: EpochCell<FamilyOptions>,
     dropped: AtomicBool,
     pub(crate) super_version: EpochCell<SuperVersion>,
 }
@@ -38,9 +38,9 @@ impl Family {
         &self.name
     }
 
-    /// The settings it was opened with.
-    pub fn options(&self) -> &FamilyOptions {
-        &self.options
+    /// The settings of this moment. Whoever needs several of them that fit together keeps what one call returned.
+    pub fn options(&self) -> Arc<FamilyOptions> {
+        self.options.get()
     }
 
     /// True once it was dropped; reads of what a handle still sees go on to work.
@@ -82,7 +82,7 @@ impl LiveFamily {
         let family = Arc::new(Family {
             id,
             name: name.to_owned(),
-            options,
+            options: EpochCell::new(Arc::new(options)),
             dropped: AtomicBool::new(false),
             super_version: EpochCell::new(Arc::new(first)),
         });

@@ -86,11 +86,12 @@ impl CompactionJob {
     fn begin(&self) -> Result<CompactionRun> {
         let core = &self.core;
         let family = (self.family.id(), self.family.name());
-        let mut output = core.writer.plan(&core.dir, family, self.family.options());
+        let options = self.family.options();
+        let mut output = core.writer.plan(&core.dir, family, &options);
         let (level, bottommost) = (self.plan.output_level.0, self.plan.is_bottommost());
         // Where the data below level 0 begins, this output included.
         let base = (1..level).find(|above| !self.version.level(Level(*above)).is_empty()).unwrap_or(level);
-        output.table = self.family.options().table.for_level(i32::from(level), i32::from(base), bottommost);
+        output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
         CompactionRun::new(CompactionInput {
             family: self.family.id(),
             plan: self.plan.clone(),

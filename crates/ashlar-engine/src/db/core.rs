@@ -16,7 +16,7 @@ use crate::write::{Committer, GroupCommitter};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, FileLock, JobId, JobKind};
-use ashlar_sync::{Mutex, MutexGuard, Signal, Waited};
+use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use std::time::Duration;
 pub(crate) struct Core {
     pub(crate) env: Env,
     pub(crate) dir: PathBuf,
-    pub(crate) options: DbOptions,
+    pub(super) options: EpochCell<DbOptions>,
     pub(crate) pool: Arc<FramePool>,
     pub(crate) versions: Arc<VersionSet>,
     pub(crate) committer: GroupCommitter,
@@ -81,6 +81,11 @@ impl Core {
     /// Takes the state lock.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
+    }
+
+    /// The settings of this moment.
+    pub(crate) fn options(&self) -> Arc<DbOptions> {
+        self.options.get()
     }
 
     /// # Errors

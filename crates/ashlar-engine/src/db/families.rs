@@ -44,8 +44,9 @@ impl Core {
         if name.is_empty() {
             return Err(Error::invalid("a column family needs a name"));
         }
-        options.validate(self.options.format_level)?;
-        let options = options.at_level(self.options.format_level);
+        let level = self.options().format_level;
+        options.validate(level)?;
+        let options = options.at_level(level);
         // Alone, so that the log that is current now holds nothing of the new family yet.
         let made = self.committer.lead_alone(|| {
             let wal = Arc::clone(&self.committer.current().wal);

@@ -63,7 +63,7 @@ impl FlushJob {
             family: self.family,
             memtables,
             snapshots: core.snapshots.all(),
-            output: core.writer.plan(&core.dir, (self.family, family.name()), family.options()),
+            output: core.writer.plan(&core.dir, (self.family, family.name()), &family.options()),
             numbers: numbers(&core.versions, &core.pending),
         };
         FlushRun::new(input).map(Some)

@@ -116,7 +116,8 @@ impl Core {
         let State { families, running, jobs, .. } = state;
         let Some(live) = families.get(family) else { return Next::Over };
         let claims = running.get(&family).map_or(&[][..], Vec::as_slice);
-        match range.pick(&shape(live), &live.family.options().compaction, claims) {
+        let options = live.family.options();
+        match range.pick(&shape(live), &options.compaction, claims) {
             ManualPick::Done if claims.is_empty() => Next::Over,
             ManualPick::Done | ManualPick::Blocked => Next::Blocked,
             ManualPick::Run(plan) => {

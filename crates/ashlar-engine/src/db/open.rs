@@ -31,7 +31,7 @@ use ashlar_env::{Env, FileLock};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::LogWriter;
-use ashlar_sync::{Mutex, Rank};
+use ashlar_sync::{EpochCell, Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -234,7 +234,7 @@ impl Parts {
                 progress: self.env.jobs.signal(),
                 env: self.env,
                 dir: self.dir,
-                options: self.options,
+                options: EpochCell::new(Arc::new(self.options)),
                 pool: self.pool,
                 versions: self.versions,
                 committer,
@@ -256,11 +256,13 @@ impl Parts {
 impl Core {
     /// Writes the OPTIONS file of the present families.
     pub(super) fn write_options(&self) -> Result<()> {
-        let families: Vec<_> = self.state().families.iter().map(|f| Arc::clone(&f.family)).collect();
-        let listed: Vec<_> = families.iter().map(|f| (f.name(), f.options())).collect();
-        let file = options_file(&self.options, &listed);
+        // The number first: of two files that are written at once, the one that counts has seen the later settings.
         let temp = self.pending.reserve(|| self.versions.new_file_number());
         let number = self.versions.new_file_number();
+        let families: Vec<_> =
+            self.state().families.iter().map(|f| (Arc::clone(&f.family), f.family.options())).collect();
+        let listed: Vec<_> = families.iter().map(|(f, options)| (f.name(), &**options)).collect();
+        let file = options_file(&self.options(), &listed);
         write_options_file(&self.env, &self.dir, &file, temp.number(), number)
     }
 }

@@ -77,7 +77,7 @@ impl Core {
     /// Takes over the gauges of all families into the pace of writers.
     pub(crate) fn update_pressure(&self) {
         let state = self.state();
-        self.pressure.set(state.families.iter().map(|f| pace(&gauges(f), f.family.options())));
+        self.pressure.set(state.families.iter().map(|f| pace(&gauges(f), &f.family.options())));
     }
 
     /// True while any background work is under way or due.
@@ -89,7 +89,8 @@ impl Core {
 type RunningByFamily = BTreeMap<FamilyId, Vec<Running>>;
 
 fn pick(family: &LiveFamily, running: &RunningByFamily) -> Option<Compaction> {
-    let options = &family.family.options().compaction;
+    let options = family.family.options();
+    let options = &options.compaction;
     if !options.automatic {
         return None;
     }
@@ -103,7 +104,8 @@ pub(super) fn shape(family: &LiveFamily) -> Shape<'_> {
 }
 
 fn gauges(family: &LiveFamily) -> Gauges {
-    let options = &family.family.options().compaction;
+    let options = family.family.options();
+    let options = &options.compaction;
     let shape = shape(family);
     let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
     let targets = Targets::new(&level_bytes, options);

@@ -165,12 +165,13 @@ impl Core {
     }
 
     fn wal_limit(&self, state: &State) -> u64 {
-        if self.options.max_total_wal_bytes > 0 {
-            return self.options.max_total_wal_bytes;
+        let limit = self.options().max_total_wal_bytes;
+        if limit > 0 {
+            return limit;
         }
         let buffers = |f: &LiveFamily| {
-            (f.family.options().write_buffer_bytes as u64)
-                .saturating_mul(f.family.options().max_write_buffers as u64)
+            let options = f.family.options();
+            (options.write_buffer_bytes as u64).saturating_mul(options.max_write_buffers as u64)
         };
         state.families.iter().map(buffers).sum::<u64>().saturating_mul(4)
     }
