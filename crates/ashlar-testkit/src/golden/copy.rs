@@ -28,6 +28,20 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden")
 }
 
+/// Where the golden file or directory `name` stands. Nothing there may be written to.
+pub fn path(name: &str) -> PathBuf {
+    root().join(name)
+}
+
+/// The tables that RocksDB 11.8.1 wrote, by name, each with a listing beside it (`.expected.txt`).
+pub fn tables() -> Vec<PathBuf> {
+    let names = std::fs::read_dir(root().join("sst")).into_iter().flatten();
+    let mut tables: Vec<PathBuf> = names.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    tables.retain(|path| path.extension().is_some_and(|extension| extension == "sst"));
+    tables.sort();
+    tables
+}
+
 /// Copies the golden directory `name`, such as `rocksdb-7.8.3/wal_ops`.
 ///
 /// # Errors

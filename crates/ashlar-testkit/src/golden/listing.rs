@@ -74,6 +74,11 @@ impl Listing {
     }
 }
 
+/// All entries of a table's listing whose lines begin with `mark`: nothing for point entries, `R ` for range tombstones.
+pub fn entries(text: &str, mark: &str) -> Vec<InternalEntry> {
+    text.lines().filter_map(|line| internal(line.strip_prefix(mark)?)).collect()
+}
+
 fn heading(line: &str) -> Option<(&str, Section)> {
     let (family, rest) = match line.strip_prefix("Column family ") {
         Some(rest) => rest.split_once(": ")?,

@@ -1,4 +1,14 @@
-//! Golden directories: opened, compared with their listings, rewritten by us, compared again by us and by `ldb`.
+//! Everything under `golden/`, compared with what RocksDB's and LevelDB's own tools list.
+//!
+//! | what | how |
+//! |---|---|
+//! | 16 directories | opened, read, rewritten by us, read again by us and by RocksDB 7.8.3 |
+//! | `txn_2pc`, `udt` | not served yet: their entries, out of tables and logs (`entries`) |
+//! | `backup` | every file by name, checksum and length; both backups restored by name and opened (`backup`) |
+//! | 15 tables of RocksDB 11.8.1 | their entries and range tombstones (`entries`) |
+
+mod backup;
+mod entries;
 
 use crate::store::{copy, listing};
 use ashlar_testkit::golden::{Golden, golden};
@@ -10,19 +20,32 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What is read, by name, and which of it needs the merge operator `uint64add`.
-const DIRECTORIES: [(&str, bool); 7] = [
+const DIRECTORIES: [(&str, bool); 16] = [
+    ("rocksdb-7.8.3/atomic_flush", false),
+    ("rocksdb-7.8.3/blobs", false),
     ("rocksdb-7.8.3/column_families", true),
     ("rocksdb-7.8.3/compressions", false),
     ("rocksdb-7.8.3/manifest_history", false),
-    ("rocksdb-7.8.3/wal_ops", true),
+    ("rocksdb-7.8.3/manifest_tags", false),
+    ("rocksdb-7.8.3/merge_flushed", true),
+    ("rocksdb-7.8.3/range_del", false),
+    ("rocksdb-7.8.3/ttl", false),
     ("rocksdb-7.8.3/wal_frag", false),
+    ("rocksdb-7.8.3/wal_ops", true),
+    ("rocksdb-7.8.3/wal_recycle", false),
+    ("rocksdb-7.8.3/wal_trailer", false),
+    ("rocksdb-7.8.3/wal_zstd", false),
     ("leveldb-1.23/plain", false),
     ("leveldb-1.23/snappy", false),
 ];
 
 #[derive(Default)]
 struct Tally {
+    /// Opened as databases.
     directories: usize,
+    /// Looked at without opening them as databases.
+    looked_into: usize,
+    tables: usize,
     entries: usize,
     comparisons: usize,
     differences: Vec<String>,
@@ -117,20 +140,31 @@ fn read_by_rocksdb(name: &str, merge: bool, golden: &Golden, tally: &mut Tally) 
 }
 
 #[test]
-fn golden_directories_read_equal_before_and_after_us() {
+fn everything_golden_is_read_equal() {
     let mut tally = Tally::default();
+    let mut skipped = None;
     for (name, merge) in DIRECTORIES {
         if let Err(skip) = read_rewrite_read(name, merge, &mut tally) {
-            return skip.announce("golden_directories_read_equal_before_and_after_us");
+            skipped = Some(skip);
         }
     }
+    entries::transactions(&mut tally);
+    entries::timestamps(&mut tally);
+    entries::tables(&mut tally);
+    backup::files(&mut tally);
     report::figure(&format!(
-        "golden: {} directories, {} entries, {} comparisons, {} differences",
+        "golden: {} directories opened, {} looked into, {} tables by themselves, {} entries, {} comparisons, {} differences",
         tally.directories,
+        tally.looked_into,
+        tally.tables,
         tally.entries,
         tally.comparisons,
         tally.differences.len()
     ));
     assert!(tally.differences.is_empty(), "{:#?}", tally.differences);
-    assert_eq!((tally.directories, tally.entries > 300), (DIRECTORIES.len(), true));
+    // Two directories more are restored from the two backups.
+    assert_eq!((tally.directories, tally.looked_into, tally.tables), (DIRECTORIES.len() + 2, 3, 15));
+    if let Some(skip) = skipped {
+        skip.announce("everything_golden_is_read_equal");
+    }
 }
