@@ -1,7 +1,9 @@
 //! Which values are separated from their keys, and how blob files are made.
 
+use crate::garbage::LiveBlobFile;
 use ashlar_base::{Error, FileNumber, Result};
-use ashlar_format::compress::Compression;
+use ashlar_format::compress::{Compression, Compressor};
+use std::collections::BTreeSet;
 
 /// How a family uses blob files. Reading those that are there needs no option.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +22,11 @@ pub struct BlobOptions {
     pub collect_garbage: bool,
     /// Which share of the files, oldest first, counts as old, 0 to 1: `blob_garbage_collection_age_cutoff`.
     pub age_cutoff: f64,
+    /// Which share of the bytes of the oldest files must be garbage for them to be collected although no compaction meets
+    /// them, 0 to 1: `blob_garbage_collection_force_threshold`.
+    pub force_threshold: f64,
+    /// Tables of this level and deeper ones have their large values separated: `blob_file_starting_level`.
+    pub starting_level: u8,
 }
 
 impl Default for BlobOptions {
@@ -32,21 +39,39 @@ impl Default for BlobOptions {
             compression_level: None,
             collect_garbage: false,
             age_cutoff: 0.25,
+            force_threshold: 1.0,
+            starting_level: 0,
         }
     }
 }
 
 impl BlobOptions {
-    /// `InvalidArgument` for values that mean nothing.
+    /// Checks what was asked for.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for values that mean nothing. `NotSupported`: a compression that is only read.
     pub fn validate(&self) -> Result<()> {
-        if !(0.0..=1.0).contains(&self.age_cutoff) {
-            let text = format!("blob_garbage_collection_age_cutoff {} is not 0 to 1", self.age_cutoff);
-            return Err(Error::invalid(text));
+        for (name, share) in [("age_cutoff", self.age_cutoff), ("force_threshold", self.force_threshold)] {
+            if !(0.0..=1.0).contains(&share) {
+                let text = format!("blob_garbage_collection_{name} {share} is not 0 to 1");
+                return Err(Error::invalid(text));
+            }
         }
         if self.file_bytes == 0 {
             return Err(Error::invalid("blob_file_size is 0"));
         }
-        Ok(())
+        self.compressor().map(drop)
+    }
+
+    /// What stores the values.
+    pub(crate) fn compressor(&self) -> Result<Compressor> {
+        let level = self.compression_level.unwrap_or(Compressor::DEFAULT);
+        Compressor::new(self.compression, level).map_err(|e| e.into_error())
+    }
+
+    /// As they are for the tables of a level.
+    pub fn at_level(&self, level: u8) -> BlobOptions {
+        BlobOptions { enabled: self.enabled && level >= self.starting_level, ..self.clone() }
     }
 
     /// Whether a value of that length goes to a blob file.
@@ -60,16 +85,38 @@ impl BlobOptions {
         if !self.collect_garbage {
             return FileNumber(0);
         }
-        // A share of a count of files: exact, not negative, at most the count.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-        let old = (self.age_cutoff.clamp(0.0, 1.0) * files.len() as f64) as usize;
-        files.get(old).copied().unwrap_or(FileNumber(u64::MAX))
+        files.get(self.old_files(files.len())).copied().unwrap_or(FileNumber(u64::MAX))
+    }
+
+    /// How many of so many files count as old.
+    // A share of a count of files: exact, not negative, at most the count.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    fn old_files(&self, files: usize) -> usize {
+        (self.age_cutoff.clamp(0.0, 1.0) * files as f64) as usize
+    }
+
+    /// The file whose tables are to be rewritten though nothing else asks for it: the oldest, when it and those that stay
+    /// only for its sake all count as old, and enough of their bytes is garbage. `files` are all of the family, ascending;
+    /// `linked` those that a table names as its oldest.
+    #[allow(clippy::cast_precision_loss, reason = "a share of bytes")]
+    pub fn forced(&self, files: &[LiveBlobFile], linked: &BTreeSet<FileNumber>) -> Option<FileNumber> {
+        let first = files.first().filter(|_| self.collect_garbage)?;
+        let batch = 1 + files.iter().skip(1).take_while(|file| !linked.contains(&file.number)).count();
+        if batch > self.old_files(files.len()) {
+            return None;
+        }
+        let sum = |bytes: &dyn Fn(&LiveBlobFile) -> u64| {
+            files.iter().take(batch).map(|file| bytes(file) as f64).sum::<f64>()
+        };
+        let (total, garbage) = (sum(&|file| file.total.bytes), sum(&|file| file.garbage.bytes));
+        (garbage > 0.0 && garbage >= self.force_threshold * total).then_some(first.number)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::garbage::BlobAmount;
 
     #[test]
     fn sizes_and_shares() {
@@ -87,7 +134,44 @@ mod tests {
         assert_eq!([0.0, 0.25, 0.49, 0.5, 1.0].map(below), [3, 5, 5, 8, u64::MAX]);
         assert_eq!(BlobOptions::default().relocate_below(&files), FileNumber(0));
         assert!(BlobOptions { age_cutoff: f64::NAN, ..BlobOptions::default() }.validate().is_err());
+        assert!(BlobOptions { force_threshold: 1.5, ..BlobOptions::default() }.validate().is_err());
         assert!(BlobOptions { file_bytes: 0, ..BlobOptions::default() }.validate().is_err());
         assert!(options.validate().is_ok());
+        let deep = BlobOptions { starting_level: 2, ..options };
+        assert_eq!([0, 1, 2, 6].map(|level| deep.at_level(level).enabled), [false, false, true, true]);
+    }
+
+    #[test]
+    fn the_oldest_batch_is_collected_when_enough_of_it_is_garbage() {
+        let file = |number, garbage| LiveBlobFile {
+            number: FileNumber(number),
+            total: BlobAmount { count: 10, bytes: 1000 },
+            garbage: BlobAmount { count: 1, bytes: garbage },
+        };
+        let files = [file(3, 500), file(5, 1000), file(8, 0), file(13, 0)];
+        let forced = |age_cutoff, force_threshold, linked: &[u64]| {
+            let options =
+                BlobOptions { collect_garbage: true, age_cutoff, force_threshold, ..BlobOptions::default() };
+            options.forced(&files, &linked.iter().copied().map(FileNumber).collect())
+        };
+        let oldest = Some(FileNumber(3));
+        assert_eq!(forced(0.25, 0.5, &[3, 5, 8]), oldest);
+        assert_eq!(forced(0.25, 0.51, &[3, 5, 8]), None, "too little garbage");
+        assert_eq!(forced(0.0, 0.0, &[3, 5, 8]), None, "nothing is old");
+        let fresh = [file(13, 0)];
+        let always = BlobOptions {
+            collect_garbage: true,
+            age_cutoff: 1.0,
+            force_threshold: 0.0,
+            ..BlobOptions::default()
+        };
+        assert_eq!(always.forced(&fresh, &BTreeSet::from([FileNumber(13)])), None, "nothing to gain");
+        assert_eq!(forced(0.5, 0.75, &[3, 8]), oldest, "5 stays for the sake of 3");
+        assert_eq!(forced(0.25, 0.75, &[3, 8]), None, "5 is not old");
+        assert_eq!(forced(1.0, 0.375, &[3]), oldest);
+        assert_eq!(
+            BlobOptions { age_cutoff: 1.0, ..BlobOptions::default() }.forced(&files, &BTreeSet::new()),
+            None
+        );
     }
 }

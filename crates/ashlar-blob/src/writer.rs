@@ -55,8 +55,7 @@ impl BlobWriter {
         family: FamilyId,
         options: &BlobOptions,
     ) -> Result<BlobWriter> {
-        let level = options.compression_level.unwrap_or(Compressor::DEFAULT);
-        let compressor = Compressor::new(options.compression, level).map_err(|e| e.into_error())?;
+        let compressor = options.compressor()?;
         let mut pending = Vec::new();
         let compression = options.compression.byte();
         BlobHeader { family, compression, ..BlobHeader::default() }.encode(&mut pending);

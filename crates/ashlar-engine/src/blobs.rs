@@ -1,44 +1,125 @@
-//! Values that their entry does not hold as they are: in blob files, in entities, with something behind them.
+//! Values that their entry does not hold as they are: in blob files, in entities, with something behind them. And the
+//! blob files of a version.
 //!
 //! 1. A plain read of an entity answers its default column; without one, the empty value.
-//! 2. A blob file is opened with the first value that is asked of it, and stays open as long as the family's tables may
-//!    be read: whoever holds those may still need it.
+//! 2. A blob file is opened with the first value that is asked of it, and closed with the last version that has it.
 //! 3. Every record is verified: its key, its lengths and its checksum.
+//! 4. A version has the blob files that its tables may point to: which those are follows from the oldest one that each
+//!    table names, and from what is known to be garbage. No edit removes a blob file; the rule does.
 //!
-//! Source: RocksDB `db/blob/blob_source.cc`, `db/blob/blob_fetcher.cc`, `table/get_context.cc`.
+//! Source: RocksDB `db/blob/blob_source.cc`, `db/blob/blob_fetcher.cc`, `table/get_context.cc`, `db/version_builder.cc`.
 
 use ashlar_base::{Error, FileNumber, Result, ValueType};
-use ashlar_blob::BlobReader;
+use ashlar_blob::{BlobAmount, BlobReader, LiveBlobFile, obsolete_files};
 use ashlar_env::Fs;
 use ashlar_format::blob::{BlobIndex, BlobPlace};
 use ashlar_format::entity::{ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::value_suffix::split_preferred;
-use ashlar_sync::{Rank, RwLock};
+use ashlar_format::version_edit::{BlobAddition, BlobGarbage};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-/// The blob files of a family, opened as they are needed.
-#[derive(Debug)]
+/// A blob file as the MANIFEST knows it. Clones share the open file.
+#[derive(Clone, Debug)]
+pub struct BlobFile {
+    /// The record that added it.
+    pub added: BlobAddition,
+    /// All garbage reported since, in one record.
+    pub garbage: Option<BlobGarbage>,
+    opened: Arc<OnceLock<Arc<BlobReader>>>,
+}
+
+impl BlobFile {
+    /// What is in it, and what of that is garbage.
+    pub fn live(&self) -> LiveBlobFile {
+        let amount = |count, bytes| BlobAmount { count, bytes };
+        LiveBlobFile {
+            number: self.added.number,
+            total: amount(self.added.count, self.added.bytes),
+            garbage: self.garbage.as_ref().map(|g| amount(g.count, g.bytes)).unwrap_or_default(),
+        }
+    }
+}
+
+/// The blob files of a version by number.
+pub type BlobMap = BTreeMap<FileNumber, BlobFile>;
+
+/// Adds a file to the map.
+///
+/// # Errors
+/// `Corruption`: it is there.
+pub fn add_blob_file(map: &mut BlobMap, added: &BlobAddition) -> Result<()> {
+    let file = BlobFile { added: added.clone(), garbage: None, opened: Arc::default() };
+    match map.insert(added.number, file) {
+        None => Ok(()),
+        Some(_) => {
+            let text = format!("version edit adds blob file {}, which is there already", added.number);
+            Err(Error::corruption(text))
+        }
+    }
+}
+
+/// Counts more garbage in a file of the map.
+///
+/// # Errors
+/// `Corruption`: there is no such file, or not so much in it.
+pub fn add_blob_garbage(map: &mut BlobMap, more: &BlobGarbage) -> Result<()> {
+    let wrong = |what: &str| {
+        Error::corruption(format!("version edit reports garbage in blob file {}, {what}", more.number))
+    };
+    let file = map.get_mut(&more.number).ok_or_else(|| wrong("which is not there"))?;
+    let known = file.live();
+    let sum = BlobAmount {
+        count: known.garbage.count.saturating_add(more.count),
+        bytes: known.garbage.bytes.saturating_add(more.bytes),
+    };
+    if sum.count > known.total.count || sum.bytes > known.total.bytes {
+        return Err(wrong("more than is in it"));
+    }
+    let garbage = file.garbage.get_or_insert_with(|| more.clone());
+    (garbage.count, garbage.bytes) = (sum.count, sum.bytes);
+    Ok(())
+}
+
+/// Forgets the files that no table can need, given the oldest ones that tables name.
+pub fn drop_obsolete(map: &mut BlobMap, linked: &BTreeSet<FileNumber>) {
+    if map.is_empty() {
+        return;
+    }
+    let live: Vec<LiveBlobFile> = map.values().map(BlobFile::live).collect();
+    for number in obsolete_files(&live, linked) {
+        map.remove(&number);
+    }
+}
+
+/// The blob files of a version, opened as they are needed.
+#[derive(Clone)]
 pub struct BlobFiles {
     fs: Arc<dyn Fs>,
     dir: PathBuf,
-    open: RwLock<BTreeMap<FileNumber, Arc<BlobReader>>>,
+    files: BlobMap,
 }
 
 impl BlobFiles {
-    /// Blob files in `dir`; none is opened yet.
-    pub fn new(fs: Arc<dyn Fs>, dir: PathBuf) -> BlobFiles {
-        BlobFiles { fs, dir, open: RwLock::new(Rank::Cache, BTreeMap::new()) }
+    /// These blob files in `dir`.
+    pub fn new(fs: Arc<dyn Fs>, dir: PathBuf, files: BlobMap) -> BlobFiles {
+        BlobFiles { fs, dir, files }
+    }
+
+    /// The files by number.
+    pub fn files(&self) -> &BlobMap {
+        &self.files
     }
 
     /// What a plain read of `user_key` answers when the entry that counts has this type and holds `stored`.
     ///
     /// # Errors
-    /// `Corruption`: the stored bytes, or the blob file they point to, are wrong. `Io`: the file cannot be read.
-    /// `NotSupported`: blob indexes with expirations, blobs inside tables, entities of a newer version.
+    /// `Corruption`: the stored bytes, or the blob file they point to, are wrong, or that is missing. `Io`: the file cannot
+    /// be read. `NotSupported`: blob indexes with expirations, blobs inside tables, entities of a newer version.
     pub fn value<'a>(
         &self,
         user_key: &[u8],
@@ -69,21 +150,43 @@ impl BlobFiles {
         }
     }
 
-    fn blob(&self, user_key: &[u8], place: &BlobPlace) -> Result<Vec<u8>> {
+    /// The value of `user_key` at a place.
+    ///
+    /// # Errors
+    /// As [`BlobFiles::value`].
+    /// # Cost
+    /// One read of the whole record.
+    pub fn blob(&self, user_key: &[u8], place: &BlobPlace) -> Result<Vec<u8>> {
         if place.file == FileNumber(0) {
             return Err(Error::not_supported("blobs inside tables"));
         }
-        self.reader(place.file)?.get(user_key, place, true)
+        self.reader(place)?.get(user_key, place, true)
     }
 
     /// The opened file. Concurrent first uses may open it twice; one stays.
-    fn reader(&self, number: FileNumber) -> Result<Arc<BlobReader>> {
-        if let Some(reader) = self.open.read().get(&number) {
+    fn reader(&self, place: &BlobPlace) -> Result<Arc<BlobReader>> {
+        let path = || self.dir.join(FileKind::Blob(place.file).name());
+        let missing = |what: &str| {
+            Error::corruption(what).at(&path(), place.offset).hint("Restore the file from a backup")
+        };
+        let Some(file) = self.files.get(&place.file) else {
+            return Err(missing("an entry points into a blob file that is not in the version"));
+        };
+        if let Some(reader) = file.opened.get() {
             return Ok(Arc::clone(reader));
         }
-        let file = self.fs.open_read(&self.dir.join(FileKind::Blob(number).name()))?;
-        let opened = BlobReader::open(file, number, None, None)?;
-        Ok(Arc::clone(self.open.write().entry(number).or_insert(opened)))
+        let opened = self.fs.open_read(&path()).map_err(|e| match e.is_not_found() {
+            true => missing("the blob file that an entry points into is missing").because(e),
+            false => e,
+        })?;
+        let reader = BlobReader::open(opened, place.file, None, Some(file.added.bytes))?;
+        Ok(Arc::clone(file.opened.get_or_init(|| reader)))
+    }
+}
+
+impl fmt::Debug for BlobFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.files.keys()).finish()
     }
 }
 
@@ -110,8 +213,12 @@ mod tests {
         let mut writer =
             BlobWriter::new(file, FileNumber(7), FamilyId::DEFAULT, &BlobOptions::default()).unwrap();
         let place = writer.add(b"k", b"far away").unwrap();
-        writer.finish().unwrap();
-        let blobs = BlobFiles::new(Arc::clone(&env.fs), dir.to_path_buf());
+        let summary = writer.finish().unwrap();
+        let mut map = BlobMap::new();
+        add_blob_file(&mut map, &summary.addition()).unwrap();
+        let gone = BlobAddition { number: FileNumber(8), count: 1, bytes: 50, ..BlobAddition::default() };
+        add_blob_file(&mut map, &gone).unwrap();
+        let blobs = BlobFiles::new(Arc::clone(&env.fs), dir.to_path_buf(), map);
         let value = |value_type, stored: &[u8]| {
             blobs.value(b"k", Some(value_type), stored).map(|value| value.into_owned())
         };
@@ -135,8 +242,48 @@ mod tests {
         let inside = BlobPlace { file: FileNumber(0), ..place };
         assert_eq!(kind(ValueType::BlobIndex, &blob(inside)), ErrorKind::NotSupported);
         let missing = BlobPlace { file: FileNumber(8), ..place };
-        assert!(value(ValueType::BlobIndex, &blob(missing)).unwrap_err().is_not_found());
+        let e = value(ValueType::BlobIndex, &blob(missing)).unwrap_err();
+        assert!(e.is_corruption() && e.to_string().contains("000008.blob"), "{e}");
+        let unknown = BlobPlace { file: FileNumber(9), ..place };
+        let e = value(ValueType::BlobIndex, &blob(unknown)).unwrap_err();
+        assert!(e.is_corruption() && e.to_string().contains("000009.blob"), "{e}");
         let other = blobs.value(b"other key", Some(ValueType::BlobIndex), &blob(place)).unwrap_err();
         assert!(other.is_corruption() && other.to_string().contains("000007.blob"), "{other}");
+    }
+
+    #[test]
+    fn the_map_takes_what_fits_and_forgets_what_is_garbage() {
+        let added = |number, count| BlobAddition {
+            number: FileNumber(number),
+            count,
+            bytes: count * 100,
+            ..BlobAddition::default()
+        };
+        let garbage = |number, count| BlobGarbage {
+            number: FileNumber(number),
+            count,
+            bytes: count * 100,
+            ..BlobGarbage::default()
+        };
+        let mut map = BlobMap::new();
+        for number in [3, 5, 7] {
+            add_blob_file(&mut map, &added(number, 4)).unwrap();
+        }
+        assert!(add_blob_file(&mut map.clone(), &added(5, 1)).unwrap_err().is_corruption());
+        assert!(add_blob_garbage(&mut map, &garbage(4, 1)).unwrap_err().is_corruption());
+        for count in [1, 2] {
+            add_blob_garbage(&mut map, &garbage(5, count)).unwrap();
+        }
+        assert!(add_blob_garbage(&mut map.clone(), &garbage(5, 2)).unwrap_err().is_corruption());
+        assert_eq!(map[&FileNumber(5)].live().garbage, BlobAmount { count: 3, bytes: 300 });
+        add_blob_garbage(&mut map, &garbage(5, 1)).unwrap();
+        let kept = |linked: &[u64]| {
+            let mut map = map.clone();
+            drop_obsolete(&mut map, &linked.iter().copied().map(FileNumber).collect());
+            map.into_keys().map(|n| n.0).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&[3]), [3, 7]);
+        assert_eq!(kept(&[5]), [5, 7]);
+        assert_eq!(kept(&[]), [] as [u64; 0]);
     }
 }

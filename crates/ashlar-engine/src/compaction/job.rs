@@ -2,7 +2,8 @@
 //!
 //! 1. Every table of level 0 is a run of its own, newest first; the tables of a deeper level are one run, behind those
 //!    of the levels above it.
-//! 2. The edit deletes every input and adds every output; it changes nothing else.
+//! 2. The edit deletes every input and adds every output, blob files and what became garbage in older ones included; it
+//!    changes nothing else.
 //! 3. Dropped before its end, or after an error, a run leaves no file behind.
 //!
 //! Source: RocksDB `db/compaction/compaction_job.cc` (behaviour).
@@ -51,7 +52,7 @@ pub struct CompactionRun {
 pub struct CompactionCounters {
     /// Bytes of the input tables.
     pub bytes_read: u64,
-    /// Bytes of the output tables.
+    /// Bytes of the output tables and blob files.
     pub bytes_written: u64,
     /// Input tables.
     pub tables_read: u64,
@@ -91,7 +92,9 @@ impl CompactionRun {
         }
         let retention = plan
             .retention(snapshots, tombstones(&version, &plan)?)
-            .with_operator(output.merge_operator.clone());
+            .with_operator(output.merge_operator.clone())
+            .with_blobs(Arc::clone(version.blobs()));
+        output.blobs = output.blobs.with_inputs(Arc::clone(version.blobs()));
         let sink = TableOutputs::new(output, plan.cut_limits(), numbers)
             .with_tombstones(retention.surviving_tombstones(&order));
         let rewrite = start(&order, skip, runs, retention, sink)?;
@@ -138,6 +141,10 @@ impl CompactionRun {
             edit.add_file(self.plan.output_level, output.file);
             pending.push(output.pending);
         }
+        let blobs = self.rewrite.sink().take_blobs();
+        counters.bytes_written += blobs.bytes_written;
+        (edit.blob_added, edit.blob_garbage) = (blobs.added, blobs.garbage);
+        pending.extend(blobs.pending);
         Ok(CompactionOutcome { edit, pending, counters })
     }
 }

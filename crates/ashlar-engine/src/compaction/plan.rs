@@ -16,6 +16,8 @@ pub enum Reason {
     LevelSize,
     /// The user asked for a range.
     Manual,
+    /// Too much of the oldest blob files is garbage.
+    BlobGarbage,
 }
 
 impl Reason {
@@ -25,6 +27,7 @@ impl Reason {
             Reason::Level0 => "level0",
             Reason::LevelSize => "level-size",
             Reason::Manual => "manual",
+            Reason::BlobGarbage => "blob-garbage",
         }
     }
 }
@@ -102,6 +105,7 @@ impl Compaction {
             beneath: Beneath::Ranges(self.beneath.clone()),
             tombstones: Arc::new(tombstones),
             operator: None,
+            blobs: None,
         }
     }
 

@@ -6,7 +6,7 @@ use super::core::{Core, State};
 use super::output::numbers;
 use crate::column_family::{Family, LiveFamily};
 use crate::compaction::{Compaction, CompactionInput, CompactionOutcome, CompactionRun, Running, move_edit};
-use crate::rewrite::Progress;
+use crate::rewrite::{BlobPlan, Progress};
 use crate::version::Version;
 use ashlar_base::{FamilyId, Level, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
@@ -92,6 +92,7 @@ impl CompactionJob {
         // Where the data below level 0 begins, this output included.
         let base = (1..level).find(|above| !self.version.level(Level(*above)).is_empty()).unwrap_or(level);
         output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
+        output.blobs = BlobPlan::new(self.family.id(), &options.blob, level);
         CompactionRun::new(CompactionInput {
             family: self.family.id(),
             plan: self.plan.clone(),

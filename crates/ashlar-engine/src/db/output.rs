@@ -2,7 +2,7 @@
 
 use crate::files::PendingOutputs;
 use crate::options::FamilyOptions;
-use crate::rewrite::{Numbers, OutputPlan};
+use crate::rewrite::{BlobPlan, Numbers, OutputPlan};
 use crate::version::VersionSet;
 use ashlar_base::FamilyId;
 use ashlar_env::Env;
@@ -43,6 +43,7 @@ impl Writer {
             dir: dir.to_path_buf(),
             table: options.table.for_level(-1, 1, false),
             merge_operator: options.merge_operator.clone(),
+            blobs: BlobPlan::new(family.0, &options.blob, 0),
             identity,
         }
     }

@@ -109,6 +109,7 @@ impl<'a> Replayer<'a> {
         while run.step(StepBudget::default().bytes)? == Progress::More {}
         let outcome = run.finish()?;
         family.edit.added.extend(outcome.edit.added);
+        family.edit.blob_added.extend(outcome.edit.blob_added);
         self.pending.extend(outcome.pending);
         Ok(())
     }
@@ -140,8 +141,10 @@ impl Drop for Replayer<'_> {
     fn drop(&mut self) {
         // Best effort: what stays is found obsolete by the next open.
         for file in self.pending.drain(..) {
-            let path = self.dir.join(FileKind::Table(file.number()).name());
-            let _ = self.writer.env.fs.remove(&path);
+            // Numbers are not given out twice: the file is a table or a blob file.
+            for kind in [FileKind::Table(file.number()), FileKind::Blob(file.number())] {
+                let _ = self.writer.env.fs.remove(&self.dir.join(kind.name()));
+            }
         }
     }
 }

@@ -90,12 +90,18 @@ type RunningByFamily = BTreeMap<FamilyId, Vec<Running>>;
 
 fn pick(family: &LiveFamily, running: &RunningByFamily) -> Option<Compaction> {
     let options = family.family.options();
-    let options = &options.compaction;
-    if !options.automatic {
+    if !options.compaction.automatic {
         return None;
     }
     let running = running.get(&family.family.id()).map_or(&[][..], Vec::as_slice);
-    picker::pick(&shape(family), options, running)
+    let shape = shape(family);
+    picker::pick(&shape, &options.compaction, running).or_else(|| {
+        if !options.blob.collect_garbage {
+            return None;
+        }
+        let files: Vec<_> = family.version.blobs().files().values().map(|f| f.live()).collect();
+        picker::pick_blob_garbage(&shape, &files, &options.blob, &options.compaction, running)
+    })
 }
 
 /// A family's tree, as pickers see it.

@@ -48,14 +48,14 @@ pub struct FlushRun {
 /// What a flush made.
 #[derive(Debug)]
 pub struct FlushOutcome {
-    /// Adds the table to level 0; no table when the memtables were empty. Family set; log number, sequence and epoch
+    /// Adds the table to level 0, and its blob files; no table when the memtables were empty. Family set; log number, sequence and epoch
     /// number not.
     pub edit: VersionEdit,
     /// How many memtables, from the oldest on, the edit replaces.
     pub memtables: usize,
     /// To be dropped once the edit is durable.
     pub pending: Vec<PendingFile>,
-    /// Bytes of the table.
+    /// Bytes of the table and of its blob files.
     pub bytes_written: u64,
     /// What was read and dropped.
     pub counters: RewriteCounters,
@@ -114,6 +114,10 @@ impl FlushRun {
             edit.add_file(Level::ZERO, output.file);
             pending.push(output.pending);
         }
+        let blobs = self.rewrite.sink().take_blobs();
+        bytes_written += blobs.bytes_written;
+        edit.blob_added = blobs.added;
+        pending.extend(blobs.pending);
         let (memtables, counters) = (self.memtables, self.rewrite.counters());
         Ok(FlushOutcome { edit, memtables, pending, bytes_written, counters })
     }

@@ -316,7 +316,7 @@ impl DbIter {
     /// The value that an entry holds or points to.
     fn value_of<'e>(&self, entry: Entry<'e>) -> Result<Cow<'e, [u8]>> {
         let (user_key, trailer) = entry.key.split();
-        self.from.version.tables().blobs().value(user_key, trailer.value_type(), entry.value)
+        self.from.version.blobs().value(user_key, trailer.value_type(), entry.value)
     }
 
     /// From the newest visible entry of `self.key`, an operand, on over what it is applied to. `self.value` becomes the
@@ -404,7 +404,7 @@ impl DbIter {
             self.merge.prev()?;
         }
         if let Ok(Fate::Wrapped) = newest {
-            let blobs = self.from.version.tables().blobs();
+            let blobs = self.from.version.blobs();
             self.value = blobs.value(&self.key, wrapped, &self.value)?.into_owned();
             newest = Ok(Fate::Value);
         }

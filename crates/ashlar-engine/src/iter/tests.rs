@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
 use super::{DbIter, MergingIter, runs};
+use crate::blobs::{BlobMap, add_blob_file};
 use crate::merge::Merger;
 use crate::options::ReadOptions;
 use crate::range_del::Sources;
@@ -99,6 +100,7 @@ pub(crate) struct Family {
     order: Order,
     tables: Arc<Tables>,
     next_file: u64,
+    blobs: BlobMap,
     diet: Diet,
     pub(crate) history: Vec<Written>,
 }
@@ -111,7 +113,15 @@ impl Family {
         let env = Env::mem();
         env.fs.create_dir_all(Path::new(DIR)).unwrap();
         let tables = Tables::new(env.clone(), DIR.into(), FramePool::new(1 << 20), order.clone());
-        Family { env, order, tables, next_file: 1, diet: Diet::Plain, history: Vec::new() }
+        Family {
+            env,
+            order,
+            tables,
+            next_file: 1,
+            blobs: BlobMap::new(),
+            diet: Diet::Plain,
+            history: Vec::new(),
+        }
     }
 
     pub(crate) fn of_diet(order: Order, diet: Diet) -> Family {
@@ -147,7 +157,7 @@ impl Family {
         let file = self.env.fs.create(&Path::new(DIR).join(FileKind::Blob(number).name())).unwrap();
         let mut writer = BlobWriter::new(file, number, FamilyId::DEFAULT, &BlobOptions::default()).unwrap();
         let place = writer.add(key, value).unwrap();
-        writer.finish().unwrap();
+        add_blob_file(&mut self.blobs, &writer.finish().unwrap().addition()).unwrap();
         let mut index = Vec::new();
         BlobIndex::Blob(place).encode(&mut index);
         index
@@ -232,7 +242,8 @@ impl Family {
 
     /// Only the tables given, by level, with an empty memtable.
     pub(crate) fn holding(&self, levels: Vec<Vec<Arc<FileMeta>>>) -> Arc<SuperVersion> {
-        let mut version = Version::empty(levels.len(), Arc::clone(&self.tables));
+        let mut version =
+            Version::empty(levels.len(), Arc::clone(&self.tables)).with_blobs(self.blobs.clone());
         version.levels = levels;
         let mem = skiplist(self.order.clone());
         let (imm, merger) = (Box::new([]), Arc::new(Merger::new("lone", None)));
@@ -289,7 +300,13 @@ impl Family {
         let part = self.grow(random, 60);
         let mem = memtable(&self.order, &part);
         let merger = Arc::new(Merger::new("rich", Some(operator())));
-        Arc::new(SuperVersion { mem, imm, version: Arc::new(version), merger, number: 1 })
+        Arc::new(SuperVersion {
+            mem,
+            imm,
+            version: Arc::new(version.with_blobs(self.blobs.clone())),
+            merger,
+            number: 1,
+        })
     }
 
     /// What a read at `seq` sees, in order.

@@ -279,7 +279,7 @@ impl Directory {
     }
 
     fn check_blobs(&self, manifest: &Path, family: &FamilyState) -> Result<()> {
-        match family.carried.blobs.keys().find(|n| !self.blobs.contains(n)) {
+        match family.version.blobs().files().keys().find(|n| !self.blobs.contains(n)) {
             None => Ok(()),
             Some(number) => {
                 Err(Error::corruption(format!("blob file {number} is missing")).at_path(manifest))
@@ -344,9 +344,6 @@ fn foreign(replayed: &Replayed, level: FormatLevel, states: &[FamilyState]) -> V
                 "family {:?} has {leveldb} LevelDB tables, which RocksDB 11 cannot read; compact it",
                 state.name
             ));
-        }
-        if !state.carried.blobs.is_empty() {
-            list.push(format!("family {:?} has {} blob files", state.name, state.carried.blobs.len()));
         }
     }
     list

@@ -2,6 +2,7 @@
 
 use super::{CompactionOptions, FormatLevel};
 use ashlar_base::{Error, MergeOperator, Order, Result};
+use ashlar_blob::BlobOptions;
 use ashlar_table::TableOptions;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub struct FamilyOptions {
     pub max_write_buffers: usize,
     /// How table files are written.
     pub table: TableOptions,
+    /// Which values go to blob files, and how those are kept.
+    pub blob: BlobOptions,
     /// How the tree is shaped.
     pub compaction: CompactionOptions,
 }
@@ -30,6 +33,7 @@ impl Default for FamilyOptions {
             write_buffer_bytes: 64 << 20,
             max_write_buffers: 3,
             table: TableOptions::default(),
+            blob: BlobOptions::default(),
             compaction: CompactionOptions::default(),
         }
     }
@@ -63,6 +67,7 @@ impl FamilyOptions {
             ))
             .hint("Raise the format level, or lower format_version"));
         }
+        self.blob.validate()?;
         self.compaction.validate()
     }
 

@@ -7,6 +7,7 @@ mod file;
 mod format_level;
 mod operation;
 
+pub use ashlar_blob::BlobOptions;
 pub use compaction::CompactionOptions;
 pub use db::DbOptions;
 pub use family::FamilyOptions;

@@ -54,7 +54,7 @@ fn unwrap_value(
     wrapped: Option<ValueType>,
     stored: &[u8],
 ) -> Result<View> {
-    let value = from.version.tables().blobs().value(user_key, wrapped, stored)?;
+    let value = from.version.blobs().value(user_key, wrapped, stored)?;
     Ok(View::copy(&value))
 }
 

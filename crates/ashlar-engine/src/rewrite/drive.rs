@@ -10,7 +10,7 @@ use super::fold::Operands;
 use super::merge::Merge;
 use super::retention::{Retention, Rule, Verdict};
 use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, KeyOrder, ReverseBytewiseOrder};
-use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, RunCursor, Trailer};
+use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, RunCursor, Trailer, ValueType};
 use std::cmp::Ordering;
 
 /// Where survivors go.
@@ -20,6 +20,13 @@ pub trait EntrySink: Send {
     /// # Errors
     /// Those of writing; the sink is of no use afterwards.
     fn add(&mut self, key: InternalKey<'_>, value: &[u8], first: bool) -> Result<()>;
+    /// Looks at an entry of the input that may point to blobs, whatever becomes of it.
+    ///
+    /// # Errors
+    /// `Corruption`: it does not decode.
+    fn note_read(&mut self, _key: InternalKey<'_>, _value: &[u8]) -> Result<()> {
+        Ok(())
+    }
     /// All survivors were added.
     ///
     /// # Errors
@@ -141,7 +148,7 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             last: Trailer::FIRST,
             emitted: false,
             held: Vec::new(),
-            operands: Operands::new(retention.operator.clone()),
+            operands: Operands::new(retention.operator.clone(), retention.blobs.clone()),
             scratch: InternalKeyBuf::new(&[], Trailer::LAST),
         };
         let rule = Rule::new(order.clone(), retention);
@@ -171,6 +178,9 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             let bytes = entry.key.encoded().len() + entry.value.len();
             self.counters.entries_in += 1;
             self.counters.bytes_in += bytes as u64;
+            if matches!(trailer.value_type(), Some(ValueType::BlobIndex | ValueType::Entity)) {
+                self.sink.note_read(entry.key, entry.value)?;
+            }
             match self.key.place(&self.order, user_key, trailer)? {
                 Step::NewKey => {
                     self.key.end_chain(&mut self.rule, &mut self.sink, &mut self.counters)?;

@@ -230,6 +230,7 @@ fn every_live_reader_sees_the_same() {
             beneath: ranges_of(&order, &deeper, &mut dice),
             tombstones: Arc::new(FragmentedTombstones::new(&order, &data.tombstones)),
             operator: (dice.roll(3) > 0).then(|| standard_operator("stringappend").unwrap()),
+            blobs: None,
         };
         let width = 1 + dice.index(Window::CAPACITY);
         let skip = if dice.roll(2) == 0 { 0 } else { "shared/".len() };

@@ -1,9 +1,10 @@
 //! A directory in memory for the tests of rewrites.
 
-use super::{Numbers, OutputPlan};
+use super::{BlobPlan, Numbers, OutputPlan};
 use crate::files::PendingOutputs;
 use crate::version::{Tables, Version};
-use ashlar_base::{FileNumber, InternalKey, Level, Order, SeqNum, Trailer, ValueType, Window};
+use ashlar_base::{FamilyId, FileNumber, InternalKey, Level, Order, SeqNum, Trailer, ValueType, Window};
+use ashlar_blob::BlobOptions;
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
@@ -38,7 +39,8 @@ impl Place {
             ..TableIdentity::default()
         };
         let fs = Arc::clone(&self.env.fs);
-        OutputPlan { fs, dir: self.dir.clone(), table, merge_operator: None, identity }
+        let blobs = BlobPlan::new(FamilyId::DEFAULT, &BlobOptions::default(), 0);
+        OutputPlan { fs, dir: self.dir.clone(), table, merge_operator: None, blobs, identity }
     }
 
     pub(crate) fn numbers(&self) -> Numbers {

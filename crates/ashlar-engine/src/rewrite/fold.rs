@@ -1,7 +1,7 @@
 //! Folding merge operands on the way, so that a key that is merged into for ever does not grow for ever.
 //!
 //! The operands of one stripe (see `retention`) are gathered, newest first, until what they are applied to shows up:
-//! 1. a put or a delete of the same stripe, or an entry that a range tombstone of the same stripe hides: they fold;
+//! 1. a put (its value may be a blob) or a delete of the same stripe, or an entry that a range tombstone of the same stripe hides: they fold;
 //! 2. the end of the key, where nothing lies beneath: they fold over nothing;
 //! 3. anything else, another stripe included: they go on as they are.
 //!
@@ -13,8 +13,10 @@
 
 use super::drive::{EntrySink, KeyState, RewriteCounters};
 use super::retention::{Rule, Verdict};
+use crate::blobs::BlobFiles;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::{Entry, MergeOperator, Result, Trailer, ValueType};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Bytes of operands gathered at most; what is older folds by itself.
@@ -24,6 +26,7 @@ const BYTES_MAX: usize = 32 << 20;
 #[derive(Debug)]
 pub(super) struct Operands {
     operator: Option<Arc<dyn MergeOperator>>,
+    blobs: Option<Arc<BlobFiles>>,
     /// Newest first.
     gathered: Vec<(Trailer, Vec<u8>)>,
     stripe: usize,
@@ -32,8 +35,15 @@ pub(super) struct Operands {
 
 impl Operands {
     /// Without an operator nothing is ever gathered.
-    pub(super) fn new(operator: Option<Arc<dyn MergeOperator>>) -> Self {
-        Operands { operator, gathered: Vec::new(), stripe: 0, bytes: 0 }
+    pub(super) fn new(operator: Option<Arc<dyn MergeOperator>>, blobs: Option<Arc<BlobFiles>>) -> Self {
+        Operands { operator, blobs, gathered: Vec::new(), stripe: 0, bytes: 0 }
+    }
+
+    /// The value that a blob index stands for; `None` when it cannot be read: whoever reads the key gets the error.
+    fn fetch(&self, entry: Entry<'_>) -> Option<Vec<u8>> {
+        let (user_key, trailer) = entry.key.split();
+        let value = self.blobs.as_ref()?.value(user_key, trailer.value_type(), entry.value);
+        value.ok().map(Cow::into_owned)
     }
 
     /// Whether [`KeyState::chain`] has to see an entry.
@@ -72,9 +82,14 @@ impl KeyState {
             self.operands.gathered.push((trailer, entry.value.to_vec()));
             return Ok(Verdict::Taken);
         }
+        let fetched;
         // What the operands are applied to, and what is left of the entry then.
         let base = match (trailer.value_type(), verdict) {
             _ if stripe != self.operands.stripe => None,
+            (Some(ValueType::BlobIndex), Verdict::Keep(_)) => {
+                fetched = self.operands.fetch(entry);
+                fetched.as_deref().map(|value| (Some(value), Verdict::Taken))
+            }
             (Some(ValueType::Put), Verdict::Keep(_)) => Some((Some(entry.value), Verdict::Taken)),
             (Some(ValueType::Delete), Verdict::Keep(_) | Verdict::Hold) => Some((None, Verdict::Taken)),
             (Some(ValueType::SingleDelete), Verdict::Keep(_) | Verdict::Hold) => Some((None, verdict)),

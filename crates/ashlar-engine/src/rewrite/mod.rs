@@ -1,10 +1,11 @@
 //! Rewriting sorted runs into tables: what flush and compaction share.
 //!
 //! `merge` brings the runs into one order, `retention` says which versions survive, `cut` where an output ends,
-//! `tombstones` what becomes of range tombstones, `fold` of merge operands, `output` writes tables, `drive` is the loop through all of them, resumable after any entry.
+//! `tombstones` what becomes of range tombstones, `fold` of merge operands, `blobs` of large values, `output` writes tables, `drive` is the loop through all of them, resumable after any entry.
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc`, `db/compaction/compaction_outputs.cc` (behaviour).
 
+mod blobs;
 mod cut;
 mod drive;
 mod fold;
@@ -13,6 +14,7 @@ mod output;
 mod retention;
 mod tombstones;
 
+pub use blobs::{BlobOutcome, BlobPlan};
 pub use cut::{Cut, CutLimits, Grandparent};
 pub use drive::{EntrySink, Progress, Rewrite, RewriteCounters, RewriteLoop, shared_prefix, start};
 pub use merge::Merge;

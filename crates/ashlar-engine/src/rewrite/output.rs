@@ -6,16 +6,18 @@
 //! 3. Every number stays pending until its guard, handed over with the file, is dropped.
 //! 4. Every range tombstone goes into the tables over whose part of the key space it reaches, cut where one ends and the
 //!    next begins. Left over without any entry, they get a table of their own.
-//! 5. A table that points to blobs names the oldest blob file among them.
+//! 5. A table that points to blobs names the oldest blob file among them. What becomes of large values and of blobs: see
+//!    `blobs`.
 //!
 //! Source: RocksDB `db/compaction/compaction_outputs.cc`, `db/builder.cc`, `db/blob/blob_index.h` (behaviour).
 
+use super::blobs::{BlobOutcome, BlobOutputs, BlobPlan};
 use super::cut::{Cut, CutLimits};
 use super::drive::EntrySink;
 use super::tombstones::Carried;
 use crate::files::PendingFile;
 use ashlar_base::range_del::Fragment;
-use ashlar_base::{FileNumber, InternalKey, MergeOperator, Result, ValueType};
+use ashlar_base::{FileNumber, InternalKey, InternalKeyBuf, MergeOperator, Result, Trailer, ValueType};
 use ashlar_blob::OldestBlobFile;
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::filename::FileKind;
@@ -39,6 +41,8 @@ pub struct OutputPlan {
     pub table: TableOptions,
     /// What folds merge operands on the way; `None`: they are carried.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// What becomes of large values and of blobs.
+    pub blobs: BlobPlan,
     /// Who writes them; the number is filled in for each. `creation_time` is recorded as oldest ancestor time.
     pub identity: TableIdentity,
 }
@@ -69,15 +73,19 @@ pub struct TableOutputs {
     cut: Cut,
     numbers: Numbers,
     tombstones: Carried,
+    blobs: BlobOutputs,
     open: Option<Open>,
     done: Vec<Output>,
+    scratch: InternalKeyBuf,
 }
 
 impl TableOutputs {
     /// No table yet.
     pub fn new(plan: OutputPlan, limits: CutLimits, numbers: Numbers) -> Self {
         let cut = Cut::new(limits, plan.table.order.clone());
-        TableOutputs { plan, cut, numbers, tombstones: Carried::default(), open: None, done: Vec::new() }
+        let blobs = BlobOutputs::new(plan.blobs.clone(), Arc::clone(&plan.fs), plan.dir.clone());
+        let (tombstones, scratch) = (Carried::default(), InternalKeyBuf::new(&[], Trailer::LAST));
+        TableOutputs { plan, cut, numbers, tombstones, blobs, open: None, done: Vec::new(), scratch }
     }
 
     /// These range tombstones go along: ascending and disjoint, as [`Retention::surviving_tombstones`] gives them.
@@ -93,10 +101,32 @@ impl TableOutputs {
         std::mem::take(&mut self.done)
     }
 
+    /// The finished blob files and the garbage; removing them is the caller's as with [`TableOutputs::take`].
+    pub fn take_blobs(&mut self) -> BlobOutcome {
+        self.blobs.take()
+    }
+
     /// Bytes of the finished tables and of the one in the making.
     pub fn bytes_written(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |o| o.builder.file_size_estimate());
         self.done.iter().map(|o| o.file.size).sum::<u64>() + open
+    }
+
+    /// Adds an entry that points to blobs, or is to.
+    fn add_with_blobs(&mut self, key: InternalKey<'_>, value: &[u8]) -> Result<()> {
+        let (user_key, trailer) = key.split();
+        let (Some(kind), Some(open)) = (trailer.value_type(), &mut self.open) else { return Ok(()) };
+        match self.blobs.replace(&mut self.numbers, kind, user_key, value)? {
+            None => {
+                open.note_blob(kind, value)?;
+                open.builder.add(key, value)
+            }
+            Some(kind) => {
+                self.scratch.set(user_key, Trailer::new(trailer.seq(), kind));
+                open.note_blob(kind, self.blobs.entry())?;
+                open.builder.add(self.scratch.as_key(), self.blobs.entry())
+            }
+        }
     }
 
     #[cold]
@@ -168,14 +198,22 @@ impl EntrySink for TableOutputs {
         if self.open.is_none() {
             self.open = Some(self.begin()?);
         }
-        let Some(open) = &mut self.open else { return Ok(()) };
-        if let Some(kind @ (ValueType::BlobIndex | ValueType::Entity)) = key.trailer().value_type() {
-            open.note_blob(kind, value)?;
+        if self.blobs.concern(key.trailer().value_type(), value) {
+            return self.add_with_blobs(key, value);
         }
+        let Some(open) = &mut self.open else { return Ok(()) };
         open.builder.add(key, value)
     }
 
+    fn note_read(&mut self, key: InternalKey<'_>, value: &[u8]) -> Result<()> {
+        match key.trailer().value_type() {
+            Some(kind) => self.blobs.count_input(kind, key.user_key(), value),
+            None => Ok(()),
+        }
+    }
+
     fn finish(&mut self) -> Result<()> {
+        self.blobs.finish()?;
         if self.open.is_none() && !self.tombstones.is_empty() {
             self.open = Some(self.begin()?);
         }
@@ -185,7 +223,6 @@ impl EntrySink for TableOutputs {
 }
 
 impl Open {
-    #[cold]
     fn note_blob(&mut self, kind: ValueType, value: &[u8]) -> Result<()> {
         self.oldest_blob.see(kind, value).map_err(|e| e.at_path(self.file.path()))
     }

@@ -18,6 +18,7 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc` (behaviour).
 
+use crate::blobs::BlobFiles;
 use ashlar_base::MergeOperator;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::key::{SeqNum, Trailer, ValueType};
@@ -51,17 +52,25 @@ pub struct Retention {
     pub tombstones: Arc<FragmentedTombstones>,
     /// What folds merge operands; `None`: they are carried.
     pub operator: Option<Arc<dyn MergeOperator>>,
+    /// Where the values are that entries point to, for operands that are applied to one; `None`: those are carried.
+    pub blobs: Option<Arc<BlobFiles>>,
 }
 
 impl Retention {
     /// For flushes: everything may lie beneath.
     pub fn above_unknown(snapshots: Vec<SeqNum>, tombstones: FragmentedTombstones) -> Self {
-        Retention { snapshots, beneath: Beneath::Unknown, tombstones: Arc::new(tombstones), operator: None }
+        let (beneath, tombstones) = (Beneath::Unknown, Arc::new(tombstones));
+        Retention { snapshots, beneath, tombstones, operator: None, blobs: None }
     }
 
     /// With what folds merge operands.
     pub fn with_operator(self, operator: Option<Arc<dyn MergeOperator>>) -> Self {
         Retention { operator, ..self }
+    }
+
+    /// With the blob files that entries point into.
+    pub fn with_blobs(self, blobs: Arc<BlobFiles>) -> Self {
+        Retention { blobs: Some(blobs), ..self }
     }
 }
 
@@ -99,7 +108,7 @@ impl<C: KeyOrder> Rule<C> {
     /// The rule for one rewrite.
     pub fn new(order: C, retention: Retention) -> Self {
         let zeroing = retention.beneath.is_nothing();
-        let Retention { mut snapshots, beneath, tombstones, operator: _ } = retention;
+        let Retention { mut snapshots, beneath, tombstones, .. } = retention;
         snapshots.sort_unstable();
         snapshots.dedup();
         Rule {
@@ -224,7 +233,7 @@ mod tests {
         let snapshots = snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect();
         let mut rule = Rule::new(
             BytewiseOrder,
-            Retention { snapshots, beneath, tombstones: Arc::default(), operator: None },
+            Retention { snapshots, beneath, tombstones: Arc::default(), operator: None, blobs: None },
         );
         rule.begin_key();
         let (mut left, mut held) = (vec![], vec![]);
@@ -309,8 +318,8 @@ mod tests {
     fn unknown_kinds_are_carried_or_refused() {
         let unknown = Trailer::from_raw((3 << 8) | 0x7e);
         let rule = |beneath| {
-            let retention =
-                Retention { snapshots: vec![], beneath, tombstones: Arc::default(), operator: None };
+            let (snapshots, tombstones) = (vec![], Arc::default());
+            let retention = Retention { snapshots, beneath, tombstones, operator: None, blobs: None };
             let mut rule = Rule::new(BytewiseOrder, retention);
             rule.begin_key();
             rule

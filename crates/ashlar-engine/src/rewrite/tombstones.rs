@@ -117,6 +117,7 @@ mod tests {
             beneath,
             tombstones,
             operator: None,
+            blobs: None,
         }
     }
 

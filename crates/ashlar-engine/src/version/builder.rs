@@ -6,13 +6,17 @@
 //! 2. an added file's number is not in the tree and fits 62 bits, its level exists, its smallest key is not above its
 //!    largest, its smallest sequence not above its largest;
 //! 3. files of level 1 and deeper are disjoint by internal key;
-//! 4. files of level 0 with one epoch number do not overlap.
+//! 4. files of level 0 with one epoch number do not overlap;
+//! 5. an added blob file is not there, and garbage is reported in one that is, and no more than is in it.
+//!
+//! Blob files that no table can need are left out when the tree is finished.
 //!
 //! Source: RocksDB `db/version_builder.cc`.
 
 use super::epoch;
 use super::levels::newest_first;
 use super::{FileMeta, Tables, Version};
+use crate::blobs::{BlobMap, add_blob_file, add_blob_garbage, drop_obsolete};
 use ashlar_base::{Error, FileNumber, Level, Order, Result, SeqNum};
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use std::cmp::Ordering;
@@ -25,13 +29,14 @@ pub(crate) struct TreeBuilder {
     files: BTreeMap<FileNumber, (Level, Arc<FileMeta>)>,
     /// Files that the current edit took out: a move puts the same value back in.
     moved: BTreeMap<FileNumber, Arc<FileMeta>>,
+    blobs: BlobMap,
 }
 
 impl TreeBuilder {
     /// Starts from a finished tree.
     pub(crate) fn from_version(version: &Version) -> TreeBuilder {
         let files = version.files().map(|(level, f)| (f.number(), (level, Arc::clone(f)))).collect();
-        TreeBuilder { files, moved: BTreeMap::new() }
+        TreeBuilder { files, moved: BTreeMap::new(), blobs: version.blobs().files().clone() }
     }
 
     /// Applies the file changes of one edit.
@@ -43,7 +48,8 @@ impl TreeBuilder {
         for (level, file) in &edit.added {
             self.add(*level, file)?;
         }
-        Ok(())
+        edit.blob_added.iter().try_for_each(|added| add_blob_file(&mut self.blobs, added))?;
+        edit.blob_garbage.iter().try_for_each(|more| add_blob_garbage(&mut self.blobs, more))
     }
 
     fn delete(&mut self, level: Level, number: FileNumber) -> Result<()> {
@@ -133,7 +139,10 @@ impl TreeBuilder {
                 check_disjoint(&order, n, files)?;
             }
         }
-        Ok(Version { order, levels: sorted, tables: Arc::clone(tables) })
+        let mut blobs = self.blobs.clone();
+        let linked = self.files.values().map(|(_, f)| f.file.oldest_blob_file).filter(|n| n.0 != 0).collect();
+        drop_obsolete(&mut blobs, &linked);
+        Ok(Version { order, levels: sorted, tables: Arc::clone(tables), blobs: tables.blob_files(blobs) })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The tables of one family at one moment.
+//! The tables of one family at one moment, and its blob files.
 //!
 //! 1. Level 0 is sorted newest first (the rule is [`newest_first`]); its files may overlap.
 //! 2. Every deeper level is sorted by smallest key and its files are disjoint by internal key.
@@ -8,6 +8,7 @@
 //! Source: RocksDB `db/version_set.cc`, `db/version_builder.cc`.
 
 use super::{FileMeta, Tables};
+use crate::blobs::{BlobFiles, BlobMap};
 use ashlar_base::{Level, LookupKey, Order, Result, Trailer};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::TableReader;
@@ -22,6 +23,7 @@ pub struct Version {
     /// The files: level 0 newest first, deeper levels ascending and disjoint. As long as the family has levels.
     pub levels: Vec<Vec<Arc<FileMeta>>>,
     pub(super) tables: Arc<Tables>,
+    pub(super) blobs: Arc<BlobFiles>,
 }
 
 /// Whether `a` comes before `b` in level 0: by epoch number, then largest sequence, smallest sequence and file number,
@@ -37,7 +39,8 @@ pub fn newest_first(a: &NewFile, b: &NewFile) -> Ordering {
 impl Version {
     /// A family without tables, with `levels` levels.
     pub fn empty(levels: usize, tables: Arc<Tables>) -> Version {
-        Version { order: tables.order().clone(), levels: vec![Vec::new(); levels], tables }
+        let blobs = tables.blob_files(BlobMap::new());
+        Version { order: tables.order().clone(), levels: vec![Vec::new(); levels], tables, blobs }
     }
 
     /// The files of a level; nothing for a level the family does not have.
@@ -55,6 +58,17 @@ impl Version {
         }
         let opened = self.tables.open(&f.file)?;
         Ok(Arc::clone(f.table.get_or_init(|| opened)))
+    }
+
+    /// The blob files that its entries point to.
+    pub(crate) fn blobs(&self) -> &Arc<BlobFiles> {
+        &self.blobs
+    }
+
+    /// With these blob files, whatever the tables name.
+    #[cfg(test)]
+    pub(crate) fn with_blobs(self, files: BlobMap) -> Version {
+        Version { blobs: self.tables.blob_files(files), ..self }
     }
 
     /// How this family's tables are opened.

@@ -28,5 +28,5 @@ pub use replay::DroppedTail;
 pub(crate) use replay::{Replayed, ReplayedFamily, replay_manifest};
 pub(crate) use set::Beginning;
 pub use set::{Install, MANIFEST_BOUND, VersionSet};
-pub use state::{Blob, Carried, DbFacts, FamilyState};
+pub use state::{Carried, DbFacts, FamilyState};
 pub use tables::Tables;

@@ -65,7 +65,8 @@ fn plan_edits(state: &mut State, mut edits: Vec<VersionEdit>) -> Result<Plan> {
             .get_mut(&edit.family)
             .ok_or_else(|| Error::invalid(format!("family {} does not exist", edit.family.0)))?;
         let family = Arc::make_mut(family);
-        if !edit.added.is_empty() || !edit.deleted.is_empty() {
+        let tables = !edit.added.is_empty() || !edit.deleted.is_empty();
+        if tables || !edit.blob_added.is_empty() || !edit.blob_garbage.is_empty() {
             let builder =
                 builders.entry(edit.family).or_insert_with(|| TreeBuilder::from_version(&family.version));
             number_epochs(edit, builder, &mut family.next_epoch);

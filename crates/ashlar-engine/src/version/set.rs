@@ -203,10 +203,9 @@ impl VersionSet {
         let mut published = self.published.write();
         published.versions.retain(|v| v.strong_count() != 0);
         let versions: Vec<_> = published.versions.iter().filter_map(Weak::upgrade).collect();
-        let families: Vec<_> = published.state.families.values().map(Arc::clone).collect();
         drop(published);
         // From here on without the lock: ours may be the last reference of a version, whose end closes files.
-        let blobs = families.iter().flat_map(|f| f.carried.blobs.keys().copied()).collect();
+        let blobs = versions.iter().flat_map(|v| v.blobs().files().keys().copied()).collect();
         let tables = versions.iter().flat_map(|v| v.files().map(|(_, f)| f.number())).collect();
         (tables, blobs)
     }

@@ -46,7 +46,7 @@ fn head(family: &FamilyState, level: FormatLevel) -> VersionEdit {
 }
 
 fn body(db: &DbFacts, family: &FamilyState, last_seq: SeqNum) -> VersionEdit {
-    let carried = &family.carried;
+    let (carried, blobs) = (&family.carried, family.version.blobs().files());
     let min_log = (family.id == FamilyId::DEFAULT && db.min_log_to_keep.0 != 0).then_some(db.min_log_to_keep);
     VersionEdit {
         family: family.id,
@@ -57,8 +57,8 @@ fn body(db: &DbFacts, family: &FamilyState, last_seq: SeqNum) -> VersionEdit {
             .map(|(level, f)| (level, NewFile { min_log_to_keep: None, ..f.file.clone() }))
             .collect(),
         compact_cursors: carried.cursors.iter().map(|(level, key)| (*level, key.clone())).collect(),
-        blob_added: carried.blobs.values().map(|b| b.added.clone()).collect(),
-        blob_garbage: carried.blobs.values().filter_map(|b| b.garbage.clone()).collect(),
+        blob_added: blobs.values().map(|b| b.added.clone()).collect(),
+        blob_garbage: blobs.values().filter_map(|b| b.garbage.clone()).collect(),
         log_number: Some(family.log_number),
         min_log_to_keep: min_log,
         full_history_ts_low: carried.full_history_ts_low.clone(),

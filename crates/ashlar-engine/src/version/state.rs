@@ -1,11 +1,11 @@
 //! What the MANIFEST says beside the trees: per database and per family, served or only carried.
 //!
-//! What is carried (blob files, tracked WALs, timestamps' low marks, cursors) is not used here, but every MANIFEST we
+//! What is carried (tracked WALs, timestamps' low marks, cursors) is not used here, but every MANIFEST we
 //! write repeats it, so that the directory loses nothing by passing through us.
 
 use super::Version;
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level};
-use ashlar_format::version_edit::{BlobAddition, BlobGarbage, VersionEdit};
+use ashlar_format::version_edit::VersionEdit;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,23 +28,12 @@ pub struct DbFacts {
 /// What is carried for a family.
 #[derive(Clone, Debug, Default)]
 pub struct Carried {
-    /// The blob files, with their garbage summed up.
-    pub blobs: BTreeMap<FileNumber, Blob>,
     /// The key after which the next compaction of a level used to continue.
     pub cursors: BTreeMap<Level, InternalKeyBuf>,
     /// History below this timestamp may be dropped.
     pub full_history_ts_low: Option<Vec<u8>>,
     /// Whether user-defined timestamps are stored; `None` = the MANIFEST does not say.
     pub persist_udt: Option<bool>,
-}
-
-/// A blob file as the MANIFEST knows it.
-#[derive(Clone, Debug)]
-pub struct Blob {
-    /// The record that added it.
-    pub added: BlobAddition,
-    /// All garbage reported since, in one record.
-    pub garbage: Option<BlobGarbage>,
 }
 
 /// A family as the MANIFEST describes it, with its current tree.
@@ -99,19 +88,6 @@ impl DbFacts {
 impl Carried {
     /// Takes over what an edit of the family carries.
     pub(crate) fn absorb(&mut self, edit: &VersionEdit) {
-        for added in &edit.blob_added {
-            self.blobs.insert(added.number, Blob { added: added.clone(), garbage: None });
-        }
-        for more in &edit.blob_garbage {
-            let Some(blob) = self.blobs.get_mut(&more.number) else { continue };
-            match &mut blob.garbage {
-                Some(sum) => {
-                    sum.count = sum.count.saturating_add(more.count);
-                    sum.bytes = sum.bytes.saturating_add(more.bytes);
-                }
-                None => blob.garbage = Some(more.clone()),
-            }
-        }
         for (level, key) in &edit.compact_cursors {
             self.cursors.insert(*level, key.clone());
         }

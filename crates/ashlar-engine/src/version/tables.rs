@@ -3,7 +3,7 @@
 //! A table is called `N.sst`, or `N.ldb` when LevelDB wrote it; the first name is tried first.
 //! Source: RocksDB `db/table_cache.cc`.
 
-use crate::blobs::BlobFiles;
+use crate::blobs::{BlobFiles, BlobMap};
 use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs, ReadFile};
@@ -21,14 +21,12 @@ pub struct Tables {
     dir: PathBuf,
     pool: Arc<FramePool>,
     order: Order,
-    blobs: BlobFiles,
 }
 
 impl Tables {
     /// Tables in `dir`, with keys in `order`, whose blocks live in `pool`.
     pub fn new(env: Env, dir: PathBuf, pool: Arc<FramePool>, order: Order) -> Arc<Tables> {
-        let blobs = BlobFiles::new(Arc::clone(&env.fs), dir.clone());
-        Arc::new(Tables { fs: env.fs, dir, pool, order, blobs })
+        Arc::new(Tables { fs: env.fs, dir, pool, order })
     }
 
     /// The order of the keys.
@@ -36,9 +34,9 @@ impl Tables {
         &self.order
     }
 
-    /// The blob files that their entries point to.
-    pub(crate) fn blobs(&self) -> &BlobFiles {
-        &self.blobs
+    /// The blob files that entries of a version point to.
+    pub(super) fn blob_files(&self, files: BlobMap) -> Arc<BlobFiles> {
+        Arc::new(BlobFiles::new(Arc::clone(&self.fs), self.dir.clone(), files))
     }
 
     /// The directory of the files.

@@ -124,8 +124,13 @@ fn what_is_not_served_is_carried() {
     let one = v.create_family("one", Order::Bytewise, 7, FileNumber(4)).unwrap();
     let key = ashlar_base::InternalKeyBuf::new(b"cursor", ashlar_base::Trailer::from_raw(0x101));
     put(&env, "000090.blob", b"");
+    let table = v.new_file_number();
+    table_file(&env, table).unwrap();
+    let mut added = flush_edit(table, "k", 1).added;
+    added[0].1.oldest_blob_file = FileNumber(90);
     let garbage = |count, bytes| BlobGarbage { number: FileNumber(90), count, bytes, ignored: Vec::new() };
     let edit = VersionEdit {
+        added,
         blob_added: vec![BlobAddition { number: FileNumber(90), count: 9, bytes: 900, ..Default::default() }],
         blob_garbage: vec![garbage(1, 10)],
         compact_cursors: vec![(Level(2), key.clone())],
@@ -138,7 +143,8 @@ fn what_is_not_served_is_carried() {
     for _ in 0..2 {
         let r = recover(&env).unwrap();
         let carried = r.versions.family(one.id).unwrap().carried.clone();
-        let blob = &carried.blobs[&FileNumber(90)];
+        let version = r.versions.family(one.id).unwrap().version.clone();
+        let blob = &version.blobs().files()[&FileNumber(90)];
         assert_eq!((blob.added.count, blob.added.bytes), (9, 900));
         assert_eq!(blob.garbage.as_ref().map(|g| (g.count, g.bytes)), Some((3, 40)));
         assert_eq!(carried.cursors[&Level(2)], key);

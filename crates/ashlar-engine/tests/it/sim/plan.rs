@@ -1,6 +1,7 @@
 //! What a run does: settings and steps, drawn from its seed.
 
-use ashlar_engine::options::{CompactionOptions, DbOptions, FamilyOptions};
+use ashlar_engine::options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions};
+use ashlar_format::compress::Compression;
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::{Mix, Op, draw};
 
@@ -29,6 +30,7 @@ impl Setup {
                 level_multiplier: 4.0,
                 ..CompactionOptions::default()
             },
+            blob: blobs(rng),
             ..FamilyOptions::default()
         };
         let max_total_wal_bytes = if rng.percent(30) { 200 << 10 } else { 0 };
@@ -36,6 +38,22 @@ impl Setup {
             db: DbOptions { block_cache_bytes: 1 << 20, max_total_wal_bytes, ..DbOptions::default() },
             family,
         }
+    }
+}
+
+/// Small blob files, written and collected in every way.
+fn blobs(rng: &mut Rng) -> BlobOptions {
+    let pick = |rng: &mut Rng, list: &[u64]| rng.pick(list).copied().unwrap_or_default();
+    BlobOptions {
+        enabled: rng.percent(60),
+        min_blob_bytes: pick(rng, &[1, 50, 3000]),
+        file_bytes: pick(rng, &[1, 8 << 10, 256 << 20]),
+        compression: if rng.percent(30) { Compression::Lz4 } else { Compression::None },
+        collect_garbage: rng.percent(70),
+        age_cutoff: *rng.pick(&[0.25, 0.5, 1.0]).unwrap_or(&0.25),
+        force_threshold: *rng.pick(&[0.0, 0.5, 1.0]).unwrap_or(&1.0),
+        starting_level: u8::from(rng.percent(20)),
+        ..BlobOptions::default()
     }
 }
 

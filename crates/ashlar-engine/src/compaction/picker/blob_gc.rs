@@ -1,0 +1,61 @@
+//! Compactions whose only purpose is to move values out of the oldest blob files.
+//!
+//! A table that no compaction reaches keeps a whole batch of blob files alive for the few values it still points to. When
+//! enough of the batch is garbage, one table that names its oldest file is rewritten onto its own level (of level 0: with
+//! what belongs to it, to the base level). The values it has in old files go to new ones; behind the last such table the
+//! batch is gone. Each rewrite takes one table off the oldest file, so this ends.
+//!
+//! Source: RocksDB `db/version_set.cc` (`ComputeFilesMarkedForForcedBlobGC`).
+
+use super::leveled::{complete, level0_group};
+use super::shape::{Shape, any_busy};
+use super::targets::Targets;
+use crate::compaction::plan::{Compaction, Reason, Running};
+use crate::options::CompactionOptions;
+use ashlar_base::FileNumber;
+use ashlar_blob::{BlobOptions, LiveBlobFile};
+
+/// The next such compaction, if one is due and can start now. `files` are the family's blob files, ascending.
+/// Cost: a walk over all tables when blobs are collected at all.
+pub fn pick_blob_garbage(
+    shape: &Shape<'_>,
+    files: &[LiveBlobFile],
+    blobs: &BlobOptions,
+    options: &CompactionOptions,
+    running: &[Running],
+) -> Option<Compaction> {
+    let tables = shape.levels.iter().flatten();
+    let linked = tables.map(|f| f.file.oldest_blob_file).filter(|n| n.0 != 0).collect();
+    let oldest = blobs.forced(files, &linked)?;
+    (0..shape.levels.len()).find_map(|level| pick_from(shape, level, oldest, options, running))
+}
+
+fn pick_from(
+    shape: &Shape<'_>,
+    level: usize,
+    oldest: FileNumber,
+    options: &CompactionOptions,
+    running: &[Running],
+) -> Option<Compaction> {
+    let tables = shape.level(level);
+    let mut named = (0..).zip(tables).filter(|(_, f)| f.file.oldest_blob_file == oldest);
+    if level > 0 {
+        return named.find_map(|(at, _)| {
+            let files = shape.slice(level, shape.clean_cut(level, at..at + 1));
+            if any_busy(files) {
+                return None;
+            }
+            let inputs = (level, files.to_vec());
+            complete(shape, options, running, inputs, (level, 0..0), Reason::BlobGarbage)
+        });
+    }
+    if any_busy(tables) {
+        return None;
+    }
+    let (_, seed) = named.next()?;
+    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
+    let base = Targets::new(&level_bytes, options).base;
+    let inputs = level0_group(shape, seed);
+    let below = shape.meeting(base, &inputs);
+    complete(shape, options, running, (0, inputs), (base, below), Reason::BlobGarbage)
+}

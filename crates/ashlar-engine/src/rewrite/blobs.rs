@@ -1,0 +1,275 @@
+//! Large values and blobs on their way through a rewrite.
+//!
+//! 1. A put whose value is large enough goes to a blob file; the table gets an index in its place, at the same sequence.
+//! 2. A blob in a file that counts as old is read, verified, and treated as if the entry held its value: it goes to a new
+//!    blob file, or into the table where values are not separated (any more).
+//! 3. A blob file is finished and fsynced when it is full, the last one with the rewrite: before any edit can name a table
+//!    that points to it.
+//! 4. Of the blobs that the entries read point to, those that no entry written points to any more became garbage.
+//! 5. What is not handed over by [`BlobOutputs::take`] is removed again.
+//!
+//! Source: RocksDB `db/blob/blob_file_builder.cc`, `db/compaction/compaction_iterator.cc` (behaviour).
+
+use super::output::Numbers;
+use crate::blobs::BlobFiles;
+use crate::files::PendingFile;
+use ashlar_base::{FamilyId, FileNumber, Result, ValueType};
+use ashlar_blob::{BlobOptions, BlobSummary, BlobWriter, GarbageMeter};
+use ashlar_env::{Fs, WriteFile};
+use ashlar_format::blob::{BlobIndex, BlobPlace};
+use ashlar_format::entity::{Column, ColumnValue, Entity};
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::{BlobAddition, BlobGarbage};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How a rewrite treats large values and blobs.
+#[derive(Clone, Debug)]
+pub struct BlobPlan {
+    family: FamilyId,
+    options: BlobOptions,
+    relocate_below: FileNumber,
+    inputs: Option<Arc<BlobFiles>>,
+}
+
+impl BlobPlan {
+    /// For tables of `level` whose entries point to no blobs yet, or to such as nobody counts: flush.
+    pub fn new(family: FamilyId, options: &BlobOptions, level: u8) -> BlobPlan {
+        BlobPlan { family, options: options.at_level(level), relocate_below: FileNumber(0), inputs: None }
+    }
+
+    /// For entries that point into these files, all of the family: compaction. What becomes garbage is counted, and values
+    /// are moved out of the oldest files if the options say so.
+    pub fn with_inputs(self, inputs: Arc<BlobFiles>) -> BlobPlan {
+        let numbers: Vec<FileNumber> = inputs.files().keys().copied().collect();
+        BlobPlan { relocate_below: self.options.relocate_below(&numbers), inputs: Some(inputs), ..self }
+    }
+}
+
+/// What a rewrite did with blobs: for its edit.
+#[derive(Debug, Default)]
+pub struct BlobOutcome {
+    /// The new files.
+    pub added: Vec<BlobAddition>,
+    /// What became garbage in the old ones.
+    pub garbage: Vec<BlobGarbage>,
+    /// To be dropped once the edit is durable.
+    pub pending: Vec<PendingFile>,
+    /// Bytes of the new files.
+    pub bytes_written: u64,
+}
+
+struct Open {
+    pending: PendingFile,
+    file: Arc<dyn WriteFile>,
+    writer: BlobWriter,
+}
+
+/// The blob files in the making, and what is known of the old ones.
+pub(super) struct BlobOutputs {
+    plan: BlobPlan,
+    fs: Arc<dyn Fs>,
+    dir: PathBuf,
+    meter: GarbageMeter,
+    open: Option<Open>,
+    done: Vec<(BlobSummary, PendingFile)>,
+    /// What the table gets in place of the last entry's value.
+    entry: Vec<u8>,
+}
+
+impl BlobOutputs {
+    pub(super) fn new(plan: BlobPlan, fs: Arc<dyn Fs>, dir: PathBuf) -> BlobOutputs {
+        let (meter, entry) = (GarbageMeter::default(), Vec::new());
+        BlobOutputs { plan, fs, dir, meter, open: None, done: Vec::new(), entry }
+    }
+
+    /// Whether [`BlobOutputs::replace`] must see an entry.
+    #[inline]
+    pub(super) fn concern(&self, kind: Option<ValueType>, value: &[u8]) -> bool {
+        match kind {
+            Some(ValueType::Put) => self.plan.options.separates(value.len()),
+            Some(ValueType::BlobIndex | ValueType::Entity) => true,
+            _ => false,
+        }
+    }
+
+    /// Looks at an entry of the input.
+    pub(super) fn count_input(&mut self, kind: ValueType, user_key: &[u8], value: &[u8]) -> Result<()> {
+        match self.plan.inputs {
+            Some(_) => self.meter.flow_in(kind, user_key, value),
+            None => Ok(()),
+        }
+    }
+
+    /// What the table is to hold for an entry in place of its value: the type, with the bytes in [`BlobOutputs::entry`].
+    /// `None`: the value as it is.
+    pub(super) fn replace(
+        &mut self,
+        numbers: &mut Numbers,
+        kind: ValueType,
+        user_key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<ValueType>> {
+        let replaced = match kind {
+            ValueType::Put => Some(self.hold(numbers, user_key, value)?),
+            ValueType::BlobIndex => match BlobIndex::decode(value).map_err(|m| m.into_error())? {
+                BlobIndex::Blob(place) => match self.moved(user_key, &place)? {
+                    Some(value) => Some(self.hold(numbers, user_key, &value)?),
+                    None => None,
+                },
+                _ => None,
+            },
+            ValueType::Entity => self.move_columns(numbers, user_key, value)?,
+            _ => None,
+        };
+        if self.plan.inputs.is_some() {
+            let value = if replaced.is_some() { &self.entry[..] } else { value };
+            self.meter.flow_out(replaced.unwrap_or(kind), user_key, value)?;
+        }
+        Ok(replaced)
+    }
+
+    /// See [`BlobOutputs::replace`].
+    pub(super) fn entry(&self) -> &[u8] {
+        &self.entry
+    }
+
+    /// The last blob file is made durable.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        let Some(Open { pending, file, writer }) = self.open.take() else { return Ok(()) };
+        match writer.finish().and_then(|summary| file.sync_all().map(|()| summary)) {
+            Ok(summary) => {
+                self.done.push((summary, pending));
+                Ok(())
+            }
+            Err(e) => {
+                self.remove(pending.number());
+                Err(e)
+            }
+        }
+    }
+
+    /// The finished files and the garbage. Only files of the version have any: a pointer to another one is damage, and for
+    /// its readers to report.
+    pub(super) fn take(&mut self) -> BlobOutcome {
+        let mut outcome = BlobOutcome::default();
+        for (summary, pending) in std::mem::take(&mut self.done) {
+            outcome.added.push(summary.addition());
+            outcome.bytes_written += summary.size;
+            outcome.pending.push(pending);
+        }
+        let known = |number| self.plan.inputs.as_ref().is_some_and(|i| i.files().contains_key(&number));
+        outcome.garbage = self.meter.garbage().into_iter().filter(|g| known(g.number)).collect();
+        outcome
+    }
+
+    /// Stores a value where the options want it: in a blob file, or in the entry.
+    fn hold(&mut self, numbers: &mut Numbers, user_key: &[u8], value: &[u8]) -> Result<ValueType> {
+        self.entry.clear();
+        if !self.plan.options.separates(value.len()) {
+            self.entry.extend_from_slice(value);
+            return Ok(ValueType::Put);
+        }
+        let place = self.write(numbers, user_key, value)?;
+        BlobIndex::Blob(place).encode(&mut self.entry);
+        Ok(ValueType::BlobIndex)
+    }
+
+    /// The value of a blob that is to leave its file.
+    fn moved(&self, user_key: &[u8], place: &BlobPlace) -> Result<Option<Vec<u8>>> {
+        match &self.plan.inputs {
+            Some(inputs) if place.file.0 != 0 && place.file < self.plan.relocate_below => {
+                inputs.blob(user_key, place).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// An entity whose columns stand in old files gets new ones.
+    fn move_columns(
+        &mut self,
+        numbers: &mut Numbers,
+        user_key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<ValueType>> {
+        let entity = Entity::decode(value).map_err(|e| e.into_error())?;
+        let mut values = Vec::with_capacity(entity.columns().len());
+        for column in entity.columns() {
+            values.push(match column.value {
+                ColumnValue::Blob(place) => self.moved(user_key, &place)?,
+                ColumnValue::Inline(_) => None,
+            });
+        }
+        if values.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let mut columns = Vec::with_capacity(values.len());
+        for (column, moved) in entity.columns().iter().zip(&values) {
+            let value = match moved {
+                None => column.value,
+                Some(value) if self.plan.options.separates(value.len()) => {
+                    ColumnValue::Blob(self.write(numbers, user_key, value)?)
+                }
+                Some(value) => ColumnValue::Inline(value),
+            };
+            columns.push(Column { name: column.name, value });
+        }
+        let entity = Entity::new(columns).map_err(|m| m.into_error())?;
+        self.entry.clear();
+        entity.encode(&mut self.entry);
+        Ok(Some(ValueType::Entity))
+    }
+
+    fn write(&mut self, numbers: &mut Numbers, user_key: &[u8], value: &[u8]) -> Result<BlobPlace> {
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.begin(numbers)?,
+        };
+        let added = open.writer.add(user_key, value);
+        let full = open.writer.size() >= self.plan.options.file_bytes;
+        self.open = Some(open);
+        let place = added?;
+        if full {
+            self.finish()?;
+        }
+        Ok(place)
+    }
+
+    #[cold]
+    fn begin(&mut self, numbers: &mut Numbers) -> Result<Open> {
+        let pending = numbers();
+        let number = pending.number();
+        let file = self.fs.create(&self.path(number))?;
+        match BlobWriter::new(Arc::clone(&file), number, self.plan.family, &self.plan.options) {
+            Ok(writer) => Ok(Open { pending, file, writer }),
+            Err(e) => {
+                self.remove(number);
+                Err(e)
+            }
+        }
+    }
+
+    fn path(&self, number: FileNumber) -> PathBuf {
+        self.dir.join(FileKind::Blob(number).name())
+    }
+
+    /// Best effort: a file that stays is found obsolete by the next scan of the directory.
+    fn remove(&self, number: FileNumber) {
+        let _ = self.fs.remove(&self.path(number));
+    }
+}
+
+impl Drop for BlobOutputs {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.remove(open.pending.number());
+        }
+        for (summary, _) in std::mem::take(&mut self.done) {
+            self.remove(summary.number);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "blobs_tests.rs"]
+mod tests;
