@@ -90,6 +90,13 @@ impl Builder {
         self
     }
 
+    /// How records of the log are compressed: not at all, or with zstd. Saves writing where values shrink, costs a
+    /// compressor's time per batch.
+    pub fn wal_compression(mut self, compression: Compression) -> Self {
+        self.options.wal_compression = compression;
+        self
+    }
+
     /// Where files, time, threads and randomness come from.
     pub fn env(mut self, env: Env) -> Self {
         self.env = Some(env);

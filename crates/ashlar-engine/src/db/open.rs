@@ -28,6 +28,7 @@ use crate::write::GroupCommitter;
 use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, FileLock};
+use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::LogWriter;
@@ -116,7 +117,7 @@ pub(super) fn open(
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of);
     let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report)?;
     let (edits, replayed) = replayer.finish()?;
-    let wal = begin_log(&env, dir, &versions, outcome.cut)?;
+    let wal = begin_log(&env, dir, &versions, &options, outcome.cut)?;
     commit(&versions, edits, wal.number())?;
     drop(replayed);
     for spec in &missing {
@@ -176,8 +177,15 @@ fn lock_and_create(
 
 /// Begins the log of this session. After a cut it starts with an empty batch, synced, whose sequence tells a later
 /// recovery that nothing is missing behind the damage.
-fn begin_log(env: &Env, dir: &Path, versions: &VersionSet, cut: bool) -> Result<Arc<Wal>> {
-    let wal = Wal::create(env, dir, versions.new_file_number())?;
+fn begin_log(
+    env: &Env,
+    dir: &Path,
+    versions: &VersionSet,
+    options: &DbOptions,
+    cut: bool,
+) -> Result<Arc<Wal>> {
+    let compressed = options.wal_compression != Compression::None;
+    let wal = Wal::create(env, dir, versions.new_file_number(), compressed)?;
     if cut {
         let next = versions.last_sequence().checked_add(1).unwrap_or(versions.last_sequence());
         wal.begin_at(next, None)?;

@@ -2,6 +2,7 @@
 
 use super::FormatLevel;
 use ashlar_base::{Error, Result};
+use ashlar_format::compress::Compression;
 use ashlar_log::RecoveryMode;
 
 /// Settings of a database. Every default is meant to stay.
@@ -22,6 +23,9 @@ pub struct DbOptions {
     /// When the live logs are larger than this, the families that hold the oldest one are flushed.
     /// 0: four times the sum of all write buffers.
     pub max_total_wal_bytes: u64,
+    /// How records of the log are compressed (RocksDB's `wal_compression`): not at all, or with zstd. Needs a format level
+    /// of 7.8 or above. Off.
+    pub wal_compression: Compression,
 }
 
 impl Default for DbOptions {
@@ -34,6 +38,7 @@ impl Default for DbOptions {
             format_level: FormatLevel::default(),
             block_cache_bytes: 256 << 20,
             max_total_wal_bytes: 0,
+            wal_compression: Compression::None,
         }
     }
 }
@@ -48,6 +53,17 @@ impl DbOptions {
                 self.block_cache_bytes
             )));
         }
-        Ok(())
+        match self.wal_compression {
+            Compression::None => Ok(()),
+            Compression::Zstd if self.format_level >= FormatLevel::V7_8 => Ok(()),
+            Compression::Zstd => Err(Error::invalid(format!(
+                "wal_compression: level {} does not read compressed logs",
+                self.format_level
+            ))
+            .hint("Raise the format level to rocksdb-7.8 or leave wal_compression off")),
+            other => {
+                Err(Error::invalid(format!("wal_compression is {}: logs take none or zstd", other.name())))
+            }
+        }
     }
 }

@@ -24,6 +24,9 @@ pub(crate) fn options_file(db: &DbOptions, families: &[(&str, &FamilyOptions)]) 
     section.push("error_if_exists", flag(db.error_if_exists));
     section.push("max_total_wal_size", db.max_total_wal_bytes.to_string());
     section.push("wal_recovery_mode", recovery_mode(db));
+    if db.wal_compression != Compression::None {
+        section.push("wal_compression", compression(db.wal_compression));
+    }
     file.sections.push(section);
     for (name, options) in families {
         file.sections.push(family_section(name, options));

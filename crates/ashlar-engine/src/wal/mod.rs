@@ -27,16 +27,17 @@ pub(crate) struct Wal {
 
 impl Wal {
     /// Makes the file; its directory entry becomes durable with the first sync.
-    pub(crate) fn create(env: &Env, dir: &Path, number: FileNumber) -> Result<Wal> {
+    pub(crate) fn create(env: &Env, dir: &Path, number: FileNumber, compressed: bool) -> Result<Wal> {
         let path = dir.join(FileKind::Wal(number).name());
-        let log = PlainLog::create(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
+        let make = if compressed { PlainLog::create_compressed } else { PlainLog::create };
+        let log = make(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
         Ok(Wal { log, dir: dir.to_path_buf() })
     }
 
     /// Makes the file that continues `before`; its first batch will have the sequence `next`. A failure leaves no file,
     /// or one that recovery finds to be empty.
     pub(crate) fn create_after(env: &Env, before: &Wal, number: FileNumber, next: SeqNum) -> Result<Wal> {
-        let wal = Wal::create(env, &before.dir, number)?;
+        let wal = Wal::create(env, &before.dir, number, before.log.is_compressed())?;
         let link = LogLink { number: before.number(), end: before.log.position() };
         if let Err(e) = wal.begin_at(next, Some(link)) {
             let _ = env.fs.remove(wal.log.path());
@@ -51,12 +52,12 @@ impl Wal {
         if let Some(link) = link {
             mark.log_data(&link.encode())?;
         }
-        let payload = mark.finish(next);
+        let payload = self.log.stored(mark.finish(next))?;
         let range = self
             .log
             .layout(self.log.position(), payload.len() as u64)
             .ok_or_else(|| Error::not_supported("a batch that fits no log"))?;
-        self.log.fill(&range, payload);
+        self.log.fill(&range, &payload);
         self.log.publish(&range)
     }
 

@@ -243,12 +243,18 @@ impl GroupCommitter {
             if m.options.disable_wal {
                 self.unlogged.store(true, Ordering::Relaxed);
             } else {
-                let payload = m.batch.finish(first);
+                let payload = match log.stored(m.batch.finish(first)) {
+                    Ok(payload) => payload,
+                    Err(e) => {
+                        m.outcome = Some(Err(e));
+                        continue;
+                    }
+                };
                 let Some(range) = log.layout(end, payload.len() as u64) else {
                     m.outcome = Some(Err(Error::invalid("a batch too large for the log")));
                     continue;
                 };
-                log.fill(&range, payload);
+                log.fill(&range, &payload);
                 end = range.end;
                 let start = logged.map_or(range.start, |r: LogRange| r.start);
                 logged = Some(LogRange { start, end });

@@ -4,6 +4,7 @@ mod blobs;
 mod flips;
 mod ranges;
 mod sim;
+mod wal_compression;
 
 /// Held by tests that read databases, and by nobody while two runs are compared: when something is freed depends on
 /// every reader in the process.

@@ -10,7 +10,9 @@
 //!    `First` fragment.
 //! 3. A recyclable fragment with another log number is from the file's former life.
 //! 4. Type 0 with length 0 means: go on at the next block. It is no end mark.
-//! 5. An unknown type with bit 0x80 may be skipped, one without it is damage. It has the short header.
+//! 5. A compressed log begins with a set-compression record; each data record is a zstd frame, and fragments are shorter
+//!    (see [`encode_frame`]).
+//! 6. An unknown type with bit 0x80 may be skipped, one without it is damage. It has the short header.
 //!
 //! Source: RocksDB `db/log_format.h`, `db/log_writer.cc`, `db/log_reader.cc`.
 
@@ -21,7 +23,7 @@ mod link;
 mod meta;
 mod physical;
 
-pub use encode::{Framing, encode_record, record_end};
+pub use encode::{Framing, encode_compression_record, encode_frame, encode_record, frame_end, record_end};
 pub use link::LogLink;
 pub use meta::{
     COMPRESSION_NONE, COMPRESSION_ZSTD, PredecessorInfo, decode_compression, decode_timestamp_sizes,

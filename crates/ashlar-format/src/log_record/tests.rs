@@ -26,8 +26,44 @@ fn end_is_where_the_encoder_stops() {
             assert_eq!(record_end(framing, at, size as u64), Some(at + out.len() as u64), "{at} {size}");
         }
     }
+    let sizes = sizes.iter().chain(&[16_384, 16_385, 16_400, 32_747, 32_754, 32_755, 49_131, 49_138, 49_139]);
+    for framing in [Framing::Legacy, Framing::Recyclable] {
+        for (at, size) in starts.iter().flat_map(|a| sizes.clone().map(move |s| (*a, *s))) {
+            let mut out = Vec::new();
+            encode_frame(&mut out, framing, 5, at, &vec![7; size]);
+            assert_eq!(frame_end(framing, at, size as u64), Some(at + out.len() as u64), "{at} {size}");
+        }
+    }
     assert_eq!(record_end(Framing::Legacy, u64::MAX - 3, 10), None);
     assert_eq!(record_end(Framing::Legacy, 0, u64::MAX), None);
+}
+
+/// RocksDB 7.8 tells fragments of frames apart by where in its block they begin, and by nothing else.
+#[test]
+fn fragments_of_frames_never_begin_where_the_one_before_did() {
+    for framing in [Framing::Legacy, Framing::Recyclable] {
+        for start in [0usize, 11, 16_384, 32_750, 32_761, 32_766] {
+            let mut file = vec![0; start];
+            for len in [200_000, 32_761 - 16_384, 16_384, 32_754, 32_757, 32_746, 65_508, 3, 100_000] {
+                let at = file.len() as u64;
+                encode_frame(&mut file, framing, 5, at, &vec![1; len]);
+            }
+            let (mut at, mut before, mut payload) = (start, None, 0);
+            while at < file.len() {
+                let left = BLOCK_SIZE - at % BLOCK_SIZE;
+                if left < framing.header_len() {
+                    at += left;
+                    continue;
+                }
+                let fragment = parse_physical(&file[at..file.len().min(at + left)], 5, false).unwrap();
+                assert_ne!(Some(at % BLOCK_SIZE), before, "{framing:?}, from {start}");
+                before = Some(at % BLOCK_SIZE);
+                payload += fragment.payload.len();
+                at += fragment.len;
+            }
+            assert_eq!(payload, 200_000 + 16_377 + 16_384 + 32_754 + 32_757 + 32_746 + 65_508 + 3 + 100_000);
+        }
+    }
 }
 
 #[test]

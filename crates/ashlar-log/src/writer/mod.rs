@@ -4,14 +4,18 @@
 //!    another without gaps; the caller orders them.
 //! 2. `fill` cannot fail: it puts frames where no reader sees them yet. `publish` makes whole records visible, in log
 //!    order. `sync_to` makes published bytes durable.
-//! 3. After one failed write or sync the log is poisoned for ever: what the file holds behind the last good
+//! 3. A compressed log stores frames: `stored` makes one of a payload, and lengths and bytes given to `layout` and `fill`
+//!    are those of the frame.
+//! 4. After one failed write or sync the log is poisoned for ever: what the file holds behind the last good
 //!    publish is unknown, and after a failed sync the kernel may have dropped the bytes.
 
+mod deflate;
 mod plain;
 
 pub use plain::PlainLog;
 
 use ashlar_base::{FileNumber, Result};
+use std::borrow::Cow;
 
 /// The bytes of one record in its log: closing zeros of the block before it, headers and payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,12 @@ pub struct LogRange {
 
 /// A log that is being written.
 pub trait LogWriter: Send + Sync {
+    /// What the log stores of `payload`: the payload itself, or a frame that is compressed.
+    ///
+    /// # Errors
+    /// `Busy(Memory)`: the compressor has no memory. Nothing was written.
+    fn stored<'a>(&self, payload: &'a [u8]) -> Result<Cow<'a, [u8]>>;
+
     /// The range of a record of `payload` bytes behind position `at`; `None` when the log has no room for it. Pure.
     fn layout(&self, at: u64, payload: u64) -> Option<LogRange>;
 
@@ -56,5 +66,7 @@ pub trait LogWriter: Send + Sync {
     fn close(&self) -> Result<()>;
 }
 
+#[cfg(test)]
+mod compressed_tests;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,15 @@
 //! The plain log: frames gather in memory, one positional write per publish.
 
+use super::deflate::RecordDeflater;
 use super::{LogRange, LogWriter};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{Fs, WriteFile};
-use ashlar_format::log_record::{BLOCK_SIZE, Framing, encode_record, record_end};
+use ashlar_format::log_record::{
+    BLOCK_SIZE, COMPRESSION_ZSTD, Framing, encode_compression_record, encode_frame, encode_record, frame_end,
+    record_end,
+};
 use ashlar_sync::{Mutex, Rank};
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,12 +32,14 @@ struct Tail {
 ///
 /// Two locks of rank `Log`, never held together: one over the tail and its write, one over a sync, so that records can
 /// be published while an earlier sync is on its way. A thread that waits for the sync lock finds its position synced
-/// when it gets it, mostly.
+/// when it gets it, mostly. A third of that rank, over the compressor, is held by itself as well.
 pub struct PlainLog {
     fs: Arc<dyn Fs>,
     file: Arc<dyn WriteFile>,
     number: FileNumber,
     framing: Framing,
+    /// Of a log that begins with a set-compression record.
+    deflater: Option<Mutex<RecordDeflater>>,
     tail: Mutex<Tail>,
     /// Equal to `tail.base` after every publish. Release there, Acquire by readers.
     published: AtomicU64,
@@ -55,8 +62,28 @@ impl PlainLog {
         Ok(Self::over(fs, file, number, framing, 0))
     }
 
+    /// Creates the file as [`PlainLog::create`] does, with a set-compression record at its beginning: every data record
+    /// will be a zstd frame. RocksDB reads such logs from 7.0 on.
+    ///
+    /// # Errors
+    /// `Io`. `Busy(Memory)`: the compressor has no memory.
+    pub fn create_compressed(
+        fs: Arc<dyn Fs>,
+        path: &Path,
+        number: FileNumber,
+        framing: Framing,
+    ) -> Result<PlainLog> {
+        let deflater = RecordDeflater::new()?;
+        let file = fs.create(path)?;
+        let mut head = Vec::new();
+        encode_compression_record(&mut head, COMPRESSION_ZSTD);
+        file.write_at(&head, 0)?;
+        let log = Self::over(fs, file, number, framing, head.len() as u64);
+        Ok(PlainLog { deflater: Some(Mutex::new(Rank::Log, deflater)), ..log })
+    }
+
     /// Goes on with an existing log of this number at `position`, the end of its last good record (see
-    /// [`crate::LogReader::good_end`]). What stands behind is cut off first.
+    /// [`crate::LogReader::good_end`]). What stands behind is cut off first. Not for compressed logs.
     ///
     /// # Errors
     /// `Io`. `InvalidArgument` when the file is shorter than `position`.
@@ -89,6 +116,7 @@ impl PlainLog {
             file,
             number,
             framing,
+            deflater: None,
             tail: Mutex::new(Rank::Log, tail),
             published: AtomicU64::new(position),
             syncing: Mutex::new(Rank::Log, false),
@@ -103,14 +131,20 @@ impl PlainLog {
     /// # Errors
     /// Those of [`LogWriter::publish`] and [`LogWriter::sync_to`].
     pub fn append(&self, payload: &[u8], sync: bool) -> Result<LogRange> {
+        let payload = self.stored(payload)?;
         let range = self.layout(self.position(), payload.len() as u64);
         let range = range.ok_or_else(|| Error::invalid("log is full").at_path(self.file.path()))?;
-        self.fill(&range, payload);
+        self.fill(&range, &payload);
         self.publish(&range)?;
         if sync {
             self.sync_to(range.end)?;
         }
         Ok(range)
+    }
+
+    /// True when its data records are compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.deflater.is_some()
     }
 
     /// The file's path.
@@ -167,13 +201,22 @@ impl PlainLog {
 }
 
 impl LogWriter for PlainLog {
+    fn stored<'a>(&self, payload: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+        match &self.deflater {
+            None => Ok(Cow::Borrowed(payload)),
+            Some(deflater) => deflater.lock().frame(payload).map(Cow::Owned),
+        }
+    }
+
     fn layout(&self, at: u64, payload: u64) -> Option<LogRange> {
-        let end = record_end(self.framing, at, payload)?;
+        let end_of = if self.is_compressed() { frame_end } else { record_end };
+        let end = end_of(self.framing, at, payload)?;
         Some(LogRange { start: at, end })
     }
 
     fn fill(&self, range: &LogRange, payload: &[u8]) {
         let log_number = (self.number.0 & 0xffff_ffff) as u32;
+        let encode = if self.is_compressed() { encode_frame } else { encode_record };
         let mut tail = self.tail.lock();
         let tail = &mut *tail;
         let Some(at) = range.start.checked_sub(tail.base).and_then(|at| usize::try_from(at).ok()) else {
@@ -181,11 +224,11 @@ impl LogWriter for PlainLog {
             return;
         };
         if at == tail.bytes.len() {
-            encode_record(&mut tail.bytes, self.framing, log_number, range.start, payload);
+            encode(&mut tail.bytes, self.framing, log_number, range.start, payload);
         } else {
             // Out of order: another range before or behind this one came first.
             let mut frames = Vec::with_capacity(payload.len() + payload.len() / BLOCK_SIZE + 64);
-            encode_record(&mut frames, self.framing, log_number, range.start, payload);
+            encode(&mut frames, self.framing, log_number, range.start, payload);
             let end = at + frames.len();
             if tail.bytes.len() < end {
                 tail.bytes.resize(end, 0);
@@ -194,7 +237,7 @@ impl LogWriter for PlainLog {
                 place.copy_from_slice(&frames);
             }
         }
-        debug_assert_eq!(record_end(self.framing, range.start, payload.len() as u64), Some(range.end));
+        debug_assert_eq!(self.layout(range.start, payload.len() as u64), Some(*range));
         tail.filled.push(*range);
     }
 

@@ -13,4 +13,4 @@ pub use digest::{Digest, digest};
 pub use driver::{Judge, JudgeError, JudgeVersion, Opening};
 pub use places::{Skip, place};
 pub use tools::Tools;
-pub(crate) use tools::copy_flat;
+pub use tools::copy_flat;

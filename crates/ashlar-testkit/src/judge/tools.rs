@@ -113,7 +113,7 @@ fn parse_scan(text: &str) -> Result<Vec<KeyValue>, String> {
 }
 
 /// Copies the plain files of a directory; folders below it are left out.
-pub(crate) fn copy_flat(from: &Path, to: &Path) -> std::io::Result<()> {
+pub fn copy_flat(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;

@@ -34,8 +34,14 @@ impl Setup {
             ..FamilyOptions::default()
         };
         let max_total_wal_bytes = if rng.percent(30) { 200 << 10 } else { 0 };
+        let wal_compression = if rng.percent(25) { Compression::Zstd } else { Compression::None };
         Setup {
-            db: DbOptions { block_cache_bytes: 1 << 20, max_total_wal_bytes, ..DbOptions::default() },
+            db: DbOptions {
+                block_cache_bytes: 1 << 20,
+                max_total_wal_bytes,
+                wal_compression,
+                ..DbOptions::default()
+            },
             family,
         }
     }
