@@ -119,6 +119,12 @@ impl Window {
         self.slots.is_empty()
     }
 
+    /// Drops the entries from `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        self.slots.truncate(len);
+        self.bytes.truncate(self.slots.last().map_or(0, |slot| slot.value_end));
+    }
+
     /// Appends an entry from an encoded internal key.
     pub fn push(&mut self, key: InternalKey<'_>, value: &[u8]) {
         let key_at = self.bytes.len();

@@ -29,5 +29,5 @@ pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, NamedProperty, Stor
 pub use builder::{TableBuilder, TableSummary};
 pub use iter::TableIter;
 pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};
-pub use reader::{TableFound, TableReader};
+pub use reader::{TableFound, TableReader, TableSurvey};
 pub use unique_id::{unique_id, unique_id_bytes};

@@ -2,32 +2,28 @@
 //!
 //! 1. Every table of level 0 is a run of its own, newest first; the tables of a deeper level are one run, behind those
 //!    of the levels above it.
-//! 2. The edit deletes every input and adds every output, blob files and what became garbage in older ones included; it
+//! 2. A compaction is one part, or several over disjoint user keys that may be stepped at once, in any order and by
+//!    different threads. What they make together is one edit.
+//! 3. The edit deletes every input and adds every output, blob files and what became garbage in older ones included; it
 //!    changes nothing else.
-//! 3. Dropped before its end, or after an error, a run leaves no file behind.
+//! 4. Dropped before its end, or after an error, a part leaves no file behind; nor does one that is not gathered.
 //!
 //! Source: RocksDB `db/compaction/compaction_job.cc` (behaviour).
 
-use super::level_run::LevelRun;
+use super::inputs::{parts, runs, tombstones};
 use super::plan::{Compaction, user_range};
+use super::split::KeyRange;
 use crate::files::PendingFile;
-use crate::range_del::Bounds;
 use crate::rewrite::{
     Numbers, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
 };
 use crate::version::Version;
-use ashlar_base::range_del::FragmentedTombstones;
-use ashlar_base::{Error, FamilyId, Level, Result, RunCursor, SeqNum};
+use ashlar_base::{Error, FamilyId, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use std::sync::Arc;
 
-/// Bytes a compaction reads from a table at a time, at least.
-pub const READAHEAD_BYTES: usize = 2 << 20;
-
 /// What a compaction works on.
 pub struct CompactionInput {
-    /// The family.
-    pub family: FamilyId,
     /// What was picked.
     pub plan: Compaction,
     /// The version it was picked from; keeps the input tables alive.
@@ -38,12 +34,12 @@ pub struct CompactionInput {
     pub output: OutputPlan,
     /// Where their numbers come from.
     pub numbers: Numbers,
+    /// How many parts it may have.
+    pub parts_max: usize,
 }
 
-/// A compaction in progress.
-pub struct CompactionRun {
-    family: FamilyId,
-    plan: Compaction,
+/// A part of a compaction in progress.
+pub struct CompactionPart {
     rewrite: Box<dyn Rewrite<TableOutputs>>,
 }
 
@@ -73,78 +69,85 @@ pub struct CompactionOutcome {
     pub counters: CompactionCounters,
 }
 
-impl CompactionRun {
-    /// Opens every input table that is not open yet: any of them may have range tombstones.
+impl CompactionPart {
+    /// Starts a compaction: its parts, ascending, at least one.
     ///
     /// # Errors
     /// `Io` and `Corruption` of the tables; `NotSupported` where a table has what this engine does not rewrite.
-    pub fn new(input: CompactionInput) -> Result<CompactionRun> {
-        let CompactionInput { family, plan, version, snapshots, mut output, numbers } = input;
+    /// # Cost
+    /// Opens every table of level 0 and the first of each deeper level; of the others it reads the range tombstones.
+    pub fn start(input: CompactionInput) -> Result<Vec<CompactionPart>> {
+        let CompactionInput { plan, version, snapshots, mut output, numbers, parts_max } = input;
         let order = version.order.clone();
         let range = user_range(&order, plan.files().map(|(_, f)| f));
         let skip = range.map_or(0, |range| shared_prefix(range.smallest, range.largest));
-        let mut runs = runs(&version, &plan);
-        for run in &mut runs {
-            run.seek(None)?;
-        }
         if let Some(oldest) = oldest_ancestor_time(&plan) {
             output.identity.creation_time = oldest;
         }
-        let retention = plan
-            .retention(snapshots, tombstones(&version, &plan)?)
-            .with_operator(output.merge_operator.clone())
-            .with_blobs(Arc::clone(version.blobs()));
         output.blobs = output.blobs.with_inputs(Arc::clone(version.blobs()));
-        let sink = TableOutputs::new(output, plan.cut_limits(), numbers)
-            .with_tombstones(retention.surviving_tombstones(&order));
-        let rewrite = start(&order, skip, runs, retention, sink)?;
-        Ok(CompactionRun { family, plan, rewrite })
+        let all = tombstones(&version, &plan)?;
+        let ranges = parts(&version, &plan, parts_max)?;
+        let part = |range: KeyRange| {
+            let retention = plan
+                .retention(snapshots.clone(), range.cut(&order, &all))
+                .with_operator(output.merge_operator.clone())
+                .with_blobs(Arc::clone(version.blobs()));
+            let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
+                .with_tombstones(retention.surviving_tombstones(&order));
+            let rewrite = start(&order, skip, runs(&version, &plan, &range)?, retention, sink)?;
+            Ok(CompactionPart { rewrite })
+        };
+        ranges.into_iter().map(part).collect()
     }
 
     /// Rewrites about `budget_bytes` of entries. A step may fsync an output; the last one does.
     ///
     /// # Errors
-    /// As [`CompactionRun::new`], and `Io` of the outputs, which are removed when the run is dropped.
+    /// As [`CompactionPart::start`], and `Io` of the outputs, which are removed when the part is dropped.
     pub fn step(&mut self, budget_bytes: usize) -> Result<Progress> {
         self.rewrite.step(budget_bytes)
     }
 
-    /// What is carried out.
-    pub fn plan(&self) -> &Compaction {
-        &self.plan
-    }
-
-    /// Entries and bytes so far.
-    pub fn counters(&self) -> RewriteCounters {
-        self.rewrite.counters()
-    }
-
-    /// The result, after [`CompactionRun::step`] answered `Done`.
+    /// Puts together what all parts made, after each answered `Done`. They may come in any order.
     ///
     /// # Errors
     /// `InvalidArgument` before that; the outputs are removed.
-    pub fn finish(mut self) -> Result<CompactionOutcome> {
-        if self.rewrite.step(0)? != Progress::Done {
-            return Err(Error::invalid("a compaction was finished before its end"));
-        }
-        let mut edit = deletions(self.family, &self.plan);
+    pub fn gather(
+        family: FamilyId,
+        plan: &Compaction,
+        mut parts: Vec<CompactionPart>,
+    ) -> Result<CompactionOutcome> {
+        let mut edit = deletions(family, plan);
         let mut counters = CompactionCounters {
-            bytes_read: self.plan.input_bytes(),
+            bytes_read: plan.input_bytes(),
             tables_read: edit.deleted.len() as u64,
-            entries: self.rewrite.counters(),
             ..CompactionCounters::default()
         };
+        for part in &mut parts {
+            if part.rewrite.step(0)? != Progress::Done {
+                return Err(Error::invalid("a compaction was finished before its end"));
+            }
+            counters.entries += part.rewrite.counters();
+        }
+        let mut outputs: Vec<_> = parts.iter_mut().flat_map(|part| part.rewrite.sink().take()).collect();
+        // In the order of their numbers, whichever part was gathered first.
+        outputs.sort_by_key(|output| output.file.number);
         let mut pending = Vec::new();
-        for output in self.rewrite.sink().take() {
+        for output in outputs {
             counters.bytes_written += output.file.size;
             counters.tables_written += 1;
-            edit.add_file(self.plan.output_level, output.file);
+            edit.add_file(plan.output_level, output.file);
             pending.push(output.pending);
         }
-        let blobs = self.rewrite.sink().take_blobs();
-        counters.bytes_written += blobs.bytes_written;
-        (edit.blob_added, edit.blob_garbage) = (blobs.added, blobs.garbage);
-        pending.extend(blobs.pending);
+        for blobs in parts.iter_mut().map(|part| part.rewrite.sink().take_blobs()) {
+            counters.bytes_written += blobs.bytes_written;
+            edit.blob_added.extend(blobs.added);
+            // More than one part may have made garbage in one file: what the records say adds up.
+            edit.blob_garbage.extend(blobs.garbage);
+            pending.extend(blobs.pending);
+        }
+        edit.blob_added.sort_by_key(|added| added.number);
+        edit.blob_garbage.sort_by_key(|garbage| garbage.number);
         Ok(CompactionOutcome { edit, pending, counters })
     }
 }
@@ -164,33 +167,6 @@ fn deletions(family: FamilyId, plan: &Compaction) -> VersionEdit {
         edit.delete_file(level, file.number());
     }
     edit
-}
-
-fn runs(version: &Arc<Version>, plan: &Compaction) -> Vec<Box<dyn RunCursor>> {
-    let run =
-        |files| Box::new(LevelRun::new(Arc::clone(version), files, READAHEAD_BYTES)) as Box<dyn RunCursor>;
-    let mut runs = Vec::new();
-    for (level, files) in &plan.inputs {
-        if *level == Level::ZERO {
-            runs.extend(files.iter().map(|f| run(vec![Arc::clone(f)])));
-        } else {
-            runs.push(run(files.clone()));
-        }
-    }
-    runs
-}
-
-/// The range tombstones of all inputs, as far as they are in force.
-fn tombstones(version: &Version, plan: &Compaction) -> Result<FragmentedTombstones> {
-    let mut all = Vec::new();
-    for (_, file) in plan.files() {
-        let table = version.table(file)?;
-        if !table.range_tombstones().is_empty() {
-            let bounds = Bounds::new(file.smallest(), file.largest());
-            all.extend(bounds.cut(&version.order, table.range_tombstones()));
-        }
-    }
-    Ok(FragmentedTombstones::new(&version.order, &all))
 }
 
 fn oldest_ancestor_time(plan: &Compaction) -> Option<u64> {

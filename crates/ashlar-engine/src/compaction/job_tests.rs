@@ -1,12 +1,14 @@
 //! Whole compactions on tables in memory: pick, run, apply the edit, look.
 
 use super::*;
+use crate::compaction::level_run::LevelRun;
 use crate::compaction::picker::{Shape, pick};
+
 use crate::options::CompactionOptions;
 use crate::rewrite::fixture::{Place, dump, trailer};
 use crate::rewrite::{CutLimits, EntrySink};
 use ashlar_base::error::IoKind;
-use ashlar_base::{InternalKeyBuf, Order, ValueType};
+use ashlar_base::{InternalKeyBuf, Level, Order, RunCursor, ValueType};
 use ashlar_env::Env;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_format::version_edit::NewFile;
@@ -46,19 +48,31 @@ fn picked(version: &Version, options: &CompactionOptions) -> Compaction {
 
 fn input(place: &Place, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionInput {
     CompactionInput {
-        family: FamilyId(2),
         plan: plan.clone(),
         version: Arc::clone(version),
         snapshots: snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect(),
         output: place.plan(),
         numbers: place.numbers(),
+        parts_max: 1,
     }
 }
 
 fn run(place: &Place, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionOutcome {
-    let mut run = CompactionRun::new(input(place, version, plan, snapshots)).unwrap();
-    while run.step(1000).unwrap() == Progress::More {}
-    run.finish().unwrap()
+    run_all(input(place, version, plan, snapshots), 1000).unwrap()
+}
+
+/// Steps all parts in turn.
+fn run_all(input: CompactionInput, budget: usize) -> Result<CompactionOutcome> {
+    let plan = input.plan.clone();
+    let mut parts = CompactionPart::start(input)?;
+    let mut more = true;
+    while more {
+        more = false;
+        for part in &mut parts {
+            more |= part.step(budget)? == Progress::More;
+        }
+    }
+    CompactionPart::gather(FamilyId(2), &plan, parts)
 }
 
 fn content(version: &Version) -> Vec<String> {
@@ -169,7 +183,8 @@ fn damage_and_early_ends_leave_the_inputs_alone() {
     let before = place.files();
     let plan = picked(&version, &CompactionOptions { l0_trigger: 1, ..one_level() });
 
-    let mut half = CompactionRun::new(input(&place, &version, &plan, &[])).unwrap();
+    let only = |mut parts: Vec<CompactionPart>| parts.pop().unwrap();
+    let mut half = only(CompactionPart::start(input(&place, &version, &plan, &[])).unwrap());
     for _ in 0..50 {
         assert_eq!(half.step(1000).unwrap(), Progress::More);
     }
@@ -177,13 +192,13 @@ fn damage_and_early_ends_leave_the_inputs_alone() {
     drop(half);
     assert_eq!(place.files(), before);
 
-    let early = CompactionRun::new(input(&place, &version, &plan, &[])).unwrap();
-    assert!(early.finish().is_err());
+    let early = CompactionPart::start(input(&place, &version, &plan, &[])).unwrap();
+    assert!(CompactionPart::gather(FamilyId(2), &plan, early).is_err());
     assert_eq!(place.files(), before);
 
     let path = place.dir.join("000010.sst");
     place.env.fs.open_write(&path).unwrap().write_at(&[0xee; 8], files[0].1.size / 3).unwrap();
-    let mut damaged = CompactionRun::new(input(&place, &version, &plan, &[])).unwrap();
+    let mut damaged = only(CompactionPart::start(input(&place, &version, &plan, &[])).unwrap());
     let error = loop {
         match damaged.step(1000) {
             Ok(progress) => assert_eq!(progress, Progress::More),
@@ -203,7 +218,8 @@ fn a_level_of_tables_is_one_run() {
     let files: Vec<(u8, NewFile)> =
         (0..5).rev().map(|i| (6, table(&place, &reversed(i * 100..i * 100 + 100)))).collect();
     let version = place.version(&files);
-    let mut level = LevelRun::new(Arc::clone(&version), version.levels[6].clone(), 1 << 16);
+    let mut level =
+        LevelRun::new(Arc::clone(&version), version.levels[6].clone(), KeyRange::default(), 1 << 16);
     let mut window = ashlar_base::Window::new();
     let mut first = |key: Option<&str>| {
         let key = key.map(|k| ashlar_base::LookupKey::new(k.as_bytes(), SeqNum::MAX));
@@ -232,9 +248,7 @@ fn small(sim: &SimEnv) -> (Place, Arc<Version>, Compaction) {
 }
 
 fn attempt(place: &Place, version: &Arc<Version>, plan: &Compaction) -> Result<CompactionOutcome> {
-    let mut run = CompactionRun::new(input(place, version, plan, &[]))?;
-    while run.step(500)? == Progress::More {}
-    run.finish()
+    run_all(input(place, version, plan, &[]), 500)
 }
 
 #[test]
@@ -281,5 +295,39 @@ fn finished_outputs_survive_any_crash() {
         let after = Place::new(sim.crash(mode).env(), Order::Bytewise);
         let survived: usize = outcome.edit.added.iter().map(|(_, f)| dump(&after.empty(), f).len()).sum();
         assert_eq!(survived, 400, "{mode:?}");
+    }
+}
+
+#[test]
+fn parts_make_what_the_whole_makes() {
+    for order in [Order::Bytewise, Order::ReverseBytewise] {
+        let place = Place::new(Env::mem(), order.clone());
+        let sorted = |mut entries: Vec<(String, u64, ValueType)>| {
+            let trailers = |e: &(String, u64, ValueType)| trailer(e.1, e.2);
+            entries.sort_by(|a, b| {
+                order.compare_parts(a.0.as_bytes(), trailers(a), b.0.as_bytes(), trailers(b))
+            });
+            entries
+        };
+        let mut twice = keys(500..1500, 9, Put);
+        twice.extend(keys(700..900, 5, Put));
+        let files = [
+            (6, table(&place, &sorted(keys(0..1000, 1, Put)))),
+            (0, table(&place, &sorted(keys(200..1200, 3, Delete)))),
+            (0, table(&place, &sorted(twice))),
+        ];
+        let version = place.version(&files);
+        let mut plan = picked(&version, &CompactionOptions { l0_trigger: 2, ..one_level() });
+        plan.target_file_bytes = 3000;
+        let whole = run(&place, &version, &plan, &[4, 6]);
+        for parts_max in [2, 3, 7] {
+            let input = || CompactionInput { parts_max, ..input(&place, &version, &plan, &[4, 6]) };
+            let parts = CompactionPart::start(input()).unwrap().len();
+            assert!(parts > 1 && parts <= parts_max, "{parts} of {parts_max}");
+            let cut = run_all(input(), 777).unwrap();
+            assert_eq!(cut.counters.entries, whole.counters.entries);
+            let content = |o: &CompactionOutcome| content(&version.apply(&[epochs(o.edit.clone())]).unwrap());
+            assert_eq!(content(&cut), content(&whole), "{parts_max} parts");
+        }
     }
 }

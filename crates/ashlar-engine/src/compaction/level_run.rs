@@ -1,15 +1,18 @@
 //! Tables as runs: one table, or the tables of one level one behind the other.
 //!
-//! Only point entries: the range tombstones of all inputs are gathered before the first run moves.
+//! 1. Only point entries: the range tombstones of all inputs are gathered before the first run moves.
+//! 2. At most one table of a run is open for it at a time; one that nobody else has open is closed behind it.
 
+use super::split::KeyRange;
 use crate::version::{FileMeta, Version};
-use ashlar_base::{LookupKey, Result, RunCursor, Window};
+use ashlar_base::{InternalKey, LookupKey, Result, RunCursor, Window};
 use std::sync::Arc;
 
-/// Tables in ascending order, disjoint, as one run.
+/// Tables in ascending order, disjoint, as one run, as far as they are within a range of user keys.
 pub(super) struct LevelRun {
     version: Arc<Version>,
     files: Vec<Arc<FileMeta>>,
+    range: KeyRange,
     /// The next file to open.
     next: usize,
     cursor: Option<Box<dyn RunCursor>>,
@@ -18,19 +21,51 @@ pub(super) struct LevelRun {
 
 impl LevelRun {
     /// Before the first entry. Reads at least `readahead` bytes at a time.
-    pub(super) fn new(version: Arc<Version>, files: Vec<Arc<FileMeta>>, readahead: usize) -> Self {
-        LevelRun { version, files, next: 0, cursor: None, readahead }
+    pub(super) fn new(
+        version: Arc<Version>,
+        files: Vec<Arc<FileMeta>>,
+        range: KeyRange,
+        readahead: usize,
+    ) -> Self {
+        LevelRun { version, files, range, next: 0, cursor: None, readahead }
     }
 
     /// Opens the next table and stands before its first entry at or after `key`. False past the last table.
     fn open_next(&mut self, key: Option<&LookupKey<'_>>) -> Result<bool> {
         let Some(file) = self.files.get(self.next) else { return Ok(false) };
-        let table = self.version.table(file)?;
+        if self.range.ends_before(&self.version.order, file.smallest().user_key()) {
+            return Ok(false);
+        }
+        let table = self.version.table_for_pass(file)?;
         let mut cursor = table.cursor(self.readahead);
         cursor.seek(key)?;
         self.next += 1;
         self.cursor = Some(cursor);
         Ok(true)
+    }
+
+    /// Takes out of the window what is behind the range; true when something was.
+    fn clip(&self, window: &mut Window) -> bool {
+        if self.range.end.is_none() {
+            return false;
+        }
+        let behind = |key: InternalKey<'_>| self.range.ends_before(&self.version.order, key.user_key());
+        let is_behind = |at: usize| window.entry(at).is_some_and(|e| behind(e.key));
+        let len = window.len();
+        if !is_behind(len.saturating_sub(1)) {
+            return false;
+        }
+        let (mut inside, mut outside) = (0, len);
+        while inside < outside {
+            let middle = inside.midpoint(outside);
+            if is_behind(middle) {
+                outside = middle;
+            } else {
+                inside = middle + 1;
+            }
+        }
+        window.truncate(inside);
+        true
     }
 }
 
@@ -51,7 +86,11 @@ impl RunCursor for LevelRun {
             if let Some(cursor) = &mut self.cursor
                 && cursor.window(window)?
             {
-                return Ok(true);
+                if self.clip(window) {
+                    self.cursor = None;
+                    self.next = self.files.len();
+                }
+                return Ok(!window.is_empty());
             }
             self.cursor = None;
             if !self.open_next(None)? {

@@ -26,10 +26,20 @@ struct World {
     seq: u64,
     epoch: u64,
     dice: u64,
-    running: Vec<(CompactionRun, Running)>,
+    running: Vec<Under>,
     manual: Option<ManualRange>,
     compactions: u64,
+    /// Those that were cut into parts.
+    cut: u64,
     most_at_once: usize,
+}
+
+/// A compaction under way.
+struct Under {
+    plan: Compaction,
+    claim: Running,
+    parts: Vec<CompactionPart>,
+    done: Vec<CompactionPart>,
 }
 
 fn options() -> CompactionOptions {
@@ -57,6 +67,7 @@ impl World {
             running: vec![],
             manual: None,
             compactions: 0,
+            cut: 0,
             most_at_once: 0,
         }
     }
@@ -104,7 +115,7 @@ impl World {
 
     fn pick(&mut self) -> Option<Compaction> {
         let shape = Shape { order: &self.version.order, levels: &self.version.levels };
-        let claims: Vec<Running> = self.running.iter().map(|(_, claim)| claim.clone()).collect();
+        let claims: Vec<Running> = self.running.iter().map(|u| u.claim.clone()).collect();
         if let Some(mut manual) = self.manual.take() {
             let picked = manual.pick(&shape, &options(), &claims);
             self.manual = (!matches!(picked, ManualPick::Done)).then_some(manual);
@@ -126,15 +137,17 @@ impl World {
         }
         plan.set_compacting(true);
         let claim = plan.running(&self.version.order).unwrap();
-        let run = CompactionRun::new(CompactionInput {
-            family: FamilyId::DEFAULT,
-            plan,
+        let parts = CompactionPart::start(CompactionInput {
+            plan: plan.clone(),
             version: Arc::clone(&self.version),
             snapshots: self.snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect(),
             output: self.place.plan(),
             numbers: self.place.numbers(),
+            parts_max: 1 + usize::try_from(self.roll(4)).unwrap(),
         });
-        self.running.push((run.unwrap(), claim));
+        let parts = parts.unwrap();
+        self.cut += u64::from(parts.len() > 1);
+        self.running.push(Under { plan, claim, parts, done: vec![] });
         self.most_at_once = self.most_at_once.max(self.running.len());
     }
 
@@ -143,12 +156,17 @@ impl World {
             return;
         }
         let at = usize::try_from(self.roll(self.running.len() as u64)).unwrap();
-        if self.running[at].0.step(400).unwrap() == Progress::More {
+        let part = usize::try_from(self.roll(self.running[at].parts.len() as u64)).unwrap();
+        if self.running[at].parts[part].step(400).unwrap() == Progress::More {
             return;
         }
-        let (run, _) = self.running.swap_remove(at);
-        let plan = run.plan().clone();
-        let outcome = run.finish().unwrap();
+        let done = self.running[at].parts.swap_remove(part);
+        self.running[at].done.push(done);
+        if !self.running[at].parts.is_empty() {
+            return;
+        }
+        let Under { plan, done, .. } = self.running.swap_remove(at);
+        let outcome = CompactionPart::gather(FamilyId::DEFAULT, &plan, done).unwrap();
         let epoch = plan.files().map(|(_, f)| f.file.epoch).min().unwrap();
         self.install(outcome.edit, epoch);
         plan.set_compacting(false);
@@ -215,7 +233,8 @@ fn readers_of_a_busy_tree_see_the_model() {
                 world.check();
             }
         }
-        assert!(world.compactions > 60 && world.most_at_once > 1, "{} compactions", world.compactions);
+        let (all, cut) = (world.compactions, world.cut);
+        assert!(all > 60 && cut > 10 && world.most_at_once > 1, "{all} compactions, {cut} of them cut");
         // Left alone, the tree comes to rest within its limits and without debt; a full range then leaves one level.
         world.snapshots.clear();
         world.settle();

@@ -1,15 +1,24 @@
-//! A compaction as a background job: claimed under the state lock, run in steps, installed.
+//! A compaction as background jobs: claimed under the state lock, run in steps, installed.
 //!
-//! A failed compaction gives its files back and changes nothing; the next one is picked after a pause.
+//! 1. A compaction begins as one job. If it is cut into parts it becomes one job per part; they share what was claimed.
+//! 2. The job that finishes the last part installs what all made. The job that ends last gives the claim back, after all
+//!    that was not installed is gone: a close waits for the count of jobs, and after it not a file may be removed any
+//!    more, as the directory may have another owner.
+//! 3. A failed compaction gives its files back and changes nothing; the next one is picked after a pause.
+//! 4. A database that closes, a family that was dropped, and [`Core::compactions_aborted`] end it at its next step.
 
 use super::core::{Core, State};
 use super::output::numbers;
 use crate::column_family::{Family, LiveFamily};
-use crate::compaction::{Compaction, CompactionInput, CompactionOutcome, CompactionRun, Running, move_edit};
+use crate::compaction::{
+    Compaction, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running, move_edit,
+};
 use crate::rewrite::{BlobPlan, Progress};
 use crate::version::Version;
 use ashlar_base::{FamilyId, Level, Result};
-use ashlar_env::{Job, JobKind, StepBudget, StepResult};
+use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,22 +28,38 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 enum Phase {
     Begin,
-    Run(CompactionRun),
-    Failed,
+    Run(CompactionPart),
+    Over,
 }
 
-/// One compaction.
+/// One compaction, or a part of one.
 pub(super) struct CompactionJob {
+    shared: Arc<Shared>,
+    phase: Phase,
+}
+
+/// What the jobs of one compaction share.
+struct Shared {
     core: Arc<Core>,
     family: Arc<Family>,
     version: Arc<Version>,
     plan: Compaction,
     claim: Option<Running>,
-    phase: Phase,
+    parts: Mutex<Parts>,
+}
+
+struct Parts {
+    /// Jobs that have not ended.
+    jobs: usize,
+    /// Parts that are not finished.
+    unfinished: usize,
+    finished: Vec<CompactionPart>,
+    /// One failed: the others have nothing to go on for.
+    failed: bool,
 }
 
 impl CompactionJob {
-    /// Takes the files and the range of `plan`. Under the state lock.
+    /// Takes the files and the range of `plan`. Under the state lock, which counts the job.
     pub(super) fn claim(
         core: &Arc<Core>,
         running: &mut BTreeMap<FamilyId, Vec<Running>>,
@@ -44,46 +69,58 @@ impl CompactionJob {
         plan.set_compacting(true);
         let claim = plan.running(&family.version.order);
         running.entry(family.family.id()).or_default().extend(claim.clone());
-        CompactionJob {
+        let parts = Parts { jobs: 1, unfinished: 1, finished: Vec::new(), failed: false };
+        let shared = Shared {
             core: Arc::clone(core),
             family: Arc::clone(&family.family),
             version: Arc::clone(&family.version),
             plan,
             claim,
-            phase: Phase::Begin,
-        }
+            parts: Mutex::new(Rank::Statistics, parts),
+        };
+        CompactionJob { shared: Arc::new(shared), phase: Phase::Begin }
     }
 
-    /// One step; `true` when it is installed or not wanted any more.
+    /// One step; `true` when nothing is left for this job.
     fn advance(&mut self, budget: StepBudget) -> Result<bool> {
-        if self.core.is_closed() || self.family.is_dropped() {
+        let shared = &self.shared;
+        if shared.is_given_up() {
             return Ok(true);
         }
-        match std::mem::replace(&mut self.phase, Phase::Begin) {
-            Phase::Failed => Ok(true),
-            Phase::Begin if self.plan.trivial_move => {
-                self.commit(move_edit(self.family.id(), &self.plan))?;
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Over => Ok(true),
+            Phase::Begin if shared.plan.trivial_move => {
+                shared.commit(move_edit(shared.family.id(), &shared.plan))?;
                 Ok(true)
             }
             Phase::Begin => {
-                self.phase = Phase::Run(self.begin()?);
+                let mut parts = shared.begin()?.into_iter();
+                self.phase = parts.next().map_or(Phase::Over, Phase::Run);
+                shared.spread(parts.collect());
                 Ok(false)
             }
-            Phase::Run(mut run) => {
-                if run.step(budget.bytes)? == Progress::More {
-                    self.phase = Phase::Run(run);
-                    return Ok(false);
+            Phase::Run(mut part) => {
+                if part.step(budget.bytes)? == Progress::More {
+                    self.phase = Phase::Run(part);
+                } else if let Some(all) = shared.finished(part) {
+                    shared.install(all)?;
                 }
-                let CompactionOutcome { edit, pending, counters } = run.finish()?;
-                self.core.counters.compacted(&counters);
-                self.commit(edit)?;
-                drop(pending);
-                Ok(true)
+                Ok(matches!(self.phase, Phase::Over))
             }
         }
     }
+}
 
-    fn begin(&self) -> Result<CompactionRun> {
+impl Shared {
+    /// Whether nobody wants the result any more.
+    fn is_given_up(&self) -> bool {
+        self.core.is_closed()
+            || self.core.compactions_aborted()
+            || self.family.is_dropped()
+            || self.parts.lock().failed
+    }
+
+    fn begin(&self) -> Result<Vec<CompactionPart>> {
         let core = &self.core;
         let family = (self.family.id(), self.family.name());
         let options = self.family.options();
@@ -93,31 +130,92 @@ impl CompactionJob {
         let base = (1..level).find(|above| !self.version.level(Level(*above)).is_empty()).unwrap_or(level);
         output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
         output.blobs = BlobPlan::new(self.family.id(), &options.blob, level);
-        CompactionRun::new(CompactionInput {
-            family: self.family.id(),
+        CompactionPart::start(CompactionInput {
             plan: self.plan.clone(),
             version: Arc::clone(&self.version),
             snapshots: core.snapshots.all(),
             output,
             numbers: numbers(&core.versions, &core.pending),
+            parts_max: self.parts_max(),
         })
     }
 
-    fn commit(&self, edit: ashlar_format::version_edit::VersionEdit) -> Result<()> {
+    /// Only what keeps others waiting is worth several threads: level 0, and what somebody asked for.
+    fn parts_max(&self) -> usize {
+        if !matches!(self.plan.reason, Reason::Level0 | Reason::Manual) {
+            return 1;
+        }
+        let per_part = self.plan.target_file_bytes.max(1);
+        let worth = usize::try_from(self.plan.input_bytes() / per_part).unwrap_or(usize::MAX);
+        let free = self.core.idle_compactors() + 1;
+        match self.core.options().max_subcompactions {
+            0 => free.min(worth),
+            most => most.min(worth),
+        }
+    }
+
+    /// Gives each further part a job of its own.
+    fn spread(self: &Arc<Self>, parts: Vec<CompactionPart>) {
+        if parts.is_empty() {
+            return;
+        }
+        {
+            let mut state = self.core.state();
+            state.jobs += parts.len();
+            state.compactors += parts.len();
+        }
+        {
+            let mut shared = self.parts.lock();
+            shared.jobs += parts.len();
+            shared.unfinished += parts.len();
+        }
+        for part in parts {
+            let job = CompactionJob { shared: Arc::clone(self), phase: Phase::Run(part) };
+            self.core.submit(Box::new(job), Lane::Low);
+        }
+    }
+
+    /// Takes a finished part; all of them when it is the last.
+    fn finished(&self, part: CompactionPart) -> Option<Vec<CompactionPart>> {
+        let mut parts = self.parts.lock();
+        parts.finished.push(part);
+        parts.unfinished -= 1;
+        (parts.unfinished == 0).then(|| std::mem::take(&mut parts.finished))
+    }
+
+    fn install(&self, parts: Vec<CompactionPart>) -> Result<()> {
+        let outcome = CompactionPart::gather(self.family.id(), &self.plan, parts)?;
+        let CompactionOutcome { edit, pending, counters } = outcome;
+        self.core.counters.compacted(&counters);
+        self.commit(edit)?;
+        drop(pending);
+        Ok(())
+    }
+
+    fn commit(&self, edit: VersionEdit) -> Result<()> {
         let installer = Arc::clone(&self.core);
         self.core.versions.commit_with(vec![edit], Box::new(move |changed| installer.install(changed, None)))
     }
 
-    /// The last thing a compaction does. What it has not installed goes first: a close waits for the count of jobs, and
-    /// after it not a file may be removed any more, as the directory may have another owner.
-    fn end(&mut self) {
-        self.phase = Phase::Failed;
+    /// The last thing a job does.
+    fn end(&self) {
+        let left = {
+            let mut parts = self.parts.lock();
+            parts.jobs -= 1;
+            (parts.jobs == 0).then(|| std::mem::take(&mut parts.finished))
+        };
+        let is_last = left.is_some();
+        // The files of what was finished in vain go, before anybody is told.
+        drop(left);
         {
             let mut state = self.core.state();
-            self.plan.set_compacting(false);
-            self.release(&mut state);
+            if is_last {
+                self.plan.set_compacting(false);
+                self.release(&mut state);
+                state.purge_wanted = true;
+            }
+            state.compactors -= 1;
             state.jobs -= 1;
-            state.purge_wanted = true;
         }
         self.core.update_pressure();
         self.core.schedule();
@@ -141,19 +239,22 @@ impl Job for CompactionJob {
         match self.advance(budget) {
             Ok(false) => StepResult::Again,
             Ok(true) => {
-                self.end();
+                self.phase = Phase::Over;
+                self.shared.end();
                 StepResult::Done
             }
             Err(e) => {
-                self.phase = Phase::Failed;
-                self.core.background_failed(self.family.id(), JobKind::Compaction, &e);
+                self.phase = Phase::Over;
+                self.shared.parts.lock().failed = true;
+                self.shared.core.background_failed(self.shared.family.id(), JobKind::Compaction, &e);
                 StepResult::Wait(PAUSE_AFTER_FAILURE)
             }
         }
     }
 
     fn abort(mut self: Box<Self>) {
-        self.phase = Phase::Failed;
-        self.end();
+        self.phase = Phase::Over;
+        self.shared.parts.lock().failed = true;
+        self.shared.end();
     }
 }

@@ -20,7 +20,7 @@ use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The shared insides of a database. Handles, jobs and cursors hold it by `Arc`; a close empties it but does not free it.
@@ -40,6 +40,8 @@ pub(crate) struct Core {
     pub(super) writer: Writer,
     /// Notified whenever background work ends, in success or not.
     pub(crate) progress: Signal,
+    /// Callers that want no compaction for now, not even one that is under way.
+    pub(super) aborts: AtomicUsize,
     /// Set once, under the state lock; refuses new operations and new background work.
     pub(crate) closed: AtomicBool,
     pub(crate) state: Mutex<State>,
@@ -65,6 +67,10 @@ pub(crate) struct State {
     pub(crate) running: BTreeMap<FamilyId, Vec<Running>>,
     /// Jobs submitted and not yet ended.
     pub(crate) jobs: usize,
+    /// Those of them that compact.
+    pub(crate) compactors: usize,
+    /// Callers that want no new background work for now.
+    pub(crate) pauses: usize,
     /// The jobs handed to the executor since there was last at most one; some have ended.
     pub(crate) submitted: Vec<JobId>,
     /// What failed of each family's background work, and how often since the open.
@@ -96,6 +102,12 @@ impl Core {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// Whether compactions have to end, and none begins.
+    pub(crate) fn compactions_aborted(&self) -> bool {
+        // Relaxed: a job that misses it sees it at its next step.
+        self.aborts.load(Ordering::Relaxed) > 0
     }
 
     /// What reads may see now.

@@ -113,7 +113,7 @@ impl Core {
         if self.is_closed() {
             return Next::Blocked;
         }
-        let State { families, running, jobs, .. } = state;
+        let State { families, running, jobs, compactors, .. } = state;
         let Some(live) = families.get(family) else { return Next::Over };
         let claims = running.get(&family).map_or(&[][..], Vec::as_slice);
         let options = live.family.options();
@@ -122,6 +122,7 @@ impl Core {
             ManualPick::Done | ManualPick::Blocked => Next::Blocked,
             ManualPick::Run(plan) => {
                 *jobs += 1;
+                *compactors += 1;
                 Next::Run(Box::new(CompactionJob::claim(self, running, live, *plan)))
             }
         }

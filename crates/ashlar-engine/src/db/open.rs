@@ -9,6 +9,7 @@ use super::counters::Counters;
 use super::output::Writer;
 use super::purge_job::purge;
 use super::replay::Replayer;
+use super::schedule::lanes;
 use super::session::new_session_id;
 use super::writes::Host;
 use crate::column_family::LiveFamily;
@@ -27,7 +28,7 @@ use crate::wal::Wal;
 use crate::write::GroupCommitter;
 use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
-use ashlar_env::{Env, FileLock};
+use ashlar_env::{Env, FileLock, Lane};
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
@@ -35,7 +36,7 @@ use ashlar_log::LogWriter;
 use ashlar_sync::{EpochCell, Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Weak};
 
 /// A family to open, and how.
@@ -105,6 +106,11 @@ pub(super) fn open(
     others: FamilyOptions,
 ) -> Result<Arc<Core>> {
     let settings = Settings::new(&options, families, others)?;
+    if options.max_background_jobs > 0 {
+        let (high, low) = lanes(options.max_background_jobs);
+        env.jobs.widen(Lane::High, high);
+        env.jobs.widen(Lane::Low, low);
+    }
     let (lock, created) = lock_and_create(&env, dir, &options, &settings)?;
     let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
     let recovered = recover_manifest(&env, dir, options.format_level, &pool, &settings.families())?;
@@ -253,6 +259,7 @@ impl Parts {
                 counters: Counters::default(),
                 recovery: self.report,
                 writer,
+                aborts: AtomicUsize::new(0),
                 closed: AtomicBool::new(false),
                 state: Mutex::new(Rank::State, state),
                 lock: Mutex::new(Rank::Lifecycle, Some(self.lock)),

@@ -52,5 +52,5 @@ impl Writer {
 /// Numbers for outputs: each is pending from the moment it exists.
 pub(super) fn numbers(versions: &Arc<VersionSet>, pending: &Arc<PendingOutputs>) -> Numbers {
     let (versions, pending) = (Arc::clone(versions), Arc::clone(pending));
-    Box::new(move || pending.reserve(|| versions.new_file_number()))
+    Arc::new(move || pending.reserve(|| versions.new_file_number()))
 }

@@ -6,16 +6,13 @@ use super::flush_job::FlushJob;
 use super::purge_job::PurgeJob;
 use crate::column_family::LiveFamily;
 use crate::compaction::picker::{self, Shape, Targets};
-use crate::compaction::{Compaction, Running};
+use crate::compaction::{Compaction, Reason, Running};
 use crate::health::Severity;
 use crate::pressure::{Gauges, pace};
 use ashlar_base::{FamilyId, Level};
 use ashlar_env::{Job, Lane};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Compactions under way at most; the executor's threads bound them further.
-const COMPACTIONS_MAX: usize = 4;
 
 impl Core {
     /// Submits whatever work is due and not under way. Cheap when nothing is.
@@ -31,18 +28,22 @@ impl Core {
                 return;
             }
             let state = &mut *guard;
-            let mut compactions: usize = state.running.values().map(Vec::len).sum();
+            if state.pauses > 0 {
+                return;
+            }
+            let most = self.compactors_max();
             for family in state.families.iter_mut() {
                 if family.memtables.sealed_len() > 0 && !family.flushing {
                     family.flushing = true;
                     due.push((Box::new(FlushJob::new(Arc::clone(self), family.family.id())), Lane::High));
                 }
-                while compactions < COMPACTIONS_MAX
+                while !self.compactions_aborted()
                     && let Some(compaction) = pick(family, &state.running)
+                    && has_slot(&compaction, state.compactors, most)
                 {
                     let job = CompactionJob::claim(self, &mut state.running, family, compaction);
                     due.push((Box::new(job), Lane::Low));
-                    compactions += 1;
+                    state.compactors += 1;
                 }
             }
             if state.purge_wanted && !state.purging {
@@ -54,6 +55,19 @@ impl Core {
         for (job, lane) in due {
             self.submit(job, lane);
         }
+    }
+
+    /// How many jobs may compact at once.
+    fn compactors_max(&self) -> usize {
+        match self.options().max_background_jobs {
+            0 => self.env.jobs.width(Lane::Low).max(1),
+            jobs => lanes(jobs).1,
+        }
+    }
+
+    /// How many more jobs may compact now.
+    pub(super) fn idle_compactors(&self) -> usize {
+        self.compactors_max().saturating_sub(self.state().compactors)
     }
 
     /// Hands a job that was counted in `State::jobs` to the executor, and remembers it for [`Core::wake_jobs`].
@@ -87,6 +101,18 @@ impl Core {
 }
 
 type RunningByFamily = BTreeMap<FamilyId, Vec<Running>>;
+
+/// How many of so many background jobs flush, and how many do everything else.
+/// Source: RocksDB `db/db_impl/db_impl_compaction_flush.cc` (`GetBGJobLimits`).
+pub(super) fn lanes(jobs: usize) -> (usize, usize) {
+    let high = (jobs / 4).max(1);
+    (high, jobs.saturating_sub(high).max(1))
+}
+
+/// Level 0 has a slot beyond all others: writers must not wait for the end of a large compaction that is in no hurry.
+fn has_slot(compaction: &Compaction, compactors: usize, most: usize) -> bool {
+    compactors < most || (compaction.reason == Reason::Level0 && compactors == most)
+}
 
 fn pick(family: &LiveFamily, running: &RunningByFamily) -> Option<Compaction> {
     let options = family.family.options();

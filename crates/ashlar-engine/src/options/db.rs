@@ -20,6 +20,10 @@ pub struct DbOptions {
     pub format_level: FormatLevel,
     /// Bytes of uncompressed blocks kept in memory, over all families. 256 MiB.
     pub block_cache_bytes: u64,
+    /// Jobs in the background at once: a quarter of them flush, the others compact, at least one of each. 0: one per core.
+    pub max_background_jobs: usize,
+    /// Jobs that share one large compaction at most. 0: as many as have nothing else to do.
+    pub max_subcompactions: usize,
     /// When the live logs are larger than this, the families that hold the oldest one are flushed.
     /// 0: four times the sum of all write buffers.
     pub max_total_wal_bytes: u64,
@@ -37,6 +41,8 @@ impl Default for DbOptions {
             recovery_mode: RecoveryMode::PointInTime,
             format_level: FormatLevel::default(),
             block_cache_bytes: 256 << 20,
+            max_background_jobs: 0,
+            max_subcompactions: 0,
             max_total_wal_bytes: 0,
             wal_compression: Compression::None,
         }

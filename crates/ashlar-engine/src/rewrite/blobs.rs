@@ -105,7 +105,7 @@ impl BlobOutputs {
     /// `None`: the value as it is.
     pub(super) fn replace(
         &mut self,
-        numbers: &mut Numbers,
+        numbers: &Numbers,
         kind: ValueType,
         user_key: &[u8],
         value: &[u8],
@@ -164,7 +164,7 @@ impl BlobOutputs {
     }
 
     /// Stores a value where the options want it: in a blob file, or in the entry.
-    fn hold(&mut self, numbers: &mut Numbers, user_key: &[u8], value: &[u8]) -> Result<ValueType> {
+    fn hold(&mut self, numbers: &Numbers, user_key: &[u8], value: &[u8]) -> Result<ValueType> {
         self.entry.clear();
         if !self.plan.options.separates(value.len()) {
             self.entry.extend_from_slice(value);
@@ -188,7 +188,7 @@ impl BlobOutputs {
     /// An entity whose columns stand in old files gets new ones.
     fn move_columns(
         &mut self,
-        numbers: &mut Numbers,
+        numbers: &Numbers,
         user_key: &[u8],
         value: &[u8],
     ) -> Result<Option<ValueType>> {
@@ -220,7 +220,7 @@ impl BlobOutputs {
         Ok(Some(ValueType::Entity))
     }
 
-    fn write(&mut self, numbers: &mut Numbers, user_key: &[u8], value: &[u8]) -> Result<BlobPlace> {
+    fn write(&mut self, numbers: &Numbers, user_key: &[u8], value: &[u8]) -> Result<BlobPlace> {
         let mut open = match self.open.take() {
             Some(open) => open,
             None => self.begin(numbers)?,
@@ -236,7 +236,7 @@ impl BlobOutputs {
     }
 
     #[cold]
-    fn begin(&mut self, numbers: &mut Numbers) -> Result<Open> {
+    fn begin(&mut self, numbers: &Numbers) -> Result<Open> {
         let pending = numbers();
         let number = pending.number();
         let file = self.fs.create(&self.path(number))?;

@@ -60,6 +60,17 @@ pub struct RewriteCounters {
     pub bytes_in: u64,
 }
 
+impl std::ops::AddAssign for RewriteCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.entries_in += other.entries_in;
+        self.entries_out += other.entries_out;
+        self.dropped_hidden += other.dropped_hidden;
+        self.folded += other.folded;
+        self.dropped_tombstones += other.dropped_tombstones;
+        self.bytes_in += other.bytes_in;
+    }
+}
+
 /// A rewrite in progress, whatever its order: what jobs hold.
 pub trait Rewrite<S>: Send {
     /// Handles entries until about `budget_bytes` of input are done. The last step finishes the sink.

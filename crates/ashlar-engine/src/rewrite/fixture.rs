@@ -45,7 +45,7 @@ impl Place {
 
     pub(crate) fn numbers(&self) -> Numbers {
         let (pending, next) = (Arc::clone(&self.pending), Arc::clone(&self.next));
-        Box::new(move || pending.reserve(|| FileNumber(next.fetch_add(1, Ordering::Relaxed))))
+        Arc::new(move || pending.reserve(|| FileNumber(next.fetch_add(1, Ordering::Relaxed))))
     }
 
     pub(crate) fn files(&self) -> Vec<String> {

@@ -27,8 +27,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Gives out a number for the next output and holds it as pending.
-pub type Numbers = Box<dyn FnMut() -> PendingFile + Send>;
+/// Gives out a number for the next output and holds it as pending. Shared by all that one job writes.
+pub type Numbers = Arc<dyn Fn() -> PendingFile + Send + Sync>;
 
 /// Where and how tables are written.
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ impl TableOutputs {
     fn add_with_blobs(&mut self, key: InternalKey<'_>, value: &[u8]) -> Result<()> {
         let (user_key, trailer) = key.split();
         let (Some(kind), Some(open)) = (trailer.value_type(), &mut self.open) else { return Ok(()) };
-        match self.blobs.replace(&mut self.numbers, kind, user_key, value)? {
+        match self.blobs.replace(&self.numbers, kind, user_key, value)? {
             None => {
                 open.note_blob(kind, value)?;
                 open.builder.add(key, value)

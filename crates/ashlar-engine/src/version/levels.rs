@@ -71,6 +71,17 @@ impl Version {
         Version { blobs: self.tables.blob_files(files), ..self }
     }
 
+    /// The table of `f` for one pass over it: the open one, or one that is closed when the caller lets go of it.
+    ///
+    /// # Errors
+    /// As [`Version::table`].
+    pub fn table_for_pass(&self, f: &FileMeta) -> Result<Arc<TableReader>> {
+        match f.table.get() {
+            Some(open) => Ok(Arc::clone(open)),
+            None => self.tables.open(&f.file),
+        }
+    }
+
     /// How this family's tables are opened.
     pub fn tables(&self) -> &Arc<Tables> {
         &self.tables

@@ -8,8 +8,9 @@ use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
+use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
-use ashlar_table::{ReaderOptions, TableReader, unique_id_bytes};
+use ashlar_table::{ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,18 +52,27 @@ impl Tables {
     /// MANIFEST means, by size or unique id.
     pub fn open(&self, file: &NewFile) -> Result<Arc<TableReader>> {
         let opened = self.open_file(file.number)?;
-        let options = ReaderOptions {
+        let table = TableReader::open(opened, file.size, self.options(file))?;
+        check_id(file, table.properties(), table.path())?;
+        Ok(table)
+    }
+
+    /// What that table says about itself, without its index and filter.
+    ///
+    /// # Errors
+    /// As [`Tables::open`].
+    pub fn survey(&self, file: &NewFile) -> Result<TableSurvey> {
+        let opened = self.open_file(file.number)?;
+        let path = opened.path().to_path_buf();
+        let survey = TableSurvey::read(opened, file.size, self.options(file))?;
+        check_id(file, &survey.properties, &path)?;
+        Ok(survey)
+    }
+
+    fn options(&self, file: &NewFile) -> ReaderOptions {
+        ReaderOptions {
             largest_seq: Some(file.largest_seq),
             ..ReaderOptions::new(self.order.clone(), Arc::clone(&self.pool), file.number)
-        };
-        let table = TableReader::open(opened, file.size, options)?;
-        match file.unique_id.filter(|id| *id != [0; 16]) {
-            Some(id) if own_id(&table) != Some(id) => {
-                Err(Error::corruption("table is another one than the MANIFEST means (unique id)")
-                    .at_path(table.path())
-                    .hint("Restore the file from a backup"))
-            }
-            _ => Ok(table),
         }
     }
 
@@ -81,9 +91,20 @@ impl Tables {
     }
 }
 
+/// That a table is the one the MANIFEST means, where both say so.
+fn check_id(file: &NewFile, said: &Properties, path: &Path) -> Result<()> {
+    match file.unique_id.filter(|id| *id != [0; 16]) {
+        Some(id) if own_id(said) != Some(id) => {
+            Err(Error::corruption("table is another one than the MANIFEST means (unique id)")
+                .at_path(path)
+                .hint("Restore the file from a backup"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The unique id that follows from what a table says about its origin.
-fn own_id(table: &TableReader) -> Option<[u8; 16]> {
-    let said = table.properties();
+fn own_id(said: &Properties) -> Option<[u8; 16]> {
     let (db, session) = (said.db_id.as_deref()?, said.db_session_id.as_deref()?);
     Some(unique_id_bytes(db, session, said.original_file_number?))
 }

@@ -89,6 +89,12 @@ pub trait JobExecutor: Send + Sync + Debug {
     /// ids are ignored.
     fn wake(&self, id: JobId);
 
+    /// How many jobs of a lane run at once.
+    fn width(&self, lane: Lane) -> usize;
+
+    /// Lets at least this many jobs of a lane run at once. Never takes any back: others may use the same executor.
+    fn widen(&self, lane: Lane, width: usize);
+
     /// A signal to wait on for what this executor's jobs do.
     fn signal(&self) -> Signal;
 

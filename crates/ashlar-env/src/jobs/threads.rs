@@ -228,6 +228,16 @@ impl JobExecutor for ThreadExecutor {
         }
     }
 
+    fn width(&self, lane: Lane) -> usize {
+        self.shared.state.lock().lane(lane).threads_max
+    }
+
+    fn widen(&self, lane: Lane, width: usize) {
+        let mut state = self.shared.state.lock();
+        let l = state.lane(lane);
+        l.threads_max = l.threads_max.max(width);
+    }
+
     fn signal(&self) -> Signal {
         Signal::new(None)
     }

@@ -8,5 +8,6 @@ mod table_reader;
 mod tombstones;
 
 pub(crate) use block_file::BlockFile;
+pub use open::TableSurvey;
 pub(crate) use table_index::BlockAt;
 pub use table_reader::{TableFound, TableReader};

@@ -190,6 +190,28 @@ impl TableIndex {
         self.last_of(partitions, file)
     }
 
+    /// See `TableReader::anchors`.
+    pub(super) fn anchors(&self, most: u32, data_end: u64) -> Vec<(Vec<u8>, u64)> {
+        let index = match self {
+            TableIndex::Whole(whole) => &whole.index,
+            TableIndex::Partitioned(parts) => &parts.top,
+        };
+        let each = index.len().div_ceil(most.max(1)).max(1);
+        // The handles of a top level say nothing about the data: its partitions count alike.
+        let end_of = |at: u32| match self {
+            TableIndex::Whole(_) => index.handle(at).and_then(|h| h.end_with_trailer()).unwrap_or(0),
+            TableIndex::Partitioned(_) => data_end / u64::from(index.len().max(1)) * u64::from(at + 1),
+        };
+        let mut before = 0;
+        let mut anchors = Vec::new();
+        for at in (0..index.len()).filter(|at| (at + 1).is_multiple_of(each)) {
+            let end = end_of(at);
+            anchors.push((index.user_key(at).to_vec(), end.saturating_sub(before)));
+            before = end;
+        }
+        anchors
+    }
+
     fn first_from(&self, partition: u32, file: &BlockFile) -> Result<Option<BlockAt>> {
         let part = self.partition(partition, file)?;
         Ok(part.filter(|part| part.index.len() > 0).map(|_| BlockAt { partition, block: 0 }))

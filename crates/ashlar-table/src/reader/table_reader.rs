@@ -161,6 +161,13 @@ impl TableReader {
         found.and_then(|at| self.handle(at)).map_or(self.data_end, |h| h.offset)
     }
 
+    /// Up to `most` user keys that cut the table into stretches of about the same size, each with the bytes before it
+    /// and behind the one before. Separators of the index (of a partitioned one, of its top level), so no read; none of
+    /// them need be a key of the table.
+    pub fn anchors(&self, most: u32) -> Vec<(Vec<u8>, u64)> {
+        self.index.anchors(most, self.data_end)
+    }
+
     /// The file's number.
     pub fn number(&self) -> FileNumber {
         self.number

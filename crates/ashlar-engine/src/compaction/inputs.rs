@@ -1,0 +1,79 @@
+//! What a compaction reads: its inputs as runs, their range tombstones, and where they may be cut into parts.
+//!
+//! The tables of level 0 are all open at once, for each is a run. Of a deeper level one is: the others are looked into
+//! before, for their range tombstones alone, one after the other.
+
+use super::level_run::LevelRun;
+use super::plan::Compaction;
+use super::split::{KeyRange, Stretch, split};
+use crate::range_del::Bounds;
+use crate::version::Version;
+use ashlar_base::range_del::RangeTombstone;
+use ashlar_base::{InternalKey, Level, LookupKey, Result, RunCursor, SeqNum};
+use std::sync::Arc;
+
+/// Bytes a compaction reads from a table at a time, at least.
+pub const READAHEAD_BYTES: usize = 2 << 20;
+
+/// Places in one table where parts may meet.
+const ANCHORS: u32 = 64;
+
+/// The runs of all inputs within `range`, newest first, before their first entries.
+pub(super) fn runs(
+    version: &Arc<Version>,
+    plan: &Compaction,
+    range: &KeyRange,
+) -> Result<Vec<Box<dyn RunCursor>>> {
+    let mut runs: Vec<Box<dyn RunCursor>> = Vec::new();
+    let mut push = |files| -> Result<()> {
+        let mut run = LevelRun::new(Arc::clone(version), files, range.clone(), READAHEAD_BYTES);
+        run.seek(range.begin.as_deref().map(|begin| LookupKey::new(begin, SeqNum::MAX)).as_ref())?;
+        runs.push(Box::new(run));
+        Ok(())
+    };
+    for (level, files) in &plan.inputs {
+        if *level == Level::ZERO {
+            files.iter().try_for_each(|f| push(vec![Arc::clone(f)]))?;
+        } else {
+            push(files.clone())?;
+        }
+    }
+    Ok(runs)
+}
+
+/// The range tombstones of all inputs, as far as they are in force.
+pub(super) fn tombstones(version: &Version, plan: &Compaction) -> Result<Vec<RangeTombstone>> {
+    let mut all = Vec::new();
+    for (level, file) in plan.files() {
+        let bounds = Bounds::new(file.smallest(), file.largest());
+        let open = if level == Level::ZERO { Some(version.table(file)?) } else { file.table.get().cloned() };
+        match open {
+            Some(table) if table.range_tombstones().is_empty() => {}
+            Some(table) => all.extend(bounds.cut(&version.order, table.range_tombstones())),
+            None => all.extend(bounds.cut(&version.order, &version.tables().survey(&file.file)?.tombstones)),
+        }
+    }
+    Ok(all)
+}
+
+/// Cuts a compaction into at most `parts` parts, by the indexes of the tables of level 0 and the borders of the others.
+pub(super) fn parts(version: &Version, plan: &Compaction, parts: usize) -> Result<Vec<KeyRange>> {
+    // Versions of one key that differ in their timestamps stay in one part.
+    if parts < 2 || version.order.timestamp_len() > 0 {
+        return Ok(vec![KeyRange::default()]);
+    }
+    let mut stretches = Vec::new();
+    for (level, file) in plan.files() {
+        if level == Level::ZERO {
+            let anchors = version.table(file)?.anchors(ANCHORS);
+            stretches.extend(anchors.into_iter().map(|(upto, bytes)| Stretch { upto, bytes }));
+        } else {
+            // Its index is not looked at: half of it counts at either end.
+            let ends = [file.smallest(), file.largest()];
+            let half =
+                |end: InternalKey<'_>| Stretch { upto: end.user_key().to_vec(), bytes: file.size() / 2 };
+            stretches.extend(ends.map(half));
+        }
+    }
+    Ok(split(&version.order, stretches, parts))
+}
