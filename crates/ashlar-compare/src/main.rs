@@ -1,0 +1,40 @@
+//! The program `ashlar-compare`: the same work on several engines, for figures that may be held against each other.
+//!
+//! 1. Every run is a process of its own: this program again, told by one JSON argument what to do ([`child`]).
+//! 2. The engines take turns, forwards and backwards (A B, B A, …), so that a machine that slows down slows both.
+//! 3. The loop around the engine is one generic function ([`work`]), compiled once per engine.
+//! 4. What each engine read is hashed; engines that disagree make the comparison void, and it says so.
+//! 5. An engine that is not here is "not here: why", one that fails is a marked row: never a failure, never a zero.
+
+mod child;
+mod cli;
+mod drive;
+mod measure;
+mod open_loop;
+mod peer;
+mod peers;
+mod record;
+mod report;
+mod settings;
+mod work;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let done = match &cli.child {
+        Some(task) => child::run(task),
+        None => cli.matrix().and_then(|matrix| drive::run(&matrix)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("ashlar-compare: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Writes at a fixed rate: the next one is due when it is due, whether the engine is ready or not.
+//!
+//! A latency counts from the moment the write was due, so an engine that stalls is charged for the queue behind it. A
+//! closed loop hides that: it simply asks less often.
+
+use crate::peer::{Peer, Result};
+use crate::record::Latency;
+use crate::settings::Task;
+use crate::work::{Done, Stream};
+use ashlar_bench::{KeyMaker, Random, Values};
+use hdrhistogram::Histogram;
+use std::time::{Duration, Instant};
+
+/// Shorter waits are spun away: a sleep is not that exact.
+const SLEEP_FROM: Duration = Duration::from_micros(300);
+const HOUR_NANOS: u64 = 3_600_000_000_000;
+
+/// Puts `task.keys` drawn keys, `task.rate` per second.
+pub fn put<P: Peer>(peer: &P, task: &Task) -> Result<(Done, Latency)> {
+    let s = &task.settings;
+    let mut maker = KeyMaker::new(s.key_bytes);
+    let mut values = Values::new(s.seed, s.compress_ratio, s.value_bytes);
+    let mut random = Random::new(s.seed, Stream::Paced as u64);
+    let mut seen = Histogram::<u64>::new_with_bounds(1, HOUR_NANOS, 3).map_err(|e| e.to_string())?;
+    let start = Instant::now();
+    for i in 0..task.keys {
+        let due = start + Duration::from_secs_f64(i as f64 / task.rate);
+        wait_until(due);
+        peer.put(maker.key(random.below(task.keys)), values.next(s.value_bytes))?;
+        let nanos = u64::try_from(due.elapsed().as_nanos()).unwrap_or(HOUR_NANOS);
+        seen.saturating_record(nanos);
+    }
+    let bytes = task.keys * (s.key_bytes + s.value_bytes) as u64;
+    Ok((Done { ops: task.keys, bytes, ..Done::default() }, Latency::of(&seen, task.rate)))
+}
+
+fn wait_until(due: Instant) {
+    loop {
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        if left > SLEEP_FROM { std::thread::sleep(left - SLEEP_FROM / 2) } else { std::hint::spin_loop() }
+    }
+}

@@ -1,0 +1,114 @@
+//! AshlarDB through the door that its users take.
+
+use crate::peer::{Cursor, Peer, Result, Written};
+use crate::peers::stats_text;
+use crate::settings::Settings;
+use ashlar_format::filter::FilterPolicy;
+use ashlardb::{Compression, Db};
+use std::path::Path;
+
+/// An open database.
+pub struct Ashlar {
+    db: Db,
+}
+
+fn text(e: ashlardb::Error) -> String {
+    e.to_string()
+}
+
+impl Peer for Ashlar {
+    type Cursor<'a> = ashlardb::Cursor;
+
+    fn open(dir: &Path, settings: &Settings, _library: Option<&str>) -> Result<Self> {
+        let codec = match settings.codec.as_str() {
+            "none" => Compression::None,
+            "snappy" => Compression::Snappy,
+            "lz4" => Compression::Lz4,
+            "zstd" => Compression::Zstd,
+            other => return Err(format!("codec {other}: there are none, snappy, lz4, zstd")),
+        };
+        let size = |n: u64| usize::try_from(n).map_err(|e| e.to_string());
+        let (buffer, block) = (size(settings.write_buffer_bytes)?, size(settings.block_bytes)?);
+        let bits_per_key = f64::from(settings.filter_bits);
+        let builder = Db::builder(dir).must_be_new().tune(|db, family| {
+            family.table.filter = (bits_per_key > 0.0).then_some(FilterPolicy::Bloom { bits_per_key });
+            family.write_buffer_bytes = buffer;
+            family.max_write_buffers = settings.write_buffers as usize;
+            family.table.compression = codec;
+            family.table.block_size = block;
+            db.block_cache_bytes = settings.cache_bytes;
+        });
+        let db = builder.open().map_err(text)?;
+        let db = if settings.no_log { db.without_wal() } else { db.with_sync(settings.sync) };
+        Ok(Ashlar { db })
+    }
+
+    fn version(&self) -> String {
+        format!("{} (crate, mimalloc)", env!("CARGO_PKG_VERSION"))
+    }
+
+    #[inline]
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.db.put(key, value).map_err(text)
+    }
+
+    #[inline]
+    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
+        match self.db.get(key).map_err(text)? {
+            Some(view) => {
+                see(&view);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn cursor(&self) -> Result<ashlardb::Cursor> {
+        self.db.scan(..).cursor().map_err(text)
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.db.flush().map_err(text)?;
+        self.db.engine().wait_for_background().map_err(text)
+    }
+
+    fn written(&self) -> Written {
+        let text = self.db.property("rocksdb.stats").unwrap_or_default();
+        stats_text::written(&text)
+    }
+
+    fn levels(&self) -> Vec<u64> {
+        let files = |level| self.db.property(&format!("rocksdb.num-files-at-level{level}"));
+        (0..).map_while(|level: u32| files(level)?.parse().ok()).collect()
+    }
+
+    fn close(self) -> Result<()> {
+        self.db.close().map_err(text)
+    }
+}
+
+impl Cursor for ashlardb::Cursor {
+    fn first(&mut self) -> Result<()> {
+        ashlardb::Cursor::first(self).map_err(text)
+    }
+
+    #[inline]
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        ashlardb::Cursor::seek(self, key).map_err(text)
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        ashlardb::Cursor::next(self).map_err(text)
+    }
+
+    #[inline]
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        ashlardb::Cursor::entry(self)
+    }
+
+    #[inline]
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}

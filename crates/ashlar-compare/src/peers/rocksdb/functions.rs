@@ -1,0 +1,111 @@
+//! The functions of RocksDB's C API that are called, looked up by name in a shared object.
+//!
+//! 1. A function's type is its declaration in `include/rocksdb/c.h` of 11.8.1.
+//! 2. The pointers live as long as the library, which the same struct owns.
+//!
+//! Source: RocksDB `include/rocksdb/c.h`.
+
+use crate::peer::Result;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::path::Path;
+
+/// A pointer to one of RocksDB's objects.
+pub type Opaque = *mut c_void;
+type ErrorOut = *mut *mut c_char;
+type Bytes = *const c_char;
+
+macro_rules! functions {
+    ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
+        /// The looked-up functions, and the library that keeps them in memory.
+        pub struct Functions {
+            $(pub $field: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
+            _library: Library,
+        }
+
+        impl Functions {
+            fn look_up(library: Library) -> Result<Self> {
+                $(
+                    // SAFETY: the type is the function's declaration in c.h (invariant 1); the copied pointer lives in
+                    // a struct that also owns the library. Checked by: the test `the_same_work_on_both`.
+                    let $field = *unsafe {
+                        library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>($name)
+                    }
+                    .map_err(|e| e.to_string())?;
+                )*
+                Ok(Functions { $($field,)* _library: library })
+            }
+        }
+    };
+}
+
+functions! {
+    options_create = b"rocksdb_options_create\0": fn() -> Opaque;
+    options_destroy = b"rocksdb_options_destroy\0": fn(Opaque);
+    options_from_string = b"rocksdb_get_options_from_string\0": fn(Opaque, Bytes, Opaque, ErrorOut);
+    options_set_table = b"rocksdb_options_set_block_based_table_factory\0": fn(Opaque, Opaque);
+    table_create = b"rocksdb_block_based_options_create\0": fn() -> Opaque;
+    table_destroy = b"rocksdb_block_based_options_destroy\0": fn(Opaque);
+    table_set_cache = b"rocksdb_block_based_options_set_block_cache\0": fn(Opaque, Opaque);
+    table_set_block_size = b"rocksdb_block_based_options_set_block_size\0": fn(Opaque, usize);
+    table_set_filter = b"rocksdb_block_based_options_set_filter_policy\0": fn(Opaque, Opaque);
+    bloom_create = b"rocksdb_filterpolicy_create_bloom_full\0": fn(f64) -> Opaque;
+    cache_create = b"rocksdb_cache_create_hyper_clock\0": fn(usize, usize) -> Opaque;
+    cache_destroy = b"rocksdb_cache_destroy\0": fn(Opaque);
+    write_options_create = b"rocksdb_writeoptions_create\0": fn() -> Opaque;
+    write_options_set_sync = b"rocksdb_writeoptions_set_sync\0": fn(Opaque, c_uchar);
+    write_options_disable_wal = b"rocksdb_writeoptions_disable_WAL\0": fn(Opaque, c_int);
+    write_options_destroy = b"rocksdb_writeoptions_destroy\0": fn(Opaque);
+    read_options_create = b"rocksdb_readoptions_create\0": fn() -> Opaque;
+    read_options_destroy = b"rocksdb_readoptions_destroy\0": fn(Opaque);
+    flush_options_create = b"rocksdb_flushoptions_create\0": fn() -> Opaque;
+    flush_options_destroy = b"rocksdb_flushoptions_destroy\0": fn(Opaque);
+    wait_options_create = b"rocksdb_wait_for_compact_options_create\0": fn() -> Opaque;
+    wait_options_destroy = b"rocksdb_wait_for_compact_options_destroy\0": fn(Opaque);
+    open = b"rocksdb_open\0": fn(Opaque, Bytes, ErrorOut) -> Opaque;
+    close = b"rocksdb_close\0": fn(Opaque);
+    put = b"rocksdb_put\0": fn(Opaque, Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    get_into = b"rocksdb_get_into_buffer\0":
+        fn(Opaque, Opaque, Bytes, usize, *mut c_char, usize, *mut usize, *mut c_uchar, ErrorOut) -> c_uchar;
+    flush = b"rocksdb_flush\0": fn(Opaque, Opaque, ErrorOut);
+    wait = b"rocksdb_wait_for_compact\0": fn(Opaque, Opaque, ErrorOut);
+    property = b"rocksdb_property_value\0": fn(Opaque, Bytes) -> *mut c_char;
+    iter_create = b"rocksdb_create_iterator\0": fn(Opaque, Opaque) -> Opaque;
+    iter_first = b"rocksdb_iter_seek_to_first\0": fn(Opaque);
+    iter_seek = b"rocksdb_iter_seek\0": fn(Opaque, Bytes, usize);
+    iter_valid = b"rocksdb_iter_valid\0": fn(Opaque) -> c_uchar;
+    iter_next = b"rocksdb_iter_next\0": fn(Opaque);
+    iter_key = b"rocksdb_iter_key\0": fn(Opaque, *mut usize) -> Bytes;
+    iter_value = b"rocksdb_iter_value\0": fn(Opaque, *mut usize) -> Bytes;
+    iter_error = b"rocksdb_iter_get_error\0": fn(Opaque, ErrorOut);
+    iter_destroy = b"rocksdb_iter_destroy\0": fn(Opaque);
+    free = b"rocksdb_free\0": fn(Opaque);
+}
+
+impl Functions {
+    /// Loads RocksDB's shared object: bound at once, its symbols kept to itself.
+    pub fn load(library: &Path) -> Result<Functions> {
+        // SAFETY: loading runs the library's initialisers; it is RocksDB, checked by digest when it was fetched, and this
+        // process does nothing else. Checked by: the test `the_same_work_on_both`.
+        let library =
+            unsafe { Library::open(Some(library), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| e.to_string())?;
+        Functions::look_up(library)
+    }
+
+    /// Runs a call that reports failure through a `char**`, and takes the text over.
+    #[inline]
+    pub fn checked<T>(&self, call: impl FnOnce(ErrorOut) -> T) -> Result<T> {
+        let mut error: *mut c_char = std::ptr::null_mut();
+        let value = call(&raw mut error);
+        if error.is_null() { Ok(value) } else { Err(self.take(error)) }
+    }
+
+    /// A string that the library allocated for us.
+    pub fn take(&self, text: *mut c_char) -> String {
+        // SAFETY: the library hands out NUL-terminated strings, ours until freed below.
+        let copy = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+        // SAFETY: as above; freed once, by the allocator that made it.
+        unsafe { (self.free)(text.cast()) };
+        copy
+    }
+}

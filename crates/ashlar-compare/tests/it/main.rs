@@ -1,0 +1,68 @@
+//! Whole runs of the program.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn compare(args: &[&str], dir: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ashlar-compare"))
+        .args(args)
+        .arg("--dir")
+        .arg(dir)
+        .output()
+        .expect("the program starts")
+}
+
+const SMALL: [&str; 6] = ["--num", "5000", "--reps", "2", "--write-buffer-size", "131072"];
+
+/// Also the check of the C functions' types: every one is called.
+#[test]
+fn the_same_work_on_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("records");
+    let every = "fillseq,fillrandom,overwrite,readrandom,readseq,seekrandom,openloop";
+    let json_text = json.to_string_lossy().into_owned();
+    let args = [&SMALL[..], &["--workloads", every, "--json", &json_text, "--rate", "50000"]].concat();
+    let out = compare(&args, dir.path());
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    if text.contains("rocksdb: not here") {
+        println!("skipped: RocksDB 11.8.1 is not here");
+    }
+    assert!(!text.contains("VOID"), "{text}");
+    let records = std::fs::read_to_string(&json).unwrap();
+    let ours = records.lines().filter(|l| l.contains(r#""name":"ashlardb""#)).count();
+    assert_eq!(ours, 14, "{records}");
+    for line in records.lines() {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(record["schema"], 1);
+        assert!(record["ops"]["total"].as_u64().unwrap() >= 5000, "{line}");
+        assert!(record["ops"]["us_cpu_op"].as_f64().unwrap() > 0.0, "{line}");
+        let writes = !record["amp"]["wa_proc"].is_null();
+        let reads =
+            record["workload"].as_str().unwrap().contains("read") || record["workload"] == "seekrandom";
+        assert_eq!(writes, !reads, "{line}");
+    }
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["records"], "databases were left behind");
+}
+
+#[test]
+fn a_missing_engine_is_a_mark() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = [&SMALL[..], &["--workloads", "fillseq", "--rocksdb", "/no/such/library.so"]].concat();
+    let out = compare(&args, dir.path());
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success());
+    assert!(text.contains("rocksdb: not here: no file /no/such/library.so"), "{text}");
+    assert!(text.contains("| fillseq  | ashlardb |"), "{text}");
+}
+
+#[test]
+fn a_failing_engine_is_a_mark() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = [&SMALL[..], &["--workloads", "fillseq", "--compression", "brotli"]].concat();
+    let out = compare(&args, dir.path());
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success());
+    assert!(text.contains("codec brotli: there are none, snappy, lz4, zstd"), "{text}");
+}
