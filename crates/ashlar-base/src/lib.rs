@@ -1,4 +1,4 @@
-//! The words of the house: keys, sequence numbers, errors, cursors over bytes, checksums, comparators.
+//! The words of the house: keys, sequence numbers, errors, cursors over bytes, checksums, comparators, statistics.
 //!
 //! No I/O, no threads, no `unsafe`. Everything above speaks in these types: bytes become types once, at the edge
 //! (`ashlar-format`), and what stands behind it trusts the type.
@@ -11,6 +11,7 @@ pub mod ids;
 pub mod iter;
 pub mod key;
 pub mod range_del;
+pub mod stats;
 
 pub use bytes::{Cursor, Malformed};
 pub use error::{Error, ErrorKind, Result};

@@ -10,7 +10,6 @@ mod budget;
 mod calendar;
 mod flags;
 mod header;
-mod histogram;
 mod keys;
 mod meter;
 mod nearest;
@@ -29,7 +28,6 @@ mod worker;
 
 pub use ashlar::Ashlar;
 pub use flags::{Flags, Parsed, parse};
-pub use histogram::Histogram;
 pub use keys::{KeyMaker, KeyOrder, KeyStream};
 pub use plan::{Plan, Work};
 pub use random::Random;

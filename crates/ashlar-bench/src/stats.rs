@@ -4,7 +4,7 @@
 //!    to the last end. MB are 1048576 bytes.
 //! 2. Of several messages the first is shown: found and read are of one thread, as in db_bench.
 
-use crate::histogram::Histogram;
+use ashlar_base::stats::Histogram;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::time::Duration;

@@ -15,7 +15,6 @@
 #![forbid(unsafe_code)]
 
 mod clock;
-mod counts;
 mod frame;
 mod pool;
 mod slots;

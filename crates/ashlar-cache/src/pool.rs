@@ -1,7 +1,7 @@
 //! The cap on all frames together, and who goes when it is reached.
 
 use crate::clock::{Clock, Entry, Verdict};
-use crate::counts::Counts;
+use ashlar_base::stats::Counters;
 use ashlar_sync::{Mutex, Rank};
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Entries the hand looks at for one insert before it gives up and the block is not kept.
 const SWEEP: usize = 512;
+
+/// Which of a pool's counters is which.
+pub(crate) const HITS: usize = 0;
+pub(crate) const MISSES: usize = 1;
 
 /// What a pool holds at one moment. Bytes, except the counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +23,7 @@ pub struct PoolUsage {
     pub capacity: usize,
     /// The part of `used` that is in no slot any more but held by somebody.
     pub pinned: usize,
-    /// Blocks found. More than 64 threads may lose a few.
+    /// Blocks found.
     pub hits: u64,
     /// Blocks not found.
     pub misses: u64,
@@ -32,7 +36,7 @@ pub struct FramePool {
     used: AtomicUsize,
     pinned: AtomicUsize,
     clock: Mutex<Clock>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: Counters<2>,
 }
 
 impl FramePool {
@@ -43,7 +47,7 @@ impl FramePool {
             used: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
             clock: Mutex::new(Rank::Cache, Clock::default()),
-            counts: Counts::default(),
+            counts: Counters::new(),
         })
     }
 
@@ -53,8 +57,8 @@ impl FramePool {
             used: self.used.load(Ordering::Relaxed),
             capacity: self.capacity.load(Ordering::Relaxed),
             pinned: self.pinned.load(Ordering::Relaxed),
-            hits: self.counts.hits(),
-            misses: self.counts.misses(),
+            hits: self.counts.sum(HITS),
+            misses: self.counts.sum(MISSES),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::clock::{Entry, Slot};
 use crate::frame::{Charge, Frame, FramePin};
-use crate::pool::FramePool;
+use crate::pool::{FramePool, HITS, MISSES};
 use ashlar_sync::{Rank, RwLock};
 use std::fmt;
 use std::sync::Arc;
@@ -33,10 +33,7 @@ impl SlotArray {
     #[inline]
     pub fn hit(&self, ordinal: u32) -> Option<FramePin> {
         let found = self.peek(ordinal);
-        match &found {
-            Some(_) => self.pool.counts.hit(),
-            None => self.pool.counts.miss(),
-        }
+        self.pool.counts.add(if found.is_some() { HITS } else { MISSES }, 1);
         found
     }
 

@@ -3,6 +3,7 @@
 use crate::jobs::{JobExecutor, ThreadExecutor};
 use crate::{Clock, Fs, MemFs, OsClock, OsFs, OsRand, Rand, SeededRand};
 use ashlar_base::Result;
+use ashlar_base::stats::Ticks;
 use std::sync::Arc;
 
 /// Files, clock, randomness and background work. Clones share.
@@ -37,6 +38,12 @@ impl Env {
             Err(_) => Arc::new(SeededRand::new(clock.unix_micros())),
         };
         Env { fs: Arc::new(MemFs::new()), clock, rand, jobs: threads() }
+    }
+
+    /// The clock, for statistics.
+    pub fn ticks(&self) -> Ticks {
+        let clock = Arc::clone(&self.clock);
+        Ticks::new(move || u64::try_from(clock.now().as_nanos()).unwrap_or(u64::MAX))
     }
 }
 

@@ -8,6 +8,7 @@
 
 use crate::index::FlatIndex;
 use crate::reader::BlockFile;
+use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Result, Trailer};
 use ashlar_format::filter::FilterForm;
 use std::sync::OnceLock;
@@ -91,6 +92,15 @@ impl TableFilter {
         }
     }
 
+    /// True when it can say no to some keys.
+    #[inline]
+    pub(crate) fn is_there(&self) -> bool {
+        match &self.scope {
+            Scope::Whole(filter) => !filter.bytes.is_empty(),
+            Scope::Parts(_) => true,
+        }
+    }
+
     /// Reads every partition.
     ///
     /// # Errors
@@ -140,6 +150,7 @@ impl FilterParts {
         cell: &'a OnceLock<FilterBlock>,
         file: &BlockFile,
     ) -> Option<&'a FilterBlock> {
+        perf::add(Metric::FilterBlockReadCount, 1);
         let read = file.read_verified(self.top.handle(at).unwrap_or_default());
         let block = match read {
             Ok(bytes) => FilterBlock::new(bytes),

@@ -1,5 +1,6 @@
 //! What a table is made of, and how it is read.
 
+use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_format::compress::Compression;
@@ -193,12 +194,14 @@ pub struct ReaderOptions {
     /// The largest sequence number the MANIFEST knows for the file: tables made outside a database carry zeros, and
     /// get their number there. `None` = not known: such a table is taken as it stands.
     pub largest_seq: Option<SeqNum>,
+    /// What reads are counted into, if anything.
+    pub statistics: Option<Arc<Statistics>>,
 }
 
 impl ReaderOptions {
     /// Checksums verified, nothing known from a MANIFEST.
     pub fn new(order: Order, pool: Arc<FramePool>, number: FileNumber) -> Self {
-        ReaderOptions { order, pool, verify_checksums: true, number, largest_seq: None }
+        ReaderOptions { order, pool, verify_checksums: true, number, largest_seq: None, statistics: None }
     }
 }
 

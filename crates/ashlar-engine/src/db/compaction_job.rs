@@ -186,7 +186,7 @@ impl Shared {
     fn install(&self, parts: Vec<CompactionPart>) -> Result<()> {
         let outcome = CompactionPart::gather(self.family.id(), &self.plan, parts)?;
         let CompactionOutcome { edit, pending, counters } = outcome;
-        self.core.counters.compacted(&counters);
+        self.core.counters.compacted(&counters, &self.core.statistics);
         self.commit(edit)?;
         drop(pending);
         Ok(())

@@ -13,6 +13,7 @@ use crate::snapshot::SnapshotList;
 use crate::super_version::SuperVersion;
 use crate::version::VersionSet;
 use crate::write::{Committer, GroupCommitter};
+use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, FileLock, JobId, JobKind};
@@ -29,6 +30,7 @@ pub(crate) struct Core {
     pub(crate) dir: PathBuf,
     pub(super) options: EpochCell<DbOptions>,
     pub(crate) pool: Arc<FramePool>,
+    pub(crate) statistics: Arc<Statistics>,
     pub(crate) versions: Arc<VersionSet>,
     pub(crate) committer: GroupCommitter,
     pub(crate) snapshots: Arc<SnapshotList>,

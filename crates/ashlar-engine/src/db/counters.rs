@@ -1,6 +1,7 @@
 //! What background work has done since the open.
 
 use crate::compaction::CompactionCounters;
+use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Sums; each is a plain count that orders nothing.
@@ -19,9 +20,19 @@ impl Counters {
         self.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn compacted(&self, c: &CompactionCounters) {
+    /// Notes a compaction that was carried out, and adds it to the statistics.
+    pub(super) fn compacted(&self, c: &CompactionCounters, statistics: &Statistics) {
         self.compactions.fetch_add(1, Ordering::Relaxed);
         self.compaction_bytes_read.fetch_add(c.bytes_read, Ordering::Relaxed);
         self.compaction_bytes_written.fetch_add(c.bytes_written, Ordering::Relaxed);
+        for (ticker, n) in [
+            (Ticker::CompactReadBytes, c.bytes_read),
+            (Ticker::CompactWriteBytes, c.bytes_written),
+            (Ticker::CompactionKeyDropNew, c.entries.dropped_hidden),
+            (Ticker::CompactionKeyDropObsolete, c.entries.dropped_tombstones),
+        ] {
+            statistics.add(ticker, n);
+        }
+        statistics.measure(Distribution::NumfilesInSinglecompaction, c.tables_read);
     }
 }

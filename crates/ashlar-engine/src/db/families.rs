@@ -56,6 +56,7 @@ impl Core {
                 options.compaction.num_levels,
                 wal.number(),
             )?;
+            made.version.tables().count_into(&self.statistics);
             let memtables = MemtableList::new(ashlar_memtable::skiplist(options.order.clone()), wal.number());
             let live = LiveFamily::new(made.id, name, options, memtables, Arc::clone(&made.version));
             let family = Arc::clone(&live.family);

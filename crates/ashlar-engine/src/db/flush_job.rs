@@ -9,6 +9,7 @@ use super::output::numbers;
 use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use crate::health::Severity;
 use crate::rewrite::Progress;
+use ashlar_base::stats::Ticker;
 use ashlar_base::{FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
 use std::sync::Arc;
@@ -73,6 +74,7 @@ impl FlushJob {
         let FlushOutcome { mut edit, memtables, pending, bytes_written, .. } = outcome;
         let core = &self.core;
         core.counters.flushed(bytes_written);
+        core.statistics.add(Ticker::FlushWriteBytes, bytes_written);
         let (log_number, min_log, families) = {
             let state = core.state();
             let Some(live) = state.families.get(self.family) else { return Ok(()) };

@@ -40,6 +40,7 @@ use crate::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use crate::read::View;
 use crate::snapshot::Snapshot;
 use crate::write::Committer;
+use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_env::Env;
 use core::Core;
@@ -151,6 +152,11 @@ impl Db {
     /// `Io`, after which writes are refused.
     pub fn sync_wal(&self) -> Result<()> {
         self.core().sync_wal()
+    }
+
+    /// What it counts: tickers, and what the level of the statistics says.
+    pub fn statistics(&self) -> &Arc<Statistics> {
+        &self.core().statistics
     }
 
     /// How well the database is, and the error that made it worse.

@@ -25,7 +25,8 @@ use crate::pressure::Pressure;
 use crate::snapshot::SnapshotList;
 use crate::version::VersionSet;
 use crate::wal::Wal;
-use crate::write::GroupCommitter;
+use crate::write::{GroupCommitter, WriteTally};
+use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, FileLock, Lane};
@@ -117,6 +118,10 @@ pub(super) fn open(
     let session_id = new_session_id(&*env.rand);
     let Recovered { versions, missing, mut report } = recovered;
     let versions = Arc::new(versions);
+    let statistics = statistics(&env, &options);
+    for family in versions.families() {
+        family.version.tables().count_into(&statistics);
+    }
     report.created = created;
     let pending = PendingOutputs::new();
     let options_of = |name: &str, order: &Order| settings.of(name, order);
@@ -140,6 +145,7 @@ pub(super) fn open(
         options,
         lock,
         pool,
+        statistics,
         versions,
         report,
         pending,
@@ -151,6 +157,14 @@ pub(super) fn open(
     core.update_pressure();
     core.schedule();
     Ok(core)
+}
+
+/// What the options name to count into, or the database's own.
+fn statistics(env: &Env, options: &DbOptions) -> Arc<Statistics> {
+    let own = || Arc::new(Statistics::at_level(StatsLevel::ExceptHistogramOrTimers));
+    let statistics = options.statistics.clone().unwrap_or_else(own);
+    statistics.attach(env.ticks());
+    statistics
 }
 
 /// Locks the directory, and makes a database in it if there is none and the options say so.
@@ -222,6 +236,7 @@ struct Parts {
     options: DbOptions,
     lock: Box<dyn FileLock>,
     pool: Arc<FramePool>,
+    statistics: Arc<Statistics>,
     versions: Arc<VersionSet>,
     report: RecoveryReport,
     pending: Arc<PendingOutputs>,
@@ -237,10 +252,12 @@ impl Parts {
             let memtables = MemtableList::new(ashlar_memtable::skiplist(order.clone()), self.wal.number());
             let options = settings.of(&family.name, order);
             let version = Arc::clone(&family.version);
+            version.tables().count_into(&self.statistics);
             state.families.insert(LiveFamily::new(family.id, &family.name, options, memtables, version));
         }
         let set = Arc::new(Core::write_set(&state, self.wal));
-        let committer = GroupCommitter::new(self.env.clone(), set, self.versions.last_sequence());
+        let tally = WriteTally::new(Arc::clone(&self.statistics));
+        let committer = GroupCommitter::new(self.env.clone(), set, self.versions.last_sequence(), tally);
         let writer = Writer::new(&self.env, &self.versions, &self.session_id);
         Arc::new_cyclic(|weak: &Weak<Core>| {
             committer.attach(Box::new(Host(weak.clone())));
@@ -250,6 +267,7 @@ impl Parts {
                 dir: self.dir,
                 options: EpochCell::new(Arc::new(self.options)),
                 pool: self.pool,
+                statistics: self.statistics,
                 versions: self.versions,
                 committer,
                 snapshots: SnapshotList::new(),

@@ -69,6 +69,18 @@ impl Core {
             mb(c.compaction_bytes_read.load(Relaxed)),
             mb(written),
         );
+        let w = self.committer.tally().totals();
+        let _ = writeln!(
+            out,
+            "Writes: {} in {} groups, {} keys, {:.1} MB; WAL: {} writes, {} syncs, {:.1} MB",
+            w.writes,
+            w.groups,
+            w.keys,
+            mb(w.bytes),
+            w.logged,
+            w.wal_syncs,
+            mb(w.wal_bytes)
+        );
         let _ = writeln!(
             out,
             "Stalls: {stops} stops, {:.3} s stopped, {:.3} s slowed",

@@ -12,6 +12,8 @@ use crate::options::WriteOptions;
 use crate::pressure::Pace;
 use crate::wal::Wal;
 use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
+use ashlar_base::stats::perf::{self, Metric};
+use ashlar_base::stats::{Distribution, Ticker};
 use ashlar_base::{Error, FamilyId, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_sync::Waited;
@@ -24,6 +26,7 @@ const LONGEST_DELAY: Duration = Duration::from_millis(100);
 impl Core {
     /// Commits a batch.
     pub(crate) fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
+        let _time = self.statistics.time(Distribution::DbWriteMicros);
         self.check_open()?;
         self.health.check_writable()?;
         if batch.is_empty() {
@@ -129,6 +132,7 @@ impl Core {
     }
 
     fn slow_down(&self, pace: Pace, bytes: usize) {
+        let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let start = self.env.clock.now();
         let until = start + pace.delay(bytes).min(LONGEST_DELAY);
         loop {
@@ -141,13 +145,23 @@ impl Core {
                 break;
             }
         }
-        self.pressure.held(pace, self.env.clock.now().saturating_sub(start));
+        self.held(pace, start);
+    }
+
+    /// Notes that a writer was held since `start`.
+    fn held(&self, how: Pace, start: Duration) {
+        let time = self.env.clock.now().saturating_sub(start);
+        self.pressure.held(how, time);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.statistics.add(Ticker::StallMicros, micros);
+        self.statistics.measure(Distribution::DbWriteStall, micros);
     }
 
     fn stop_until(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
+        let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let start = self.env.clock.now();
         let outcome = self.wait_patiently(&mut done);
-        self.pressure.held(Pace::Stop, self.env.clock.now().saturating_sub(start));
+        self.held(Pace::Stop, start);
         outcome
     }
 

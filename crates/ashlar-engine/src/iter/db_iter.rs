@@ -13,11 +13,14 @@
 //!
 //! Source: RocksDB `db/db_iter.cc` (the rules and the skipping by seek).
 
+use super::tally::{Call, IterTally};
 use super::{MergingIter, runs};
 use crate::options::ReadOptions;
 use crate::range_del::{Mask, Sources, Stretch};
 use crate::super_version::SuperVersion;
 use crate::visibility::{Fate, fate, is_visible};
+use ashlar_base::stats::perf::{self, Metric};
+use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{
     Direction, Entry, Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
 };
@@ -60,6 +63,7 @@ pub struct DbIter {
     key: Vec<u8>,
     value: Vec<u8>,
     target: InternalKeyBuf,
+    tally: IterTally,
     /// Last, so that what the merge borrows its bytes from goes last.
     from: Arc<SuperVersion>,
 }
@@ -75,6 +79,9 @@ impl DbIter {
         let order = from.version.order.clone();
         let sources = Sources::new();
         let merge = MergingIter::new(order.clone(), runs(&from, &options, how, &sources)?);
+        if let Some(statistics) = from.version.tables().statistics() {
+            statistics.tick(Ticker::NumIteratorCreated);
+        }
         Ok(DbIter {
             merge,
             mask: Mask::new(order.clone(), seq, sources),
@@ -86,6 +93,7 @@ impl DbIter {
             key: Vec::new(),
             value: Vec::new(),
             target: InternalKeyBuf::new(&[], Trailer::LAST),
+            tally: IterTally::default(),
             from,
         })
     }
@@ -125,7 +133,10 @@ impl DbIter {
 
     /// Moves to the first key at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.shown = Shown::Nothing;
+        self.position(|cursor| cursor.seek_to(key))
+    }
+
+    fn seek_to(&mut self, key: &[u8]) -> Result<()> {
         let start = match &self.lower {
             Some(lower) if self.order.compare(key, lower) == Ordering::Less => lower,
             _ => key,
@@ -137,7 +148,10 @@ impl DbIter {
 
     /// Moves to the last key at or before `key`.
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.shown = Shown::Nothing;
+        self.position(|cursor| cursor.seek_back_to(key))
+    }
+
+    fn seek_back_to(&mut self, key: &[u8]) -> Result<()> {
         match &self.upper {
             // The upper bound itself is out.
             Some(upper) if self.order.compare(key, upper) != Ordering::Less => {
@@ -151,7 +165,10 @@ impl DbIter {
 
     /// Moves to the first key.
     pub fn first(&mut self) -> Result<()> {
-        self.shown = Shown::Nothing;
+        self.position(Self::seek_first)
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
         match &self.lower {
             Some(lower) => {
                 self.target.set(lower, Trailer::seek(self.seq));
@@ -164,7 +181,26 @@ impl DbIter {
 
     /// Moves to the last key.
     pub fn last(&mut self) -> Result<()> {
+        self.position(Self::seek_last)
+    }
+
+    /// A call that positions the cursor, timed and counted.
+    fn position(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.shown = Shown::Nothing;
+        let start = self.statistics().and_then(Statistics::now);
+        let outcome = act(self);
+        if let Some(statistics) = self.statistics() {
+            statistics.took(Distribution::DbSeekMicros, start);
+        }
+        self.tally.called(Call::Seek, self.is_valid());
+        outcome
+    }
+
+    fn statistics(&self) -> Option<&Statistics> {
+        self.from.version.tables().statistics()
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
         match &self.upper {
             Some(upper) => {
                 self.target.set(upper, Trailer::FIRST);
@@ -196,7 +232,9 @@ impl DbIter {
             }
             Shown::Folded => {}
         }
-        self.show_forward(true)
+        let outcome = self.show_forward(true);
+        self.tally.called(Call::Next, self.is_valid());
+        outcome
     }
 
     /// Moves one key back.
@@ -215,19 +253,25 @@ impl DbIter {
             }
             Shown::Copies => {}
         }
-        self.show_backward()
+        let outcome = self.show_backward();
+        self.tally.called(Call::Prev, self.is_valid());
+        outcome
     }
 
     /// Goes forward to the first entry that is to be shown. `skip`: entries of `self.key` are not.
     fn show_forward(&mut self, mut skip: bool) -> Result<()> {
         let (mut steps, mut gone) = (0, 0);
+        // What stands behind a hidden entry of the same key is passed for its sake.
+        let mut behind = Metric::InternalKeySkippedCount;
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
             if skip && user_key == self.key.as_slice() {
                 // Older than what was shown or hidden.
                 steps += 1;
+                self.tally.passed(behind);
                 if steps > SKIPS_MAX {
                     steps = 0;
+                    self.tally.reseek();
                     self.target.set(&self.key, Trailer::LAST);
                     self.merge.seek(self.target.as_key())?;
                     self.step_off_last()?;
@@ -245,18 +289,19 @@ impl DbIter {
                 let hidden = self.mask.hides(user_key, trailer.seq());
                 match if hidden { Ok(Fate::Gone) } else { fate(trailer, user_key) } {
                     Ok(Fate::Value) => {
+                        self.tally.shown(user_key.len() + entry.value.len());
                         self.shown = Shown::Merge;
                         return Ok(());
                     }
                     Ok(indirect @ (Fate::Wrapped | Fate::Operand)) => {
                         replace(&mut self.key, user_key);
-                        if indirect == Fate::Operand { self.fold_forward() } else { self.unwrap_forward() }?;
-                        self.shown = Shown::Folded;
-                        return Ok(());
+                        return self.show_made(indirect);
                     }
                     Ok(Fate::Gone) => {
                         replace(&mut self.key, user_key);
                         (skip, steps, gone) = (true, 0, gone + 1);
+                        behind = Metric::InternalDeleteSkippedCount;
+                        self.tally.passed(behind);
                         if gone % SKIPS_MAX == 0 {
                             self.pass_covered(Direction::Forward)?;
                         } else {
@@ -268,6 +313,7 @@ impl DbIter {
                 continue;
             }
             // Too new, and perhaps one of many of its key.
+            self.tally.passed(Metric::InternalRecentSkippedCount);
             if user_key == self.key.as_slice() {
                 steps += 1;
             } else {
@@ -276,6 +322,7 @@ impl DbIter {
             }
             if steps > SKIPS_MAX {
                 steps = 0;
+                self.tally.reseek();
                 self.target.set(user_key, Trailer::seek(self.seq));
                 self.merge.seek(self.target.as_key())?;
             } else {
@@ -285,10 +332,20 @@ impl DbIter {
         Ok(())
     }
 
+    /// Shows `self.key` with the value that the merge's entry leads to.
+    #[cold]
+    fn show_made(&mut self, fate: Fate) -> Result<()> {
+        if fate == Fate::Operand { self.fold_forward() } else { self.unwrap_forward() }?;
+        self.tally.shown(self.key.len() + self.value.len());
+        self.shown = Shown::Folded;
+        Ok(())
+    }
+
     /// Leaves out what range tombstones cover around `self.key`, which is gone.
     #[cold]
     fn pass_covered(&mut self, direction: Direction) -> Result<()> {
         let Some(Stretch { run, forward, backward }) = self.mask.stretch(&self.key) else { return Ok(()) };
+        perf::add(Metric::InternalRangeDelReseekCount, 1);
         match (direction, forward, backward) {
             (Direction::Forward, Some(to), _) => self.merge.pass_forward(run, to.as_key()),
             (Direction::Backward, _, Some(to)) => self.merge.pass_backward(run, to.as_key()),
@@ -343,6 +400,8 @@ impl DbIter {
             Some(entry) => Some(self.value_of(entry)?),
             None => None,
         };
+        perf::add(Metric::InternalMergeCount, operands.len() as u64);
+        let _step = perf::time(Metric::MergeOperatorTimeNanos);
         self.value = self.from.merger.fold(&self.key, base.as_deref(), operands.iter().rev())?;
         Ok(())
     }
@@ -359,10 +418,12 @@ impl DbIter {
             }
             replace(&mut self.key, user_key);
             if self.newest_backward()? == Fate::Value {
+                self.tally.shown(self.key.len() + self.value.len());
                 self.shown = Shown::Copies;
                 return Ok(());
             }
             gone += 1;
+            self.tally.passed(Metric::InternalDeleteSkippedCount);
             if gone % SKIPS_MAX == 0 {
                 self.pass_covered(Direction::Backward)?;
             }
@@ -455,6 +516,14 @@ impl DbIter {
 fn replace(buffer: &mut Vec<u8>, with: &[u8]) {
     buffer.clear();
     buffer.extend_from_slice(with);
+}
+
+impl Drop for DbIter {
+    fn drop(&mut self) {
+        if let Some(statistics) = self.statistics() {
+            self.tally.hand_over(statistics);
+        }
+    }
 }
 
 impl fmt::Debug for DbIter {

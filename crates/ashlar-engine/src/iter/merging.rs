@@ -11,6 +11,7 @@
 //! Source: RocksDB `table/merging_iterator.cc` (idea of the direction change).
 
 use super::Run;
+use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Direction, Entry, InternalIterator, InternalKey, Order, Result};
 use std::cmp::Ordering;
 use std::path::Path;
@@ -174,10 +175,12 @@ impl MergingIter {
 
 impl InternalIterator for MergingIter {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
+        let _step = perf::time(Metric::SeekInternalSeekTime);
         self.position(Direction::Forward, |run| run.seek(target))
     }
 
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
+        let _step = perf::time(Metric::SeekInternalSeekTime);
         self.position(Direction::Backward, |run| run.seek_for_prev(target))
     }
 

@@ -10,6 +10,7 @@ mod db_iter;
 mod level;
 mod merging;
 mod run;
+mod tally;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -5,6 +5,7 @@ use crate::options::ReadOptions;
 use crate::range_del::{Bounds, Sources};
 use crate::super_version::SuperVersion;
 use crate::version::FileMeta;
+use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Order, Result};
 use ashlar_memtable::MemtableRep;
 use ashlar_table::{ReadHow, TableIter, TableReader};
@@ -23,6 +24,14 @@ pub(crate) enum Run {
 }
 
 impl Run {
+    #[inline]
+    fn note_seek(&self) {
+        perf::add(Metric::SeekChildSeekCount, 1);
+        if matches!(self, Run::Mem(_)) {
+            perf::add(Metric::SeekOnMemtableCount, 1);
+        }
+    }
+
     /// The file the run stands in, if it is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
@@ -45,9 +54,11 @@ macro_rules! dispatch {
 
 impl InternalIterator for Run {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
+        self.note_seek();
         dispatch!(self, run => run.seek(target))
     }
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
+        self.note_seek();
         dispatch!(self, run => run.seek_for_prev(target))
     }
     fn first(&mut self) -> Result<()> {

@@ -1,9 +1,11 @@
 //! Settings of a whole database.
 
 use super::FormatLevel;
+use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result};
 use ashlar_format::compress::Compression;
 use ashlar_log::RecoveryMode;
+use std::sync::Arc;
 
 /// Settings of a database. Every default is meant to stay.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub struct DbOptions {
     /// How records of the log are compressed (RocksDB's `wal_compression`): not at all, or with zstd. Needs a format level
     /// of 7.8 or above. Off.
     pub wal_compression: Compression,
+    /// What the database counts into; several may share one. `None`: into its own, tickers only.
+    pub statistics: Option<Arc<Statistics>>,
 }
 
 impl Default for DbOptions {
@@ -45,6 +49,7 @@ impl Default for DbOptions {
             max_subcompactions: 0,
             max_total_wal_bytes: 0,
             wal_compression: Compression::None,
+            statistics: None,
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::super_version::SuperVersion;
 use crate::version::{FileMeta, Version};
 use crate::visibility::{Fate, fate};
 use ashlar_base::range_del::FragmentedTombstones;
+use ashlar_base::stats::perf::{self, Metric};
+use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Level, LookupKey, Result, SeqNum, Trailer, ValueType};
 use ashlar_memtable::MemtableRep;
 use ashlar_sync::ReadPin;
@@ -30,21 +32,24 @@ use ashlar_sync::ReadPin;
 /// At most one filter probe per level-0 table and deeper level, and one block per table whose filter answers yes. As
 /// much again for every merge operand.
 pub fn get(from: &SuperVersion, key: &LookupKey<'_>, _options: &ReadOptions) -> Result<Option<View>> {
-    let mut search = Search { key: *key, read_seq: key.seq, covered_at: None, operands: Vec::new() };
-    let base = match search.in_memtables(from)? {
-        Some(end) => end,
-        None => search.in_tables(&from.version)?,
-    };
-    let base = match base {
-        None => None,
-        Some(Base { view, wrapped: None }) => Some(view),
-        Some(Base { view, wrapped }) => Some(unwrap_value(from, key.user_key, wrapped, &view)?),
-    };
-    if search.operands.is_empty() {
-        return Ok(base);
+    let statistics = from.version.tables().statistics();
+    let _time = statistics.and_then(|s| s.time(Distribution::DbGetMicros));
+    let mut search =
+        Search { key: *key, read_seq: key.seq, covered_at: None, operands: Vec::new(), home: Home::Nowhere };
+    let value = search.run(from)?;
+    perf::add(Metric::GetReadBytes, value.as_ref().map_or(0, |v| v.len() as u64));
+    if let Some(statistics) = statistics {
+        search.count(statistics, value.as_ref());
     }
-    let value = from.merger.fold(key.user_key, base.as_deref(), search.operands.iter().rev())?;
-    Ok(Some(View::copy(&value)))
+    Ok(value)
+}
+
+/// Where a search ended.
+#[derive(Clone, Copy)]
+enum Home {
+    Nowhere,
+    Memtable,
+    Level(u8),
 }
 
 #[cold]
@@ -79,9 +84,59 @@ struct Search<'k> {
     covered_at: Option<SeqNum>,
     /// Newest first.
     operands: Vec<Vec<u8>>,
+    /// The source that knew the key.
+    home: Home,
 }
 
 impl Search<'_> {
+    fn run(&mut self, from: &SuperVersion) -> Result<Option<View>> {
+        let step = perf::time(Metric::GetFromMemtableTime);
+        let in_memtables = self.in_memtables(from)?;
+        drop(step);
+        let base = match in_memtables {
+            Some(end) => end,
+            None => {
+                let _step = perf::time(Metric::GetFromOutputFilesTime);
+                self.in_tables(&from.version)?
+            }
+        };
+        let user_key = self.key.user_key;
+        let base = match base {
+            None => None,
+            Some(Base { view, wrapped: None }) => Some(view),
+            Some(Base { view, wrapped }) => Some(unwrap_value(from, user_key, wrapped, &view)?),
+        };
+        if self.operands.is_empty() {
+            return Ok(base);
+        }
+        perf::add(Metric::InternalMergePointLookupCount, self.operands.len() as u64);
+        let _step = perf::time(Metric::MergeOperatorTimeNanos);
+        let value = from.merger.fold(user_key, base.as_deref(), self.operands.iter().rev())?;
+        Ok(Some(View::copy(&value)))
+    }
+
+    /// Counts a search that came to its end.
+    fn count(&self, statistics: &Statistics, value: Option<&View>) {
+        statistics.tick(Ticker::NumberKeysRead);
+        statistics.tick(match self.home {
+            Home::Memtable => Ticker::MemtableHit,
+            Home::Nowhere | Home::Level(_) => Ticker::MemtableMiss,
+        });
+        match self.home {
+            Home::Level(0) => statistics.tick(Ticker::L0Hit),
+            Home::Level(1) => statistics.tick(Ticker::L1Hit),
+            Home::Level(_) => statistics.tick(Ticker::L2AndUpHit),
+            Home::Nowhere | Home::Memtable => {}
+        }
+        if let Some(value) = value {
+            statistics.add(Ticker::BytesRead, value.len() as u64);
+            statistics.measure(Distribution::BytesPerRead, value.len() as u64);
+        }
+        if !self.operands.is_empty() {
+            statistics.measure(Distribution::ReadNumMergeOperands, self.operands.len() as u64);
+        }
+    }
+
     /// `None`: the search goes on in the tables.
     fn in_memtables(&mut self, from: &SuperVersion) -> Result<Option<End>> {
         let memtables = || std::iter::once(&from.mem).chain(&from.imm);
@@ -95,7 +150,9 @@ impl Search<'_> {
             if let Some(Some(parts)) = tombstones.get(at) {
                 parts.iter().for_each(|tombstones| self.cover(tombstones));
             }
+            perf::add(Metric::GetFromMemtableCount, 1);
             while let Some(found) = MemtableRep::get(&**memtable, &pin, &self.key) {
+                self.home = Home::Memtable;
                 let end = match self.judge(found.trailer)? {
                     Fate::Value => Some(Base { view: View::copy(found.value), wrapped: None }),
                     Fate::Wrapped => {
@@ -117,7 +174,7 @@ impl Search<'_> {
     fn in_tables(&mut self, version: &Version) -> Result<End> {
         let user_key = self.key.user_key;
         for file in version.level(Level::ZERO).iter().filter(|f| f.holds(&version.order, user_key)) {
-            if let Some(end) = self.in_table(version, file)? {
+            if let Some(end) = self.in_table(version, Level::ZERO, file)? {
                 return Ok(end);
             }
             if self.covered_at.is_some() {
@@ -131,7 +188,7 @@ impl Search<'_> {
             // Again after an operand: the next older version may be in the next file.
             while let Some(file) = version.find_file(Level(level), &self.key) {
                 let wanted = self.key.seq;
-                if let Some(end) = self.in_table(version, file)? {
+                if let Some(end) = self.in_table(version, Level(level), file)? {
                     return Ok(end);
                 }
                 if self.key.seq == wanted {
@@ -146,11 +203,12 @@ impl Search<'_> {
     }
 
     /// `None`: the table has no end of the search.
-    fn in_table(&mut self, version: &Version, file: &FileMeta) -> Result<Option<End>> {
+    fn in_table(&mut self, version: &Version, level: Level, file: &FileMeta) -> Result<Option<End>> {
         let opened;
         let table = match file.table.get() {
             Some(table) => table,
             None => {
+                let _step = perf::time(Metric::FindTableNanos);
                 opened = version.table(file)?;
                 &opened
             }
@@ -159,6 +217,7 @@ impl Search<'_> {
             self.cover(table.range_tombstones());
         }
         while let Some(found) = table.get(&self.key)? {
+            self.home = Home::Level(level.0);
             let end = match self.judge(found.trailer).map_err(|e| e.at_path(table.path()))? {
                 Fate::Value => Some(Base { view: View::pinned(found.pin, found.value), wrapped: None }),
                 Fate::Wrapped => {

@@ -4,6 +4,7 @@
 //! Source: RocksDB `db/table_cache.cc`.
 
 use crate::blobs::{BlobFiles, BlobMap};
+use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs, ReadFile};
@@ -12,7 +13,7 @@ use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::{ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Where a family's tables are and how they are read.
 #[derive(Debug)]
@@ -22,12 +23,24 @@ pub struct Tables {
     dir: PathBuf,
     pool: Arc<FramePool>,
     order: Order,
+    statistics: OnceLock<Arc<Statistics>>,
 }
 
 impl Tables {
     /// Tables in `dir`, with keys in `order`, whose blocks live in `pool`.
     pub fn new(env: Env, dir: PathBuf, pool: Arc<FramePool>, order: Order) -> Arc<Tables> {
-        Arc::new(Tables { fs: env.fs, dir, pool, order })
+        Arc::new(Tables { fs: env.fs, dir, pool, order, statistics: OnceLock::new() })
+    }
+
+    /// Names what is counted into, for tables that are opened from now on. Once.
+    pub(crate) fn count_into(&self, statistics: &Arc<Statistics>) {
+        let _ = self.statistics.set(Arc::clone(statistics));
+    }
+
+    /// What is counted into, once it was named.
+    #[inline]
+    pub(crate) fn statistics(&self) -> Option<&Statistics> {
+        self.statistics.get().map(|s| &**s)
     }
 
     /// The order of the keys.
@@ -51,6 +64,16 @@ impl Tables {
     /// `Io` when the file is missing or cannot be read; `Corruption` when it is no table, or another one than the
     /// MANIFEST means, by size or unique id.
     pub fn open(&self, file: &NewFile) -> Result<Arc<TableReader>> {
+        let statistics = self.statistics.get();
+        let _time = statistics.and_then(|s| s.time(Distribution::TableOpenIoMicros));
+        let opened = self.open_counted(file);
+        if let Some(statistics) = statistics {
+            statistics.tick(if opened.is_ok() { Ticker::NoFileOpens } else { Ticker::NoFileErrors });
+        }
+        opened
+    }
+
+    fn open_counted(&self, file: &NewFile) -> Result<Arc<TableReader>> {
         let opened = self.open_file(file.number)?;
         let table = TableReader::open(opened, file.size, self.options(file))?;
         check_id(file, table.properties(), table.path())?;
@@ -72,6 +95,7 @@ impl Tables {
     fn options(&self, file: &NewFile) -> ReaderOptions {
         ReaderOptions {
             largest_seq: Some(file.largest_seq),
+            statistics: self.statistics.get().cloned(),
             ..ReaderOptions::new(self.order.clone(), Arc::clone(&self.pool), file.number)
         }
     }

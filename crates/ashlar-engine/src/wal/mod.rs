@@ -71,9 +71,9 @@ impl Wal {
         &self.log
     }
 
-    /// Makes everything up to `end` durable, with the file's directory entry.
-    pub(crate) fn sync_to(&self, end: u64) -> Result<()> {
-        self.log.sync_to(end)
+    /// Makes everything up to `end` durable, with the file's directory entry. False when it was already.
+    pub(crate) fn sync_to(&self, end: u64) -> Result<bool> {
+        self.log.sync_through(end)
     }
 }
 
@@ -108,19 +108,19 @@ impl WalSet {
         self.closed.lock().sizes.values().sum()
     }
 
-    /// Makes every closed file durable, oldest first.
-    pub(crate) fn sync_closed(&self) -> Result<()> {
+    /// Makes every closed file durable, oldest first. Returns how many syncs it took.
+    pub(crate) fn sync_closed(&self) -> Result<u64> {
+        let mut syncs = 0;
         loop {
-            let Some(oldest) = self.closed.lock().unsynced.first().cloned() else { return Ok(()) };
-            oldest.sync_to(oldest.log.position())?;
+            let Some(oldest) = self.closed.lock().unsynced.first().cloned() else { return Ok(syncs) };
+            syncs += u64::from(oldest.sync_to(oldest.log.position())?);
             self.closed.lock().unsynced.retain(|w| w.number() != oldest.number());
         }
     }
 
-    /// Makes every closed file and `current` up to `end` durable.
-    pub(crate) fn sync(&self, current: &Wal, end: u64) -> Result<()> {
-        self.sync_closed()?;
-        current.sync_to(end)
+    /// Makes every closed file and `current` up to `end` durable. Returns how many syncs it took.
+    pub(crate) fn sync(&self, current: &Wal, end: u64) -> Result<u64> {
+        Ok(self.sync_closed()? + u64::from(current.sync_to(end)?))
     }
 
     /// Forgets files that are obsolete: what they hold is durable elsewhere.

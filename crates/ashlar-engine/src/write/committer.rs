@@ -1,10 +1,12 @@
 //! The group committer: [`super::Committer`] by a queue and a leader.
 
 use super::queue::{Queue, Receipt, Scratch, Turn, Waiter};
-use super::{Committer, WriteSet};
+use super::{Committer, GroupSize, WriteSet, WriteTally};
 use crate::batch::{families, family_ops};
 use crate::options::WriteOptions;
 use crate::wal::WalSet;
+use ashlar_base::stats::Distribution;
+use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_env::Env;
 use ashlar_format::write_batch::BatchEncoder;
@@ -40,6 +42,7 @@ pub(crate) struct GroupCommitter {
     durable: AtomicU64,
     /// Some write skipped the log: a close must flush.
     unlogged: AtomicBool,
+    tally: WriteTally,
     host: OnceLock<Box<dyn WriteHost>>,
     /// Why nothing is committed any more: the log failed, or the database was closed.
     failed: OnceLock<Error>,
@@ -71,7 +74,7 @@ impl<'a> Member<'a> {
 }
 
 impl GroupCommitter {
-    pub(crate) fn new(env: Env, set: Arc<WriteSet>, last: SeqNum) -> Self {
+    pub(crate) fn new(env: Env, set: Arc<WriteSet>, last: SeqNum, tally: WriteTally) -> Self {
         GroupCommitter {
             env,
             queue: Queue::new(),
@@ -81,6 +84,7 @@ impl GroupCommitter {
             visible: AtomicU64::new(last.get()),
             durable: AtomicU64::new(last.get()),
             unlogged: AtomicBool::new(false),
+            tally,
             host: OnceLock::new(),
             failed: OnceLock::new(),
         }
@@ -89,6 +93,11 @@ impl GroupCommitter {
     /// Names the database around the committer. Once, before the first commit.
     pub(crate) fn attach(&self, host: Box<dyn WriteHost>) {
         let _ = self.host.set(host);
+    }
+
+    /// What was committed so far.
+    pub(crate) fn tally(&self) -> &WriteTally {
+        &self.tally
     }
 
     pub(crate) fn wals(&self) -> &WalSet {
@@ -151,13 +160,17 @@ impl GroupCommitter {
     /// Makes every closed log durable. After a failure nothing more is committed: what those logs hold can never become
     /// durable, and so neither can what is written behind it.
     pub(crate) fn sync_closed(&self) -> Result<()> {
-        self.wals.sync_closed().inspect_err(|e| self.fail(e))
+        let syncs = self.wals.sync_closed().inspect_err(|e| self.fail(e))?;
+        self.tally.synced(syncs);
+        Ok(())
     }
 
     fn sync_at(&self, receipt: &Receipt) -> Result<()> {
         let Some((wal, end)) = &receipt.log_end else { return Ok(()) };
+        let _time = self.tally.statistics().time(Distribution::WalFileSyncMicros);
         match self.wals.sync(wal, *end) {
-            Ok(()) => {
+            Ok(syncs) => {
+                self.tally.synced(syncs);
                 self.durable.fetch_max(receipt.last.get(), Ordering::Release);
                 Ok(())
             }
@@ -234,7 +247,8 @@ impl GroupCommitter {
         let mut next = self.reserved.load(Ordering::Relaxed);
         let log = set.wal.log();
         let mut end = log.position();
-        let mut logged = None;
+        let (mut logged, mut size) = (None, GroupSize::default());
+        let step = perf::time(Metric::WriteWalTime);
         for m in group.iter_mut().filter(|m| m.outcome.is_none()) {
             let Some(first) = SeqNum::new(next + 1).filter(|f| f.checked_add(m.count).is_some()) else {
                 m.outcome = Some(Err(Error::not_supported("more than 2^56 writes in one database")));
@@ -258,8 +272,11 @@ impl GroupCommitter {
                 end = range.end;
                 let start = logged.map_or(range.start, |r: LogRange| r.start);
                 logged = Some(LogRange { start, end });
+                (size.logged, size.wal_bytes) = (size.logged + 1, end - start);
             }
             next += m.count;
+            (size.writes, size.keys) = (size.writes + 1, size.keys + m.count);
+            size.bytes += m.batch.byte_len() as u64;
             let last = SeqNum::new(next).unwrap_or(SeqNum::MAX);
             let log_end = Some((Arc::clone(&set.wal), end));
             m.outcome = Some(Ok(Receipt { last, log_end }));
@@ -270,6 +287,8 @@ impl GroupCommitter {
             self.fail(&e);
             return group.iter_mut().for_each(|m| m.outcome = Some(Err(indeterminate(&e))));
         }
+        drop(step);
+        let _step = perf::time(Metric::WriteMemtableTime);
         for m in group.iter_mut() {
             let Some(Ok(receipt)) = &m.outcome else { continue };
             let first = SeqNum::new(receipt.last.get() - m.count + 1).unwrap_or(SeqNum::MAX);
@@ -281,6 +300,9 @@ impl GroupCommitter {
         }
         self.reserved.store(next, Ordering::Relaxed);
         self.visible.store(next, Ordering::Release);
+        if size.writes > 0 {
+            self.tally.group(size);
+        }
     }
 }
 
@@ -320,7 +342,10 @@ impl Committer for GroupCommitter {
         } else {
             let waiter = Waiter::new(Some((batch.clone(), options)), self.env.jobs.signal());
             let leads = self.queue.enqueue(&waiter);
-            match if leads { &Turn::Lead } else { waiter.wait() } {
+            let step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
+            let turn = if leads { &Turn::Lead } else { waiter.wait() };
+            drop(step);
+            match turn {
                 Turn::Done(outcome) => outcome.clone()?,
                 Turn::Lead => self.lead_and_hand_over(&mut waiter.take_batch(), options)?,
             }

@@ -16,9 +16,11 @@
 mod committer;
 mod queue;
 mod set;
+mod tally;
 
 pub(crate) use committer::{GroupCommitter, WriteHost};
 pub(crate) use set::{FamilySlot, WriteSet};
+pub(crate) use tally::{GroupSize, WriteTally};
 
 use crate::options::WriteOptions;
 use ashlar_base::{Result, SeqNum};

@@ -2,6 +2,7 @@
 
 mod blobs;
 mod flips;
+mod observe;
 mod ranges;
 mod sim;
 mod wal_compression;

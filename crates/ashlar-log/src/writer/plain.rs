@@ -147,6 +147,26 @@ impl PlainLog {
         self.deflater.is_some()
     }
 
+    /// [`LogWriter::sync_to`]; false when another call had made the bytes durable already.
+    ///
+    /// # Errors
+    /// As [`LogWriter::sync_to`].
+    pub fn sync_through(&self, end: u64) -> Result<bool> {
+        if self.durable.load(Ordering::Acquire) >= end && end > 0 {
+            return Ok(false);
+        }
+        let mut directory_synced = self.syncing.lock();
+        if self.durable.load(Ordering::Acquire) >= end && *directory_synced {
+            return Ok(false);
+        }
+        self.alive()?;
+        if self.published.load(Ordering::Acquire) < end {
+            let what = format!("sync to {end}, behind what is published");
+            return Err(Error::invalid(what).at_path(self.file.path()));
+        }
+        self.sync_now(&mut directory_synced).map(|()| true)
+    }
+
     /// The file's path.
     pub fn path(&self) -> &Path {
         self.file.path()
@@ -269,19 +289,7 @@ impl LogWriter for PlainLog {
     }
 
     fn sync_to(&self, end: u64) -> Result<()> {
-        if self.durable.load(Ordering::Acquire) >= end && end > 0 {
-            return Ok(());
-        }
-        let mut directory_synced = self.syncing.lock();
-        if self.durable.load(Ordering::Acquire) >= end && *directory_synced {
-            return Ok(());
-        }
-        self.alive()?;
-        if self.published.load(Ordering::Acquire) < end {
-            let what = format!("sync to {end}, behind what is published");
-            return Err(Error::invalid(what).at_path(self.file.path()));
-        }
-        self.sync_now(&mut directory_synced)
+        self.sync_through(end).map(drop)
     }
 
     fn position(&self) -> u64 {

@@ -4,6 +4,8 @@
 //! when it is loaded: separated keys and values are joined, stripped timestamps put back, blobs of the same file fetched.
 //! Files without these features pay a look at one byte per load.
 
+use ashlar_base::stats::perf::{self, Metric};
+use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Error, Malformed, Result};
 use ashlar_env::ReadFile;
 use ashlar_format::Unreadable;
@@ -26,6 +28,7 @@ pub(crate) struct BlockFile {
     kind: TableKind,
     verify: bool,
     data: DataForm,
+    statistics: Option<Arc<Statistics>>,
 }
 
 /// What the properties of a table say about its data blocks.
@@ -47,7 +50,18 @@ impl BlockFile {
         kind: TableKind,
         verify: bool,
     ) -> Self {
-        BlockFile { file, limit, checksum, kind, verify, data: DataForm::default() }
+        BlockFile { file, limit, checksum, kind, verify, data: DataForm::default(), statistics: None }
+    }
+
+    /// Says what reads are counted into.
+    pub(crate) fn count_into(&mut self, statistics: Option<Arc<Statistics>>) {
+        self.statistics = statistics;
+    }
+
+    /// What reads are counted into.
+    #[inline]
+    pub(crate) fn statistics(&self) -> Option<&Statistics> {
+        self.statistics.as_deref()
     }
 
     /// Says how data blocks are to be read from here on.
@@ -79,6 +93,10 @@ impl BlockFile {
 
     /// Fills `out` from `offset` on.
     pub(crate) fn read_raw(&self, out: &mut [u8], offset: u64) -> Result<()> {
+        let _time = self.statistics().and_then(|s| s.time(Distribution::SstReadMicros));
+        let _step = perf::time(Metric::BlockReadTime);
+        perf::add(Metric::BlockReadCount, 1);
+        perf::add(Metric::BlockReadByte, out.len() as u64);
         self.file.read_exact_at(out, offset)
     }
 
@@ -178,10 +196,17 @@ impl BlockFile {
     }
 
     fn check<'a>(&self, stored: &'a [u8], handle: BlockHandle, verify: bool) -> Result<(&'a [u8], u8)> {
-        let checked = match verify {
-            true => self.checksum.verify(handle.offset, stored),
-            false => BlockChecksum::split(stored),
-        };
+        if !verify {
+            return BlockChecksum::split(stored).map_err(|e| self.misread(e, handle));
+        }
+        let _step = perf::time(Metric::BlockChecksumTime);
+        let checked = self.checksum.verify(handle.offset, stored);
+        if let Some(statistics) = self.statistics() {
+            statistics.tick(Ticker::BlockChecksumComputeCount);
+            if checked.is_err() {
+                statistics.tick(Ticker::BlockChecksumMismatchCount);
+            }
+        }
         checked.map_err(|e| self.misread(e, handle))
     }
 
@@ -206,6 +231,17 @@ impl BlockFile {
             let text = format!("compression type {compression:#04x}");
             return Err(Error::not_supported(text).at(self.path(), handle.offset));
         };
-        decompress_with(kind, block, dictionary, MAX_BLOCK).map_err(|e| e.in_file(self.path(), handle.offset))
+        let time = self.statistics().and_then(|s| s.time_in_detail(Distribution::DecompressionTimesNanos));
+        let step = perf::time(Metric::BlockDecompressTime);
+        let raw = decompress_with(kind, block, dictionary, MAX_BLOCK)
+            .map_err(|e| e.in_file(self.path(), handle.offset))?;
+        drop((time, step));
+        perf::add(Metric::BlockDecompressCount, 1);
+        if let Some(statistics) = self.statistics() {
+            statistics.tick(Ticker::NumberBlockDecompressed);
+            statistics.add(Ticker::BytesDecompressedFrom, block.len() as u64);
+            statistics.add(Ticker::BytesDecompressedTo, raw.len() as u64);
+        }
+        Ok(raw)
     }
 }

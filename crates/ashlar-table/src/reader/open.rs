@@ -82,7 +82,9 @@ impl Opening {
         let mut tail = vec![0; tail_len];
         file.read_exact_at(&mut tail, tail_at)?;
         let (footer, limit) = Footer::decode(&tail, size).map_err(|e| e.in_file(&path, tail_at))?;
-        let file = BlockFile::new(file, limit, footer.checksum, footer.kind, options.verify_checksums);
+        let statistics = options.statistics.clone();
+        let mut file = BlockFile::new(file, limit, footer.checksum, footer.kind, options.verify_checksums);
+        file.count_into(statistics);
         Ok(Opening { file, footer, options })
     }
 

@@ -13,6 +13,7 @@
 
 use super::BlockFile;
 use crate::index::{FlatIndex, IndexParts};
+use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, InternalKey, Order, Result, Trailer};
 use ashlar_cache::{FramePool, SlotArray};
 use ashlar_format::Unreadable;
@@ -262,6 +263,7 @@ impl PartitionedIndex {
         file: &BlockFile,
     ) -> Result<&'a Partition> {
         let handle = self.top.handle(at).unwrap_or_default();
+        perf::add(Metric::IndexBlockReadCount, 1);
         let index = self.shape.read(file, handle)?;
         if let Some(what) = self.misplaced(at, &index) {
             return Err(Error::corruption(what).at(file.path(), handle.offset));

@@ -6,6 +6,8 @@ use crate::options::ReadHow;
 use crate::reader::table_index::{Partition, TableIndex};
 use crate::reader::{BlockAt, BlockFile};
 use ashlar_base::range_del::FragmentedTombstones;
+use ashlar_base::stats::Ticker;
+use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, FileNumber, InternalKey, LookupKey, Order, Result, RunCursor, SeqNum, Trailer};
 use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
@@ -75,13 +77,30 @@ impl TableReader {
             Some(_) => Trailer::FIRST,
         };
         if !self.filter.may_contain(&self.file, key.user_key, trailer) {
+            self.count(Ticker::BloomFilterUseful);
+            perf::add(Metric::BloomSstMissCount, 1);
             return Ok(None);
         }
-        LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
+        let found = LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
             Ok(mut cursor) => self.look(&mut cursor, key.user_key, trailer),
             // Only a comparator that reads tables itself gets here.
             Err(_) => self.look(&mut BlockCursor::default(), key.user_key, trailer),
-        })
+        })?;
+        if self.filter.is_there() {
+            perf::add(Metric::BloomSstHitCount, 1);
+            self.count(Ticker::BloomFilterFullPositive);
+            if found.is_some() {
+                self.count(Ticker::BloomFilterFullTruePositive);
+            }
+        }
+        Ok(found)
+    }
+
+    #[inline]
+    fn count(&self, ticker: Ticker) {
+        if let Some(statistics) = self.file.statistics() {
+            statistics.tick(ticker);
+        }
     }
 
     fn look(
@@ -272,7 +291,15 @@ impl TableReader {
         readahead: Option<&mut Readahead>,
     ) -> Result<FramePin> {
         match part.slots.hit(at.block()) {
-            Some(pin) => Ok(pin),
+            Some(pin) => {
+                perf::add(Metric::BlockCacheHitCount, 1);
+                if let Some(statistics) = self.file.statistics() {
+                    statistics.tick(Ticker::BlockCacheHit);
+                    statistics.tick(Ticker::BlockCacheDataHit);
+                    statistics.add(Ticker::BlockCacheBytesRead, pin.len() as u64);
+                }
+                Ok(pin)
+            }
             None => self.load(part, at.block(), fill_cache, readahead),
         }
     }
@@ -288,12 +315,27 @@ impl TableReader {
         let Some(handle) = part.index.handle(block) else {
             return Err(Error::corruption(format!("the table has no block {block}")).at_path(self.path()));
         };
+        perf::add(Metric::BlockCacheMissCount, 1);
+        self.count(Ticker::BlockCacheMiss);
+        self.count(Ticker::BlockCacheDataMiss);
         let bytes = match readahead {
             Some(window) => window.read(&self.file, handle)?,
             None => self.file.read_data(handle)?,
         };
         DataBlock::parse(&bytes).map_err(|e| e.in_file(self.path(), handle.offset))?;
-        Ok(if fill_cache { part.slots.insert(block, bytes) } else { FramePin::unpooled(bytes) })
+        if !fill_cache {
+            return Ok(FramePin::unpooled(bytes));
+        }
+        let pin = part.slots.insert(block, bytes);
+        if !pin.is_charged() {
+            self.count(Ticker::BlockCacheAddFailures);
+        } else if let Some(statistics) = self.file.statistics() {
+            statistics.tick(Ticker::BlockCacheAdd);
+            statistics.tick(Ticker::BlockCacheDataAdd);
+            statistics.add(Ticker::BlockCacheDataBytesInsert, pin.len() as u64);
+            statistics.add(Ticker::BlockCacheBytesWrite, pin.len() as u64);
+        }
+        Ok(pin)
     }
 
     /// The error of a block whose content does not decode.

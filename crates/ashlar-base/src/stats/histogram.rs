@@ -1,21 +1,25 @@
-//! The histogram db_bench prints: coarse buckets, percentiles linear inside their bucket.
+//! The histogram that RocksDB prints: coarse buckets, percentiles linear inside their bucket.
+//!
+//! [`Histogram`] belongs to one thread; [`AtomicHistogram`] is what many threads count into at once.
 //!
 //! 1. Limits are 1, 2, then each 1.5 times the one before, printed with its two leading digits: 110, 170, 250 …
 //! 2. A bucket holds what is above the limit before it and at most its own.
 //!
 //! Source: RocksDB `monitoring/histogram.cc`.
 
+use super::counters::stripe;
 use std::fmt;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts by magnitude, of numbers without unit (the benchmark adds microseconds).
+/// Counts by magnitude, of numbers without unit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     counts: Vec<u64>,
     count: u64,
     min: u64,
     max: u64,
-    sum: f64,
+    sum: u64,
     sum_of_squares: f64,
 }
 
@@ -41,6 +45,11 @@ fn limits() -> &'static [u64] {
     })
 }
 
+/// The bucket that counts `value`.
+fn bucket_of(value: u64) -> usize {
+    limits().partition_point(|&limit| limit < value).min(limits().len() - 1)
+}
+
 impl Histogram {
     /// Counts `value`.
     pub fn add(&mut self, value: u64) {
@@ -48,12 +57,13 @@ impl Histogram {
             self.counts = vec![0; limits().len()];
             self.min = u64::MAX;
         }
-        let bucket = limits().partition_point(|&limit| limit < value).min(self.counts.len() - 1);
-        self.counts[bucket] += 1;
+        if let Some(count) = self.counts.get_mut(bucket_of(value)) {
+            *count += 1;
+        }
         self.count += 1;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        self.sum += value as f64;
+        self.sum = self.sum.saturating_add(value);
         self.sum_of_squares += value as f64 * value as f64;
     }
 
@@ -70,7 +80,7 @@ impl Histogram {
         self.count += other.count;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.sum += other.sum;
+        self.sum = self.sum.saturating_add(other.sum);
         self.sum_of_squares += other.sum_of_squares;
     }
 
@@ -79,9 +89,24 @@ impl Histogram {
         self.count
     }
 
+    /// Their sum.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// The smallest; 0 of nothing.
+    pub fn min(&self) -> u64 {
+        self.min
+    }
+
+    /// The largest; 0 of nothing.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
     /// The mean; 0 of nothing.
     pub fn average(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
     /// The deviation; 0 of nothing.
@@ -107,6 +132,104 @@ impl Histogram {
             (below, left) = (upto, right);
         }
         self.max as f64
+    }
+}
+
+/// How many buckets there are.
+const BUCKETS: usize = 109;
+
+/// Threads are spread over so many stripes.
+const STRIPES: usize = 8;
+
+/// Some threads' share. Relaxed throughout: they are counts, nothing is ordered by them.
+#[repr(align(128))]
+struct Stripe {
+    counts: [AtomicU64; BUCKETS],
+    min: AtomicU64,
+    max: AtomicU64,
+    sum: AtomicU64,
+    sum_of_squares: AtomicU64,
+}
+
+impl Stripe {
+    fn new() -> Stripe {
+        Stripe {
+            counts: std::array::from_fn(|_| AtomicU64::new(0)),
+            min: AtomicU64::new(u64::MAX),
+            max: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+            sum_of_squares: AtomicU64::new(0),
+        }
+    }
+
+    fn reset(&self) {
+        self.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.min.store(u64::MAX, Ordering::Relaxed);
+        for cell in [&self.max, &self.sum, &self.sum_of_squares] {
+            cell.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn snapshot(&self) -> Histogram {
+        let counts: Vec<u64> = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+        let count = counts.iter().sum();
+        if count == 0 {
+            return Histogram::default();
+        }
+        Histogram {
+            counts,
+            count,
+            min: self.min.load(Ordering::Relaxed),
+            max: self.max.load(Ordering::Relaxed),
+            sum: self.sum.load(Ordering::Relaxed),
+            sum_of_squares: self.sum_of_squares.load(Ordering::Relaxed) as f64,
+        }
+    }
+}
+
+/// A histogram that many threads count into at once, without a lock. 8 KiB.
+pub struct AtomicHistogram(Box<[Stripe]>);
+
+impl AtomicHistogram {
+    /// An empty one.
+    pub fn new() -> AtomicHistogram {
+        AtomicHistogram((0..STRIPES).map(|_| Stripe::new()).collect())
+    }
+
+    /// Counts `value`: a search among the buckets and five atomic additions.
+    pub fn add(&self, value: u64) {
+        let Some(part) = self.0.get(stripe() % STRIPES) else { return };
+        part.min.fetch_min(value, Ordering::Relaxed);
+        part.max.fetch_max(value, Ordering::Relaxed);
+        part.sum.fetch_add(value, Ordering::Relaxed);
+        part.sum_of_squares.fetch_add(value.wrapping_mul(value), Ordering::Relaxed);
+        if let Some(count) = part.counts.get(bucket_of(value)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What was counted so far; what is being counted meanwhile may be in it in part.
+    pub fn snapshot(&self) -> Histogram {
+        let mut all = Histogram::default();
+        self.0.iter().for_each(|part| all.merge(&part.snapshot()));
+        all
+    }
+
+    /// Forgets what was counted; what is being counted meanwhile may stay in part.
+    pub fn reset(&self) {
+        self.0.iter().for_each(Stripe::reset);
+    }
+}
+
+impl Default for AtomicHistogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for AtomicHistogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AtomicHistogram({} values)", self.snapshot().count())
     }
 }
 
@@ -172,6 +295,22 @@ mod tests {
              (       2,       3 ]        1  33.333%  66.667% #######\n\
              (       6,      10 ]        1  33.333% 100.000% #######\n"
         );
+    }
+
+    #[test]
+    fn counting_together_is_counting_alone() {
+        assert_eq!(limits().len(), BUCKETS);
+        let (together, mut alone) = (AtomicHistogram::new(), Histogram::default());
+        std::thread::scope(|scope| {
+            for from in 0..20u64 {
+                let together = &together;
+                scope.spawn(move || (from..from + 500).for_each(|v| together.add(v * v)));
+            }
+        });
+        (0..20u64).for_each(|from| (from..from + 500).for_each(|v| alone.add(v * v)));
+        assert_eq!(together.snapshot(), alone);
+        together.reset();
+        assert_eq!(together.snapshot(), Histogram::default());
     }
 
     #[test]

@@ -1,0 +1,96 @@
+//! What the write path counts: for the database's own account, and into its statistics.
+
+use ashlar_base::stats::{Counters, Distribution, Statistics, Ticker};
+use std::sync::Arc;
+
+/// What one group of writes came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct GroupSize {
+    /// Batches.
+    pub(crate) writes: u64,
+    /// Operations in them.
+    pub(crate) keys: u64,
+    /// Bytes of the batches.
+    pub(crate) bytes: u64,
+    /// Batches that went to the log.
+    pub(crate) logged: u64,
+    /// Bytes the log grew by.
+    pub(crate) wal_bytes: u64,
+}
+
+/// Sums since the open.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct WriteTotals {
+    /// Groups committed: each has one batch of its leader.
+    pub(crate) groups: u64,
+    /// Batches, those of leaders included.
+    pub(crate) writes: u64,
+    pub(crate) keys: u64,
+    pub(crate) bytes: u64,
+    pub(crate) logged: u64,
+    pub(crate) wal_bytes: u64,
+    pub(crate) wal_syncs: u64,
+}
+
+/// The places of [`WriteTotals`] among the counters.
+const GROUPS: usize = 0;
+const WRITES: usize = 1;
+const KEYS: usize = 2;
+const BYTES: usize = 3;
+const LOGGED: usize = 4;
+const WAL_BYTES: usize = 5;
+const WAL_SYNCS: usize = 6;
+
+/// The counts of the write path. Statistics may be shared by several databases or switched off; `own` is neither.
+#[derive(Debug)]
+pub(crate) struct WriteTally {
+    own: Counters<7>,
+    statistics: Arc<Statistics>,
+}
+
+impl WriteTally {
+    pub(crate) fn new(statistics: Arc<Statistics>) -> Self {
+        WriteTally { own: Counters::new(), statistics }
+    }
+
+    pub(crate) fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// A group was committed.
+    pub(crate) fn group(&self, size: GroupSize) {
+        let pairs = [
+            (GROUPS, 1, Ticker::WriteSelf),
+            (KEYS, size.keys, Ticker::NumberKeysWritten),
+            (BYTES, size.bytes, Ticker::BytesWritten),
+            (LOGGED, size.logged, Ticker::WriteWal),
+            (WAL_BYTES, size.wal_bytes, Ticker::WalBytes),
+        ];
+        for (at, n, ticker) in pairs {
+            self.own.add(at, n);
+            self.statistics.add(ticker, n);
+        }
+        self.own.add(WRITES, size.writes);
+        self.statistics.add(Ticker::WriteOther, size.writes.saturating_sub(1));
+        self.statistics.measure(Distribution::BytesPerWrite, size.bytes);
+    }
+
+    /// Logs were synced so many times.
+    pub(crate) fn synced(&self, times: u64) {
+        self.own.add(WAL_SYNCS, times);
+        self.statistics.add(Ticker::WalSynced, times);
+    }
+
+    pub(crate) fn totals(&self) -> WriteTotals {
+        let of = |at| self.own.sum(at);
+        WriteTotals {
+            groups: of(GROUPS),
+            writes: of(WRITES),
+            keys: of(KEYS),
+            bytes: of(BYTES),
+            logged: of(LOGGED),
+            wal_bytes: of(WAL_BYTES),
+            wal_syncs: of(WAL_SYNCS),
+        }
+    }
+}
