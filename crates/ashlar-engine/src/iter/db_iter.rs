@@ -271,10 +271,7 @@ impl DbIter {
                 self.tally.passed(behind);
                 if steps > SKIPS_MAX {
                     steps = 0;
-                    self.tally.reseek();
-                    self.target.set(&self.key, Trailer::LAST);
-                    self.merge.seek(self.target.as_key())?;
-                    self.step_off_last()?;
+                    self.pass_versions()?;
                 } else {
                     self.merge.next()?;
                 }
@@ -353,8 +350,11 @@ impl DbIter {
         }
     }
 
-    /// A seek behind a key's versions stops at one with trailer 0, a tombstone at sequence 0. No key has two of those.
-    fn step_off_last(&mut self) -> Result<()> {
+    /// Leaves out the entries of `self.key` that are left. A seek behind a key's versions stops at one with trailer 0, a tombstone at sequence 0. No key has two of those.
+    fn pass_versions(&mut self) -> Result<()> {
+        self.tally.reseek();
+        self.target.set(&self.key, Trailer::LAST);
+        self.merge.seek(self.target.as_key())?;
         match self.merge.entry() {
             Some(entry) if entry.key.user_key() == self.key.as_slice() => self.merge.next(),
             _ => Ok(()),
