@@ -44,6 +44,14 @@ impl WriteBatch {
         self
     }
 
+    /// Removes `key`, which must have been put once at most since it was last removed, and never merged: put and deletion
+    /// vanish in the first compaction where they meet. On any other key an older value may come back.
+    pub fn single_delete(mut self, key: impl AsRef<[u8]>) -> Self {
+        let added = self.inner.single_delete(self.family, key.as_ref());
+        self.note(added);
+        self
+    }
+
     /// Adds `operand` to what the family's merge operator makes of `key`. Refused by [`crate::Db::write`] where the family
     /// has none.
     pub fn merge(mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Self {

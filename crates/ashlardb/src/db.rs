@@ -55,7 +55,8 @@ impl Db {
     /// Sets `key` to `value`.
     ///
     /// # Errors
-    /// `InvalidArgument`: a key over 8 MiB or a value over 4 GiB - 1. `NotSupported`: a value of 2 GiB or more. `Io`, `Indeterminate`: the log failed. `Shutdown`.
+    /// `InvalidArgument`: a key over 8 MiB or a value over 4 GiB - 1. `NotSupported`: a value of 2 GiB or more. `Io`,
+    /// `Indeterminate`: the log failed. `Shutdown`.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let mut batch = ashlar_engine::batch::WriteBatch::new();
         batch.put(FamilyId::DEFAULT, key.as_ref(), value.as_ref())?;
@@ -70,6 +71,26 @@ impl Db {
         let mut batch = ashlar_engine::batch::WriteBatch::new();
         batch.delete(FamilyId::DEFAULT, key.as_ref())?;
         self.engine.write(&mut batch, self.options).map(drop)
+    }
+
+    /// Removes `key`, which must have been put once at most since it was last removed, and never merged. Put and deletion
+    /// vanish in the first compaction where they meet; [`Db::delete`] stays until nothing lies below it.
+    ///
+    /// # Errors
+    /// As [`Db::put`].
+    ///
+    /// ```
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = ashlardb::Db::open(dir.path().join("db"))?;
+    /// db.put(b"job/17", b"waiting")?;
+    /// db.single_delete(b"job/17")?;
+    /// assert!(db.get(b"job/17")?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn single_delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.write(WriteBatch::new().single_delete(key))
     }
 
     /// Adds `operand` to what the merge operator of the family `default` makes of `key`.

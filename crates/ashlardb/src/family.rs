@@ -39,6 +39,14 @@ impl Family {
         self.db.write(WriteBatch::new().in_family(self, |b| b.delete(key)))
     }
 
+    /// Removes `key`, which was put once at most.
+    ///
+    /// # Errors
+    /// As [`Db::single_delete`].
+    pub fn single_delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.db.write(WriteBatch::new().in_family(self, |b| b.single_delete(key)))
+    }
+
     /// Adds `operand` to what the family's merge operator makes of `key`.
     ///
     /// # Errors

@@ -45,6 +45,16 @@ impl WriteBatch {
         self.encoder.delete(family, key)
     }
 
+    /// Removes `key`, which was put once at most since it was last removed and never merged. Two of them, the put and this,
+    /// vanish in the first compaction where they meet; used on any other key, an older value may come back.
+    ///
+    /// # Errors
+    /// As [`WriteBatch::put`].
+    pub fn single_delete(&mut self, family: FamilyId, key: &[u8]) -> Result<()> {
+        self.admit(key, 0)?;
+        self.encoder.single_delete(family, key)
+    }
+
     /// Adds `operand` to what the family's merge operator makes of `key`.
     ///
     /// # Errors

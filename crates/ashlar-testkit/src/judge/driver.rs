@@ -35,6 +35,9 @@ impl JudgeVersion {
     }
 }
 
+/// The option that gives every family the merge operator of the lists, [`crate::ops::MERGE_OPERATOR`].
+pub const MERGING: &str = "merge_operator=stringappend";
+
 /// How the judge opens a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {

@@ -10,7 +10,7 @@ mod places;
 mod tools;
 
 pub use digest::{Digest, digest};
-pub use driver::{Judge, JudgeError, JudgeVersion, Opening};
+pub use driver::{Judge, JudgeError, JudgeVersion, MERGING, Opening};
 pub use places::{Skip, place};
 pub use tools::Tools;
 pub use tools::copy_flat;

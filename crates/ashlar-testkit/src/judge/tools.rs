@@ -47,7 +47,8 @@ impl Tools {
     /// # Errors
     /// What the tool said.
     pub fn check_consistency(&self, dir: &Path) -> Result<(), String> {
-        let text = self.ldb(dir, &["checkconsistency"])?;
+        // It replays the logs, for which it needs the merge operators that the OPTIONS file names.
+        let text = self.ldb(dir, &["checkconsistency", "--try_load_options", "--ignore_unknown_options"])?;
         if text.lines().any(|line| line.trim() == "OK") { Ok(()) } else { Err(text) }
     }
 
@@ -92,7 +93,8 @@ impl Tools {
         let copy = tempfile::tempdir().map_err(|e| e.to_string())?;
         copy_flat(dir, copy.path()).map_err(|e| e.to_string())?;
         let db = format!("--db={}", copy.path().display());
-        run(Command::new(&self.ldb).arg(db).args(["--try_load_options=false"]).args(args))
+        let own = (!args.contains(&"--try_load_options")).then_some("--try_load_options=false");
+        run(Command::new(&self.ldb).arg(db).args(own).args(args))
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Keys are chosen to hurt: a hot space of 64 keys (long version chains), keys that are prefixes of each other, the
 //! empty key, runs of 0x00 and 0xFF, and a wide space. Values go from nothing to `max_value_bytes`, mostly short.
+//!
+//! Keys that are deleted singly (`once/…`) are put once in a list and deleted once, so that the list stays lawful when a
+//! crash cuts it anywhere.
 
 use super::{Change, Op};
 use crate::rng::Rng;
@@ -15,6 +18,12 @@ pub struct Mix {
     pub batch_percent: usize,
     /// Of changes: deletes.
     pub delete_percent: usize,
+    /// Of changes: puts of keys for single deletion, and the single deletions of them.
+    pub single_percent: usize,
+    /// Of changes: merges.
+    pub merge_percent: usize,
+    /// Of changes: deletions of a range.
+    pub range_per_mille: usize,
     /// Of writes: those that wait for the device.
     pub sync_percent: usize,
     /// Gets and scans.
@@ -37,6 +46,9 @@ impl Default for Mix {
             families: ["default", "one", "two"].map(String::from).to_vec(),
             batch_percent: 30,
             delete_percent: 20,
+            single_percent: 6,
+            merge_percent: 8,
+            range_per_mille: 8,
             sync_percent: 5,
             read_percent: 10,
             snapshot_percent: 2,
@@ -60,9 +72,10 @@ pub fn draw(seed: u64, count: usize, mix: &Mix) -> Vec<Op> {
     let mut rng = Rng::new(seed);
     let mut live: Vec<u32> = Vec::new();
     let mut next_id = 1;
+    let mut once = Once { name: rng.next_u64(), ..Once::default() };
     let mut ops = Vec::with_capacity(count);
     while ops.len() < count {
-        let op = draw_one(&mut rng, mix, &live, next_id);
+        let op = draw_one(&mut rng, mix, &live, next_id, &mut once);
         match &op {
             Op::Snapshot { id } => {
                 live.push(*id);
@@ -77,7 +90,30 @@ pub fn draw(seed: u64, count: usize, mix: &Mix) -> Vec<Op> {
     ops
 }
 
-fn draw_one(rng: &mut Rng, mix: &Mix, live: &[u32], next_id: u32) -> Op {
+/// The keys that are put once and deleted singly.
+#[derive(Default)]
+struct Once {
+    /// Makes the keys of a list its own: a store may obey several.
+    name: u64,
+    made: u32,
+    /// Family and key of those that were put and not deleted yet.
+    there: Vec<(String, Vec<u8>)>,
+}
+
+impl Once {
+    fn change(&mut self, rng: &mut Rng, family: String, max_value_bytes: usize) -> Change {
+        if !self.there.is_empty() && rng.percent(45) {
+            let (family, key) = self.there.swap_remove(rng.below(self.there.len()));
+            return Change::SingleDelete { family, key };
+        }
+        self.made += 1;
+        let key = format!("once/{:03}/{:016x}/{}", rng.below(1000), self.name, self.made).into_bytes();
+        self.there.push((family.clone(), key.clone()));
+        Change::Put { family, key, value: draw_value(rng, max_value_bytes) }
+    }
+}
+
+fn draw_one(rng: &mut Rng, mix: &Mix, live: &[u32], next_id: u32, once: &mut Once) -> Op {
     let family = family(rng, mix);
     let mut roll = rng.below(1000);
     let mut falls_in = |share: usize| {
@@ -105,7 +141,7 @@ fn draw_one(rng: &mut Rng, mix: &Mix, live: &[u32], next_id: u32) -> Op {
     }
     let sync = rng.percent(mix.sync_percent);
     let many = if rng.percent(mix.batch_percent) { rng.between(0, 12) } else { 1 };
-    Op::Write { changes: (0..many).map(|_| draw_change(rng, mix)).collect(), sync }
+    Op::Write { changes: (0..many).map(|_| draw_change(rng, mix, once)).collect(), sync }
 }
 
 fn draw_read(rng: &mut Rng, family: String, live: &[u32]) -> Op {
@@ -117,13 +153,32 @@ fn draw_read(rng: &mut Rng, family: String, live: &[u32]) -> Op {
     Op::Scan { family, from: a.clone().min(b.clone()), to: a.max(b), reverse: rng.percent(50), at }
 }
 
-fn draw_change(rng: &mut Rng, mix: &Mix) -> Change {
+fn draw_change(rng: &mut Rng, mix: &Mix, once: &mut Once) -> Change {
     let (family, key) = (family(rng, mix), draw_key(rng));
     if rng.percent(mix.delete_percent) {
-        Change::Delete { family, key }
-    } else {
-        Change::Put { family, key, value: draw_value(rng, mix.max_value_bytes) }
+        return Change::Delete { family, key };
     }
+    if rng.percent(mix.single_percent) {
+        return once.change(rng, family, mix.max_value_bytes);
+    }
+    if rng.percent(mix.merge_percent) {
+        let len = rng.between(0, 40);
+        return Change::Merge { family, key, operand: rng.bytes(len) };
+    }
+    if rng.below(1000) < mix.range_per_mille {
+        return draw_range(rng, family, key);
+    }
+    Change::Put { family, key, value: draw_value(rng, mix.max_value_bytes) }
+}
+
+/// Half of the ranges are narrow, the others end anywhere.
+fn draw_range(rng: &mut Rng, family: String, key: Vec<u8>) -> Change {
+    let other = if rng.percent(50) { [key.as_slice(), &[0xff]].concat() } else { draw_key(rng) };
+    let (from, mut to) = if key <= other { (key, other) } else { (other, key) };
+    if from == to {
+        to.push(0);
+    }
+    Change::DeleteRange { family, from, to }
 }
 
 fn family(rng: &mut Rng, mix: &Mix) -> String {
@@ -190,10 +245,46 @@ mod tests {
             }
         }
         let wanted = [
-            "batch", "compact", "delete", "flush", "get", "put", "release", "reopen", "rscan", "scan",
-            "snapshot", "sync",
+            "batch",
+            "compact",
+            "delete",
+            "delete_range",
+            "flush",
+            "get",
+            "merge",
+            "put",
+            "release",
+            "reopen",
+            "rscan",
+            "scan",
+            "single_delete",
+            "snapshot",
+            "sync",
         ];
         assert_eq!(verbs.iter().map(String::as_str).collect::<Vec<_>>(), wanted);
         assert!(keys.contains(&b""[..]) && keys.contains(&[0xff; 20][..]) && keys.contains(&b"k63"[..]));
+    }
+    #[test]
+    fn single_deletes_are_lawful_and_ranges_go_forward() {
+        let mut puts = std::collections::BTreeMap::new();
+        let mut singles = 0;
+        for op in draw(3, 20_000, &Mix { max_value_bytes: 10, ..Mix::default() }) {
+            let Op::Write { changes, .. } = op else { continue };
+            for change in changes {
+                let at = (change.family().to_owned(), change.key().to_vec());
+                match change {
+                    Change::Put { key, .. } if key.starts_with(b"once/") => {
+                        assert_eq!(puts.insert(at, 1), None, "put twice");
+                    }
+                    Change::SingleDelete { .. } => {
+                        singles += 1;
+                        assert_eq!(puts.insert(at, 0), Some(1), "deleted without a put, or twice");
+                    }
+                    Change::DeleteRange { from, to, .. } => assert!(from < to),
+                    other => assert!(!other.key().starts_with(b"once/"), "{other:?}"),
+                }
+            }
+        }
+        assert!(singles > 300, "{singles}");
     }
 }

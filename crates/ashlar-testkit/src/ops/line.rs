@@ -1,7 +1,8 @@
 //! Operations as lines of text, for artifacts of failures and for the judge's standard input.
 //!
 //! ```text
-//! put FAMILY KEY VALUE            delete FAMILY KEY            batch CHANGE ; CHANGE ; …      (each may follow "sync ")
+//! put FAMILY KEY VALUE            delete FAMILY KEY            single_delete FAMILY KEY
+//! merge FAMILY KEY OPERAND        delete_range FAMILY FROM TO  batch CHANGE ; CHANGE ; …      (each may follow "sync ")
 //! flush FAMILY    compact FAMILY    reopen    snapshot N    release N
 //! get FAMILY KEY [@N]             scan FAMILY FROM TO [@N]     rscan FAMILY FROM TO [@N]
 //! ```
@@ -54,6 +55,13 @@ impl fmt::Display for Change {
         match self {
             Change::Put { family, key, value } => write!(f, "put {family} {} {}", to_hex(key), to_hex(value)),
             Change::Delete { family, key } => write!(f, "delete {family} {}", to_hex(key)),
+            Change::SingleDelete { family, key } => write!(f, "single_delete {family} {}", to_hex(key)),
+            Change::Merge { family, key, operand } => {
+                write!(f, "merge {family} {} {}", to_hex(key), to_hex(operand))
+            }
+            Change::DeleteRange { family, from, to } => {
+                write!(f, "delete_range {family} {} {}", to_hex(from), to_hex(to))
+            }
         }
     }
 }
@@ -100,7 +108,8 @@ impl std::str::FromStr for Op {
             let changes = list.split(';').map(change).collect::<Result<_, _>>()?;
             return Ok(Op::Write { changes, sync });
         }
-        if rest.starts_with("put ") || rest.starts_with("delete ") {
+        let verb = rest.split_whitespace().next().unwrap_or_default();
+        if ["put", "delete", "single_delete", "merge", "delete_range"].contains(&verb) {
             return Ok(Op::Write { changes: vec![change(rest)?], sync });
         }
         if sync { Err(format!("only writes can be synced: {rest}")) } else { other(rest) }
@@ -114,6 +123,15 @@ fn change(text: &str) -> Result<Change, String> {
             Ok(Change::Put { family: (*family).into(), key: bytes(key)?, value: bytes(value)? })
         }
         ["delete", family, key] => Ok(Change::Delete { family: (*family).into(), key: bytes(key)? }),
+        ["single_delete", family, key] => {
+            Ok(Change::SingleDelete { family: (*family).into(), key: bytes(key)? })
+        }
+        ["merge", family, key, operand] => {
+            Ok(Change::Merge { family: (*family).into(), key: bytes(key)?, operand: bytes(operand)? })
+        }
+        ["delete_range", family, from, to] => {
+            Ok(Change::DeleteRange { family: (*family).into(), from: bytes(from)?, to: bytes(to)? })
+        }
         _ => Err(format!("not a change: {}", text.trim())),
     }
 }
@@ -169,9 +187,9 @@ mod tests {
     #[test]
     fn reads_every_form() {
         let text = "# a comment\n\nput a 0x 0x01\nsync delete b 0xFF\nbatch\nbatch put a 0x1122 0x ; delete a 0x\n\
-                    flush a\ncompact a\nreopen\nsnapshot 3\nget a 0x61 @3\nrscan a 0x 0xFF\nscan a 0x 0xFF @3\nrelease 3\n";
+                    single_delete a 0x01\nmerge a 0x01 0x02\nsync delete_range a 0x 0x01\nflush a\ncompact a\nreopen\nsnapshot 3\nget a 0x61 @3\nrscan a 0x 0xFF\nscan a 0x 0xFF @3\nrelease 3\n";
         let ops = parse(text).unwrap();
-        assert_eq!(ops.len(), 12);
+        assert_eq!(ops.len(), 15);
         assert_eq!(print(&ops), text.split_once("\n\n").unwrap().1);
     }
 

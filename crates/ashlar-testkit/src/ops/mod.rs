@@ -6,4 +6,4 @@ mod op;
 
 pub use draw::{Mix, draw, draw_key, draw_value};
 pub use line::{BadLine, parse, print};
-pub use op::{Change, Op};
+pub use op::{Change, MERGE_OPERATOR, Op};

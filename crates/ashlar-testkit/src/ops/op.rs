@@ -1,6 +1,10 @@
 //! One operation on a store with families of keys.
 
-/// One change to one key of a family.
+/// The id of the operator that every family of a list is opened with, in RocksDB's words and in ours.
+pub const MERGE_OPERATOR: &str = "stringappend";
+
+/// One change to a family. Merges are those of [`MERGE_OPERATOR`]: the old value, a comma, the operand; the
+/// operand alone where there was nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Sets a key.
@@ -19,36 +23,74 @@ pub enum Change {
         /// The key.
         key: Vec<u8>,
     },
+    /// Removes a key that was put once at most since it was last removed, and never merged.
+    SingleDelete {
+        /// Name of the family.
+        family: String,
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// Adds an operand to a key, there or not.
+    Merge {
+        /// Name of the family.
+        family: String,
+        /// The key.
+        key: Vec<u8>,
+        /// What is appended.
+        operand: Vec<u8>,
+    },
+    /// Removes all keys with `from <= key < to`.
+    DeleteRange {
+        /// Name of the family.
+        family: String,
+        /// First key removed.
+        from: Vec<u8>,
+        /// First key not removed; behind `from`.
+        to: Vec<u8>,
+    },
 }
 
 impl Change {
     /// Name of the family changed.
     pub fn family(&self) -> &str {
         match self {
-            Change::Put { family, .. } | Change::Delete { family, .. } => family,
+            Change::Put { family, .. }
+            | Change::Delete { family, .. }
+            | Change::SingleDelete { family, .. }
+            | Change::Merge { family, .. }
+            | Change::DeleteRange { family, .. } => family,
         }
     }
 
-    /// The key changed.
+    /// The key changed; the first one of a range.
     pub fn key(&self) -> &[u8] {
         match self {
-            Change::Put { key, .. } | Change::Delete { key, .. } => key,
+            Change::Put { key, .. }
+            | Change::Delete { key, .. }
+            | Change::SingleDelete { key, .. }
+            | Change::Merge { key, .. } => key,
+            Change::DeleteRange { from, .. } => from,
         }
     }
 
-    /// The value it leaves: `None` for a delete.
-    pub fn value(&self) -> Option<&[u8]> {
-        match self {
-            Change::Put { value, .. } => Some(value),
-            Change::Delete { .. } => None,
+    /// The same change, of another family.
+    pub fn in_family(&self, name: String) -> Change {
+        let mut change = self.clone();
+        match &mut change {
+            Change::Put { family, .. }
+            | Change::Delete { family, .. }
+            | Change::SingleDelete { family, .. }
+            | Change::Merge { family, .. }
+            | Change::DeleteRange { family, .. } => *family = name,
         }
+        change
     }
 }
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// An atomic write; one change is a plain put or delete, none is an empty batch.
+    /// An atomic write; one change is a plain write, none is an empty batch.
     Write {
         /// The changes, in order; a later one wins over an earlier one of the same key.
         changes: Vec<Change>,

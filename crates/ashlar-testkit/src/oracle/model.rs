@@ -32,10 +32,34 @@ impl State {
                 Some(family) => family,
                 None => self.families.entry(change.family().to_owned()).or_default(),
             };
-            match change.value() {
-                Some(value) => family.insert(change.key().to_vec(), value.to_vec()),
-                None => family.remove(change.key()),
-            };
+            match change {
+                Change::Put { key, value, .. } => drop(family.insert(key.clone(), value.clone())),
+                Change::Delete { key, .. } | Change::SingleDelete { key, .. } => drop(family.remove(key)),
+                Change::Merge { key, operand, .. } => match family.get_mut(key) {
+                    Some(value) => {
+                        value.push(b',');
+                        value.extend_from_slice(operand);
+                    }
+                    None => drop(family.insert(key.clone(), operand.clone())),
+                },
+                Change::DeleteRange { from, to, .. } => {
+                    let gone = family.range(from.clone()..to.clone()).map(|(key, _)| key.clone());
+                    for key in gone.collect::<Vec<_>>() {
+                        family.remove(&key);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The keys that hold something now and that `change` may change.
+    fn touched(&self, change: &Change) -> Vec<Vec<u8>> {
+        match (change, self.families.get(change.family())) {
+            (Change::DeleteRange { from, to, .. }, Some(family)) => {
+                family.range(from.clone()..to.clone()).map(|(key, _)| key.clone()).collect()
+            }
+            (Change::DeleteRange { .. }, None) => Vec::new(),
+            _ => vec![change.key().to_vec()],
         }
     }
 
@@ -154,20 +178,24 @@ impl Model {
     /// # Errors
     /// [`Difference::Lost`] when the only such M lie below the floor, [`Difference::NoPrefix`] when there is none.
     /// # Cost
-    /// One pass over the writes; per write as much as it has changes.
+    /// One pass over the writes; per write as much as it has changes and deletes by range.
     pub fn match_prefix(&self, recovered: &State) -> Result<usize, Difference> {
         let mut state = State::default();
         let mut differing = state.differing(recovered);
         let mut matched = differing.is_empty().then_some(0);
         let mut nearest = (differing.len(), 0);
         for (index, changes) in self.writes.iter().enumerate() {
-            state.apply(changes);
             for change in changes {
-                let at = (change.family().to_owned(), change.key().to_vec());
-                if state.get(&at.0, &at.1) == recovered.get(&at.0, &at.1) {
-                    differing.remove(&at);
-                } else {
-                    differing.insert(at);
+                // What a range deletes and the recovered store lacks differed before, and is among these.
+                let touched = state.touched(change);
+                state.apply(std::slice::from_ref(change));
+                for key in touched {
+                    let at = (change.family().to_owned(), key);
+                    if state.get(&at.0, &at.1) == recovered.get(&at.0, &at.1) {
+                        differing.remove(&at);
+                    } else {
+                        differing.insert(at);
+                    }
                 }
             }
             if differing.is_empty() {
@@ -293,6 +321,23 @@ mod tests {
         assert_eq!((left.writes(), left.floor(), left.now().names().count()), (3, 2, 1));
         let cut = State::of([("default".to_owned(), vec![(b"a".to_vec(), b"1".to_vec())])]);
         assert_eq!(left.match_prefix(&cut), Ok(2), "the write in between changed nothing that is left");
+    }
+
+    #[test]
+    fn every_change_does_what_it_says() {
+        let family = || "default".to_owned();
+        let merge = |key: &str, operand: &str| Change::Merge {
+            family: family(),
+            key: key.into(),
+            operand: operand.into(),
+        };
+        let mut state = State::default();
+        state.apply(&[put("a", "1"), put("b", "2"), put("c", "3"), merge("a", "x"), merge("n", "y")]);
+        assert_eq!(state.get("default", b"a"), Some(&b"1,x"[..]));
+        assert_eq!(state.get("default", b"n"), Some(&b"y"[..]));
+        state.apply(&[Change::DeleteRange { family: family(), from: b"a".to_vec(), to: b"c".to_vec() }]);
+        state.apply(&[Change::SingleDelete { family: family(), key: b"n".to_vec() }]);
+        assert_eq!(state.entries("default"), [(b"c".to_vec(), b"3".to_vec())]);
     }
 
     #[test]

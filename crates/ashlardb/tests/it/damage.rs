@@ -54,6 +54,7 @@ impl Patient {
 
 fn changes(seed: u64, count: usize) -> Vec<Change> {
     let mix = ashlar_testkit::ops::Mix {
+        merge_percent: 0,
         families: vec!["default".into()],
         batch_percent: 0,
         max_value_bytes: 300,

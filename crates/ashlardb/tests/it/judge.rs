@@ -6,7 +6,7 @@
 
 use crate::child::{Kind, Writer, mixed};
 use crate::store::{FAMILIES, Shape, Store, copy, state_of};
-use ashlar_testkit::judge::{JudgeError, Opening, digest};
+use ashlar_testkit::judge::{JudgeError, MERGING, Opening, digest};
 use ashlar_testkit::ops::draw;
 use ashlar_testkit::oracle::{State, first_difference};
 use ashlar_testkit::{Judge, JudgeVersion, Model, Op, Rng, Skip, Tools, report};
@@ -75,7 +75,7 @@ impl Judges {
 
     fn read_with(&mut self, version: JudgeVersion, dir: &Path, expected: &State, what: &str) -> usize {
         let judge = &mut self.running[at(version)];
-        judge.open(dir, Opening::Existing, "").unwrap_or_else(|e| panic!("{what}: {e}"));
+        judge.open(dir, Opening::Existing, MERGING).unwrap_or_else(|e| panic!("{what}: {e}"));
         let verified = judge.verify().unwrap_or_else(|e| panic!("{what}: {e}"));
         let found = State::of(judge.families().unwrap().into_iter().map(|name| {
             let forward = judge.dump(&name).unwrap_or_else(|e| panic!("{what}, family {name}: {e}"));
@@ -193,8 +193,9 @@ impl Game<'_> {
             ["kNoCompression", "kSnappyCompression", "kLZ4Compression", "kZSTD", "kZlibCompression"];
         let options = format!(
             "block_based_table_factory={{format_version={format};filter_policy=bloomfilter:10:false}};\
-             write_buffer_size=131072;target_file_size_base=65536;compression={}",
-            self.rng.pick(&compression).unwrap()
+             write_buffer_size=131072;target_file_size_base=65536;compression={};{}",
+            self.rng.pick(&compression).unwrap(),
+            MERGING
         );
         let fail = |e: JudgeError| panic!("{what}: {e}");
         let judge = &mut self.judges.running[at(version)];

@@ -1,8 +1,9 @@
 //! Our side of the comparisons: a database that obeys operation lists, and directories seen from outside.
 
+use ashlar_testkit::ops::MERGE_OPERATOR;
 use ashlar_testkit::oracle::{State, first_difference};
 use ashlar_testkit::{Change, KeyValue, Op};
-use ashlardb::{Builder, Db, FormatLevel, Scan, WriteBatch};
+use ashlardb::{Builder, Db, FormatLevel, Scan, WriteBatch, standard_operator};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,7 @@ impl Shape {
     pub fn builder(self, dir: &Path) -> Builder {
         let builder = Db::builder(dir).format_level(self.level).tune(|_, family| {
             family.write_buffer_bytes = self.write_buffer;
+            family.merge_operator = standard_operator(MERGE_OPERATOR);
             family.compaction.target_file_bytes = 64 << 10;
             family.compaction.base_level_bytes = 256 << 10;
         });
@@ -90,6 +92,9 @@ fn batch(db: &Db, changes: &[Change]) -> WriteBatch {
         batch.in_family(&family, |b| match change {
             Change::Put { key, value, .. } => b.put(key, value),
             Change::Delete { key, .. } => b.delete(key),
+            Change::SingleDelete { key, .. } => b.single_delete(key),
+            Change::Merge { key, operand, .. } => b.merge(key, operand),
+            Change::DeleteRange { from, to, .. } => b.delete_range(from, to),
         })
     })
 }

@@ -1,12 +1,15 @@
 //! Random runs, crashed between operations and in the middle of them.
 
 use super::check::{Crash, any_mode};
+use super::judged::Judges;
 use super::plan::{Setup, Step, steps};
 use super::store::Store;
 use super::tally::Tally;
 use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlar_testkit::Rng;
+use ashlar_testkit::report::figure;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 const SEEDS: u64 = 16;
 const OPERATIONS: usize = 600;
@@ -26,14 +29,19 @@ impl Run {
         Ok((Run { store: Store::new(SimEnv::new(seed), setup)?, rng }, steps))
     }
 
-    /// All steps, with crashes. Returns the hash of what was done to the last machine.
-    fn go(&mut self, steps: &[Step], tally: &mut Tally) -> Result<u64, String> {
+    /// All steps, with crashes; then RocksDB looks at what is left. Returns the hash of what was done to the last machine.
+    fn go(&mut self, steps: &[Step], tally: &mut Tally, judges: Option<&mut Judges>) -> Result<u64, String> {
         for (at, step) in steps.iter().enumerate() {
             tally.operations += 1;
             self.step(step, tally).map_err(|e| format!("step {at}, {}: {e}", brief(step)))?;
         }
         self.store.compare_all().map_err(|e| format!("at the end: {e}"))?;
-        Ok(self.store.sim.trace_hash())
+        let hash = self.store.sim.trace_hash();
+        if let Some(judges) = judges {
+            let closed = self.rng.percent(50);
+            judges.read(&self.store, closed, &mut tally.judged).map_err(|e| format!("judged: {e}"))?;
+        }
+        Ok(hash)
     }
 
     fn step(&mut self, step: &Step, tally: &mut Tally) -> Result<(), String> {
@@ -77,10 +85,10 @@ pub(crate) fn brief(step: &Step) -> String {
     text.chars().take(100).collect()
 }
 
-fn run(seed: u64, tally: &mut Tally) -> Result<u64, String> {
+fn run(seed: u64, tally: &mut Tally, judges: Option<&mut Judges>) -> Result<u64, String> {
     let (mut run, steps) = Run::new(seed)?;
     tally.seeds += 1;
-    let outcome = catch_unwind(AssertUnwindSafe(|| run.go(&steps, tally)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| run.go(&steps, tally, judges)));
     outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         Err(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
@@ -95,28 +103,38 @@ pub(crate) fn from_env(name: &str) -> Option<u64> {
 fn crashes_lose_nothing_that_was_acknowledged() {
     let mut tally = Tally::default();
     let mut failures = Vec::new();
+    let mut judges = Judges::start();
     let one = from_env("ASHLAR_SIM_SEED");
-    let seeds = match one {
-        Some(seed) => seed..seed + 1,
-        None => 0..from_env("ASHLAR_SIM_SEEDS").unwrap_or(SEEDS),
+    let time = from_env("ASHLAR_SIM_MINUTES").map(|minutes| Duration::from_secs(60 * minutes));
+    let seeds = match (one, time) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, Some(_)) => 0..u64::MAX,
+        (None, None) => 0..from_env("ASHLAR_SIM_SEEDS").unwrap_or(SEEDS),
     };
+    let began = Instant::now();
     for seed in seeds {
+        if time.is_some_and(|time| began.elapsed() >= time) {
+            break;
+        }
         let pair = seed % 100 == 7 || one.is_some();
         let _alone = pair.then(crate::alone);
-        let first = run(seed, &mut tally);
+        let first = run(seed, &mut tally, judges.as_mut().ok());
         if let Err(e) = &first {
             tally.hangs += u64::from(e.contains("HANG"));
             failures.push(format!("seed {seed}: {e}"));
         }
         if pair {
-            let second = run(seed, &mut Tally::default());
+            let second = run(seed, &mut Tally::default(), None);
             if first != second {
                 failures.push(format!("seed {seed}: two runs differ: {first:?} and {second:?}"));
             }
             tally.pairs += 1;
         }
     }
-    println!("simulated crashes: {tally}");
+    figure(&format!("simulated crashes: {tally}; {} differences", failures.len()));
+    if let Err(skip) = judges {
+        skip.announce("what simulated runs leave, read by RocksDB");
+    }
     let shown: Vec<&str> = failures.iter().take(8).map(String::as_str).collect();
     assert!(
         failures.is_empty(),

@@ -1,9 +1,10 @@
 //! What a run does: settings and steps, drawn from its seed.
 
-use ashlar_engine::options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions};
+use ashlar_base::ext::merge_operator::standard_operator;
+use ashlar_engine::options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, FormatLevel};
 use ashlar_format::compress::Compression;
 use ashlar_testkit::Rng;
-use ashlar_testkit::ops::{Mix, Op, draw};
+use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, Op, draw};
 
 /// The family that is always there.
 pub(crate) const DEFAULT: &str = "default";
@@ -21,6 +22,7 @@ impl Setup {
         let family = FamilyOptions {
             write_buffer_bytes: *rng.pick(&[64 << 10, 64 << 10, 128 << 10, 256 << 10]).unwrap_or(&(64 << 10)),
             max_write_buffers: rng.between(2, 4),
+            merge_operator: standard_operator(MERGE_OPERATOR),
             compaction: CompactionOptions {
                 l0_trigger: 2,
                 l0_slowdown: 4,
@@ -35,15 +37,15 @@ impl Setup {
         };
         let max_total_wal_bytes = if rng.percent(30) { 200 << 10 } else { 0 };
         let wal_compression = if rng.percent(25) { Compression::Zstd } else { Compression::None };
-        Setup {
-            db: DbOptions {
-                block_cache_bytes: 1 << 20,
-                max_total_wal_bytes,
-                wal_compression,
-                ..DbOptions::default()
-            },
-            family,
-        }
+        let format_level = if rng.percent(50) { FormatLevel::V7_8 } else { FormatLevel::default() };
+        let db = DbOptions {
+            block_cache_bytes: 1 << 20,
+            max_total_wal_bytes,
+            wal_compression,
+            format_level,
+            ..DbOptions::default()
+        };
+        Setup { db, family }
     }
 }
 
@@ -86,6 +88,7 @@ pub(crate) fn steps(rng: &mut Rng, count: usize) -> Vec<Step> {
         compact_per_mille: *rng.pick(&[0, 5, 15]).unwrap_or(&5),
         reopen_per_mille: 3,
         batch_percent: 50,
+        range_per_mille: *rng.pick(&[0, 8, 40]).unwrap_or(&8),
         max_value_bytes: *rng.pick(&[4 << 10, 12 << 10, 32 << 10]).unwrap_or(&(4 << 10)),
         ..Mix::default()
     };

@@ -375,15 +375,14 @@ impl Store {
 /// Adds a change to a batch, and says what it is to the model.
 fn add(batch: &mut WriteBatch, id: FamilyId, change: &Change, family: String) -> Change {
     match change {
-        Change::Put { key, value, .. } => {
-            batch.put(id, key, value).expect("small enough");
-            Change::Put { family, key: key.clone(), value: value.clone() }
-        }
-        Change::Delete { key, .. } => {
-            batch.delete(id, key).expect("small enough");
-            Change::Delete { family, key: key.clone() }
-        }
+        Change::Put { key, value, .. } => batch.put(id, key, value),
+        Change::Delete { key, .. } => batch.delete(id, key),
+        Change::SingleDelete { key, .. } => batch.single_delete(id, key),
+        Change::Merge { key, operand, .. } => batch.merge(id, key, operand),
+        Change::DeleteRange { from, to, .. } => batch.delete_range(id, from, to),
     }
+    .expect("small enough");
+    change.in_family(family)
 }
 
 /// Writes a few fresh keys into every family of an open store, to see that it takes them. Returns what it now holds.

@@ -1,5 +1,6 @@
 //! What a suite did, for its one line.
 
+use super::judged::Looked;
 use ashlar_env::sim::{CrashMode, DataMode, DirMode};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,6 +19,7 @@ pub(crate) struct Tally {
     pub(crate) holes: u64,
     pub(crate) hangs: u64,
     pub(crate) pairs: u64,
+    pub(crate) judged: Looked,
 }
 
 impl Tally {
@@ -32,7 +34,7 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { seeds, operations, inside, nested, lost, holes, hangs, pairs, .. } = self;
+        let Tally { seeds, operations, inside, nested, lost, holes, hangs, pairs, judged, .. } = self;
         write!(f, "{seeds} seeds, {operations} operations, {} crashes (", self.all_crashes())?;
         for (i, (mode, n)) in self.crashes.iter().enumerate() {
             write!(f, "{}{mode} {n}", if i == 0 { "" } else { ", " })?;
@@ -40,7 +42,9 @@ impl fmt::Display for Tally {
         write!(
             f,
             "; {inside} inside a call sequence, {nested} in a recovery): {lost} lost acknowledged writes, {holes} holes, \
-             {hangs} hangs; {pairs} determinism pairs equal"
+             {hangs} hangs; {pairs} determinism pairs equal; read by RocksDB at the end: 7.8.3 {} directories, 11.8.1 {}, \
+             {} entries",
+            judged.directories[0], judged.directories[1], judged.entries
         )
     }
 }

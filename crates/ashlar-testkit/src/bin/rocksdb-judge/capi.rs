@@ -74,6 +74,9 @@ functions! {
     batch_create = b"rocksdb_writebatch_create\0": fn() -> Opaque;
     batch_put = b"rocksdb_writebatch_put_cf\0": fn(Opaque, Opaque, Bytes, usize, Bytes, usize);
     batch_delete = b"rocksdb_writebatch_delete_cf\0": fn(Opaque, Opaque, Bytes, usize);
+    batch_single_delete = b"rocksdb_writebatch_singledelete_cf\0": fn(Opaque, Opaque, Bytes, usize);
+    batch_merge = b"rocksdb_writebatch_merge_cf\0": fn(Opaque, Opaque, Bytes, usize, Bytes, usize);
+    batch_delete_range = b"rocksdb_writebatch_delete_range_cf\0": fn(Opaque, Opaque, Bytes, usize, Bytes, usize);
     batch_destroy = b"rocksdb_writebatch_destroy\0": fn(Opaque);
     write = b"rocksdb_write\0": fn(Opaque, Opaque, Opaque, ErrorOut);
     get = b"rocksdb_get_cf\0": fn(Opaque, Opaque, Opaque, Bytes, usize, *mut usize, ErrorOut) -> *mut c_char;
@@ -288,21 +291,25 @@ impl Database {
         // SAFETY: a constructor; destroyed below on the only way out.
         let batch = unsafe { (f.batch_create)() };
         for (change, family) in changes.iter().zip(handles) {
-            let key = change.key();
-            match change.value() {
+            let (key, len) = (change.key().as_ptr().cast(), change.key().len());
+            let two = match change {
+                Change::Put { value, .. } => Some((f.batch_put, value)),
+                Change::Merge { operand, .. } => Some((f.batch_merge, operand)),
+                Change::DeleteRange { to, .. } => Some((f.batch_delete_range, to)),
+                Change::Delete { .. } | Change::SingleDelete { .. } => None,
+            };
+            let one = if matches!(change, Change::SingleDelete { .. }) {
+                f.batch_single_delete
+            } else {
+                f.batch_delete
+            };
+            match two {
                 // SAFETY: batch and family are live; pointers go with their lengths and are only read during the call.
-                Some(value) => unsafe {
-                    (f.batch_put)(
-                        batch,
-                        family,
-                        key.as_ptr().cast(),
-                        key.len(),
-                        value.as_ptr().cast(),
-                        value.len(),
-                    );
+                Some((call, other)) => unsafe {
+                    call(batch, family, key, len, other.as_ptr().cast(), other.len());
                 },
                 // SAFETY: as above.
-                None => unsafe { (f.batch_delete)(batch, family, key.as_ptr().cast(), key.len()) },
+                None => unsafe { one(batch, family, key, len) },
             }
         }
         let options = if sync { self.synced } else { self.plain };

@@ -4,7 +4,7 @@
 //! open create|existing|readonly 0xPATH [OPTIONS]    opens; OPTIONS is RocksDB's "name=value;…"
 //! close | reopen                                    in order, not by a kill
 //! families | create NAME | drop NAME                column families
-//! put … | delete … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
+//! put … | delete … | single_delete … | merge … | delete_range … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
 //! dump NAME | rdump NAME | digest NAME              contents with every checksum verified
 //! tables | verify                                   number of tables; the same, all their blocks verified, or "none"
 //! ```

@@ -1,0 +1,89 @@
+//! What a run left on its simulated machine, copied to a real disk and read by RocksDB.
+//!
+//! Both versions read what is at level 7.8, the newer one the rest. Half of the stores are closed first, the others are
+//! left as a kill leaves them, so that RocksDB replays our logs.
+
+use super::store::{DIR, Store, model_name};
+use ashlar_engine::options::FormatLevel;
+use ashlar_testkit::judge::{JudgeError, MERGING, Opening};
+use ashlar_testkit::oracle::first_difference;
+use ashlar_testkit::{Judge, JudgeVersion, Skip};
+use std::path::Path;
+
+/// Both versions, running.
+pub(crate) struct Judges {
+    running: [Judge; 2],
+}
+
+/// What was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Looked {
+    /// Directories read by 7.8.3, and by 11.8.1.
+    pub(crate) directories: [u64; 2],
+    pub(crate) entries: u64,
+}
+
+impl Judges {
+    pub(crate) fn start() -> Result<Judges, Skip> {
+        let spawn = |version| {
+            Judge::spawn(version).map_err(|e| match e {
+                JudgeError::Skip(skip) => skip,
+                other => panic!("{other}"),
+            })
+        };
+        Ok(Judges { running: [spawn(JudgeVersion::V7)?, spawn(JudgeVersion::V11)?] })
+    }
+
+    /// Everything in `store` as its model has it?
+    pub(crate) fn read(&mut self, store: &Store, closed: bool, looked: &mut Looked) -> Result<(), String> {
+        if closed {
+            store.db.close().map_err(|e| format!("close: {e}"))?;
+        }
+        for (at, version) in JudgeVersion::ALL.into_iter().enumerate() {
+            if version == JudgeVersion::V7 && store.setup.db.format_level > FormatLevel::V7_8 {
+                continue;
+            }
+            let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+            copy_out(store, folder.path())?;
+            let read = self.read_one(at, store, folder.path(), looked);
+            read.map_err(|e| format!("{}, closed {closed}: {e}", version.name()))?;
+            looked.directories[at] += 1;
+        }
+        Ok(())
+    }
+
+    fn read_one(&mut self, at: usize, store: &Store, dir: &Path, looked: &mut Looked) -> Result<(), String> {
+        let judge = &mut self.running[at];
+        let said = |e: JudgeError| e.to_string();
+        judge.open(dir, Opening::Existing, MERGING).map_err(said)?;
+        let found = judge.families().map_err(said)?;
+        if !found.iter().eq(store.promise.names.keys()) {
+            return Err(format!("families {found:?}, expected {:?}", store.promise.names));
+        }
+        for (name, generation) in &store.promise.names {
+            let expected = store.model.now().entries(&model_name(name, *generation));
+            let forward = judge.dump(name).map_err(said)?;
+            let mut backward = judge.dump_backwards(name).map_err(said)?;
+            backward.reverse();
+            for (way, found) in [("forward", forward), ("backward", backward)] {
+                if let Some(difference) = first_difference(&expected, &found) {
+                    return Err(format!("family {name} {way}: {difference}"));
+                }
+            }
+            looked.entries += expected.len() as u64;
+        }
+        judge.close().map_err(said)
+    }
+}
+
+/// The files of the simulated directory, as they are now.
+fn copy_out(store: &Store, to: &Path) -> Result<(), String> {
+    let fs = store.sim.env().fs;
+    for entry in fs.list(Path::new(DIR)).map_err(|e| e.to_string())? {
+        let file = fs.open_read(&Path::new(DIR).join(&entry.name)).map_err(|e| e.to_string())?;
+        let mut bytes = vec![0; usize::try_from(file.len()).map_err(|e| e.to_string())?];
+        file.read_exact_at(&mut bytes, 0).map_err(|e| e.to_string())?;
+        std::fs::write(to.join(&entry.name), bytes).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
