@@ -5,6 +5,7 @@
 
 use super::store::{DIR, Store, model_name};
 use ashlar_engine::options::FormatLevel;
+use ashlar_env::EntryKind;
 use ashlar_testkit::judge::{JudgeError, MERGING, Opening};
 use ashlar_testkit::oracle::first_difference;
 use ashlar_testkit::{Judge, JudgeVersion, Skip};
@@ -79,7 +80,8 @@ impl Judges {
 /// The files of the simulated directory, as they are now.
 fn copy_out(store: &Store, to: &Path) -> Result<(), String> {
     let fs = store.sim.env().fs;
-    for entry in fs.list(Path::new(DIR)).map_err(|e| e.to_string())? {
+    let entries = fs.list(Path::new(DIR)).map_err(|e| e.to_string())?;
+    for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::File) {
         let file = fs.open_read(&Path::new(DIR).join(&entry.name)).map_err(|e| e.to_string())?;
         let mut bytes = vec![0; usize::try_from(file.len()).map_err(|e| e.to_string())?];
         file.read_exact_at(&mut bytes, 0).map_err(|e| e.to_string())?;
