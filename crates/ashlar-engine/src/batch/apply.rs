@@ -48,7 +48,8 @@ pub(crate) fn memtable_op<'a>(op: &BatchOp<'a>, seq_delta: u32) -> Result<Option
         BatchOp::BlobIndex { key, index, .. } => (ValueType::BlobIndex, key, index),
         BatchOp::Entity { key, entity, .. } => (ValueType::Entity, key, entity),
         BatchOp::DeleteRange { begin, end, .. } => (ValueType::RangeDelete, begin, end),
-        BatchOp::TimedPut { .. } => return Err(Error::not_supported("timed puts")),
+        // The write time only says in which storage tier a value belongs; here all are one.
+        BatchOp::TimedPut { key, value, .. } => (ValueType::Put, key, value),
         BatchOp::LogData(_) | BatchOp::Noop => return Ok(None),
         _ => return Err(Error::not_supported("records of two-phase commit")),
     };

@@ -12,5 +12,4 @@ mod tools;
 pub use digest::{Digest, digest};
 pub use driver::{Judge, JudgeError, JudgeVersion, MERGING, Opening};
 pub use places::{Skip, place};
-pub use tools::Tools;
-pub use tools::copy_flat;
+pub use tools::{InternalLine, Tools, copy_flat};

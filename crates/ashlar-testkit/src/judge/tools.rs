@@ -9,6 +9,17 @@ use crate::text::from_hex;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// An entry as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InternalLine {
+    /// The user key.
+    pub key: Vec<u8>,
+    /// The number of its type.
+    pub value_type: u32,
+    /// What is stored.
+    pub value: Vec<u8>,
+}
+
 /// The two programs.
 #[derive(Clone, Debug)]
 pub struct Tools {
@@ -29,6 +40,16 @@ impl Tools {
     pub fn scan(&self, dir: &Path, family: &str) -> Result<Vec<KeyValue>, String> {
         let text = self.ldb(dir, &["scan", "--hex", &format!("--column_family={family}")])?;
         parse_scan(&text)
+    }
+
+    /// Every entry of a family's tables and log as it is stored, in the order of internal keys: `ldb idump`.
+    ///
+    /// # Errors
+    /// What the tool said.
+    pub fn internal(&self, dir: &Path, family: &str) -> Result<Vec<InternalLine>, String> {
+        let text = self.ldb(dir, &["idump", "--hex", &format!("--column_family={family}")])?;
+        let lines = text.lines().filter(|line| line.contains(" seq:"));
+        lines.map(|line| parse_internal(line).ok_or_else(|| format!("ldb said: {line}"))).collect()
     }
 
     /// Names of the families, `default` first.
@@ -114,6 +135,15 @@ fn parse_scan(text: &str) -> Result<Vec<KeyValue>, String> {
     lines.map(|line| entry(line).ok_or_else(|| format!("ldb said: {line}"))).collect()
 }
 
+/// `'6B' seq:4, type:1 => 76`
+fn parse_internal(line: &str) -> Option<InternalLine> {
+    let (key, rest) = line.strip_prefix('\'')?.split_once("' seq:")?;
+    let (_, rest) = rest.split_once(", type:")?;
+    let (value_type, value) = rest.split_once(" =>")?;
+    let hex = |text: &str| from_hex(&format!("0x{}", text.trim()));
+    Some(InternalLine { key: hex(key)?, value_type: value_type.parse().ok()?, value: hex(value)? })
+}
+
 /// Copies the plain files of a directory; folders below it are left out.
 pub fn copy_flat(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
@@ -135,5 +165,9 @@ mod tests {
         let entries = parse_scan("0x6B ==> 0x76\n0x : 0x\n\n").unwrap();
         assert_eq!(entries, [(b"k".to_vec(), b"v".to_vec()), (vec![], vec![])]);
         assert!(parse_scan("Failed: Corruption: x\n").is_err());
+        let line = parse_internal("'6B' seq:4, type:17 => 010A").unwrap();
+        assert_eq!((line.key, line.value_type, line.value), (b"k".to_vec(), 17, vec![1, 10]));
+        assert_eq!(parse_internal("'6B' seq:4, type:0 => ").unwrap().value, b"");
+        assert_eq!(parse_internal("'6B' seq:x"), None);
     }
 }

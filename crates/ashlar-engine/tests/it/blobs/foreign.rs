@@ -1,58 +1,13 @@
 //! RocksDB's directories with values in blob files: read, written to, compacted, and read again by RocksDB.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
+use super::{blob_files, compare, open, read_by};
 use ashlar_base::FamilyId;
-use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
-use ashlar_env::Env;
+use ashlar_engine::options::WriteOptions;
 use ashlar_testkit::golden::golden;
 use ashlar_testkit::judge::{JudgeError, Opening, Tools};
 use ashlar_testkit::{Change, Judge, JudgeVersion, KeyValue, Op, Rng, report};
 use std::collections::BTreeMap;
-use std::path::Path;
-
-fn open(dir: &Path) -> Db {
-    let options = DbOptions { format_level: FormatLevel::V7_8, ..DbOptions::default() };
-    Db::open(Env::os().unwrap(), dir, options, vec![], FamilyOptions::default()).unwrap()
-}
-
-/// The default family by cursor in both directions and by gets: all must agree with `want`.
-fn compare(db: &Db, want: &[KeyValue], what: &str) {
-    let family = db.family("default").unwrap();
-    let mut it = db.iter(&family, ReadOptions::default()).unwrap();
-    let (mut forward, mut backward) = (vec![], vec![]);
-    it.first().unwrap();
-    while let Some((key, value)) = it.entry() {
-        forward.push((key.to_vec(), value.to_vec()));
-        it.next().unwrap();
-    }
-    it.last().unwrap();
-    while let Some((key, value)) = it.entry() {
-        backward.push((key.to_vec(), value.to_vec()));
-        it.prev().unwrap();
-    }
-    backward.reverse();
-    assert!(forward == want, "{what}: {} keys forward, {} wanted", forward.len(), want.len());
-    assert!(backward == want, "{what}: backward");
-    for (key, value) in want {
-        let got = db.get(&family, key, &ReadOptions::default()).unwrap();
-        assert_eq!(got.as_deref(), Some(&value[..]), "{what}: {}", key.escape_ascii());
-    }
-}
-
-fn blob_files(dir: &Path) -> usize {
-    let names = Env::os().unwrap().fs.list(dir).unwrap();
-    names.iter().filter(|entry| entry.name.ends_with(".blob")).count()
-}
-
-fn read_by(version: JudgeVersion, dir: &Path, want: &[KeyValue], what: &str) -> Result<(), JudgeError> {
-    let mut judge = Judge::spawn(version)?;
-    judge.open(dir, Opening::ReadOnly, "")?;
-    assert!(judge.dump("default")? == want, "{what}: {} reads other values", version.name());
-    judge.close()
-}
 
 #[test]
 fn the_golden_directory_is_read_compacted_and_read_by_rocksdb() {
@@ -72,7 +27,7 @@ fn the_golden_directory_is_read_compacted_and_read_by_rocksdb() {
     };
     tools.check_consistency(golden.path()).unwrap();
     for version in JudgeVersion::ALL {
-        match read_by(version, golden.path(), want, "golden blobs") {
+        match read_by(version, golden.path(), "", want, "golden blobs") {
             Err(JudgeError::Skip(skip)) => {
                 skip.announce("the_golden_directory_is_read_compacted_and_read_by_rocksdb");
             }
@@ -136,7 +91,7 @@ fn exchange(compression: &str, seed: u64) -> Result<usize, JudgeError> {
     compare(&db, &listed(&state), &format!("{what}, compacted"));
     db.close().unwrap();
     for version in JudgeVersion::ALL {
-        read_by(version, dir.path(), &listed(&state), &what)?;
+        read_by(version, dir.path(), "", &listed(&state), &what)?;
     }
     // And once more through RocksDB, which collects what became garbage.
     let mut judge = Judge::spawn(JudgeVersion::V11)?;

@@ -1,0 +1,207 @@
+//! Our blob files: written by flush and compaction, emptied, and read by RocksDB after each of that.
+
+use super::{blob_files, compare, open_with, read_by};
+use ashlar_base::FamilyId;
+use ashlar_base::ext::merge_operator::standard_operator;
+use ashlar_engine::Db;
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::options::{BlobOptions, CompactionOptions, FamilyOptions, FormatLevel, WriteOptions};
+use ashlar_format::compress::Compression;
+use ashlar_testkit::judge::{JudgeError, Opening, Tools};
+use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Op, Rng, report};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+type State = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const JUDGED: &str = "merge_operator=stringappend";
+
+fn settings(compression: Compression) -> FamilyOptions {
+    FamilyOptions {
+        merge_operator: standard_operator("stringappend"),
+        write_buffer_bytes: 64 << 10,
+        blob: BlobOptions {
+            enabled: true,
+            min_blob_bytes: 100,
+            file_bytes: 20_000,
+            compression,
+            collect_garbage: true,
+            age_cutoff: 0.5,
+            force_threshold: 0.7,
+            ..BlobOptions::default()
+        },
+        compaction: CompactionOptions {
+            l0_trigger: 2,
+            target_file_bytes: 8 << 10,
+            base_level_bytes: 16 << 10,
+            level_multiplier: 3.0,
+            ..CompactionOptions::default()
+        },
+        ..FamilyOptions::default()
+    }
+}
+
+/// Puts, deletes and merges of values from nothing to some kilobytes.
+fn write(db: &Db, rng: &mut Rng, state: &mut State) {
+    let mut batch = WriteBatch::new();
+    for _ in 0..40 {
+        let key = format!("key{:03}", rng.below(150)).into_bytes();
+        let len = *rng.pick(&[0, 20, 99, 100, 300, 2000, 5000]).unwrap();
+        let value = if rng.percent(50) { rng.bytes(len) } else { vec![b'a'; len] };
+        match rng.below(10) {
+            0 => {
+                batch.delete(FamilyId::DEFAULT, &key).unwrap();
+                state.remove(&key);
+            }
+            1..3 => {
+                batch.merge(FamilyId::DEFAULT, &key, &value).unwrap();
+                let joined = state.get(&key).map(|old| [&old[..], b",", &value].concat());
+                state.insert(key, joined.unwrap_or(value));
+            }
+            _ => {
+                batch.put(FamilyId::DEFAULT, &key, &value).unwrap();
+                state.insert(key, value);
+            }
+        }
+    }
+    db.write(&mut batch, WriteOptions::default()).unwrap();
+}
+
+fn listed(state: &State) -> Vec<KeyValue> {
+    state.clone().into_iter().collect()
+}
+
+/// All readers agree about a closed directory.
+fn judged(dir: &Path, level: FormatLevel, state: &State, what: &str) -> Result<(), JudgeError> {
+    for version in JudgeVersion::ALL {
+        if level <= FormatLevel::V7_8 || version == JudgeVersion::V11 {
+            read_by(version, dir, JUDGED, &listed(state), what)?;
+        }
+    }
+    if let (true, Ok(tools)) = (level <= FormatLevel::V7_8, Tools::available()) {
+        tools.check_consistency(dir).unwrap_or_else(|e| panic!("{what}: {e}"));
+    }
+    Ok(())
+}
+
+fn life(compression: Compression, level: FormatLevel, seed: u64) -> Result<usize, JudgeError> {
+    let what = |when: &str| format!("{compression:?}, {level}, seed {seed}: {when}");
+    let dir = tempfile::tempdir().unwrap();
+    let (mut rng, mut state) = (Rng::new(seed), State::new());
+    let reopen = |automatic| {
+        let mut family = settings(compression);
+        family.compaction.automatic = automatic;
+        open_with(dir.path(), level, family).unwrap()
+    };
+    let db = reopen(false);
+    let family = db.family("default").unwrap();
+    for _ in 0..6 {
+        write(&db, &mut rng, &mut state);
+        db.flush(std::slice::from_ref(&family)).unwrap();
+    }
+    compare(&db, &listed(&state), &what("flushed"));
+    db.close().unwrap();
+    let flushed = blob_files(dir.path());
+    assert!(flushed > 6, "{flushed} blob files");
+    judged(dir.path(), level, &state, &what("flushed"))?;
+
+    let db = reopen(true);
+    let family = db.family("default").unwrap();
+    for _ in 0..20 {
+        write(&db, &mut rng, &mut state);
+    }
+    db.wait_for_background().unwrap();
+    compare(&db, &listed(&state), &what("compacted in the background"));
+    db.close().unwrap();
+    judged(dir.path(), level, &state, &what("compacted in the background"))?;
+
+    let db = reopen(true);
+    let family_now = db.family("default").unwrap();
+    drop(family);
+    for _ in 0..8 {
+        db.compact_range(&family_now, None, None).unwrap();
+    }
+    db.wait_for_background().unwrap();
+    compare(&db, &listed(&state), &what("collected"));
+    db.close().unwrap();
+    judged(dir.path(), level, &state, &what("collected"))?;
+    let live: usize = state.values().map(Vec::len).filter(|len| *len >= 100).sum();
+    let files = blob_files(dir.path());
+    assert!(files <= live / 10_000 + 4, "{}: {files} blob files for {live} bytes", what("collected"));
+
+    // RocksDB goes on with it, and we with what it leaves.
+    let mut judge = Judge::spawn(JudgeVersion::V11)?;
+    let options = format!(
+        "{JUDGED};enable_blob_files=true;min_blob_size=50;enable_blob_garbage_collection=true;\
+         blob_garbage_collection_age_cutoff=1.0;block_based_table_factory={{format_version=5}}"
+    );
+    judge.open(dir.path(), Opening::Existing, &options)?;
+    judge.apply(&[Op::Compact { family: "default".into() }])?;
+    assert!(judge.dump("default")? == listed(&state), "{}", what("compacted by RocksDB"));
+    judge.close()?;
+    let db = reopen(true);
+    compare(&db, &listed(&state), &what("compacted by RocksDB"));
+    db.close().unwrap();
+    Ok(state.len())
+}
+
+#[test]
+fn rocksdb_reads_the_blob_files_we_write() {
+    let _readers = crate::beside_others();
+    let (mut directories, mut values) = (0, 0);
+    for seed in 0..report::scale(1, 8) as u64 {
+        for (compression, level) in [
+            (Compression::None, FormatLevel::V7_8),
+            (Compression::Lz4, FormatLevel::V9_11),
+            (Compression::Zstd, FormatLevel::V7_8),
+        ] {
+            match life(compression, level, seed) {
+                Err(JudgeError::Skip(skip)) => return skip.announce("rocksdb_reads_the_blob_files_we_write"),
+                done => values += done.unwrap_or_else(|e| panic!("{compression:?}, seed {seed}: {e}")),
+            }
+            directories += 1;
+        }
+    }
+    report::figure(&format!(
+        "blob files of ours: {directories} directories, {values} values; flushed, compacted, collected, each read by \
+         7.8.3 and 11.8.1, then compacted by 11.8.1 and read by us: 0 differences"
+    ));
+}
+
+/// Old values leave: what an iterator and a snapshot still read stays until they are gone.
+#[test]
+fn a_blob_file_stays_as_long_as_somebody_may_read_it() {
+    let _readers = crate::beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let mut family = settings(Compression::None);
+    family.blob = BlobOptions { age_cutoff: 1.0, ..family.blob };
+    let db = open_with(dir.path(), FormatLevel::V9_11, family).unwrap();
+    let family = db.family("default").unwrap();
+    let (mut rng, mut state) = (Rng::new(3), State::new());
+    write(&db, &mut rng, &mut state);
+    db.compact_range(&family, None, None).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    let (old, mut it) = (listed(&state), db.iter(&family, Default::default()).unwrap());
+    it.first().unwrap();
+    for _ in 0..5 {
+        write(&db, &mut rng, &mut state);
+        db.compact_range(&family, None, None).unwrap();
+    }
+    db.wait_for_background().unwrap();
+    for (key, value) in &old {
+        assert_eq!(it.entry().unwrap(), (&key[..], &value[..]));
+        it.next().unwrap();
+        let at = ashlar_engine::options::ReadOptions { at: Some(snapshot.seq()), ..Default::default() };
+        assert_eq!(db.get(&family, key, &at).unwrap().as_deref(), Some(&value[..]));
+    }
+    assert!(it.entry().is_none());
+    drop((it, snapshot));
+    let before = blob_files(dir.path());
+    for _ in 0..2 {
+        db.compact_range(&family, None, None).unwrap();
+        db.wait_for_background().unwrap();
+    }
+    compare(&db, &listed(&state), "after all");
+    assert!(blob_files(dir.path()) < before, "{before} blob files before");
+    db.close().unwrap();
+}
