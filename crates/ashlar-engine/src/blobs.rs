@@ -163,6 +163,14 @@ impl BlobFiles {
         self.reader(place)?.get(user_key, place, true)
     }
 
+    /// Opens these files now, so that it does no harm when somebody unlinks them.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`: of the first that cannot be opened.
+    pub fn open_all(&self, numbers: impl Iterator<Item = FileNumber>) -> Result<()> {
+        numbers.map(|n| self.reader(n).map(drop)).collect()
+    }
+
     /// The opened file. Concurrent first uses may open it twice; one stays.
     fn reader(&self, place: &BlobPlace) -> Result<Arc<BlobReader>> {
         let path = || self.dir.join(FileKind::Blob(place.file).name());

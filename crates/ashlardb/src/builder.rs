@@ -31,6 +31,7 @@ pub struct Builder {
     options: DbOptions,
     default: FamilyOptions,
     families: Vec<OpenFamily>,
+    read_only: bool,
 }
 
 impl Builder {
@@ -41,6 +42,7 @@ impl Builder {
             options: DbOptions::default(),
             default: FamilyOptions::default(),
             families: Vec::new(),
+            read_only: false,
         }
     }
 
@@ -75,6 +77,12 @@ impl Builder {
     /// Refuse a directory that holds a database already.
     pub fn must_be_new(mut self) -> Self {
         self.options.error_if_exists = true;
+        self
+    }
+
+    /// Only read: see [`Db::open_read_only`].
+    pub fn read_only(mut self, yes: bool) -> Self {
+        self.read_only = yes;
         self
     }
 
@@ -118,7 +126,8 @@ impl Builder {
             Some(env) => env,
             None => Env::os()?,
         };
-        Db::wrap(ashlar_engine::Db::open(env, &self.path, self.options, self.families, self.default)?)
+        let open = if self.read_only { ashlar_engine::Db::open_read_only } else { ashlar_engine::Db::open };
+        Db::wrap(open(env, &self.path, self.options, self.families, self.default)?)
     }
 }
 

@@ -25,6 +25,33 @@ impl Db {
         Builder::new(path).open()
     }
 
+    /// Opens the database in the directory `path` for reading only. Takes no lock and writes nothing, so that it works on
+    /// a read-only mount, and beside a process, of AshlarDB or of RocksDB, that writes to the database meanwhile. It shows
+    /// the state of one moment during the open. Writes, flushes and compactions are answered `NotSupported`.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, ErrorKind};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("db");
+    /// let writer = Db::open(&path)?;
+    /// writer.put(b"k", b"v")?;
+    /// let reader = Db::open_read_only(&path)?;
+    /// assert_eq!(reader.get(b"k")?.as_deref(), Some(&b"v"[..]));
+    /// assert_eq!(reader.put(b"k", b"w").unwrap_err().kind(), ErrorKind::NotSupported);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is no database. `Corruption`, `Io`: damaged, or changed by others so fast that no moment
+    /// of it could be seen.
+    /// # Cost
+    /// An open file for each table and blob file, and memory for all that the logs hold.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Db> {
+        Builder::new(path).read_only(true).open()
+    }
+
     /// To open with settings.
     pub fn builder(path: impl AsRef<Path>) -> Builder {
         Builder::new(path)

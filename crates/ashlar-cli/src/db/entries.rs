@@ -19,7 +19,7 @@ pub(super) fn put(target: &Target, key: &OsStr, value: &OsStr, out: &mut dyn Wri
 pub(super) fn get(target: &Target, key: &OsStr, out: &mut dyn Write) -> Done {
     let form = target.form(false);
     let key = form.key(key).map_err(Outcome::Usage)?;
-    let db = target.open()?;
+    let db = target.open_to_read()?;
     match target.family(&db)?.get(key)? {
         Some(value) => Ok(form.print_value(out, &value)?),
         None => Err(Outcome::Failed("Key not found".to_owned())),
@@ -58,7 +58,7 @@ fn each(target: &Target, range: &Range, mut see: impl FnMut(&[u8], &[u8]) -> Don
     let key = |word: &Option<_>| word.as_deref().map(|w| form.key(w)).transpose().map_err(Outcome::Usage);
     let (from, to) = (key(&range.from)?, key(&range.to)?);
     let most = range.max_keys.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
-    let db = target.open()?;
+    let db = target.open_to_read()?;
     let mut cursor = cursor(target, &db, from, to)?;
     cursor.first()?;
     let mut count = 0;

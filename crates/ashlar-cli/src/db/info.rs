@@ -6,7 +6,7 @@ use ashlardb::Db;
 use std::io::Write;
 
 pub(super) fn run(target: &Target, out: &mut dyn Write) -> Done {
-    let db = target.open()?;
+    let db = target.open_to_read()?;
     writeln!(out, "Database: {}", target.directory.display())?;
     write!(out, "{}", db.recovery())?;
     for family in db.engine().families() {

@@ -1,7 +1,8 @@
 //! `ashlar db`: commands on one database.
 //!
 //! 1. Only commands that write make a database, and only with `--create_if_missing`.
-//! 2. What a command prints goes to standard output as ldb prints it; remarks go to standard error.
+//! 2. Commands that only read take no lock and write nothing: they work beside a process that has the database open.
+//! 3. What a command prints goes to standard output as ldb prints it; remarks go to standard error.
 
 mod entries;
 mod info;
@@ -26,7 +27,12 @@ struct Target {
 }
 
 impl Target {
-    /// Opens for reading: there must be a database.
+    /// Opens for reading only: there must be a database; others may have it open, and nothing is written.
+    fn open_to_read(&self) -> Result<Db, Outcome> {
+        Ok(self.builder().read_only(true).open()?)
+    }
+
+    /// Opens a database that must be there.
     fn open(&self) -> Result<Db, Outcome> {
         self.open_with(false)
     }
@@ -37,11 +43,14 @@ impl Target {
     }
 
     fn open_with(&self, create: bool) -> Result<Db, Outcome> {
-        let builder = match self.common.level {
+        Ok(self.builder().create(create).open()?)
+    }
+
+    fn builder(&self) -> Builder {
+        match self.common.level {
             Some(level) => self.at_level(level),
             None => Db::builder(&self.directory),
-        };
-        Ok(builder.create(create).open()?)
+        }
     }
 
     /// For a database that is there, with tables as new as `level` allows.

@@ -106,6 +106,28 @@ fn families_come_and_go() {
 }
 
 #[test]
+fn reading_works_beside_a_writer_and_leaves_no_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = ashlardb::Db::open(dir.path()).unwrap();
+    db.put("a", "1").unwrap();
+    let names = || {
+        let mut all: Vec<_> =
+            std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        all.sort();
+        all
+    };
+    let (before, word) = (names(), format!("--db={}", dir.path().display()));
+    assert_eq!(good(&["db", &word, "get", "a"], b""), "1\n");
+    assert_eq!(good(&["db", &word, "scan"], b""), "a ==> 1\n");
+    assert!(good(&["db", &word, "info"], b"").contains("read-only: as asked\n"));
+    assert_eq!(names(), before);
+    let put = ashlar(&["db", &word, "put", "a", "2"], b"");
+    assert!(put.status == 1 && put.err.contains("LOCK"), "{put:?}");
+    db.put("a", "2").unwrap();
+    assert_eq!(good(&["db", &word, "get", "a"], b""), "2\n");
+}
+
+#[test]
 fn info_tells_the_state() {
     let (_dir, db) = place();
     good(&["db", &db, "--create_if_missing", "load", "--disable_wal"], b"a\t1\nb\t2\n");

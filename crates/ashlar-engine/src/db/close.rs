@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 impl Core {
     /// See [`super::Db::close`]. A second close waits for the first.
     pub(super) fn close(self: &Arc<Self>) -> Result<()> {
-        let mut lock = self.lock.lock();
-        if lock.is_none() {
+        let mut hold = self.hold.lock();
+        if hold.is_none() {
             return Ok(());
         }
         let flushed = self.stop_writers();
@@ -31,7 +31,7 @@ impl Core {
             }
         }
         self.release_readers();
-        drop(lock.take());
+        drop(hold.take());
         flushed
     }
 

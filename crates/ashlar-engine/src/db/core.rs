@@ -47,8 +47,19 @@ pub(crate) struct Core {
     /// Set once, under the state lock; refuses new operations and new background work.
     pub(crate) closed: AtomicBool,
     pub(crate) state: Mutex<State>,
-    /// The directory's LOCK, held from open to the end of close; its guard is held while a close is under way.
-    pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
+    /// Held from open to the end of close; its guard is held while a close is under way.
+    pub(crate) hold: Mutex<Option<Hold>>,
+}
+
+/// What an open database holds of its directory: the LOCK, or nothing when it was opened for reading beside others.
+pub(crate) struct Hold {
+    _lock: Option<Box<dyn FileLock>>,
+}
+
+impl Hold {
+    pub(super) fn new(lock: Option<Box<dyn FileLock>>) -> Hold {
+        Hold { _lock: lock }
+    }
 }
 
 /// A caller that has to wait for background work gives up when that work keeps failing for this long.

@@ -6,7 +6,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `core` | what all handles share, and waiting |
-//! | `open`, `replay`, `close` | the beginning and the end |
+//! | `open`, `read_only`, `replay`, `close` | the beginning and the end |
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
 //! | `families`, `maintenance` | create and drop, flush and compact on request |
@@ -23,6 +23,7 @@ mod open;
 mod output;
 mod properties;
 mod purge_job;
+mod read_only;
 mod reads;
 mod replay;
 mod schedule;
@@ -81,6 +82,27 @@ impl Db {
         others: FamilyOptions,
     ) -> Result<Db> {
         let core = open::open(env, dir, options, families, others)?;
+        Ok(Db { handle: Arc::new(Handle { core }) })
+    }
+
+    /// Opens the database in `dir` for reading only: takes no LOCK, writes nothing, and replays the logs into memory, all
+    /// they hold. Fine beside a live writer, ours or RocksDB's: shows the state of one moment during the open and holds on
+    /// to the files of that state, each of them open. Writes, flushes and compactions are answered `NotSupported`.
+    /// Families as in [`Db::open`]; one whose comparator is not known and that is not listed stays closed.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no database there, a listed family that does not exist, an option out of range.
+    /// `Corruption`, `Io`: damaged, or changed by others so fast that no moment of it could be seen (which the hint says).
+    /// # Cost
+    /// An open file for each table and blob file; memory for what the logs hold.
+    pub fn open_read_only(
+        env: Env,
+        dir: &Path,
+        options: DbOptions,
+        families: Vec<OpenFamily>,
+        others: FamilyOptions,
+    ) -> Result<Db> {
+        let core = read_only::open_read_only(env, dir, options, families, others)?;
         Ok(Db { handle: Arc::new(Handle { core }) })
     }
 

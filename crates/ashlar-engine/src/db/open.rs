@@ -4,7 +4,7 @@
 //! if it fails). Then one commit names the new tables and the new log for all families, and only after that anything
 //! is removed.
 
-use super::core::{Core, State};
+use super::core::{Core, Hold, State};
 use super::counters::Counters;
 use super::output::Writer;
 use super::purge_job::purge;
@@ -27,13 +27,14 @@ use crate::version::VersionSet;
 use crate::wal::Wal;
 use crate::write::{GroupCommitter, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
-use ashlar_base::{Error, FileNumber, Order, Result};
+use ashlar_base::{Error, FamilyId, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, FileLock, Lane};
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::LogWriter;
+use ashlar_memtable::MemtableRep;
 use ashlar_sync::{EpochCell, Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,13 +51,17 @@ pub struct OpenFamily {
 }
 
 /// The settings of every family: those that were listed, and the rest.
-struct Settings {
+pub(super) struct Settings {
     listed: BTreeMap<String, FamilyOptions>,
     others: FamilyOptions,
 }
 
 impl Settings {
-    fn new(options: &DbOptions, families: Vec<OpenFamily>, others: FamilyOptions) -> Result<Settings> {
+    pub(super) fn new(
+        options: &DbOptions,
+        families: Vec<OpenFamily>,
+        others: FamilyOptions,
+    ) -> Result<Settings> {
         options.validate()?;
         let level = options.format_level;
         others.validate(level)?;
@@ -71,7 +76,7 @@ impl Settings {
     }
 
     /// The settings of a family; `order` is what the database says of one that was not listed.
-    fn of(&self, name: &str, order: &Order) -> FamilyOptions {
+    pub(super) fn of(&self, name: &str, order: &Order) -> FamilyOptions {
         self.listed.get(name).cloned().unwrap_or_else(|| {
             let mut options = self.others.clone();
             options.order = order.clone();
@@ -84,7 +89,7 @@ impl Settings {
         self.listed.get(crate::column_family::DEFAULT_FAMILY).unwrap_or(&self.others).order.clone()
     }
 
-    fn families(&self) -> Families {
+    pub(super) fn families(&self) -> Families {
         let spec = |(name, o): (&String, &FamilyOptions)| FamilySpec {
             name: name.clone(),
             order: o.order.clone(),
@@ -96,6 +101,16 @@ impl Settings {
             listed.push(spec((&default, &self.others)));
         }
         Families { listed, others: Others::Open { levels: self.others.compaction.num_levels } }
+    }
+
+    /// For an open that only reads: what is not listed and not known stays closed.
+    pub(super) fn families_to_read(&self) -> Families {
+        let mut families = self.families();
+        // A default family of another built-in order is none that the caller spoke of.
+        if matches!(self.others.order, Order::Bytewise) {
+            families.listed.retain(|f| self.listed.contains_key(&f.name));
+        }
+        Families { others: Others::OpenKnown { levels: self.others.compaction.num_levels }, ..families }
     }
 }
 
@@ -116,7 +131,7 @@ pub(super) fn open(
     let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
     let recovered = recover_manifest(&env, dir, options.format_level, &pool, &settings.families())?;
     let session_id = new_session_id(&*env.rand);
-    let Recovered { versions, missing, mut report } = recovered;
+    let Recovered { versions, missing, mut report, .. } = recovered;
     let versions = Arc::new(versions);
     let statistics = statistics(&env, &options);
     for family in versions.families() {
@@ -143,7 +158,7 @@ pub(super) fn open(
         env,
         dir: dir.to_path_buf(),
         options,
-        lock,
+        hold: Hold::new(Some(lock)),
         pool,
         statistics,
         versions,
@@ -151,6 +166,8 @@ pub(super) fn open(
         pending,
         session_id,
         wal,
+        memtables: BTreeMap::new(),
+        health: Health::new(None),
     };
     let core = parts.assemble(&settings);
     core.write_options()?;
@@ -230,26 +247,31 @@ fn commit(versions: &VersionSet, mut edits: Vec<VersionEdit>, wal: FileNumber) -
 }
 
 /// What an open has made, ready to be put together.
-struct Parts {
-    env: Env,
-    dir: PathBuf,
-    options: DbOptions,
-    lock: Box<dyn FileLock>,
-    pool: Arc<FramePool>,
-    statistics: Arc<Statistics>,
-    versions: Arc<VersionSet>,
-    report: RecoveryReport,
-    pending: Arc<PendingOutputs>,
-    session_id: String,
-    wal: Arc<Wal>,
+pub(super) struct Parts {
+    pub(super) env: Env,
+    pub(super) dir: PathBuf,
+    pub(super) options: DbOptions,
+    pub(super) hold: Hold,
+    pub(super) pool: Arc<FramePool>,
+    pub(super) statistics: Arc<Statistics>,
+    pub(super) versions: Arc<VersionSet>,
+    pub(super) report: RecoveryReport,
+    pub(super) pending: Arc<PendingOutputs>,
+    pub(super) session_id: String,
+    pub(super) wal: Arc<Wal>,
+    /// What replay left in memory; families that are not named begin empty.
+    pub(super) memtables: BTreeMap<FamilyId, Arc<dyn MemtableRep>>,
+    pub(super) health: Health,
 }
 
 impl Parts {
-    fn assemble(self, settings: &Settings) -> Arc<Core> {
+    pub(super) fn assemble(mut self, settings: &Settings) -> Arc<Core> {
         let mut state = State::default();
         for family in self.versions.families() {
             let order = &family.version.order;
-            let memtables = MemtableList::new(ashlar_memtable::skiplist(order.clone()), self.wal.number());
+            let replayed = self.memtables.remove(&family.id);
+            let current = replayed.unwrap_or_else(|| ashlar_memtable::skiplist(order.clone()));
+            let memtables = MemtableList::new(current, self.wal.number());
             let options = settings.of(&family.name, order);
             let version = Arc::clone(&family.version);
             version.tables().count_into(&self.statistics);
@@ -272,7 +294,7 @@ impl Parts {
                 committer,
                 snapshots: SnapshotList::new(),
                 pending: self.pending,
-                health: Health::new(),
+                health: self.health,
                 pressure: Pressure::default(),
                 counters: Counters::default(),
                 recovery: self.report,
@@ -280,7 +302,7 @@ impl Parts {
                 aborts: AtomicUsize::new(0),
                 closed: AtomicBool::new(false),
                 state: Mutex::new(Rank::State, state),
-                lock: Mutex::new(Rank::Lifecycle, Some(self.lock)),
+                hold: Mutex::new(Rank::Lifecycle, Some(self.hold)),
             }
         })
     }

@@ -3,6 +3,7 @@
 //! 1. A memtable that fills up is written to a table of level 0 at once, so that replay needs no more memory than writing.
 //! 2. Nothing is installed here: [`Replayer::finish`] answers one edit per family, for one commit. Dropped before that, the
 //!    tables are removed again.
+//! 3. For a read-only open everything stays in memory, however much it is: [`Replayer::into_memtables`].
 
 use super::output::{Writer, numbers};
 use crate::batch::memtable_op;
@@ -42,6 +43,8 @@ pub(super) struct Replayer<'a> {
     families: BTreeMap<FamilyId, Family>,
     last: SeqNum,
     pending: Vec<PendingFile>,
+    /// Full memtables become tables.
+    spills: bool,
 }
 
 impl<'a> Replayer<'a> {
@@ -67,7 +70,25 @@ impl<'a> Replayer<'a> {
             families: versions.families().into_iter().map(family).collect(),
             last: SeqNum::ZERO,
             pending: Vec::new(),
+            spills: true,
         }
+    }
+
+    /// Keeps everything in memory and writes nothing.
+    pub(super) fn in_memory(mut self) -> Self {
+        self.spills = false;
+        self
+    }
+
+    /// What was replayed, sealed; the families without data are there too.
+    pub(super) fn into_memtables(mut self) -> BTreeMap<FamilyId, Arc<dyn MemtableRep>> {
+        let last = self.last.max(self.versions.last_sequence());
+        let families = std::mem::take(&mut self.families);
+        let sealed = |(id, family): (FamilyId, Family)| {
+            family.mem.seal(last);
+            (id, family.mem)
+        };
+        families.into_iter().map(sealed).collect()
     }
 
     /// Writes what is left in memory. The edits add the new tables, family by family; the guards are to be dropped once
@@ -129,7 +150,9 @@ impl ReplaySink for Replayer<'_> {
         }
         // Between batches only: a table never holds half of one.
         for id in touched {
-            if self.families.get(&id).is_some_and(|f| f.mem.memory() >= f.options.write_buffer_bytes) {
+            if self.spills
+                && self.families.get(&id).is_some_and(|f| f.mem.memory() >= f.options.write_buffer_bytes)
+            {
                 self.write_table(id)?;
             }
         }

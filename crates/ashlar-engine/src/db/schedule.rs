@@ -17,7 +17,7 @@ use std::sync::Arc;
 impl Core {
     /// Submits whatever work is due and not under way. Cheap when nothing is.
     pub(crate) fn schedule(self: &Arc<Self>) {
-        if self.health.severity() >= Severity::Hard {
+        if self.health.severity() >= Severity::Hard || self.health.is_read_only() {
             return;
         }
         let mut due: Vec<(Box<dyn Job>, Lane)> = Vec::new();

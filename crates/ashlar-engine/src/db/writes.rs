@@ -65,6 +65,7 @@ impl Core {
     /// Makes everything written so far durable.
     pub(crate) fn sync_wal(&self) -> Result<()> {
         self.check_open()?;
+        self.health.check_writable()?;
         self.committer.sync()
     }
 

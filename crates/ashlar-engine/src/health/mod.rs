@@ -7,7 +7,9 @@
 //! | hard | a failed log or MANIFEST | yes | refused with the cause | opening again |
 //! | corrupt | wrong bytes met by background work | yes | refused with the cause | the operator |
 //!
-//! Severity only rises, except from soft back to well.
+//! Severity only rises, except from soft back to well. Beside it a database may be *read-only* from the open on, by
+//! request or because it holds what could not be carried along: well or not, it refuses writes and does no background
+//! work.
 
 use ashlar_base::{Error, Result};
 use ashlar_sync::{Mutex, Rank};
@@ -46,15 +48,24 @@ pub(crate) struct Health {
     /// Errors reported so far; a count that orders nothing.
     failures: AtomicU64,
     cause: Mutex<Option<Error>>,
+    /// What every write is answered; `None` when writes are taken.
+    read_only: Option<Error>,
 }
 
 impl Health {
-    pub(crate) fn new() -> Self {
+    /// Well. Of a read-only database: with what writes are answered.
+    pub(crate) fn new(read_only: Option<Error>) -> Self {
         Health {
             severity: AtomicU8::new(0),
             failures: AtomicU64::new(0),
             cause: Mutex::new(Rank::Statistics, None),
+            read_only,
         }
+    }
+
+    /// True when the database was opened for reading only: there is no background work.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only.is_some()
     }
 
     pub(crate) fn severity(&self) -> Severity {
@@ -94,8 +105,11 @@ impl Health {
     }
 
     /// # Errors
-    /// The cause, when writes are refused.
+    /// The cause, when writes are refused; `NotSupported`: the database is read-only.
     pub(crate) fn check_writable(&self) -> Result<()> {
+        if let Some(refusal) = &self.read_only {
+            return Err(refusal.clone());
+        }
         if self.severity() < Severity::Hard {
             return Ok(());
         }

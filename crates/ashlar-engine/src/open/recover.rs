@@ -41,6 +41,11 @@ pub enum Others {
         /// The number of levels.
         levels: usize,
     },
+    /// As `Open`, but those with another order stay closed, and the report tells. Only for an open that never commits.
+    OpenKnown {
+        /// The number of levels.
+        levels: usize,
+    },
 }
 
 /// Which families to open.
@@ -61,6 +66,8 @@ pub struct Recovered {
     pub missing: Vec<FamilySpec>,
     /// What was found so far; replay adds to it.
     pub report: RecoveryReport,
+    /// What [`logs_needed_from`] answered of the MANIFEST that was read.
+    pub logs_from: FileNumber,
 }
 
 /// Reads the database in `dir`. Changes nothing.
@@ -80,14 +87,15 @@ pub fn recover_manifest(
     let directory = Directory::read(fs, dir)?;
     directory.check_superseded(fs, dir, number)?;
 
-    let mut chosen = choose(&replayed, families)?;
+    let Chosen { mut open, closed } = choose(&replayed, families)?;
     let mut states = Vec::new();
     for (&id, family) in &replayed.families {
-        if let Some(spec) = chosen.remove(&id) {
+        if let Some(spec) = open.remove(&id) {
             states.push(family_state(env, dir, pool, &replayed, id, family, &spec)?);
         }
     }
     let mut report = report(number, &replayed, level, &states);
+    report.foreign.extend(closed);
     for state in &states {
         for (_, file) in state.version.files() {
             directory.check_table(dir, &replayed.path, &file.file)?;
@@ -107,7 +115,21 @@ pub fn recover_manifest(
     let beginning =
         Beginning { db, families: states, next_file, last_seq: replayed.last_seq, manifest: number };
     let versions = VersionSet::new(env.clone(), dir.to_path_buf(), level, Arc::clone(pool), beginning);
-    Ok(Recovered { versions, missing, report })
+    Ok(Recovered { versions, missing, report, logs_from: needed_from(&replayed) })
+}
+
+/// The smallest log that the database in `dir` needs now, by the MANIFEST in use. Who deletes a log that was needed has
+/// raised this before. Takes no lock, changes nothing, opens no table.
+///
+/// # Errors
+/// As [`recover_manifest`], as far as the MANIFEST is concerned.
+pub(crate) fn logs_needed_from(fs: &dyn Fs, dir: &Path) -> Result<FileNumber> {
+    read_manifest(fs, dir).map(|(_, replayed)| needed_from(&replayed))
+}
+
+fn needed_from(replayed: &Replayed) -> FileNumber {
+    let families = replayed.families.values().map(|f| f.log_number).min();
+    replayed.db.min_log_to_keep.max(families.unwrap_or_default())
 }
 
 /// The names of the families of the database in `dir`, in id order. Takes no lock, changes nothing, opens no table.
@@ -133,9 +155,15 @@ fn read_manifest(fs: &dyn Fs, dir: &Path) -> Result<(FileNumber, Replayed)> {
     }
 }
 
-/// Which families are opened, and how.
-fn choose(replayed: &Replayed, families: &Families) -> Result<BTreeMap<FamilyId, FamilySpec>> {
+/// Which families are opened, and how; and what is to be said of those that stay closed.
+struct Chosen {
+    open: BTreeMap<FamilyId, FamilySpec>,
+    closed: Vec<String>,
+}
+
+fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
     let mut chosen = BTreeMap::new();
+    let mut closed = Vec::new();
     let mut unlisted = Vec::new();
     for (&id, family) in &replayed.families {
         if let Some(spec) = families.listed.iter().find(|s| s.name == family.name) {
@@ -150,10 +178,16 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<BTreeMap<FamilyId,
                 let order = built_in_order(family)?;
                 chosen.insert(id, FamilySpec { name: family.name.clone(), order, levels });
             }
+            Others::OpenKnown { levels } => match built_in_order(family) {
+                Ok(order) => {
+                    chosen.insert(id, FamilySpec { name: family.name.clone(), order, levels });
+                }
+                Err(e) => closed.push(format!("{} and stays closed", e.message())),
+            },
         }
     }
     if unlisted.is_empty() {
-        Ok(chosen)
+        Ok(Chosen { open: chosen, closed })
     } else {
         Err(Error::invalid(format!("Column families not opened: {}", unlisted.join(", ")))
             .hint("List every family of the database when you open it"))

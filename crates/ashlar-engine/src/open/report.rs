@@ -69,6 +69,8 @@ pub struct RecoveryReport {
     pub lost: Vec<String>,
     /// What others left that RocksDB at the format level, or this engine, does not serve. No anomaly.
     pub foreign: Vec<String>,
+    /// Why the database takes no writes; empty when it takes them. No anomaly.
+    pub read_only: Vec<String>,
 }
 
 impl RecoveryReport {
@@ -127,9 +129,12 @@ impl fmt::Display for RecoveryReport {
         if let Some(seq) = self.sequence_cut {
             writeln!(f, "cut: writes behind sequence {seq} are gone")?;
         }
-        for (what, list) in
-            [("rebuilt", &self.regenerated), ("moved to lost/", &self.lost), ("foreign", &self.foreign)]
-        {
+        for (what, list) in [
+            ("rebuilt", &self.regenerated),
+            ("moved to lost/", &self.lost),
+            ("foreign", &self.foreign),
+            ("read-only", &self.read_only),
+        ] {
             for item in list {
                 writeln!(f, "{what}: {item}")?;
             }

@@ -38,6 +38,8 @@ pub struct ReplayOutcome {
     pub cut: bool,
     /// The largest WAL number seen; the MANIFEST's log numbers may move past it once everything is flushed.
     pub newest_wal: Option<FileNumber>,
+    /// The oldest log that did not end cleanly. Read beside a live writer it may have been reused meanwhile.
+    pub unclean: Option<FileNumber>,
 }
 
 /// Replays the WALs of `dir` that `versions` needs into `sink`. Numbers and sequences found are taken over into
@@ -54,8 +56,25 @@ pub fn replay_wals(
     sink: &mut dyn ReplaySink,
     report: &mut RecoveryReport,
 ) -> Result<ReplayOutcome> {
+    let wals = FoundWals::open(env, dir, versions)?;
+    replay_found(&wals, dir, versions, mode, sink, report)
+}
+
+/// [`replay_wals`], with logs that were opened before.
+///
+/// # Errors
+/// As [`replay_wals`].
+pub(crate) fn replay_found(
+    wals: &FoundWals,
+    dir: &Path,
+    versions: &VersionSet,
+    mode: RecoveryMode,
+    sink: &mut dyn ReplaySink,
+    report: &mut RecoveryReport,
+) -> Result<ReplayOutcome> {
     let families = versions.families();
     let tracked = versions.db_facts().tracked_wals;
+    let wals = &wals.0;
     let mut replay = Replay {
         dir,
         mode,
@@ -72,17 +91,15 @@ pub fn replay_wals(
         sink,
         report,
     };
-    let wals = list_wals(env, dir, versions)?;
     for (number, size) in &tracked {
         if *number >= versions.min_wal() {
-            check_tracked(dir, *number, *size, &wals)?;
+            check_tracked(dir, *number, *size, wals)?;
         }
     }
     for (i, wal) in wals.iter().enumerate() {
         versions.mark_file_number_used(wal.number);
         let synced = tracked.get(&wal.number).copied().flatten().unwrap_or(0);
-        let file = env.fs.open_read(&dir.join(&wal.name))?;
-        replay.wal(wal, file, synced, i + 1 == wals.len())?;
+        replay.wal(wal, synced, i + 1 == wals.len())?;
         replay.outcome.newest_wal = Some(wal.number);
     }
     if let Some(damaged) = replay.stopped {
@@ -109,27 +126,39 @@ pub fn replay_wals(
     Ok(ReplayOutcome { last_seq, ..replay.outcome })
 }
 
+/// A log, opened.
+#[derive(Debug)]
 struct WalFile {
     number: FileNumber,
     name: String,
+    /// Its length when it was opened.
     len: u64,
+    file: Arc<dyn ReadFile>,
 }
 
-fn list_wals(env: &Env, dir: &Path, versions: &VersionSet) -> Result<Vec<WalFile>> {
-    let (min, prev) = (versions.min_wal(), versions.db_facts().prev_log);
-    let mut wals: Vec<WalFile> = env
-        .fs
-        .list(dir)?
-        .into_iter()
-        .filter_map(|entry| match FileKind::parse(&entry.name) {
-            Some(FileKind::Wal(n)) if n >= min || (n == prev && prev.0 != 0) => {
-                Some(WalFile { number: n, name: entry.name, len: entry.len })
+/// The logs that a database needs, oldest first, each of them open: unlinked later, they are still read.
+#[derive(Debug)]
+pub(crate) struct FoundWals(Vec<WalFile>);
+
+impl FoundWals {
+    /// Finds and opens them. They are opened after they were listed: all but the newest are complete then, whoever
+    /// writes beside.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn open(env: &Env, dir: &Path, versions: &VersionSet) -> Result<FoundWals> {
+        let (min, prev) = (versions.min_wal(), versions.db_facts().prev_log);
+        let mut wals = Vec::new();
+        for entry in env.fs.list(dir)? {
+            let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
+            if number >= min || (number == prev && prev.0 != 0) {
+                let file = env.fs.open_read(&dir.join(&entry.name))?;
+                wals.push(WalFile { number, name: entry.name, len: file.len(), file });
             }
-            _ => None,
-        })
-        .collect();
-    wals.sort_by_key(|w| w.number);
-    Ok(wals)
+        }
+        wals.sort_by_key(|w| w.number);
+        Ok(FoundWals(wals))
+    }
 }
 
 fn check_tracked(dir: &Path, number: FileNumber, size: Option<u64>, wals: &[WalFile]) -> Result<()> {
@@ -197,9 +226,9 @@ struct Predecessor {
 }
 
 impl Replay<'_> {
-    fn wal(&mut self, wal: &WalFile, file: Arc<dyn ReadFile>, synced: u64, newest: bool) -> Result<()> {
+    fn wal(&mut self, wal: &WalFile, synced: u64, newest: bool) -> Result<()> {
         let path = self.dir.join(&wal.name);
-        let mut reader = LogReader::open(file, wal.number, self.mode);
+        let mut reader = LogReader::open(Arc::clone(&wal.file), wal.number, self.mode);
         let mut found = WalReport { number: wal.number, records: 0, bytes: 0 };
         let mut this = Predecessor { number: wal.number, len: wal.len, last_batch: SeqNum::ZERO };
         let mut ended = false;
@@ -235,6 +264,9 @@ impl Replay<'_> {
                     }
                 }
             }
+        }
+        if ended || reader.end() != LogEnd::Clean || reader.good_end() < wal.len {
+            self.outcome.unclean.get_or_insert(wal.number);
         }
         if !ended {
             self.end_of(wal, &path, &reader, synced, newest)?;

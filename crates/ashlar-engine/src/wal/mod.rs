@@ -8,7 +8,7 @@
 //! 4. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
 
 use ashlar_base::{Error, FileNumber, Result, SeqNum};
-use ashlar_env::Env;
+use ashlar_env::{Env, MemFs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchEncoder;
@@ -31,6 +31,13 @@ impl Wal {
         let path = dir.join(FileKind::Wal(number).name());
         let make = if compressed { PlainLog::create_compressed } else { PlainLog::create };
         let log = make(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
+        Ok(Wal { log, dir: dir.to_path_buf() })
+    }
+
+    /// A log in memory that no record reaches: what a database that takes no writes has for one.
+    pub(crate) fn idle(dir: &Path) -> Result<Wal> {
+        let number = FileNumber(0);
+        let log = PlainLog::create(Arc::new(MemFs::new()), Path::new("/idle"), number, Framing::Legacy)?;
         Ok(Wal { log, dir: dir.to_path_buf() })
     }
 

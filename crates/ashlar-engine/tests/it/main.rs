@@ -4,6 +4,7 @@ mod blobs;
 mod flips;
 mod observe;
 mod ranges;
+mod read_only;
 mod sim;
 mod wal_compression;
 

@@ -1,0 +1,168 @@
+//! Opening for reading only: no LOCK, nothing written, and no race lost against whoever writes beside.
+//!
+//! ```text
+//! MANIFEST -> open tables, blob files, logs -> MANIFEST again: are the logs still needed? -> replay into memory
+//! ```
+//! 1. What the state needs is opened before it is read: an open file stays readable when it is unlinked.
+//! 2. A log is deleted only after the MANIFEST said that it is not needed. As long as that has not moved between the two
+//!    looks, no log that the state needs can be missing. If it has, the attempt begins anew.
+//! 3. A log that is reused is overwritten though it is open. Its records carry its number, so that what is foreign ends
+//!    it; an end that is not clean counts only while the log is still needed.
+//! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or log may be
+//!    what a writer is at. An attempt keeps the tables it has opened for the next, so that each has less to do.
+//!
+//! Source: RocksDB `db/db_impl/db_impl_readonly.cc` for what is asked; the races are ours to win.
+
+use super::core::{Core, Hold};
+use super::open::{OpenFamily, Parts, Settings};
+use super::replay::Replayer;
+use super::session::new_session_id;
+use crate::files::PendingOutputs;
+use crate::health::Health;
+use crate::open::{
+    DirState, FoundWals, Recovered, RecoveryReport, logs_needed_from, recover_manifest, replay_found, survey,
+};
+use crate::options::{DbOptions, FamilyOptions};
+use crate::version::{VersionSet, read_current};
+use crate::wal::Wal;
+use ashlar_base::{Error, FileNumber, Order, Result};
+use ashlar_cache::FramePool;
+use ashlar_env::{Env, FsEntry};
+use ashlar_format::version_edit::NewFile;
+use ashlar_table::TableReader;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// So many times the directory may change under an attempt. A single one mostly does; each is shorter than the first.
+const ATTEMPTS: usize = 64;
+
+/// See [`super::Db::open_read_only`].
+pub(super) fn open_read_only(
+    env: Env,
+    dir: &Path,
+    options: DbOptions,
+    families: Vec<OpenFamily>,
+    others: FamilyOptions,
+) -> Result<Arc<Core>> {
+    let settings = Settings::new(&options, families, others)?;
+    if let DirState::Absent | DirState::Empty = survey(&*env.fs, dir)? {
+        return Err(Error::invalid("there is no database").at_path(dir));
+    }
+    let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
+    let mut opening = Opening { env, dir, options, settings, pool, kept: Kept::default() };
+    let mut overtaken = None;
+    for _ in 0..ATTEMPTS {
+        let before = opening.sight()?;
+        match opening.attempt() {
+            Ok(Some(core)) => return Ok(core),
+            Ok(None) => {}
+            Err(e) if !e.is_corruption() && !e.is_not_found() => return Err(e),
+            Err(e) if opening.sight()? == before => return Err(e),
+            Err(e) => overtaken = Some(e),
+        }
+    }
+    let e =
+        overtaken.unwrap_or_else(|| Error::not_supported("logs were deleted again and again").at_path(dir));
+    Err(e.hint(format!(
+        "The directory changed under each of {ATTEMPTS} attempts to read it: somebody writes to it too fast"
+    )))
+}
+
+/// A read-only open under way.
+struct Opening<'a> {
+    env: Env,
+    dir: &'a Path,
+    options: DbOptions,
+    settings: Settings,
+    pool: Arc<FramePool>,
+    kept: Kept,
+}
+
+impl Opening<'_> {
+    /// What can be seen from outside: it changes with every change that matters here.
+    fn sight(&self) -> Result<(Option<FileNumber>, Vec<FsEntry>)> {
+        Ok((read_current(&*self.env.fs, self.dir)?, self.env.fs.list(self.dir)?))
+    }
+
+    /// `None`: a log that the state needs may have been deleted before it was open.
+    fn attempt(&mut self) -> Result<Option<Arc<Core>>> {
+        let (env, dir, level) = (&self.env, self.dir, self.options.format_level);
+        let families = self.settings.families_to_read();
+        let Recovered { versions, missing, mut report, logs_from } =
+            recover_manifest(env, dir, level, &self.pool, &families)?;
+        if let Some(spec) = missing.first() {
+            return Err(Error::invalid(format!("column family {:?} does not exist", spec.name)));
+        }
+        self.kept.open_all(&versions)?;
+        let wals = FoundWals::open(env, dir, &versions)?;
+        if logs_needed_from(&*env.fs, dir)? != logs_from {
+            return Ok(None);
+        }
+        let versions = Arc::new(versions);
+        let pending = PendingOutputs::new();
+        let session_id = new_session_id(&*env.rand);
+        let options_of = |name: &str, order: &Order| self.settings.of(name, order);
+        let mut replayer = Replayer::new(env, dir, &versions, &pending, &session_id, &options_of).in_memory();
+        let mode = self.options.recovery_mode;
+        let outcome = replay_found(&wals, dir, &versions, mode, &mut replayer, &mut report)?;
+        if let Some(unclean) = outcome.unclean
+            && logs_needed_from(&*env.fs, dir)? > unclean
+        {
+            return Ok(None);
+        }
+        let memtables = replayer.into_memtables();
+        report.read_only = vec!["as asked".to_owned()];
+        let parts = Parts {
+            env: env.clone(),
+            dir: dir.to_path_buf(),
+            options: self.options.clone(),
+            hold: Hold::new(None),
+            pool: Arc::clone(&self.pool),
+            health: Health::new(Some(refusal(&report))),
+            wal: Arc::new(Wal::idle(dir)?),
+            versions,
+            report,
+            pending,
+            session_id,
+            memtables,
+        };
+        Ok(Some(parts.assemble(&self.settings)))
+    }
+}
+
+/// What writes are answered.
+fn refusal(report: &RecoveryReport) -> Error {
+    let reasons = report.read_only.join("; ");
+    Error::not_supported(format!(
+        "the database is open read-only ({reasons}): it takes no writes, flushes or compactions"
+    ))
+}
+
+/// The tables that were opened so far.
+#[derive(Default)]
+struct Kept(BTreeMap<FileNumber, (NewFile, Arc<TableReader>)>);
+
+impl Kept {
+    /// Opens every table and blob file of the state, as many as there are, and answers the first failure at the end.
+    fn open_all(&mut self, versions: &VersionSet) -> Result<()> {
+        let mut outcome = Ok(());
+        for family in versions.families() {
+            for (_, file) in family.version.files() {
+                if let Some((known, table)) = self.0.get(&file.number())
+                    && *known == file.file
+                {
+                    let _ = file.table.set(Arc::clone(table));
+                    continue;
+                }
+                match family.version.table(file) {
+                    Ok(table) => drop(self.0.insert(file.number(), (file.file.clone(), table))),
+                    Err(e) => outcome = outcome.and(Err(e)),
+                }
+            }
+            let blobs = family.version.tables().blobs();
+            outcome = outcome.and(blobs.open_all(family.carried.blobs.keys().copied()));
+        }
+        outcome
+    }
+}

@@ -1,0 +1,142 @@
+//! A writer that does everything at once, in each moment of a read-only open.
+
+use super::watched::Watched;
+use super::{dir, open, open_read_only, put, state};
+use ashlar_base::ErrorKind;
+use ashlar_engine::Db;
+use ashlar_env::Env;
+use ashlar_env::sim::SimEnv;
+use ashlar_testkit::KeyValue;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+type State = Vec<(String, Vec<KeyValue>)>;
+
+/// A writer, and every state it went through.
+struct Writer {
+    db: Db,
+    count: usize,
+    states: Vec<State>,
+}
+
+impl Writer {
+    fn new(sim: &SimEnv) -> Writer {
+        let db = open(sim.env());
+        let mut writer = Writer { states: vec![state(&db)], db, count: 0 };
+        for _ in 0..3 {
+            writer.write(12);
+            writer.db.flush(&writer.db.families()).unwrap();
+        }
+        writer.write(5);
+        writer
+    }
+
+    fn write(&mut self, count: usize) {
+        for _ in 0..count {
+            self.count += 1;
+            let family = self.db.families().swap_remove(self.count % 2);
+            put(
+                &self.db,
+                &family,
+                &format!("key{:02}", self.count * 7 % 20),
+                &format!("{:0200}", self.count),
+            );
+            self.states.push(state(&self.db));
+        }
+    }
+
+    /// Writes, moves everything to other tables and another log, and deletes the old ones.
+    fn turn_over(&mut self) {
+        self.write(2);
+        self.db.flush(&self.db.families()).unwrap();
+        self.write(1);
+        for family in self.db.families() {
+            self.db.compact_range(&family, None, None).unwrap();
+        }
+        self.db.wait_for_background().unwrap();
+        self.write(2);
+    }
+}
+
+/// What came of a read-only open beside a writer.
+struct Opened {
+    calls: u64,
+    reader: ashlar_base::Result<Db>,
+    /// The states the writer went through meanwhile.
+    states: Vec<State>,
+    // The file system does not hold it: what is freed late would close a database wherever that happens.
+    _writer: Arc<Mutex<Writer>>,
+}
+
+/// Opens while the writer turns everything over whenever `when` says so of a call's number.
+fn open_beside(when: impl Fn(u64) -> bool + Send + Sync + 'static) -> Opened {
+    let sim = SimEnv::new(3);
+    let writer = Arc::new(Mutex::new(Writer::new(&sim)));
+    let from = writer.lock().unwrap().states.len() - 1;
+    let (doer, over) = (Arc::downgrade(&writer), Arc::new(AtomicBool::new(false)));
+    let is_over = Arc::clone(&over);
+    let (fs, calls) = Watched::with(&sim.env(), move |call| {
+        if let Some(writer) = doer.upgrade().filter(|_| !is_over.load(Ordering::Relaxed) && when(call)) {
+            writer.lock().unwrap().turn_over();
+        }
+    });
+    let reader = open_read_only(Env { fs, ..sim.env() }, dir());
+    over.store(true, Ordering::Relaxed);
+    let states = writer.lock().unwrap().states.split_off(from);
+    Opened { calls: calls.load(Ordering::Relaxed), reader, states, _writer: writer }
+}
+
+#[test]
+fn at_every_single_call_a_whole_state_is_seen() {
+    let _readers = crate::beside_others();
+    let Opened { calls, reader, states, _writer } = open_beside(|_| false);
+    assert!(state(&reader.unwrap()) == states[0] && calls > 20, "{calls} calls");
+    let mut later = 0;
+    for at in 1..=calls {
+        let Opened { reader, states, _writer, .. } = open_beside(move |call| call == at);
+        let seen = state(&reader.unwrap_or_else(|e| panic!("overtaken at call {at}: {e}")));
+        let which = states.iter().position(|s| *s == seen);
+        later += usize::from(
+            which.unwrap_or_else(|| panic!("overtaken at call {at}: a state that never was")) > 0,
+        );
+    }
+    assert!(later > 0);
+    ashlar_testkit::report::figure(&format!(
+        "read-only open overtaken by flush, compaction and deletion at each of {calls} calls: {later} times a later state, \
+         0 torn states, 0 errors"
+    ));
+}
+
+#[test]
+fn a_writer_too_fast_is_said_to_be_so() {
+    let _readers = crate::beside_others();
+    for every in [3, 40] {
+        let Opened { calls, reader, states, _writer } =
+            open_beside(move |call| call % every == 0 && call < 1000);
+        match reader {
+            Ok(db) => assert!(states.contains(&state(&db)), "every {every}"),
+            Err(e) => {
+                assert!(matches!(
+                    e.kind(),
+                    ErrorKind::Corruption | ErrorKind::NotSupported | ErrorKind::Io(_)
+                ));
+                assert!(e.to_string().contains("somebody writes to it too fast"), "{calls} calls: {e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_that_stays_is_damage() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(4);
+    let writer = Writer::new(&sim);
+    writer.db.close().unwrap();
+    let names = sim.env().fs.list(dir()).unwrap();
+    let table = names.iter().find(|e| e.name.ends_with(".sst")).unwrap();
+    sim.env().fs.remove(&dir().join(&table.name)).unwrap();
+    let (fs, calls) = Watched::with(&sim.env(), |_| {});
+    let e = open_read_only(Env { fs, ..sim.env() }, dir()).unwrap_err();
+    assert!(e.is_corruption() && e.to_string().contains(&table.name), "{e}");
+    assert!(calls.load(Ordering::Relaxed) < 100, "one attempt is enough: {calls:?} calls");
+}

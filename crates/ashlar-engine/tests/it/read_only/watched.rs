@@ -1,0 +1,119 @@
+//! A file system that is only read, and on which something happens before a call: a writer's doings in the worst places.
+
+use ashlar_base::Result;
+use ashlar_env::{Env, FileLock, Fs, FsEntry, ReadFile, WriteFile};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What happens before a call; gets the call's number, from 1.
+type Meanwhile = dyn Fn(u64) + Send + Sync;
+
+#[derive(Clone)]
+pub(super) struct Watched {
+    fs: Arc<dyn Fs>,
+    calls: Arc<AtomicU64>,
+    meanwhile: Arc<Meanwhile>,
+}
+
+impl Watched {
+    /// Refuses to write, and nothing happens.
+    pub(super) fn over(env: &Env) -> Arc<dyn Fs> {
+        Watched::with(env, |_| {}).0
+    }
+
+    /// `meanwhile` runs before every reading call. Also: the counter of those calls.
+    pub(super) fn with(
+        env: &Env,
+        meanwhile: impl Fn(u64) + Send + Sync + 'static,
+    ) -> (Arc<dyn Fs>, Arc<AtomicU64>) {
+        let calls = Arc::new(AtomicU64::new(0));
+        let watched =
+            Watched { fs: Arc::clone(&env.fs), calls: Arc::clone(&calls), meanwhile: Arc::new(meanwhile) };
+        (Arc::new(watched), calls)
+    }
+
+    fn call(&self) {
+        (self.meanwhile)(self.calls.fetch_add(1, Ordering::Relaxed) + 1);
+    }
+}
+
+impl std::fmt::Debug for Watched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Watched")
+    }
+}
+
+fn never(what: &str, path: &Path) -> ! {
+    panic!("a read-only open calls {what} on {}", path.display())
+}
+
+impl Fs for Watched {
+    fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        self.call();
+        Ok(Arc::new(WatchedFile { file: self.fs.open_read(path)?, watched: self.clone() }))
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
+        self.call();
+        self.fs.list(dir)
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Option<FsEntry>> {
+        self.call();
+        self.fs.metadata(path)
+    }
+
+    fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
+        never("create", path)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
+        never("open_write", path)
+    }
+
+    fn rename(&self, from: &Path, _: &Path) -> Result<()> {
+        never("rename", from)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        never("remove", path)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        never("create_dir_all", path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        never("sync_dir", path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        never("remove_dir", path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        never("lock", path)
+    }
+}
+
+#[derive(Debug)]
+struct WatchedFile {
+    file: Arc<dyn ReadFile>,
+    watched: Watched,
+}
+
+impl ReadFile for WatchedFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
+        self.watched.call();
+        self.file.read_at(buf, offset)
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
