@@ -160,24 +160,23 @@ impl BlobFiles {
         if place.file == FileNumber(0) {
             return Err(Error::not_supported("blobs inside tables"));
         }
-        self.reader(place)?.get(user_key, place, true)
+        self.reader(place.file, place.offset)?.get(user_key, place, true)
     }
 
-    /// Opens these files now, so that it does no harm when somebody unlinks them.
+    /// Opens every file now, so that it does no harm when somebody unlinks them.
     ///
     /// # Errors
     /// `Io`, `Corruption`: of the first that cannot be opened.
-    pub fn open_all(&self, numbers: impl Iterator<Item = FileNumber>) -> Result<()> {
-        numbers.map(|n| self.reader(n).map(drop)).collect()
+    pub fn open_all(&self) -> Result<()> {
+        self.files.keys().try_for_each(|n| self.reader(*n, 0).map(drop))
     }
 
-    /// The opened file. Concurrent first uses may open it twice; one stays.
-    fn reader(&self, place: &BlobPlace) -> Result<Arc<BlobReader>> {
-        let path = || self.dir.join(FileKind::Blob(place.file).name());
-        let missing = |what: &str| {
-            Error::corruption(what).at(&path(), place.offset).hint("Restore the file from a backup")
-        };
-        let Some(file) = self.files.get(&place.file) else {
+    /// The opened file, for the record at `offset`. Concurrent first uses may open it twice; one stays.
+    fn reader(&self, number: FileNumber, offset: u64) -> Result<Arc<BlobReader>> {
+        let path = || self.dir.join(FileKind::Blob(number).name());
+        let missing =
+            |what: &str| Error::corruption(what).at(&path(), offset).hint("Restore the file from a backup");
+        let Some(file) = self.files.get(&number) else {
             return Err(missing("an entry points into a blob file that is not in the version"));
         };
         if let Some(reader) = file.opened.get() {
@@ -187,7 +186,7 @@ impl BlobFiles {
             true => missing("the blob file that an entry points into is missing").because(e),
             false => e,
         })?;
-        let reader = BlobReader::open(opened, place.file, None, Some(file.added.bytes))?;
+        let reader = BlobReader::open(opened, number, None, Some(file.added.bytes))?;
         Ok(Arc::clone(file.opened.get_or_init(|| reader)))
     }
 }

@@ -160,8 +160,7 @@ impl Kept {
                     Err(e) => outcome = outcome.and(Err(e)),
                 }
             }
-            let blobs = family.version.tables().blobs();
-            outcome = outcome.and(blobs.open_all(family.carried.blobs.keys().copied()));
+            outcome = outcome.and(family.version.blobs().open_all());
         }
         outcome
     }
