@@ -177,7 +177,7 @@ pub(super) fn open(
 }
 
 /// What the options name to count into, or the database's own.
-fn statistics(env: &Env, options: &DbOptions) -> Arc<Statistics> {
+pub(super) fn statistics(env: &Env, options: &DbOptions) -> Arc<Statistics> {
     let own = || Arc::new(Statistics::at_level(StatsLevel::ExceptHistogramOrTimers));
     let statistics = options.statistics.clone().unwrap_or_else(own);
     statistics.attach(env.ticks());

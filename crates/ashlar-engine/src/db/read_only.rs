@@ -14,7 +14,7 @@
 //! Source: RocksDB `db/db_impl/db_impl_readonly.cc` for what is asked; the races are ours to win.
 
 use super::core::{Core, Hold};
-use super::open::{OpenFamily, Parts, Settings};
+use super::open::{OpenFamily, Parts, Settings, statistics};
 use super::replay::Replayer;
 use super::session::new_session_id;
 use crate::files::PendingOutputs;
@@ -119,6 +119,7 @@ impl Opening<'_> {
             options: self.options.clone(),
             hold: Hold::new(None),
             pool: Arc::clone(&self.pool),
+            statistics: statistics(env, &self.options),
             health: Health::new(Some(refusal(&report))),
             wal: Arc::new(Wal::idle(dir)?),
             versions,
