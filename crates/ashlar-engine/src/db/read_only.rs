@@ -25,6 +25,7 @@ use crate::open::{
 use crate::options::{DbOptions, FamilyOptions};
 use crate::version::{VersionSet, read_current};
 use crate::wal::Wal;
+use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, FsEntry};
@@ -50,7 +51,8 @@ pub(super) fn open_read_only(
         return Err(Error::invalid("there is no database").at_path(dir));
     }
     let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
-    let mut opening = Opening { env, dir, options, settings, pool, kept: Kept::default() };
+    let statistics = statistics(&env, &options);
+    let mut opening = Opening { env, dir, options, settings, pool, statistics, kept: Kept::default() };
     let mut overtaken = None;
     for _ in 0..ATTEMPTS {
         let before = opening.sight()?;
@@ -76,6 +78,7 @@ struct Opening<'a> {
     options: DbOptions,
     settings: Settings,
     pool: Arc<FramePool>,
+    statistics: Arc<Statistics>,
     kept: Kept,
 }
 
@@ -93,6 +96,9 @@ impl Opening<'_> {
             recover_manifest(env, dir, level, &self.pool, &families)?;
         if let Some(spec) = missing.first() {
             return Err(Error::invalid(format!("column family {:?} does not exist", spec.name)));
+        }
+        for family in versions.families() {
+            family.version.tables().count_into(&self.statistics);
         }
         self.kept.open_all(&versions)?;
         let wals = FoundWals::open(env, dir, &versions)?;
@@ -119,7 +125,7 @@ impl Opening<'_> {
             options: self.options.clone(),
             hold: Hold::new(None),
             pool: Arc::clone(&self.pool),
-            statistics: statistics(env, &self.options),
+            statistics: Arc::clone(&self.statistics),
             health: Health::new(Some(refusal(&report))),
             wal: Arc::new(Wal::idle(dir)?),
             versions,
