@@ -12,7 +12,6 @@ mod flags;
 mod header;
 mod keys;
 mod meter;
-mod nearest;
 mod pace;
 mod plan;
 mod random;

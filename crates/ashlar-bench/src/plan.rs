@@ -2,8 +2,8 @@
 
 use crate::flags::Flags;
 use crate::keys::KeyOrder;
-use crate::nearest::nearest;
 use crate::store::WriteHow;
+use ashlar_base::nearest::nearest;
 use std::time::Duration;
 
 /// What the threads of a benchmark do.

@@ -1,6 +1,7 @@
 //! The command line of `ashlar`, and of `ldb` when it is called so. Names and flags of `ashlar db` are ldb's.
 
 use crate::manifest::ManifestArguments;
+use crate::options::OptionsArguments;
 use crate::sst::SstArguments;
 use crate::wal::WalArguments;
 use ashlardb::FormatLevel;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Manifest(ManifestArguments),
     /// Explains every record of a write-ahead log, and how the log ends
     Wal(WalArguments),
+    /// Explains RocksDB's option names: used, mapped, ignored or refused, and why
+    Options(OptionsArguments),
 }
 
 const EXAMPLES: &str = "\

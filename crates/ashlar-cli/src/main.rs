@@ -1,5 +1,5 @@
 //! The program `ashlar`: `ashlar bench` measures, `ashlar db` works on a database from the command line, `ashlar sst`,
-//! `ashlar manifest` and `ashlar wal` explain files.
+//! `ashlar manifest` and `ashlar wal` explain files, `ashlar options` the names of options.
 //!
 //! 1. Called by the name `db_bench` it is `ashlar bench`, by the name `ldb` it is `ashlar db`, by the name `sst_dump` it is
 //!    `ashlar sst`: scripts keep working.
@@ -12,6 +12,7 @@ mod bytes_text;
 mod cli;
 mod db;
 mod manifest;
+mod options;
 mod outcome;
 mod sst;
 mod wal;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
             Command::Sst(arguments) => sst::run(&arguments),
             Command::Manifest(arguments) => manifest::run(&arguments),
             Command::Wal(arguments) => wal::run(&arguments),
+            Command::Options(arguments) => options::run(&arguments),
         },
     };
     outcome::tell(outcome)

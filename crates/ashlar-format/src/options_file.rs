@@ -11,7 +11,8 @@
 //! 1. Order of sections and of names in a section is kept; values are the text of the file, still escaped, since a
 //!    nested object's structure shows only there. Families' names are unescaped.
 //! 2. Exactly one `[DBOptions]`; the first `[CFOptions]` is that of `default`; a family's tables come behind it.
-//! 3. Escapes: `\` before `\`, `#` and `:`; `\n` and `\r`. A nested object is `{name=value;…}`.
+//! 3. A comment `#@ name=value` is a setting of ours that RocksDB has no name for.
+//! 4. Escapes: `\` before `\`, `#` and `:`; `\n` and `\r`. A nested object is `{name=value;…}`.
 //!
 //! Source: RocksDB `options/options_parser.cc`, `options/options_helper.cc`.
 
@@ -19,6 +20,11 @@
 
 use ashlar_base::Malformed;
 use std::fmt::Write;
+
+/// What a comment begins with that holds a setting of ours.
+const OWN: &str = "#@";
+
+const HEAD: &str = "# Written by AshlarDB in the form of RocksDB's OPTIONS files.\n";
 
 /// What a section is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +76,8 @@ impl Section {
 /// A whole OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptionsFile {
+    /// Our own settings: names and values, neither of which has a line break.
+    pub own: Vec<(String, String)>,
     /// The sections in order.
     pub sections: Vec<Section>,
 }
@@ -84,6 +92,9 @@ impl OptionsFile {
         let mut file = OptionsFile::default();
         let mut at = 0;
         for raw in text.split_inclusive('\n') {
+            if let Some((name, value)) = raw.trim().strip_prefix(OWN).and_then(|own| own.split_once('=')) {
+                file.own.push((name.trim().to_owned(), value.trim().to_owned()));
+            }
             let line = without_comment(raw).trim();
             let wrong = |what| Malformed { field: "options file", at, what };
             if let Some(title) = line.strip_prefix('[') {
@@ -138,9 +149,12 @@ impl OptionsFile {
 
     /// The text of the file, as [`OptionsFile::parse`] reads it back.
     pub fn print(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::from(HEAD);
+        // Writing to a String cannot fail.
+        for (name, value) in &self.own {
+            let _ = writeln!(out, "{OWN} {name}={value}");
+        }
         for section in &self.sections {
-            // Writing to a String cannot fail.
             let _ = match &section.kind {
                 SectionKind::Version => writeln!(out, "[Version]"),
                 SectionKind::Db => writeln!(out, "[DBOptions]"),
@@ -188,7 +202,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// Makes a text fit a value: see the module's rule 3.
+/// Makes a text fit a value: see the module's rule 4.
 pub fn escape(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     for c in raw.chars() {
@@ -278,6 +292,8 @@ mod tests {
         let commented = "# x\n [DBOptions] # y\r\n\n a = b\\#c # z\n[CFOptions  \"default\" ]\n";
         let file = OptionsFile::parse(commented).unwrap();
         assert_eq!(file.db().unwrap().get("a"), Some("b\\#c"));
+        let own = OptionsFile { own: vec![("ours".to_owned(), "1".to_owned())], ..file };
+        assert_eq!(OptionsFile::parse(&own.print()), Ok(own));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Opening with settings.
 
-use crate::{Db, Env, FormatLevel, Result};
+use crate::{Db, Env, Error, FormatLevel, Result};
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::OpenFamily;
-use ashlar_engine::options::{DbOptions, FamilyOptions};
+use ashlar_engine::options::{DbOptions, FamilyOptions, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ pub struct Builder {
     default: FamilyOptions,
     families: Vec<OpenFamily>,
     read_only: bool,
+    /// The first option string that was none; told by [`Builder::open`].
+    wrong: Option<Error>,
 }
 
 impl Builder {
@@ -43,6 +45,7 @@ impl Builder {
             default: FamilyOptions::default(),
             families: Vec::new(),
             read_only: false,
+            wrong: None,
         }
     }
 
@@ -57,14 +60,18 @@ impl Builder {
 
     /// Settings of the family `default`, which are those of every family that is not named.
     pub fn default_family(mut self, set: impl FnOnce(FamilyBuilder) -> FamilyBuilder) -> Self {
-        self.default = set(FamilyBuilder { options: self.default }).options;
+        let set = set(FamilyBuilder { options: self.default, wrong: None });
+        self.default = set.options;
+        self.wrong = self.wrong.or(set.wrong);
         self
     }
 
     /// Opens a family, making it if it does not exist, with settings that start from those of `default`.
     pub fn family(mut self, name: &str, set: impl FnOnce(FamilyBuilder) -> FamilyBuilder) -> Self {
-        let options = set(FamilyBuilder { options: self.default.clone() }).options;
+        let FamilyBuilder { options, wrong } =
+            set(FamilyBuilder { options: self.default.clone(), wrong: None });
         self.families.push(OpenFamily { name: name.to_owned(), options });
+        self.wrong = self.wrong.or(wrong);
         self
     }
 
@@ -111,6 +118,16 @@ impl Builder {
         self
     }
 
+    /// Settings by RocksDB's names, as in `write_buffer_size=64M;compression=kZSTD`, of the database and of the family
+    /// `default`. `ashlar options explain NAME` says what becomes of a name. What is wrong with the string, the open says:
+    /// `InvalidArgument` for no such name or no value of it, `NotSupported` for what is not there.
+    pub fn options(mut self, text: &str) -> Self {
+        let mut both = Options { db: self.options, family: self.default };
+        self.wrong = self.wrong.or(both.apply(text).err());
+        (self.options, self.default) = (both.db, both.family);
+        self
+    }
+
     /// The engine's own settings, for what has no method here.
     pub fn tune(mut self, set: impl FnOnce(&mut DbOptions, &mut FamilyOptions)) -> Self {
         set(&mut self.options, &mut self.default);
@@ -120,8 +137,11 @@ impl Builder {
     /// Opens.
     ///
     /// # Errors
-    /// As [`Db::open`]; `InvalidArgument` for a setting out of range, or above the format level.
+    /// As [`Db::open`]; `InvalidArgument` for a setting out of range, or above the format level; see [`Builder::options`].
     pub fn open(self) -> Result<Db> {
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
         let env = match self.env {
             Some(env) => env,
             None => Env::os()?,
@@ -135,6 +155,7 @@ impl Builder {
 #[derive(Clone, Debug)]
 pub struct FamilyBuilder {
     options: FamilyOptions,
+    wrong: Option<Error>,
 }
 
 impl FamilyBuilder {
@@ -165,6 +186,12 @@ impl FamilyBuilder {
     /// Keys in descending byte order, as RocksDB's reverse comparator.
     pub fn reverse_order(mut self) -> Self {
         self.options.order = Order::ReverseBytewise;
+        self
+    }
+
+    /// Settings by RocksDB's names; see [`Builder::options`].
+    pub fn options(mut self, text: &str) -> Self {
+        self.wrong = self.wrong.or(self.options.apply(text).err());
         self
     }
 

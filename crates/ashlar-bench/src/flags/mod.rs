@@ -11,8 +11,8 @@ mod table;
 mod tests;
 mod value;
 
-use crate::nearest::nearest;
 use accepted::{OFF_ONLY, WITHOUT_EFFECT, is_off};
+use ashlar_base::nearest::nearest;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use table::FLAGS;

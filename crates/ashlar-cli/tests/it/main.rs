@@ -1,7 +1,7 @@
 //! The program from outside: words in, text and statuses out.
 //!
 //! `db` the commands on databases, `level` the proof of a format level, `bench` the benchmark, `sst`, `manifest` and `wal`
-//! the files explained.
+//! the files explained, `options` the names of options.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
@@ -10,6 +10,7 @@ mod bench;
 mod db;
 mod level;
 mod manifest;
+mod options;
 mod sst;
 mod wal;
 

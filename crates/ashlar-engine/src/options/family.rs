@@ -68,6 +68,7 @@ impl FamilyOptions {
             .hint("Raise the format level, or lower format_version"));
         }
         self.blob.validate()?;
+        self.table.validate()?;
         self.compaction.validate()
     }
 

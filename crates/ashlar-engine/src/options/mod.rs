@@ -5,6 +5,7 @@ mod db;
 mod family;
 mod file;
 mod format_level;
+mod names;
 mod operation;
 
 pub use ashlar_blob::BlobOptions;
@@ -13,4 +14,5 @@ pub use db::DbOptions;
 pub use family::FamilyOptions;
 pub(crate) use file::{options_file, write_options_file};
 pub use format_level::FormatLevel;
+pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, markdown, option_names};
 pub use operation::{ReadOptions, WriteOptions};

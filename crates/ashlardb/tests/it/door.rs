@@ -246,3 +246,25 @@ fn read(store: &Store, model: &Model, snapshots: &BTreeMap<u32, (Snapshot, State
         _ => unreachable!("not a read: {what}"),
     }
 }
+
+#[test]
+fn settings_by_rocksdbs_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path().join("db"))
+        .options("max_total_wal_size=1G;write_buffer_size=128K;compression=kZSTD")
+        .family("events", |f| f.options("block_based_table_factory={block_size=16K;}"))
+        .open()
+        .unwrap();
+    db.family("events").unwrap().put("k", "v").unwrap();
+    db.close().unwrap();
+    for (text, kind) in [
+        ("write_bufer_size=1M", ErrorKind::InvalidArgument),
+        ("compaction_filter=mine", ErrorKind::NotSupported),
+        ("write_buffer_size=1", ErrorKind::InvalidArgument),
+    ] {
+        let whole = Db::builder(dir.path().join("db")).options(text).open().unwrap_err();
+        let family =
+            Db::builder(dir.path().join("db")).family("events", |f| f.options(text)).open().unwrap_err();
+        assert_eq!((whole.kind(), family.kind()), (kind, kind), "{text}");
+    }
+}

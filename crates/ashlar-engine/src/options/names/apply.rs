@@ -1,0 +1,203 @@
+//! Names and values onto settings: one at a time, or as an option string, `write_buffer_size=64M;max_open_files=-1`.
+//!
+//! A name is found by itself, or with its struct before it: `compression_opts.level`,
+//! `block_based_table_factory.block_size`.
+
+use super::database::DATABASE;
+use super::family::FAMILY;
+use super::nested::{COMPRESSION, FIFO, METADATA_CACHE, UNIVERSAL};
+use super::operation::{READ, WRITE};
+use super::row::{Group, NotTaken, Row, Taken};
+use super::table::TABLE;
+use crate::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_base::nearest::nearest;
+use ashlar_base::{Error, Result};
+use ashlar_format::options_file::split_object;
+use std::fmt;
+
+/// The settings of a database and of one family: what RocksDB calls `Options`.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Of the database.
+    pub db: DbOptions,
+    /// Of the family.
+    pub family: FamilyOptions,
+}
+
+/// Something to know about a name that was taken, or passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The name.
+    pub name: String,
+    /// The value given.
+    pub value: String,
+    /// Why it has no effect.
+    pub why: String,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}: {}", self.name, self.value, self.why)
+    }
+}
+
+/// The rows that may stand where `group` is expected, and what stands before their names.
+fn places(group: Group) -> &'static [(&'static str, &'static [Row<Options>])] {
+    match group {
+        Group::Database => &[("", DATABASE)],
+        Group::Family => &[
+            ("", FAMILY),
+            ("block_based_table_factory.", TABLE),
+            ("table_factory.", TABLE),
+            ("compression_opts.", COMPRESSION),
+            ("compaction_options_universal.", UNIVERSAL),
+            ("compaction_options_fifo.", FIFO),
+        ],
+        Group::Table => &[("", TABLE), ("metadata_cache_options.", METADATA_CACHE)],
+        Group::MetadataCache => &[("", METADATA_CACHE)],
+        Group::Compression => &[("", COMPRESSION)],
+        Group::Universal => &[("", UNIVERSAL)],
+        Group::Fifo => &[("", FIFO)],
+        Group::Read | Group::Write | Group::Flush | Group::CompactRange | Group::CompactFiles => &[],
+    }
+}
+
+/// The row of a name where one of `groups` is expected.
+pub(super) fn find(groups: &[Group], name: &str) -> Option<&'static Row<Options>> {
+    let places = groups.iter().flat_map(|group| places(*group));
+    places
+        .filter_map(|(prefix, rows)| Some((name.strip_prefix(prefix)?, rows)))
+        .find_map(|(rest, rows)| rows.iter().find(|row| row.name == rest))
+}
+
+/// "No such name", with the one that was perhaps meant.
+fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Error {
+    let error = Error::invalid(format!("there is no option {name:?}"));
+    match nearest(name, names) {
+        Some(meant) => error.hint(format!("Did you mean {meant}?")),
+        None => error.hint("`ashlar options list` shows all names"),
+    }
+}
+
+/// What a row says of a value, as an error, or as a notice when it has no effect.
+fn take<T>(row: &Row<T>, target: &mut T, value: &str) -> Result<Option<Notice>> {
+    match row.set(target, value) {
+        Ok(Taken::Set) => Ok(None),
+        Ok(Taken::Ignored) => {
+            let notice = Notice { name: row.name.into(), value: value.into(), why: row.text.into() };
+            Ok(Some(notice))
+        }
+        Err(NotTaken::Wrong(why)) => Err(Error::invalid(format!("{}: {why}", row.name))),
+        Err(NotTaken::Refused) => {
+            Err(Error::not_supported(format!("{}={value}", row.name)).hint(row.text.trim_end_matches('.')))
+        }
+    }
+}
+
+impl Options {
+    /// Sets one option of the database, the family or, behind their prefix, a struct inside them. Ranges are checked when
+    /// the options are used. A notice says why a value that was taken has no effect.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no such name, or no value of it. `NotSupported`: it asks for what is not there. Nothing changed.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<Option<Notice>> {
+        self.set_in(&[Group::Database, Group::Family], name, value)
+    }
+
+    pub(crate) fn set_in(&mut self, groups: &[Group], name: &str, value: &str) -> Result<Option<Notice>> {
+        let row = find(groups, name).ok_or_else(|| {
+            let places = groups.iter().flat_map(|group| places(*group));
+            unknown(name, places.flat_map(|(_, rows)| rows.iter().map(|row| row.name)))
+        })?;
+        take(row, self, value)
+    }
+
+    /// Sets the options of a string, `name=value;…`, the last of several values counts. All of it, or nothing.
+    ///
+    /// # Errors
+    /// Those of [`Options::set`]; `InvalidArgument` also for a string that is none.
+    pub fn apply(&mut self, text: &str) -> Result<Vec<Notice>> {
+        self.apply_in(&[Group::Database, Group::Family], text)
+    }
+
+    fn apply_in(&mut self, groups: &[Group], text: &str) -> Result<Vec<Notice>> {
+        let mut changed = self.clone();
+        let mut notices = Vec::new();
+        for (name, value) in pairs(text)? {
+            notices.extend(changed.set_in(groups, &name, &value)?);
+        }
+        *self = changed;
+        Ok(notices)
+    }
+
+    /// Names and values that an OPTIONS file holds of these settings.
+    pub(crate) fn stored(&self, group: Group) -> Vec<(&'static str, String)> {
+        let rows = places(group).iter().filter(|(prefix, _)| prefix.is_empty()).flat_map(|(_, rows)| *rows);
+        let known = rows.filter(|row| row.since <= self.db.format_level);
+        known.filter_map(|row| Some((row.name, (row.setting()?.show)(self)?))).collect()
+    }
+}
+
+fn pairs(text: &str) -> Result<Vec<(String, String)>> {
+    split_object(text).map_err(|e| Error::invalid("an option string is name=value;name=value").because(e))
+}
+
+impl DbOptions {
+    /// [`Options::apply`] with names of `DBOptions`.
+    ///
+    /// # Errors
+    /// Those of [`Options::apply`].
+    pub fn apply(&mut self, text: &str) -> Result<Vec<Notice>> {
+        let mut options = Options { db: self.clone(), ..Options::default() };
+        let notices = options.apply_in(&[Group::Database], text)?;
+        *self = options.db;
+        Ok(notices)
+    }
+}
+
+impl FamilyOptions {
+    /// [`Options::apply`] with names of `ColumnFamilyOptions`. The cache of `block_cache` is the database's: a family
+    /// alone cannot set it.
+    ///
+    /// # Errors
+    /// Those of [`Options::apply`].
+    pub fn apply(&mut self, text: &str) -> Result<Vec<Notice>> {
+        let mut options = Options { family: self.clone(), ..Options::default() };
+        let before = options.db.block_cache_bytes;
+        let mut notices = options.apply_in(&[Group::Family], text)?;
+        if options.db.block_cache_bytes != before {
+            notices.push(Notice {
+                name: "block_cache".into(),
+                value: options.db.block_cache_bytes.to_string(),
+                why: "The cache is the database's: set it with the database's options.".into(),
+            });
+        }
+        *self = options.family;
+        Ok(notices)
+    }
+}
+
+impl ReadOptions {
+    /// Sets one option by its name in RocksDB's `ReadOptions`. Keys and snapshots have no form as text.
+    ///
+    /// # Errors
+    /// Those of [`Options::set`].
+    pub fn set(&mut self, name: &str, value: &str) -> Result<Option<Notice>> {
+        set_one(READ, self, name, value)
+    }
+}
+
+impl WriteOptions {
+    /// Sets one option by its name in RocksDB's `WriteOptions`.
+    ///
+    /// # Errors
+    /// Those of [`Options::set`].
+    pub fn set(&mut self, name: &str, value: &str) -> Result<Option<Notice>> {
+        set_one(WRITE, self, name, value)
+    }
+}
+
+fn set_one<T>(rows: &[Row<T>], target: &mut T, name: &str, value: &str) -> Result<Option<Notice>> {
+    let row = rows.iter().find(|row| row.name == name);
+    take(row.ok_or_else(|| unknown(name, rows.iter().map(|row| row.name)))?, target, value)
+}
