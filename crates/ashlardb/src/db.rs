@@ -253,6 +253,14 @@ impl Db {
         self.engine.health()
     }
 
+    /// Tries to leave an error state now. The engine also tries by itself, after pauses of up to a minute.
+    ///
+    /// # Errors
+    /// The cause, when writes are refused still. `Shutdown`.
+    pub fn resume(&self) -> Result<()> {
+        self.engine.resume()
+    }
+
     /// A property by RocksDB's name, e.g. `rocksdb.stats`; `None` for a name that is not known.
     pub fn property(&self, name: &str) -> Option<String> {
         self.engine.property(&self.default, name)

@@ -4,7 +4,8 @@
 //! 2. The job that finishes the last part installs what all made. The job that ends last gives the claim back, after all
 //!    that was not installed is gone: a close waits for the count of jobs, and after it not a file may be removed any
 //!    more, as the directory may have another owner.
-//! 3. A failed compaction gives its files back and changes nothing; the next one is picked after a pause.
+//! 3. A failed compaction changes nothing. Its files stay claimed for a pause, so that a full disk is not written to in a
+//!    circle; then the next one is picked.
 //! 4. A database that closes, a family that was dropped, and [`Core::compactions_aborted`] end it at its next step.
 
 use super::core::{Core, State};
@@ -13,6 +14,7 @@ use crate::column_family::{Family, LiveFamily};
 use crate::compaction::{
     Compaction, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running, move_edit,
 };
+use crate::health::Source;
 use crate::rewrite::{BlobPlan, Progress};
 use crate::version::Version;
 use ashlar_base::{FamilyId, Level, Result};
@@ -21,10 +23,6 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// After a failure the files stay claimed this long, so that a full disk is not written to in a circle.
-const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 enum Phase {
     Begin,
@@ -36,6 +34,7 @@ enum Phase {
 pub(super) struct CompactionJob {
     shared: Arc<Shared>,
     phase: Phase,
+    in_step: bool,
 }
 
 /// What the jobs of one compaction share.
@@ -78,7 +77,7 @@ impl CompactionJob {
             claim,
             parts: Mutex::new(Rank::Statistics, parts),
         };
-        CompactionJob { shared: Arc::new(shared), phase: Phase::Begin }
+        CompactionJob { shared: Arc::new(shared), phase: Phase::Begin, in_step: false }
     }
 
     /// One step; `true` when nothing is left for this job.
@@ -170,7 +169,7 @@ impl Shared {
             shared.unfinished += parts.len();
         }
         for part in parts {
-            let job = CompactionJob { shared: Arc::clone(self), phase: Phase::Run(part) };
+            let job = CompactionJob { shared: Arc::clone(self), phase: Phase::Run(part), in_step: false };
             self.core.submit(Box::new(job), Lane::Low);
         }
     }
@@ -194,7 +193,10 @@ impl Shared {
 
     fn commit(&self, edit: VersionEdit) -> Result<()> {
         let installer = Arc::clone(&self.core);
-        self.core.versions.commit_with(vec![edit], Box::new(move |changed| installer.install(changed, None)))
+        let install = Box::new(move |changed: &[_]| installer.install(changed, None));
+        self.core.versions.commit_with(vec![edit], install)?;
+        self.core.health.well(Source::Compaction(self.family.id()));
+        Ok(())
     }
 
     /// The last thing a job does.
@@ -236,7 +238,10 @@ impl Job for CompactionJob {
     }
 
     fn step(&mut self, budget: StepBudget) -> StepResult {
-        match self.advance(budget) {
+        self.in_step = true;
+        let advanced = self.advance(budget);
+        self.in_step = false;
+        match advanced {
             Ok(false) => StepResult::Again,
             Ok(true) => {
                 self.phase = Phase::Over;
@@ -245,15 +250,18 @@ impl Job for CompactionJob {
             }
             Err(e) => {
                 self.phase = Phase::Over;
-                self.shared.parts.lock().failed = true;
-                self.shared.core.background_failed(self.shared.family.id(), JobKind::Compaction, &e);
-                StepResult::Wait(PAUSE_AFTER_FAILURE)
+                let shared = &self.shared;
+                shared.parts.lock().failed = true;
+                StepResult::Wait(shared.core.background_failed(shared.family.id(), JobKind::Compaction, &e))
             }
         }
     }
 
     fn abort(mut self: Box<Self>) {
         self.phase = Phase::Over;
+        if self.in_step {
+            self.shared.core.panicked("a compaction");
+        }
         self.shared.parts.lock().failed = true;
         self.shared.end();
     }

@@ -5,7 +5,7 @@ use super::output::Writer;
 use crate::column_family::FamilySet;
 use crate::compaction::Running;
 use crate::files::PendingOutputs;
-use crate::health::{Health, Severity};
+use crate::health::{Failing, Health, Severity};
 use crate::open::RecoveryReport;
 use crate::options::DbOptions;
 use crate::pressure::Pressure;
@@ -62,8 +62,11 @@ impl Hold {
     }
 }
 
-/// A caller that has to wait for background work gives up when that work keeps failing for this long.
+/// Who has to wait for background work gives up once that work has kept failing for this long.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Work that failed less than this ago is not tried again because somebody waits for it.
+const TRIED_JUST_NOW: Duration = Duration::from_secs(1);
 
 /// Failures of one kind of background work.
 #[derive(Clone, Debug)]
@@ -90,6 +93,12 @@ pub(crate) struct State {
     pub(crate) failed: BTreeMap<(FamilyId, JobKind), Failed>,
     /// A purge of obsolete files is under way.
     pub(crate) purging: bool,
+    /// The job that resumes from a hard state is under way.
+    pub(crate) resuming: bool,
+    /// The purge failed and waits to try again.
+    pub(crate) purge_pauses: bool,
+    /// The OPTIONS file could not be written and is out of date; the purge sees to it.
+    pub(crate) options_stale: bool,
     /// Files became obsolete since the last purge began.
     pub(crate) purge_wanted: bool,
     /// Super versions that were replaced. Let go of by the purge, outside of every lock and pin.
@@ -128,22 +137,35 @@ impl Core {
         self.committer.visible()
     }
 
-    /// [`Core::wait_until`], but not for ever for work that fails again and again.
+    /// [`Core::wait_until`], but not for ever for work that fails again and again. Whoever comes when it has failed for
+    /// long has it tried once more at once, and is told what comes of it.
     ///
     /// # Errors
-    /// Those of [`Core::wait_until`], and the cause when background work has been failing all the while.
+    /// Those of [`Core::wait_until`], and the cause when flushes or compactions keep failing.
     pub(crate) fn wait_patiently(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
-        let (start, before) = (self.env.clock.now(), self.health.failures());
-        let mut is_done = false;
-        self.wait_until(|state| {
-            is_done = done(state);
-            let failing = self.health.failures() != before && self.health.severity() >= Severity::Soft;
-            is_done || failing && self.env.clock.now().saturating_sub(start) >= PATIENCE
-        })?;
-        match self.health.cause().filter(|_| !is_done) {
-            None => Ok(()),
-            Some(cause) => Err(cause.hint("Background work that others wait for keeps failing")),
+        let start = self.env.clock.now();
+        let too_long = |f: &Failing| self.since(f.since) >= PATIENCE;
+        if self.health.failing().is_some_and(|f| too_long(&f) && self.since(f.last) >= TRIED_JUST_NOW) {
+            self.wake_jobs();
         }
+        let mut given_up = None;
+        self.wait_until(|state| {
+            if done(state) {
+                given_up = None;
+                return true;
+            }
+            let tried = |f: &Failing| f.last.saturating_add(TRIED_JUST_NOW) > start;
+            given_up = self.health.failing().filter(|f| too_long(f) && tried(f));
+            given_up.is_some()
+        })?;
+        match given_up {
+            None => Ok(()),
+            Some(failing) => Err(failing.cause.hint("Background work that others wait for keeps failing")),
+        }
+    }
+
+    fn since(&self, start: Duration) -> Duration {
+        self.env.clock.now().saturating_sub(start)
     }
 
     /// Waits until `done` says so; it is asked again after every piece of background work.
@@ -161,7 +183,9 @@ impl Core {
             if self.health.severity() >= Severity::Hard {
                 return self.health.check_writable();
             }
-            if self.progress.wait(seen, None) == Waited::Stuck {
+            // To look again when patience with failing work ends.
+            let failing = self.health.failing().map(|f| PATIENCE.saturating_sub(self.since(f.since)));
+            if self.progress.wait(seen, failing.filter(|left| !left.is_zero())) == Waited::Stuck {
                 return Err(Error::new(
                     ErrorKind::Aborted,
                     "waiting for background work that does not exist",

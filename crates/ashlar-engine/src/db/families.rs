@@ -3,7 +3,7 @@
 use super::Db;
 use super::core::Core;
 use crate::column_family::{Family, LiveFamily};
-use crate::health::Severity;
+use crate::health::{Severity, Source};
 use crate::memtable::MemtableList;
 use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
@@ -72,11 +72,14 @@ impl Core {
 
     fn drop_family(self: &Arc<Self>, family: &Family) -> Result<()> {
         self.check_open()?;
-        self.health.check_writable()?;
+        // Allowed in a hard state: it may be what makes room on a full disk.
+        if self.health.severity() > Severity::Hard {
+            self.health.check_writable()?;
+        }
         if family.id() == FamilyId::DEFAULT {
             return Err(Error::invalid("the family \"default\" cannot be dropped"));
         }
-        self.committer.lead_alone(|| {
+        let dropped = self.committer.lead_unlogged(|| {
             self.versions.drop_family(family.id()).inspect_err(|e| self.settle(e))?;
             let mut state = self.state();
             let dropped = state.families.remove(family.id());
@@ -90,7 +93,13 @@ impl Core {
             // Its memtables and tables go here, outside of the lock.
             drop(dropped);
             Ok(())
-        })?;
+        });
+        if dropped.is_err() {
+            self.schedule();
+            return dropped;
+        }
+        self.health.well(Source::Flush(family.id()));
+        self.health.well(Source::Compaction(family.id()));
         self.renew_options();
         self.update_pressure();
         self.schedule();
@@ -100,16 +109,18 @@ impl Core {
     /// RocksDB and its tools take the list of families from the OPTIONS file. The families are made or dropped by now, so
     /// a failure is no failure of that.
     fn renew_options(&self) {
-        if let Err(e) = self.write_options() {
-            self.health.report(Severity::Soft, &e);
-        }
-        self.state().purge_wanted = true;
+        let failed = self.write_options().inspect_err(|e| {
+            self.report(Source::Options, e);
+        });
+        let mut state = self.state();
+        (state.options_stale, state.purge_wanted) = (failed.is_err(), true);
     }
+
     /// After a drop that failed it is unknown whether a later open finds the family. Before it takes another write, the
     /// MANIFEST says that it is there; or nothing takes a write any more.
     fn settle(&self, cause: &Error) {
         if !self.versions.may_unlink() && self.versions.commit(Vec::new()).is_err() {
-            self.health.report(Severity::Hard, cause);
+            self.report(self.manifest_trouble().unwrap_or(Source::Manifest), cause);
         }
     }
 }

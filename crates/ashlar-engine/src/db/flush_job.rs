@@ -2,33 +2,29 @@
 //!
 //! 1. Before a table with data of one family becomes durable, the closed logs are synced if there are other families:
 //!    a power cut must not keep this family's writes and lose earlier ones of another.
-//! 2. A failed flush is tried again, into a new file, after a pause that doubles up to a minute.
+//! 2. A failed flush is tried again, into a new file, after a pause. In a hard state it is left to the resume job.
 
 use super::core::Core;
 use super::output::numbers;
 use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
-use crate::health::Severity;
+use crate::health::{Severity, Source};
 use crate::rewrite::Progress;
 use ashlar_base::stats::Ticker;
 use ashlar_base::{FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
 use std::sync::Arc;
-use std::time::Duration;
-
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// One flush of one family.
 pub(super) struct FlushJob {
     core: Arc<Core>,
     family: FamilyId,
     run: Option<FlushRun>,
-    pause: Duration,
+    in_step: bool,
 }
 
 impl FlushJob {
     pub(super) fn new(core: Arc<Core>, family: FamilyId) -> Self {
-        FlushJob { core, family, run: None, pause: FIRST_PAUSE }
+        FlushJob { core, family, run: None, in_step: false }
     }
 
     /// One step; `true` when nothing is left to do.
@@ -119,22 +115,28 @@ impl Job for FlushJob {
     }
 
     fn step(&mut self, budget: StepBudget) -> StepResult {
-        match self.advance(budget) {
+        if self.core.health.severity() >= Severity::Hard {
+            self.run = None;
+            self.end();
+            return StepResult::Done;
+        }
+        self.in_step = true;
+        let advanced = self.advance(budget);
+        self.in_step = false;
+        match advanced {
             Ok(false) => StepResult::Again,
             Ok(true) => {
-                self.core.health.recovered();
+                self.core.health.well(Source::Flush(self.family));
                 self.end();
                 StepResult::Done
             }
             Err(e) => {
                 self.run = None;
-                self.core.background_failed(self.family, JobKind::Flush, &e);
+                let pause = self.core.background_failed(self.family, JobKind::Flush, &e);
                 if self.core.is_closed() || self.core.health.severity() >= Severity::Hard {
                     self.end();
                     return StepResult::Done;
                 }
-                let pause = self.pause;
-                self.pause = (pause * 2).min(LONGEST_PAUSE);
                 StepResult::Wait(pause)
             }
         }
@@ -142,6 +144,9 @@ impl Job for FlushJob {
 
     fn abort(mut self: Box<Self>) {
         self.run = None;
+        if self.in_step {
+            self.core.panicked("a flush");
+        }
         self.end();
     }
 }

@@ -1,11 +1,12 @@
 //! Installing: readers get to see what a commit made durable.
 
 use super::core::{Core, Failed, State};
-use crate::health::Severity;
+use crate::health::{Severity, Source};
 use crate::version::FamilyState;
-use ashlar_base::{Error, FamilyId};
+use ashlar_base::{Error, ErrorKind, FamilyId};
 use ashlar_env::JobKind;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Core {
     /// Shows the new trees of `changed`; `flushed` names a family whose oldest memtables are in tables now. Runs inside
@@ -23,16 +24,45 @@ impl Core {
         state.purge_wanted = true;
     }
 
-    /// Takes in an error of a family's background work, and tells those who wait for it.
-    pub(super) fn background_failed(&self, family: FamilyId, kind: JobKind, cause: &Error) {
-        let severity = if self.versions.fatal().is_some() { Severity::Hard } else { Severity::Soft };
-        self.health.report(severity, cause);
+    /// Takes in an error of a family's background work, and tells those who wait for it. Returns how long to wait before
+    /// that work is tried again.
+    pub(super) fn background_failed(&self, family: FamilyId, kind: JobKind, cause: &Error) -> Duration {
+        let source = match kind {
+            JobKind::Flush => Source::Flush(family),
+            _ => Source::Compaction(family),
+        };
+        let pause = self.report(self.manifest_trouble().unwrap_or(source), cause);
         {
             let mut state = self.state();
             let times = state.failures((family, kind)) + 1;
             state.failed.insert((family, kind), Failed { times, last: cause.clone() });
         }
         self.progress.notify();
+        pause
+    }
+
+    /// What to blame an error on while the MANIFEST is in doubt.
+    pub(super) fn manifest_trouble(&self) -> Option<Source> {
+        match self.versions.fatal() {
+            Some(_) => Some(Source::Current),
+            None => (!self.versions.may_unlink()).then_some(Source::Manifest),
+        }
+    }
+
+    /// Takes in an error; see [`crate::health`]. Jobs that pause look at the new state at once.
+    pub(super) fn report(&self, source: Source, cause: &Error) -> Duration {
+        let before = self.health.severity();
+        let pause = self.health.report(source, cause, self.env.clock.now());
+        if before < Severity::Hard && self.health.severity() >= Severity::Hard {
+            self.wake_jobs();
+        }
+        pause
+    }
+
+    /// Takes in that a job panicked.
+    pub(super) fn panicked(&self, what: &str) {
+        let e = Error::new(ErrorKind::Aborted, format!("{what} panicked"));
+        self.report(Source::Panic, &e.hint("This is a defect. Close the database and open it again"));
     }
 }
 

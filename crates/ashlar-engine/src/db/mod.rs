@@ -9,6 +9,7 @@
 //! | `open`, `read_only`, `replay`, `close` | the beginning and the end |
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
+//! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
 //! | `families`, `maintenance` | create and drop, flush and compact on request |
 
 mod close;
@@ -26,6 +27,7 @@ mod purge_job;
 mod read_only;
 mod reads;
 mod replay;
+mod resume_job;
 mod schedule;
 mod session;
 mod writes;

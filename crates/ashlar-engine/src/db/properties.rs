@@ -40,7 +40,7 @@ impl Db {
             "num-running-flushes" => core.state().families.iter().filter(|f| f.flushing).count().to_string(),
             "block-cache-usage" => core.pool.usage().used.to_string(),
             "block-cache-capacity" => core.pool.usage().capacity.to_string(),
-            "background-errors" => u8::from(core.health.cause().is_some()).to_string(),
+            "background-errors" => core.health.failures().to_string(),
             "is-write-stopped" => u8::from(core.pressure.pace() == crate::pressure::Pace::Stop).to_string(),
             other => level(other.strip_prefix("num-files-at-level")?)?,
         })

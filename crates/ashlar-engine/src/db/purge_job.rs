@@ -1,11 +1,13 @@
 //! The purge: lets go of what nobody reads any more and removes the files behind it.
 //!
-//! Whoever makes files obsolete has made the edit behind it durable before it sets `purge_wanted`.
+//! Whoever makes files obsolete has made the edit behind it durable before it sets `purge_wanted`. What fails is tried
+//! again after a pause, and so is an OPTIONS file that could not be written.
 
 use super::core::Core;
 use crate::files::{Live, PendingOutputs, find_obsolete, unlink};
+use crate::health::{Severity, Source};
 use crate::version::VersionSet;
-use ashlar_base::Result;
+use ashlar_base::{Error, Result};
 use ashlar_env::{Env, Job, JobKind, StepBudget, StepResult};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +25,7 @@ impl PurgeJob {
     fn end(&self) {
         {
             let mut state = self.core.state();
-            state.purging = false;
+            (state.purging, state.purge_pauses) = (false, false);
             state.jobs -= 1;
         }
         self.core.schedule();
@@ -37,8 +39,15 @@ impl Job for PurgeJob {
     }
 
     fn step(&mut self, _: StepBudget) -> StepResult {
-        if let Err(e) = self.core.purge() {
-            self.core.health.report(crate::health::Severity::Soft, &e);
+        let core = &self.core;
+        if !core.is_closed() && core.health.severity() < Severity::Fatal {
+            core.state().purge_pauses = false;
+            if let Err((source, e)) = core.tidy_up() {
+                let pause = core.report(source, &e);
+                core.state().purge_pauses = true;
+                core.progress.notify();
+                return StepResult::Wait(pause);
+            }
         }
         self.end();
         StepResult::Done
@@ -72,6 +81,18 @@ pub(super) fn purge(
 }
 
 impl Core {
+    fn tidy_up(&self) -> Result<(), (Source, Error)> {
+        self.purge().map_err(|e| (Source::Purge, e))?;
+        self.health.well(Source::Purge);
+        let stale = std::mem::take(&mut self.state().options_stale);
+        if stale && let Err(e) = self.write_options() {
+            self.state().options_stale = true;
+            return Err((Source::Options, e));
+        }
+        self.health.well(Source::Options);
+        Ok(())
+    }
+
     fn purge(&self) -> Result<()> {
         self.let_go();
         let min_wal = self.versions.min_wal();

@@ -4,10 +4,11 @@ use super::compaction_job::CompactionJob;
 use super::core::{Core, State};
 use super::flush_job::FlushJob;
 use super::purge_job::PurgeJob;
+use super::resume_job::ResumeJob;
 use crate::column_family::LiveFamily;
 use crate::compaction::picker::{self, Shape, Targets};
 use crate::compaction::{Compaction, Reason, Running};
-use crate::health::Severity;
+use crate::health::{Severity, Source};
 use crate::pressure::{Gauges, pace};
 use ashlar_base::{FamilyId, Level};
 use ashlar_env::{Job, Lane};
@@ -17,7 +18,8 @@ use std::sync::Arc;
 impl Core {
     /// Submits whatever work is due and not under way. Cheap when nothing is.
     pub(crate) fn schedule(self: &Arc<Self>) {
-        if self.health.severity() >= Severity::Hard || self.health.is_read_only() {
+        let severity = self.health.severity();
+        if severity >= Severity::Fatal || self.health.is_read_only() {
             return;
         }
         let mut due: Vec<(Box<dyn Job>, Lane)> = Vec::new();
@@ -31,8 +33,11 @@ impl Core {
             if state.pauses > 0 {
                 return;
             }
+            if severity == Severity::Hard && !std::mem::replace(&mut state.resuming, true) {
+                due.push((Box::new(ResumeJob::new(Arc::clone(self))), Lane::High));
+            }
             let most = self.compactors_max();
-            for family in state.families.iter_mut() {
+            for family in state.families.iter_mut().filter(|_| severity < Severity::Hard) {
                 if family.memtables.sealed_len() > 0 && !family.flushing {
                     family.flushing = true;
                     due.push((Box::new(FlushJob::new(Arc::clone(self), family.family.id())), Lane::High));
@@ -44,6 +49,11 @@ impl Core {
                     let job = CompactionJob::claim(self, &mut state.running, family, compaction);
                     due.push((Box::new(job), Lane::Low));
                     state.compactors += 1;
+                }
+                let runs = state.running.get(&family.family.id()).is_some_and(|r| !r.is_empty());
+                if severity == Severity::Soft && !runs && pick(family, &state.running).is_none() {
+                    // Whatever failed is not wanted any more.
+                    self.health.well(Source::Compaction(family.family.id()));
                 }
             }
             if state.purge_wanted && !state.purging {
@@ -80,9 +90,9 @@ impl Core {
         state.submitted.push(id);
     }
 
-    /// Ends the pauses of jobs that failed and wait to try again, so that they see a close at once.
+    /// Ends the pauses of jobs that failed and wait to try again, so that they see a close or a hard state at once.
     pub(super) fn wake_jobs(&self) {
-        let submitted = std::mem::take(&mut self.state().submitted);
+        let submitted = self.state().submitted.clone();
         for id in submitted {
             self.env.jobs.wake(id);
         }
@@ -94,9 +104,10 @@ impl Core {
         self.pressure.set(state.families.iter().map(|f| pace(&gauges(f), &f.family.options())));
     }
 
-    /// True while any background work is under way or due.
+    /// True while any background work is under way or due; a purge that waits to try again is neither.
     pub(crate) fn busy(state: &State) -> bool {
-        state.jobs > 0 || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
+        state.jobs > usize::from(state.purge_pauses)
+            || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
     }
 }
 

@@ -7,6 +7,7 @@
 use super::core::{Core, State};
 use crate::batch::WriteBatch;
 use crate::column_family::LiveFamily;
+use crate::health::Source;
 use crate::merge::Merger;
 use crate::options::WriteOptions;
 use crate::pressure::Pace;
@@ -14,7 +15,7 @@ use crate::wal::Wal;
 use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Ticker};
-use ashlar_base::{Error, FamilyId, Result, SeqNum};
+use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_sync::Waited;
 use std::sync::Arc;
@@ -88,15 +89,7 @@ impl Core {
         let wal = Arc::new(Wal::create_after(&self.env, &before.wal, number, next)?);
         {
             let mut state = self.state();
-            for family in state.families.iter_mut() {
-                let current = family.memtables.current();
-                if families.contains(&family.family.id()) && !current.rep.is_empty() {
-                    let order = family.family.options().order.clone();
-                    family.memtables.switch(ashlar_memtable::skiplist(order), number, last);
-                } else {
-                    family.memtables.advance_empty(number);
-                }
-            }
+            self.seal_memtables(&mut state, families, number, last);
             let set = Core::write_set(&state, wal);
             self.committer.wals().closed(Arc::clone(&before.wal));
             self.committer.install(set);
@@ -106,6 +99,24 @@ impl Core {
         }
         self.schedule();
         Ok(())
+    }
+
+    /// Seals the memtables of `families` that hold something at `last`; the data of the new ones starts in `wal`.
+    pub(super) fn seal_memtables(
+        &self,
+        state: &mut State,
+        families: &[FamilyId],
+        wal: FileNumber,
+        last: SeqNum,
+    ) {
+        for family in state.families.iter_mut() {
+            if families.contains(&family.family.id()) && !family.memtables.current().rep.is_empty() {
+                let order = family.family.options().order.clone();
+                family.memtables.switch(ashlar_memtable::skiplist(order), wal, last);
+            } else {
+                family.memtables.advance_empty(wal);
+            }
+        }
     }
 
     /// Shows readers a family's present state.
@@ -233,7 +244,8 @@ impl WriteHost for Host {
 
     fn log_failed(&self, cause: &Error) {
         if let Some(core) = self.0.upgrade() {
-            core.health.report(crate::health::Severity::Hard, cause);
+            core.report(Source::Log, cause);
+            core.schedule();
             core.progress.notify();
         }
     }

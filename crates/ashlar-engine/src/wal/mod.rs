@@ -96,6 +96,8 @@ struct Closed {
     unsynced: Vec<Arc<Wal>>,
     /// The sizes of the files that are not obsolete yet.
     sizes: BTreeMap<FileNumber, u64>,
+    /// Logs below hold nothing that is not durable in tables.
+    needed_from: FileNumber,
 }
 
 impl WalSet {
@@ -125,14 +127,19 @@ impl WalSet {
         }
     }
 
-    /// Makes every closed file and `current` up to `end` durable. Returns how many syncs it took.
+    /// Makes every closed file and `current` up to `end` durable; nothing is to be done for a file that is obsolete.
+    /// Returns how many syncs it took.
     pub(crate) fn sync(&self, current: &Wal, end: u64) -> Result<u64> {
+        if current.number() < self.closed.lock().needed_from {
+            return Ok(0);
+        }
         Ok(self.sync_closed()? + u64::from(current.sync_to(end)?))
     }
 
     /// Forgets files that are obsolete: what they hold is durable elsewhere.
     pub(crate) fn forget_below(&self, number: FileNumber) {
         let mut closed = self.closed.lock();
+        closed.needed_from = closed.needed_from.max(number);
         closed.unsynced.retain(|w| w.number() >= number);
         closed.sizes = closed.sizes.split_off(&number);
     }

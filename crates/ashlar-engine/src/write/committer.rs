@@ -1,6 +1,7 @@
 //! The group committer: [`super::Committer`] by a queue and a leader.
 
 use super::queue::{Queue, Receipt, Scratch, Turn, Waiter};
+use super::refusal::Refusal;
 use super::{Committer, GroupSize, WriteSet, WriteTally};
 use crate::batch::{families, family_ops};
 use crate::options::WriteOptions;
@@ -23,7 +24,7 @@ const GROUP_BYTES: usize = 1 << 20;
 pub(crate) trait WriteHost: Send + Sync {
     /// Called by a leader before a group of `bytes`: waits out back-pressure and switches full memtables.
     fn make_room(&self, bytes: usize) -> Result<()>;
-    /// Called when the log failed: nothing more will be committed.
+    /// Called when the log failed: nothing more is committed until the database has resumed.
     fn log_failed(&self, cause: &Error);
     /// True when [`WriteHost::make_room`] has something to do.
     fn wants_room(&self) -> bool;
@@ -44,12 +45,12 @@ pub(crate) struct GroupCommitter {
     unlogged: AtomicBool,
     tally: WriteTally,
     host: OnceLock<Box<dyn WriteHost>>,
-    /// Why nothing is committed any more: the log failed, or the database was closed.
-    failed: OnceLock<Error>,
+    /// Why nothing is committed.
+    refusal: Refusal,
 }
 
 /// The lead, while it is held by who does not commit. Handed over on drop, so that a panic does not stop the others.
-struct Lead<'a>(&'a Queue);
+pub(crate) struct Lead<'a>(&'a Queue);
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
@@ -86,7 +87,7 @@ impl GroupCommitter {
             unlogged: AtomicBool::new(false),
             tally,
             host: OnceLock::new(),
-            failed: OnceLock::new(),
+            refusal: Refusal::new(),
         }
     }
 
@@ -128,8 +129,44 @@ impl GroupCommitter {
     pub(crate) fn close<T>(&self, last: impl FnOnce() -> Result<T>) -> Result<T> {
         let _lead = self.take_lead()?;
         let out = last();
-        let _ = self.failed.set(Error::closed());
+        self.refusal.close();
         out
+    }
+
+    /// [`GroupCommitter::lead_alone`] though writes may be refused: for changes that write no log.
+    ///
+    /// # Errors
+    /// `Shutdown` after [`GroupCommitter::close`]; else those of `work`.
+    pub(crate) fn lead_unlogged<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _lead = self.take_lead()?;
+        self.refusal.check_closed()?;
+        work()
+    }
+
+    /// The lead, if nobody has it: for jobs, which must not wait for writers.
+    pub(crate) fn try_lead(&self) -> Option<Lead<'_>> {
+        self.queue.try_lead().then(|| Lead(&self.queue))
+    }
+
+    /// Refuses writes with `cause` until [`GroupCommitter::resume`]. Only with the lead.
+    pub(crate) fn refuse(&self, cause: &Error) {
+        self.refusal.fail(cause, self.refusal.resumes());
+    }
+
+    /// The last sequence that any record may carry, those of failed writes included.
+    pub(crate) fn last_reserved(&self) -> SeqNum {
+        SeqNum::new(self.reserved.load(Ordering::Relaxed)).unwrap_or(SeqNum::MAX)
+    }
+
+    /// Goes on with `set`, whose log is new. Everything in the memtables before it is durable in tables. Sequences that
+    /// failed writes may have used are left out. Only with the lead.
+    pub(crate) fn resume(&self, set: WriteSet) {
+        self.wals.forget_below(set.wal.number());
+        self.install(set);
+        let last = self.reserved.load(Ordering::Relaxed);
+        self.visible.store(last, Ordering::Release);
+        self.durable.fetch_max(last, Ordering::Release);
+        self.refusal.lift();
     }
 
     fn take_lead(&self) -> Result<Lead<'_>> {
@@ -158,38 +195,44 @@ impl GroupCommitter {
     }
 
     /// Makes every closed log durable. After a failure nothing more is committed: what those logs hold can never become
-    /// durable, and so neither can what is written behind it.
+    /// durable, and so neither can what is written behind it, until all of it is in tables.
     pub(crate) fn sync_closed(&self) -> Result<()> {
-        let syncs = self.wals.sync_closed().inspect_err(|e| self.fail(e))?;
-        self.tally.synced(syncs);
+        let resumes = self.refusal.resumes();
+        match self.wals.sync_closed() {
+            Ok(syncs) => self.tally.synced(syncs),
+            Err(e) if self.fail(&e, resumes) => return Err(e),
+            Err(_) => {}
+        }
         Ok(())
     }
 
     fn sync_at(&self, receipt: &Receipt) -> Result<()> {
         let Some((wal, end)) = &receipt.log_end else { return Ok(()) };
         let _time = self.tally.statistics().time(Distribution::WalFileSyncMicros);
+        let resumes = self.refusal.resumes();
         match self.wals.sync(wal, *end) {
-            Ok(syncs) => {
-                self.tally.synced(syncs);
-                self.durable.fetch_max(receipt.last.get(), Ordering::Release);
-                Ok(())
-            }
-            Err(e) => {
-                self.fail(&e);
-                Err(indeterminate(&e))
-            }
+            Ok(syncs) => self.tally.synced(syncs),
+            Err(e) if self.fail(&e, resumes) => return Err(indeterminate(&e)),
+            Err(_) => {}
         }
+        self.durable.fetch_max(receipt.last.get(), Ordering::Release);
+        Ok(())
     }
 
-    fn fail(&self, cause: &Error) {
-        let _ = self.failed.set(cause.clone().hint("The log failed: close the database and open it again"));
+    /// Takes in that a log failed; `resumes` as it was before the attempt. False when the database has resumed since:
+    /// then all that log held is durable in tables.
+    fn fail(&self, cause: &Error, resumes: u64) -> bool {
+        if !self.refusal.fail(cause, resumes) {
+            return false;
+        }
         if let Some(host) = self.host.get() {
             host.log_failed(cause);
         }
+        true
     }
 
     fn check(&self) -> Result<()> {
-        self.failed.get().map_or(Ok(()), |cause| Err(cause.clone()))
+        self.refusal.check()
     }
 
     fn lead_and_hand_over(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
@@ -284,7 +327,9 @@ impl GroupCommitter {
         if let Some(range) = logged
             && let Err(e) = log.publish(&range)
         {
-            self.fail(&e);
+            // A later record must not carry a sequence that this one may have brought into the file.
+            self.reserved.store(next, Ordering::Relaxed);
+            self.fail(&e, self.refusal.resumes());
             return group.iter_mut().for_each(|m| m.outcome = Some(Err(indeterminate(&e))));
         }
         drop(step);
@@ -332,7 +377,7 @@ fn indeterminate(cause: &Error) -> Error {
         "the log failed while this write was under way; it may or may not be in",
     )
     .because(cause)
-    .hint("Close the database and open it again")
+    .hint("Read it back once writes have resumed, or write it again")
 }
 
 impl Committer for GroupCommitter {

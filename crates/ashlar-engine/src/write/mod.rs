@@ -7,7 +7,8 @@
 //!
 //! 1. Sequence order = log order = order of leading. `visible` moves over whole batches only.
 //! 2. Between reserve and the move of `visible` nothing can fail except the log itself. If it does, the log is poisoned,
-//!    nothing more is committed by this handle, and the group's callers get `Indeterminate`.
+//!    nothing more is committed until everything before is in tables and a new log has begun, and the group's callers
+//!    get `Indeterminate`. Their sequences are not used again.
 //! 3. Only the leader touches the current [`WriteSet`]; a switch of memtable or log is done by a leader.
 //! 4. No lock is held over I/O: leading is a role, not a lock.
 //!
@@ -15,6 +16,7 @@
 
 mod committer;
 mod queue;
+mod refusal;
 mod set;
 mod tally;
 

@@ -8,7 +8,8 @@ use super::crashes::{brief, from_env};
 use super::plan::{Setup, Step, steps};
 use super::store::{Store, open};
 use super::tally::Tally;
-use ashlar_base::error::IoKind;
+use ashlar_base::error::{IoKind, ShutdownKind};
+use ashlar_engine::health::Severity;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
@@ -87,6 +88,7 @@ fn judge(store: &mut Store) -> Result<(), String> {
         Crash::of(store, &promise, false).check(&image, mode, &mut rng, &mut Tally::default())?;
     }
     store.sim.heal();
+    go_on(store)?;
     let failures = store.failures;
     store.step(&Step::Op(Op::Reopen))?;
     if store.failures > failures {
@@ -101,6 +103,43 @@ fn judge(store: &mut Store) -> Result<(), String> {
         store.step(&step).map_err(|e| format!("when every call works again: {}: {e}", brief(&step)))?;
     }
     store.compare_all()
+}
+
+/// Every call works again: the same handle takes writes, unless it says that only a new open helps.
+fn go_on(store: &mut Store) -> Result<(), String> {
+    let resumed = store.db.resume();
+    let (severity, cause) = store.db.health();
+    match resumed {
+        Ok(()) if severity < Severity::Hard => {}
+        Err(e)
+            if severity >= Severity::Fatal
+                || e.kind() == ashlar_base::ErrorKind::Shutdown(ShutdownKind::Closed) =>
+        {
+            return Ok(());
+        }
+        other => return Err(format!("does not resume: {other:?}, {severity:?}, {cause:?}")),
+    }
+    store.settle_doubt()?;
+    store.faulty = false;
+    let last = Step::Op(Op::Write { changes: Vec::new(), sync: true });
+    for step in [last, Step::Idle, Step::SyncWal] {
+        store.step(&step).map_err(|e| format!("resumed in the same handle: {}: {e}", brief(&step)))?;
+    }
+    store.compare_all()?;
+    // A purge that failed may still pause.
+    store.sim.env().jobs.drive(10_000);
+    let (severity, cause) = store.db.health();
+    if severity != Severity::Well {
+        return Err(format!("stays {severity:?}: {cause:?}"));
+    }
+    let promise = store.promise.clone();
+    let mut rng = Rng::new(7);
+    for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
+        let image = store.sim.crash(mode);
+        Crash::of(store, &promise, false).check(&image, mode, &mut rng, &mut Tally::default())?;
+    }
+    store.faulty = true;
+    Ok(())
 }
 
 /// Ends the process when a case takes for ever: a loop inside a step cannot be left in any other way.

@@ -16,5 +16,6 @@ mod crashes;
 mod faults;
 mod judged;
 mod plan;
+mod resume;
 mod store;
 mod tally;

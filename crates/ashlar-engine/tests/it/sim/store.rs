@@ -207,7 +207,44 @@ impl Store {
         }
     }
 
+    /// A store that takes writes again knows whether the write that failed is in: then so do we.
+    pub(crate) fn settle_doubt(&mut self) -> Result<(), String> {
+        if self.db.health().0 >= Severity::Hard {
+            return Ok(());
+        }
+        // And so it is with families whose drop failed.
+        for name in self.promise.maybe.keys().cloned().collect::<Vec<_>>() {
+            if self.db.family(&name).is_some()
+                && let Some(generation) = self.promise.maybe.remove(&name)
+            {
+                self.promise.names.insert(name, generation);
+            }
+        }
+        let Some(without) = self.doubt.take() else { return Ok(()) };
+        let mut answers = [true; 2];
+        for (name, generation) in self.promise.names.clone() {
+            let family = self.db.family(&name).ok_or_else(|| format!("family {name} is gone"))?;
+            let listed = listing(&self.db, &family, ReadOptions::default(), false);
+            let Some(found) = self.passed("scan", listed)? else {
+                self.doubt = Some(without);
+                return Ok(());
+            };
+            for (answer, state) in answers.iter_mut().zip([self.model.now(), &without]) {
+                *answer &= state.entries(&model_name(&name, generation)) == found;
+            }
+        }
+        match answers {
+            [true, _] => Ok(()),
+            [false, true] => {
+                self.model.truncate(self.model.writes() - 1);
+                Ok(())
+            }
+            [false, false] => Err("a write that failed is in by half".to_owned()),
+        }
+    }
+
     fn write(&mut self, changes: &[Change], sync: bool) -> Result<(), String> {
+        self.settle_doubt()?;
         let mut batch = WriteBatch::new();
         let mut modelled = Vec::new();
         for change in changes {

@@ -1,0 +1,262 @@
+//! Resuming from a hard state: the way back to taking writes, in the same handle, with nothing acknowledged lost.
+//!
+//! A log or MANIFEST that failed is never written again. But all that was acknowledged and is in no table is in the
+//! memtables. So: *seal* them with the lead, while writes are refused; *flush* them, family by family, into new files;
+//! *commit* all tables and a new log number for every family in one atomic group; begin with that log. Whatever the old
+//! logs hold is not needed any more then, not even to know whether a write that failed is in: it is out.
+//!
+//! 1. Writes are refused from the seal to the end, so nothing enters the new memtables or any log meanwhile.
+//! 2. A table that was written stays for the next attempt; one attempt that fails costs a pause, never the database.
+//! 3. Sequences that failed writes may have brought into a file are left out (`Committer`, rule 2).
+//! 4. A commit with an unknown outcome is repeated with the same files, so it does not matter which of the two counts.
+//! 5. It waits for nobody: a lead that is taken, or a flush that is under way, is looked for again soon.
+
+use super::Db;
+use super::core::Core;
+use super::output::numbers;
+use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
+use crate::health::{Severity, Source};
+use crate::rewrite::Progress;
+use crate::version::FamilyState;
+use crate::wal::Wal;
+use ashlar_base::{Error, FamilyId, Result};
+use ashlar_env::{Job, JobKind, StepBudget, StepResult};
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_sync::Waited;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How soon a job looks again for what it must not wait for.
+const SOON: Duration = Duration::from_millis(1);
+
+enum Phase {
+    Seal,
+    Flush,
+    Commit,
+}
+
+/// One way back.
+pub(super) struct ResumeJob {
+    core: Arc<Core>,
+    phase: Phase,
+    /// Families whose memtables are still to be flushed.
+    left: VecDeque<FamilyId>,
+    run: Option<(FamilyId, FlushRun)>,
+    done: BTreeMap<FamilyId, FlushOutcome>,
+    wal: Option<Arc<Wal>>,
+    in_step: bool,
+}
+
+impl ResumeJob {
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        ResumeJob {
+            core,
+            phase: Phase::Seal,
+            left: VecDeque::new(),
+            run: None,
+            done: BTreeMap::new(),
+            wal: None,
+            in_step: false,
+        }
+    }
+
+    /// One step. `Done` when writes are taken again, or never will be.
+    fn advance(&mut self, budget: StepBudget) -> Result<StepResult> {
+        if self.core.is_closed() || self.core.health.severity() != Severity::Hard {
+            return Ok(StepResult::Done);
+        }
+        match self.phase {
+            Phase::Seal => Ok(self.seal()),
+            Phase::Flush => self.flush(budget),
+            Phase::Commit => self.commit(),
+        }
+    }
+
+    fn seal(&mut self) -> StepResult {
+        let core = &self.core;
+        let Some(lead) = core.committer.try_lead() else { return StepResult::Wait(SOON) };
+        core.committer.refuse(&core.health.cause().unwrap_or_else(Error::closed));
+        let mut state = core.state();
+        if state.families.iter().any(|f| f.flushing) {
+            return StepResult::Wait(SOON);
+        }
+        let (number, last) = (core.versions.new_file_number(), core.visible());
+        let families: Vec<FamilyId> = state.families.iter().map(|f| f.family.id()).collect();
+        core.seal_memtables(&mut state, &families, number, last);
+        let set = Core::write_set(&state, Arc::clone(&core.committer.current().wal));
+        core.committer.install(set);
+        families.iter().for_each(|id| core.publish(&mut state, *id));
+        let waits = |id: &FamilyId| state.families.get(*id).is_some_and(|f| f.memtables.sealed_len() > 0);
+        self.left = families.into_iter().filter(waits).collect();
+        drop(state);
+        drop(lead);
+        self.phase = Phase::Flush;
+        StepResult::Again
+    }
+
+    fn flush(&mut self, budget: StepBudget) -> Result<StepResult> {
+        if let Some((family, run)) = &mut self.run {
+            if run.step(budget.bytes)? == Progress::More {
+                return Ok(StepResult::Again);
+            }
+            let family = *family;
+            if let Some((_, run)) = self.run.take() {
+                self.done.insert(family, run.finish()?);
+                self.left.pop_front();
+            }
+        }
+        match self.left.front() {
+            None => self.phase = Phase::Commit,
+            Some(family) => match self.pick(*family)? {
+                Some(run) => self.run = Some((*family, run)),
+                None => drop(self.left.pop_front()),
+            },
+        }
+        Ok(StepResult::Again)
+    }
+
+    fn pick(&self, id: FamilyId) -> Result<Option<FlushRun>> {
+        let core = &self.core;
+        let picked = {
+            let state = core.state();
+            let Some(live) = state.families.get(id) else { return Ok(None) };
+            flush::pick(&live.memtables.sealed_newest_first(), false).map(|m| (m, Arc::clone(&live.family)))
+        };
+        let Some((memtables, family)) = picked else { return Ok(None) };
+        FlushRun::new(FlushInput {
+            family: id,
+            memtables,
+            snapshots: core.snapshots.all(),
+            output: core.writer.plan(&core.dir, (id, family.name()), &family.options()),
+            numbers: numbers(&core.versions, &core.pending),
+        })
+        .map(Some)
+    }
+
+    fn commit(&mut self) -> Result<StepResult> {
+        let core = &self.core;
+        let Some(_lead) = core.committer.try_lead() else { return Ok(StepResult::Wait(SOON)) };
+        let wal = match &self.wal {
+            Some(wal) => Arc::clone(wal),
+            None => {
+                let number = core.versions.new_file_number();
+                let compressed = core.committer.current().wal.log().is_compressed();
+                let made = Wal::create(&core.env, &core.dir, number, compressed)?;
+                Arc::clone(self.wal.insert(Arc::new(made)))
+            }
+        };
+        core.versions.raise_last_sequence(core.committer.last_reserved());
+        let families: Vec<FamilyId> = core.state().families.iter().map(|f| f.family.id()).collect();
+        let edit = |id: &FamilyId| VersionEdit {
+            log_number: Some(wal.number()),
+            ..self.done.get(id).map_or_else(|| VersionEdit::of(*id), |outcome| outcome.edit.clone())
+        };
+        let mut edits: Vec<VersionEdit> = families.iter().map(edit).collect();
+        if let Some(first) = edits.first_mut() {
+            first.min_log_to_keep = Some(wal.number());
+        }
+        let flushed = self.done.iter().map(|(id, outcome)| (*id, outcome.memtables)).collect();
+        let installer = Arc::clone(core);
+        let install = Box::new(move |changed: &[_]| installer.install_resumed(changed, &flushed, wal));
+        core.versions.commit_with(edits, install)?;
+        for outcome in std::mem::take(&mut self.done).into_values() {
+            core.counters.flushed(outcome.bytes_written);
+        }
+        core.health.resumed();
+        Ok(StepResult::Done)
+    }
+
+    fn end(&self) {
+        {
+            let mut state = self.core.state();
+            state.resuming = false;
+            state.jobs -= 1;
+        }
+        self.core.update_pressure();
+        self.core.schedule();
+        self.core.progress.notify();
+    }
+}
+
+impl Job for ResumeJob {
+    fn kind(&self) -> JobKind {
+        JobKind::Flush
+    }
+
+    fn step(&mut self, budget: StepBudget) -> StepResult {
+        self.in_step = true;
+        let advanced = self.advance(budget);
+        self.in_step = false;
+        match advanced {
+            Ok(StepResult::Done) => {
+                self.end();
+                StepResult::Done
+            }
+            Ok(more) => more,
+            Err(e) => {
+                self.run = None;
+                let core = &self.core;
+                let source = core.manifest_trouble();
+                let source = source.or_else(|| self.left.front().map(|f| Source::Flush(*f)));
+                let pause = core.report(source.unwrap_or(Source::Log), &e);
+                core.progress.notify();
+                StepResult::Wait(pause)
+            }
+        }
+    }
+
+    fn abort(mut self: Box<Self>) {
+        self.run = None;
+        if self.in_step {
+            self.core.panicked("resuming");
+        }
+        self.end();
+    }
+}
+
+impl Core {
+    /// Shows the tables that hold all that was in memory, and lets writers in again, into the new log. Runs inside the
+    /// commit, with the lead.
+    fn install_resumed(
+        &self,
+        changed: &[Arc<FamilyState>],
+        flushed: &BTreeMap<FamilyId, usize>,
+        wal: Arc<Wal>,
+    ) {
+        let mut state = self.state();
+        for family in changed {
+            let Some(live) = state.families.get_mut(family.id) else { continue };
+            live.version = Arc::clone(&family.version);
+            live.memtables.flushed(flushed.get(&family.id).copied().unwrap_or(0));
+            live.memtables.advance_empty(wal.number());
+            self.publish(&mut state, family.id);
+        }
+        state.purge_wanted = true;
+        let set = Core::write_set(&state, wal);
+        self.committer.resume(set);
+    }
+}
+
+impl Db {
+    /// Tries now to leave an error state, instead of after the pause that it would take by itself, and waits for the
+    /// outcome of that one attempt. Fine when nothing is wrong.
+    ///
+    /// # Errors
+    /// The cause, when writes are refused still. `Shutdown`.
+    pub fn resume(&self) -> Result<()> {
+        let core = self.core();
+        let failures = core.health.failures();
+        core.schedule();
+        core.wake_jobs();
+        loop {
+            let seen = core.progress.seen();
+            core.check_open()?;
+            let (severity, tried) = (core.health.severity(), core.health.failures() != failures);
+            let over = tried || !matches!(severity, Severity::Soft | Severity::Hard);
+            if over || core.progress.wait(seen, None) == Waited::Stuck {
+                return core.health.check_writable();
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The entries of the state of health: one per source of errors.
+
+use super::Severity;
+use ashlar_base::error::IoKind;
+use ashlar_base::{Error, ErrorKind, FamilyId, Result};
+use ashlar_sync::{Mutex, Rank};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE_FOR_SPACE: Duration = Duration::from_secs(10);
+
+/// What failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// A write or a sync of the log.
+    Log,
+    /// A commit to the MANIFEST.
+    Manifest,
+    /// A switch of `CURRENT` whose outcome is unknown.
+    Current,
+    /// A panic in background work.
+    Panic,
+    /// A family's flush.
+    Flush(FamilyId),
+    /// A family's compaction.
+    Compaction(FamilyId),
+    /// The removal of obsolete files.
+    Purge,
+    /// The OPTIONS file.
+    Options,
+}
+
+impl Source {
+    /// How bad `cause` is when it comes from here.
+    pub(super) fn severity(self, cause: &Error) -> Severity {
+        match self {
+            _ if cause.is_corruption() => Severity::Corrupt,
+            Source::Current | Source::Panic => Severity::Fatal,
+            Source::Log | Source::Manifest => Severity::Hard,
+            Source::Flush(_) if lacks_space(cause) => Severity::Hard,
+            Source::Flush(_) | Source::Compaction(_) | Source::Purge | Source::Options => Severity::Soft,
+        }
+    }
+
+    /// Whether the end of resuming settles it.
+    fn is_resumed(self) -> bool {
+        matches!(self, Source::Log | Source::Manifest | Source::Flush(_))
+    }
+
+    /// Whether writers may have to wait for it.
+    fn holds_writers(self) -> bool {
+        matches!(self, Source::Flush(_) | Source::Compaction(_))
+    }
+}
+
+fn lacks_space(cause: &Error) -> bool {
+    cause.kind() == ErrorKind::Io(IoKind::NoSpace)
+}
+
+/// How long to wait before a work that has failed `times` in a row is tried again.
+fn pause(times: u32, cause: &Error) -> Duration {
+    let longest = if lacks_space(cause) { LONGEST_PAUSE_FOR_SPACE } else { LONGEST_PAUSE };
+    FIRST_PAUSE.saturating_mul(1 << times.saturating_sub(1).min(8)).min(longest)
+}
+
+#[derive(Debug)]
+struct Entry {
+    severity: Severity,
+    cause: Error,
+    /// When it began, when it failed last, and how often since it began.
+    since: Duration,
+    last: Duration,
+    times: u32,
+}
+
+/// Work that writers may have to wait for and that has kept failing.
+pub(crate) struct Failing {
+    /// When it began.
+    pub(crate) since: Duration,
+    /// When it failed last.
+    pub(crate) last: Duration,
+    /// Why.
+    pub(crate) cause: Error,
+}
+
+/// The state of health.
+#[derive(Debug)]
+pub(crate) struct Health {
+    /// A copy of the severity for the write path: a hint; the truth is under the lock.
+    severity: AtomicU8,
+    /// Errors reported so far; a count that orders nothing.
+    failures: AtomicU64,
+    entries: Mutex<BTreeMap<Source, Entry>>,
+    /// What every write is answered; `None` when writes are taken.
+    read_only: Option<Error>,
+}
+
+impl Health {
+    /// Well. Of a read-only database: with what writes are answered.
+    pub(crate) fn new(read_only: Option<Error>) -> Self {
+        Health {
+            severity: AtomicU8::new(0),
+            failures: AtomicU64::new(0),
+            entries: Mutex::new(Rank::Statistics, BTreeMap::new()),
+            read_only,
+        }
+    }
+
+    /// True when the database was opened for reading only: there is no background work.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only.is_some()
+    }
+
+    pub(crate) fn severity(&self) -> Severity {
+        Severity::from_u8(self.severity.load(Ordering::Acquire))
+    }
+
+    /// How many errors were reported since the open.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// The error behind the present state: of the worst entries the one that began first.
+    pub(crate) fn cause(&self) -> Option<Error> {
+        let entries = self.entries.lock();
+        let worst = entries.values().max_by_key(|e| (e.severity, std::cmp::Reverse(e.since)));
+        worst.map(|e| e.cause.clone())
+    }
+
+    /// Takes in an error at the time `now`. Returns how long to wait before that work is tried again.
+    pub(crate) fn report(&self, source: Source, cause: &Error, now: Duration) -> Duration {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        let severity = source.severity(cause);
+        let mut entries = self.entries.lock();
+        let new = || Entry { severity, cause: cause.clone(), since: now, last: now, times: 0 };
+        let entry = entries.entry(source).or_insert_with(new);
+        (entry.times, entry.last) = (entry.times.saturating_add(1), now);
+        // The newest cause of the same weight: what keeps it from working now.
+        if severity >= entry.severity {
+            (entry.severity, entry.cause) = (severity, cause.clone());
+        }
+        let pause = pause(entry.times, cause);
+        self.settle(&entries);
+        pause
+    }
+
+    /// That work succeeded, or is not wanted any more: its errors are over, unless they ask for more than a success.
+    pub(crate) fn well(&self, source: Source) {
+        if self.severity() == Severity::Well {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        if entries.get(&source).is_some_and(|e| e.severity == Severity::Soft) {
+            entries.remove(&source);
+        }
+        self.settle(&entries);
+    }
+
+    /// The engine has resumed: logs, MANIFEST and flushes work again.
+    pub(crate) fn resumed(&self) {
+        let mut entries = self.entries.lock();
+        entries.retain(|source, e| !source.is_resumed() || e.severity > Severity::Hard);
+        self.settle(&entries);
+    }
+
+    fn settle(&self, entries: &BTreeMap<Source, Entry>) {
+        let worst = entries.values().map(|e| e.severity).max().unwrap_or_default();
+        self.severity.store(worst as u8, Ordering::Release);
+    }
+
+    /// The work that writers may have to wait for and that has failed for longest.
+    pub(crate) fn failing(&self) -> Option<Failing> {
+        if self.severity() == Severity::Well {
+            return None;
+        }
+        let entries = self.entries.lock();
+        let failing = entries.iter().filter(|(source, _)| source.holds_writers()).map(|(_, e)| e);
+        let oldest = failing.min_by_key(|e| e.since)?;
+        Some(Failing { since: oldest.since, last: oldest.last, cause: oldest.cause.clone() })
+    }
+
+    /// # Errors
+    /// The cause, when writes are refused; `NotSupported`: the database is read-only.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if let Some(answer) = &self.read_only {
+            return Err(answer.clone());
+        }
+        let severity = self.severity();
+        if severity < Severity::Hard {
+            return Ok(());
+        }
+        let cause = self.cause().unwrap_or_else(|| Error::corruption("the database is in an error state"));
+        Err(cause.hint(match severity {
+            Severity::Hard => {
+                "Writes are refused since this error; reads go on. Writes resume by themselves once the cause is gone"
+            }
+            _ => "Writes are refused since this error; reads go on. Close the database and open it again",
+        }))
+    }
+}

@@ -1,0 +1,110 @@
+//! Every edge of the table: source × kind of error × what comes after.
+
+use super::*;
+use ashlar_base::error::IoKind;
+use ashlar_base::{Error, ErrorKind, FamilyId};
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn error(kind: ErrorKind) -> Error {
+    Error::new(kind, "a test")
+}
+
+const NO_SPACE: ErrorKind = ErrorKind::Io(IoKind::NoSpace);
+const OTHER: ErrorKind = ErrorKind::Io(IoKind::Other);
+const FILES: ErrorKind = ErrorKind::Io(IoKind::TooManyFiles);
+
+fn sources() -> [Source; 8] {
+    let f = FamilyId(1);
+    [
+        Source::Log,
+        Source::Manifest,
+        Source::Current,
+        Source::Panic,
+        Source::Flush(f),
+        Source::Compaction(f),
+        Source::Purge,
+        Source::Options,
+    ]
+}
+
+#[test]
+fn every_edge_in() {
+    use Severity::{Corrupt, Fatal, Hard, Soft};
+    let table = [
+        (NO_SPACE, [Hard, Hard, Fatal, Fatal, Hard, Soft, Soft, Soft]),
+        (OTHER, [Hard, Hard, Fatal, Fatal, Soft, Soft, Soft, Soft]),
+        (FILES, [Hard, Hard, Fatal, Fatal, Soft, Soft, Soft, Soft]),
+        (ErrorKind::Corruption, [Corrupt; 8]),
+    ];
+    for (kind, expected) in table {
+        for (source, severity) in sources().into_iter().zip(expected) {
+            let health = Health::new(None);
+            health.report(source, &error(kind), Duration::ZERO);
+            assert_eq!(health.severity(), severity, "{source:?} {kind:?}");
+            assert_eq!(health.check_writable().is_err(), severity >= Hard);
+            assert_eq!(health.cause().map(|e| e.kind()), Some(kind));
+        }
+    }
+}
+
+#[test]
+fn every_edge_out() {
+    for kind in [NO_SPACE, OTHER, ErrorKind::Corruption] {
+        for source in sources() {
+            let health = Health::new(None);
+            health.report(source, &error(kind), Duration::ZERO);
+            let ill = health.severity();
+            health.well(source);
+            let after_success = if ill == Severity::Soft { Severity::Well } else { ill };
+            assert_eq!(health.severity(), after_success, "{source:?} {kind:?}");
+            health.resumed();
+            let after_resume = if ill == Severity::Hard { Severity::Well } else { after_success };
+            assert_eq!(health.severity(), after_resume, "{source:?} {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn entries_do_not_heal_each_other() {
+    let health = Health::new(None);
+    let (one, two) = (FamilyId(1), FamilyId(2));
+    health.report(Source::Flush(one), &error(OTHER), SECOND);
+    health.report(Source::Compaction(one), &error(OTHER), 2 * SECOND);
+    health.report(Source::Purge, &error(OTHER), Duration::ZERO);
+    health.well(Source::Flush(two));
+    assert_eq!(health.failing().map(|f| f.since), Some(SECOND));
+    health.well(Source::Flush(one));
+    assert_eq!(health.failing().map(|f| f.since), Some(2 * SECOND));
+    health.well(Source::Compaction(one));
+    assert!(health.failing().is_none(), "nobody waits for a purge");
+    assert_eq!(health.severity(), Severity::Soft);
+    health.well(Source::Purge);
+    assert_eq!((health.severity(), health.failures()), (Severity::Well, 3));
+    assert!(health.cause().is_none());
+}
+
+#[test]
+fn an_entry_only_gets_worse() {
+    let health = Health::new(None);
+    let flush = Source::Flush(FamilyId(0));
+    health.report(flush, &error(NO_SPACE), Duration::ZERO);
+    health.report(flush, &error(OTHER), SECOND);
+    assert_eq!(health.severity(), Severity::Hard);
+    assert_eq!(health.cause().map(|e| e.kind()), Some(NO_SPACE));
+    health.report(flush, &error(ErrorKind::Corruption), SECOND);
+    health.resumed();
+    assert_eq!(health.severity(), Severity::Corrupt);
+}
+
+#[test]
+fn pauses_double_up_to_a_bound() {
+    let health = Health::new(None);
+    let seconds = |kind| {
+        let source = Source::Compaction(FamilyId(if kind == NO_SPACE { 1 } else { 2 }));
+        (0..9).map(|_| health.report(source, &error(kind), Duration::ZERO).as_secs()).collect::<Vec<_>>()
+    };
+    assert_eq!(seconds(OTHER), [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    assert_eq!(seconds(NO_SPACE), [1, 2, 4, 8, 10, 10, 10, 10, 10]);
+}
