@@ -3,11 +3,13 @@
 use crate::flags::Flags;
 use crate::store::{Engine, Store, Walk, WriteHow, Writer};
 use ashlar_base::{Error, Result};
+use ashlar_blob::BlobOptions;
 use ashlar_env::{EntryKind, Env};
 use ashlar_format::filename::FileKind;
 use ashlar_format::filter::FilterPolicy;
-use ashlardb::{Builder, Compression, Cursor, Db, FormatLevel, WriteBatch};
+use ashlardb::{Builder, Compression, Cursor, Db, FormatLevel, MergeOperator, WriteBatch, standard_operator};
 use std::path::Path;
+use std::sync::Arc;
 
 /// AshlarDB in this process.
 #[derive(Clone, Debug)]
@@ -54,7 +56,9 @@ impl Engine for Ashlar {
 
 /// The builder with what the flags say.
 fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
+    let blob_compression = compression(&flags.blob_compression_type)?;
     let compression = compression(&flags.compression_type)?;
+    let operator = operator(&flags.merge_operator)?;
     let mut format_version = flags.format_version;
     if !flags.level.is_empty() {
         let level = flags.level.parse::<FormatLevel>()?;
@@ -66,6 +70,13 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         let (table, tree) = (&mut family.table, &mut family.compaction);
         table.compression = compression;
         table.compression_level = flags.compression_level;
+        table.max_dict_bytes = usize::try_from(flags.compression_max_dict_bytes).unwrap_or(usize::MAX);
+        table.zstd_max_train_bytes =
+            usize::try_from(flags.compression_zstd_max_train_bytes).unwrap_or(usize::MAX);
+        if let Ok(plain @ 1..) = usize::try_from(flags.min_level_to_compress) {
+            table.compression_per_level = vec![Compression::None; plain.min(64)];
+            table.compression_per_level.push(compression);
+        }
         if flags.bloom_bits >= 0.0 {
             let bits_per_key = flags.bloom_bits;
             table.filter = (bits_per_key > 0.0).then_some(FilterPolicy::Bloom { bits_per_key });
@@ -80,11 +91,38 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         set(&mut tree.l0_trigger, size(flags.level0_file_num_compaction_trigger));
         set(&mut tree.l0_slowdown, size(flags.level0_slowdown_writes_trigger));
         set(&mut tree.l0_stop, size(flags.level0_stop_writes_trigger));
+        set(&mut tree.soft_debt_bytes, flags.soft_pending_compaction_bytes_limit);
+        set(&mut tree.hard_debt_bytes, flags.hard_pending_compaction_bytes_limit);
         tree.automatic = !flags.disable_auto_compactions;
         set(&mut family.write_buffer_bytes, size(flags.write_buffer_size));
         set(&mut family.max_write_buffers, size(flags.max_write_buffer_number));
         set(&mut db.block_cache_bytes, flags.cache_size);
+        set(&mut db.max_background_jobs, size(flags.max_background_jobs));
+        set(&mut db.max_subcompactions, size(flags.subcompactions));
+        blobs(&mut family.blob, flags, blob_compression);
+        family.merge_operator = operator;
     }))
+}
+
+fn blobs(blob: &mut BlobOptions, flags: &Flags, compression: Compression) {
+    blob.enabled = flags.enable_blob_files;
+    blob.compression = compression;
+    blob.collect_garbage = flags.enable_blob_garbage_collection;
+    set(&mut blob.min_blob_bytes, flags.min_blob_size);
+    set(&mut blob.file_bytes, flags.blob_file_size);
+    set(&mut blob.age_cutoff, flags.blob_garbage_collection_age_cutoff);
+    set(&mut blob.force_threshold, flags.blob_garbage_collection_force_threshold);
+}
+
+fn operator(id: &str) -> Result<Option<Arc<dyn MergeOperator>>> {
+    if id.is_empty() {
+        return Ok(None);
+    }
+    let unknown = || {
+        Error::invalid(format!("unknown merge_operator {id:?}"))
+            .hint("The operators are put, uint64add, max and stringappend")
+    };
+    standard_operator(id).map(Some).ok_or_else(unknown)
 }
 
 fn set<T>(to: &mut T, value: Option<T>) {
@@ -142,6 +180,10 @@ impl Store for Opened {
         self.db.property(&format!("rocksdb.{name}"))
     }
 
+    fn reset_statistics(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn close(&self) -> Result<()> {
         self.db.close()
     }
@@ -156,6 +198,10 @@ struct Batch {
 impl Writer for Batch {
     fn put(&mut self, key: &[u8], value: &[u8]) {
         self.batch = self.batch.take().map(|b| b.put(key, value));
+    }
+
+    fn merge(&mut self, key: &[u8], operand: &[u8]) {
+        self.batch = self.batch.take().map(|b| b.merge(key, operand));
     }
 
     fn delete(&mut self, key: &[u8]) {
@@ -235,6 +281,8 @@ mod tests {
         assert!(said.contains("The types are none, snappy, zlib, lz4 and zstd"), "{said}");
         let said = open(|f| f.level = "rocksdb-3".into()).unwrap();
         assert!(said.contains("The levels are"), "{said}");
+        let said = open(|f| f.merge_operator = "bytesxor".into()).unwrap();
+        assert!(said.contains("put, uint64add, max and stringappend"), "{said}");
         assert!(open(|f| f.write_buffer_size = Some(1)).unwrap().contains("write_buffer_size"));
         assert_eq!(open(|f| (f.level, f.bloom_bits) = ("rocksdb-7.8".into(), 0.0)), None);
     }

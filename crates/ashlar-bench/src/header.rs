@@ -47,9 +47,12 @@ fn read_to_end(file: &dyn ReadFile, to: &mut Vec<u8>) {
     }
 }
 
-/// Engine, date and machine.
-pub(crate) fn environment(engine: (String, String), env: &Env) -> String {
-    let (name, version) = engine;
+/// Engine, date and machine. Under another title the version names the engine.
+pub(crate) fn environment(title: Option<&str>, engine: (String, String), env: &Env) -> String {
+    let (name, version) = match (title, engine) {
+        (Some(title), (name, version)) => (title.to_owned(), format!("{name}-{version}")),
+        (None, engine) => engine,
+    };
     let cpu = Processor::of_this_machine(env);
     let date = Moment::new(env.clock.unix_micros());
     let title = format!("{name}:");
@@ -83,12 +86,12 @@ pub(crate) fn settings(flags: &Flags) -> String {
          RawSize:    {raw:.1} MB (estimated)\n\
          FileSize:   {stored:.1} MB (estimated)\n\
          Write rate: {} bytes/second\n\
-         Read rate: 0 ops/second\n\
+         Read rate: {} ops/second\n\
          Compression: {compression}\n\
          Compression sampling rate: 0\n\
          Memtablerep: SkipListFactory\n\
          Perf Level: 1\n",
-        flags.benchmark_write_rate_limit
+        flags.benchmark_write_rate_limit, flags.benchmark_read_rate_limit
     );
     if cfg!(debug_assertions) {
         text.push_str("WARNING: Assertions are enabled; benchmarks unnecessarily slow\n");
@@ -126,9 +129,11 @@ mod tests {
 
     #[test]
     fn begins_with_engine_and_date() {
-        let text = environment(("AshlarDB".into(), "0.1.0".into()), &Env::mem());
+        let text = environment(None, ("AshlarDB".into(), "0.1.0".into()), &Env::mem());
         assert!(text.starts_with("AshlarDB:   version 0.1.0\nDate:       "), "{text}");
         // The script reads weekday, month, day, time and year behind the name.
         assert_eq!(text.lines().nth(1).unwrap().split_whitespace().count(), 6);
+        let titled = environment(Some("RocksDB"), ("AshlarDB".into(), "0.1.0".into()), &Env::mem());
+        assert!(titled.starts_with("RocksDB:    version AshlarDB-0.1.0\n"), "{titled}");
     }
 }

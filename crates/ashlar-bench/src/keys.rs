@@ -1,31 +1,101 @@
 //! Keys: numbers as bytes, and the order in which a workload takes the numbers.
 //!
 //! ```text
-//! | number: u64 BE (its low-order bytes when the key is shorter than 8) | character '0' up to key_size |
+//! integer   | number: u64 BE (its low-order bytes when the key is shorter than 8) | character '0' up to key_size |
+//! decimal   the number in digits, zeros in front up to key_size
+//! uuid      36 characters of a mixed number: neighbours in number are not neighbours in order
+//! url       https://www.example-NNNN.com/section/number?view=full: long common prefixes, two hundred numbers per host
 //! ```
-//! Source: RocksDB `tools/db_bench_tool.cc` (keys without prefixes).
+//! Keys of the first two shapes sort like their numbers. A missing key is a key with one more '0' behind it.
+//! Source: RocksDB `tools/db_bench_tool.cc` (the integers, keys without prefixes).
 
+use crate::access::{Access, Drawn};
 use crate::random::Random;
+use std::io::Write as _;
 
-/// Writes keys of one size into one buffer.
+/// What a key looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyShape {
+    /// db_bench's.
+    #[default]
+    Integer,
+    /// Digits, as LevelDB's tool has them.
+    Decimal,
+    /// Random identifiers.
+    Uuid,
+    /// Addresses of pages.
+    Url,
+}
+
+/// Writes keys of one shape into one buffer.
 #[derive(Clone, Debug)]
 pub struct KeyMaker {
     key: Vec<u8>,
+    shape: KeyShape,
+    size: usize,
+    missing: bool,
 }
 
 impl KeyMaker {
-    /// For keys of `size` bytes.
+    /// For db_bench's keys of `size` bytes.
     pub fn new(size: usize) -> Self {
-        KeyMaker { key: vec![b'0'; size] }
+        Self::shaped(KeyShape::Integer, size)
+    }
+
+    /// For keys of another shape. Identifiers and addresses have a length of their own.
+    pub fn shaped(shape: KeyShape, size: usize) -> Self {
+        KeyMaker { key: vec![b'0'; size], shape, size, missing: false }
+    }
+
+    /// Makes keys that no other maker of this shape and size makes.
+    pub fn missing(mut self) -> Self {
+        self.missing = true;
+        if self.shape == KeyShape::Integer {
+            self.key.push(b'0');
+        }
+        self
     }
 
     /// The key of `number`. Valid until the next call.
     #[inline]
     pub fn key(&mut self, number: u64) -> &[u8] {
-        let bytes = number.to_be_bytes();
-        let used = self.key.len().min(bytes.len());
-        let (head, low) = (self.key.iter_mut(), bytes.iter().skip(bytes.len() - used));
-        head.zip(low).for_each(|(to, from)| *to = *from);
+        if self.shape == KeyShape::Integer {
+            let bytes = number.to_be_bytes();
+            let used = self.size.min(bytes.len());
+            let (head, low) = (self.key.iter_mut(), bytes.iter().skip(bytes.len() - used));
+            head.zip(low).for_each(|(to, from)| *to = *from);
+            return &self.key;
+        }
+        self.text(number)
+    }
+
+    fn text(&mut self, number: u64) -> &[u8] {
+        self.key.clear();
+        // Writing to a vector cannot fail.
+        let _ = match self.shape {
+            KeyShape::Integer | KeyShape::Decimal => write!(self.key, "{number:0width$}", width = self.size),
+            KeyShape::Uuid => {
+                let mut mixed = Random::new(number, 1);
+                let (high, low) = (mixed.next_u64(), mixed.next_u64());
+                write!(
+                    self.key,
+                    "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+                    high >> 32,
+                    high >> 16 & 0xffff,
+                    high & 0xfff,
+                    0x8000 | low >> 48 & 0x3fff,
+                    low & 0xffff_ffff_ffff
+                )
+            }
+            KeyShape::Url => write!(
+                self.key,
+                "https://www.example-{:04}.com/section/{number:012}?view=full",
+                number / 200 % 10_000
+            ),
+        };
+        if self.missing {
+            self.key.push(b'0');
+        }
         &self.key
     }
 }
@@ -37,32 +107,54 @@ pub enum KeyOrder {
     Sequential,
     /// Drawn with replacement.
     Random,
+    /// Each once, in a drawn order.
+    Unique,
 }
 
 /// The numbers a thread works on.
 #[derive(Clone, Debug)]
 pub struct KeyStream {
     order: KeyOrder,
-    bound: u64,
+    drawn: Drawn,
+    /// Numbers still to be taken, of a drawn order.
+    left: Vec<u64>,
     next: u64,
 }
 
 impl KeyStream {
-    /// Numbers below `bound`, when random; from 0 upwards, when sequential.
-    pub fn new(order: KeyOrder, bound: u64) -> Self {
-        KeyStream { order, bound, next: 0 }
+    /// Numbers below `bound`, drawn as `access` says when the order is random; from 0 upwards, when sequential. A drawn
+    /// order begins anew when all were taken; it needs eight bytes per number.
+    pub fn new(order: KeyOrder, bound: u64, access: Access) -> Self {
+        let left = if order == KeyOrder::Unique { (0..bound).collect() } else { Vec::new() };
+        KeyStream { order, drawn: access.below(bound), left, next: 0 }
     }
 
     /// The next number.
     #[inline]
     pub fn next(&mut self, random: &mut Random) -> u64 {
         match self.order {
-            KeyOrder::Random => random.below(self.bound),
+            KeyOrder::Random => self.drawn.next(random),
             KeyOrder::Sequential => {
                 self.next += 1;
                 self.next - 1
             }
+            KeyOrder::Unique => self.unique(random),
         }
+    }
+
+    /// Fisher and Yates, a step at a time: what was taken goes behind `next` ends.
+    fn unique(&mut self, random: &mut Random) -> u64 {
+        let bound = self.left.len() as u64;
+        if self.next >= bound {
+            self.next = 0;
+        }
+        let at = self.next + random.below(bound - self.next);
+        let (at, next) = (usize::try_from(at).unwrap_or(0), usize::try_from(self.next).unwrap_or(0));
+        self.next += 1;
+        if at < self.left.len() && next < self.left.len() {
+            self.left.swap(at, next);
+        }
+        self.left.get(next).copied().unwrap_or(0)
     }
 }
 
@@ -90,10 +182,39 @@ mod tests {
     fn streams_count_or_draw() {
         let mut random = Random::new(1, 0);
         let mut take = |order| {
-            let mut stream = KeyStream::new(order, 5);
+            let mut stream = KeyStream::new(order, 5, Access::Uniform);
             (0..6).map(|_| stream.next(&mut random)).collect::<Vec<_>>()
         };
         assert_eq!(take(KeyOrder::Sequential), [0, 1, 2, 3, 4, 5]);
         assert!(take(KeyOrder::Random).iter().all(|&n| n < 5));
+        let mut unique = take(KeyOrder::Unique);
+        unique.truncate(5);
+        unique.sort_unstable();
+        assert_eq!(unique, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn shapes_are_what_they_say() {
+        let key =
+            |shape, number| String::from_utf8(KeyMaker::shaped(shape, 16).key(number).to_vec()).unwrap();
+        assert_eq!(key(KeyShape::Decimal, 42), "0000000000000042");
+        assert_eq!(key(KeyShape::Url, 401), "https://www.example-0002.com/section/000000000401?view=full");
+        let ids: std::collections::BTreeSet<String> = (0..1000).map(|n| key(KeyShape::Uuid, n)).collect();
+        assert_eq!(ids.len(), 1000);
+        assert!(ids.iter().all(|id| id.len() == 36 && id.as_bytes()[14] == b'4'), "{ids:?}");
+        assert!(
+            key(KeyShape::Uuid, 1) > key(KeyShape::Uuid, 2)
+                || key(KeyShape::Uuid, 2) > key(KeyShape::Uuid, 3)
+        );
+    }
+
+    #[test]
+    fn missing_keys_are_others_keys_and_one_more() {
+        for shape in [KeyShape::Integer, KeyShape::Decimal, KeyShape::Uuid, KeyShape::Url] {
+            let mut there = KeyMaker::shaped(shape, 16);
+            let mut missing = there.clone().missing();
+            assert_eq!(missing.key(7), [there.key(7), b"0"].concat());
+            assert_eq!(missing.key(9), [there.key(9), b"0"].concat());
+        }
     }
 }

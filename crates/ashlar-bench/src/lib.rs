@@ -4,17 +4,22 @@
 //! threads ([`run`]) and an engine behind [`Engine`] and [`Store`], so that another engine does exactly the same work.
 //! Time is the environment's clock; threads are the benchmark's own, not the engine's job executor.
 
+mod access;
 mod ashlar;
 mod baseline;
 mod budget;
 mod calendar;
 mod flags;
 mod header;
+mod json;
 mod keys;
+mod lengths;
 mod meter;
 mod pace;
 mod plan;
 mod random;
+mod repeat;
+mod reporter;
 mod runner;
 mod session;
 mod stats;
@@ -25,11 +30,14 @@ mod tests;
 mod values;
 mod worker;
 
+pub use access::Access;
 pub use ashlar::Ashlar;
 pub use flags::{Flags, Parsed, parse};
-pub use keys::{KeyMaker, KeyOrder, KeyStream};
-pub use plan::{Plan, Work};
+pub use keys::{KeyMaker, KeyOrder, KeyShape, KeyStream};
+pub use lengths::Kind as Lengths;
+pub use plan::{Beside, Plan, Work};
 pub use random::Random;
+pub use repeat::Repeat;
 pub use session::{Failure, Place, run};
 pub use stats::{Measured, OpKind, ThreadStats};
 pub use store::{Engine, Store, Walk, WriteHow, Writer};

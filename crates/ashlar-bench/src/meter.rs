@@ -2,6 +2,7 @@
 
 use crate::calendar::Moment;
 use crate::stats::{OpKind, ThreadStats};
+use crate::store::Store;
 use ashlar_env::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub(crate) struct Meter<'a> {
     watched: &'a Watched,
     thread: usize,
     wanted: Wanted,
+    /// Asked for its statistics with every line.
+    store: Option<&'a dyn Store>,
     last_op: Duration,
     last_line: (u64, Duration),
 }
@@ -46,7 +49,13 @@ impl<'a> Meter<'a> {
     pub(crate) fn begin(clock: &'a dyn Clock, watched: &'a Watched, thread: usize, wanted: Wanted) -> Self {
         let now = clock.now();
         let stats = ThreadStats::begin(now);
-        Meter { stats, clock, watched, thread, wanted, last_op: now, last_line: (0, now) }
+        Meter { stats, clock, watched, thread, wanted, store: None, last_op: now, last_line: (0, now) }
+    }
+
+    /// With every line also the statistics of `store`.
+    pub(crate) fn with_statistics(mut self, store: &'a dyn Store) -> Self {
+        self.store = Some(store);
+        self
     }
 
     /// `n` operations ended, together.
@@ -75,6 +84,9 @@ impl<'a> Meter<'a> {
             let now = self.clock.now();
             if by_count || (now - self.last_line.1).as_secs() >= self.wanted.interval_seconds {
                 eprintln!("{}", self.line(now));
+                if let Some(text) = self.store.and_then(|store| store.property("stats")) {
+                    eprintln!("{}", text.trim_end());
+                }
                 self.last_line = (self.stats.done, now);
             }
         }

@@ -1,21 +1,24 @@
 //! Runs one benchmark: its threads, behind a barrier, and a line about how far they are.
 //!
 //! 1. All threads start together; their clocks start behind the barrier.
-//! 2. The writer beside readers stops when all of them have ended, and is not in the figures.
+//! 2. The thread beside readers stops when all of them have ended, and is not in the figures.
 //! 3. The first error of any thread is the answer; the others run to their end.
 
 use crate::flags::Flags;
+use crate::lengths::Lengths;
 use crate::meter::{Meter, Wanted, Watched};
 use crate::pace::Pace;
 use crate::plan::Plan;
 use crate::random::Random;
+use crate::reporter::Reporter;
 use crate::stats::{Measured, ThreadStats};
 use crate::store::Store;
 use crate::values::Values;
 use crate::worker::Worker;
 use ashlar_base::{Error, ErrorKind, Result};
-use ashlar_env::Clock;
+use ashlar_env::{Clock, Fs};
 use ashlar_sync::Signal;
+use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -28,6 +31,7 @@ const REFRESH: Duration = Duration::from_millis(200);
 /// What does not change from one benchmark to the next.
 pub(crate) struct Runner<'a> {
     pub(crate) clock: &'a dyn Clock,
+    pub(crate) fs: &'a dyn Fs,
     pub(crate) flags: &'a Flags,
     pub(crate) seed: u64,
     pub(crate) values: Values,
@@ -40,6 +44,7 @@ struct Shared {
     barrier: Barrier,
     watched: Vec<Watched>,
     pace: Pace,
+    read_pace: Pace,
     readers: AtomicUsize,
     stop: AtomicBool,
     ended: Signal,
@@ -57,6 +62,7 @@ impl Runner<'_> {
             barrier: Barrier::new(threads),
             watched: (0..threads).map(|_| Watched::default()).collect(),
             pace: Pace::new(self.flags.benchmark_write_rate_limit, self.clock.now()),
+            read_pace: Pace::new(self.flags.benchmark_read_rate_limit, self.clock.now()),
             readers: AtomicUsize::new(plan.threads),
             stop: AtomicBool::new(false),
             ended: Signal::new(None),
@@ -66,8 +72,9 @@ impl Runner<'_> {
             let handles: Vec<_> = (0..threads)
                 .map(|i| self.start(scope, plan, store, shared, (i, stream + i as u64)))
                 .collect();
-            self.watch(plan, shared);
-            handles.into_iter().map(joined).collect::<Result<Vec<_>>>()
+            let watched = self.watch(plan, shared);
+            let results = handles.into_iter().map(joined).collect::<Result<Vec<_>>>()?;
+            watched.map(|()| results)
         })?;
         let measured = results.into_iter().take(plan.threads).collect();
         Ok(Measured::new(plan.name, ThreadStats::together(measured)))
@@ -86,21 +93,28 @@ impl Runner<'_> {
             let random = Random::new(self.seed, stream);
             shared.barrier.wait();
             // Ends the readers' count and wakes the watcher even if the work panics.
-            let is_writer = thread >= plan.threads;
-            let _ending = Ending { shared, is_writer };
+            let is_beside = thread >= plan.threads;
+            let _ending = Ending { shared, is_beside };
+            let mut meter = Meter::begin(self.clock, &shared.watched[thread], thread, self.wanted());
+            if thread == 0 && self.flags.stats_per_interval > 0 {
+                meter = meter.with_statistics(store);
+            }
             let mut worker = Worker {
                 store,
                 plan,
                 clock: self.clock,
                 random,
                 values,
+                lengths: Lengths::new(plan.lengths, self.seed, stream),
                 pace: &shared.pace,
+                read_pace: &shared.read_pace,
                 check_every: self.flags.ops_between_duration_checks,
                 seek_nexts: self.flags.seek_nexts,
                 step_back: self.flags.reverse_iterator,
-                meter: Meter::begin(self.clock, &shared.watched[thread], thread, self.wanted()),
+                merge_keys: u64::try_from(self.flags.merge_keys).unwrap_or(self.flags.num).max(1),
+                meter,
             };
-            if is_writer { worker.write_until(&shared.stop) } else { worker.run() }?;
+            if is_beside { worker.beside(&shared.stop) } else { worker.run() }?;
             worker.meter.stats.end(self.clock.now());
             Ok(worker.meter.stats)
         })
@@ -114,41 +128,59 @@ impl Runner<'_> {
         }
     }
 
-    /// Waits for the readers; on a terminal, tells how far they are.
-    fn watch(&self, plan: &Plan, shared: &Shared) {
-        if !self.show_progress {
-            return;
-        }
+    /// Waits for the readers; on a terminal, tells how far they are; to the file of intervals, how much was done.
+    fn watch(&self, plan: &Plan, shared: &Shared) -> Result<()> {
         let start = self.clock.now();
+        let mut reporter = self.reporter(start)?;
+        if !self.show_progress && reporter.is_none() {
+            return Ok(());
+        }
         let mut shown = false;
+        let mut told = Ok(());
         loop {
             let seen = shared.ended.seen();
             if shared.readers.load(Ordering::Acquire) == 0 {
                 break;
             }
-            shared.ended.wait(seen, Some(REFRESH));
-            let passed = self.clock.now() - start;
-            if passed >= QUIET {
+            let mut wait = REFRESH;
+            if let Some(reporter) = &reporter {
+                let left = reporter.left(self.clock.now());
+                wait = if self.show_progress { wait.min(left) } else { left };
+            }
+            shared.ended.wait(seen, Some(wait));
+            let now = self.clock.now();
+            let done = |threads| shared.watched.iter().take(threads).map(Watched::get).sum();
+            if let Some(reporter) = &mut reporter {
+                told = told.and_then(|()| reporter.tell(now, done(plan.all_threads())));
+            }
+            if self.show_progress && now - start >= QUIET {
                 shown = true;
-                let done = shared.watched.iter().take(plan.threads).map(Watched::get).sum();
-                eprint!("\r{}\x1b[K", progress(plan, done, passed));
+                eprint!("\r{}\x1b[K", progress(plan, done(plan.threads), now - start));
             }
         }
         if shown {
             eprint!("\r\x1b[K");
         }
+        told
+    }
+
+    fn reporter(&self, now: Duration) -> Result<Option<Reporter>> {
+        let seconds = self.flags.report_interval_seconds;
+        let path = Path::new(&self.flags.report_file);
+        let new = || Reporter::new(self.fs, path, Duration::from_secs(seconds), now);
+        if seconds > 0 { new().map(Some) } else { Ok(None) }
     }
 }
 
 struct Ending<'a> {
     shared: &'a Shared,
-    is_writer: bool,
+    is_beside: bool,
 }
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         // Release: pairs with the watcher's Acquire.
-        if !self.is_writer && self.shared.readers.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if !self.is_beside && self.shared.readers.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.shared.stop.store(true, Ordering::Relaxed);
             self.shared.ended.notify();
         }

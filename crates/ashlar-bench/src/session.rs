@@ -6,12 +6,13 @@
 
 use crate::flags::{Flags, Parsed, help, parse};
 use crate::plan::{Plan, Work};
+use crate::repeat::summary;
 use crate::runner::Runner;
 use crate::stats::Measured;
 use crate::store::{Engine, Store};
 use crate::temporary::{TemporaryDir, bytes_in};
 use crate::values::Values;
-use crate::{baseline, header};
+use crate::{baseline, header, json};
 use ashlar_base::Error;
 use ashlar_env::Env;
 use std::io::{self, Write};
@@ -42,6 +43,8 @@ pub struct Place<'a> {
     pub env: &'a Env,
     /// Where temporary databases go.
     pub temporary: &'a Path,
+    /// What the header calls the engine, for scripts that look for a name; its own name when there is none.
+    pub title: Option<&'a str>,
     /// Show progress on standard error.
     pub show_progress: bool,
 }
@@ -66,7 +69,7 @@ pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<(
     }
     let plans = Plan::list(&parsed.flags).map_err(Failure::Usage)?;
     let seed = seed(&parsed, place, out)?;
-    write!(out, "{}", header::environment(place.engine.describe(), place.env))?;
+    write!(out, "{}", header::environment(place.title, place.engine.describe(), place.env))?;
     write!(out, "{}", header::settings(&parsed.flags))?;
     let temporary;
     let dir = match &parsed.flags.db {
@@ -105,9 +108,10 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn all(&mut self, plans: &[Plan], seed: u64, out: &mut dyn Write) -> Result<Vec<Measured>, Failure> {
-        let largest = usize::try_from(self.flags.value_size).unwrap_or(usize::MAX);
+        let largest = plans.iter().map(|plan| plan.lengths.longest()).max().unwrap_or(0);
         let runner = Runner {
             clock: &*self.place.env.clock,
+            fs: &*self.place.env.fs,
             flags: self.flags,
             seed,
             values: Values::new(seed, self.flags.compression_ratio, largest),
@@ -121,24 +125,68 @@ impl Session<'_> {
                 writeln!(out, "{:<12} : skipped (--use_existing_db is true)", plan.name)?;
                 continue;
             }
-            if plan.fresh {
-                self.reopen(plan.name)?;
-            }
-            let store = self.store()?;
-            if let Work::Print(name) = plan.work {
-                let text = store.property(name).unwrap_or_else(|| format!("{name}: there is none"));
-                writeln!(out, "\n{}\n", text.trim_end())?;
+            if let Work::Print(names) = plan.work {
+                print(self.store()?, names, out)?;
                 continue;
             }
-            writeln!(out, "DB path: [{}]", self.dir.display())?;
-            out.flush()?;
-            let measured = runner.run(plan, store, stream).map_err(|e| Failure::Engine(plan.name, e))?;
-            stream += plan.all_threads() as u64;
-            write!(out, "{measured}")?;
-            out.flush()?;
-            results.push(measured);
+            if plan.work == Work::ResetStats {
+                self.store()?.reset_statistics().map_err(|e| Failure::Engine(plan.name, e))?;
+                continue;
+            }
+            let mut runs = Vec::new();
+            for run in 0..plan.repeat.warm_ups + plan.repeat.measured {
+                if plan.fresh {
+                    self.reopen(plan.name)?;
+                }
+                let measured = self.one(&runner, plan, stream, out)?;
+                stream += plan.all_threads() as u64;
+                if run >= plan.repeat.warm_ups {
+                    write!(out, "{measured}")?;
+                    out.flush()?;
+                    self.append(plan, &measured)?;
+                    runs.push(measured);
+                }
+            }
+            write!(out, "{}", summary(&runs))?;
+            results.append(&mut runs);
         }
         Ok(results)
+    }
+
+    /// One run of one benchmark.
+    fn one(
+        &self,
+        runner: &Runner<'_>,
+        plan: &Plan,
+        stream: u64,
+        out: &mut dyn Write,
+    ) -> Result<Measured, Failure> {
+        let store = self.store()?;
+        writeln!(out, "DB path: [{}]", self.dir.display())?;
+        out.flush()?;
+        let measured = runner.run(plan, store, stream).map_err(|e| Failure::Engine(plan.name, e))?;
+        // A short run has no interval; what reads the statistics finds them all the same.
+        if self.flags.stats_per_interval > 0
+            && let Some(text) = store.property("stats")
+        {
+            eprintln!("{}", text.trim_end());
+        }
+        Ok(measured)
+    }
+
+    /// A line of JSON, where they are wanted.
+    fn append(&self, plan: &Plan, measured: &Measured) -> Result<(), Failure> {
+        let Some(path) = &self.flags.json else { return Ok(()) };
+        let line = json::line(&self.place.engine.describe(), plan, measured);
+        let (fs, path) = (&self.place.env.fs, Path::new(path));
+        let appended = fs.metadata(path).and_then(|there| {
+            let (file, at) = match there {
+                Some(there) => (fs.open_write(path)?, there.len),
+                None => (fs.create(path)?, 0),
+            };
+            file.write_at(line.as_bytes(), at)
+        });
+        appended.map_err(|e| Failure::Engine(plan.name, e))
     }
 
     fn store(&self) -> Result<&dyn Store, Failure> {
@@ -173,8 +221,20 @@ impl Session<'_> {
     }
 }
 
+/// The texts of these statistics; one alone stands without its name.
+fn print(store: &dyn Store, names: &[&str], out: &mut dyn Write) -> io::Result<()> {
+    for name in names {
+        let text = store.property(name).unwrap_or_else(|| format!("{name}: there is none"));
+        match names {
+            [_] => writeln!(out, "\n{}\n", text.trim_end())?,
+            _ => writeln!(out, "rocksdb.{name}: {}", text.trim_end())?,
+        }
+    }
+    Ok(())
+}
+
 fn help_text() -> String {
-    let names = Plan::names().map(|(name, text)| format!("  {name:<18} {text}\n")).collect::<String>();
+    let names = Plan::names().map(|(name, text)| format!("  {name:<22} {text}\n")).collect::<String>();
     format!(
         "\
 Measures the engine with db_bench's workloads, flags and lines.
@@ -189,6 +249,8 @@ usage: ashlar bench [--name=value]...
       what is named, in this order
   ashlar bench --benchmarks=readseq --use_existing_db=1 --db=DIRECTORY
       on a database that is there
+  ashlar bench --benchmarks=fillrandom,readrandom[W1-X5] --key_shape=uuid --key_distribution=zipfian
+      reads once to warm up and five times measured, with average and median; few keys are hot
 
 Without --use_existing_db=1 a database in --db is REMOVED first.
 

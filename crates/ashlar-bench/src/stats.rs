@@ -20,17 +20,24 @@ pub enum OpKind {
     Delete,
     /// A seek with its steps.
     Seek,
+    /// A merge.
+    Merge,
+    /// A get and a put of the same key.
+    Update,
     /// Anything else.
     Other,
 }
 
 impl OpKind {
-    fn name(self) -> &'static str {
+    /// As the histograms are headed.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
             OpKind::Write => "write",
             OpKind::Delete => "delete",
             OpKind::Seek => "seek",
+            OpKind::Merge => "merge",
+            OpKind::Update => "update",
             OpKind::Other => "op",
         }
     }

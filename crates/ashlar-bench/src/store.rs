@@ -40,6 +40,17 @@ pub trait Store: Send + Sync {
     /// The length of the value of `key`, which was made readable; `None` when there is none.
     fn get(&self, key: &[u8]) -> Result<Option<usize>>;
 
+    /// How many of `keys` have a value, each of which was made readable, and the bytes of those values.
+    ///
+    /// # Errors
+    /// The engine's first.
+    fn multi_get(&self, keys: &[Vec<u8>]) -> Result<(u64, u64)> {
+        keys.iter().try_fold((0, 0), |(found, bytes), key| {
+            let len = self.get(key)?;
+            Ok((found + u64::from(len.is_some()), bytes + len.unwrap_or(0) as u64))
+        })
+    }
+
     /// A cursor over all entries, not positioned.
     fn cursor(&self) -> Result<Box<dyn Walk + '_>>;
 
@@ -55,6 +66,12 @@ pub trait Store: Send + Sync {
     /// Statistics by name (`stats`, `levelstats`, `sstables`), as text; `None` for what it does not have.
     fn property(&self, name: &str) -> Option<String>;
 
+    /// Sets the statistics to zero, for engines that can.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn reset_statistics(&self) -> Result<()>;
+
     /// Closes; the store is not used afterwards.
     fn close(&self) -> Result<()>;
 }
@@ -63,6 +80,9 @@ pub trait Store: Send + Sync {
 pub trait Writer {
     /// Adds a put.
     fn put(&mut self, key: &[u8], value: &[u8]);
+
+    /// Adds a merge.
+    fn merge(&mut self, key: &[u8], operand: &[u8]);
 
     /// Adds a delete.
     fn delete(&mut self, key: &[u8]);

@@ -80,6 +80,11 @@ impl Store for Maps {
         (name == "stats").then(|| "all is well\n".into())
     }
 
+    fn reset_statistics(&self) -> Result<()> {
+        self.0.call("reset");
+        Ok(())
+    }
+
     fn close(&self) -> Result<()> {
         self.0.call("close");
         Ok(())
@@ -94,6 +99,10 @@ struct MapWriter<'a> {
 impl Writer for MapWriter<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) {
         self.batch.push((key.to_vec(), Some(value.to_vec())));
+    }
+
+    fn merge(&mut self, key: &[u8], operand: &[u8]) {
+        self.put(key, operand);
     }
 
     fn delete(&mut self, key: &[u8]) {
@@ -153,7 +162,7 @@ impl Walk for MapWalk {
 
 fn bench(engine: &dyn Engine, line: &str) -> std::result::Result<String, Failure> {
     let env = Env::mem();
-    let place = Place { engine, env: &env, temporary: Path::new("/tmp"), show_progress: false };
+    let place = Place { engine, env: &env, temporary: Path::new("/tmp"), title: None, show_progress: false };
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let mut out = Vec::new();
     run(&words, &place, &mut out).map(|()| String::from_utf8(out).unwrap())
@@ -178,40 +187,110 @@ fn line(name: &str, ops: u64, message: &str) -> (String, u64, String) {
 #[test]
 fn every_benchmark_does_its_work() {
     let maps = Maps::default();
-    let names = "fillsync,fillbatch,fillseq,readseq,readreverse,readrandom,readmissing,readhot,seekrandom,overwrite,\
-                 flush,compact,waitforcompaction,deleteseq,stats,levelstats";
-    let text =
-        bench(&maps, &format!("--benchmarks={names} --num=3000 --seed=1 --seek_nexts=3 --deletes=1000"))
-            .unwrap();
+    let names = "fill100K,fillsync,filluniquerandom,fillbatch,fillseq,readseq,readreverse,readtocache,readrandom,\
+                 readmissing,readhot,multireadrandom,seekrandom,newiterator,overwrite,updaterandom,mergerandom,\
+                 readrandomwriterandom,readrandommergerandom,readwhilemerging,readwhilescanning,\
+                 seekrandomwhilewriting,seekrandomwhilemerging,flush,compact,compactall,waitforcompaction,deleteseq,\
+                 stats,levelstats,memstats,resetstats";
+    let flags = "--num=500 --seed=1 --seek_nexts=3 --deletes=100 --batch_size=8 --readwritepercent=90";
+    let text = bench(&maps, &format!("--benchmarks={names} {flags}")).unwrap();
+    let found = "(500 of 500 found)";
+    let lines = lines(&text);
+    let merged = &lines[18].2;
     assert_eq!(
-        lines(&text),
+        lines,
         [
-            line("fillsync", 3, ""),
-            line("fillbatch", 3000, ""),
-            line("fillseq", 3000, ""),
-            line("readseq", 3000, ""),
-            line("readreverse", 3000, ""),
-            line("readrandom", 3000, "(3000 of 3000 found)"),
-            line("readmissing", 3000, "(0 of 3000 found)"),
-            line("readhot", 3000, "(3000 of 3000 found)"),
-            line("seekrandom", 3000, "(3000 of 3000 found)"),
-            line("overwrite", 3000, ""),
+            line("fill100K", 1, ""),
+            line("fillsync", 1, ""),
+            line("filluniquerandom", 500, ""),
+            line("fillbatch", 500, ""),
+            line("fillseq", 500, ""),
+            line("readseq", 500, ""),
+            line("readreverse", 500, ""),
+            line("readtocache", 500, ""),
+            line("readrandom", 500, found),
+            line("readmissing", 500, "(0 of 500 found)"),
+            line("readhot", 500, found),
+            line("multireadrandom", 500, found),
+            line("seekrandom", 500, found),
+            line("newiterator", 500, ""),
+            line("overwrite", 500, ""),
+            line("updaterandom", 500, "( updates:500 found:500)"),
+            line("mergerandom", 500, "( updates:500)"),
+            line("readrandomwriterandom", 500, "( reads:450 writes:50 total:500 found:450)"),
+            line("readrandommergerandom", 500, merged),
+            line("readwhilemerging", 500, found),
+            line("readwhilescanning", 500, found),
+            line("seekrandomwhilewriting", 500, found),
+            line("seekrandomwhilemerging", 500, found),
             line("flush", 1, ""),
             line("compact", 1, ""),
+            line("compactall", 1, ""),
             line("waitforcompaction", 1, ""),
-            line("deleteseq", 1000, ""),
+            line("deleteseq", 100, ""),
         ]
     );
+    assert!(merged.starts_with("(reads:") && merged.contains(" total:500 hits:"), "{merged}");
     assert!(text.starts_with("Maps:       version 1\n"), "{text}");
     assert!(text.contains("\nall is well\n") && text.contains("levelstats: there is none"), "{text}");
     let map = maps.0.map.lock().unwrap();
-    assert_eq!((map.len(), map.keys().next().unwrap().as_slice()), (2000, KeyMaker::new(16).key(1000)));
+    assert_eq!((map.len(), map.keys().next().unwrap().as_slice()), (400, KeyMaker::new(16).key(100)));
     assert!(map.values().all(|v| v.len() == 100));
     let calls = maps.0.calls.lock().unwrap().join(",");
     assert_eq!(
         calls,
-        "destroy,open,close,destroy,open,sync writer,close,destroy,open,close,destroy,open,flush,compact,wait,close"
+        "destroy,open,close,destroy,open,close,destroy,open,sync writer,close,destroy,open,close,destroy,open,close,\
+         destroy,open,flush,compact,compact,wait,reset,close"
     );
+}
+
+#[test]
+fn repetitions_reports_and_json() {
+    let maps = Maps::default();
+    let env = Env::mem();
+    let place =
+        Place { engine: &maps, env: &env, temporary: Path::new("/tmp"), title: None, show_progress: false };
+    let flags = ["--benchmarks=fillseq[W1-X3],readrandom", "--num=100", "--seed=1", "--histogram=1"];
+    let more = ["--json=/out.jsonl", "--report_interval_seconds=1", "--report_file=/report.csv"];
+    let words: Vec<String> = flags.iter().chain(&more).map(|&w| w.to_owned()).collect();
+    let mut out = Vec::new();
+    run(&words, &place, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(lines(&text).len(), 4, "{text}");
+    assert!(
+        text.contains("fillseq [AVG    3 runs] : ") && text.contains("fillseq [MEDIAN 3 runs] : "),
+        "{text}"
+    );
+    assert_eq!(maps.0.calls.lock().unwrap().iter().filter(|c| *c == "destroy").count(), 5);
+    let read = |path| {
+        let (file, mut bytes) = (env.fs.open_read(Path::new(path)).unwrap(), vec![0; 1 << 16]);
+        let len = file.read_at(&mut bytes, 0).unwrap();
+        String::from_utf8(bytes[..len].to_vec()).unwrap()
+    };
+    let json = read("/out.jsonl");
+    assert_eq!(json.lines().count(), 4);
+    assert!(json.lines().all(|l| l.starts_with("{\"engine\":\"Maps\"") && l.ends_with("}}}")), "{json}");
+    assert!(read("/report.csv").starts_with("secs_elapsed,interval_qps\n"));
+}
+
+#[test]
+fn shapes_and_distributions_reach_the_engine() {
+    for (shape, least) in [("decimal", 20), ("uuid", 36), ("url", 40)] {
+        let maps = Maps::default();
+        let line = format!(
+            "--benchmarks=fillseq,readrandom,readmissing --num=300 --key_size=20 --key_shape={shape}"
+        );
+        let text = bench(&maps, &line).unwrap();
+        assert_eq!(lines(&text)[1].2, "(300 of 300 found)", "{shape}");
+        assert_eq!(lines(&text)[2].2, "(0 of 300 found)", "{shape}");
+        assert!(maps.0.map.lock().unwrap().keys().all(|k| k.len() >= least), "{shape}");
+    }
+    let maps = Maps::default();
+    let sizes = "--value_size_distribution_type=uniform --value_size_min=10 --value_size_max=30";
+    bench(&maps, &format!("--benchmarks=fillrandom --num=3000 --key_distribution=zipfian {sizes}")).unwrap();
+    let map = maps.0.map.lock().unwrap();
+    assert!(map.len() < 1000, "{}: few keys are hot", map.len());
+    assert!(map.values().all(|v| (10..=30).contains(&v.len())));
 }
 
 #[test]

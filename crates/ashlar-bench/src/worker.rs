@@ -1,13 +1,14 @@
 //! What one thread does.
 
 use crate::budget::Budget;
-use crate::keys::{KeyMaker, KeyOrder, KeyStream};
+use crate::keys::{KeyOrder, KeyStream};
+use crate::lengths::Lengths;
 use crate::meter::Meter;
 use crate::pace::Pace;
-use crate::plan::{Plan, Work};
+use crate::plan::{Beside, Plan, Work};
 use crate::random::Random;
 use crate::stats::OpKind;
-use crate::store::Store;
+use crate::store::{Store, Writer};
 use crate::values::Values;
 use ashlar_base::Result;
 use ashlar_env::Clock;
@@ -20,11 +21,17 @@ pub(crate) struct Worker<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) random: Random,
     pub(crate) values: Values,
+    pub(crate) lengths: Lengths,
+    /// Of bytes written.
     pub(crate) pace: &'a Pace,
+    /// Of reads.
+    pub(crate) read_pace: &'a Pace,
     /// How often the clock is looked at, in operations.
     pub(crate) check_every: u64,
     pub(crate) seek_nexts: u64,
     pub(crate) step_back: bool,
+    /// Numbers of merged keys are below this.
+    pub(crate) merge_keys: u64,
     pub(crate) meter: Meter<'a>,
 }
 
@@ -37,13 +44,19 @@ impl Worker<'_> {
         match self.plan.work {
             Work::Put(order) => self.write(order, OpKind::Write),
             Work::Delete(order) => self.write(order, OpKind::Delete),
+            Work::Merge => self.merge(),
             Work::Get => self.get(),
+            Work::MultiGet => self.multi_get(),
+            Work::Update => self.update(),
+            Work::ReadWrite => self.read_write(),
+            Work::ReadMerge => self.read_merge(),
             Work::Scan { backward } => self.scan(backward),
             Work::Seek => self.seek(),
+            Work::NewCursor => self.new_cursor(),
             Work::Compact => self.once(self.store.compact()),
             Work::Flush => self.once(self.store.flush()),
             Work::Wait => self.once(self.store.wait_for_background()),
-            Work::Print(_) => Ok(()),
+            Work::Print(_) | Work::ResetStats => Ok(()),
         }
     }
 
@@ -57,48 +70,184 @@ impl Worker<'_> {
         Budget::new(self.plan, self.check_every, self.clock)
     }
 
+    /// The numbers of random reads and writes.
+    fn numbers(&self, below: u64) -> KeyStream {
+        KeyStream::new(KeyOrder::Random, below, self.plan.access)
+    }
+
+    /// Writes one entry as a batch of its own.
+    fn put(&mut self, writer: &mut dyn Writer, key: &[u8], kind: OpKind) -> Result<()> {
+        let value = self.values.next(self.lengths.next());
+        let bytes = (key.len() + value.len()) as u64;
+        match kind {
+            OpKind::Merge => writer.merge(key, value),
+            _ => writer.put(key, value),
+        }
+        self.pace.take(bytes, self.clock);
+        self.meter.stats.bytes += bytes;
+        writer.commit()
+    }
+
+    /// Reads one entry; true when it is there.
+    #[inline]
+    fn read(&mut self, key: &[u8]) -> Result<bool> {
+        self.read_pace.take(1, self.clock);
+        let len = self.store.get(key)?;
+        self.meter.stats.bytes += len.map_or(0, |len| (key.len() + len) as u64);
+        Ok(len.is_some())
+    }
+
     fn write(&mut self, order: KeyOrder, kind: OpKind) -> Result<()> {
         let plan = self.plan;
         let mut writer = self.store.writer(plan.how);
-        let mut maker = KeyMaker::new(plan.key_size);
-        let mut numbers = KeyStream::new(order, plan.keys);
+        let mut maker = plan.maker();
+        let mut numbers = KeyStream::new(order, plan.keys, plan.access);
         let mut budget = self.budget();
-        let entry = (plan.key_size + plan.value_size) as u64;
         loop {
             let entries = budget.take(plan.batch, self.clock);
             if entries == 0 {
                 return Ok(());
             }
+            let mut bytes = 0;
             for _ in 0..entries {
                 let key = maker.key(numbers.next(&mut self.random));
                 match kind {
                     OpKind::Delete => writer.delete(key),
-                    _ => writer.put(key, self.values.next(plan.value_size)),
+                    _ => {
+                        let value = self.values.next(self.lengths.next());
+                        bytes += (key.len() + value.len()) as u64;
+                        writer.put(key, value);
+                    }
                 }
             }
             if kind == OpKind::Write {
-                self.pace.take(entries * entry, self.clock);
-                self.meter.stats.bytes += entries * entry;
+                self.pace.take(bytes, self.clock);
+                self.meter.stats.bytes += bytes;
             }
             writer.commit()?;
             self.meter.finished(entries, kind);
         }
     }
 
+    fn merge(&mut self) -> Result<()> {
+        let mut writer = self.store.writer(self.plan.how);
+        let mut maker = self.plan.maker();
+        let mut numbers = self.numbers(self.merge_keys);
+        let mut budget = self.budget();
+        let mut updates = 0_u64;
+        while budget.take(1, self.clock) > 0 {
+            let key = maker.key(numbers.next(&mut self.random));
+            self.put(&mut *writer, key, OpKind::Merge)?;
+            updates += 1;
+            self.meter.finished(1, OpKind::Merge);
+        }
+        self.meter.stats.message = Some(format!("( updates:{updates})"));
+        Ok(())
+    }
+
     fn get(&mut self) -> Result<()> {
-        let mut maker = KeyMaker::new(self.plan.key_size);
+        let mut maker = self.plan.maker();
+        let mut numbers = self.numbers(self.plan.keys);
         let mut budget = self.budget();
         let (mut found, mut read) = (0_u64, 0_u64);
         while budget.take(1, self.clock) > 0 {
-            let key = maker.key(self.random.below(self.plan.keys));
+            let key = maker.key(numbers.next(&mut self.random));
             read += 1;
-            if let Some(len) = self.store.get(key)? {
-                found += 1;
-                self.meter.stats.bytes += (key.len() + len) as u64;
-            }
+            found += u64::from(self.read(key)?);
             self.meter.finished(1, OpKind::Read);
         }
         self.meter.stats.message = Some(format!("({found} of {read} found)"));
+        Ok(())
+    }
+
+    fn multi_get(&mut self) -> Result<()> {
+        let mut maker = self.plan.maker();
+        let mut numbers = self.numbers(self.plan.keys);
+        let mut budget = self.budget();
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let (mut found, mut read) = (0_u64, 0_u64);
+        loop {
+            let entries = budget.take(self.plan.batch, self.clock);
+            if entries == 0 {
+                break;
+            }
+            keys.resize_with(usize::try_from(entries).unwrap_or(usize::MAX), Vec::new);
+            for key in &mut keys {
+                key.clear();
+                key.extend_from_slice(maker.key(numbers.next(&mut self.random)));
+            }
+            self.read_pace.take(entries, self.clock);
+            let (there, bytes) = self.store.multi_get(&keys)?;
+            (found, read) = (found + there, read + entries);
+            self.meter.stats.bytes += bytes + there * keys.first().map_or(0, Vec::len) as u64;
+            self.meter.finished(entries, OpKind::Read);
+        }
+        self.meter.stats.message = Some(format!("({found} of {read} found)"));
+        Ok(())
+    }
+
+    fn update(&mut self) -> Result<()> {
+        let mut writer = self.store.writer(self.plan.how);
+        let mut maker = self.plan.maker();
+        let mut numbers = self.numbers(self.plan.keys);
+        let mut budget = self.budget();
+        let (mut found, mut updates) = (0_u64, 0_u64);
+        while budget.take(1, self.clock) > 0 {
+            let key = maker.key(numbers.next(&mut self.random));
+            found += u64::from(self.read(key)?);
+            self.put(&mut *writer, key, OpKind::Write)?;
+            updates += 1;
+            self.meter.finished(1, OpKind::Update);
+        }
+        self.meter.stats.message = Some(format!("( updates:{updates} found:{found})"));
+        Ok(())
+    }
+
+    fn read_write(&mut self) -> Result<()> {
+        let mut writer = self.store.writer(self.plan.how);
+        let mut maker = self.plan.maker();
+        let mut numbers = self.numbers(self.plan.keys);
+        let mut budget = self.budget();
+        let (mut found, mut reads, mut writes) = (0_u64, 0_u64, 0_u64);
+        while budget.take(1, self.clock) > 0 {
+            let key = maker.key(numbers.next(&mut self.random));
+            if (reads + writes) % 100 < self.plan.percent {
+                found += u64::from(self.read(key)?);
+                reads += 1;
+                self.meter.finished(1, OpKind::Read);
+            } else {
+                self.put(&mut *writer, key, OpKind::Write)?;
+                writes += 1;
+                self.meter.finished(1, OpKind::Write);
+            }
+        }
+        let total = reads + writes;
+        self.meter.stats.message =
+            Some(format!("( reads:{reads} writes:{writes} total:{total} found:{found})"));
+        Ok(())
+    }
+
+    fn read_merge(&mut self) -> Result<()> {
+        let mut writer = self.store.writer(self.plan.how);
+        let mut maker = self.plan.maker();
+        let mut numbers = self.numbers(self.merge_keys);
+        let mut budget = self.budget();
+        let (mut found, mut reads, mut merges) = (0_u64, 0_u64, 0_u64);
+        while budget.take(1, self.clock) > 0 {
+            let key = maker.key(numbers.next(&mut self.random));
+            if self.random.below(100) < self.plan.percent {
+                self.put(&mut *writer, key, OpKind::Merge)?;
+                merges += 1;
+                self.meter.finished(1, OpKind::Merge);
+            } else {
+                found += u64::from(self.read(key)?);
+                reads += 1;
+                self.meter.finished(1, OpKind::Read);
+            }
+        }
+        let total = reads + merges;
+        self.meter.stats.message =
+            Some(format!("(reads:{reads} merges:{merges} total:{total} hits:{found})"));
         Ok(())
     }
 
@@ -118,11 +267,13 @@ impl Worker<'_> {
     }
 
     fn seek(&mut self) -> Result<()> {
-        let mut maker = KeyMaker::new(self.plan.key_size);
+        let mut maker = self.plan.maker();
+        let mut numbers = self.numbers(self.plan.keys);
         let mut budget = self.budget();
         let (mut found, mut read) = (0_u64, 0_u64);
         while budget.take(1, self.clock) > 0 {
-            let key = maker.key(self.random.below(self.plan.keys));
+            let key = maker.key(numbers.next(&mut self.random));
+            self.read_pace.take(1, self.clock);
             let mut walk = self.store.cursor()?;
             walk.seek(key)?;
             read += 1;
@@ -138,20 +289,49 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Puts random keys until `stop`: the thread beside the readers.
+    fn new_cursor(&mut self) -> Result<()> {
+        let mut budget = self.budget();
+        while budget.take(1, self.clock) > 0 {
+            drop(self.store.cursor()?);
+            self.meter.finished(1, OpKind::Other);
+        }
+        Ok(())
+    }
+
+    /// Goes on until `stop`: the thread beside the ones that are measured.
     ///
     /// # Errors
     /// The engine's first.
-    pub(crate) fn write_until(&mut self, stop: &AtomicBool) -> Result<()> {
-        let plan = self.plan;
-        let mut writer = self.store.writer(plan.how);
-        let mut maker = KeyMaker::new(plan.key_size);
+    pub(crate) fn beside(&mut self, stop: &AtomicBool) -> Result<()> {
+        match self.plan.beside {
+            Beside::Nobody => Ok(()),
+            Beside::Writer => self.write_until(stop, OpKind::Write, self.plan.writer_keys),
+            Beside::Merger => self.write_until(stop, OpKind::Merge, self.merge_keys),
+            Beside::Scanner => self.scan_until(stop),
+        }
+    }
+
+    fn write_until(&mut self, stop: &AtomicBool, kind: OpKind, keys: u64) -> Result<()> {
+        let mut writer = self.store.writer(self.plan.how);
+        let mut maker = self.plan.maker();
+        let mut numbers = self.numbers(keys);
         // Relaxed: nothing else is told by it.
         while !stop.load(Ordering::Relaxed) {
-            writer.put(maker.key(self.random.below(plan.writer_keys)), self.values.next(plan.value_size));
-            writer.commit()?;
-            self.meter.finished(1, OpKind::Write);
-            self.pace.take((plan.key_size + plan.value_size) as u64, self.clock);
+            let key = maker.key(numbers.next(&mut self.random));
+            self.put(&mut *writer, key, kind)?;
+            self.meter.finished(1, kind);
+        }
+        Ok(())
+    }
+
+    fn scan_until(&mut self, stop: &AtomicBool) -> Result<()> {
+        while !stop.load(Ordering::Relaxed) {
+            let mut walk = self.store.cursor()?;
+            walk.first()?;
+            while walk.entry().is_some() && !stop.load(Ordering::Relaxed) {
+                walk.next()?;
+                self.meter.finished(1, OpKind::Read);
+            }
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! `ashlar bench`: hands the words on to the benchmark, which has its own command line.
+//! `ashlar bench`: hands the words on to the benchmark, which has its own command line. Under the name `db_bench` the header
+//! begins as RocksDB's does, because scripts read the version there.
 
 use crate::Done;
 use crate::outcome::Outcome;
@@ -7,8 +8,8 @@ use ashlardb::Env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
-/// Runs `ashlar bench` with these words.
-pub(crate) fn run(words: &[OsString]) -> Done {
+/// Runs `ashlar bench` with these words, under this title.
+pub(crate) fn run(words: &[OsString], title: Option<&str>) -> Done {
     let words: Vec<String> = words.iter().map(|w| w.to_string_lossy().into_owned()).collect();
     let env = Env::os()?;
     let engine = Ashlar::new(env.clone());
@@ -17,6 +18,7 @@ pub(crate) fn run(words: &[OsString]) -> Done {
         engine: &engine,
         env: &env,
         temporary: &temporary,
+        title,
         show_progress: io::stderr().is_terminal(),
     };
     ashlar_bench::run(&words, &place, &mut io::stdout().lock()).map_err(|failure| match failure {

@@ -34,11 +34,11 @@ fn main() -> ExitCode {
         words.first().and_then(|w| Path::new(w).file_name()).and_then(|n| n.to_str()).unwrap_or("ashlar");
     let rest = words.get(1..).unwrap_or_default();
     let outcome = match name {
-        "db_bench" => bench::run(rest),
+        "db_bench" => bench::run(rest, Some("RocksDB")),
         "ldb" => db::run(LdbCli::parse_from(&words).db),
         "sst_dump" => sst::run(&SstCli::parse_from(&words).arguments),
         _ => match Cli::parse_from(&words).command {
-            Command::Bench { flags } => bench::run(&flags),
+            Command::Bench { flags } => bench::run(&flags, None),
             Command::Db(arguments) => db::run(arguments),
             Command::Sst(arguments) => sst::run(&arguments),
             Command::Manifest(arguments) => manifest::run(&arguments),

@@ -102,8 +102,8 @@ fn one<'a>(
 
 /// Whether the flag is one of those that are taken without effect.
 fn without_effect(parsed: &mut Parsed, name: &str, value: Option<&str>) -> Result<bool, String> {
-    if WITHOUT_EFFECT.contains(&name) {
-        parsed.warnings.push(format!("WARNING: --{name} has no effect with this engine"));
+    if let Some((_, why)) = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name) {
+        parsed.warnings.push(format!("WARNING: --{name} has no effect: {why}"));
         return Ok(true);
     }
     let positive = name.strip_prefix("no").filter(|_| value.is_none()).unwrap_or(name);
@@ -117,7 +117,7 @@ fn without_effect(parsed: &mut Parsed, name: &str, value: Option<&str>) -> Resul
 fn unknown(name: &str) -> String {
     let names = || FLAGS.iter().map(|f| f.name);
     let mut text = format!("ERROR: unknown command line flag '{name}'");
-    if let Some(meant) = nearest(name, names().chain(WITHOUT_EFFECT.iter().copied())) {
+    if let Some(meant) = nearest(name, names().chain(WITHOUT_EFFECT.iter().map(|(name, _)| *name))) {
         let _ = write!(text, " (did you mean --{meant}?)");
     }
     let _ = write!(text, "\nThe flags are: {}", names().collect::<Vec<_>>().join(", "));
@@ -136,12 +136,21 @@ fn check(flags: &Flags) -> Result<(), String> {
     range("threads", flags.threads, 1, 4096)?;
     range("key_size", flags.key_size, 1, 8 << 20)?;
     range("value_size", flags.value_size, 0, 1 << 30)?;
+    range("value_size_max", flags.value_size_max, 0, 1 << 30)?;
+    range("readwritepercent", flags.readwritepercent, 0, 100)?;
+    range("mergereadpercent", flags.mergereadpercent, 0, 100)?;
     range("batch_size", flags.batch_size, 1, 1 << 20)?;
     range("ops_between_duration_checks", flags.ops_between_duration_checks, 1, u64::MAX)?;
     if flags.compression_ratio < 0.0 || flags.compression_ratio > 1.0 {
         return Err(format!(
             "ERROR: illegal value for flag 'compression_ratio': {} is not 0 to 1",
             flags.compression_ratio
+        ));
+    }
+    if flags.zipfian_theta <= 0.0 || flags.zipfian_theta == 1.0 {
+        return Err(format!(
+            "ERROR: illegal value for flag 'zipfian_theta': {} is not above 0, or is 1",
+            flags.zipfian_theta
         ));
     }
     if flags.use_existing_db && flags.db.is_none() {

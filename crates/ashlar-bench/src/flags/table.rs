@@ -61,20 +61,48 @@ flags! {
     ops_between_duration_checks: u64 = 1000;
     /// Seed of all random streams. 0: from the clock; the seed used is printed.
     seed: u64 = 0;
+    /// What keys look like: integer (db_bench's), decimal, uuid, url. Ours.
+    key_shape: String = "integer".to_owned();
+    /// How random keys are drawn: uniform, zipfian. Ours.
+    key_distribution: String = "uniform".to_owned();
+    /// The exponent of zipfian. Ours.
+    zipfian_theta: f64 = 0.99;
+    /// Draws random keys exponentially over this many e-foldings. 0: by --key_distribution.
+    read_random_exp_range: f64 = 0.0;
     /// Bytes of a key.
     key_size: u64 = 16;
     /// Bytes of a value.
     value_size: u64 = 100;
+    /// Lengths of values: fixed (--value_size), uniform or normal (between the two flags that follow).
+    value_size_distribution_type: String = "fixed".to_owned();
+    /// The shortest value of uniform and normal.
+    value_size_min: u64 = 100;
+    /// The longest value of uniform and normal.
+    value_size_max: u64 = 102_400;
     /// To what part of its size a value compresses.
     compression_ratio: f64 = 0.5;
     /// How blocks are compressed: none, snappy, zlib, lz4, zstd.
     compression_type: String = "snappy".to_owned();
     /// The codec's level. Without it: the codec's default.
     compression_level: Option<i32> = None;
+    /// Bytes of a dictionary per table. 0: none.
+    compression_max_dict_bytes: u64 = 0;
+    /// Bytes of samples that zstd trains the dictionary on. 0: samples as they are.
+    compression_zstd_max_train_bytes: u64 = 0;
+    /// Levels above this one are not compressed. -1: all are.
+    min_level_to_compress: i64 = -1;
     /// Entries per write batch.
     batch_size: u64 = 1;
     /// Steps after every seek.
     seek_nexts: u64 = 0;
+    /// Percent of gets in readrandomwriterandom.
+    readwritepercent: u64 = 90;
+    /// Percent of merges in readrandommergerandom.
+    mergereadpercent: u64 = 70;
+    /// What merges are folded with: put, uint64add, max, stringappend. Without it: merges are refused.
+    merge_operator: String = String::new();
+    /// Key space of merges. -1: as many as --num.
+    merge_keys: i64 = -1;
     /// Step backward after a seek, not forward.
     reverse_iterator: bool = false;
     /// Every write waits for the device.
@@ -83,6 +111,8 @@ flags! {
     disable_wal: bool = false;
     /// Bytes per second that the writers may write together. 0: no limit.
     benchmark_write_rate_limit: u64 = 0;
+    /// Gets or seeks per second of all threads together. 0: no limit.
+    benchmark_read_rate_limit: u64 = 0;
     /// Key space of the writer in readwhilewriting; 0: --num.
     bgwriter_num: u64 = 0;
     /// Bytes of a memtable. Without it: the engine's own.
@@ -113,6 +143,28 @@ flags! {
     level0_slowdown_writes_trigger: Option<u64> = None;
     /// Level-0 tables at which writers wait. Without it: the engine's own.
     level0_stop_writes_trigger: Option<u64> = None;
+    /// Bytes of debt from which writers are slowed. Without it: the engine's own.
+    soft_pending_compaction_bytes_limit: Option<u64> = None;
+    /// Bytes of debt at which writers wait. Without it: the engine's own.
+    hard_pending_compaction_bytes_limit: Option<u64> = None;
+    /// Jobs in the background. Without it: the engine's own.
+    max_background_jobs: Option<u64> = None;
+    /// Parts that one compaction is split into at most. Without it: the engine's own.
+    subcompactions: Option<u64> = None;
+    /// Large values go into files of their own.
+    enable_blob_files: bool = false;
+    /// The shortest value that does.
+    min_blob_size: Option<u64> = None;
+    /// Bytes of a blob file.
+    blob_file_size: Option<u64> = None;
+    /// How blobs are compressed. Without it: not at all.
+    blob_compression_type: String = "none".to_owned();
+    /// Compactions move what lives in the oldest blob files.
+    enable_blob_garbage_collection: bool = false;
+    /// Which part of the blob files counts as the oldest.
+    blob_garbage_collection_age_cutoff: Option<f64> = None;
+    /// The part of garbage in them that makes compactions happen.
+    blob_garbage_collection_force_threshold: Option<f64> = None;
     /// No compaction but on request.
     disable_auto_compactions: bool = false;
     /// The format level: the RocksDB release that can open the directory afterwards (rocksdb-7.8, rocksdb-9.11, …). Ours.
@@ -125,4 +177,12 @@ flags! {
     stats_interval: u64 = 0;
     /// The same, every so many seconds. 0: none.
     stats_interval_seconds: u64 = 0;
+    /// With each of these lines, and at the end of a benchmark, the engine's statistics. 1: on.
+    stats_per_interval: u64 = 0;
+    /// A row of --report_file every so many seconds. 0: none.
+    report_interval_seconds: u64 = 0;
+    /// Where the operations of each interval are told; one file per benchmark, the last one stays.
+    report_file: String = "report.csv".to_owned();
+    /// Appends a line of JSON per benchmark to this file. Ours.
+    json: Option<String> = None;
 }

@@ -48,7 +48,7 @@ fn a_line_of_a_script() {
         (parsed.flags.histogram, parsed.flags.statistics, parsed.flags.bloom_bits),
         (true, false, 10.0)
     );
-    assert_eq!(parsed.warnings, ["WARNING: --open_files has no effect with this engine"]);
+    assert_eq!(parsed.warnings, ["WARNING: --open_files has no effect: tables stay open"]);
     assert!(parsed.given.contains("seed") && !parsed.given.contains("reads"));
 }
 
@@ -73,6 +73,8 @@ fn mistakes_are_named() {
     assert_eq!(error("fillseq"), "ERROR: \"fillseq\" is not a flag; flags are --name=value");
     assert!(error("--").contains("is not a flag"));
     assert_eq!(error("--compaction_style=1"), "ERROR: --compaction_style=1 is not supported yet; only 0 is");
+    assert!(error("--zipfian_theta=1").contains("is not above 0, or is 1"));
+    assert!(error("--readwritepercent=101").contains("not 0 to 100"));
     assert!(error("--mmap_read").contains("not supported yet"));
     assert!(error("--threads=0").contains("'threads': 0 is not 1 to 4096"));
     assert!(error("--compression_ratio=2").contains("not 0 to 1"));

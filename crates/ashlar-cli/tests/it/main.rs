@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
 
 mod bench;
+mod benchmark_sh;
 mod db;
 mod level;
 mod manifest;

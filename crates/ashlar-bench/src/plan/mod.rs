@@ -1,10 +1,16 @@
 //! The benchmarks by name, and what each comes to under given flags. Pure.
 
+mod table;
+
+use crate::access::Access;
 use crate::flags::Flags;
-use crate::keys::KeyOrder;
+use crate::keys::{KeyMaker, KeyOrder, KeyShape};
+use crate::lengths;
+use crate::repeat::Repeat;
 use crate::store::WriteHow;
 use ashlar_base::nearest::nearest;
 use std::time::Duration;
+use table::ENTRIES;
 
 /// What the threads of a benchmark do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +19,18 @@ pub enum Work {
     Put(KeyOrder),
     /// Deletes.
     Delete(KeyOrder),
+    /// Merges of random keys.
+    Merge,
     /// Gets of random keys below [`Plan::keys`].
     Get,
+    /// The same, [`Plan::batch`] keys at once.
+    MultiGet,
+    /// A get and a put of the same key.
+    Update,
+    /// In every hundred operations [`Plan::percent`] gets, then puts.
+    ReadWrite,
+    /// Gets and merges, [`Plan::percent`] of them merges.
+    ReadMerge,
     /// Walks over entries.
     Scan {
         /// From the last entry.
@@ -22,14 +38,31 @@ pub enum Work {
     },
     /// Seeks random keys, then steps.
     Seek,
+    /// Makes a cursor and drops it.
+    NewCursor,
     /// Waits for a whole compaction.
     Compact,
     /// Waits for a flush.
     Flush,
     /// Waits for background work.
     Wait,
-    /// Prints the statistics of that name; not measured.
-    Print(&'static str),
+    /// Sets the statistics to zero; not measured.
+    ResetStats,
+    /// Prints the statistics of these names; not measured.
+    Print(&'static [&'static str]),
+}
+
+/// What one more thread does beside the ones that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// There is none.
+    Nobody,
+    /// It puts random keys.
+    Writer,
+    /// It merges into random keys.
+    Merger,
+    /// It reads everything in order, again and again.
+    Scanner,
 }
 
 /// A benchmark with every number resolved.
@@ -43,8 +76,8 @@ pub struct Plan {
     pub fresh: bool,
     /// Threads that are measured.
     pub threads: usize,
-    /// One more thread puts random keys meanwhile; it is not measured.
-    pub writer: bool,
+    /// One more thread, which is not measured.
+    pub beside: Beside,
     /// Operations per thread; `None`: only [`Plan::duration`] ends it.
     pub count: Option<u64>,
     /// How long it runs, when that decides.
@@ -53,114 +86,64 @@ pub struct Plan {
     pub keys: u64,
     /// Numbers of the writer's keys are below this.
     pub writer_keys: u64,
+    /// How random numbers are drawn.
+    pub access: Access,
     /// Entries per batch.
     pub batch: u64,
+    /// What part of a mix is what.
+    pub percent: u64,
     /// How writes are done.
     pub how: WriteHow,
-    /// Bytes of a key.
+    /// What keys look like.
+    pub shape: KeyShape,
+    /// Bytes of a key, for the shapes that have no length of their own.
     pub key_size: usize,
-    /// Bytes of a value.
-    pub value_size: usize,
-}
-
-/// A row of the table of benchmarks.
-struct Entry {
-    name: &'static str,
-    text: &'static str,
-    work: Work,
-    adjust: fn(&mut Plan, &Flags),
-}
-
-const fn entry(name: &'static str, text: &'static str, work: Work) -> Entry {
-    Entry { name, text, work, adjust: |_, _| {} }
-}
-
-const SEQUENTIAL: KeyOrder = KeyOrder::Sequential;
-const RANDOM: KeyOrder = KeyOrder::Random;
-
-const ENTRIES: &[Entry] = &[
-    Entry { adjust: fresh, ..entry("fillseq", "puts in key order, fresh database", Work::Put(SEQUENTIAL)) },
-    Entry { adjust: fresh, ..entry("fillrandom", "puts of random keys, fresh database", Work::Put(RANDOM)) },
-    Entry {
-        adjust: |plan, flags| {
-            fresh(plan, flags);
-            plan.batch = 1000;
-        },
-        ..entry("fillbatch", "fillseq in batches of 1000", Work::Put(SEQUENTIAL))
-    },
-    Entry {
-        adjust: |plan, flags| {
-            fresh(plan, flags);
-            plan.how.sync = true;
-            if flags.writes < 0 {
-                plan.count = plan.count.map(|_| (flags.num / 1000).max(1));
-            }
-        },
-        ..entry("fillsync", "num/1000 puts of random keys, each synced, fresh database", Work::Put(RANDOM))
-    },
-    entry("overwrite", "puts of random keys, database as it is", Work::Put(RANDOM)),
-    entry("readrandom", "gets of random keys", Work::Get),
-    Entry {
-        adjust: |plan, _| plan.key_size += 1,
-        ..entry("readmissing", "gets of keys that are not there", Work::Get)
-    },
-    Entry {
-        adjust: |plan, flags| plan.keys = flags.num.div_ceil(100),
-        ..entry("readhot", "gets of random keys of the first hundredth", Work::Get)
-    },
-    entry("readseq", "a walk forward", Work::Scan { backward: false }),
-    entry("readreverse", "a walk backward", Work::Scan { backward: true }),
-    entry("seekrandom", "seeks of random keys, --seek_nexts steps after each", Work::Seek),
-    Entry {
-        adjust: |plan, _| plan.writer = true,
-        ..entry("readwhilewriting", "readrandom while one more thread writes", Work::Get)
-    },
-    entry("deleteseq", "deletes in key order", Work::Delete(SEQUENTIAL)),
-    entry("deleterandom", "deletes of random keys", Work::Delete(RANDOM)),
-    Entry { adjust: once, ..entry("compact", "compacts everything", Work::Compact) },
-    Entry { adjust: once, ..entry("flush", "flushes the memtables", Work::Flush) },
-    Entry { adjust: once, ..entry("waitforcompaction", "waits for background work", Work::Wait) },
-    entry("stats", "prints the engine's statistics", Work::Print("stats")),
-    entry("levelstats", "prints files and sizes of the levels", Work::Print("levelstats")),
-];
-
-fn fresh(plan: &mut Plan, _: &Flags) {
-    plan.fresh = true;
-}
-
-fn once(plan: &mut Plan, _: &Flags) {
-    (plan.count, plan.duration, plan.threads) = (Some(1), None, 1);
+    /// Asks for keys that nobody writes.
+    pub missing: bool,
+    /// How long values are.
+    pub lengths: lengths::Kind,
+    /// How often it runs.
+    pub repeat: Repeat,
 }
 
 impl Plan {
-    /// The benchmark `name` under `flags`.
+    /// The benchmark `name`, which may end in `[X3-W1]`, under `flags`.
     ///
     /// # Errors
     /// A sentence for standard error, with all names and the nearest one.
     pub fn new(name: &str, flags: &Flags) -> Result<Plan, String> {
+        let (name, repeat) = Repeat::split(name)?;
         let Some(entry) = ENTRIES.iter().find(|e| e.name == name) else { return Err(unknown(name)) };
         let count = match entry.work {
-            Work::Put(_) => flags.writes,
+            Work::Put(_) | Work::Merge | Work::Update | Work::ReadWrite | Work::ReadMerge => flags.writes,
             Work::Delete(_) => flags.deletes,
             _ => flags.reads,
         };
-        let timed =
-            !matches!(entry.work, Work::Put(SEQUENTIAL) | Work::Delete(SEQUENTIAL) | Work::Scan { .. });
-        let duration = (timed && flags.duration > 0).then(|| Duration::from_secs(flags.duration));
+        let counted = match entry.work {
+            Work::Put(order) | Work::Delete(order) => order != KeyOrder::Random,
+            Work::Scan { .. } => true,
+            _ => false,
+        };
+        let duration = (!counted && flags.duration > 0).then(|| Duration::from_secs(flags.duration));
         let mut plan = Plan {
             name: entry.name,
             work: entry.work,
             fresh: false,
             threads: size(flags.threads),
-            writer: false,
+            beside: Beside::Nobody,
             count: if duration.is_some() { None } else { Some(u64::try_from(count).unwrap_or(flags.num)) },
             duration,
             keys: flags.num,
             writer_keys: if flags.bgwriter_num > 0 { flags.bgwriter_num } else { flags.num },
+            access: access(flags)?,
             batch: flags.batch_size,
+            percent: 0,
             how: WriteHow { sync: flags.sync, disable_wal: flags.disable_wal },
+            shape: shape(&flags.key_shape)?,
             key_size: size(flags.key_size),
-            value_size: size(flags.value_size),
+            missing: false,
+            lengths: lengths_of(flags)?,
+            repeat,
         };
         (entry.adjust)(&mut plan, flags);
         Ok(plan)
@@ -175,9 +158,15 @@ impl Plan {
         names.map(|name| Plan::new(name, flags)).collect()
     }
 
-    /// Threads, the writer beside readers included.
+    /// Threads, the one beside them included.
     pub(crate) fn all_threads(&self) -> usize {
-        self.threads + usize::from(self.writer)
+        self.threads + usize::from(self.beside != Beside::Nobody)
+    }
+
+    /// Makes the keys that it asks for.
+    pub(crate) fn maker(&self) -> KeyMaker {
+        let maker = KeyMaker::shaped(self.shape, self.key_size);
+        if self.missing { maker.missing() } else { maker }
     }
 
     /// Names and one line about each, for the help.
@@ -188,6 +177,40 @@ impl Plan {
 
 fn size(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+fn access(flags: &Flags) -> Result<Access, String> {
+    if flags.read_random_exp_range > 0.0 {
+        return Ok(Access::Exponential { range: flags.read_random_exp_range });
+    }
+    match flags.key_distribution.as_str() {
+        "uniform" => Ok(Access::Uniform),
+        "zipfian" => Ok(Access::Zipfian { theta: flags.zipfian_theta }),
+        other => Err(format!("ERROR: key_distribution {other:?}: there are uniform and zipfian")),
+    }
+}
+
+fn shape(name: &str) -> Result<KeyShape, String> {
+    match name {
+        "integer" => Ok(KeyShape::Integer),
+        "decimal" => Ok(KeyShape::Decimal),
+        "uuid" => Ok(KeyShape::Uuid),
+        "url" => Ok(KeyShape::Url),
+        other => Err(format!("ERROR: key_shape {other:?}: there are integer, decimal, uuid and url")),
+    }
+}
+
+fn lengths_of(flags: &Flags) -> Result<lengths::Kind, String> {
+    let (least, most) = (size(flags.value_size_min), size(flags.value_size_max));
+    match flags.value_size_distribution_type.as_str() {
+        "fixed" => Ok(lengths::Kind::Fixed(size(flags.value_size))),
+        _ if least > most => Err(format!("ERROR: value_size_min is {least}, above value_size_max, {most}")),
+        "uniform" => Ok(lengths::Kind::Uniform(least, most)),
+        "normal" => Ok(lengths::Kind::Normal(least, most)),
+        other => {
+            Err(format!("ERROR: value_size_distribution_type {other:?}: there are fixed, uniform and normal"))
+        }
+    }
 }
 
 fn unknown(name: &str) -> String {
@@ -238,7 +261,7 @@ mod tests {
                 "{name}"
             );
         }
-        for name in ["fillseq", "readseq", "readreverse", "deleteseq"] {
+        for name in ["fillseq", "filluniquerandom", "readseq", "readreverse", "deleteseq"] {
             assert_eq!((timed(name).count, timed(name).duration), (Some(50_000), None), "{name}");
         }
         assert_eq!((timed("compact").count, timed("compact").duration), (Some(1), None));
@@ -249,9 +272,10 @@ mod tests {
         assert!(["fillseq", "fillrandom", "fillsync", "fillbatch"].iter().all(|n| plan(n, |_| {}).fresh));
         assert!(!plan("overwrite", |_| {}).fresh);
         assert_eq!(plan("fillbatch", |_| {}).batch, 1000);
-        assert_eq!(plan("readmissing", |_| {}).key_size, 17);
+        assert!(plan("readmissing", |_| {}).missing);
         assert_eq!(plan("readhot", |_| {}).keys, 500);
-        assert!(plan("fillsync", |_| {}).how.sync && plan("readwhilewriting", |_| {}).writer);
+        assert!(plan("fillsync", |_| {}).how.sync);
+        assert_eq!(plan("readwhilewriting", |_| {}).beside, Beside::Writer);
         let with = plan("readwhilewriting", |f| (f.threads, f.bgwriter_num) = (3, 10));
         assert_eq!((with.threads, with.writer_keys, with.keys), (3, 10, 50_000));
     }
@@ -267,5 +291,22 @@ mod tests {
             "unknown benchmark 'fillsek' (did you mean fillseq?)\nThe benchmarks are: fillseq, fillrandom"
         ));
         assert!(Plan::new("FillSeq", &Flags::default()).is_err());
+        let refused = |change: fn(&mut Flags)| {
+            let mut flags = Flags::default();
+            change(&mut flags);
+            Plan::new("fillseq", &flags).unwrap_err()
+        };
+        assert!(refused(|f| f.key_shape = "round".into()).contains("integer, decimal, uuid and url"));
+        assert!(refused(|f| f.key_distribution = "even".into()).contains("uniform and zipfian"));
+        assert!(
+            refused(|f| f.value_size_distribution_type = "odd".into()).contains("fixed, uniform and normal")
+        );
+        assert!(
+            refused(|f| {
+                f.value_size_distribution_type = "normal".into();
+                (f.value_size_min, f.value_size_max) = (9, 8);
+            })
+            .contains("above value_size_max")
+        );
     }
 }

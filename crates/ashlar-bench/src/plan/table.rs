@@ -1,0 +1,161 @@
+//! The benchmarks: names, what they do, and how they differ from what the flags say.
+
+use super::{Beside, Plan, Work};
+use crate::flags::Flags;
+use crate::keys::KeyOrder;
+use crate::lengths::Kind;
+
+/// A benchmark by name.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+    pub(super) work: Work,
+    pub(super) adjust: fn(&mut Plan, &Flags),
+}
+
+const fn entry(name: &'static str, text: &'static str, work: Work) -> Entry {
+    Entry { name, text, work, adjust: |_, _| {} }
+}
+
+const SEQUENTIAL: Work = Work::Put(KeyOrder::Sequential);
+const RANDOM: Work = Work::Put(KeyOrder::Random);
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry { adjust: fresh, ..entry("fillseq", "puts in key order, fresh database", SEQUENTIAL) },
+    Entry { adjust: fresh, ..entry("fillrandom", "puts of random keys, fresh database", RANDOM) },
+    Entry {
+        adjust: |plan, flags| {
+            fresh(plan, flags);
+            plan.threads = 1;
+        },
+        ..entry(
+            "filluniquerandom",
+            "puts of every key once, in random order, fresh database, one thread",
+            Work::Put(KeyOrder::Unique),
+        )
+    },
+    Entry {
+        adjust: |plan, flags| {
+            fresh(plan, flags);
+            plan.batch = 1000;
+        },
+        ..entry("fillbatch", "fillseq in batches of 1000", SEQUENTIAL)
+    },
+    Entry {
+        adjust: |plan, flags| {
+            fresh(plan, flags);
+            plan.how.sync = true;
+            a_thousandth(plan, flags);
+        },
+        ..entry("fillsync", "num/1000 puts of random keys, each synced, fresh database", RANDOM)
+    },
+    Entry {
+        adjust: |plan, flags| {
+            fresh(plan, flags);
+            plan.lengths = Kind::Fixed(100_000);
+            a_thousandth(plan, flags);
+        },
+        ..entry("fill100K", "num/1000 puts of 100000 bytes, random keys, fresh database", RANDOM)
+    },
+    entry("overwrite", "puts of random keys, database as it is", RANDOM),
+    entry("updaterandom", "a get and a put of the same random key", Work::Update),
+    entry("mergerandom", "merges into random keys; needs --merge_operator", Work::Merge),
+    entry("readrandom", "gets of random keys", Work::Get),
+    Entry {
+        adjust: |plan, _| plan.missing = true,
+        ..entry("readmissing", "gets of keys that are not there", Work::Get)
+    },
+    Entry {
+        adjust: |plan, flags| plan.keys = flags.num.div_ceil(100),
+        ..entry("readhot", "gets of random keys of the first hundredth", Work::Get)
+    },
+    entry("multireadrandom", "gets of --batch_size random keys at once", Work::MultiGet),
+    entry("readseq", "a walk forward", Work::Scan { backward: false }),
+    entry("readreverse", "a walk backward", Work::Scan { backward: true }),
+    Entry {
+        adjust: |plan, _| plan.threads = 1,
+        ..entry(
+            "readtocache",
+            "a walk forward, one thread: brings the data into the cache",
+            Work::Scan { backward: false },
+        )
+    },
+    entry("seekrandom", "seeks of random keys, --seek_nexts steps after each", Work::Seek),
+    entry("newiterator", "cursors made and dropped", Work::NewCursor),
+    Entry {
+        adjust: |plan, _| plan.beside = Beside::Writer,
+        ..entry("readwhilewriting", "readrandom while one more thread writes", Work::Get)
+    },
+    Entry {
+        adjust: |plan, _| plan.beside = Beside::Merger,
+        ..entry("readwhilemerging", "readrandom while one more thread merges", Work::Get)
+    },
+    Entry {
+        adjust: |plan, _| plan.beside = Beside::Scanner,
+        ..entry("readwhilescanning", "readrandom while one more thread reads everything", Work::Get)
+    },
+    Entry {
+        adjust: |plan, _| plan.beside = Beside::Writer,
+        ..entry("seekrandomwhilewriting", "seekrandom while one more thread writes", Work::Seek)
+    },
+    Entry {
+        adjust: |plan, _| plan.beside = Beside::Merger,
+        ..entry("seekrandomwhilemerging", "seekrandom while one more thread merges", Work::Seek)
+    },
+    Entry {
+        adjust: |plan, flags| {
+            plan.percent = flags.readwritepercent;
+            if flags.reads >= 0 && flags.writes < 0 && plan.duration.is_none() {
+                plan.count = u64::try_from(flags.reads).ok();
+            }
+        },
+        ..entry(
+            "readrandomwriterandom",
+            "in every hundred operations --readwritepercent gets, then puts, of random keys",
+            Work::ReadWrite,
+        )
+    },
+    Entry {
+        adjust: |plan, flags| plan.percent = flags.mergereadpercent,
+        ..entry(
+            "readrandommergerandom",
+            "gets and merges of random keys, --mergereadpercent of them merges",
+            Work::ReadMerge,
+        )
+    },
+    entry("deleteseq", "deletes in key order", Work::Delete(KeyOrder::Sequential)),
+    entry("deleterandom", "deletes of random keys", Work::Delete(KeyOrder::Random)),
+    Entry { adjust: once, ..entry("compact", "compacts everything", Work::Compact) },
+    Entry { adjust: once, ..entry("compactall", "the same", Work::Compact) },
+    Entry { adjust: once, ..entry("flush", "flushes the memtables", Work::Flush) },
+    Entry { adjust: once, ..entry("waitforcompaction", "waits for background work", Work::Wait) },
+    entry("stats", "prints the engine's statistics", Work::Print(&["stats"])),
+    entry("levelstats", "prints files and sizes of the levels", Work::Print(&["levelstats"])),
+    entry("sstables", "prints the tables of every level", Work::Print(&["sstables"])),
+    entry(
+        "memstats",
+        "prints what is in memory",
+        Work::Print(&[
+            "num-immutable-mem-table",
+            "cur-size-active-mem-table",
+            "cur-size-all-mem-tables",
+            "num-entries-active-mem-table",
+            "block-cache-usage",
+        ]),
+    ),
+    entry("resetstats", "sets the statistics to zero", Work::ResetStats),
+];
+
+fn fresh(plan: &mut Plan, _: &Flags) {
+    plan.fresh = true;
+}
+
+fn a_thousandth(plan: &mut Plan, flags: &Flags) {
+    if flags.writes < 0 {
+        plan.count = plan.count.map(|_| (flags.num / 1000).max(1));
+    }
+}
+
+fn once(plan: &mut Plan, _: &Flags) {
+    (plan.count, plan.duration, plan.threads) = (Some(1), None, 1);
+}

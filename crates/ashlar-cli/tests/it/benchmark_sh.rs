@@ -1,0 +1,109 @@
+//! The calls of RocksDB's `tools/benchmark.sh`, and the fields it takes out of what is printed.
+
+use super::program;
+use std::path::Path;
+
+/// What the script passes to every job, for a small database.
+fn common(dir: &Path) -> Vec<String> {
+    let db = dir.join("db");
+    let fixed = "--num=4000 --key_size=20 --value_size=400 --block_size=8192 --cache_size=1048576 --cache_numshardbits=6 \
+                 --compression_max_dict_bytes=0 --compression_ratio=0.5 --compression_type=zstd --bytes_per_sync=8388608 \
+                 --benchmark_write_rate_limit=0 --write_buffer_size=262144 --target_file_size_base=262144 \
+                 --max_bytes_for_level_base=1048576 --verify_checksum=1 \
+                 --delete_obsolete_files_period_micros=62914560 --max_bytes_for_level_multiplier=8 --statistics=0 \
+                 --stats_per_interval=1 --stats_interval_seconds=60 --report_interval_seconds=5 --histogram=1 \
+                 --memtablerep=skip_list --bloom_bits=10 --open_files=-1 --subcompactions=1 --compaction_style=0 \
+                 --num_levels=8 --min_level_to_compress=-1 --level_compaction_dynamic_level_bytes=true \
+                 --pin_l0_filter_and_index_blocks_in_cache=1";
+    let places = [("db", "db"), ("wal_dir", "db"), ("report_file", "r.csv")];
+    let places = places.map(|(flag, name)| format!("--{flag}={}", db.with_file_name(name).display()));
+    places.into_iter().chain(fixed.split_whitespace().map(str::to_owned)).collect()
+}
+
+const WRITES: &str = "--level0_file_num_compaction_trigger=4 --level0_slowdown_writes_trigger=20 \
+                      --level0_stop_writes_trigger=30 --max_background_jobs=16 --max_write_buffer_number=8";
+const NO_TRIGGERS: &str = "--max_background_jobs=16 --max_write_buffer_number=8 --allow_concurrent_memtable_write=false \
+                           --level0_file_num_compaction_trigger=10485760 --level0_slowdown_writes_trigger=10485760 \
+                           --level0_stop_writes_trigger=10485760";
+
+/// A job: name of the benchmark, its own flags, operations that must have been done.
+const JOBS: &[(&str, &str, &str, u64)] = &[
+    // bulkload
+    (
+        "fillrandom",
+        "--use_existing_db=0 --disable_auto_compactions=1 --sync=0 --threads=1 --memtablerep=vector \
+         --allow_concurrent_memtable_write=false --disable_wal=1 --seed=1594",
+        NO_TRIGGERS,
+        4000,
+    ),
+    ("compact", "--use_existing_db=1 --disable_auto_compactions=1 --sync=0 --threads=1", WRITES, 1),
+    ("overwrite", "--use_existing_db=1 --sync=0 --threads=2 --merge_operator=put --seed=1595", WRITES, 8000),
+    (
+        "readwhilewriting",
+        "--use_existing_db=1 --sync=0 --threads=2 --merge_operator=put --seed=1596",
+        WRITES,
+        8000,
+    ),
+    ("readrandom", "--use_existing_db=1 --threads=2 --seed=1597", WRITES, 8000),
+    ("multireadrandom", "--use_existing_db=1 --threads=2 --batch_size=10 --seed=1598", WRITES, 8000),
+    (
+        "seekrandom",
+        "--use_existing_db=1 --threads=2 --seek_nexts=10 --reverse_iterator=false --seed=1599",
+        WRITES,
+        8000,
+    ),
+    (
+        "seekrandom",
+        "--use_existing_db=1 --threads=2 --seek_nexts=10 --reverse_iterator=true --seed=1600",
+        WRITES,
+        8000,
+    ),
+    (
+        "fillseq",
+        "--min_level_to_compress=0 --use_existing_db=0 --sync=0 --threads=1 --memtablerep=vector \
+         --allow_concurrent_memtable_write=false --disable_wal=1 --seed=1601",
+        WRITES,
+        4000,
+    ),
+];
+
+/// The blank-separated field `number`, from 1, of the line that begins with `head`.
+fn field<'a>(text: &'a str, head: &str, number: usize) -> &'a str {
+    let line =
+        text.lines().rfind(|line| line.starts_with(head)).unwrap_or_else(|| panic!("no {head}: {text}"));
+    line.split_whitespace().nth(number - 1).unwrap_or_else(|| panic!("no field {number}: {line}"))
+}
+
+#[test]
+fn the_scripts_jobs_run_and_its_fields_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let db_bench = dir.path().join("db_bench");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ashlar"), &db_bench).unwrap();
+    for (benchmark, own, shape, operations) in JOBS {
+        let mut words = vec![format!("--benchmarks={benchmark}")];
+        words.extend(common(dir.path()));
+        words.extend(shape.split_whitespace().chain(own.split_whitespace()).map(str::to_owned));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let ran = program(&db_bench, &words, b"");
+        assert_eq!(ran.status, 0, "{benchmark}: {}", ran.err);
+        assert!(!ran.err.contains("ERROR"), "{}", ran.err);
+        // The script reads both streams as one.
+        let text = format!("{}{}", ran.err, ran.out);
+        assert!(field(&text, "RocksDB:", 3).starts_with("AshlarDB-"), "{text}");
+        assert_eq!(field(&text, "Date:", 6).len(), 4, "the year: {text}");
+        assert_eq!(field(&text, benchmark, 8), "seconds", "{text}");
+        assert_eq!(field(&text, benchmark, 9).parse::<u64>().unwrap(), *operations, "{benchmark}");
+        assert!(field(&text, benchmark, 3).parse::<f64>().unwrap() > 0.0);
+        field(&text, benchmark, 5).parse::<u64>().unwrap();
+        if *benchmark != "compact" {
+            assert!(field(&text, benchmark, 11).parse::<f64>().unwrap() > 0.0, "{text}");
+        }
+        for percentile in [3, 5, 7, 9, 11] {
+            field(&text, "Percentiles:", percentile).parse::<f64>().unwrap();
+        }
+        assert!(field(&text, "Min:", 6).parse::<f64>().unwrap() > 0.0);
+        assert!(text.contains("** Compaction Stats [default] **"), "{text}");
+    }
+    let report = std::fs::read_to_string(dir.path().join("r.csv")).unwrap();
+    assert!(report.starts_with("secs_elapsed,interval_qps\n"), "{report}");
+}
