@@ -27,6 +27,11 @@
 //! What a returned write means: it survives a killed process at once, and a power cut once a synced write, a
 //! [`Db::sync`] or a flush came after it; what survives is always a prefix of all writes, batches whole.
 
+/// The examples of the manual, run with those of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/manual.md")]
+struct Manual;
+
 mod batch;
 mod builder;
 mod db;

@@ -22,5 +22,6 @@ mod golden;
 mod judge;
 mod kill;
 mod locks;
+mod manual;
 mod store;
 mod threads;

@@ -1,0 +1,98 @@
+//! The manual (`docs/manual.md`) is whole: every method of the door is in it, every entry has an example, and the tests it
+//! names are there. The examples themselves run as the crate's documentation tests.
+
+use ashlar_testkit::report::figure;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const MANUAL: &str = include_str!("../../../../docs/manual.md");
+/// The section with the table.
+const TABLE: &str = "What holds it";
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Heading and text of every section.
+fn sections() -> Vec<(&'static str, &'static str)> {
+    MANUAL.split("\n## ").skip(1).filter_map(|section| section.split_once('\n')).collect()
+}
+
+/// The rows of the table, their cells trimmed.
+fn rows() -> Vec<Vec<&'static str>> {
+    let table = sections().into_iter().find(|(heading, _)| *heading == TABLE).unwrap().1;
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+/// Is there a test of that name? `crate: module::path::name`, in `tests/it` or `src`.
+fn is_there(reference: &str) -> bool {
+    let Some((package, path)) = reference.split_once(": ") else { return false };
+    let Some((module, name)) = path.rsplit_once("::") else { return false };
+    let module = module.replace("::", "/");
+    let places = ["tests/it", "src"].map(|root| crates().join(package).join(root));
+    let files =
+        places.iter().flat_map(|root| [root.join(format!("{module}.rs")), root.join(&module).join("mod.rs")]);
+    let text: String = files.filter_map(|file| std::fs::read_to_string(file).ok()).collect();
+    let test = format!("#[test]\nfn {name}(");
+    text.lines().map(|line| format!("{}\n", line.trim())).collect::<String>().contains(&test)
+}
+
+/// What stands between single backquotes and looks like a test.
+fn references(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2).filter(|quoted| quoted.contains(": ") && quoted.contains("::"))
+}
+
+#[test]
+fn every_entry_has_an_example_and_a_row() {
+    let headings: Vec<&str> =
+        sections().iter().map(|(heading, _)| *heading).filter(|h| *h != TABLE).collect();
+    let rows = rows();
+    assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), headings);
+    for (heading, text) in sections().into_iter().filter(|(heading, _)| *heading != TABLE) {
+        assert!(text.contains("\n```rust\n"), "{heading}: no example that runs");
+    }
+    let (mut both, mut cells) = (0, 0);
+    for row in &rows {
+        assert!(row.len() == 4 && row.iter().all(|cell| !cell.is_empty()), "{row:?}");
+        let judged = row[2..]
+            .iter()
+            .filter(|cell| cell.contains("judge") || cell.contains('`') || cell.contains("golden"));
+        cells += judged.count();
+        both +=
+            usize::from(row[2..].iter().all(|cell| !cell.contains("nothing") && !cell.contains("ends with")));
+    }
+    figure(&format!(
+        "manual: {} entries, each with an example and an oracle; {both} go both ways, {cells} sides judged",
+        rows.len()
+    ));
+}
+
+#[test]
+fn what_the_manual_names_is_there() {
+    let table = sections().into_iter().find(|(heading, _)| *heading == TABLE).unwrap().1;
+    let named: BTreeSet<&str> = references(table).collect();
+    assert!(named.len() > 8, "{named:?}");
+    for reference in named {
+        assert!(is_there(reference), "no such test: {reference}");
+    }
+    assert!(!is_there("ashlardb: door::no_such_test") && !is_there("ashlardb: door"));
+}
+
+#[test]
+fn every_method_of_the_door_is_in_the_manual() {
+    let mut missing = Vec::new();
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        for line in text.lines() {
+            let Some((_, rest)) = line.split_once("    pub fn ") else { continue };
+            let name = rest.split(['(', '<']).next().unwrap_or_default();
+            // Constructors of the types themselves are in the examples.
+            if name != "new" && !MANUAL.contains(&format!("{name}(")) {
+                missing.push(format!("{}: {name}", path.file_name().unwrap().display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "not in docs/manual.md: {missing:#?}");
+}
