@@ -26,7 +26,7 @@ mod unique_id;
 mod verify;
 
 pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, NamedProperty, StoredBlock};
-pub use builder::{TableBuilder, TableSummary};
+pub use builder::{MAX_ENTRY_BYTES, TableBuilder, TableSummary};
 pub use iter::TableIter;
 pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};
 pub use reader::{TableFound, TableReader, TableSurvey};

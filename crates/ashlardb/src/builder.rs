@@ -195,6 +195,14 @@ impl FamilyBuilder {
         self
     }
 
+    /// Values of at least this many bytes go to blob files beside the tables, so that compactions do not copy them again and
+    /// again; old blob files are emptied as they fill with garbage.
+    pub fn blob_files(mut self, min_bytes: u64) -> Self {
+        let blob = &mut self.options.blob;
+        (blob.enabled, blob.min_blob_bytes, blob.collect_garbage) = (true, min_bytes, true);
+        self
+    }
+
     /// The engine's own settings, for what has no method here.
     pub fn tune(mut self, set: impl FnOnce(&mut FamilyOptions)) -> Self {
         set(&mut self.options);

@@ -2,14 +2,12 @@
 
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_format::write_batch::BatchEncoder;
+use ashlar_table::MAX_ENTRY_BYTES;
 
 /// Keys may have 8 MiB at most: larger ones make every index and boundary of the tree too large.
 pub const MAX_KEY_BYTES: usize = 8 << 20;
 /// Values may have 4 GiB - 1 at most: the format's length field.
 pub const MAX_VALUE_BYTES: usize = u32::MAX as usize;
-/// A key and its value together stay below this, which is what a table entry of this version holds; larger values up to
-/// [`MAX_VALUE_BYTES`] are refused by name, before they reach a log whose flush could never end.
-const MAX_ENTRY_BYTES: usize = (1 << 31) - 1;
 /// A batch may have 4 GiB at most, with its header.
 pub const MAX_BATCH_BYTES: usize = 4 << 30;
 
@@ -125,7 +123,8 @@ impl WriteBatch {
             ))
             .hint("Split the value over several keys"));
         }
-        // A table stores the key with its eight-byte trailer.
+        // A table stores the key with its eight-byte trailer. What it cannot hold is refused by name, before it reaches a
+        // log whose flush could never end.
         if key.len() + 8 + value_len > MAX_ENTRY_BYTES {
             return Err(Error::not_supported(format!(
                 "a value of {value_len} bytes: entries of 2 GiB and more"

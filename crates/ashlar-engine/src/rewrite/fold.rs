@@ -7,7 +7,8 @@
 //!
 //! What they fold into is a put at the newest operand's sequence: it decides for its stripe, where the operands left the
 //! decision to what was below them. A single delete goes on beneath it, for the put that it is meant for. Operands that the
-//! operator refuses go on as they are too: who reads them gets its error, and nothing is lost.
+//! operator refuses go on as they are too: who reads them gets its error, and nothing is lost. So do those that fold into
+//! more than a table takes, else their flush could never end: who reads them gets the value.
 //!
 //! Source: RocksDB `db/merge_helper.cc` (behaviour).
 
@@ -16,6 +17,7 @@ use super::retention::{Rule, Verdict};
 use crate::blobs::BlobFiles;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::{Entry, MergeOperator, Result, Trailer, ValueType};
+use ashlar_table::MAX_ENTRY_BYTES;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -31,12 +33,15 @@ pub(super) struct Operands {
     gathered: Vec<(Trailer, Vec<u8>)>,
     stripe: usize,
     bytes: usize,
+    /// What a table takes: operands that fold into more go on as they are.
+    entry_bytes_max: usize,
 }
 
 impl Operands {
     /// Without an operator nothing is ever gathered.
     pub(super) fn new(operator: Option<Arc<dyn MergeOperator>>, blobs: Option<Arc<BlobFiles>>) -> Self {
-        Operands { operator, blobs, gathered: Vec::new(), stripe: 0, bytes: 0 }
+        let entry_bytes_max = MAX_ENTRY_BYTES;
+        Operands { operator, blobs, gathered: Vec::new(), stripe: 0, bytes: 0, entry_bytes_max }
     }
 
     /// The value that a blob index stands for; `None` when it cannot be read: whoever reads the key gets the error.
@@ -55,7 +60,9 @@ impl Operands {
 
     fn fold(&self, user_key: &[u8], base: Option<&[u8]>) -> Option<Vec<u8>> {
         let oldest_first: Vec<&[u8]> = self.gathered.iter().rev().map(|(_, o)| &o[..]).collect();
-        self.operator.as_ref()?.full_merge(user_key, base, &oldest_first).ok()
+        let value = self.operator.as_ref()?.full_merge(user_key, base, &oldest_first).ok()?;
+        let entry_bytes = user_key.len() + size_of::<Trailer>() + value.len();
+        (entry_bytes <= self.entry_bytes_max).then_some(value)
     }
 }
 
@@ -150,5 +157,23 @@ impl KeyState {
             counters.entries_out += self.emit_parts(sink, trailer, &operand)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::trailer;
+    use super::*;
+    use ashlar_base::ext::merge_operator::standard_operator;
+
+    #[test]
+    fn what_no_table_takes_is_not_folded() {
+        let mut operands = Operands::new(standard_operator("stringappend"), None);
+        operands.gathered = vec![(trailer(2, ValueType::Merge), b"operand".to_vec())];
+        // A key of 3 bytes, a trailer of 8, the base, a comma, the operand of 7.
+        operands.entry_bytes_max = 3 + 8 + 4 + 1 + 7;
+        assert_eq!(operands.fold(b"key", Some(b"base")).as_deref(), Some(&b"base,operand"[..]));
+        assert_eq!(operands.fold(b"key", Some(b"bases")), None);
+        assert_eq!(operands.fold(b"keys", Some(b"base")), None);
     }
 }

@@ -15,6 +15,10 @@ use ashlar_format::table::{BlockChecksum, IndexKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// An internal key and its value have this many bytes at most in a table that is written here. With the largest block size
+/// before them, a block then stays below 4 GiB.
+pub const MAX_ENTRY_BYTES: usize = (1 << 31) - 1;
+
 /// A block that is fuller than this share of its size is closed rather than made larger than its size.
 const FULL_ENOUGH_PERCENT: usize = 90;
 
@@ -193,8 +197,7 @@ impl TableBuilder {
     }
 
     fn check(&self, key: InternalKey<'_>, value: &[u8]) -> Result<ValueType> {
-        // With the largest block size before it, a block then stays below 4 GiB.
-        if key.encoded().len().saturating_add(value.len()) >= 1 << 31 {
+        if key.encoded().len().saturating_add(value.len()) > MAX_ENTRY_BYTES {
             return Err(Error::invalid("key and value of 2 GiB or more").at_path(&self.path));
         }
         let ascends = || self.options.order.compare_internal(self.last.as_key(), key).is_lt();

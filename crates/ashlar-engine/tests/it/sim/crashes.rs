@@ -25,7 +25,7 @@ impl Run {
     fn new(seed: u64) -> Result<(Run, Vec<Step>), String> {
         let mut rng = Rng::new(seed);
         let setup = Setup::draw(&mut rng.fork());
-        let steps = steps(&mut rng.fork(), OPERATIONS);
+        let steps = steps(&setup, &mut rng.fork(), OPERATIONS);
         Ok((Run { store: Store::new(SimEnv::new(seed), setup)?, rng }, steps))
     }
 
@@ -36,9 +36,11 @@ impl Run {
             self.step(step, tally).map_err(|e| format!("step {at}, {}: {e}", brief(step)))?;
         }
         self.store.compare_all().map_err(|e| format!("at the end: {e}"))?;
+        tally.unlogged += u64::from(self.store.setup.unlogged);
+        tally.blob_files += self.store.blob_files() as u64;
         let hash = self.store.sim.trace_hash();
         if let Some(judges) = judges {
-            let closed = self.rng.percent(50);
+            let closed = self.rng.percent(50) || self.store.setup.unlogged;
             judges.read(&self.store, closed, &mut tally.judged).map_err(|e| format!("judged: {e}"))?;
         }
         Ok(hash)

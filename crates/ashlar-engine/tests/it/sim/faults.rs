@@ -31,7 +31,8 @@ fn script(seed: u64) -> (Setup, Vec<Step>) {
     let mut setup = Setup::draw(&mut rng);
     setup.family.write_buffer_bytes = 64 << 10;
     setup.family.max_write_buffers = 2;
-    let mut steps = steps(&mut rng, 70);
+    setup.unlogged = false;
+    let mut steps = steps(&setup, &mut rng, 70);
     let flush = |name: &str| Step::Op(Op::Flush { family: name.to_owned() });
     for (at, step) in [
         (12, flush("one")),

@@ -1,7 +1,9 @@
 //! What a run does: settings and steps, drawn from its seed.
 
 use ashlar_base::ext::merge_operator::standard_operator;
-use ashlar_engine::options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, FormatLevel};
+use ashlar_engine::options::{
+    BlobOptions, CompactionOptions, DbOptions, FamilyOptions, FormatLevel, WriteOptions,
+};
 use ashlar_format::compress::Compression;
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, Op, draw};
@@ -15,6 +17,8 @@ const NAMES: [&str; 3] = [DEFAULT, "one", "two"];
 pub(crate) struct Setup {
     pub(crate) db: DbOptions,
     pub(crate) family: FamilyOptions,
+    /// No write is logged: what was not flushed, a crash takes. With one family only, for each keeps a prefix of its own.
+    pub(crate) unlogged: bool,
 }
 
 impl Setup {
@@ -45,7 +49,14 @@ impl Setup {
             format_level,
             ..DbOptions::default()
         };
-        Setup { db, family }
+        Setup { db, family, unlogged: rng.percent(15) }
+    }
+}
+
+impl Setup {
+    /// How its writes are done; one that is not logged cannot be synced.
+    pub(crate) fn how_to_write(&self, sync: bool) -> WriteOptions {
+        WriteOptions { sync: sync && !self.unlogged, disable_wal: self.unlogged }
     }
 }
 
@@ -80,7 +91,7 @@ pub(crate) enum Step {
 }
 
 /// Draws `count` operations and what goes on between them.
-pub(crate) fn steps(rng: &mut Rng, count: usize) -> Vec<Step> {
+pub(crate) fn steps(setup: &Setup, rng: &mut Rng, count: usize) -> Vec<Step> {
     let mix = Mix {
         families: NAMES.map(String::from).to_vec(),
         sync_percent: *rng.pick(&[2, 10, 30]).unwrap_or(&5),
@@ -93,10 +104,14 @@ pub(crate) fn steps(rng: &mut Rng, count: usize) -> Vec<Step> {
         ..Mix::default()
     };
     let driven = *rng.pick(&[0, 20, 60]).unwrap_or(&20);
-    let mut steps = vec![Step::Create("one"), Step::Create("two")];
+    let mut steps = vec![];
+    if !setup.unlogged {
+        steps.extend(["one", "two"].map(Step::Create));
+    }
     for op in draw(rng.next_u64(), count, &mix) {
         steps.push(Step::Op(op));
         match rng.below(1000) {
+            10..30 if setup.unlogged => {}
             0..10 => steps.push(Step::SyncWal),
             10..16 => steps.push(Step::Drop(NAMES[rng.between(1, 2)])),
             16..30 => steps.push(Step::Create(NAMES[rng.between(1, 2)])),

@@ -55,8 +55,8 @@ fn healed(store: &mut Store) -> Result<(), String> {
 /// One run: the disk fills again and again. Counts how often writes were refused and resumed.
 fn run(seed: u64, tally: &mut Tally) -> Result<u64, String> {
     let mut rng = Rng::new(seed);
-    let setup = Setup::draw(&mut rng);
-    let steps = steps(&mut rng, 500);
+    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) };
+    let steps = steps(&setup, &mut rng, 500);
     let mut store = Store::new(SimEnv::new(seed), setup)?;
     let mut refused = 0;
     let mut steps = steps.iter().filter(|s| lasting(s)).enumerate();
@@ -129,7 +129,7 @@ fn holds(db: &Db, key: &str) -> bool {
 
 fn fresh() -> Store {
     let mut rng = Rng::new(1);
-    Store::new(SimEnv::new(1), Setup::draw(&mut rng)).expect("an empty machine")
+    Store::new(SimEnv::new(1), Setup { unlogged: false, ..Setup::draw(&mut rng) }).expect("an empty machine")
 }
 
 #[test]

@@ -169,6 +169,7 @@ impl Store {
                 let done = self.db.flush(&[handle]);
                 if self.passed("flush", done)?.is_some() {
                     self.promise.power = self.promise.power.max(last);
+                    self.promise.kill = self.promise.kill.max(last);
                 }
                 Ok(())
             }
@@ -258,11 +259,13 @@ impl Store {
             return Ok(());
         }
         let number = self.model.apply(&modelled);
-        let done = self.db.write(&mut batch, WriteOptions { sync, disable_wal: false });
+        let done = self.db.write(&mut batch, self.setup.how_to_write(sync));
         let indeterminate = matches!(&done, Err(e) if e.kind() == ErrorKind::Indeterminate);
         if self.passed("write", done)?.is_some() {
-            self.promise.kill = number;
-            if sync {
+            if !self.setup.unlogged {
+                self.promise.kill = number;
+            }
+            if sync && !self.setup.unlogged {
                 self.promise.power = number;
             }
         } else if indeterminate {
@@ -320,7 +323,8 @@ impl Store {
             return Err(format!("a close in order leaves an unclean store: {}", db.recovery()));
         }
         self.db = db;
-        // What was replayed is in tables now.
+        // What was replayed is in tables now, as what was not logged is since the close.
+        self.promise.kill = self.model.writes();
         self.promise.power = self.promise.kill;
         Ok(())
     }
@@ -338,7 +342,8 @@ impl Store {
     /// The last write that changed the family.
     fn last_write_to(&self, family: &str) -> usize {
         let Some(generation) = self.promise.names.get(family) else { return 0 };
-        self.model.last_write_to(&model_name(family, *generation)).min(self.promise.kill)
+        let last = self.model.last_write_to(&model_name(family, *generation));
+        if self.setup.unlogged { last } else { last.min(self.promise.kill) }
     }
 
     /// What a read looks at, and the states that may answer it.
@@ -390,6 +395,12 @@ impl Store {
             None => Ok(()),
             Some(difference) => Err(format!("scan {family} at {at:?} reverse {reverse}: {difference}")),
         }
+    }
+
+    /// Blob files in the directory.
+    pub(crate) fn blob_files(&self) -> usize {
+        let listed = self.sim.env().fs.list(Path::new(DIR)).unwrap_or_default();
+        listed.iter().filter(|entry| entry.name.ends_with(".blob")).count()
     }
 
     /// Everything as the model has it?

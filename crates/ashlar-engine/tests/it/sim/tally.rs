@@ -19,6 +19,10 @@ pub(crate) struct Tally {
     pub(crate) holes: u64,
     pub(crate) hangs: u64,
     pub(crate) pairs: u64,
+    /// Seeds whose writes were not logged.
+    pub(crate) unlogged: u64,
+    /// Blob files that were there at the ends.
+    pub(crate) blob_files: u64,
     pub(crate) judged: Looked,
 }
 
@@ -35,7 +39,12 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tally { seeds, operations, inside, nested, lost, holes, hangs, pairs, judged, .. } = self;
-        write!(f, "{seeds} seeds, {operations} operations, {} crashes (", self.all_crashes())?;
+        let Tally { unlogged, blob_files, .. } = self;
+        write!(
+            f,
+            "{seeds} seeds ({unlogged} unlogged, {blob_files} blob files left), {operations} operations, {} crashes (",
+            self.all_crashes()
+        )?;
         for (i, (mode, n)) in self.crashes.iter().enumerate() {
             write!(f, "{}{mode} {n}", if i == 0 { "" } else { ", " })?;
         }
