@@ -2,6 +2,7 @@
 
 use super::Db;
 use super::core::Core;
+use super::open::refuse_timestamps;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
 use crate::memtable::MemtableList;
@@ -46,6 +47,7 @@ impl Core {
         }
         let level = self.options().format_level;
         options.validate(level)?;
+        refuse_timestamps(&options.order)?;
         let options = options.at_level(level);
         // Alone, so that the log that is current now holds nothing of the new family yet.
         let made = self.committer.lead_alone(|| {

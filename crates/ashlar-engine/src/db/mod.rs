@@ -76,6 +76,9 @@ impl Db {
     /// `Busy(Locked)`: somebody else has it open. `Corruption`: damaged, with file and offset; nothing was changed.
     /// `InvalidArgument`: an option out of range, another comparator, or no database there and `create_if_missing` off.
     /// `NotSupported`: it holds what this engine cannot serve, by name. `Io`: the operating system refused.
+    ///
+    /// A database that holds what could not be carried along (prepared transactions, families with user-defined
+    /// timestamps) is opened read-only: [`RecoveryReport::read_only`] names the reasons, and so does what writes answer.
     pub fn open(
         env: Env,
         dir: &Path,

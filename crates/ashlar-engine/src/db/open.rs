@@ -8,6 +8,7 @@ use super::core::{Core, Hold, State};
 use super::counters::Counters;
 use super::output::Writer;
 use super::purge_job::purge;
+use super::read_only::open_locked;
 use super::replay::Replayer;
 use super::schedule::lanes;
 use super::session::new_session_id;
@@ -132,6 +133,9 @@ pub(super) fn open(
     let recovered = recover_manifest(&env, dir, options.format_level, &pool, &settings.families())?;
     let session_id = new_session_id(&*env.rand);
     let Recovered { versions, missing, mut report, .. } = recovered;
+    if !report.read_only.is_empty() {
+        return open_locked(env, dir, options, settings, lock);
+    }
     let versions = Arc::new(versions);
     let statistics = statistics(&env, &options);
     for family in versions.families() {
@@ -142,6 +146,10 @@ pub(super) fn open(
     let options_of = |name: &str, order: &Order| settings.of(name, order);
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of);
     let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report)?;
+    if !report.read_only.is_empty() {
+        drop(replayer);
+        return open_locked(env, dir, options, settings, lock);
+    }
     let (edits, replayed) = replayer.finish()?;
     let wal = begin_log(&env, dir, &versions, &options, outcome.cut)?;
     commit(&versions, edits, wal.number())?;
@@ -150,6 +158,7 @@ pub(super) fn open(
         if !options.create_missing_families {
             return Err(Error::invalid(format!("column family {:?} does not exist", spec.name)));
         }
+        refuse_timestamps(&spec.order)?;
         versions.create_family(&spec.name, spec.order.clone(), spec.levels, wal.number())?;
     }
     settle_identity(&env, &versions, &mut report)?;
@@ -184,6 +193,14 @@ pub(super) fn statistics(env: &Env, options: &DbOptions) -> Arc<Statistics> {
     statistics
 }
 
+/// A family that would be made must be one that can be written.
+pub(super) fn refuse_timestamps(order: &Order) -> Result<()> {
+    match order.timestamp_len() {
+        0 => Ok(()),
+        _ => Err(Error::not_supported(format!("families with user-defined timestamps ({})", order.name()))),
+    }
+}
+
 /// Locks the directory, and makes a database in it if there is none and the options say so.
 fn lock_and_create(
     env: &Env,
@@ -208,6 +225,7 @@ fn lock_and_create(
     if let DirState::Database(_) = survey(fs, dir)? {
         return Ok((lock, false));
     }
+    refuse_timestamps(&settings.default_order())?;
     create_database(env, dir, &settings.default_order())?;
     Ok((lock, true))
 }

@@ -11,6 +11,8 @@
 //! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or log may be
 //!    what a writer is at. An attempt keeps the tables it has opened for the next, so that each has less to do.
 //!
+//! An ordinary open ends here too when the directory holds what could not be carried along. It has the LOCK then.
+//!
 //! Source: RocksDB `db/db_impl/db_impl_readonly.cc` for what is asked; the races are ours to win.
 
 use super::core::{Core, Hold};
@@ -28,7 +30,7 @@ use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
-use ashlar_env::{Env, FsEntry};
+use ashlar_env::{Env, FileLock, FsEntry};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::TableReader;
 use std::collections::BTreeMap;
@@ -52,7 +54,8 @@ pub(super) fn open_read_only(
     }
     let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
     let statistics = statistics(&env, &options);
-    let mut opening = Opening { env, dir, options, settings, pool, statistics, kept: Kept::default() };
+    let mut opening =
+        Opening { env, dir, options, settings, lock: None, pool, statistics, kept: Kept::default() };
     let mut overtaken = None;
     for _ in 0..ATTEMPTS {
         let before = opening.sight()?;
@@ -71,12 +74,30 @@ pub(super) fn open_read_only(
     )))
 }
 
+/// Goes on with an ordinary open of a database that holds what cannot be carried along, which the report will name: the
+/// LOCK is kept, the directory stays as it is, reads are served.
+pub(super) fn open_locked(
+    env: Env,
+    dir: &Path,
+    options: DbOptions,
+    settings: Settings,
+    lock: Box<dyn FileLock>,
+) -> Result<Arc<Core>> {
+    let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
+    let statistics = statistics(&env, &options);
+    let (lock, kept) = (Some(lock), Kept::default());
+    let mut opening = Opening { env, dir, options, settings, lock, pool, statistics, kept };
+    let opened = opening.attempt()?;
+    opened.ok_or_else(|| Error::corruption("logs vanish from a locked database").at_path(dir))
+}
+
 /// A read-only open under way.
 struct Opening<'a> {
     env: Env,
     dir: &'a Path,
     options: DbOptions,
     settings: Settings,
+    lock: Option<Box<dyn FileLock>>,
     pool: Arc<FramePool>,
     statistics: Arc<Statistics>,
     kept: Kept,
@@ -91,11 +112,15 @@ impl Opening<'_> {
     /// `None`: a log that the state needs may have been deleted before it was open.
     fn attempt(&mut self) -> Result<Option<Arc<Core>>> {
         let (env, dir, level) = (&self.env, self.dir, self.options.format_level);
-        let families = self.settings.families_to_read();
+        let families = match self.lock {
+            None => self.settings.families_to_read(),
+            Some(_) => self.settings.families(),
+        };
         let Recovered { versions, missing, mut report, logs_from } =
             recover_manifest(env, dir, level, &self.pool, &families)?;
         if let Some(spec) = missing.first() {
-            return Err(Error::invalid(format!("column family {:?} does not exist", spec.name)));
+            let e = Error::invalid(format!("column family {:?} does not exist", spec.name));
+            return Err(e.hint("It cannot be made: the database is opened read-only"));
         }
         for family in versions.families() {
             family.version.tables().count_into(&self.statistics);
@@ -118,12 +143,14 @@ impl Opening<'_> {
             return Ok(None);
         }
         let memtables = replayer.into_memtables();
-        report.read_only = vec!["as asked".to_owned()];
+        if self.lock.is_none() {
+            report.read_only.insert(0, "as asked".to_owned());
+        }
         let parts = Parts {
             env: env.clone(),
             dir: dir.to_path_buf(),
             options: self.options.clone(),
-            hold: Hold::new(None),
+            hold: Hold::new(self.lock.take()),
             pool: Arc::clone(&self.pool),
             statistics: Arc::clone(&self.statistics),
             health: Health::new(Some(refusal(&report))),

@@ -6,7 +6,8 @@ use crate::iter::DbIter;
 use crate::options::ReadOptions;
 use crate::read::{self, View};
 use crate::snapshot::Snapshot;
-use ashlar_base::{LookupKey, Result};
+use crate::super_version::SuperVersion;
+use ashlar_base::{Error, LookupKey, Result};
 use std::sync::Arc;
 
 impl Core {
@@ -16,6 +17,7 @@ impl Core {
         // that it closes: asked in this order, it cannot be taken for the family.
         let version = family.super_version.get();
         self.check_open()?;
+        check_readable(family, &version)?;
         let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
         read::get(&version, &LookupKey::new(key, seq), options)
     }
@@ -24,6 +26,7 @@ impl Core {
     pub(crate) fn iter(&self, family: &Family, options: ReadOptions) -> Result<DbIter> {
         let version = family.super_version.get();
         self.check_open()?;
+        check_readable(family, &version)?;
         let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
         DbIter::new(version, seq, options)
     }
@@ -32,6 +35,18 @@ impl Core {
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         self.check_open()?;
         Ok(SnapshotTaker(self).take())
+    }
+}
+
+/// A family whose keys carry timestamps is open, but not served.
+#[inline]
+fn check_readable(family: &Family, version: &SuperVersion) -> Result<()> {
+    match version.version.order.timestamp_len() {
+        0 => Ok(()),
+        _ => {
+            let text = format!("reading family {:?}: its keys have user-defined timestamps", family.name());
+            Err(Error::not_supported(text))
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod recover;
 mod report;
 mod sink;
 mod survey;
+mod two_phase;
 mod wal_replay;
 
 pub(crate) use create::make_directory;

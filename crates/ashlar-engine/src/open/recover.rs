@@ -9,6 +9,7 @@ use crate::version::{
     Beginning, FamilyState, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
     read_current, read_identity, replay_manifest,
 };
+use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
@@ -96,6 +97,10 @@ pub fn recover_manifest(
     }
     let mut report = report(number, &replayed, level, &states);
     report.foreign.extend(closed);
+    for family in states.iter().filter(|f| f.version.order.timestamp_len() > 0) {
+        let reason = format!("family {:?} has user-defined timestamps ({})", family.name, family.comparator);
+        report.read_only.push(reason);
+    }
     for state in &states {
         for (_, file) in state.version.files() {
             directory.check_table(dir, &replayed.path, &file.file)?;
@@ -167,8 +172,13 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
     let mut unlisted = Vec::new();
     for (&id, family) in &replayed.families {
         if let Some(spec) = families.listed.iter().find(|s| s.name == family.name) {
-            check_comparator(family, &spec.order)?;
-            chosen.insert(id, spec.clone());
+            let mut spec = spec.clone();
+            match family.comparator.as_deref().and_then(timestamp_order) {
+                // Opened to be named: neither read nor written.
+                Some(order) if !matches!(spec.order, Order::Custom(_)) => spec.order = order,
+                _ => check_comparator(family, &spec.order)?,
+            }
+            chosen.insert(id, spec);
             continue;
         }
         match families.others {
@@ -207,7 +217,7 @@ fn check_comparator(family: &ReplayedFamily, order: &Order) -> Result<()> {
 
 fn built_in_order(family: &ReplayedFamily) -> Result<Order> {
     let Some(name) = &family.comparator else { return Ok(Order::Bytewise) };
-    Order::by_name(name).ok_or_else(|| {
+    Order::by_name(name).or_else(|| timestamp_order(name)).ok_or_else(|| {
         Error::invalid(format!("family {:?} needs the comparator {name}, which was not given", family.name))
             .hint("List the family with its comparator when you open the database")
     })

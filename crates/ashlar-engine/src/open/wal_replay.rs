@@ -11,11 +11,14 @@
 //! 6. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
 //! 7. Sequences never go backwards, in any mode. An I/O error fails the open in every mode.
 //! 8. A family takes nothing from WALs below its log number: that data is in tables.
+//! 9. What is prepared counts when its commit is met (see `two_phase`). What is never decided on has to stay in its log:
+//!    the report says that such a database takes no writes. Families with timestamps take nothing either.
 //!
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`RecoverLogFiles`).
 
 use super::report::{DroppedRange, RecoveryReport, WalReport};
 use super::sink::{BatchPlace, FamilyFilter, ReplaySink};
+use super::two_phase::{Prepared, is_two_phase};
 use crate::version::VersionSet;
 use ashlar_base::{Error, FamilyId, FileNumber, Malformed, Order, Result, SeqNum};
 use ashlar_env::{Env, ReadFile};
@@ -78,7 +81,11 @@ pub(crate) fn replay_found(
     let mut replay = Replay {
         dir,
         mode,
-        log_numbers: families.iter().map(|f| (f.id, f.log_number)).collect(),
+        log_numbers: families
+            .iter()
+            .filter(|f| f.version.order.timestamp_len() == 0)
+            .map(|f| (f.id, f.log_number))
+            .collect(),
         orders: families.iter().map(|f| (f.id, f.version.order.clone())).collect(),
         next_seq: None,
         stopped: None,
@@ -88,6 +95,7 @@ pub(crate) fn replay_found(
         max_family: versions.db_facts().max_family,
         min_wal: versions.min_wal(),
         outcome: ReplayOutcome::default(),
+        prepared: Prepared::default(),
         sink,
         report,
     };
@@ -115,6 +123,7 @@ pub(crate) fn replay_found(
             ));
         }
     }
+    replay.report.read_only.extend(replay.prepared.undecided());
     if let Some(last) = replay.next_seq.map(SeqNum::before) {
         versions.raise_last_sequence(last);
     }
@@ -142,23 +151,39 @@ pub(crate) struct FoundWals(Vec<WalFile>);
 
 impl FoundWals {
     /// Finds and opens them. They are opened after they were listed: all but the newest are complete then, whoever
-    /// writes beside.
+    /// writes beside. A log that no family needs may be kept for what is prepared in it.
     ///
     /// # Errors
     /// `Io`.
     pub(crate) fn open(env: &Env, dir: &Path, versions: &VersionSet) -> Result<FoundWals> {
-        let (min, prev) = (versions.min_wal(), versions.db_facts().prev_log);
+        let (min, facts) = (versions.min_wal(), versions.db_facts());
+        let (prev, keep) = (facts.prev_log, facts.min_log_to_keep);
         let mut wals = Vec::new();
         for entry in env.fs.list(dir)? {
             let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
-            if number >= min || (number == prev && prev.0 != 0) {
+            let kept = keep.0 != 0 && (keep..min).contains(&number);
+            if number >= min || kept || (number == prev && prev.0 != 0) {
                 let file = env.fs.open_read(&dir.join(&entry.name))?;
-                wals.push(WalFile { number, name: entry.name, len: file.len(), file });
+                if !kept || prepares(&file, number)? {
+                    wals.push(WalFile { number, name: entry.name, len: file.len(), file });
+                }
             }
         }
         wals.sort_by_key(|w| w.number);
         Ok(FoundWals(wals))
     }
+}
+
+/// Whether a record of the log prepares a transaction. Damage is passed over.
+fn prepares(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
+    let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
+    while let Some(record) = reader.next()? {
+        let batch = BatchReader::new(record.payload);
+        if batch.is_ok_and(|b| b.iter().any(|op| matches!(op, Ok(BatchOp::BeginPrepare)))) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn check_tracked(dir: &Path, number: FileNumber, size: Option<u64>, wals: &[WalFile]) -> Result<()> {
@@ -195,6 +220,7 @@ struct Replay<'a> {
     max_family: FamilyId,
     min_wal: FileNumber,
     outcome: ReplayOutcome,
+    prepared: Prepared,
     sink: &'a mut dyn ReplaySink,
     report: &'a mut RecoveryReport,
 }
@@ -317,7 +343,7 @@ impl Replay<'_> {
             // A log that was begun in vain: the one before it was written on.
             return Ok(seq);
         }
-        self.check_ops(&batch)?;
+        let two_phase = self.check_ops(&batch)?;
         if let Some(next) = self.next_seq.filter(|next| seq < *next) {
             return Err(Refused::Fatal(Error::corruption(format!(
                 "the sequence goes back: {next} was next, the batch has {seq}"
@@ -326,16 +352,38 @@ impl Replay<'_> {
         let next = seq
             .checked_add(count)
             .ok_or_else(|| Refused::Damaged("a sequence number over 56 bits".to_string()))?;
+        if two_phase {
+            self.next_seq = Some(self.pieces(place, payload, seq)?);
+            return Ok(seq);
+        }
         let filter = FamilyFilter { wal: place.wal, log_numbers: &self.log_numbers };
         self.sink.apply(place, &batch, &filter).map_err(Refused::Fatal)?;
         self.next_seq = Some(next);
         Ok(seq)
     }
 
-    /// Proves that applying the batch cannot fail half-way for reasons that lie in its bytes.
-    fn check_ops(&self, batch: &BatchReader<'_>) -> Result<(), Refused> {
+    /// Applies a batch with marks of two phases; the sequence behind it.
+    #[cold]
+    fn pieces(&mut self, place: BatchPlace, payload: &[u8], first: SeqNum) -> Result<SeqNum, Refused> {
+        let filter = FamilyFilter { wal: place.wal, log_numbers: &self.log_numbers };
+        let mut seq = first;
+        for piece in self.prepared.apply(place.wal, payload)? {
+            let batch = piece.at(seq);
+            self.sink.apply(place, &BatchReader::new(&batch)?, &filter).map_err(Refused::Fatal)?;
+            seq = seq
+                .checked_add(piece.count())
+                .ok_or_else(|| Refused::Fatal(Error::corruption("a sequence number over 56 bits")))?;
+        }
+        Ok(seq)
+    }
+
+    /// Proves that applying the batch cannot fail half-way for reasons that lie in its bytes. True when it has marks of
+    /// two phases.
+    fn check_ops(&self, batch: &BatchReader<'_>) -> Result<bool, Refused> {
+        let mut two_phase = false;
         for op in batch.iter() {
             let op = op?;
+            two_phase |= is_two_phase(&op).map_err(Refused::Fatal)?;
             if let Some(family) = op.family().filter(|f| self.manifest_cut.is_some() && *f > self.max_family)
             {
                 let what = format!("the log has data of family {}, which a later commit had made", family.0);
@@ -350,19 +398,10 @@ impl Replay<'_> {
                         ));
                     }
                 }
-                BatchOp::BeginPrepare
-                | BatchOp::BeginPersistedPrepare
-                | BatchOp::BeginUnprepare
-                | BatchOp::EndPrepare { .. }
-                | BatchOp::Commit { .. }
-                | BatchOp::CommitWithTimestamp { .. }
-                | BatchOp::Rollback { .. } => {
-                    return Err(Refused::Fatal(Error::not_supported("prepared transactions in the log")));
-                }
                 _ => {}
             }
         }
-        Ok(())
+        Ok(two_phase)
     }
 
     fn lost_manifest(&self, witness: &str) -> Error {

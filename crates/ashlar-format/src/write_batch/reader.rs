@@ -72,6 +72,13 @@ pub struct BatchIter<'a> {
     ended: bool,
 }
 
+impl BatchIter<'_> {
+    /// Where the next record begins in the encoded batch.
+    pub fn position(&self) -> usize {
+        self.rest.position()
+    }
+}
+
 impl<'a> Iterator for BatchIter<'a> {
     type Item = Result<BatchOp<'a>, Malformed>;
 

@@ -5,6 +5,8 @@
 //! | `golden` | do we read what RocksDB 7.8.3 and LevelDB left, and leave it readable? |
 //! | `judge` | do RocksDB 7.8.3 and 11.8.1 read what we write, and we what they write? |
 //! | `kill` | does every acknowledged write survive `kill -9`, without a hole? |
+//! | `modes` | what do the recovery modes make of damaged logs, beside RocksDB? |
+//! | `carried` | what do we do with what we cannot carry along? |
 //! | `door`, `locks`, `damage`, `threads` | does the API keep its word? |
 //! | `examples` | do the examples do what they say? |
 //!
@@ -14,6 +16,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "test data is small")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
 
+mod carried;
 mod child;
 mod damage;
 mod door;
@@ -23,5 +26,6 @@ mod judge;
 mod kill;
 mod locks;
 mod manual;
+mod modes;
 mod store;
 mod threads;

@@ -6,6 +6,7 @@ mod damage;
 mod golden;
 mod replay;
 mod torn;
+mod two_phase;
 
 use super::*;
 use crate::options::FormatLevel;

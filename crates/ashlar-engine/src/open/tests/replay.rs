@@ -260,22 +260,6 @@ fn batches_that_are_wrong_inside() {
 }
 
 #[test]
-fn prepared_transactions_are_refused_by_name() {
-    let env = Env::mem();
-    fresh(&env);
-    let mut payload = batch(1, &["a"]);
-    payload.insert(12, 0x09);
-    payload.extend([0x0a, 2, b't', b'x']);
-    write_wal(&env, 10, &[payload]);
-    for mode in [TolerateTail, Absolute, PointInTime, SkipAny] {
-        let mut r = recover(&env).unwrap();
-        let e = replay_into(&env, &mut r, mode).unwrap_err();
-        assert_eq!(e.kind(), ErrorKind::NotSupported);
-        assert!(e.to_string().contains("prepared transactions"), "{e}");
-    }
-}
-
-#[test]
 fn empty_range_deletions_take_no_sequence() {
     let mut b = BatchEncoder::new();
     b.delete_range(FamilyId::DEFAULT, b"b", b"b").unwrap();

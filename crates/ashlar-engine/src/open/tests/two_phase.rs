@@ -1,0 +1,127 @@
+//! Logs with transactions in two phases.
+
+use super::replay::{batch, write_wal};
+use super::*;
+use ashlar_base::ErrorKind;
+use ashlar_log::RecoveryMode::PointInTime;
+
+const BEGIN: u8 = 0x09;
+const END: u8 = 0x0a;
+const COMMIT: u8 = 0x0b;
+const ROLLBACK: u8 = 0x0c;
+
+/// A batch of marks and puts: `(mark, transaction)`, or `(0, key)`.
+fn marked(first: u64, parts: &[(u8, &str)]) -> Vec<u8> {
+    let puts: Vec<&str> = parts.iter().filter(|p| p.0 == 0).map(|p| p.1).collect();
+    let mut out = batch(first, &puts)[..12].to_vec();
+    for (mark, text) in parts {
+        match *mark {
+            0 => out.extend_from_slice(&batch(first, &[text])[12..]),
+            BEGIN => out.push(BEGIN),
+            mark => {
+                out.extend([mark, u8::try_from(text.len()).unwrap()]);
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+    out
+}
+
+/// What a replay of one log delivers, the last sequence, and why the database is read-only.
+fn replayed(logs: &[(u64, &[Vec<u8>])]) -> (Vec<String>, u64, Vec<String>) {
+    let env = Env::mem();
+    fresh(&env);
+    logs.iter().for_each(|(number, batches)| write_wal(&env, *number, batches));
+    let mut r = recover(&env).unwrap();
+    let (outcome, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
+    assert!(r.report.is_clean(), "{}", r.report);
+    (notes.ops, outcome.last_seq.get(), r.report.read_only)
+}
+
+#[test]
+fn data_counts_at_its_commit() {
+    let (ops, last, reasons) = replayed(&[(
+        10,
+        &[
+            batch(1, &["a"]),
+            marked(2, &[(BEGIN, ""), (0, "p1"), (0, "p2"), (END, "x")]),
+            batch(2, &["b"]),
+            marked(3, &[(BEGIN, ""), (0, "q"), (END, "y")]),
+            marked(3, &[(COMMIT, "x")]),
+            marked(5, &[(ROLLBACK, "y")]),
+            batch(5, &["c"]),
+        ],
+    )]);
+    assert_eq!(ops, ["0:a@1", "0:b@2", "0:p1@3", "0:p2@4", "0:c@5"]);
+    assert_eq!((last, reasons), (5, vec![]));
+}
+
+#[test]
+fn joined_batches_are_taken_apart() {
+    let (ops, last, reasons) = replayed(&[(
+        10,
+        &[
+            marked(1, &[(BEGIN, ""), (0, "p"), (END, "x"), (0, "a"), (BEGIN, ""), (0, "q"), (END, "y")]),
+            marked(2, &[(0, "own"), (COMMIT, "y"), (0, "b"), (COMMIT, "x"), (COMMIT, "gone")]),
+        ],
+    )]);
+    assert_eq!(ops, ["0:a@1", "0:own@2", "0:q@3", "0:b@4", "0:p@5"]);
+    assert_eq!((last, reasons), (5, vec![]));
+}
+
+#[test]
+fn a_decision_may_stand_in_a_later_log() {
+    let prepare = marked(2, &[(BEGIN, ""), (0, "p"), (END, "x")]);
+    let (ops, last, reasons) =
+        replayed(&[(10, &[batch(1, &["a"]), prepare]), (12, &[marked(2, &[(COMMIT, "x")])])]);
+    assert_eq!((ops, last, reasons), (vec!["0:a@1".to_owned(), "0:p@2".to_owned()], 2, vec![]));
+}
+
+#[test]
+fn what_is_undecided_is_named() {
+    let (ops, last, reasons) =
+        replayed(&[(10, &[batch(1, &["a"]), marked(2, &[(BEGIN, ""), (0, "p"), (0, "q"), (END, "x y")])])]);
+    assert_eq!((ops, last), (vec!["0:a@1".to_owned()], 1));
+    assert_eq!(reasons, ["transaction 'x y' with 2 writes in log 000010 is prepared and not decided on"]);
+}
+
+#[test]
+fn other_policies_are_refused_by_name() {
+    let env = Env::mem();
+    fresh(&env);
+    let mut persisted = marked(1, &[(BEGIN, ""), (0, "p"), (END, "x")]);
+    persisted[12] = 0x12;
+    write_wal(&env, 10, &[persisted]);
+    let e = replay_into(&env, &mut recover(&env).unwrap(), PointInTime).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::NotSupported);
+    assert!(e.to_string().contains("write before they commit") && e.offset().is_some(), "{e}");
+}
+
+/// A log below those that the families need is read for what is prepared in it, and for nothing else.
+#[test]
+fn kept_logs_are_read_for_what_they_prepare() {
+    for prepares in [true, false] {
+        let env = Env::mem();
+        let r = fresh(&env);
+        let edit = VersionEdit {
+            log_number: Some(FileNumber(20)),
+            min_log_to_keep: Some(FileNumber(10)),
+            last_seq: Some(seq(5)),
+            ..VersionEdit::of(FamilyId::DEFAULT)
+        };
+        r.versions.raise_last_sequence(seq(5));
+        r.versions.commit(vec![edit]).unwrap();
+        let first = match prepares {
+            true => marked(6, &[(BEGIN, ""), (0, "p"), (END, "x")]),
+            false => batch(1, &["old"]),
+        };
+        write_wal(&env, 10, &[first]);
+        write_wal(&env, 20, &[marked(6, &[(COMMIT, "x")]), batch(6 + u64::from(prepares), &["n"])]);
+        let mut r = recover(&env).unwrap();
+        let (_, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
+        match prepares {
+            true => assert_eq!(notes.ops, ["0:p@6", "0:n@7"]),
+            false => assert_eq!(notes.ops, ["0:n@6"]),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Transactions in two phases, as a log tells of them: prepared in one batch, decided in a later one.
+//!
+//! ```text
+//! 09 BeginPrepare  data…  0A EndPrepare xid          …          0B Commit xid   or   0C Rollback xid
+//! ```
+//! 1. What is prepared takes no sequence numbers. A commit takes as many as the data that was prepared, at its place in
+//!    its batch; a rollback takes none.
+//! 2. Group commit joins batches: one record may prepare, decide and write plainly in any order.
+//! 3. A decision without what it decides on is passed over: that was flushed, and its log is gone.
+//! 4. Only the policy that writes what is committed is read. The others write to memtables when they prepare (marks 12, 13),
+//!    and only their transaction database knows what of that counts.
+//!
+//! Source: RocksDB `db/write_batch.cc` (`MemTableInserter`), `utilities/transactions/pessimistic_transaction.cc`.
+
+use ashlar_base::{Error, FileNumber, Malformed, Result, SeqNum};
+use ashlar_format::write_batch::{BatchOp, BatchReader};
+use std::collections::BTreeMap;
+
+/// Records of a batch that belong together: their bytes, and how many sequence numbers they take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    records: Vec<u8>,
+    count: u32,
+}
+
+impl Piece {
+    /// As a batch that begins at `seq`.
+    pub(super) fn at(&self, seq: SeqNum) -> Vec<u8> {
+        let mut batch = Vec::with_capacity(12 + self.records.len());
+        batch.extend_from_slice(&seq.get().to_le_bytes());
+        batch.extend_from_slice(&self.count.to_le_bytes());
+        batch.extend_from_slice(&self.records);
+        batch
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        u64::from(self.count)
+    }
+}
+
+/// What is prepared and waits for its decision, by transaction name: the log, and the data.
+#[derive(Debug, Default)]
+pub(super) struct Prepared(BTreeMap<Vec<u8>, (FileNumber, Piece)>);
+
+impl Prepared {
+    /// A line for each transaction that was never decided on.
+    pub(super) fn undecided(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(xid, (wal, piece))| {
+            let xid = xid.escape_ascii();
+            format!(
+                "transaction '{xid}' with {} writes in log {wal} is prepared and not decided on",
+                piece.count
+            )
+        })
+    }
+
+    /// What a batch brings in, in order; takes in what it prepares and lets go of what it decides on.
+    pub(super) fn apply(&mut self, wal: FileNumber, payload: &[u8]) -> Result<Vec<Piece>, Malformed> {
+        let mut out = Vec::new();
+        let mut stretch = Stretch::default();
+        let mut ops = BatchReader::new(payload)?.iter();
+        loop {
+            let start = ops.position();
+            let Some(op) = ops.next().transpose()? else { break };
+            match op {
+                BatchOp::BeginPrepare => out.extend(stretch.cut()),
+                BatchOp::EndPrepare { xid } => {
+                    let piece = stretch.cut().unwrap_or(Piece { records: Vec::new(), count: 0 });
+                    self.0.insert(xid.to_vec(), (wal, piece));
+                }
+                BatchOp::Commit { xid } => {
+                    out.extend(stretch.cut());
+                    out.extend(self.0.remove(xid).map(|(_, piece)| piece));
+                }
+                BatchOp::Rollback { xid } => drop(self.0.remove(xid)),
+                op => {
+                    let bytes = payload.get(start..ops.position()).unwrap_or_default();
+                    stretch.records.extend_from_slice(bytes);
+                    stretch.count += u32::from(op.is_counted());
+                }
+            }
+        }
+        out.extend(stretch.cut());
+        Ok(out)
+    }
+}
+
+/// Records since the last mark.
+#[derive(Default)]
+struct Stretch {
+    records: Vec<u8>,
+    count: u32,
+}
+
+impl Stretch {
+    fn cut(&mut self) -> Option<Piece> {
+        let Stretch { records, count } = std::mem::take(self);
+        (!records.is_empty()).then_some(Piece { records, count })
+    }
+}
+
+/// Whether a batch has marks of two phases.
+///
+/// # Errors
+/// `NotSupported`: marks of another policy than the one that writes what is committed.
+pub(super) fn is_two_phase(op: &BatchOp<'_>) -> Result<bool> {
+    match op {
+        BatchOp::BeginPrepare
+        | BatchOp::EndPrepare { .. }
+        | BatchOp::Commit { .. }
+        | BatchOp::Rollback { .. } => Ok(true),
+        BatchOp::BeginPersistedPrepare | BatchOp::BeginUnprepare => {
+            Err(Error::not_supported("transactions in the log that write before they commit"))
+        }
+        BatchOp::CommitWithTimestamp { .. } => {
+            Err(Error::not_supported("transactions in the log that commit with a timestamp"))
+        }
+        _ => Ok(false),
+    }
+}
