@@ -23,6 +23,7 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 enum Phase {
     Begin,
@@ -44,6 +45,7 @@ struct Shared {
     version: Arc<Version>,
     plan: Compaction,
     claim: Option<Running>,
+    started: Duration,
     parts: Mutex<Parts>,
 }
 
@@ -75,6 +77,7 @@ impl CompactionJob {
             version: Arc::clone(&family.version),
             plan,
             claim,
+            started: core.env.clock.now(),
             parts: Mutex::new(Rank::Statistics, parts),
         };
         CompactionJob { shared: Arc::new(shared), phase: Phase::Begin, in_step: false }
@@ -90,6 +93,7 @@ impl CompactionJob {
             Phase::Over => Ok(true),
             Phase::Begin if shared.plan.trivial_move => {
                 shared.commit(move_edit(shared.family.id(), &shared.plan))?;
+                shared.core.counters.moved(shared.family.id(), &shared.plan);
                 Ok(true)
             }
             Phase::Begin => {
@@ -185,7 +189,9 @@ impl Shared {
     fn install(&self, parts: Vec<CompactionPart>) -> Result<()> {
         let outcome = CompactionPart::gather(self.family.id(), &self.plan, parts)?;
         let CompactionOutcome { edit, pending, counters } = outcome;
-        self.core.counters.compacted(&counters, &self.core.statistics);
+        let (core, family) = (&self.core, self.family.id());
+        let took = core.env.clock.now().saturating_sub(self.started);
+        core.counters.compacted((family, &self.plan), &counters, took, &core.statistics);
         self.commit(edit)?;
         drop(pending);
         Ok(())

@@ -1,30 +1,82 @@
-//! What background work has done since the open.
+//! What the database did since it was opened, by family and level, and how its writers were held.
 
-use crate::compaction::CompactionCounters;
+use crate::compaction::{Compaction, CompactionCounters};
+use crate::flush::FlushOutcome;
+use crate::inspect::{DbWrites, FamilyWork, LevelWork, StallCounts};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
-use std::sync::atomic::{AtomicU64, Ordering};
+use ashlar_base::{FamilyId, Level};
+use ashlar_sync::{Mutex, Rank};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// Sums; each is a plain count that orders nothing.
-#[derive(Debug, Default)]
+/// Why a writer was held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// Slowed: level 0 has many tables.
+    Level0Slow,
+    /// Stopped because of that.
+    Level0Stop,
+    /// Slowed: compaction is behind.
+    DebtSlow,
+    /// Stopped because of that.
+    DebtStop,
+    /// Stopped: memtables wait for their flush.
+    Memtables,
+}
+
+/// The sums, and what they were when a text was last asked for.
 pub(super) struct Counters {
-    pub(super) flushes: AtomicU64,
-    pub(super) flush_bytes: AtomicU64,
-    pub(super) compactions: AtomicU64,
-    pub(super) compaction_bytes_read: AtomicU64,
-    pub(super) compaction_bytes_written: AtomicU64,
+    /// When the database was opened, by the monotonic clock.
+    opened: Duration,
+    sums: Mutex<Sums>,
+}
+
+#[derive(Default)]
+struct Sums {
+    families: BTreeMap<FamilyId, FamilyWork>,
+    stalls: StallCounts,
+    /// By family: the time, the work and the stalls that its last text told.
+    told: BTreeMap<FamilyId, (f64, FamilyWork, StallCounts)>,
+    told_writes: DbWrites,
 }
 
 impl Counters {
-    pub(super) fn flushed(&self, bytes: u64) {
-        self.flushes.fetch_add(1, Ordering::Relaxed);
-        self.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
+    pub(super) fn new(now: Duration) -> Counters {
+        Counters { opened: now, sums: Mutex::new(Rank::Statistics, Sums::default()) }
+    }
+
+    /// Seconds since the open.
+    pub(super) fn uptime(&self, now: Duration) -> f64 {
+        now.saturating_sub(self.opened).as_secs_f64()
+    }
+
+    /// Notes a flush, and adds it to the statistics.
+    pub(super) fn flushed(&self, did: &FlushOutcome, took: Duration, statistics: &Statistics) {
+        statistics.add(Ticker::FlushWriteBytes, did.bytes_written);
+        let tables: u64 = did.edit.added.iter().map(|(_, file)| file.size).sum();
+        let work = LevelWork {
+            count: 1,
+            micros: micros(took),
+            written: tables,
+            blob_written: did.bytes_written.saturating_sub(tables),
+            entries_in: did.counters.entries_in,
+            entries_dropped: did.counters.entries_in.saturating_sub(did.counters.entries_out),
+            ..LevelWork::default()
+        };
+        let mut sums = self.sums.lock();
+        let family = sums.families.entry(did.edit.family).or_default();
+        family.add(0, work);
+        family.flushed = family.flushed.saturating_add(did.bytes_written);
     }
 
     /// Notes a compaction that was carried out, and adds it to the statistics.
-    pub(super) fn compacted(&self, c: &CompactionCounters, statistics: &Statistics) {
-        self.compactions.fetch_add(1, Ordering::Relaxed);
-        self.compaction_bytes_read.fetch_add(c.bytes_read, Ordering::Relaxed);
-        self.compaction_bytes_written.fetch_add(c.bytes_written, Ordering::Relaxed);
+    pub(super) fn compacted(
+        &self,
+        (family, plan): (FamilyId, &Compaction),
+        c: &CompactionCounters,
+        took: Duration,
+        statistics: &Statistics,
+    ) {
         for (ticker, n) in [
             (Ticker::CompactReadBytes, c.bytes_read),
             (Ticker::CompactWriteBytes, c.bytes_written),
@@ -34,5 +86,76 @@ impl Counters {
             statistics.add(ticker, n);
         }
         statistics.measure(Distribution::NumfilesInSinglecompaction, c.tables_read);
+        statistics.measure(Distribution::CompactionTimesMicros, micros(took));
+        let (read_above, read_here) = bytes_read(plan);
+        let work = LevelWork {
+            count: 1,
+            micros: micros(took),
+            read_above,
+            read_here,
+            written: c.bytes_written,
+            entries_in: c.entries.entries_in,
+            entries_dropped: c.entries.entries_in.saturating_sub(c.entries.entries_out),
+            ..LevelWork::default()
+        };
+        self.sums.lock().families.entry(family).or_default().add(plan.output_level.index(), work);
     }
+
+    /// Notes that tables changed their level and nothing else.
+    pub(super) fn moved(&self, family: FamilyId, plan: &Compaction) {
+        let work = LevelWork { moved: plan.input_bytes(), ..LevelWork::default() };
+        self.sums.lock().families.entry(family).or_default().add(plan.output_level.index(), work);
+    }
+
+    /// Notes that a writer was held.
+    pub(super) fn held(&self, why: Hold, time: Duration, statistics: &Statistics) {
+        statistics.add(Ticker::StallMicros, micros(time));
+        statistics.measure(Distribution::DbWriteStall, micros(time));
+        let mut sums = self.sums.lock();
+        let stalls = &mut sums.stalls;
+        *match why {
+            Hold::Level0Slow => &mut stalls.level0_slowdowns,
+            Hold::Level0Stop => &mut stalls.level0_stops,
+            Hold::DebtSlow => &mut stalls.debt_slowdowns,
+            Hold::DebtStop => &mut stalls.debt_stops,
+            Hold::Memtables => &mut stalls.memtable_stops,
+        } += 1;
+    }
+
+    /// How writers were held so far.
+    pub(super) fn stalls(&self) -> StallCounts {
+        self.sums.lock().stalls
+    }
+
+    /// What a family's background work did so far.
+    pub(super) fn work(&self, family: FamilyId) -> FamilyWork {
+        self.sums.lock().families.get(&family).cloned().unwrap_or_default()
+    }
+
+    /// Notes that a text tells of a family's work up to now. Returns what the one before told, and when.
+    pub(super) fn tell(
+        &self,
+        family: FamilyId,
+        now: (f64, FamilyWork, StallCounts),
+    ) -> (f64, FamilyWork, StallCounts) {
+        self.sums.lock().told.insert(family, now).unwrap_or_default()
+    }
+
+    /// The same of the writes.
+    pub(super) fn tell_writes(&self, now: DbWrites) -> DbWrites {
+        std::mem::replace(&mut self.sums.lock().told_writes, now)
+    }
+}
+
+/// Bytes of the inputs above the output level, and in it.
+fn bytes_read(plan: &Compaction) -> (u64, u64) {
+    let of = |here: bool| {
+        let files = plan.files().filter(|(level, _): &(Level, _)| (*level == plan.output_level) == here);
+        files.map(|(_, file)| file.size()).sum()
+    };
+    (of(false), of(true))
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

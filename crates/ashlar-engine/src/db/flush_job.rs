@@ -9,10 +9,10 @@ use super::output::numbers;
 use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use crate::health::{Severity, Source};
 use crate::rewrite::Progress;
-use ashlar_base::stats::Ticker;
 use ashlar_base::{FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One flush of one family.
 pub(super) struct FlushJob {
@@ -20,11 +20,13 @@ pub(super) struct FlushJob {
     family: FamilyId,
     run: Option<FlushRun>,
     in_step: bool,
+    /// When its present run began.
+    started: Duration,
 }
 
 impl FlushJob {
     pub(super) fn new(core: Arc<Core>, family: FamilyId) -> Self {
-        FlushJob { core, family, run: None, in_step: false }
+        FlushJob { core, family, run: None, in_step: false, started: Duration::ZERO }
     }
 
     /// One step; `true` when nothing is left to do.
@@ -35,6 +37,7 @@ impl FlushJob {
             return Ok(true);
         }
         let Some(run) = &mut self.run else {
+            self.started = self.core.env.clock.now();
             self.run = self.pick()?;
             return Ok(self.run.is_none());
         };
@@ -67,10 +70,10 @@ impl FlushJob {
     }
 
     fn install(&self, outcome: FlushOutcome) -> Result<()> {
-        let FlushOutcome { mut edit, memtables, pending, bytes_written, .. } = outcome;
         let core = &self.core;
-        core.counters.flushed(bytes_written);
-        core.statistics.add(Ticker::FlushWriteBytes, bytes_written);
+        let took = core.env.clock.now().saturating_sub(self.started);
+        core.counters.flushed(&outcome, took, &core.statistics);
+        let FlushOutcome { mut edit, memtables, pending, .. } = outcome;
         let (log_number, min_log, families) = {
             let state = core.state();
             let Some(live) = state.families.get(self.family) else { return Ok(()) };

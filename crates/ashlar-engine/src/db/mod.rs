@@ -10,6 +10,7 @@
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
+//! | `properties`, `stats`, `counters` | what it tells about itself |
 //! | `families`, `maintenance` | create and drop, flush and compact on request |
 
 mod close;
@@ -30,6 +31,7 @@ mod replay;
 mod resume_job;
 mod schedule;
 mod session;
+mod stats;
 mod writes;
 
 pub use open::OpenFamily;

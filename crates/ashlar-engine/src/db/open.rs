@@ -299,6 +299,7 @@ impl Parts {
         let tally = WriteTally::new(Arc::clone(&self.statistics));
         let committer = GroupCommitter::new(self.env.clone(), set, self.versions.last_sequence(), tally);
         let writer = Writer::new(&self.env, &self.versions, &self.session_id);
+        let (now, snapshots) = (self.env.clock.now(), SnapshotList::with_clock(Arc::clone(&self.env.clock)));
         Arc::new_cyclic(|weak: &Weak<Core>| {
             committer.attach(Box::new(Host(weak.clone())));
             Core {
@@ -310,11 +311,11 @@ impl Parts {
                 statistics: self.statistics,
                 versions: self.versions,
                 committer,
-                snapshots: SnapshotList::new(),
+                snapshots,
                 pending: self.pending,
                 health: self.health,
                 pressure: Pressure::default(),
-                counters: Counters::default(),
+                counters: Counters::new(now),
                 recovery: self.report,
                 writer,
                 aborts: AtomicUsize::new(0),

@@ -1,11 +1,21 @@
-//! Properties of an open database.
+//! Properties of an open database: answers to the names of [`crate::inspect::PROPERTIES`].
 
 use super::Db;
 use super::core::Core;
+use super::schedule::gauges_of;
 use crate::column_family::Family;
-use crate::inspect::{FamilyShape, levelstats};
-use std::fmt::Write;
-use std::sync::atomic::Ordering::Relaxed;
+use crate::compaction::picker::{Targets, scores};
+use crate::inspect::{
+    Answer, BlobNow, FamilyShape, TableSums, find, levelstats, live_data_bytes, tables_text,
+};
+use crate::pressure::Pace;
+use crate::super_version::SuperVersion;
+use ashlar_base::{Error, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Tables that are opened to tell what all of a level may be like; those that are open count too.
+const SAMPLE: usize = 20;
 
 impl Db {
     /// Tables and bytes per level of a family.
@@ -13,88 +23,247 @@ impl Db {
         FamilyShape::of(&family.super_version.get().version)
     }
 
-    /// A property by RocksDB's name; `None` for a name that is not known.
+    /// A property by RocksDB's name, e.g. `rocksdb.stats`; `None` for a name that is not known or not answered.
+    /// [`Db::check_property`] tells which, and why.
     pub fn property(&self, family: &Family, name: &str) -> Option<String> {
-        let core = self.core();
-        let sv = family.super_version.get();
-        let level = |n: &str| {
-            FamilyShape::of(&sv.version).levels.get(n.parse::<usize>().ok()?).map(|l| l.0.to_string())
-        };
-        Some(match name.strip_prefix("rocksdb.")? {
-            "levelstats" => levelstats(&FamilyShape::of(&sv.version)),
-            "stats" | "dbstats" | "cfstats" => core.stats_text(family),
-            "num-immutable-mem-table" => sv.imm.len().to_string(),
-            "mem-table-flush-pending" => u8::from(!sv.imm.is_empty()).to_string(),
-            "cur-size-active-mem-table" => sv.mem.memory().to_string(),
-            "cur-size-all-mem-tables" | "size-all-mem-tables" => {
-                (sv.mem.memory() + sv.imm.iter().map(|m| m.memory()).sum::<usize>()).to_string()
-            }
-            "num-entries-active-mem-table" => sv.mem.len().to_string(),
-            "num-snapshots" => core.snapshots.all().len().to_string(),
-            "total-sst-files-size" | "live-sst-files-size" => {
-                FamilyShape::of(&sv.version).bytes().to_string()
-            }
-            "num-running-compactions" => {
-                core.state().running.values().map(Vec::len).sum::<usize>().to_string()
-            }
-            "num-running-flushes" => core.state().families.iter().filter(|f| f.flushing).count().to_string(),
-            "block-cache-usage" => core.pool.usage().used.to_string(),
-            "block-cache-capacity" => core.pool.usage().capacity.to_string(),
-            "background-errors" => core.health.failures().to_string(),
-            "is-write-stopped" => u8::from(core.pressure.pace() == crate::pressure::Pace::Stop).to_string(),
-            other => level(other.strip_prefix("num-files-at-level")?)?,
-        })
+        let (property, number) = find(name)?;
+        let look = Look::new(self.core(), family);
+        match property.answer {
+            Answer::Number => look.number(property.name).map(|n| n.to_string()),
+            Answer::Text | Answer::Map => look.text(property.name, number),
+            Answer::Refused(_) => None,
+        }
+    }
+
+    /// A property that is a number.
+    pub fn property_int(&self, family: &Family, name: &str) -> Option<u64> {
+        let (property, _) = find(name).filter(|(p, _)| p.answer == Answer::Number)?;
+        Look::new(self.core(), family).number(property.name)
+    }
+
+    /// A number summed over all families.
+    pub fn property_int_sum(&self, name: &str) -> Option<u64> {
+        let families = self.families();
+        families
+            .iter()
+            .map(|f| self.property_int(f, name))
+            .try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)))
+    }
+
+    /// A property as names and values.
+    pub fn property_map(&self, family: &Family, name: &str) -> Option<BTreeMap<String, String>> {
+        let (property, number) = find(name).filter(|(p, _)| p.answer == Answer::Map)?;
+        Look::new(self.core(), family).map(property.name, number)
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: no property has that name. `NotSupported`: it is not answered, with the reason.
+    pub fn check_property(name: &str) -> Result<()> {
+        match find(name).map(|(property, _)| property.answer) {
+            None => Err(Error::invalid(format!("there is no property {name:?}"))),
+            Some(Answer::Refused(why)) => Err(Error::not_supported(format!("property {name}: {why}"))),
+            Some(_) => Ok(()),
+        }
     }
 }
 
-impl Core {
-    /// The text of `rocksdb.stats`: the tree, what background work did, and how writers were held.
-    fn stats_text(&self, family: &Family) -> String {
-        let mut out = String::new();
-        let shape = FamilyShape::of(&family.super_version.get().version);
-        let c = &self.counters;
-        let mb = |bytes: u64| bytes as f64 / 1_048_576.0;
-        let (flushed, written) = (c.flush_bytes.load(Relaxed), c.compaction_bytes_written.load(Relaxed));
-        let amplification = if flushed == 0 { 0.0 } else { (flushed + written) as f64 / flushed as f64 };
-        let (stops, stopped, slowed) = self.pressure.totals();
-        let cache = self.pool.usage();
-        // Writing to a String cannot fail.
-        let _ = write!(out, "** Compaction Stats [{}] **\n{}", family.name(), levelstats(&shape));
-        let _ = writeln!(
-            out,
-            "Flush: {} tables, {:.1} MB\nCompaction: {} done, {:.1} MB read, {:.1} MB written, W-Amp {amplification:.2}",
-            c.flushes.load(Relaxed),
-            mb(flushed),
-            c.compactions.load(Relaxed),
-            mb(c.compaction_bytes_read.load(Relaxed)),
-            mb(written),
-        );
-        let w = self.committer.tally().totals();
-        let _ = writeln!(
-            out,
-            "Writes: {} in {} groups, {} keys, {:.1} MB; WAL: {} writes, {} syncs, {:.1} MB",
-            w.writes,
-            w.groups,
-            w.keys,
-            mb(w.bytes),
-            w.logged,
-            w.wal_syncs,
-            mb(w.wal_bytes)
-        );
-        let _ = writeln!(
-            out,
-            "Stalls: {stops} stops, {:.3} s stopped, {:.3} s slowed",
-            stopped.as_secs_f64(),
-            slowed.as_secs_f64()
-        );
-        let _ = writeln!(
-            out,
-            "Block cache: {:.1} of {:.1} MB used, {} hits, {} misses",
-            mb(cache.used as u64),
-            mb(cache.capacity as u64),
-            cache.hits,
-            cache.misses
-        );
-        out
+/// A family at the moment a property is asked for.
+pub(super) struct Look<'a> {
+    pub(super) core: &'a Core,
+    pub(super) family: &'a Family,
+    pub(super) sv: Arc<SuperVersion>,
+}
+
+impl<'a> Look<'a> {
+    fn new(core: &'a Core, family: &'a Family) -> Self {
+        Look { core, family, sv: family.super_version.get() }
     }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        let (core, sv) = (self.core, &self.sv);
+        let usage = core.pool.usage();
+        Some(match name {
+            "num-immutable-mem-table" => sv.imm.len() as u64,
+            "num-immutable-mem-table-flushed" | "num-unscheduled-compactions" => 0,
+            "mem-table-flush-pending" => u64::from(!sv.imm.is_empty()),
+            "compaction-pending" => u64::from(self.scores().iter().any(|score| *score >= 1.0)),
+            "background-errors" => core.health.failures(),
+            "cur-size-active-mem-table" => sv.mem.memory() as u64,
+            "cur-size-all-mem-tables" | "size-all-mem-tables" => {
+                (sv.mem.memory() + sv.imm.iter().map(|m| m.memory()).sum::<usize>()) as u64
+            }
+            "num-entries-active-mem-table" => sv.mem.len(),
+            "num-entries-imm-mem-tables" => sv.imm.iter().map(|m| m.len()).sum(),
+            "estimate-num-keys" => self.estimated_keys(),
+            "estimate-table-readers-mem" => {
+                let open = sv.version.files().filter_map(|(_, f)| f.table.get());
+                open.map(|table| table.memory() as u64).sum()
+            }
+            "is-file-deletions-enabled" => 1,
+            "num-snapshots" => core.snapshots.count() as u64,
+            "oldest-snapshot-time" => core.snapshots.oldest_time().unwrap_or(0),
+            "oldest-snapshot-sequence" => core.snapshots.oldest().map_or(0, |seq| seq.get()),
+            "current-super-version-number" => sv.number,
+            "num-running-compactions" => core.state().running.values().map(Vec::len).sum::<usize>() as u64,
+            "num-running-flushes" => core.state().families.iter().filter(|f| f.flushing).count() as u64,
+            "actual-delayed-write-rate" => match core.pressure.pace() {
+                Pace::Slow { nanos_per_byte } if nanos_per_byte > 0.0 => whole(1e9 / nanos_per_byte),
+                _ => 0,
+            },
+            "is-write-stopped" => u64::from(core.pressure.pace() == Pace::Stop),
+            "block-cache-capacity" => usage.capacity as u64,
+            "block-cache-usage" => usage.used as u64,
+            "block-cache-pinned-usage" => usage.pinned as u64,
+            other => return self.number_of_files(other),
+        })
+    }
+
+    fn number_of_files(&self, name: &str) -> Option<u64> {
+        let (versions, version) = (&self.core.versions, &self.sv.version);
+        Some(match name {
+            "num-live-versions" => versions.live_versions(version.tables()).len() as u64,
+            "estimate-live-data-size" => live_data_bytes(version),
+            "min-log-number-to-keep" => versions.min_wal().0,
+            "min-obsolete-sst-number-to-keep" => self.core.pending.smallest().map_or(u64::MAX, |n| n.0),
+            "base-level" => self.targets().base as u64,
+            "total-sst-files-size" => {
+                let live = versions.live_versions(version.tables());
+                let files = live.iter().flat_map(|v| v.files());
+                let sizes: BTreeMap<_, _> = files.map(|(_, f)| (f.number(), f.size())).collect();
+                sizes.values().sum()
+            }
+            "live-sst-files-size" => FamilyShape::of(version).bytes(),
+            "estimate-pending-compaction-bytes" => gauges_of(version, self.family).debt_bytes,
+            "num-blob-files" => self.blobs().files as u64,
+            "total-blob-file-size" | "live-blob-file-size" => self.blobs().bytes,
+            "live-blob-file-garbage-size" => self.blobs().garbage,
+            _ => return None,
+        })
+    }
+
+    fn text(&self, name: &str, number: usize) -> Option<String> {
+        let version = &self.sv.version;
+        let level = version.levels.get(number);
+        Some(match name {
+            "num-files-at-level" => level?.len().to_string(),
+            "compression-ratio-at-level" => format!("{:.6}", self.sums(Some(number))?.compression_ratio()),
+            "stats" => self.core.family_text(self) + &self.core.db_text(),
+            "sstables" => tables_text(version),
+            "cfstats" | "cfstats-no-file-histogram" => self.core.family_text(self),
+            "cf-write-stall-stats" => self.core.counters.stalls().line() + "\n",
+            "db-write-stall-stats" => "Write Stall (count): write-buffer-manager-limit-stops: 0\n".to_owned(),
+            "dbstats" => self.core.db_text(),
+            "levelstats" => levelstats(&FamilyShape::of(version)),
+            "live-sst-files-size-at-temperature" => {
+                let of = version.files().filter(|(_, f)| usize::from(f.file.temperature) == number);
+                of.map(|(_, f)| f.size()).sum::<u64>().to_string()
+            }
+            "aggregated-table-properties" => self.sums(None)?.text(),
+            "aggregated-table-properties-at-level" => self.sums(Some(number))?.text(),
+            "options-statistics" => self.core.statistics.to_string(),
+            "blob-stats" => self.blobs().text(),
+            _ => return None,
+        })
+    }
+
+    fn map(&self, name: &str, number: usize) -> Option<BTreeMap<String, String>> {
+        let named = |pairs: &[(&str, u64)]| {
+            pairs.iter().map(|(name, n)| ((*name).to_owned(), n.to_string())).collect::<BTreeMap<_, _>>()
+        };
+        Some(match name {
+            "aggregated-table-properties" => self.sums(None)?.map(),
+            "aggregated-table-properties-at-level" => self.sums(Some(number))?.map(),
+            "cf-write-stall-stats" => named(&self.core.counters.stalls().by_name()),
+            "db-write-stall-stats" => named(&[("write-buffer-manager-limit-stops", 0)]),
+            "dbstats" => {
+                let w = self.core.db_writes();
+                named(&[
+                    ("db.uptime", whole(w.seconds)),
+                    ("db.user_bytes_written", w.bytes),
+                    ("db.user_keys_written", w.keys),
+                    ("db.user_writes_by_other", w.writes.saturating_sub(w.groups)),
+                    ("db.user_writes_by_self", w.groups),
+                    ("db.user_writes_with_wal", w.logged),
+                    ("db.user_write_stall_micros", w.stall_micros),
+                    ("db.wal_bytes_written", w.wal_bytes),
+                    ("db.wal_syncs", w.wal_syncs),
+                ])
+            }
+            "cfstats" => self.core.family_stats(self).map(),
+            _ => return None,
+        })
+    }
+
+    /// The sums of table properties in a level, or of all; of those tables that can be opened. `None`: no such level.
+    fn sums(&self, level: Option<usize>) -> Option<TableSums> {
+        let mut sums = TableSums::default();
+        let levels = match level {
+            Some(level) => std::slice::from_ref(self.sv.version.levels.get(level)?),
+            None => &self.sv.version.levels[..],
+        };
+        for file in levels.iter().flatten() {
+            if let Ok(table) = self.sv.version.table_for_pass(file) {
+                sums.add(table.properties());
+            }
+        }
+        Some(sums)
+    }
+
+    /// Entries less twice the deletions; of tables by a sample, spread over the bytes of all.
+    fn estimated_keys(&self) -> u64 {
+        let version = &self.sv.version;
+        let (mut sums, mut sampled, mut opened) = (TableSums::default(), 0u64, 0);
+        for (_, file) in version.files() {
+            if file.table.get().is_none() {
+                if opened == SAMPLE {
+                    continue;
+                }
+                opened += 1;
+            }
+            let Ok(table) = version.table_for_pass(file) else { continue };
+            sums.add(table.properties());
+            sampled = sampled.saturating_add(file.size());
+        }
+        let in_tables = sums.entries.saturating_sub(sums.deletions.saturating_mul(2));
+        let all = FamilyShape::of(version).bytes();
+        let in_tables = if sampled == 0 { 0.0 } else { in_tables as f64 * (all as f64 / sampled as f64) };
+        let in_memory: u64 = self.sv.imm.iter().map(|m| m.len()).sum::<u64>() + self.sv.mem.len();
+        whole(in_tables.round()).saturating_add(in_memory)
+    }
+
+    pub(super) fn blobs(&self) -> BlobNow {
+        let mut now = BlobNow::default();
+        for file in self.sv.version.blobs().files().values() {
+            let live = file.live();
+            now.files += 1;
+            now.bytes = now.bytes.saturating_add(live.total.bytes);
+            now.garbage = now.garbage.saturating_add(live.garbage.bytes);
+        }
+        now
+    }
+
+    fn targets(&self) -> Targets {
+        let bytes: Vec<u64> = FamilyShape::of(&self.sv.version).levels.iter().map(|level| level.1).collect();
+        Targets::new(&bytes, &self.family.options().compaction)
+    }
+
+    /// How urgent each level is; the last one never is.
+    pub(super) fn scores(&self) -> Vec<f64> {
+        let version = &self.sv.version;
+        let shape = crate::compaction::picker::Shape { order: &version.order, levels: &version.levels };
+        let mut by_level = vec![0.0; version.levels.len()];
+        for score in scores(&shape, &self.targets(), &self.family.options().compaction) {
+            if let Some(place) = by_level.get_mut(score.level) {
+                *place = score.score;
+            }
+        }
+        by_level
+    }
+}
+
+/// Rounds towards zero, with the ends of the range for what is outside.
+#[expect(clippy::cast_possible_truncation, reason = "saturating is what is meant")]
+#[expect(clippy::cast_sign_loss, reason = "nothing here is negative")]
+fn whole(value: f64) -> u64 {
+    value as u64
 }

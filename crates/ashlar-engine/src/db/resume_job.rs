@@ -161,7 +161,8 @@ impl ResumeJob {
         let install = Box::new(move |changed: &[_]| installer.install_resumed(changed, &flushed, wal));
         core.versions.commit_with(edits, install)?;
         for outcome in std::mem::take(&mut self.done).into_values() {
-            core.counters.flushed(outcome.bytes_written);
+            // Several families share one try: none has a time of its own.
+            core.counters.flushed(&outcome, Duration::ZERO, &core.statistics);
         }
         core.health.resumed();
         Ok(StepResult::Done)

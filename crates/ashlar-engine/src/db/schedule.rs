@@ -5,11 +5,12 @@ use super::core::{Core, State};
 use super::flush_job::FlushJob;
 use super::purge_job::PurgeJob;
 use super::resume_job::ResumeJob;
-use crate::column_family::LiveFamily;
+use crate::column_family::{Family, LiveFamily};
 use crate::compaction::picker::{self, Shape, Targets};
 use crate::compaction::{Compaction, Reason, Running};
 use crate::health::{Severity, Source};
 use crate::pressure::{Gauges, pace};
+use crate::version::Version;
 use ashlar_base::{FamilyId, Level};
 use ashlar_env::{Job, Lane};
 use std::collections::BTreeMap;
@@ -147,13 +148,18 @@ pub(super) fn shape(family: &LiveFamily) -> Shape<'_> {
 }
 
 fn gauges(family: &LiveFamily) -> Gauges {
-    let options = family.family.options();
+    gauges_of(&family.version, &family.family)
+}
+
+/// What the gauges of a family show when its tables are these.
+pub(super) fn gauges_of(version: &Version, family: &Family) -> Gauges {
+    let options = family.options();
     let options = &options.compaction;
-    let shape = shape(family);
+    let shape = Shape { order: &version.order, levels: &version.levels };
     let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
     let targets = Targets::new(&level_bytes, options);
     Gauges {
-        l0_tables: family.version.level(Level::ZERO).len(),
+        l0_tables: version.level(Level::ZERO).len(),
         debt_bytes: picker::debt(&shape, &targets, options),
     }
 }

@@ -13,8 +13,8 @@ use crate::options::WriteOptions;
 use crate::pressure::Pace;
 use crate::wal::Wal;
 use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
+use ashlar_base::stats::Distribution;
 use ashlar_base::stats::perf::{self, Metric};
-use ashlar_base::stats::{Distribution, Ticker};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_sync::Waited;
@@ -157,23 +157,14 @@ impl Core {
                 break;
             }
         }
-        self.held(pace, start);
+        self.held(false, pace, start);
     }
 
-    /// Notes that a writer was held since `start`.
-    fn held(&self, how: Pace, start: Duration) {
-        let time = self.env.clock.now().saturating_sub(start);
-        self.pressure.held(how, time);
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.statistics.add(Ticker::StallMicros, micros);
-        self.statistics.measure(Distribution::DbWriteStall, micros);
-    }
-
-    fn stop_until(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
+    fn stop_until(&self, by_memtables: bool, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
         let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let start = self.env.clock.now();
         let outcome = self.wait_patiently(&mut done);
-        self.held(Pace::Stop, start);
+        self.held(by_memtables, Pace::Stop, start);
         outcome
     }
 
@@ -223,7 +214,7 @@ impl WriteHost for Host {
         match core.pressure.pace() {
             Pace::Free => {}
             pace @ Pace::Slow { .. } => core.slow_down(pace, bytes),
-            Pace::Stop => core.stop_until(|_| core.pressure.pace() != Pace::Stop)?,
+            Pace::Stop => core.stop_until(false, |_| core.pressure.pace() != Pace::Stop)?,
         }
         loop {
             let room = core.full_families(&core.state());
@@ -235,7 +226,7 @@ impl WriteHost for Host {
                 }
                 Room::AfterFlush => {
                     core.schedule();
-                    core.stop_until(|state| !matches!(core.full_families(state), Room::AfterFlush))?;
+                    core.stop_until(true, |state| !matches!(core.full_families(state), Room::AfterFlush))?;
                 }
             }
         }

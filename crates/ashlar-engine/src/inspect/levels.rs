@@ -43,6 +43,33 @@ pub fn levelstats(shape: &FamilyShape) -> String {
     out
 }
 
+/// RocksDB's `rocksdb.sstables` text: a line for each table, by level.
+pub fn tables_text(version: &Version) -> String {
+    let mut out = String::new();
+    for (n, files) in version.levels.iter().enumerate() {
+        let _ = writeln!(out, "--- level {n} ---");
+        for file in files {
+            let (number, size) = (file.number().0, file.size());
+            let _ = writeln!(out, " {number}:{size}[{:?} .. {:?}]", file.smallest(), file.largest());
+        }
+    }
+    out
+}
+
+/// About the bytes that would be left if all was compacted: the tables that no deeper table overlaps.
+pub fn live_data_bytes(version: &Version) -> u64 {
+    let deepest = version.levels.len();
+    let alone = |level: Level, smallest: &[u8], largest: &[u8]| {
+        (level.index() + 1..deepest).all(|deeper| {
+            let deeper = Level(u8::try_from(deeper).unwrap_or(u8::MAX));
+            version.overlapping(deeper, smallest, largest).is_empty()
+        })
+    };
+    let files = version.files();
+    let counted = files.filter(|(level, f)| alone(*level, f.smallest().user_key(), f.largest().user_key()));
+    counted.map(|(_, f)| f.size()).fold(0, u64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,18 @@
 //! Properties: what a database says about itself, under RocksDB's names. And the level check: which releases read it.
 
+mod aggregate;
+mod catalog;
+mod human;
 mod level_check;
 mod levels;
 mod shape;
+mod stats_text;
+mod work;
 
+pub use aggregate::TableSums;
+pub use catalog::{Answer, PROPERTIES, Property, find};
 pub use level_check::{Found, LevelReport, check_level};
-pub use levels::{FamilyShape, levelstats};
+pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};
 pub use shape::Shape;
+pub use stats_text::{BlobNow, DbWrites, FamilyStats, LevelNow, StallCounts, db_text, family_text};
+pub use work::{FamilyWork, LevelWork};

@@ -1,6 +1,7 @@
 //! The list and its guards.
 
 use ashlar_base::SeqNum;
+use ashlar_env::Clock;
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,14 +9,26 @@ use std::sync::Arc;
 
 /// The live snapshots of a database.
 pub struct SnapshotList {
-    /// How many snapshots there are at each sequence.
-    live: Mutex<BTreeMap<SeqNum, usize>>,
+    /// How many snapshots there are at each sequence, and when the first of them was taken.
+    live: Mutex<BTreeMap<SeqNum, Taken>>,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    count: usize,
+    unix_secs: u64,
 }
 
 impl SnapshotList {
     /// An empty list.
     pub fn new() -> Arc<SnapshotList> {
-        Arc::new(SnapshotList { live: Mutex::new(Rank::Cache, BTreeMap::new()) })
+        Arc::new(SnapshotList { live: Mutex::new(Rank::Cache, BTreeMap::new()), clock: None })
+    }
+
+    /// An empty list that notes when its snapshots are taken.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Arc<SnapshotList> {
+        Arc::new(SnapshotList { live: Mutex::new(Rank::Cache, BTreeMap::new()), clock: Some(clock) })
     }
 
     /// Pins `seq`, which must be pinned already or known to be needed still; otherwise use
@@ -26,9 +39,10 @@ impl SnapshotList {
 
     /// Pins the sequence that `visible` answers. It is called under the list's lock and takes none itself.
     pub fn take_with(self: &Arc<Self>, visible: impl FnOnce() -> SeqNum) -> Snapshot {
+        let unix_secs = self.clock.as_ref().map_or(0, |clock| clock.unix_micros() / 1_000_000);
         let mut live = self.live.lock();
         let seq = visible();
-        *live.entry(seq).or_insert(0) += 1;
+        live.entry(seq).or_insert(Taken { count: 0, unix_secs }).count += 1;
         drop(live);
         Snapshot { seq, list: Arc::clone(self) }
     }
@@ -38,6 +52,11 @@ impl SnapshotList {
         self.live.lock().keys().next().copied()
     }
 
+    /// When the oldest was taken, in seconds since 1970; `None` without snapshots.
+    pub fn oldest_time(&self) -> Option<u64> {
+        self.live.lock().values().next().map(|taken| taken.unix_secs)
+    }
+
     /// All of them, ascending, each once.
     pub fn all(&self) -> Vec<SeqNum> {
         self.live.lock().keys().copied().collect()
@@ -45,7 +64,7 @@ impl SnapshotList {
 
     /// How many snapshots are alive.
     pub fn count(&self) -> usize {
-        self.live.lock().values().sum()
+        self.live.lock().values().map(|taken| taken.count).sum()
     }
 }
 
@@ -82,9 +101,9 @@ impl Clone for Snapshot {
 impl Drop for Snapshot {
     fn drop(&mut self) {
         let mut live = self.list.live.lock();
-        if let Some(count) = live.get_mut(&self.seq) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(taken) = live.get_mut(&self.seq) {
+            taken.count -= 1;
+            if taken.count == 0 {
                 live.remove(&self.seq);
             }
         }

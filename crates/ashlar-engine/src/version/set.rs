@@ -210,6 +210,15 @@ impl VersionSet {
         (tables, blobs)
     }
 
+    /// The versions that somebody may still read of the family whose tables are these.
+    pub fn live_versions(&self, tables: &Arc<Tables>) -> Vec<Arc<Version>> {
+        let versions: Vec<_> = {
+            let published = self.published.read();
+            published.versions.iter().filter_map(Weak::upgrade).collect()
+        };
+        versions.into_iter().filter(|v| Arc::ptr_eq(v.tables(), tables)).collect()
+    }
+
     /// Commits `edits` as one: durable, and installed, or (but see `Indeterminate`) without effect. Next file, last
     /// sequence, epoch numbers and the atomic group are filled in. No edits: writes a MANIFEST if there is none.
     ///

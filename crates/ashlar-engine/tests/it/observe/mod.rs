@@ -1,5 +1,6 @@
 //! What a database tells about itself.
 
+mod properties;
 mod statistics;
 
 use ashlar_base::FamilyId;
