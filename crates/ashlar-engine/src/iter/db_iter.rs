@@ -350,7 +350,8 @@ impl DbIter {
         }
     }
 
-    /// Leaves out the entries of `self.key` that are left. A seek behind a key's versions stops at one with trailer 0, a tombstone at sequence 0. No key has two of those.
+    /// Leaves out the entries of `self.key` that are left. A seek behind a key's versions stops at one with trailer 0, a
+    /// tombstone at sequence 0. No key has two of those.
     fn pass_versions(&mut self) -> Result<()> {
         self.tally.reseek();
         self.target.set(&self.key, Trailer::LAST);
