@@ -1,13 +1,15 @@
 //! Pickers by text: a shape of the tree in, the compaction out.
 //!
 //! A shape has one line per level in use: `L1 7:b-f*30 8:f-k!` is file 7 with user keys b to f and size 30, and file 8,
-//! size 10, which a compaction has already. Level 0 stands newest first. Sizes are in units of 1 MiB.
+//! size 10, which a compaction has already; `9:b-c@4` is one whose oldest blob file is 4. Level 0 stands newest first. Sizes
+//! are in units of 1 MiB.
 
 use super::*;
 use crate::compaction::{Compaction, Running};
 use crate::options::CompactionOptions;
 use crate::version::FileMeta;
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
+use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
 use ashlar_format::version_edit::NewFile;
 use std::sync::Arc;
 
@@ -27,6 +29,7 @@ impl Tree {
 fn file(text: &str) -> Arc<FileMeta> {
     let (text, busy) = text.strip_suffix('!').map_or((text, false), |t| (t, true));
     let (number, rest) = text.split_once(':').unwrap();
+    let (rest, blob) = rest.split_once('@').unwrap_or((rest, "0"));
     let (range, size) = rest.split_once('*').unwrap_or((rest, "10"));
     let (from, to) = range.split_once('-').unwrap();
     let number: u64 = number.parse().unwrap();
@@ -35,8 +38,9 @@ fn file(text: &str) -> Arc<FileMeta> {
     };
     let seqs = (SeqNum::new(number).unwrap(), SeqNum::new(number + 1).unwrap());
     let size = size.parse::<u64>().unwrap() * MIB;
-    let file =
-        FileMeta::new(NewFile::new(FileNumber(number), size, (key(from, number + 1), key(to, number)), seqs));
+    let mut new = NewFile::new(FileNumber(number), size, (key(from, number + 1), key(to, number)), seqs);
+    new.oldest_blob_file = FileNumber(blob.parse().unwrap());
+    let file = FileMeta::new(new);
     file.set_compacting(busy);
     file
 }
@@ -304,4 +308,36 @@ fn reverse_order_is_no_special_case() {
     t.order = Order::ReverseBytewise;
     let c = pick(&t.shape(), &options(), &[]).unwrap();
     assert_eq!(c.to_string(), "L0[4 3 2 1] + L6[9 8 7] -> L6 level0 bottommost");
+}
+
+#[test]
+fn tables_that_keep_garbage_alive_are_rewritten_where_they_are() {
+    let file = |number, garbage| LiveBlobFile {
+        number: FileNumber(number),
+        total: BlobAmount { count: 10, bytes: 100 },
+        garbage: BlobAmount { count: 1, bytes: garbage },
+    };
+    let blobs = BlobOptions {
+        collect_garbage: true,
+        age_cutoff: 0.5,
+        force_threshold: 0.6,
+        ..BlobOptions::default()
+    };
+    let picked = |text: &str, garbage: u64, running: &[Running]| {
+        let (t, files) = (tree(text), [file(3, garbage), file(4, 0), file(7, 0), file(9, 0)]);
+        let plan = pick_blob_garbage(&t.shape(), &files, &blobs, &options(), running);
+        plan.map_or("nothing".into(), |c| c.to_string())
+    };
+    let deep = "L5 20:a-f@4 21:g-k@3 22:l-p@3 \n L6 23:a-h@7 24:i-z@3";
+    assert_eq!(picked(deep, 60, &[]), "L5[21] -> L5 blob-garbage");
+    assert_eq!(picked(deep, 59, &[]), "nothing");
+    let taken = "L5 20:a-f@4 21:g-k@3! 22:l-p@3! \n L6 23:a-h@7 24:i-z@3";
+    assert_eq!(picked(taken, 60, &[]), "L6[24] -> L6 blob-garbage bottommost");
+    assert_eq!(picked("L6 24:i-k@3 25:k-z@4", 60, &[]), "L6[24 25] -> L6 blob-garbage bottommost");
+    let claim = Running { output_level: Level(6), smallest: b"x".to_vec(), largest: b"y".to_vec() };
+    assert_eq!(picked("L5 23:a-b@4 \n L6 24:i-z@3", 60, &[claim]), "nothing");
+    let above = "L0 31:a-c@9 30:b-d@3 29:x-z@4 \n L6 24:c-e@7 25:f-g";
+    assert_eq!(picked(above, 60, &[]), "L0[31 30] + L6[24] -> L6 blob-garbage bottommost");
+    assert_eq!(picked("L0 31:a-c@9! 30:b-d@3 \n L6 24:c-e@4", 60, &[]), "nothing");
+    assert_eq!(picked("L6 24:a-z@4", 60, &[]), "nothing", "a batch that no table names goes by itself");
 }

@@ -6,6 +6,7 @@
 mod carried;
 mod damage;
 mod foreign;
+mod orphans;
 mod ours;
 
 use ashlar_base::Error;
