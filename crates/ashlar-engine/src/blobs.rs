@@ -9,6 +9,7 @@
 //!
 //! Source: RocksDB `db/blob/blob_source.cc`, `db/blob/blob_fetcher.cc`, `table/get_context.cc`, `db/version_builder.cc`.
 
+use crate::columns::Columns;
 use ashlar_base::{Error, FileNumber, Result, ValueType};
 use ashlar_blob::{BlobAmount, BlobReader, LiveBlobFile, obsolete_files};
 use ashlar_env::Fs;
@@ -148,6 +149,28 @@ impl BlobFiles {
             },
             _ => Ok(Cow::Borrowed(stored)),
         }
+    }
+
+    /// The columns of `user_key` when the entry that counts has this type and holds `stored`: those of an entity; of any
+    /// other value the default column alone.
+    ///
+    /// # Errors
+    /// As [`BlobFiles::value`].
+    pub fn columns(&self, user_key: &[u8], value_type: Option<ValueType>, stored: &[u8]) -> Result<Columns> {
+        if value_type != Some(ValueType::Entity) {
+            return Ok(Columns::of_value(&self.value(user_key, value_type, stored)?));
+        }
+        let at_key =
+            |e: Error| e.hint(format!("The columns of key '{}' are affected", user_key.escape_ascii()));
+        let entity = Entity::decode(stored).map_err(|e| at_key(e.into_error()))?;
+        let columns = entity.columns().iter().map(|column| {
+            let value = match &column.value {
+                ColumnValue::Inline(value) => value.to_vec(),
+                ColumnValue::Blob(place) => self.blob(user_key, place).map_err(at_key)?,
+            };
+            Ok((column.name.to_vec(), value))
+        });
+        columns.collect::<Result<_>>().map(Columns::new)
     }
 
     /// The value of `user_key` at a place.

@@ -15,6 +15,7 @@ mod range_del;
 mod memtable;
 pub mod snapshot;
 pub mod visibility;
+pub mod columns;
 mod blobs;
 pub mod version;
 pub mod files;

@@ -1,6 +1,6 @@
 //! The database handle.
 
-use crate::{Builder, Family, RecoveryReport, Result, Scan, ScanRange, Snapshot, View, WriteBatch};
+use crate::{Builder, Columns, Family, RecoveryReport, Result, Scan, ScanRange, Snapshot, View, WriteBatch};
 use ashlar_base::{Error, FamilyId, SeqNum};
 pub use ashlar_engine::health::Severity;
 use ashlar_engine::options::WriteOptions;
@@ -88,6 +88,38 @@ impl Db {
         let mut batch = ashlar_engine::batch::WriteBatch::new();
         batch.put(FamilyId::DEFAULT, key.as_ref(), value.as_ref())?;
         self.engine.write(&mut batch, self.options).map(drop)
+    }
+
+    /// Sets `key` to a row of named columns, in any order. The column with the empty name is what [`Db::get`] answers.
+    ///
+    /// ```
+    /// # use ashlardb::Db;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put_entity(b"ada", &[("name", "Ada Lovelace"), ("born", "1815")])?;
+    /// let columns = db.get_entity(b"ada")?.unwrap();
+    /// assert_eq!(columns.get("born"), Some(&b"1815"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::put`]; `InvalidArgument` also when a name occurs twice, and below format level 7.8.
+    pub fn put_entity<N: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        key: impl AsRef<[u8]>,
+        columns: &[(N, V)],
+    ) -> Result<()> {
+        self.write(WriteBatch::new().put_entity(key, columns))
+    }
+
+    /// The columns of `key`, `None` when there is no such key. A plain value is a row of one, the default column.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn get_entity(&self, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
+        self.engine.get_entity(&self.default, key.as_ref(), &Default::default())
     }
 
     /// Removes `key`, whether it exists or not.

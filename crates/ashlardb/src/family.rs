@@ -1,6 +1,6 @@
 //! Column families as users hold them.
 
-use crate::{Db, Result, Scan, ScanRange, View, WriteBatch};
+use crate::{Columns, Db, Result, Scan, ScanRange, View, WriteBatch};
 use ashlar_base::FamilyId;
 use std::fmt;
 use std::sync::Arc;
@@ -29,6 +29,26 @@ impl Family {
     /// As [`Db::put`].
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.db.write(WriteBatch::new().in_family(self, |b| b.put(key, value)))
+    }
+
+    /// Sets `key` to a row of named columns.
+    ///
+    /// # Errors
+    /// As [`Db::put_entity`].
+    pub fn put_entity<N: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        key: impl AsRef<[u8]>,
+        columns: &[(N, V)],
+    ) -> Result<()> {
+        self.db.write(WriteBatch::new().in_family(self, |b| b.put_entity(key, columns)))
+    }
+
+    /// The columns of `key`.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn get_entity(&self, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
+        self.db.engine().get_entity(&self.inner, key.as_ref(), &Default::default())
     }
 
     /// Removes `key`.

@@ -40,8 +40,11 @@ mod scan;
 mod snapshot;
 
 pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
-pub use ashlar_base::ext::merge_operator::{LastPut, Max, StringAppend, UInt64Add, standard_operator};
+pub use ashlar_base::ext::merge_operator::{
+    BytesXor, LastPut, Max, StringAppend, UInt64Add, standard_operator,
+};
 pub use ashlar_base::{Comparator, Error, ErrorKind, MergeOperator, Result, SeqNum};
+pub use ashlar_engine::columns::Columns;
 pub use ashlar_engine::open::{RecoveryReport, list_families};
 pub use ashlar_engine::options::FormatLevel;
 pub use ashlar_engine::read::View;

@@ -1,6 +1,6 @@
 //! Scans: ranges of keys, forward or backward, as iterators; and the cursor below them.
 
-use crate::{Db, Family, Result, Snapshot};
+use crate::{Columns, Db, Family, Result, Snapshot};
 use ashlar_base::SeqNum;
 use ashlar_engine::iter::DbIter;
 use ashlar_engine::options::ReadOptions;
@@ -204,6 +204,14 @@ impl Cursor {
     /// Key and value under the cursor; `None` off the end.
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         Some((self.inner.key()?, self.inner.value()?))
+    }
+
+    /// The columns under the cursor: of a plain value the default column alone. `None` off the end.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: the entity, or a blob file that it points to, cannot be read.
+    pub fn columns(&self) -> Result<Option<Columns>> {
+        self.inner.columns()
     }
 }
 

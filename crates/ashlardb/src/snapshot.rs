@@ -1,6 +1,6 @@
 //! Snapshots as users hold them.
 
-use crate::{Family, Result, Scan, ScanRange, View};
+use crate::{Columns, Family, Result, Scan, ScanRange, View};
 use ashlar_base::SeqNum;
 use ashlar_engine::options::ReadOptions;
 
@@ -33,6 +33,15 @@ impl Snapshot {
     pub fn get_in(&self, family: &Family, key: impl AsRef<[u8]>) -> Result<Option<View>> {
         let options = ReadOptions { at: Some(self.sequence()), ..ReadOptions::default() };
         self.db.engine().get(&family.inner, key.as_ref(), &options)
+    }
+
+    /// The columns that `key` of `family` had.
+    ///
+    /// # Errors
+    /// As [`crate::Db::get`].
+    pub fn get_entity_in(&self, family: &Family, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
+        let options = ReadOptions { at: Some(self.sequence()), ..ReadOptions::default() };
+        self.db.engine().get_entity(&family.inner, key.as_ref(), &options)
     }
 
     /// The entries that `range` of the family `default` had.

@@ -38,6 +38,7 @@ pub use open::OpenFamily;
 
 use crate::batch::WriteBatch;
 use crate::column_family::Family;
+use crate::columns::Columns;
 use crate::health::Severity;
 use crate::iter::DbIter;
 use crate::open::RecoveryReport;
@@ -147,6 +148,14 @@ impl Db {
     /// `Corruption`, `Io`: a table cannot be read. Never mistaken for absence.
     pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
         self.core().get(family, key, options)
+    }
+
+    /// The columns of `key`, `None` when there is no such key. A plain value is the default column of a row of one.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn get_entity(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Columns>> {
+        self.core().get_entity(family, key, options)
     }
 
     /// A cursor over a family, not positioned.

@@ -2,6 +2,7 @@
 
 use super::core::Core;
 use crate::column_family::Family;
+use crate::columns::Columns;
 use crate::iter::DbIter;
 use crate::options::ReadOptions;
 use crate::read::{self, View};
@@ -20,6 +21,19 @@ impl Core {
         check_readable(family, &version)?;
         let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
         read::get(&version, &LookupKey::new(key, seq), options)
+    }
+
+    /// The columns of `key` that the options let the read see.
+    pub(crate) fn get_entity(
+        &self,
+        family: &Family,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<Columns>> {
+        let version = family.super_version.get();
+        self.check_open()?;
+        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        read::get_entity(&version, &LookupKey::new(key, seq), options)
     }
 
     /// A cursor over the family. It holds what it reads: later changes do not show.

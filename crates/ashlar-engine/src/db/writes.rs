@@ -9,7 +9,7 @@ use crate::batch::WriteBatch;
 use crate::column_family::LiveFamily;
 use crate::health::Source;
 use crate::merge::Merger;
-use crate::options::WriteOptions;
+use crate::options::{FormatLevel, WriteOptions};
 use crate::pressure::Pace;
 use crate::wal::Wal;
 use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
@@ -39,7 +39,8 @@ impl Core {
         self.committer.commit(batch.encoder(), options)
     }
 
-    /// Refuses what no reader could make sense of later: merges without an operator, ranges that end before they begin.
+    /// Refuses what no reader could make sense of later: merges without an operator, ranges that end before they begin,
+    /// entities above the format level.
     #[cold]
     fn check_operations(&self, batch: &BatchReader<'_>) -> Result<()> {
         let state = self.state();
@@ -53,6 +54,12 @@ impl Core {
                     return Err(Error::invalid(format!(
                         "range deletion from '{begin}' to '{end}' ends before it begins"
                     )));
+                }
+                BatchOp::Entity { .. } if self.options().format_level < FormatLevel::V7_8 => {
+                    let level = self.options().format_level;
+                    return Err(Error::invalid(format!("level {level} has no wide-column entities")).hint(
+                        "Raise the format level to rocksdb-7.8, or store the columns under keys of their own",
+                    ));
                 }
                 BatchOp::Merge { key, .. } if options.merge_operator.is_none() => {
                     return Err(Merger::new(live.family.name(), None).missing(key));

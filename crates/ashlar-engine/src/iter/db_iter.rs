@@ -15,6 +15,7 @@
 
 use super::tally::{Call, IterTally};
 use super::{MergingIter, runs};
+use crate::columns::Columns;
 use crate::options::ReadOptions;
 use crate::range_del::{Mask, Sources, Stretch};
 use crate::super_version::SuperVersion;
@@ -46,6 +47,14 @@ enum Shown {
     Folded,
 }
 
+/// The entity that the shown value comes from.
+#[derive(Debug)]
+struct Row {
+    stored: Vec<u8>,
+    /// Operands were applied to its default column: that is the shown value.
+    merged: bool,
+}
+
 /// A cursor over the keys and values of one family at one sequence. On a key or off the end, no third state.
 ///
 /// Every moving call answers `Io` or `Corruption` when a table cannot be read, and `NotSupported` when a key in its way
@@ -62,6 +71,7 @@ pub struct DbIter {
     /// The key in hand: forward, the one whose entries are being skipped; backward, the one shown.
     key: Vec<u8>,
     value: Vec<u8>,
+    row: Option<Row>,
     target: InternalKeyBuf,
     tally: IterTally,
     /// Last, so that what the merge borrows its bytes from goes last.
@@ -92,6 +102,7 @@ impl DbIter {
             shown: Shown::Nothing,
             key: Vec::new(),
             value: Vec::new(),
+            row: None,
             target: InternalKeyBuf::new(&[], Trailer::LAST),
             tally: IterTally::default(),
             from,
@@ -118,6 +129,20 @@ impl DbIter {
             Shown::Merge => self.merge.entry().map(|e| (e.key.user_key(), e.value)),
             Shown::Copies | Shown::Folded => Some((&self.key, &self.value)),
         }
+    }
+
+    /// The columns of the entity under the cursor; of a plain value the default column alone. `None` off the end.
+    ///
+    /// # Errors
+    /// `Corruption`: the entity, or a blob file that it points to, is wrong.
+    pub fn columns(&self) -> Result<Option<Columns>> {
+        let Some((key, value)) = self.entry() else { return Ok(None) };
+        let Some(row) = &self.row else { return Ok(Some(Columns::of_value(value))) };
+        let mut columns = self.from.version.blobs().columns(key, Some(ValueType::Entity), &row.stored)?;
+        if row.merged {
+            columns.set_default(value);
+        }
+        Ok(Some(columns))
     }
 
     /// Whether the cursor is on a key.
@@ -260,6 +285,7 @@ impl DbIter {
 
     /// Goes forward to the first entry that is to be shown. `skip`: entries of `self.key` are not.
     fn show_forward(&mut self, mut skip: bool) -> Result<()> {
+        self.row = None;
         let (mut steps, mut gone) = (0, 0);
         // What stands behind a hidden entry of the same key is passed for its sake.
         let mut behind = Metric::InternalKeySkippedCount;
@@ -367,6 +393,7 @@ impl DbIter {
     fn unwrap_forward(&mut self) -> Result<()> {
         if let Some(entry) = self.merge.entry() {
             self.value = self.value_of(entry)?.into_owned();
+            self.row = row_of(entry.key.trailer(), entry.value, false);
         }
         Ok(())
     }
@@ -397,13 +424,15 @@ impl DbIter {
             }
             self.merge.next()?;
         }
-        let base = match self.merge.entry().filter(|_| on_base) {
-            Some(entry) => Some(self.value_of(entry)?),
-            None => None,
-        };
+        let (mut base, mut row) = (None, None);
+        if let Some(entry) = self.merge.entry().filter(|_| on_base) {
+            base = Some(self.value_of(entry)?);
+            row = row_of(entry.key.trailer(), entry.value, true);
+        }
         perf::add(Metric::InternalMergeCount, operands.len() as u64);
         let _step = perf::time(Metric::MergeOperatorTimeNanos);
         self.value = self.from.merger.fold(&self.key, base.as_deref(), operands.iter().rev())?;
+        self.row = row;
         Ok(())
     }
 
@@ -435,6 +464,7 @@ impl DbIter {
     /// Goes backward over all entries of `self.key`, oldest first, and leaves in `self.value` what the visible ones say.
     fn newest_backward(&mut self) -> Result<Fate> {
         let mut newest = Ok(Fate::Gone);
+        self.row = None;
         // What `self.value` holds, if that is not the value itself.
         let mut wrapped: Option<ValueType> = None;
         // Oldest first, those above the entry that `newest` speaks of.
@@ -467,7 +497,11 @@ impl DbIter {
         }
         if let Ok(Fate::Wrapped) = newest {
             let blobs = self.from.version.blobs();
-            self.value = blobs.value(&self.key, wrapped, &self.value)?.into_owned();
+            let value = blobs.value(&self.key, wrapped, &self.value)?.into_owned();
+            let stored = std::mem::replace(&mut self.value, value);
+            if wrapped == Some(ValueType::Entity) {
+                self.row = Some(Row { stored, merged: !operands.is_empty() });
+            }
             newest = Ok(Fate::Value);
         }
         if operands.is_empty() {
@@ -511,6 +545,10 @@ impl DbIter {
             None => e,
         }
     }
+}
+
+fn row_of(trailer: Trailer, stored: &[u8], merged: bool) -> Option<Row> {
+    (trailer.value_type() == Some(ValueType::Entity)).then(|| Row { stored: stored.to_vec(), merged })
 }
 
 #[inline]

@@ -9,6 +9,7 @@
 //! 4. A value that its entry only points to is fetched at the end, without a pin, and only if it is the one that counts.
 //! 5. A merge operand sends the search on, to the next older entry; the value is folded at its end.
 
+use crate::columns::Columns;
 use crate::options::ReadOptions;
 use crate::read::View;
 use crate::super_version::SuperVersion;
@@ -34,8 +35,7 @@ use ashlar_sync::ReadPin;
 pub fn get(from: &SuperVersion, key: &LookupKey<'_>, _options: &ReadOptions) -> Result<Option<View>> {
     let statistics = from.version.tables().statistics();
     let _time = statistics.and_then(|s| s.time(Distribution::DbGetMicros));
-    let mut search =
-        Search { key: *key, read_seq: key.seq, covered_at: None, operands: Vec::new(), home: Home::Nowhere };
+    let mut search = Search::new(key);
     let value = search.run(from)?;
     perf::add(Metric::GetReadBytes, value.as_ref().map_or(0, |v| v.len() as u64));
     if let Some(statistics) = statistics {
@@ -50,6 +50,38 @@ enum Home {
     Nowhere,
     Memtable,
     Level(u8),
+}
+
+/// The columns of `key.user_key` as a read at `key.seq` sees it; `None` when there is no such key. A plain value is the
+/// default column of a row of one; merge operands are applied to the default column, the others stay.
+///
+/// # Errors
+/// As [`get`].
+/// # Cost
+/// As [`get`], and a copy of every column.
+pub fn get_entity(
+    from: &SuperVersion,
+    key: &LookupKey<'_>,
+    _options: &ReadOptions,
+) -> Result<Option<Columns>> {
+    let statistics = from.version.tables().statistics();
+    let _time = statistics.and_then(|s| s.time(Distribution::DbGetMicros));
+    let mut search = Search::new(key);
+    let mut columns = match search.find(from)? {
+        None => None,
+        Some(Base { view, wrapped }) => Some(from.version.blobs().columns(key.user_key, wrapped, &view)?),
+    };
+    if !search.operands.is_empty() {
+        perf::add(Metric::InternalMergePointLookupCount, search.operands.len() as u64);
+        // In an entity without a default column the operands find the empty value.
+        let base = columns.as_ref().map(|columns| columns.default_column().unwrap_or_default());
+        let value = from.merger.fold(key.user_key, base, search.operands.iter().rev())?;
+        columns.get_or_insert_with(|| Columns::new(Vec::new())).set_default(&value);
+    }
+    if let Some(statistics) = statistics {
+        search.count(statistics, None);
+    }
+    Ok(columns)
 }
 
 #[cold]
@@ -88,20 +120,28 @@ struct Search<'k> {
     home: Home,
 }
 
-impl Search<'_> {
-    fn run(&mut self, from: &SuperVersion) -> Result<Option<View>> {
+impl<'k> Search<'k> {
+    fn new(key: &LookupKey<'k>) -> Search<'k> {
+        Search { key: *key, read_seq: key.seq, covered_at: None, operands: Vec::new(), home: Home::Nowhere }
+    }
+
+    /// The entry that the search ends at; operands are gathered on the way.
+    fn find(&mut self, from: &SuperVersion) -> Result<End> {
         let step = perf::time(Metric::GetFromMemtableTime);
         let in_memtables = self.in_memtables(from)?;
         drop(step);
-        let base = match in_memtables {
-            Some(end) => end,
+        match in_memtables {
+            Some(end) => Ok(end),
             None => {
                 let _step = perf::time(Metric::GetFromOutputFilesTime);
-                self.in_tables(&from.version)?
+                self.in_tables(&from.version)
             }
-        };
+        }
+    }
+
+    fn run(&mut self, from: &SuperVersion) -> Result<Option<View>> {
         let user_key = self.key.user_key;
-        let base = match base {
+        let base = match self.find(from)? {
             None => None,
             Some(Base { view, wrapped: None }) => Some(view),
             Some(Base { view, wrapped }) => Some(unwrap_value(from, user_key, wrapped, &view)?),

@@ -6,5 +6,5 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use get::get;
+pub use get::{get, get_entity};
 pub use view::View;

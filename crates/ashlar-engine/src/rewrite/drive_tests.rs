@@ -5,6 +5,7 @@ use crate::rewrite::retention::Beneath;
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{Comparator, LookupKey, SeqNum, ValueType, Window};
+use ashlar_format::entity::{Column, ColumnValue, Entity};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -127,8 +128,9 @@ impl Data {
         }
     }
 
-    /// What a reader at `seq` makes of a key: merge operands joined behind the base value.
-    fn read(&self, order: &Order, key: &[u8], seq: SeqNum) -> Option<Vec<u8>> {
+    /// What a reader at `seq` makes of a key: merge operands joined behind the base value, or behind the default column of
+    /// an entity, whose other column comes second.
+    fn read(&self, order: &Order, key: &[u8], seq: SeqNum) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let covers = |t: &&RangeTombstone| {
             t.seq <= seq && order.compare(&t.begin, key).is_le() && order.compare(key, &t.end).is_lt()
         };
@@ -136,10 +138,19 @@ impl Data {
         let sees = |v: &&Version| v.0 == key && v.1.seq() <= seq && deleted.is_none_or(|d| v.1.seq() >= d);
         let mut mine: Vec<_> = self.versions.iter().filter(sees).collect();
         mine.sort_by_key(|v| std::cmp::Reverse(v.1));
-        let mut parts: Vec<&[u8]> = vec![];
+        let (mut parts, mut column) = (Vec::<&[u8]>::new(), None);
         for (_, trailer, value) in mine {
             match trailer.value_type().unwrap() {
                 ValueType::Delete | ValueType::SingleDelete => break,
+                ValueType::Entity => {
+                    let entity = Entity::decode(value).unwrap();
+                    let inline = |name: &[u8]| match entity.get(name) {
+                        Some(ColumnValue::Inline(value)) => Some(value),
+                        _ => None,
+                    };
+                    parts.push(inline(b"").unwrap_or_default());
+                    column = inline(b"c").map(<[u8]>::to_vec);
+                }
                 _ => parts.push(value),
             }
             if trailer.value_type() != Some(ValueType::Merge) {
@@ -147,7 +158,7 @@ impl Data {
             }
         }
         parts.reverse();
-        (!parts.is_empty()).then(|| parts.join(&b','))
+        (!parts.is_empty()).then(|| (parts.join(&b','), column))
     }
 }
 
@@ -172,6 +183,16 @@ fn draw_tombstones(dice: &mut Dice, order: &Order, total: u64, deep: u64) -> (Da
     (upper, lower)
 }
 
+/// A row of two columns, or without the default one.
+fn entity(seq: u64) -> Vec<u8> {
+    let text = format!("v{seq}");
+    let column = |name| Column { name, value: ColumnValue::Inline(text.as_bytes()) };
+    let columns = if seq.is_multiple_of(3) { vec![column(b"c")] } else { vec![column(b""), column(b"c")] };
+    let mut encoded = Vec::new();
+    Entity::new(columns).unwrap().encode(&mut encoded);
+    encoded
+}
+
 /// Random versions with sequences 1.., oldest tenth on a deeper level, the others spread over `runs` by age.
 fn draw(dice: &mut Dice, order: &Order) -> (Vec<Vec<Version>>, Vec<Version>) {
     let total = 1 + dice.roll(120);
@@ -190,6 +211,7 @@ fn draw(dice: &mut Dice, order: &Order) -> (Vec<Vec<Version>>, Vec<Version>) {
         ][dice.index(7)];
         let value = match kind {
             ValueType::Delete | ValueType::SingleDelete => vec![],
+            ValueType::Entity => entity(seq),
             _ => format!("v{seq}").into_bytes(),
         };
         let version = (draw_key(dice), Trailer::new(SeqNum::new(seq).unwrap(), kind), value);
@@ -270,10 +292,13 @@ fn check_nothing_useless(after: &[Version], keep: &Retention, case: usize) {
             let hidden = decides(pair[0]) && stripe(pair[0]) == stripe(pair[1]);
             let single = pair[1].value_type() == Some(ValueType::SingleDelete);
             assert!(!hidden || single, "case {case}: {pair:?} of {}", key.escape_ascii());
-            let base = matches!(pair[1].value_type(), Some(ValueType::Put | ValueType::Delete));
+            let base =
+                matches!(pair[1].value_type(), Some(ValueType::Put | ValueType::Delete | ValueType::Entity));
             let folds = base && pair[0].value_type() == Some(ValueType::Merge);
             let may_fold = keep.operator.is_some() && stripe(pair[0]) == stripe(pair[1]);
             assert!(!(folds && may_fold), "case {case}: {pair:?} of {} not folded", key.escape_ascii());
+            let operands = pair.iter().all(|t| t.value_type() == Some(ValueType::Merge));
+            assert!(!(operands && may_fold), "case {case}: {pair:?} of {} not combined", key.escape_ascii());
         }
         let last = trailers.last().unwrap();
         let tombstone = matches!(last.value_type(), Some(ValueType::Delete | ValueType::SingleDelete));

@@ -1,14 +1,15 @@
 //! Folding merge operands on the way, so that a key that is merged into for ever does not grow for ever.
 //!
 //! The operands of one stripe (see `retention`) are gathered, newest first, until what they are applied to shows up:
-//! 1. a put (its value may be a blob) or a delete of the same stripe, or an entry that a range tombstone of the same stripe hides: they fold;
+//! 1. a put (its value may be a blob), an entity or a delete of the same stripe, or an entry that a range tombstone of the
+//!    same stripe hides: they fold, over the default column of an entity;
 //! 2. the end of the key, where nothing lies beneath: they fold over nothing;
-//! 3. anything else, another stripe included: they go on as they are.
+//! 3. anything else, another stripe included: they go on, combined into one where the operator can without a base.
 //!
-//! What they fold into is a put at the newest operand's sequence: it decides for its stripe, where the operands left the
-//! decision to what was below them. A single delete goes on beneath it, for the put that it is meant for. Operands that the
-//! operator refuses go on as they are too: who reads them gets its error, and nothing is lost. So do those that fold into
-//! more than a table takes, else their flush could never end: who reads them gets the value.
+//! What they fold into is a put (or an entity) at the newest operand's sequence: it decides for its stripe, where the
+//! operands left the decision to what was below them. A single delete goes on beneath it, for the put that it is meant
+//! for. Operands that the operator refuses go on as they are too: who reads them gets its error, and nothing is lost. So do
+//! those that fold or combine into more than a table takes, else their flush could never end: who reads them gets the value.
 //!
 //! Source: RocksDB `db/merge_helper.cc` (behaviour).
 
@@ -17,6 +18,7 @@ use super::retention::{Rule, Verdict};
 use crate::blobs::BlobFiles;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::{Entry, MergeOperator, Result, Trailer, ValueType};
+use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_table::MAX_ENTRY_BYTES;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -58,12 +60,64 @@ impl Operands {
             || (trailer.type_byte() == ValueType::Merge as u8 && self.operator.is_some())
     }
 
-    fn fold(&self, user_key: &[u8], base: Option<&[u8]>) -> Option<Vec<u8>> {
-        let oldest_first: Vec<&[u8]> = self.gathered.iter().rev().map(|(_, o)| &o[..]).collect();
-        let value = self.operator.as_ref()?.full_merge(user_key, base, &oldest_first).ok()?;
+    fn oldest_first(&self) -> Vec<&[u8]> {
+        self.gathered.iter().rev().map(|(_, operand)| &operand[..]).collect()
+    }
+
+    /// What a table takes: `value` itself, or nothing when it is too large.
+    fn fitting(&self, user_key: &[u8], value: Vec<u8>) -> Option<Vec<u8>> {
         let entry_bytes = user_key.len() + size_of::<Trailer>() + value.len();
         (entry_bytes <= self.entry_bytes_max).then_some(value)
     }
+
+    /// The value in place of the operands, and its type; `None` when the operator refuses them, or the value is too large.
+    fn fold(&self, user_key: &[u8], base: Base<'_>) -> Option<(ValueType, Vec<u8>)> {
+        let merge =
+            |existing| self.operator.as_ref()?.full_merge(user_key, existing, &self.oldest_first()).ok();
+        let (value_type, value) = match base {
+            Base::Nothing => (ValueType::Put, merge(None)?),
+            Base::Value(value) => (ValueType::Put, merge(Some(value))?),
+            Base::Entity(stored) => {
+                let entity = Entity::decode(stored).ok()?;
+                let inline = |column: &Column<'_>| matches!(column.value, ColumnValue::Inline(_));
+                if !entity.columns().iter().all(inline) {
+                    return None;
+                }
+                let existing = match entity.default_column() {
+                    Some(ColumnValue::Inline(value)) => value,
+                    _ => &[],
+                };
+                let value = merge(Some(existing))?;
+                let mut columns = vec![Column { name: b"", value: ColumnValue::Inline(&value) }];
+                columns.extend(entity.columns().iter().filter(|column| !column.name.is_empty()));
+                let mut merged = Vec::new();
+                Entity::new(columns).ok()?.encode(&mut merged);
+                (ValueType::Entity, merged)
+            }
+        };
+        Some((value_type, self.fitting(user_key, value)?))
+    }
+
+    /// Makes one operand of all, if the operator can without knowing the base. Answers how many are gone.
+    fn combine(&mut self, user_key: &[u8]) -> u64 {
+        let (Some((newest, _)), [_, _, ..]) = (self.gathered.first(), &self.gathered[..]) else { return 0 };
+        let newest = *newest;
+        let combined = self.operator.as_ref().and_then(|o| o.partial_merge(user_key, &self.oldest_first()));
+        let Some(combined) = combined.and_then(|combined| self.fitting(user_key, combined)) else { return 0 };
+        let gone = self.gathered.len() as u64 - 1;
+        self.gathered.clear();
+        self.gathered.push((newest, combined));
+        gone
+    }
+}
+
+/// What operands are applied to.
+#[derive(Clone, Copy)]
+enum Base<'a> {
+    Nothing,
+    Value(&'a [u8]),
+    /// Stored columns: the operands are for the default one.
+    Entity(&'a [u8]),
 }
 
 impl KeyState {
@@ -82,7 +136,7 @@ impl KeyState {
         let kept = matches!(verdict, Verdict::Keep(_));
         if trailer.value_type() == Some(ValueType::Merge) && kept {
             if stripe != self.operands.stripe || self.operands.bytes > BYTES_MAX {
-                self.pass_operands(sink, counters)?;
+                self.pass_operands(sink, true, counters)?;
             }
             self.operands.stripe = stripe;
             self.operands.bytes += entry.value.len() + size_of::<(Trailer, Vec<u8>)>();
@@ -95,22 +149,28 @@ impl KeyState {
             _ if stripe != self.operands.stripe => None,
             (Some(ValueType::BlobIndex), Verdict::Keep(_)) => {
                 fetched = self.operands.fetch(entry);
-                fetched.as_deref().map(|value| (Some(value), Verdict::Taken))
+                fetched.as_deref().map(|value| (Base::Value(value), Verdict::Taken))
             }
-            (Some(ValueType::Put), Verdict::Keep(_)) => Some((Some(entry.value), Verdict::Taken)),
-            (Some(ValueType::Delete), Verdict::Keep(_) | Verdict::Hold) => Some((None, Verdict::Taken)),
-            (Some(ValueType::SingleDelete), Verdict::Keep(_) | Verdict::Hold) => Some((None, verdict)),
+            (Some(ValueType::Put), Verdict::Keep(_)) => Some((Base::Value(entry.value), Verdict::Taken)),
+            (Some(ValueType::Entity), Verdict::Keep(_)) => Some((Base::Entity(entry.value), Verdict::Taken)),
+            (Some(ValueType::Delete), Verdict::Keep(_) | Verdict::Hold) => {
+                Some((Base::Nothing, Verdict::Taken))
+            }
+            (Some(ValueType::SingleDelete), Verdict::Keep(_) | Verdict::Hold) => {
+                Some((Base::Nothing, verdict))
+            }
             // Hidden, and by no entry, for operands hide nothing: by a range tombstone between the two.
-            (_, Verdict::Drop) => Some((None, verdict)),
+            (_, Verdict::Drop) => Some((Base::Nothing, verdict)),
             _ => None,
         };
+        let refused = base.is_some();
         if let Some((base, left)) = base
             && self.fold_operands(rule, sink, base, counters)?
         {
             counters.folded += u64::from(left == Verdict::Taken);
             return Ok(left);
         }
-        self.pass_operands(sink, counters)?;
+        self.pass_operands(sink, !refused, counters)?;
         Ok(verdict)
     }
 
@@ -125,10 +185,11 @@ impl KeyState {
         if self.operands.gathered.is_empty() {
             return Ok(());
         }
-        if !rule.may_lie_beneath(&self.user_key) && self.fold_operands(rule, sink, None, counters)? {
+        let over_nothing = !rule.may_lie_beneath(&self.user_key);
+        if over_nothing && self.fold_operands(rule, sink, Base::Nothing, counters)? {
             return Ok(());
         }
-        self.pass_operands(sink, counters)
+        self.pass_operands(sink, !over_nothing, counters)
     }
 
     /// Writes the value in place of the operands; false when the operator refuses them.
@@ -136,13 +197,13 @@ impl KeyState {
         &mut self,
         rule: &mut Rule<C>,
         sink: &mut S,
-        base: Option<&[u8]>,
+        base: Base<'_>,
         counters: &mut RewriteCounters,
     ) -> Result<bool> {
         let Some((newest, _)) = self.operands.gathered.first() else { return Ok(false) };
         let newest = newest.seq();
-        let Some(value) = self.operands.fold(&self.user_key, base) else { return Ok(false) };
-        let trailer = rule.settled(Trailer::new(newest, ValueType::Put), self.operands.stripe);
+        let Some((value_type, value)) = self.operands.fold(&self.user_key, base) else { return Ok(false) };
+        let trailer = rule.settled(Trailer::new(newest, value_type), self.operands.stripe);
         counters.folded += self.operands.gathered.len() as u64 - 1;
         counters.entries_out += self.emit_parts(sink, trailer, &value)?;
         self.operands.gathered.clear();
@@ -150,9 +211,17 @@ impl KeyState {
         Ok(true)
     }
 
-    /// Hands the operands on as they are.
-    fn pass_operands<S: EntrySink>(&mut self, sink: &mut S, counters: &mut RewriteCounters) -> Result<()> {
+    /// Hands the operands on: as they are, or as one.
+    fn pass_operands<S: EntrySink>(
+        &mut self,
+        sink: &mut S,
+        combine: bool,
+        counters: &mut RewriteCounters,
+    ) -> Result<()> {
         self.operands.bytes = 0;
+        if combine {
+            counters.folded += self.operands.combine(&self.user_key);
+        }
         for (trailer, operand) in std::mem::take(&mut self.operands.gathered) {
             counters.entries_out += self.emit_parts(sink, trailer, &operand)?;
         }
@@ -172,8 +241,14 @@ mod tests {
         operands.gathered = vec![(trailer(2, ValueType::Merge), b"operand".to_vec())];
         // A key of 3 bytes, a trailer of 8, the base, a comma, the operand of 7.
         operands.entry_bytes_max = 3 + 8 + 4 + 1 + 7;
-        assert_eq!(operands.fold(b"key", Some(b"base")).as_deref(), Some(&b"base,operand"[..]));
-        assert_eq!(operands.fold(b"key", Some(b"bases")), None);
-        assert_eq!(operands.fold(b"keys", Some(b"base")), None);
+        let folded = operands.fold(b"key", Base::Value(b"base"));
+        assert_eq!(folded, Some((ValueType::Put, b"base,operand".to_vec())));
+        assert_eq!(operands.fold(b"key", Base::Value(b"bases")), None);
+        assert_eq!(operands.fold(b"keys", Base::Value(b"base")), None);
+        operands.gathered.push((trailer(1, ValueType::Merge), b"more".to_vec()));
+        assert_eq!(operands.combine(b"key"), 1);
+        assert_eq!(operands.gathered, [(trailer(2, ValueType::Merge), b"more,operand".to_vec())]);
+        operands.gathered.push((trailer(1, ValueType::Merge), b"still more".to_vec()));
+        assert_eq!((operands.combine(b"key"), operands.gathered.len()), (0, 2), "too large for a table");
     }
 }

@@ -2,6 +2,7 @@
 
 mod blobs;
 mod flips;
+mod merges;
 mod observe;
 mod ranges;
 mod read_only;

@@ -114,6 +114,15 @@ impl BatchEncoder {
         Ok(())
     }
 
+    /// A wide-column entity for a key, encoded (see [`crate::entity`]).
+    pub fn entity(&mut self, family: FamilyId, key: &[u8], entity: &[u8]) -> Result<()> {
+        self.admit(key.len(), entity.len())?;
+        self.start(family, tag::ENTITY, tag::FAMILY_ENTITY);
+        put_slice(&mut self.bytes, key);
+        put_slice(&mut self.bytes, entity);
+        Ok(())
+    }
+
     /// Removes a key.
     #[inline]
     pub fn delete(&mut self, family: FamilyId, key: &[u8]) -> Result<()> {
