@@ -50,7 +50,7 @@ pub(super) fn tombstones(version: &Version, plan: &Compaction) -> Result<Vec<Ran
         match open {
             Some(table) if table.range_tombstones().is_empty() => {}
             Some(table) => all.extend(bounds.cut(&version.order, table.range_tombstones())),
-            None => all.extend(bounds.cut(&version.order, &version.tables().survey(&file.file)?.tombstones)),
+            None => all.extend(bounds.cut(&version.order, &version.survey(file)?)),
         }
     }
     Ok(all)
@@ -58,8 +58,8 @@ pub(super) fn tombstones(version: &Version, plan: &Compaction) -> Result<Vec<Ran
 
 /// Cuts a compaction into at most `parts` parts, by the indexes of the tables of level 0 and the borders of the others.
 pub(super) fn parts(version: &Version, plan: &Compaction, parts: usize) -> Result<Vec<KeyRange>> {
-    // Versions of one key that differ in their timestamps stay in one part.
-    if parts < 2 || version.order.timestamp_len() > 0 {
+    // Versions of one key that differ in their timestamps stay in one part; what stays in level 0 is one table.
+    if parts < 2 || version.order.timestamp_len() > 0 || plan.output_level == Level::ZERO {
         return Ok(vec![KeyRange::default()]);
     }
     let mut stretches = Vec::new();

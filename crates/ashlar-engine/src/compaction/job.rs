@@ -17,8 +17,8 @@ use crate::files::PendingFile;
 use crate::rewrite::{
     Numbers, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
 };
-use crate::version::Version;
-use ashlar_base::{Error, FamilyId, Result, SeqNum};
+use crate::version::{TableCounts, Version};
+use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use std::sync::Arc;
 
@@ -41,6 +41,8 @@ pub struct CompactionInput {
 /// A part of a compaction in progress.
 pub struct CompactionPart {
     rewrite: Box<dyn Rewrite<TableOutputs>>,
+    /// Nothing lies beneath, and no snapshot was alive.
+    spent: bool,
 }
 
 /// What a compaction did.
@@ -63,6 +65,8 @@ pub struct CompactionCounters {
 pub struct CompactionOutcome {
     /// Deletes the inputs and adds the outputs. Epoch numbers are not set: the commit gives the smallest of the inputs.
     pub edit: VersionEdit,
+    /// What is in the outputs.
+    pub counts: Vec<(FileNumber, TableCounts)>,
     /// To be dropped once the edit is durable.
     pub pending: Vec<PendingFile>,
     /// For statistics.
@@ -85,6 +89,7 @@ impl CompactionPart {
             output.identity.creation_time = oldest;
         }
         output.blobs = output.blobs.with_inputs(Arc::clone(version.blobs()));
+        let spent = plan.is_bottommost() && snapshots.is_empty();
         let all = tombstones(&version, &plan)?;
         let ranges = parts(&version, &plan, parts_max)?;
         let part = |range: KeyRange| {
@@ -95,7 +100,7 @@ impl CompactionPart {
             let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
                 .with_tombstones(retention.surviving_tombstones(&order));
             let rewrite = start(&order, skip, runs(&version, &plan, &range)?, retention, sink)?;
-            Ok(CompactionPart { rewrite })
+            Ok(CompactionPart { rewrite, spent })
         };
         ranges.into_iter().map(part).collect()
     }
@@ -129,13 +134,16 @@ impl CompactionPart {
             }
             counters.entries += part.rewrite.counters();
         }
+        check_count(plan, counters.entries.entries_in)?;
+        let spent = parts.iter().all(|part| part.spent);
         let mut outputs: Vec<_> = parts.iter_mut().flat_map(|part| part.rewrite.sink().take()).collect();
         // In the order of their numbers, whichever part was gathered first.
         outputs.sort_by_key(|output| output.file.number);
-        let mut pending = Vec::new();
+        let (mut pending, mut counts) = (Vec::new(), Vec::new());
         for output in outputs {
             counters.bytes_written += output.file.size;
             counters.tables_written += 1;
+            counts.push((output.file.number, TableCounts { spent, ..output.counts }));
             edit.add_file(plan.output_level, output.file);
             pending.push(output.pending);
         }
@@ -148,8 +156,24 @@ impl CompactionPart {
         }
         edit.blob_added.sort_by_key(|added| added.number);
         edit.blob_garbage.sort_by_key(|garbage| garbage.number);
-        Ok(CompactionOutcome { edit, pending, counters })
+        Ok(CompactionOutcome { edit, counts, pending, counters })
     }
+}
+
+/// That as many entries were read as the inputs say they have: none is lost where a block reads as an end. Releases
+/// differ in whether the number of entries has the range tombstones in it.
+fn check_count(plan: &Compaction, read: u64) -> Result<()> {
+    let (mut points, mut all) = (0u64, 0u64);
+    for (_, file) in plan.files() {
+        let Some(counts) = file.counts.get() else { return Ok(()) };
+        points = points.saturating_add(counts.entries.saturating_sub(counts.range_deletions));
+        all = all.saturating_add(counts.entries);
+    }
+    if (points..=all).contains(&read) {
+        return Ok(());
+    }
+    let text = format!("compaction {plan} read {read} entries where its inputs have {points}");
+    Err(Error::corruption(text).hint("Verify the tables with their checksums"))
 }
 
 /// The edit of a trivial move: every input leaves its level and enters the output level as it is.

@@ -43,7 +43,7 @@ fn one_level() -> CompactionOptions {
 }
 
 fn picked(version: &Version, options: &CompactionOptions) -> Compaction {
-    pick(&Shape { order: &version.order, levels: &version.levels }, options, &[]).unwrap()
+    pick(&Shape::of(version), options, &[]).unwrap()
 }
 
 fn input(place: &Place, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionInput {

@@ -16,6 +16,14 @@ pub enum Reason {
     LevelSize,
     /// The user asked for a range.
     Manual,
+    /// The user named the files.
+    Chosen,
+    /// Level 0 has too many files, and the way down is taken.
+    WithinLevel0,
+    /// A table is mostly tombstones.
+    Tombstones,
+    /// A table at the bottom holds what no snapshot needs any more.
+    Bottommost,
     /// Too much of the oldest blob files is garbage.
     BlobGarbage,
 }
@@ -27,6 +35,10 @@ impl Reason {
             Reason::Level0 => "level0",
             Reason::LevelSize => "level-size",
             Reason::Manual => "manual",
+            Reason::Chosen => "chosen",
+            Reason::WithinLevel0 => "within-level0",
+            Reason::Tombstones => "tombstones",
+            Reason::Bottommost => "bottommost-files",
             Reason::BlobGarbage => "blob-garbage",
         }
     }
@@ -63,6 +75,8 @@ pub struct Compaction {
     pub target_file_bytes: u64,
     /// Bytes of grandparents one output may overlap.
     pub overlap_bytes_max: u64,
+    /// Into how many parts it may be cut; 0: as the database decides.
+    pub parts_max: usize,
 }
 
 impl Compaction {

@@ -3,13 +3,13 @@
 //! Readers go down from level 0 and believe the first version they meet: so a compaction that leaves an older version
 //! above a newer one, drops what a snapshot needs, or lets two jobs write over one another is found out.
 
-use super::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick};
+use super::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick, pick_tombstones};
 use super::*;
 use crate::options::CompactionOptions;
 use crate::rewrite::fixture::{Place, trailer};
 use crate::rewrite::{CutLimits, EntrySink, Progress, TableOutputs};
-use crate::version::{FileMeta, Version};
-use ashlar_base::{FamilyId, InternalKeyBuf, Level, LookupKey, Order, SeqNum, ValueType};
+use crate::version::{FileMeta, TableCounts, Version};
+use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, LookupKey, Order, SeqNum, ValueType};
 use ashlar_env::Env;
 use ashlar_format::version_edit::VersionEdit;
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ struct World {
     running: Vec<Under>,
     manual: Option<ManualRange>,
     compactions: u64,
+    reasons: BTreeMap<&'static str, u64>,
     /// Those that were cut into parts.
     cut: u64,
     most_at_once: usize,
@@ -67,6 +68,7 @@ impl World {
             running: vec![],
             manual: None,
             compactions: 0,
+            reasons: BTreeMap::new(),
             cut: 0,
             most_at_once: 0,
         }
@@ -101,29 +103,39 @@ impl World {
         }
         sink.finish().unwrap();
         let mut edit = VersionEdit::default();
-        edit.add_file(Level::ZERO, sink.take().pop().unwrap().file);
+        let output = sink.take().pop().unwrap();
+        let counts = (output.file.number, output.counts);
+        edit.add_file(Level::ZERO, output.file);
         self.epoch += 1;
-        self.install(edit, self.epoch);
+        self.install(edit, self.epoch, &[counts]);
     }
 
-    fn install(&mut self, mut edit: VersionEdit, epoch: u64) {
+    fn install(&mut self, mut edit: VersionEdit, epoch: u64, counts: &[(FileNumber, TableCounts)]) {
         for (_, file) in &mut edit.added {
             file.epoch = epoch;
         }
         self.version = Arc::new(self.version.apply(&[edit]).unwrap());
+        for (_, file) in self.version.files() {
+            let found = counts.iter().find(|(number, _)| *number == file.number());
+            file.note_counts(found.map(|(_, counts)| *counts));
+        }
     }
 
     fn pick(&mut self) -> Option<Compaction> {
-        let shape = Shape { order: &self.version.order, levels: &self.version.levels };
+        let shape = Shape::of(&self.version);
         let claims: Vec<Running> = self.running.iter().map(|u| u.claim.clone()).collect();
         if let Some(mut manual) = self.manual.take() {
             let picked = manual.pick(&shape, &options(), &claims);
             self.manual = (!matches!(picked, ManualPick::Done)).then_some(manual);
             if let ManualPick::Run(plan) = picked {
+                *self.reasons.entry("manual").or_default() += 1;
                 return Some(*plan);
             }
         }
+        let oldest = self.snapshots.first().map(|s| SeqNum::new(*s).unwrap());
         pick(&shape, &options(), &claims)
+            .or_else(|| pick_tombstones(&shape, &options(), &claims, oldest))
+            .inspect(|plan| *self.reasons.entry(plan.reason.name()).or_default() += 1)
     }
 
     fn compact(&mut self) {
@@ -133,7 +145,7 @@ impl World {
         if plan.trivial_move {
             let edit = move_edit(FamilyId::DEFAULT, &plan);
             let epoch = edit.added.iter().map(|(_, f)| f.epoch).min().unwrap();
-            return self.install(edit, epoch);
+            return self.install(edit, epoch, &[]);
         }
         plan.set_compacting(true);
         let claim = plan.running(&self.version.order).unwrap();
@@ -168,7 +180,7 @@ impl World {
         let Under { plan, done, .. } = self.running.swap_remove(at);
         let outcome = CompactionPart::gather(FamilyId::DEFAULT, &plan, done).unwrap();
         let epoch = plan.files().map(|(_, f)| f.file.epoch).min().unwrap();
-        self.install(outcome.edit, epoch);
+        self.install(outcome.edit, epoch, &outcome.counts);
         plan.set_compacting(false);
     }
 
@@ -217,7 +229,7 @@ impl World {
     }
 
     fn debt(&self) -> u64 {
-        let shape = Shape { order: &self.version.order, levels: &self.version.levels };
+        let shape = Shape::of(&self.version);
         let bytes: Vec<u64> = (0..7).map(|level| shape.bytes(level)).collect();
         debt(&shape, &Targets::new(&bytes, &options()), &options())
     }
@@ -235,6 +247,9 @@ fn readers_of_a_busy_tree_see_the_model() {
         }
         let (all, cut) = (world.compactions, world.cut);
         assert!(all > 60 && cut > 10 && world.most_at_once > 1, "{all} compactions, {cut} of them cut");
+        for reason in ["level0", "within-level0", "level-size", "manual", "tombstones", "bottommost-files"] {
+            assert!(world.reasons.contains_key(reason), "no {reason} among {:?}", world.reasons);
+        }
         // Left alone, the tree comes to rest within its limits and without debt; a full range then leaves one level.
         world.snapshots.clear();
         world.settle();

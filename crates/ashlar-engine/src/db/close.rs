@@ -17,6 +17,8 @@ impl Core {
         if hold.is_none() {
             return Ok(());
         }
+        // What somebody paused and never continued must not keep unlogged writes in memory.
+        self.state().pauses = 0;
         let flushed = self.stop_writers();
         {
             let _state = self.state();

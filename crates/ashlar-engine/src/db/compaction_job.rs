@@ -9,6 +9,7 @@
 //! 4. A database that closes, a family that was dropped, and [`Core::compactions_aborted`] end it at its next step.
 
 use super::core::{Core, State};
+use super::install::note_counts;
 use super::output::numbers;
 use crate::column_family::{Family, LiveFamily};
 use crate::compaction::{
@@ -16,8 +17,8 @@ use crate::compaction::{
 };
 use crate::health::Source;
 use crate::rewrite::{BlobPlan, Progress};
-use crate::version::Version;
-use ashlar_base::{FamilyId, Level, Result};
+use crate::version::{FamilyState, TableCounts, Version};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result};
 use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::{Mutex, Rank};
@@ -57,6 +58,8 @@ struct Parts {
     finished: Vec<CompactionPart>,
     /// One failed: the others have nothing to go on for.
     failed: bool,
+    /// The result is in the tree.
+    installed: bool,
 }
 
 impl CompactionJob {
@@ -70,7 +73,7 @@ impl CompactionJob {
         plan.set_compacting(true);
         let claim = plan.running(&family.version.order);
         running.entry(family.family.id()).or_default().extend(claim.clone());
-        let parts = Parts { jobs: 1, unfinished: 1, finished: Vec::new(), failed: false };
+        let parts = Parts { jobs: 1, unfinished: 1, finished: Vec::new(), failed: false, installed: false };
         let shared = Shared {
             core: Arc::clone(core),
             family: Arc::clone(&family.family),
@@ -92,7 +95,7 @@ impl CompactionJob {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
             Phase::Begin if shared.plan.trivial_move => {
-                shared.commit(move_edit(shared.family.id(), &shared.plan))?;
+                shared.commit(move_edit(shared.family.id(), &shared.plan), Vec::new())?;
                 shared.core.counters.moved(shared.family.id(), &shared.plan);
                 Ok(true)
             }
@@ -145,15 +148,16 @@ impl Shared {
 
     /// Only what keeps others waiting is worth several threads: level 0, and what somebody asked for.
     fn parts_max(&self) -> usize {
-        if !matches!(self.plan.reason, Reason::Level0 | Reason::Manual) {
+        let (reason, asked) = (self.plan.reason, self.plan.parts_max);
+        if !matches!(reason, Reason::Level0 | Reason::Manual | Reason::Chosen) {
             return 1;
         }
         let per_part = self.plan.target_file_bytes.max(1);
         let worth = usize::try_from(self.plan.input_bytes() / per_part).unwrap_or(usize::MAX);
         let free = self.core.idle_compactors() + 1;
-        match self.core.options().max_subcompactions {
-            0 => free.min(worth),
-            most => most.min(worth),
+        match (asked, self.core.options().max_subcompactions) {
+            (0, 0) => free.min(worth),
+            (0, most) | (most, _) => most.min(worth),
         }
     }
 
@@ -188,35 +192,44 @@ impl Shared {
 
     fn install(&self, parts: Vec<CompactionPart>) -> Result<()> {
         let outcome = CompactionPart::gather(self.family.id(), &self.plan, parts)?;
-        let CompactionOutcome { edit, pending, counters } = outcome;
+        let CompactionOutcome { edit, counts, pending, counters } = outcome;
         let (core, family) = (&self.core, self.family.id());
         let took = core.env.clock.now().saturating_sub(self.started);
         core.counters.compacted((family, &self.plan), &counters, took, &core.statistics);
-        self.commit(edit)?;
+        self.commit(edit, counts)?;
         drop(pending);
         Ok(())
     }
 
-    fn commit(&self, edit: VersionEdit) -> Result<()> {
+    fn commit(&self, edit: VersionEdit, counts: Vec<(FileNumber, TableCounts)>) -> Result<()> {
         let installer = Arc::clone(&self.core);
-        let install = Box::new(move |changed: &[_]| installer.install(changed, None));
-        self.core.versions.commit_with(vec![edit], install)?;
+        let install = move |changed: &[Arc<FamilyState>]| {
+            note_counts(changed, &counts);
+            installer.install(changed, None);
+        };
+        self.core.versions.commit_with(vec![edit], Box::new(install))?;
+        self.parts.lock().installed = true;
         self.core.health.well(Source::Compaction(self.family.id()));
         Ok(())
     }
 
     /// The last thing a job does.
     fn end(&self) {
-        let left = {
+        let (left, in_vain) = {
             let mut parts = self.parts.lock();
             parts.jobs -= 1;
-            (parts.jobs == 0).then(|| std::mem::take(&mut parts.finished))
+            let left = (parts.jobs == 0).then(|| std::mem::take(&mut parts.finished));
+            (left, !parts.installed && !parts.failed)
         };
         let is_last = left.is_some();
         // The files of what was finished in vain go, before anybody is told.
         drop(left);
         {
             let mut state = self.core.state();
+            if is_last && in_vain {
+                // Who asked for it is told; for the database this is no failure.
+                state.note_failure((self.family.id(), JobKind::Compaction), &aborted());
+            }
             if is_last {
                 self.plan.set_compacting(false);
                 self.release(&mut state);
@@ -236,6 +249,11 @@ impl Shared {
             claims.swap_remove(at);
         }
     }
+}
+
+/// Nobody is to wait for this compaction any more.
+pub(super) fn aborted() -> Error {
+    Error::new(ErrorKind::Aborted, "compactions were aborted")
 }
 
 impl Job for CompactionJob {

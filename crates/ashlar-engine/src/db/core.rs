@@ -85,6 +85,8 @@ pub(crate) struct State {
     pub(crate) jobs: usize,
     /// Those of them that compact.
     pub(crate) compactors: usize,
+    /// Callers whose compactions share the machine with no other.
+    pub(crate) exclusive: usize,
     /// Callers that want no new background work for now.
     pub(crate) pauses: usize,
     /// The jobs handed to the executor since there was last at most one; some have ended.

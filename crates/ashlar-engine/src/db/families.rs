@@ -75,7 +75,7 @@ impl Core {
     fn drop_family(self: &Arc<Self>, family: &Family) -> Result<()> {
         self.check_open()?;
         // Allowed in a hard state: it may be what makes room on a full disk.
-        if self.health.severity() > Severity::Hard {
+        if self.health.severity() > Severity::Hard || self.health.is_read_only() {
             self.health.check_writable()?;
         }
         if family.id() == FamilyId::DEFAULT {

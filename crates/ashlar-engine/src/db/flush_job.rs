@@ -5,6 +5,7 @@
 //! 2. A failed flush is tried again, into a new file, after a pause. In a hard state it is left to the resume job.
 
 use super::core::Core;
+use super::install::note_counts;
 use super::output::numbers;
 use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use crate::health::{Severity, Source};
@@ -73,7 +74,7 @@ impl FlushJob {
         let core = &self.core;
         let took = core.env.clock.now().saturating_sub(self.started);
         core.counters.flushed(&outcome, took, &core.statistics);
-        let FlushOutcome { mut edit, memtables, pending, .. } = outcome;
+        let FlushOutcome { mut edit, memtables, counts, pending, .. } = outcome;
         let (log_number, min_log, families) = {
             let state = core.state();
             let Some(live) = state.families.get(self.family) else { return Ok(()) };
@@ -92,7 +93,10 @@ impl FlushJob {
         let family = self.family;
         core.versions.commit_with(
             vec![edit],
-            Box::new(move |changed| installer.install(changed, Some((family, memtables)))),
+            Box::new(move |changed| {
+                note_counts(changed, &counts);
+                installer.install(changed, Some((family, memtables)));
+            }),
         )?;
         drop(pending);
         Ok(())

@@ -2,8 +2,8 @@
 
 use super::core::{Core, Failed, State};
 use crate::health::{Severity, Source};
-use crate::version::FamilyState;
-use ashlar_base::{Error, ErrorKind, FamilyId};
+use crate::version::{FamilyState, TableCounts};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber};
 use ashlar_env::JobKind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,11 +32,7 @@ impl Core {
             _ => Source::Compaction(family),
         };
         let pause = self.report(self.manifest_trouble().unwrap_or(source), cause);
-        {
-            let mut state = self.state();
-            let times = state.failures((family, kind)) + 1;
-            state.failed.insert((family, kind), Failed { times, last: cause.clone() });
-        }
+        self.state().note_failure((family, kind), cause);
         self.progress.notify();
         pause
     }
@@ -66,10 +62,25 @@ impl Core {
     }
 }
 
+/// Tells the trees of `changed` what is in the tables that were just written.
+pub(super) fn note_counts(changed: &[Arc<FamilyState>], counts: &[(FileNumber, TableCounts)]) {
+    for (_, file) in changed.iter().flat_map(|family| family.version.files()) {
+        if let Some((_, counts)) = counts.iter().find(|(number, _)| *number == file.number()) {
+            file.note_counts(Some(*counts));
+        }
+    }
+}
+
 impl State {
     /// How often that work has failed since the open.
     pub(super) fn failures(&self, work: (FamilyId, JobKind)) -> u64 {
         self.failed.get(&work).map_or(0, |f| f.times)
+    }
+
+    /// Tells those who wait for that work that it failed.
+    pub(super) fn note_failure(&mut self, work: (FamilyId, JobKind), cause: &Error) {
+        let times = self.failures(work) + 1;
+        self.failed.insert(work, Failed { times, last: cause.clone() });
     }
 
     /// The last failure of that work if it is newer than `before`.

@@ -1,14 +1,12 @@
-//! Flush and compaction on request, and waiting for background work.
+//! Flush on request, and background work as a whole: waiting for it, pausing it, aborting compactions.
 
 use super::Db;
-use super::compaction_job::CompactionJob;
-use super::core::{Core, State};
-use super::schedule::shape;
+use super::core::Core;
 use crate::column_family::Family;
-use crate::compaction::picker::{ManualPick, ManualRange};
-use ashlar_base::{FamilyId, Result};
-use ashlar_env::{JobKind, Lane};
+use ashlar_base::{Error, ErrorKind, FamilyId, Result};
+use ashlar_env::JobKind;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 impl Db {
     /// Writes the memtables of `families` to tables and waits for it.
@@ -21,18 +19,6 @@ impl Db {
         self.core().flush(&families.iter().map(|f| f.id()).collect::<Vec<_>>())
     }
 
-    /// Compacts the user keys `begin..=end` (`None`: without bound) down to the deepest level that has some, and
-    /// rewrites that one, so that nothing deleted is left. Waits for it.
-    ///
-    /// # Errors
-    /// `Io`, `Corruption`: a table could not be read or written. `Shutdown`.
-    pub fn compact_range(&self, family: &Family, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
-        self.core().check_open()?;
-        self.core().health.check_writable()?;
-        self.core().flush(&[family.id()])?;
-        self.core().compact_range(family.id(), ManualRange::new(begin, end, true))
-    }
-
     /// Waits until no background work is under way or due.
     ///
     /// # Errors
@@ -41,9 +27,85 @@ impl Db {
         self.core().schedule();
         self.core().wait_patiently(|state| !Core::busy(state))
     }
+
+    /// Lets no new background work begin, and waits until what is under way has ended. Calls add up: each wants a
+    /// [`Db::continue_background_work`]. Meanwhile writers go on until the memtables are full, and requests for a flush or
+    /// a compaction fail. (RocksDB: `PauseBackgroundWork`.)
+    ///
+    /// # Errors
+    /// The cause, when what is under way cannot end. `Shutdown`. Nothing is paused then.
+    pub fn pause_background_work(&self) -> Result<()> {
+        let core = self.core();
+        core.check_open()?;
+        core.state().pauses += 1;
+        core.wake_jobs();
+        core.wait_patiently(|state| state.jobs == 0).inspect_err(|_| core.state().pauses -= 1)
+    }
+
+    /// Takes one [`Db::pause_background_work`] back.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there was none. `Shutdown`.
+    pub fn continue_background_work(&self) -> Result<()> {
+        let core = self.core();
+        core.check_open()?;
+        {
+            let mut state = core.state();
+            state.pauses = less_one(state.pauses)?;
+        }
+        core.schedule();
+        core.progress.notify();
+        Ok(())
+    }
+
+    /// Ends the compactions under way, whatever they have done, and lets none begin. What they wrote is removed, what they
+    /// read stays; requests for a compaction fail with `Aborted`. Waits until none is left. Calls add up: each wants a
+    /// [`Db::resume_compactions`]. (RocksDB: `AbortAllCompactions`.)
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn abort_compactions(&self) -> Result<()> {
+        let core = self.core();
+        core.check_open()?;
+        // Under the lock: whoever claims files has seen it, or is seen below.
+        {
+            let _state = core.state();
+            core.aborts.fetch_add(1, Ordering::Relaxed);
+        }
+        core.wake_jobs();
+        core.wait_until(|state| state.compactors == 0)
+    }
+
+    /// Takes one [`Db::abort_compactions`] back.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there was none. `Shutdown`.
+    pub fn resume_compactions(&self) -> Result<()> {
+        let core = self.core();
+        core.check_open()?;
+        {
+            let _state = core.state();
+            core.aborts.store(less_one(core.aborts.load(Ordering::Relaxed))?, Ordering::Relaxed);
+        }
+        core.schedule();
+        core.progress.notify();
+        Ok(())
+    }
+}
+
+fn less_one(calls: usize) -> Result<usize> {
+    calls.checked_sub(1).ok_or_else(|| Error::invalid("background work was not paused or aborted"))
 }
 
 impl Core {
+    /// The error of a request that nobody would serve.
+    pub(super) fn check_unpaused(pauses: usize) -> Result<()> {
+        if pauses == 0 {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Aborted, "background work is paused").hint("Continue it first"))
+    }
+
     pub(super) fn flush(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
         self.committer.lead_alone(|| self.seal(families))?;
         self.flush_sealed(families)
@@ -71,67 +133,18 @@ impl Core {
             if !families.iter().any(waits) {
                 return true;
             }
+            failure = Self::check_unpaused(state.pauses).err();
+            if failure.is_some() {
+                return true;
+            }
             failure = before.iter().find_map(|(id, n)| state.failed_since((*id, JobKind::Flush), *n));
             failure.is_some()
         })?;
         failure.map_or(Ok(()), Err)
     }
 
-    fn failures_of(&self, families: &[FamilyId], kind: JobKind) -> Vec<(FamilyId, u64)> {
+    pub(super) fn failures_of(&self, families: &[FamilyId], kind: JobKind) -> Vec<(FamilyId, u64)> {
         let state = self.state();
         families.iter().map(|id| (*id, state.failures((*id, kind)))).collect()
     }
-
-    /// Runs the pieces of a manual compaction one after the other.
-    fn compact_range(self: &Arc<Self>, family: FamilyId, mut range: ManualRange) -> Result<()> {
-        let work = (family, JobKind::Compaction);
-        let before = self.state().failures(work);
-        loop {
-            let mut next = Next::Over;
-            let mut failure = None;
-            self.wait_until(|state| {
-                failure = state.failed_since(work, before);
-                if failure.is_none() {
-                    next = self.next_piece(state, family, &mut range);
-                }
-                !matches!(next, Next::Blocked) || failure.is_some()
-            })?;
-            if let Some(failure) = failure {
-                return Err(failure);
-            }
-            match next {
-                Next::Over => return Ok(()),
-                Next::Blocked => {}
-                Next::Run(job) => {
-                    self.submit(job, Lane::Low);
-                }
-            }
-        }
-    }
-
-    fn next_piece(self: &Arc<Self>, state: &mut State, family: FamilyId, range: &mut ManualRange) -> Next {
-        if self.is_closed() {
-            return Next::Blocked;
-        }
-        let State { families, running, jobs, compactors, .. } = state;
-        let Some(live) = families.get(family) else { return Next::Over };
-        let claims = running.get(&family).map_or(&[][..], Vec::as_slice);
-        let options = live.family.options();
-        match range.pick(&shape(live), &options.compaction, claims) {
-            ManualPick::Done if claims.is_empty() => Next::Over,
-            ManualPick::Done | ManualPick::Blocked => Next::Blocked,
-            ManualPick::Run(plan) => {
-                *jobs += 1;
-                *compactors += 1;
-                Next::Run(Box::new(CompactionJob::claim(self, running, live, *plan)))
-            }
-        }
-    }
-}
-
-/// What a manual compaction does next.
-enum Next {
-    Run(Box<CompactionJob>),
-    Blocked,
-    Over,
 }

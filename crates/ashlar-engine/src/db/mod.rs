@@ -11,7 +11,7 @@
 //! | `schedule`, `flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
 //! | `properties`, `stats`, `counters` | what it tells about itself |
-//! | `families`, `maintenance` | create and drop, flush and compact on request |
+//! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 
 mod close;
 mod compaction_job;
@@ -21,6 +21,7 @@ mod families;
 mod flush_job;
 mod install;
 mod maintenance;
+mod manual;
 mod open;
 mod output;
 mod properties;

@@ -179,6 +179,12 @@ pub(super) fn open(
         health: Health::new(None),
     };
     let core = parts.assemble(&settings);
+    let scheduler = Arc::downgrade(&core);
+    core.snapshots.on_release(Box::new(move || {
+        if let Some(core) = scheduler.upgrade() {
+            core.schedule();
+        }
+    }));
     core.write_options()?;
     core.update_pressure();
     core.schedule();

@@ -250,7 +250,7 @@ impl<'a> Look<'a> {
     /// How urgent each level is; the last one never is.
     pub(super) fn scores(&self) -> Vec<f64> {
         let version = &self.sv.version;
-        let shape = crate::compaction::picker::Shape { order: &version.order, levels: &version.levels };
+        let shape = crate::compaction::picker::Shape::of(version);
         let mut by_level = vec![0.0; version.levels.len()];
         for score in scores(&shape, &self.targets(), &self.family.options().compaction) {
             if let Some(place) = by_level.get_mut(score.level) {

@@ -11,7 +11,7 @@ use crate::compaction::{Compaction, Reason, Running};
 use crate::health::{Severity, Source};
 use crate::pressure::{Gauges, pace};
 use crate::version::Version;
-use ashlar_base::{FamilyId, Level};
+use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_env::{Job, Lane};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,14 +37,15 @@ impl Core {
             if severity == Severity::Hard && !std::mem::replace(&mut state.resuming, true) {
                 due.push((Box::new(ResumeJob::new(Arc::clone(self))), Lane::High));
             }
-            let most = self.compactors_max();
+            let (most, oldest) = (self.compactors_max(), self.snapshots.oldest());
             for family in state.families.iter_mut().filter(|_| severity < Severity::Hard) {
                 if family.memtables.sealed_len() > 0 && !family.flushing {
                     family.flushing = true;
                     due.push((Box::new(FlushJob::new(Arc::clone(self), family.family.id())), Lane::High));
                 }
                 while !self.compactions_aborted()
-                    && let Some(compaction) = pick(family, &state.running)
+                    && state.exclusive == 0
+                    && let Some(compaction) = pick(family, &state.running, oldest)
                     && has_slot(&compaction, state.compactors, most)
                 {
                     let job = CompactionJob::claim(self, &mut state.running, family, compaction);
@@ -52,7 +53,7 @@ impl Core {
                     state.compactors += 1;
                 }
                 let runs = state.running.get(&family.family.id()).is_some_and(|r| !r.is_empty());
-                if severity == Severity::Soft && !runs && pick(family, &state.running).is_none() {
+                if severity == Severity::Soft && !runs && pick(family, &state.running, oldest).is_none() {
                     // Whatever failed is not wanted any more.
                     self.health.well(Source::Compaction(family.family.id()));
                 }
@@ -99,9 +100,12 @@ impl Core {
         }
     }
 
-    /// Takes over the gauges of all families into the pace of writers.
+    /// Takes over the gauges of all families into the pace of writers, and for which snapshots' end compactions wait.
     pub(crate) fn update_pressure(&self) {
         let state = self.state();
+        let oldest = self.snapshots.oldest();
+        let awaited = state.families.iter().filter_map(|f| picker::awaited_snapshot(&shape(f), oldest)).min();
+        self.snapshots.await_past(awaited);
         self.pressure.set(state.families.iter().map(|f| pace(&gauges(f), &f.family.options())));
     }
 
@@ -126,14 +130,15 @@ fn has_slot(compaction: &Compaction, compactors: usize, most: usize) -> bool {
     compactors < most || (compaction.reason == Reason::Level0 && compactors == most)
 }
 
-fn pick(family: &LiveFamily, running: &RunningByFamily) -> Option<Compaction> {
+fn pick(family: &LiveFamily, running: &RunningByFamily, oldest: Option<SeqNum>) -> Option<Compaction> {
     let options = family.family.options();
     if !options.compaction.automatic {
         return None;
     }
     let running = running.get(&family.family.id()).map_or(&[][..], Vec::as_slice);
-    let shape = shape(family);
-    picker::pick(&shape, &options.compaction, running).or_else(|| {
+    let shape = Shape { table: Some(&options.table), ..shape(family) };
+    let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, oldest);
+    picker::pick(&shape, &options.compaction, running).or_else(unhurried).or_else(|| {
         if !options.blob.collect_garbage {
             return None;
         }
@@ -144,7 +149,7 @@ fn pick(family: &LiveFamily, running: &RunningByFamily) -> Option<Compaction> {
 
 /// A family's tree, as pickers see it.
 pub(super) fn shape(family: &LiveFamily) -> Shape<'_> {
-    Shape { order: &family.version.order, levels: &family.version.levels }
+    Shape::of(&family.version)
 }
 
 fn gauges(family: &LiveFamily) -> Gauges {
@@ -155,7 +160,7 @@ fn gauges(family: &LiveFamily) -> Gauges {
 pub(super) fn gauges_of(version: &Version, family: &Family) -> Gauges {
     let options = family.options();
     let options = &options.compaction;
-    let shape = Shape { order: &version.order, levels: &version.levels };
+    let shape = Shape::of(version);
     let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
     let targets = Targets::new(&level_bytes, options);
     Gauges {

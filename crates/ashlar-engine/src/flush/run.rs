@@ -9,8 +9,9 @@ use crate::rewrite::{
     CutLimits, Numbers, OutputPlan, Progress, Retention, Rewrite, RewriteCounters, TableOutputs,
     shared_prefix, start,
 };
+use crate::version::TableCounts;
 use ashlar_base::range_del::FragmentedTombstones;
-use ashlar_base::{Error, FamilyId, Level, Order, Result, RunCursor, SeqNum};
+use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result, RunCursor, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub struct FlushOutcome {
     pub edit: VersionEdit,
     /// How many memtables, from the oldest on, the edit replaces.
     pub memtables: usize,
+    /// What is in the table.
+    pub counts: Vec<(FileNumber, TableCounts)>,
     /// To be dropped once the edit is durable.
     pub pending: Vec<PendingFile>,
     /// Bytes of the table and of its blob files.
@@ -108,9 +111,10 @@ impl FlushRun {
             return Err(Error::invalid("a flush was finished before its end"));
         }
         let mut edit = VersionEdit::of(self.family);
-        let (mut pending, mut bytes_written) = (Vec::new(), 0);
+        let (mut pending, mut counts, mut bytes_written) = (Vec::new(), Vec::new(), 0);
         for output in self.rewrite.sink().take() {
             bytes_written += output.file.size;
+            counts.push((output.file.number, output.counts));
             edit.add_file(Level::ZERO, output.file);
             pending.push(output.pending);
         }
@@ -119,7 +123,7 @@ impl FlushRun {
         edit.blob_added = blobs.added;
         pending.extend(blobs.pending);
         let (memtables, counters) = (self.memtables, self.rewrite.counters());
-        Ok(FlushOutcome { edit, memtables, pending, bytes_written, counters })
+        Ok(FlushOutcome { edit, memtables, counts, pending, bytes_written, counters })
     }
 }
 

@@ -15,4 +15,4 @@ pub use family::FamilyOptions;
 pub(crate) use file::{options_file, write_options_file};
 pub use format_level::FormatLevel;
 pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, markdown, option_names};
-pub use operation::{ReadOptions, WriteOptions};
+pub use operation::{CompactRangeOptions, ReadOptions, WriteOptions};

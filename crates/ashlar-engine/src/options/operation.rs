@@ -1,6 +1,6 @@
 //! Settings of one call.
 
-use ashlar_base::SeqNum;
+use ashlar_base::{Level, SeqNum};
 
 /// How a write is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,5 +27,31 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         ReadOptions { at: None, lower: None, upper: None, fill_cache: true }
+    }
+}
+
+/// How a compaction on request is done.
+#[derive(Clone, Copy, Debug)]
+pub struct CompactRangeOptions {
+    /// Rewrite the deepest level that has the range, even where nothing comes down into it (RocksDB's
+    /// `bottommost_level_compaction`), so that nothing deleted is left. On.
+    pub rewrite_deepest: bool,
+    /// Behind the compaction, take all tables of the deepest level to this one (RocksDB's `change_level`), as they are.
+    /// The levels on the way must be empty.
+    pub target_level: Option<Level>,
+    /// No other compaction runs meanwhile. Off.
+    pub exclusive: bool,
+    /// Jobs that share the work at most. 0: as the database has it.
+    pub max_subcompactions: usize,
+}
+
+impl Default for CompactRangeOptions {
+    fn default() -> Self {
+        CompactRangeOptions {
+            rewrite_deepest: true,
+            target_level: None,
+            exclusive: false,
+            max_subcompactions: 0,
+        }
     }
 }

@@ -16,8 +16,11 @@ use super::cut::{Cut, CutLimits};
 use super::drive::EntrySink;
 use super::tombstones::Carried;
 use crate::files::PendingFile;
+use crate::version::TableCounts;
 use ashlar_base::range_del::Fragment;
-use ashlar_base::{FileNumber, InternalKey, InternalKeyBuf, MergeOperator, Result, Trailer, ValueType};
+use ashlar_base::{
+    Error, FileNumber, InternalKey, InternalKeyBuf, MergeOperator, Result, Trailer, ValueType,
+};
 use ashlar_blob::OldestBlobFile;
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::filename::FileKind;
@@ -52,6 +55,8 @@ struct Open {
     file: Arc<dyn WriteFile>,
     builder: TableBuilder,
     oldest_blob: OldestBlobFile,
+    /// Entries that are not the first of their key.
+    older: u64,
 }
 
 /// One finished table.
@@ -59,10 +64,8 @@ struct Open {
 pub struct Output {
     /// As the MANIFEST will know it, without an epoch number: the commit fills that in.
     pub file: NewFile,
-    /// Entries and deletions in it.
-    pub entries: u64,
-    /// Those of the entries that are deletions.
-    pub deletions: u64,
+    /// What is in it.
+    pub counts: TableCounts,
     /// To be dropped once the edit with the file is durable.
     pub pending: PendingFile,
 }
@@ -136,7 +139,9 @@ impl TableOutputs {
         let file = self.plan.fs.create(&self.path(number))?;
         let identity = TableIdentity { number, ..self.plan.identity.clone() };
         match TableBuilder::new(Arc::clone(&file), self.plan.table.clone(), identity) {
-            Ok(builder) => Ok(Open { pending, file, builder, oldest_blob: OldestBlobFile::default() }),
+            Ok(builder) => {
+                Ok(Open { pending, file, builder, oldest_blob: OldestBlobFile::default(), older: 0 })
+            }
             Err(e) => {
                 self.remove(number);
                 Err(e)
@@ -147,15 +152,26 @@ impl TableOutputs {
     /// Finishes the open table, if there is one; the next one begins with `next`.
     #[cold]
     fn close(&mut self, next: Option<&[u8]>) -> Result<()> {
-        let Some(Open { pending, file, mut builder, oldest_blob }) = self.open.take() else { return Ok(()) };
+        let Some(Open { pending, file, mut builder, oldest_blob, older }) = self.open.take() else {
+            return Ok(());
+        };
         let order = &self.plan.table.order;
         let carried =
             self.tombstones.hand_over(order, next, |t| builder.add_range_tombstone(t.begin, t.end, t.seq));
-        match carried.and_then(|()| builder.finish()).and_then(|summary| file.sync_all().map(|()| summary)) {
+        let finished =
+            carried.and_then(|()| builder.finish()).and_then(|summary| file.sync_all().map(|()| summary));
+        match finished.and_then(|summary| self.check_size(pending.number(), summary.size).map(|()| summary)) {
             Ok(summary) => {
-                let (entries, deletions) = (summary.entries, summary.deletions);
+                let counts = TableCounts {
+                    entries: summary.entries,
+                    deletions: summary.deletions,
+                    range_deletions: summary.range_deletions,
+                    value_bytes: summary.raw_value_bytes,
+                    older,
+                    spent: false,
+                };
                 let file = self.new_file(pending.number(), summary, oldest_blob.number());
-                self.done.push(Output { file, entries, deletions, pending });
+                self.done.push(Output { file, counts, pending });
                 Ok(())
             }
             Err(e) => {
@@ -163,6 +179,16 @@ impl TableOutputs {
                 Err(e)
             }
         }
+    }
+
+    /// That the file is as long as what was written into it, before the MANIFEST says so.
+    fn check_size(&self, number: FileNumber, written: u64) -> Result<()> {
+        let path = self.path(number);
+        let found = self.plan.fs.open_read(&path)?.len();
+        if found == written {
+            return Ok(());
+        }
+        Err(Error::corruption(format!("table has {found} bytes where {written} were written")).at_path(&path))
     }
 
     fn new_file(&self, number: FileNumber, s: TableSummary, oldest_blob: FileNumber) -> NewFile {
@@ -197,6 +223,11 @@ impl EntrySink for TableOutputs {
         }
         if self.open.is_none() {
             self.open = Some(self.begin()?);
+        }
+        if let Some(open) = &mut self.open
+            && !first
+        {
+            open.older += 1;
         }
         if self.blobs.concern(key.trailer().value_type(), value) {
             return self.add_with_blobs(key, value);

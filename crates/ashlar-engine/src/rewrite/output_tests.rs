@@ -55,7 +55,11 @@ fn cuts_at_the_target_and_never_inside_a_key() {
         assert_eq!((file.smallest_seq.get(), file.largest_seq.get()), (91, 100));
         assert_eq!(file.oldest_blob_file, FileNumber(0));
         let entries = dump(&version, file).len() as u64;
-        assert_eq!((entries, entries % 10), (output.entries, 0), "all ten versions of a key in one table");
+        assert_eq!(
+            (entries, entries % 10),
+            (output.counts.entries, 0),
+            "all ten versions of a key in one table"
+        );
         all += entries;
     }
     assert_eq!(all, 600);
@@ -78,7 +82,7 @@ fn cuts_where_too_many_grandparents_are_met() {
     let mut sink = TableOutputs::new(place.plan(), limits, place.numbers());
     fill(&mut sink, 0..60, 1);
     sink.finish().unwrap();
-    let entries: Vec<u64> = sink.take().iter().map(|o| o.entries).collect();
+    let entries: Vec<u64> = sink.take().iter().map(|o| o.counts.entries).collect();
     assert_eq!(entries, [20, 20, 20]);
 }
 

@@ -5,13 +5,19 @@ use ashlar_env::Clock;
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The live snapshots of a database.
 pub struct SnapshotList {
     /// How many snapshots there are at each sequence, and when the first of them was taken.
     live: Mutex<BTreeMap<SeqNum, Taken>>,
     clock: Option<Arc<dyn Clock>>,
+    /// Somebody waits until no snapshot is below this sequence; `u64::MAX`: nobody does. A hint, written under no lock:
+    /// who misses it waits for the next end of a snapshot, or for whatever else makes him look.
+    awaited: AtomicU64,
+    /// Tells him.
+    released: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +29,52 @@ struct Taken {
 impl SnapshotList {
     /// An empty list.
     pub fn new() -> Arc<SnapshotList> {
-        Arc::new(SnapshotList { live: Mutex::new(Rank::Cache, BTreeMap::new()), clock: None })
+        SnapshotList::make(None)
     }
 
     /// An empty list that notes when its snapshots are taken.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Arc<SnapshotList> {
-        Arc::new(SnapshotList { live: Mutex::new(Rank::Cache, BTreeMap::new()), clock: Some(clock) })
+        SnapshotList::make(Some(clock))
+    }
+
+    fn make(clock: Option<Arc<dyn Clock>>) -> Arc<SnapshotList> {
+        Arc::new(SnapshotList {
+            live: Mutex::new(Rank::Cache, BTreeMap::new()),
+            clock,
+            awaited: AtomicU64::new(u64::MAX),
+            released: OnceLock::new(),
+        })
+    }
+
+    /// What to call when the last snapshot below an awaited sequence has gone. Called with no lock held, by whoever drops
+    /// the snapshot. Set once.
+    pub(crate) fn on_release(&self, tell: Box<dyn Fn() + Send + Sync>) {
+        self.released.get_or_init(|| tell);
+    }
+
+    /// Waits until no snapshot is below `seq`; `None`: for nothing.
+    pub(crate) fn await_past(&self, seq: Option<SeqNum>) {
+        self.awaited.store(seq.map_or(u64::MAX, SeqNum::get), Ordering::Relaxed);
+    }
+
+    fn release(&self, seq: SeqNum) {
+        let oldest = {
+            let mut live = self.live.lock();
+            let Some(taken) = live.get_mut(&seq) else { return };
+            taken.count -= 1;
+            if taken.count > 0 {
+                return;
+            }
+            live.remove(&seq);
+            live.keys().next().map_or(u64::MAX - 1, |oldest| oldest.get())
+        };
+        let awaited = self.awaited.load(Ordering::Relaxed);
+        if seq.get() < awaited
+            && awaited <= oldest
+            && let Some(tell) = self.released.get()
+        {
+            tell();
+        }
     }
 
     /// Pins `seq`, which must be pinned already or known to be needed still; otherwise use
@@ -100,13 +146,7 @@ impl Clone for Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let mut live = self.list.live.lock();
-        if let Some(taken) = live.get_mut(&self.seq) {
-            taken.count -= 1;
-            if taken.count == 0 {
-                live.remove(&self.seq);
-            }
-        }
+        self.list.release(self.seq);
     }
 }
 

@@ -1,6 +1,7 @@
 //! One live table file: what the MANIFEST says about it, and what the running engine adds.
 
 use ashlar_base::{FileNumber, InternalKey, Order, Trailer};
+use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::TableReader;
 use std::cmp::Ordering;
@@ -8,12 +9,44 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 use std::sync::{Arc, OnceLock};
 
+/// How many entries of which sort a table has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableCounts {
+    /// All entries, range tombstones included.
+    pub entries: u64,
+    /// Those of them that delete, range tombstones included.
+    pub deletions: u64,
+    /// Those of them that are range tombstones.
+    pub range_deletions: u64,
+    /// Bytes of all values.
+    pub value_bytes: u64,
+    /// Entries behind a newer one of their key. Known only of a table that was written since the open.
+    pub older: u64,
+    /// It was made where nothing lay beneath and no snapshot was alive: what is left in it stays.
+    pub spent: bool,
+}
+
+impl TableCounts {
+    /// As a table says of itself; `None` for one that does not (LevelDB's).
+    pub fn of(said: &Properties) -> Option<TableCounts> {
+        Some(TableCounts {
+            entries: said.num_entries?,
+            deletions: said.num_deletions.unwrap_or(0),
+            range_deletions: said.num_range_deletions.unwrap_or(0),
+            value_bytes: said.raw_value_size.unwrap_or(0),
+            ..TableCounts::default()
+        })
+    }
+}
+
 /// A table file of a version. Shared by every version that holds it; a trivial move keeps the same value.
 pub struct FileMeta {
     /// The MANIFEST's record of the file.
     pub file: NewFile,
     /// The opened table; filled at the first use.
     pub table: OnceLock<Arc<TableReader>>,
+    /// What is in it; known from the first use of the table, or since it was written.
+    pub counts: OnceLock<TableCounts>,
     /// True while a compaction has the file as an input. Set and read under the state lock.
     pub compacting: AtomicBool,
 }
@@ -21,7 +54,12 @@ pub struct FileMeta {
 impl FileMeta {
     /// A file that nobody has opened yet.
     pub fn new(file: NewFile) -> Arc<FileMeta> {
-        Arc::new(FileMeta { file, table: OnceLock::new(), compacting: AtomicBool::new(false) })
+        Arc::new(FileMeta {
+            file,
+            table: OnceLock::new(),
+            counts: OnceLock::new(),
+            compacting: AtomicBool::new(false),
+        })
     }
 
     /// The file's number.
@@ -65,6 +103,13 @@ impl FileMeta {
     pub fn holds(&self, order: &Order, user_key: &[u8]) -> bool {
         order.compare(self.smallest().user_key(), user_key) != Ordering::Greater
             && !self.ends_before(order, user_key)
+    }
+
+    /// Takes over what is in it, if that was not known.
+    pub fn note_counts(&self, counts: Option<TableCounts>) {
+        if let Some(counts) = counts {
+            self.counts.get_or_init(|| counts);
+        }
     }
 
     /// Whether a compaction has the file as an input.

@@ -7,8 +7,9 @@
 //!
 //! Source: RocksDB `db/version_set.cc`, `db/version_builder.cc`.
 
-use super::{FileMeta, Tables};
+use super::{FileMeta, TableCounts, Tables};
 use crate::blobs::{BlobFiles, BlobMap};
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Level, LookupKey, Order, Result, Trailer};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::TableReader;
@@ -57,6 +58,7 @@ impl Version {
             return Ok(Arc::clone(open));
         }
         let opened = self.tables.open(&f.file)?;
+        f.note_counts(TableCounts::of(opened.properties()));
         Ok(Arc::clone(f.table.get_or_init(|| opened)))
     }
 
@@ -80,6 +82,16 @@ impl Version {
             Some(open) => Ok(Arc::clone(open)),
             None => self.tables.open(&f.file),
         }
+    }
+
+    /// The range tombstones of `f`, as stored, without opening the table; takes over what else it says about itself.
+    ///
+    /// # Errors
+    /// As [`Version::table`].
+    pub fn survey(&self, f: &FileMeta) -> Result<FragmentedTombstones> {
+        let survey = self.tables.survey(&f.file)?;
+        f.note_counts(TableCounts::of(&survey.properties));
+        Ok(survey.tombstones)
     }
 
     /// How this family's tables are opened.

@@ -21,7 +21,7 @@ mod tables;
 use current::SwitchFailure;
 pub(crate) use current::candidates;
 pub use current::{new_db_id, read_current, read_identity, write_identity};
-pub use file_meta::FileMeta;
+pub use file_meta::{FileMeta, TableCounts};
 pub use levels::{Version, newest_first};
 pub(crate) use manifest::start_manifest;
 pub use replay::DroppedTail;

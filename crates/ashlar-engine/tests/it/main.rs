@@ -1,6 +1,7 @@
 //! The engine as a whole, through its public door.
 
 mod blobs;
+mod compaction;
 mod flips;
 mod merges;
 mod observe;

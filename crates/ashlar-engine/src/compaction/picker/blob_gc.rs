@@ -7,7 +7,8 @@
 //!
 //! Source: RocksDB `db/version_set.cc` (`ComputeFilesMarkedForForcedBlobGC`).
 
-use super::leveled::{complete, level0_group};
+use super::level0::level0_group;
+use super::leveled::complete;
 use super::shape::{Shape, any_busy};
 use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running};

@@ -1,6 +1,6 @@
 //! The leveled picker: the most urgent level gives one file, or level 0 all that belong together, to the next level.
 //!
-//! 1. One compaction at a time takes from level 0.
+//! 1. One compaction at a time takes level 0 down; see `level0`.
 //! 2. No file is in two compactions, and no two compactions write into one level where their ranges meet.
 //! 3. Inputs are clean cuts in both levels.
 //! 4. Of a level that is too large, the file goes first that meets the fewest bytes below per byte of its own, its
@@ -8,12 +8,14 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc` (min-overlapping-ratio).
 
+use super::level0::pick_level0;
 use super::scores::scores;
 use super::shape::{Shape, any_busy, as_level, bytes};
 use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
 use crate::options::CompactionOptions;
 use crate::version::FileMeta;
+use ashlar_base::Level;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -27,55 +29,6 @@ pub fn pick(shape: &Shape<'_>, options: &CompactionOptions, running: &[Running])
         0 => pick_level0(shape, options, running, targets.base),
         level => pick_from(shape, options, running, level),
     })
-}
-
-fn pick_level0(
-    shape: &Shape<'_>,
-    options: &CompactionOptions,
-    running: &[Running],
-    base: usize,
-) -> Option<Compaction> {
-    let files = shape.level(0);
-    if any_busy(files) {
-        return None;
-    }
-    let movable = movable_from_level0(shape, base);
-    let moved = !movable.is_empty() && (movable.len() == files.len() || !shape.level(base).is_empty());
-    let inputs = if moved { movable } else { level0_group(shape, files.last()?) };
-    // Files that are moved meet nothing below, but the range from the first to the last of them may.
-    let below = if moved { 0..0 } else { shape.meeting(base, &inputs) };
-    let mut plan = complete(shape, options, running, (0, inputs), (base, below), Reason::Level0)?;
-    plan.trivial_move |= moved;
-    Some(plan)
-}
-
-/// The oldest files of level 0 that meet neither each other nor the base level: moving them keeps every newer version
-/// above every older one. Newest first.
-fn movable_from_level0(shape: &Shape<'_>, base: usize) -> Vec<Arc<FileMeta>> {
-    let mut chosen: Vec<Arc<FileMeta>> = Vec::new();
-    for file in shape.level(0).iter().rev() {
-        let below = shape.overlap(base, &UserRange::of(file));
-        if !below.is_empty() || chosen.iter().any(|c| shape.overlaps(c, file)) {
-            break;
-        }
-        chosen.push(Arc::clone(file));
-    }
-    chosen.reverse();
-    chosen
-}
-
-/// `seed` and every file of level 0 that overlaps the group, however indirectly. Newest first.
-pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<FileMeta>> {
-    let mut within = UserRange::of(seed);
-    loop {
-        let level0 = shape.level(0).iter();
-        let group: Vec<_> = level0.filter(|f| within.meets(shape.order, &UserRange::of(f))).collect();
-        let Some(wider) = user_range(shape.order, group.iter().copied()) else { return Vec::new() };
-        if wider == within {
-            return group.into_iter().cloned().collect();
-        }
-        within = wider;
-    }
 }
 
 fn pick_from(
@@ -153,19 +106,17 @@ fn by_overlap(shape: &Shape<'_>, level: usize) -> Vec<usize> {
 
 /// A file's size, with what its range tombstones free, and point tombstones beyond half of its entries counted as
 /// twice the entries they free.
-/// Only files that are open tell their tombstones.
+/// Only files whose entries were counted tell their tombstones.
 fn compensated_bytes(file: &FileMeta) -> u64 {
     let size = file.size().saturating_add(file.file.range_deletion_size);
-    let Some(table) = file.table.get() else { return size };
-    let p = table.properties();
-    let (entries, deletions) = (p.num_entries.unwrap_or(0), p.num_deletions.unwrap_or(0));
-    let excess = deletions.saturating_mul(2).saturating_sub(entries);
-    let mean_value = p.raw_value_size.unwrap_or(0) / entries.saturating_sub(deletions).max(1);
+    let Some(c) = file.counts.get() else { return size };
+    let excess = c.deletions.saturating_mul(2).saturating_sub(c.entries);
+    let mean_value = c.value_bytes / c.entries.saturating_sub(c.deletions).max(1);
     size.saturating_add(excess.saturating_mul(mean_value).saturating_mul(2))
 }
 
 /// Finishes the plan: refused when a file below is taken or another compaction writes there; a trivial move when
-/// nothing is met below and no file meets too much of the level after that.
+/// nothing is met below, no file meets too much of the level after that, and the codec is the same there.
 pub(super) fn complete(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -175,28 +126,47 @@ pub(super) fn complete(
     reason: Reason,
 ) -> Option<Compaction> {
     let lower = shape.slice(output, below);
-    if any_busy(lower) || shape.claimed(running, output, files.iter().chain(lower)) {
+    if any_busy(lower) {
         return None;
     }
-    let range = user_range(shape.order, files.iter().chain(lower))?;
     let most = options.compaction_bytes();
     let bounded = |f: &Arc<FileMeta>| bytes(shape.grandparents(output, &UserRange::of(f))) <= most;
     let disjoint = level > 0 || files.len() == 1;
-    let trivial_move = disjoint && output != level && lower.is_empty() && files.iter().all(bounded);
-    let (grandparents, beneath) =
-        (shape.grandparents(output, &range).to_vec(), shape.beneath(output, &range));
+    let movable = disjoint && output != level && lower.is_empty() && files.iter().all(bounded);
     let mut inputs = vec![(as_level(level), files)];
     if !lower.is_empty() {
         inputs.push((as_level(output), lower.to_vec()));
     }
+    let mut plan = planned(shape, options, running, inputs, output, reason)?;
+    plan.trivial_move = movable && shape.keeps_codec(level, output, plan.is_bottommost());
+    Some(plan)
+}
+
+/// A plan for these inputs, to be rewritten into `output`; `None` when another compaction writes there.
+pub(super) fn planned(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    inputs: Vec<(Level, Vec<Arc<FileMeta>>)>,
+    output: usize,
+    reason: Reason,
+) -> Option<Compaction> {
+    let files = || inputs.iter().flat_map(|(_, files)| files);
+    if shape.claimed(running, output, files()) {
+        return None;
+    }
+    let range = user_range(shape.order, files())?;
+    let (grandparents, beneath) =
+        (shape.grandparents(output, &range).to_vec(), shape.beneath(output, &range));
     Some(Compaction {
         inputs,
         output_level: as_level(output),
         grandparents,
         beneath,
-        trivial_move,
+        trivial_move: false,
         reason,
         target_file_bytes: options.target_file_bytes,
-        overlap_bytes_max: most,
+        overlap_bytes_max: options.compaction_bytes(),
+        parts_max: 0,
     })
 }

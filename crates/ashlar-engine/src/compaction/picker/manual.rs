@@ -6,7 +6,8 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_picker.cc` (`CompactRange`).
 
-use super::leveled::{complete, from_level, level0_group};
+use super::level0::level0_group;
+use super::leveled::{complete, from_level};
 use super::shape::{Shape, any_busy, bytes};
 use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running};

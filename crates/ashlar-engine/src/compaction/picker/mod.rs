@@ -1,21 +1,27 @@
 //! Pickers: which files to compact next. Pure functions of the shape of the tree.
 //!
 //! `shape` asks the tree, `targets` sizes the levels, `scores` says which level is too large and by how much, `leveled`
-//! picks, `manual` walks a range on request, `blob_gc` empties old blob files.
+//! picks, `level0` for level 0, `tombstones` when nothing is urgent, `manual` walks a range on request, `chosen` takes the
+//! files it is told, `blob_gc` empties old blob files.
 
 mod blob_gc;
+mod chosen;
+mod level0;
 mod leveled;
 mod manual;
 mod scores;
 mod shape;
 mod targets;
+mod tombstones;
 
 pub use blob_gc::pick_blob_garbage;
+pub use chosen::{pick_chosen, pick_refit};
 pub use leveled::pick;
 pub use manual::{ManualPick, ManualRange};
 pub use scores::{Score, debt, scores};
 pub use shape::Shape;
 pub use targets::Targets;
+pub use tombstones::{awaited_snapshot, pick_tombstones};
 
 #[cfg(test)]
 mod tests;

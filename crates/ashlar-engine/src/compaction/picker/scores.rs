@@ -7,7 +7,10 @@
 
 use super::shape::{Shape, bytes};
 use super::targets::Targets;
+use super::tombstones::is_dense;
 use crate::options::CompactionOptions;
+use crate::version::FileMeta;
+use std::sync::Arc;
 
 /// The urgency of one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,9 +51,11 @@ fn idle_bytes(shape: &Shape<'_>, level: usize) -> u64 {
 }
 
 fn level0_score(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> f64 {
-    let idle = shape.level(0).iter().filter(|f| !f.is_compacting()).count();
+    // A table of tombstones counts for two: it slows every scan over what it deletes.
+    let weight = |f: &Arc<FileMeta>| if f.counts.get().is_some_and(is_dense) { 2 } else { 1 };
+    let idle: u32 = shape.level(0).iter().filter(|f| !f.is_compacting()).map(weight).sum();
     let total = idle_bytes(shape, 0);
-    let mut score = idle as f64 / options.l0_trigger.max(1) as f64;
+    let mut score = f64::from(idle) / options.l0_trigger.max(1) as f64;
     if total >= options.base_level_bytes {
         score = score.max(1.01);
     }

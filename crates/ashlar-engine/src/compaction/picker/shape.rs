@@ -7,8 +7,9 @@
 //!    neighbour that begins there.
 
 use crate::compaction::plan::{Running, UserRange, user_range};
-use crate::version::FileMeta;
+use crate::version::{FileMeta, Version};
 use ashlar_base::{Level, Order};
+use ashlar_table::TableOptions;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,9 +20,25 @@ pub struct Shape<'a> {
     pub order: &'a Order,
     /// The files: level 0 newest first, deeper levels ascending.
     pub levels: &'a [Vec<Arc<FileMeta>>],
+    /// How tables are written; `None`: on all levels alike.
+    pub table: Option<&'a TableOptions>,
 }
 
 impl<'a> Shape<'a> {
+    /// The files of `version`.
+    pub fn of(version: &'a Version) -> Self {
+        Shape { order: &version.order, levels: &version.levels, table: None }
+    }
+
+    /// Whether a table of level `from` may stand in level `to` as it is: nobody wants it in another codec there.
+    pub(super) fn keeps_codec(&self, from: usize, to: usize, bottommost: bool) -> bool {
+        let Some(table) = self.table else { return true };
+        let base = (1..to).find(|above| !self.level(*above).is_empty()).unwrap_or(to);
+        let number = |level: usize| i32::try_from(level).unwrap_or(i32::MAX);
+        let codec = |level, bottommost| table.for_level(number(level), number(base), bottommost).compression;
+        codec(from, false) == codec(to, bottommost)
+    }
+
     /// The files of a level; nothing for one that does not exist.
     pub fn level(&self, level: usize) -> &'a [Arc<FileMeta>] {
         self.levels.get(level).map_or(&[], Vec::as_slice)

@@ -1,16 +1,18 @@
 //! Pickers by text: a shape of the tree in, the compaction out.
 //!
 //! A shape has one line per level in use: `L1 7:b-f*30 8:f-k!` is file 7 with user keys b to f and size 30, and file 8,
-//! size 10, which a compaction has already; `9:b-c@4` is one whose oldest blob file is 4. Level 0 stands newest first. Sizes
-//! are in units of 1 MiB.
+//! size 10, which a compaction has already; `9:b-c@4` is one whose oldest blob file is 4; `9:a-b~60` has 60 deletions among
+//! its 100 entries, `9:a-b~60s` is spent as well. Level 0 stands newest first. Sizes are in units of 1 MiB.
 
 use super::*;
 use crate::compaction::{Compaction, Running};
 use crate::options::CompactionOptions;
-use crate::version::FileMeta;
+use crate::version::{FileMeta, TableCounts};
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
+use ashlar_format::compress::Compression;
 use ashlar_format::version_edit::NewFile;
+use ashlar_table::TableOptions;
 use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;
@@ -22,12 +24,13 @@ struct Tree {
 
 impl Tree {
     fn shape(&self) -> Shape<'_> {
-        Shape { order: &self.order, levels: &self.levels }
+        Shape { order: &self.order, levels: &self.levels, table: None }
     }
 }
 
 fn file(text: &str) -> Arc<FileMeta> {
     let (text, busy) = text.strip_suffix('!').map_or((text, false), |t| (t, true));
+    let (text, deletions) = text.split_once('~').map_or((text, ""), |(t, d)| (t, d));
     let (number, rest) = text.split_once(':').unwrap();
     let (rest, blob) = rest.split_once('@').unwrap_or((rest, "0"));
     let (range, size) = rest.split_once('*').unwrap_or((rest, "10"));
@@ -42,6 +45,11 @@ fn file(text: &str) -> Arc<FileMeta> {
     new.oldest_blob_file = FileNumber(blob.parse().unwrap());
     let file = FileMeta::new(new);
     file.set_compacting(busy);
+    if !deletions.is_empty() {
+        let spent = deletions.ends_with('s');
+        let deletions = deletions.trim_end_matches('s').parse().unwrap();
+        file.note_counts(Some(TableCounts { entries: 100, deletions, spent, ..TableCounts::default() }));
+    }
     file
 }
 
@@ -300,6 +308,128 @@ fn manual_waits_for_what_comes_down() {
         panic!("lost a file")
     };
     assert_eq!(plan.to_string(), "L5[9] + L6[1] -> L6 manual bottommost");
+}
+
+#[test]
+fn new_files_are_merged_within_level0_while_the_way_down_is_taken() {
+    let old = "4:a-z! 3:a-z! 2:a-z! 1:a-z!";
+    assert_eq!(picked(&format!("L0 7:a-z 6:a-z 5:a-z {old}")), "nothing");
+    assert_eq!(picked(&format!("L0 8:a-z 7:a-z 6:a-z 5:a-z {old}")), "L0[8 7 6 5] -> L0 within-level0");
+    // The base level is taken.
+    let below = "L6 9:c-d!";
+    assert_eq!(picked(&format!("L0 5:a-z 4:a-z 3:a-z 2:a-z 1:a-z \n {below}")), "nothing");
+    assert_eq!(
+        picked(&format!("L0 6:a-z 5:a-z 4:a-z 3:a-z 2:a-z 1:a-z \n {below}")),
+        "L0[6 5 4 3 2 1] -> L0 within-level0"
+    );
+    // A large old file makes it dearer per file; a newest file that is taken leaves no row.
+    assert_eq!(
+        picked(&format!("L0 8:a-z 7:a-z 6:a-z 5:a-z 9:a-z*90 {old}")),
+        "L0[8 7 6 5] -> L0 within-level0"
+    );
+    assert_eq!(picked(&format!("L0 9:a-z! 8:a-z 7:a-z 6:a-z 5:a-z {old}")), "nothing");
+    let t = tree(&format!("L0 8:b-z 7:a-z 6:a-y 5:a-z {old}"));
+    let c = pick(&t.shape(), &options(), &[]).unwrap();
+    assert_eq!(c.beneath, [(b"a".to_vec(), b"z".to_vec())], "everything may lie beneath");
+    assert_eq!(c.cut_limits().target_bytes, u64::MAX, "one file");
+}
+
+fn unhurried(text: &str, oldest: Option<u64>) -> String {
+    let t = tree(text);
+    let oldest = oldest.map(|seq| SeqNum::new(seq).unwrap());
+    pick_tombstones(&t.shape(), &options(), &[], oldest).map_or("nothing".into(), |c| c.to_string())
+}
+
+#[test]
+fn tables_of_tombstones_go_down() {
+    assert_eq!(unhurried("L5 11:a-b~49 12:c-d \n L6 1:a-z", None), "nothing");
+    assert_eq!(
+        unhurried("L5 11:a-b~50 12:c-d~90 13:e-f~99! \n L6 1:a-z", None),
+        "L5[12] + L6[1] -> L6 tombstones bottommost"
+    );
+    // Level 0 counts them twice.
+    assert_eq!(picked("L0 2:a-z~60 1:a-z~60"), "L0[2 1] -> L6 level0 bottommost");
+    assert_eq!(picked("L0 2:a-z~40 1:a-z~60"), "nothing");
+}
+
+#[test]
+fn tables_at_the_bottom_wait_for_snapshots() {
+    // Tables here have sequences up to their number and one.
+    let text = "L5 4:k-l~10 \n L6 9:a-b~10 8:c-d~1 7:e-f~10s";
+    assert_eq!(unhurried(text, None), "L5[4] -> L5 bottommost-files bottommost");
+    assert_eq!(unhurried(text, Some(4)), "nothing");
+    assert_eq!(unhurried(text, Some(5)), "L5[4] -> L5 bottommost-files bottommost");
+    assert_eq!(
+        unhurried("L6 9:a-b~10 8:c-d~1 7:e-f~10s", Some(10)),
+        "L6[9] -> L6 bottommost-files bottommost"
+    );
+    assert_eq!(unhurried("L6 8:c-d~1 7:e-f~10s", None), "nothing");
+    let awaited = |oldest: u64| {
+        let t = tree(text);
+        awaited_snapshot(&t.shape(), SeqNum::new(oldest)).map(SeqNum::get)
+    };
+    assert_eq!([3, 5, 10].map(awaited), [Some(5), Some(10), None]);
+}
+
+#[test]
+fn another_codec_is_no_move() {
+    let per_level = |kinds: &[Compression]| TableOptions {
+        compression_per_level: kinds.to_vec(),
+        ..TableOptions::default()
+    };
+    let move_of = |text: &str, table: &TableOptions| {
+        let t = tree(text);
+        let shape = Shape { table: Some(table), ..t.shape() };
+        pick(&shape, &options(), &[]).map(|c| c.trivial_move).unwrap()
+    };
+    let deep = "L5 11:a-b*60 12:c-d*60 \n L6 1:x-z*1000";
+    let flat = "L0 4:g-h 3:e-f 2:c-d 1:a-b";
+    use Compression::{Lz4, None, Zstd};
+    for (kinds, deep_moves, flat_moves) in
+        [(&[][..], true, true), (&[None, Lz4, Zstd], false, false), (&[Lz4, Lz4, Zstd], false, true)]
+    {
+        assert_eq!(move_of(deep, &per_level(kinds)), deep_moves, "{kinds:?}");
+        assert_eq!(move_of(flat, &per_level(kinds)), flat_moves, "{kinds:?}");
+    }
+    let bottom = TableOptions { bottommost_compression: Some(Zstd), ..TableOptions::default() };
+    assert!(!move_of(deep, &bottom) && !move_of(flat, &bottom));
+}
+
+fn chosen(text: &str, numbers: &[u64], output: u8) -> String {
+    let t = tree(text);
+    let numbers: Vec<_> = numbers.iter().map(|n| FileNumber(*n)).collect();
+    match pick_chosen(&t.shape(), &options(), &[], &numbers, Level(output)) {
+        Ok(plan) => plan.map_or("taken".into(), |c| c.to_string()),
+        Err(e) => format!("{:?}", e.kind()),
+    }
+}
+
+#[test]
+fn chosen_files_bring_along_what_they_must() {
+    let text = "L0 9:a-c 8:k-l 7:b-d \n L3 6:d-e 5:m-n \n L5 4:a-b 3:e-f*20 2:x-y";
+    assert_eq!(chosen(text, &[9], 5), "L0[9 7] + L3[6] + L5[4 3] -> L5 chosen bottommost");
+    assert_eq!(chosen(text, &[7], 3), "L0[7] + L3[6] -> L3 chosen");
+    assert_eq!(chosen(text, &[8], 6), "L0[8] -> L6 chosen bottommost");
+    assert_eq!(chosen(text, &[6, 2], 5), "L3[6] + L5[3 2] -> L5 chosen bottommost");
+    assert_eq!(chosen(text, &[2], 5), "L5[2] -> L5 chosen bottommost");
+    assert_eq!(chosen(text, &[2], 3), "InvalidArgument");
+    assert_eq!(chosen(text, &[77], 5), "InvalidArgument");
+    assert_eq!(chosen(text, &[2], 7), "InvalidArgument");
+    assert_eq!(chosen(text, &[], 5), "InvalidArgument");
+    assert_eq!(chosen("L0 9:a-c \n L5 4:a-b!", &[9], 5), "taken");
+}
+
+#[test]
+fn the_deepest_level_moves_over_empty_ones() {
+    let moved = |text: &str, to: u8| {
+        let t = tree(text);
+        pick_refit(&t.shape(), &options(), &[], Level(to)).map(|plan| plan.map(|c| c.to_string()))
+    };
+    let text = "L0 9:a-b \n L2 3:a-b \n L5 1:a-b 2:c-d";
+    assert_eq!(moved(text, 3).unwrap().unwrap(), "L5[1 2] -> L3 manual move bottommost");
+    assert_eq!(moved(text, 6).unwrap().unwrap(), "L5[1 2] -> L6 manual move bottommost");
+    assert_eq!(moved(text, 5).unwrap().unwrap(), " -> L5 manual move bottommost");
+    assert!(moved(text, 2).is_err() && moved(text, 0).is_err() && moved(text, 7).is_err());
 }
 
 #[test]

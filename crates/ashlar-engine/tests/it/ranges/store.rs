@@ -30,7 +30,9 @@ pub(super) fn settings(order: &Order) -> (DbOptions, FamilyOptions) {
     family.compaction.target_file_bytes = 4096;
     family.compaction.base_level_bytes = 4096;
     family.compaction.level_multiplier = 2.0;
-    (DbOptions { format_level: FormatLevel::V7_8, ..DbOptions::default() }, family)
+    // Several jobs at once, and compactions cut into parts.
+    let db = DbOptions { format_level: FormatLevel::V7_8, max_background_jobs: 6, ..DbOptions::default() };
+    (db, family)
 }
 
 /// One change of the default family.

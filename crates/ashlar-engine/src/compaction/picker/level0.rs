@@ -1,0 +1,118 @@
+//! Level 0: down to the base level, and what happens when the way down is taken.
+//!
+//! 1. One compaction at a time takes files down: it has all that belong together, so none of them is left above.
+//! 2. While it runs, or while the base level is taken, new files pile up. The newest of them may then be merged into one
+//!    that stays in level 0 (*within*): that frees no space, but every read has fewer files to ask.
+//! 3. What is merged within level 0 is an unbroken row of its newest files, so the result stands where they stood: its
+//!    epoch number is the smallest of theirs. It is one file, and everything may lie beneath it.
+//!
+//! Source: RocksDB `db/compaction/compaction_picker_level.cc` (`PickIntraL0Compaction`), `compaction_picker.cc`
+//! (`FindIntraL0Compaction`).
+
+use super::leveled::{complete, planned};
+use super::shape::{Shape, any_busy, as_level};
+use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
+use crate::options::CompactionOptions;
+use crate::version::FileMeta;
+use std::sync::Arc;
+
+/// So many files are merged within level 0 at least.
+const WITHIN_MIN: usize = 4;
+
+/// The compaction of level 0 that is due: down to the base level, or, while the way down is taken, within level 0.
+pub(super) fn pick_level0(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    base: usize,
+) -> Option<Compaction> {
+    pick_down(shape, options, running, base).or_else(|| pick_within(shape, options, running))
+}
+
+fn pick_down(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    base: usize,
+) -> Option<Compaction> {
+    let files = shape.level(0);
+    if any_busy(files) {
+        return None;
+    }
+    let bottommost = base == shape.last_level();
+    let movable =
+        if shape.keeps_codec(0, base, bottommost) { movable_from_level0(shape, base) } else { Vec::new() };
+    let moved = !movable.is_empty() && (movable.len() == files.len() || !shape.level(base).is_empty());
+    let inputs = if moved { movable } else { level0_group(shape, files.last()?) };
+    // Files that are moved meet nothing below, but the range from the first to the last of them may.
+    let below = if moved { 0..0 } else { shape.meeting(base, &inputs) };
+    let mut plan = complete(shape, options, running, (0, inputs), (base, below), Reason::Level0)?;
+    plan.trivial_move |= moved;
+    Some(plan)
+}
+
+/// The oldest files of level 0 that meet neither each other nor the base level: moving them keeps every newer version
+/// above every older one. Newest first.
+fn movable_from_level0(shape: &Shape<'_>, base: usize) -> Vec<Arc<FileMeta>> {
+    let mut chosen: Vec<Arc<FileMeta>> = Vec::new();
+    for file in shape.level(0).iter().rev() {
+        let below = shape.overlap(base, &UserRange::of(file));
+        if !below.is_empty() || chosen.iter().any(|c| shape.overlaps(c, file)) {
+            break;
+        }
+        chosen.push(Arc::clone(file));
+    }
+    chosen.reverse();
+    chosen
+}
+
+/// `seed` and every file of level 0 that overlaps the group, however indirectly. Newest first.
+pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<FileMeta>> {
+    let mut within = UserRange::of(seed);
+    loop {
+        let level0 = shape.level(0).iter();
+        let group: Vec<_> = level0.filter(|f| within.meets(shape.order, &UserRange::of(f))).collect();
+        let Some(wider) = user_range(shape.order, group.iter().copied()) else { return Vec::new() };
+        if wider == within {
+            return group.into_iter().cloned().collect();
+        }
+        within = wider;
+    }
+}
+
+/// The newest files of level 0 merged into one, as long as each further file makes it cheaper per file that goes.
+fn pick_within(shape: &Shape<'_>, options: &CompactionOptions, running: &[Running]) -> Option<Compaction> {
+    let files = shape.level(0);
+    if files.len() < options.l0_trigger.saturating_add(2) {
+        return None;
+    }
+    let mut total = files.first()?.size();
+    let mut per_file = u64::MAX;
+    let mut count = 0;
+    for (gone, file) in (1..).zip(files.iter().skip(1).take_while(|f| !f.is_compacting())) {
+        total = total.saturating_add(file.size());
+        if total / gone > per_file || total > options.compaction_bytes() {
+            break;
+        }
+        per_file = total / gone;
+        count = usize::try_from(gone).unwrap_or(usize::MAX).saturating_add(1);
+    }
+    // Files of one epoch number stay together: what is left of them would overlap the result in the same epoch.
+    let splits = |count: usize| match (files.get(count.wrapping_sub(1)), files.get(count)) {
+        (Some(a), Some(b)) => a.file.epoch == b.file.epoch && a.file.epoch != 0,
+        _ => false,
+    };
+    while splits(count) {
+        count -= 1;
+    }
+    let row = files.get(..count)?;
+    if count < WITHIN_MIN || any_busy(row) {
+        return None;
+    }
+    let inputs = vec![(as_level(0), row.to_vec())];
+    let mut plan = planned(shape, options, running, inputs, 0, Reason::WithinLevel0)?;
+    let range = user_range(shape.order, row.iter())?;
+    plan.beneath = vec![(range.smallest.to_vec(), range.largest.to_vec())];
+    (plan.target_file_bytes, plan.overlap_bytes_max) = (u64::MAX, u64::MAX);
+    Some(plan)
+}

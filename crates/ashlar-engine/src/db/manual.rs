@@ -1,0 +1,190 @@
+//! Compaction on request: of a range of keys, or of files by their numbers.
+//!
+//! The caller picks, claims, submits and waits; the jobs are those of all compactions.
+
+use super::Db;
+use super::compaction_job::{CompactionJob, aborted};
+use super::core::{Core, State};
+use super::schedule::shape;
+use crate::column_family::{Family, LiveFamily};
+use crate::compaction::picker::{ManualPick, ManualRange, pick_chosen, pick_refit};
+use crate::compaction::{Compaction, Running};
+use crate::options::CompactRangeOptions;
+use ashlar_base::{FamilyId, FileNumber, Level, Result};
+use ashlar_env::{JobKind, Lane};
+use std::sync::Arc;
+
+impl Db {
+    /// Compacts the user keys `begin..=end` (`None`: without bound) down to the deepest level that has some, and
+    /// rewrites that one, so that nothing deleted is left. Waits for it.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: compactions were aborted, or background work
+    /// is paused. `Shutdown`.
+    pub fn compact_range(&self, family: &Family, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.compact_range_with(family, begin, end, CompactRangeOptions::default())
+    }
+
+    /// [`Db::compact_range`], done as the options say.
+    ///
+    /// # Errors
+    /// As there; `InvalidArgument`: the target level does not exist, or levels on the way to it are not empty.
+    pub fn compact_range_with(
+        &self,
+        family: &Family,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+        options: CompactRangeOptions,
+    ) -> Result<()> {
+        let core = self.core();
+        core.check_open()?;
+        core.health.check_writable()?;
+        core.flush(&[family.id()])?;
+        let range = ManualRange::new(begin, end, options.rewrite_deepest);
+        if !options.exclusive {
+            return core.compact_range(family.id(), range, options);
+        }
+        core.state().exclusive += 1;
+        let done = core
+            .wait_until(|state| state.compactors == 0)
+            .and_then(|()| core.compact_range(family.id(), range, options));
+        core.state().exclusive -= 1;
+        core.schedule();
+        done
+    }
+
+    /// Compacts tables by their numbers into `output`, with those that have to come along so that no older version ends
+    /// above a newer one. Waits for it. Tables that are there now may be gone when it begins: then ask again.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a table that is not in the tree or is deeper than `output`, no such level. Else as
+    /// [`Db::compact_range`].
+    pub fn compact_files(
+        &self,
+        family: &Family,
+        numbers: &[FileNumber],
+        output: Level,
+        max_subcompactions: usize,
+    ) -> Result<()> {
+        let core = self.core();
+        core.check_open()?;
+        core.health.check_writable()?;
+        core.compact_one(family.id(), |live, claims| {
+            let options = live.family.options();
+            let picked = pick_chosen(&shape(live), &options.compaction, claims, numbers, output)?;
+            Ok(picked.map(|plan| Compaction { parts_max: max_subcompactions, ..plan }))
+        })
+    }
+}
+
+/// What a request does next.
+enum Next {
+    Run(Box<CompactionJob>),
+    Blocked,
+    Over,
+}
+
+impl Core {
+    /// Runs the pieces of a manual compaction one after the other.
+    fn compact_range(
+        self: &Arc<Self>,
+        family: FamilyId,
+        mut range: ManualRange,
+        options: CompactRangeOptions,
+    ) -> Result<()> {
+        self.run_pieces(family, |live, claims| {
+            let settings = live.family.options();
+            Ok(match range.pick(&shape(live), &settings.compaction, claims) {
+                ManualPick::Run(plan) => {
+                    ManualPick::Run(Box::new(Compaction { parts_max: options.max_subcompactions, ..*plan }))
+                }
+                ManualPick::Done if !claims.is_empty() => ManualPick::Blocked,
+                other => other,
+            })
+        })?;
+        match options.target_level {
+            Some(target) => self.compact_one(family, |live, claims| {
+                let settings = live.family.options();
+                pick_refit(&shape(live), &settings.compaction, claims, target)
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the one compaction that `pick` finds (`None`: not now), to its end.
+    fn compact_one(
+        self: &Arc<Self>,
+        family: FamilyId,
+        pick: impl Fn(&LiveFamily, &[Running]) -> Result<Option<Compaction>>,
+    ) -> Result<()> {
+        let mut started: Option<Running> = None;
+        self.run_pieces(family, |live, claims| {
+            if let Some(claim) = &started {
+                return Ok(if claims.contains(claim) { ManualPick::Blocked } else { ManualPick::Done });
+            }
+            Ok(match pick(live, claims)? {
+                None => ManualPick::Blocked,
+                // Nothing to move.
+                Some(plan) if plan.inputs.is_empty() => ManualPick::Done,
+                Some(plan) => {
+                    started = plan.running(&live.version.order);
+                    ManualPick::Run(Box::new(plan))
+                }
+            })
+        })
+    }
+
+    /// Asks for the next piece, runs it, and waits where it is blocked, until all is done.
+    fn run_pieces(
+        self: &Arc<Self>,
+        family: FamilyId,
+        mut pick: impl FnMut(&LiveFamily, &[Running]) -> Result<ManualPick>,
+    ) -> Result<()> {
+        let work = (family, JobKind::Compaction);
+        let before = self.state().failures(work);
+        loop {
+            let mut next = Ok(Next::Blocked);
+            self.wait_until(|state| {
+                next = match state.failed_since(work, before) {
+                    Some(failure) => Err(failure),
+                    None => self.next_piece(state, family, &mut pick),
+                };
+                !matches!(next, Ok(Next::Blocked))
+            })?;
+            match next? {
+                Next::Over => return Ok(()),
+                Next::Blocked => {}
+                Next::Run(job) => {
+                    self.submit(job, Lane::Low);
+                }
+            }
+        }
+    }
+
+    fn next_piece(
+        self: &Arc<Self>,
+        state: &mut State,
+        family: FamilyId,
+        pick: &mut impl FnMut(&LiveFamily, &[Running]) -> Result<ManualPick>,
+    ) -> Result<Next> {
+        if self.is_closed() {
+            return Ok(Next::Blocked);
+        }
+        if self.compactions_aborted() {
+            return Err(aborted());
+        }
+        Self::check_unpaused(state.pauses)?;
+        let State { families, running, jobs, compactors, .. } = state;
+        let Some(live) = families.get(family) else { return Ok(Next::Over) };
+        let claims = running.get(&family).map_or(&[][..], Vec::as_slice);
+        Ok(match pick(live, claims)? {
+            ManualPick::Done => Next::Over,
+            ManualPick::Blocked => Next::Blocked,
+            ManualPick::Run(plan) => {
+                *jobs += 1;
+                *compactors += 1;
+                Next::Run(Box::new(CompactionJob::claim(self, running, live, *plan)))
+            }
+        })
+    }
+}

@@ -1,0 +1,243 @@
+//! Compactions on request, paused and aborted, and what the end of a snapshot sets off.
+
+use ashlar_base::{ErrorKind, FamilyId, FileNumber, Level};
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::column_family::Family;
+use ashlar_engine::health::Severity;
+use ashlar_engine::options::{
+    CompactRangeOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
+};
+use ashlar_engine::{Db, OpenFamily};
+use ashlar_env::sim::SimEnv;
+use ashlar_env::{Env, Lane};
+use std::path::Path;
+use std::sync::Arc;
+
+const DIR: &str = "/db";
+
+fn open(env: &Env, automatic: bool) -> Db {
+    let family = FamilyOptions {
+        compaction: CompactionOptions {
+            l0_trigger: 2,
+            target_file_bytes: 4096,
+            base_level_bytes: 1 << 20,
+            automatic,
+            ..CompactionOptions::default()
+        },
+        ..FamilyOptions::default()
+    };
+    let default = OpenFamily { name: "default".to_owned(), options: family.clone() };
+    Db::open(env.clone(), Path::new(DIR), DbOptions::default(), vec![default], family).unwrap()
+}
+
+fn default(db: &Db) -> Arc<Family> {
+    db.family("default").unwrap()
+}
+
+/// A table of the keys in `range`, each with `value`, or deleted.
+fn table(db: &Db, range: std::ops::Range<u32>, value: Option<&[u8]>) {
+    write(db, range, value);
+    db.flush(&[default(db)]).unwrap();
+}
+
+fn write(db: &Db, range: std::ops::Range<u32>, value: Option<&[u8]>) {
+    let mut batch = WriteBatch::new();
+    for i in range {
+        let key = format!("key{i:06}");
+        match value {
+            // Unlike any other, so that no codec makes one block of it all.
+            Some(value) => {
+                let spread = u64::from(i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+                batch.put(FamilyId::DEFAULT, key.as_bytes(), &[value, &spread[..]].concat()).unwrap();
+            }
+            None => batch.delete(FamilyId::DEFAULT, key.as_bytes()).unwrap(),
+        }
+    }
+    db.write(&mut batch, WriteOptions::default()).unwrap();
+}
+
+fn count(db: &Db) -> usize {
+    let mut it = db.iter(&default(db), ReadOptions::default()).unwrap();
+    it.first().unwrap();
+    let mut count = 0;
+    while it.entry().is_some() {
+        count += 1;
+        it.next().unwrap();
+    }
+    count
+}
+
+/// Tables by level.
+fn levels(db: &Db) -> Vec<usize> {
+    db.shape(&default(db)).levels.iter().map(|(tables, _)| *tables).collect()
+}
+
+/// Numbers of the table files in the directory.
+fn table_files(env: &Env) -> Vec<FileNumber> {
+    let names = env.fs.list(Path::new(DIR)).unwrap().into_iter().map(|e| e.name);
+    let mut numbers: Vec<_> =
+        names.filter_map(|n| Some(FileNumber(n.strip_suffix(".sst")?.parse().ok()?))).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn a_request_is_cut_into_parts_that_make_one_tree() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(1);
+    let db = open(&sim.env(), false);
+    table(&db, 0..4000, Some(b"old"));
+    table(&db, 1000..3000, Some(b"new"));
+    table(&db, 2500..3500, None);
+    assert_eq!(levels(&db), [3, 0, 0, 0, 0, 0, 0]);
+    db.compact_range(&default(&db), None, None).unwrap();
+    db.wait_for_background().unwrap();
+    let after = levels(&db);
+    assert!(after[..6].iter().sum::<usize>() == 0 && after[6] > 4, "{after:?}");
+    assert_eq!(count(&db), 3000);
+    let value = db.get(&default(&db), b"key001500", &ReadOptions::default()).unwrap();
+    assert!(value.unwrap().starts_with(b"new"));
+    assert_eq!(table_files(&sim.env()).len(), after[6], "no file is left over");
+    db.close().unwrap();
+    let again = open(&sim.env(), false);
+    assert_eq!((count(&again), levels(&again)), (3000, after));
+}
+
+#[test]
+fn ranges_go_to_the_level_that_was_asked_for() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(2);
+    let db = open(&sim.env(), false);
+    table(&db, 0..500, Some(b"a"));
+    table(&db, 500..1000, Some(b"b"));
+    let options = CompactRangeOptions {
+        target_level: Some(Level(2)),
+        exclusive: true,
+        max_subcompactions: 2,
+        rewrite_deepest: false,
+    };
+    db.compact_range_with(&default(&db), None, None, options).unwrap();
+    let after = levels(&db);
+    assert!(after[2] > 0 && after.iter().sum::<usize>() == after[2], "{after:?}");
+    assert_eq!(count(&db), 1000);
+    table(&db, 0..1, Some(b"c"));
+    let to_the_top = CompactRangeOptions { target_level: Some(Level(0)), ..options };
+    let refused = db.compact_range_with(&default(&db), None, None, to_the_top).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+    assert_eq!(count(&db), 1000);
+}
+
+#[test]
+fn files_are_compacted_by_their_numbers() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(3);
+    let db = open(&sim.env(), false);
+    table(&db, 0..100, Some(b"old"));
+    table(&db, 200..300, Some(b"aside"));
+    table(&db, 50..150, Some(b"new"));
+    let files = table_files(&sim.env());
+    let newest = *files.last().unwrap();
+    db.compact_files(&default(&db), &[newest], Level(3), 1).unwrap();
+    let after = levels(&db);
+    assert!(after[0] == 1 && after[3] > 0, "the older one came along, the other did not: {after:?}");
+    assert_eq!(count(&db), 250);
+    let gone = db.compact_files(&default(&db), &[newest], Level(3), 1).unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::InvalidArgument, "{gone}");
+}
+
+#[test]
+fn paused_work_waits_and_goes_on() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(4);
+    let db = open(&sim.env(), true);
+    db.pause_background_work().unwrap();
+    db.pause_background_work().unwrap();
+    write(&db, 0..100, Some(b"x"));
+    assert_eq!(db.flush(&[default(&db)]).unwrap_err().kind(), ErrorKind::Aborted);
+    db.continue_background_work().unwrap();
+    assert_eq!(db.compact_range(&default(&db), None, None).unwrap_err().kind(), ErrorKind::Aborted);
+    db.continue_background_work().unwrap();
+    assert_eq!(db.continue_background_work().unwrap_err().kind(), ErrorKind::InvalidArgument);
+    db.compact_range(&default(&db), None, None).unwrap();
+    assert_eq!((count(&db), db.health().0), (100, Severity::Well));
+    db.pause_background_work().unwrap();
+    write(&db, 100..200, Some(b"x"));
+    db.close().unwrap();
+    assert_eq!(count(&open(&sim.env(), true)), 200);
+}
+
+#[test]
+fn aborted_compactions_leave_nothing_behind() {
+    let _readers = crate::beside_others();
+    for steps in [0, 1, 2, 3, 5, 8, 13, 21, 34] {
+        let sim = SimEnv::new(5);
+        let env = sim.env();
+        assert!(env.jobs.width(Lane::Low) > 1, "parts are run at once");
+        let db = open(&env, false);
+        table(&db, 0..9000, Some(b"old"));
+        table(&db, 0..9000, Some(b"new"));
+        let files = table_files(&env);
+        db.close().unwrap();
+        let db = open(&env, true);
+        env.jobs.drive(steps);
+        db.abort_compactions().unwrap();
+        let refused = db.compact_range(&default(&db), None, None).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Aborted, "{refused}");
+        db.wait_for_background().unwrap();
+        if levels(&db)[0] > 0 {
+            assert_eq!(table_files(&env), files, "after {steps} steps");
+        }
+        assert_eq!((count(&db), db.health().0), (9000, Severity::Well));
+        db.resume_compactions().unwrap();
+        db.wait_for_background().unwrap();
+        assert_eq!((levels(&db)[0], count(&db)), (0, 9000));
+        assert_eq!(db.resume_compactions().unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
+}
+
+#[test]
+fn the_end_of_a_snapshot_frees_what_it_held() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(6);
+    let db = open(&sim.env(), true);
+    table(&db, 0..1000, Some(b"x"));
+    let (first, second) = (db.snapshot().unwrap(), db.snapshot().unwrap());
+    table(&db, 0..900, None);
+    db.wait_for_background().unwrap();
+    let held = db.shape(&default(&db)).bytes();
+    assert!(held > 4000, "{held} bytes");
+    drop(first);
+    db.wait_for_background().unwrap();
+    assert_eq!(db.shape(&default(&db)).bytes(), held, "one still needs it");
+    drop(second);
+    sim.env().jobs.drive(1000);
+    db.wait_for_background().unwrap();
+    assert_eq!(count(&db), 100);
+    let left = db.shape(&default(&db)).bytes();
+    assert!(left * 3 < held, "{left} of {held} bytes are left");
+}
+
+#[test]
+fn a_dropped_family_stops_its_compactions() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(7);
+    let env = sim.env();
+    let db = open(&env, true);
+    let before = table_files(&env).len();
+    let family = db.create_family("other", (*default(&db).options()).clone()).unwrap();
+    for round in 0..2u8 {
+        let mut batch = WriteBatch::new();
+        for i in 0..9000u32 {
+            batch.put(family.id(), &i.to_be_bytes(), &[round; 20]).unwrap();
+        }
+        db.write(&mut batch, WriteOptions::default()).unwrap();
+        db.flush(&[Arc::clone(&family)]).unwrap();
+    }
+    env.jobs.drive(6);
+    db.drop_family(&family).unwrap();
+    drop(family);
+    db.wait_for_background().unwrap();
+    db.wait_for_background().unwrap();
+    assert_eq!(table_files(&env).len(), before, "its files are gone");
+    assert_eq!(db.health().0, Severity::Well);
+}
