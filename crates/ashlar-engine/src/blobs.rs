@@ -10,6 +10,8 @@
 //! Source: RocksDB `db/blob/blob_source.cc`, `db/blob/blob_fetcher.cc`, `table/get_context.cc`, `db/version_builder.cc`.
 
 use crate::columns::Columns;
+use ashlar_base::stats::perf::{self, Metric};
+use ashlar_base::stats::{Statistics, Ticker};
 use ashlar_base::{Error, FileNumber, Result, ValueType};
 use ashlar_blob::{BlobAmount, BlobReader, LiveBlobFile, obsolete_files};
 use ashlar_env::Fs;
@@ -103,12 +105,21 @@ pub struct BlobFiles {
     fs: Arc<dyn Fs>,
     dir: PathBuf,
     files: BlobMap,
+    statistics: CountInto,
 }
+
+/// Where a family's reads are counted, once that is known.
+pub type CountInto = Arc<OnceLock<Arc<Statistics>>>;
 
 impl BlobFiles {
     /// These blob files in `dir`.
     pub fn new(fs: Arc<dyn Fs>, dir: PathBuf, files: BlobMap) -> BlobFiles {
-        BlobFiles { fs, dir, files }
+        BlobFiles { fs, dir, files, statistics: CountInto::default() }
+    }
+
+    /// With a place where reads are counted.
+    pub fn counted_into(self, statistics: CountInto) -> BlobFiles {
+        BlobFiles { statistics, ..self }
     }
 
     /// The files by number.
@@ -183,7 +194,16 @@ impl BlobFiles {
         if place.file == FileNumber(0) {
             return Err(Error::not_supported("blobs inside tables"));
         }
-        self.reader(place.file, place.offset)?.get(user_key, place, true)
+        let reader = self.reader(place.file, place.offset)?;
+        let _step = perf::time(Metric::BlobReadTime);
+        let value = reader.get(user_key, place, true)?;
+        let bytes = place.record_len(user_key.len());
+        perf::add(Metric::BlobReadCount, 1);
+        perf::add(Metric::BlobReadByte, bytes);
+        if let Some(statistics) = self.statistics.get() {
+            statistics.add(Ticker::BlobdbBlobFileBytesRead, bytes);
+        }
+        Ok(value)
     }
 
     /// Opens every file now, so that it does no harm when somebody unlinks them.

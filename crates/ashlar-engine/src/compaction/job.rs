@@ -15,7 +15,7 @@ use super::plan::{Compaction, user_range};
 use super::split::KeyRange;
 use crate::files::PendingFile;
 use crate::rewrite::{
-    Numbers, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
+    BlobCounters, Numbers, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
 };
 use crate::version::{TableCounts, Version};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
@@ -58,6 +58,8 @@ pub struct CompactionCounters {
     pub tables_written: u64,
     /// Entries read and dropped.
     pub entries: RewriteCounters,
+    /// What was done with blobs.
+    pub blobs: BlobCounters,
 }
 
 /// What a compaction made.
@@ -148,7 +150,8 @@ impl CompactionPart {
             pending.push(output.pending);
         }
         for blobs in parts.iter_mut().map(|part| part.rewrite.sink().take_blobs()) {
-            counters.bytes_written += blobs.bytes_written;
+            counters.bytes_written += blobs.counters.bytes_written;
+            counters.blobs += blobs.counters;
             edit.blob_added.extend(blobs.added);
             // More than one part may have made garbage in one file: what the records say adds up.
             edit.blob_garbage.extend(blobs.garbage);

@@ -3,6 +3,7 @@
 use crate::compaction::{Compaction, CompactionCounters};
 use crate::flush::FlushOutcome;
 use crate::inspect::{DbWrites, FamilyWork, LevelWork, StallCounts};
+use crate::rewrite::BlobCounters;
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{FamilyId, Level};
 use ashlar_sync::{Mutex, Rank};
@@ -53,12 +54,12 @@ impl Counters {
     /// Notes a flush, and adds it to the statistics.
     pub(super) fn flushed(&self, did: &FlushOutcome, took: Duration, statistics: &Statistics) {
         statistics.add(Ticker::FlushWriteBytes, did.bytes_written);
-        let tables: u64 = did.edit.added.iter().map(|(_, file)| file.size).sum();
+        count_blobs(&did.blobs, statistics);
         let work = LevelWork {
             count: 1,
             micros: micros(took),
-            written: tables,
-            blob_written: did.bytes_written.saturating_sub(tables),
+            written: did.bytes_written.saturating_sub(did.blobs.bytes_written),
+            blob_written: did.blobs.bytes_written,
             entries_in: did.counters.entries_in,
             entries_dropped: did.counters.entries_in.saturating_sub(did.counters.entries_out),
             ..LevelWork::default()
@@ -85,6 +86,7 @@ impl Counters {
         ] {
             statistics.add(ticker, n);
         }
+        count_blobs(&c.blobs, statistics);
         statistics.measure(Distribution::NumfilesInSinglecompaction, c.tables_read);
         statistics.measure(Distribution::CompactionTimesMicros, micros(took));
         let (read_above, read_here) = bytes_read(plan);
@@ -93,7 +95,8 @@ impl Counters {
             micros: micros(took),
             read_above,
             read_here,
-            written: c.bytes_written,
+            written: c.bytes_written.saturating_sub(c.blobs.bytes_written),
+            blob_written: c.blobs.bytes_written,
             entries_in: c.entries.entries_in,
             entries_dropped: c.entries.entries_in.saturating_sub(c.entries.entries_out),
             ..LevelWork::default()
@@ -158,4 +161,15 @@ fn bytes_read(plan: &Compaction) -> (u64, u64) {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn count_blobs(did: &BlobCounters, statistics: &Statistics) {
+    for (ticker, n) in [
+        (Ticker::BlobdbBlobFileBytesWritten, did.bytes_written),
+        (Ticker::BlobdbBlobFileSynced, did.files),
+        (Ticker::BlobdbGcNumKeysRelocated, did.moved),
+        (Ticker::BlobdbGcBytesRelocated, did.bytes_moved),
+    ] {
+        statistics.add(ticker, n);
+    }
 }

@@ -6,8 +6,8 @@
 
 use crate::files::PendingFile;
 use crate::rewrite::{
-    CutLimits, Numbers, OutputPlan, Progress, Retention, Rewrite, RewriteCounters, TableOutputs,
-    shared_prefix, start,
+    BlobCounters, CutLimits, Numbers, OutputPlan, Progress, Retention, Rewrite, RewriteCounters,
+    TableOutputs, shared_prefix, start,
 };
 use crate::version::TableCounts;
 use ashlar_base::range_del::FragmentedTombstones;
@@ -62,6 +62,8 @@ pub struct FlushOutcome {
     pub bytes_written: u64,
     /// What was read and dropped.
     pub counters: RewriteCounters,
+    /// What was done with blobs.
+    pub blobs: BlobCounters,
 }
 
 impl FlushRun {
@@ -119,11 +121,11 @@ impl FlushRun {
             pending.push(output.pending);
         }
         let blobs = self.rewrite.sink().take_blobs();
-        bytes_written += blobs.bytes_written;
+        bytes_written += blobs.counters.bytes_written;
         edit.blob_added = blobs.added;
         pending.extend(blobs.pending);
         let (memtables, counters) = (self.memtables, self.rewrite.counters());
-        Ok(FlushOutcome { edit, memtables, counts, pending, bytes_written, counters })
+        Ok(FlushOutcome { edit, memtables, counts, pending, bytes_written, counters, blobs: blobs.counters })
     }
 }
 

@@ -20,6 +20,7 @@ use ashlar_format::blob::{BlobIndex, BlobPlace};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobAddition, BlobGarbage};
+use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,8 +56,30 @@ pub struct BlobOutcome {
     pub garbage: Vec<BlobGarbage>,
     /// To be dropped once the edit is durable.
     pub pending: Vec<PendingFile>,
-    /// Bytes of the new files.
+    /// For statistics.
+    pub counters: BlobCounters,
+}
+
+/// How much a rewrite did with blobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlobCounters {
+    /// New blob files, each of them synced.
+    pub files: u64,
+    /// Their bytes.
     pub bytes_written: u64,
+    /// Values that left an old file.
+    pub moved: u64,
+    /// Their bytes, as they were stored.
+    pub bytes_moved: u64,
+}
+
+impl AddAssign for BlobCounters {
+    fn add_assign(&mut self, other: BlobCounters) {
+        self.files += other.files;
+        self.bytes_written += other.bytes_written;
+        self.moved += other.moved;
+        self.bytes_moved += other.bytes_moved;
+    }
 }
 
 struct Open {
@@ -73,6 +96,7 @@ pub(super) struct BlobOutputs {
     meter: GarbageMeter,
     open: Option<Open>,
     done: Vec<(BlobSummary, PendingFile)>,
+    counters: BlobCounters,
     /// What the table gets in place of the last entry's value.
     entry: Vec<u8>,
 }
@@ -80,7 +104,8 @@ pub(super) struct BlobOutputs {
 impl BlobOutputs {
     pub(super) fn new(plan: BlobPlan, fs: Arc<dyn Fs>, dir: PathBuf) -> BlobOutputs {
         let (meter, entry) = (GarbageMeter::default(), Vec::new());
-        BlobOutputs { plan, fs, dir, meter, open: None, done: Vec::new(), entry }
+        let counters = BlobCounters::default();
+        BlobOutputs { plan, fs, dir, meter, open: None, done: Vec::new(), counters, entry }
     }
 
     /// Whether [`BlobOutputs::replace`] must see an entry.
@@ -152,10 +177,12 @@ impl BlobOutputs {
     /// The finished files and the garbage. Only files of the version have any: a pointer to another one is damage, and for
     /// its readers to report.
     pub(super) fn take(&mut self) -> BlobOutcome {
-        let mut outcome = BlobOutcome::default();
+        let counters = std::mem::take(&mut self.counters);
+        let mut outcome = BlobOutcome { counters, ..BlobOutcome::default() };
         for (summary, pending) in std::mem::take(&mut self.done) {
             outcome.added.push(summary.addition());
-            outcome.bytes_written += summary.size;
+            outcome.counters.files += 1;
+            outcome.counters.bytes_written += summary.size;
             outcome.pending.push(pending);
         }
         let known = |number| self.plan.inputs.as_ref().is_some_and(|i| i.files().contains_key(&number));
@@ -176,10 +203,13 @@ impl BlobOutputs {
     }
 
     /// The value of a blob that is to leave its file.
-    fn moved(&self, user_key: &[u8], place: &BlobPlace) -> Result<Option<Vec<u8>>> {
+    fn moved(&mut self, user_key: &[u8], place: &BlobPlace) -> Result<Option<Vec<u8>>> {
         match &self.plan.inputs {
             Some(inputs) if place.file.0 != 0 && place.file < self.plan.relocate_below => {
-                inputs.blob(user_key, place).map(Some)
+                let value = inputs.blob(user_key, place)?;
+                self.counters.moved += 1;
+                self.counters.bytes_moved += place.size;
+                Ok(Some(value))
             }
             _ => Ok(None),
         }

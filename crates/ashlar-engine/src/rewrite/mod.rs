@@ -14,7 +14,7 @@ mod output;
 mod retention;
 mod tombstones;
 
-pub use blobs::{BlobOutcome, BlobPlan};
+pub use blobs::{BlobCounters, BlobOutcome, BlobPlan};
 pub use cut::{Cut, CutLimits, Grandparent};
 pub use drive::{EntrySink, Progress, Rewrite, RewriteCounters, RewriteLoop, shared_prefix, start};
 pub use merge::Merge;

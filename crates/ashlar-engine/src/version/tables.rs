@@ -3,7 +3,7 @@
 //! A table is called `N.sst`, or `N.ldb` when LevelDB wrote it; the first name is tried first.
 //! Source: RocksDB `db/table_cache.cc`.
 
-use crate::blobs::{BlobFiles, BlobMap};
+use crate::blobs::{BlobFiles, BlobMap, CountInto};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
@@ -13,7 +13,7 @@ use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::{ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Where a family's tables are and how they are read.
 #[derive(Debug)]
@@ -23,13 +23,14 @@ pub struct Tables {
     dir: PathBuf,
     pool: Arc<FramePool>,
     order: Order,
-    statistics: OnceLock<Arc<Statistics>>,
+    /// Shared with the blob files of each version.
+    statistics: CountInto,
 }
 
 impl Tables {
     /// Tables in `dir`, with keys in `order`, whose blocks live in `pool`.
     pub fn new(env: Env, dir: PathBuf, pool: Arc<FramePool>, order: Order) -> Arc<Tables> {
-        Arc::new(Tables { fs: env.fs, dir, pool, order, statistics: OnceLock::new() })
+        Arc::new(Tables { fs: env.fs, dir, pool, order, statistics: CountInto::default() })
     }
 
     /// Names what is counted into, for tables that are opened from now on. Once.
@@ -50,7 +51,8 @@ impl Tables {
 
     /// The blob files that entries of a version point to.
     pub(super) fn blob_files(&self, files: BlobMap) -> Arc<BlobFiles> {
-        Arc::new(BlobFiles::new(Arc::clone(&self.fs), self.dir.clone(), files))
+        let (fs, statistics) = (Arc::clone(&self.fs), Arc::clone(&self.statistics));
+        Arc::new(BlobFiles::new(fs, self.dir.clone(), files).counted_into(statistics))
     }
 
     /// The directory of the files.

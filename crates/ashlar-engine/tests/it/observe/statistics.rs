@@ -3,9 +3,11 @@
 use super::Store;
 use ashlar_base::FamilyId;
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
+use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, ReadOptions, WriteOptions};
+use ashlar_engine::options::{BlobOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_env::Env;
+use std::path::Path;
 use std::sync::Arc;
 
 fn counting() -> (Store, Arc<Statistics>) {
@@ -143,4 +145,33 @@ fn background_work_is_counted() {
     assert_eq!(statistics.ticker(Ticker::CompactionKeyDropNew), 1000);
     assert_eq!(statistics.distribution(Distribution::NumfilesInSinglecompaction).max(), 3);
     assert!(statistics.ticker(Ticker::NoFileOpens) >= 4);
+}
+
+#[test]
+fn blobs_are_counted_where_they_are_written_read_and_moved() {
+    let _readers = crate::beside_others();
+    let statistics = Arc::new(Statistics::new());
+    let options = DbOptions { statistics: Some(Arc::clone(&statistics)), ..DbOptions::default() };
+    let blob =
+        BlobOptions { enabled: true, collect_garbage: true, age_cutoff: 1.0, ..BlobOptions::default() };
+    let mut family = FamilyOptions { blob, ..FamilyOptions::default() };
+    family.compaction.automatic = false;
+    let db = Db::open(Env::mem(), Path::new("/db"), options, vec![], family).unwrap();
+    let family = db.family("default").unwrap();
+    let store = Store { db, family };
+    for key in [b"a", b"b", b"c"] {
+        store.put(key, &[7; 1000]);
+    }
+    store.flush();
+    // Header and footer; of each record a header, the key, the value.
+    let (ends, record) = (30 + 32, 32 + 1 + 1000);
+    let written = [Ticker::BlobdbBlobFileBytesWritten, Ticker::BlobdbBlobFileSynced];
+    assert_eq!(shown(&statistics, written), [ends + 3 * record, 1]);
+    store.get(b"b");
+    assert_eq!(statistics.ticker(Ticker::BlobdbBlobFileBytesRead), record);
+    store.compact();
+    assert_eq!(shown(&statistics, written), [2 * (ends + 3 * record), 2]);
+    let moved = [Ticker::BlobdbGcNumKeysRelocated, Ticker::BlobdbGcBytesRelocated];
+    assert_eq!(shown(&statistics, moved), [3, 3000]);
+    assert_eq!(statistics.ticker(Ticker::BlobdbBlobFileBytesRead), 4 * record);
 }
