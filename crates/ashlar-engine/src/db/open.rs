@@ -154,13 +154,7 @@ pub(super) fn open(
     let wal = begin_log(&env, dir, &versions, &options, outcome.cut)?;
     commit(&versions, edits, wal.number())?;
     drop(replayed);
-    for spec in &missing {
-        if !options.create_missing_families {
-            return Err(Error::invalid(format!("column family {:?} does not exist", spec.name)));
-        }
-        refuse_timestamps(&spec.order)?;
-        versions.create_family(&spec.name, spec.order.clone(), spec.levels, wal.number())?;
-    }
+    create_missing(&versions, &options, &missing, wal.number())?;
     settle_identity(&env, &versions, &mut report)?;
     report.lost = purge(&env, dir, &versions, &pending, report.tail_dropped())?;
     let parts = Parts {
@@ -189,6 +183,23 @@ pub(super) fn open(
     core.update_pressure();
     core.schedule();
     Ok(core)
+}
+
+/// Creates the families that were asked for and are not there, if the options allow it.
+fn create_missing(
+    versions: &VersionSet,
+    options: &DbOptions,
+    missing: &[FamilySpec],
+    log: FileNumber,
+) -> Result<()> {
+    for spec in missing {
+        if !options.create_missing_families {
+            return Err(Error::invalid(format!("column family {:?} does not exist", spec.name)));
+        }
+        refuse_timestamps(&spec.order)?;
+        versions.create_family(&spec.name, spec.order.clone(), spec.levels, log)?;
+    }
+    Ok(())
 }
 
 /// What the options name to count into, or the database's own.
