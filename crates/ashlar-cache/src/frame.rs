@@ -84,6 +84,23 @@ impl Drop for Frame {
     }
 }
 
+/// Bytes of a block that are worth asking for before it is searched.
+const PREFETCHED: usize = 4096 + 512;
+
+#[inline]
+fn prefetch_lines(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing that the program can see and cannot fault; the address is inside the slice.
+        // Checked by: `prefetched_bytes_are_the_same`.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    // Elsewhere there is no stable way to ask.
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
 /// Keeps one uncompressed block in memory. Clones are cheap and share; it may outlive its table and its pool.
 #[derive(Clone)]
 pub struct FramePin(Arc<Frame>);
@@ -96,6 +113,16 @@ impl FramePin {
     /// A block that belongs to no pool and is charged to none: for reads that must not fill the cache.
     pub fn unpooled(bytes: Vec<u8>) -> FramePin {
         FramePin(Frame::new(bytes, None))
+    }
+
+    /// Asks the processor for the block: a search that follows waits for one cache line, not for one after the other.
+    /// A hint; of large blocks only the beginning and the end, where restart points are.
+    // bench: readrandom, seekrandom
+    #[inline]
+    pub fn prefetch(&self) {
+        let bytes = &self.0.bytes;
+        prefetch_lines(bytes.get(..PREFETCHED).unwrap_or(bytes));
+        prefetch_lines(bytes.get(bytes.len().saturating_sub(1)..).unwrap_or_default());
     }
 
     /// True when the block is charged to a pool.

@@ -12,7 +12,6 @@
 //! 2. `used <= capacity` at every instant (until the capacity is lowered): what does not fit is handed out uncharged
 //!    and is not kept.
 //! 3. A frame is charged from before it is built until its bytes are freed, in a slot or not.
-#![forbid(unsafe_code)]
 
 mod clock;
 mod frame;

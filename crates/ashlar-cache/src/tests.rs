@@ -121,3 +121,13 @@ fn concurrent_hits_inserts_and_closes() {
     drop(tables);
     assert_eq!((pool.usage().used, pool.usage().pinned), (0, 0));
 }
+
+#[test]
+fn prefetched_bytes_are_the_same() {
+    for len in [0, 1, 63, 64, 65, 5000, 100_000] {
+        let bytes: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+        let pin = FramePin::unpooled(bytes.clone());
+        pin.prefetch();
+        assert_eq!(&pin[..], &bytes[..]);
+    }
+}

@@ -203,7 +203,7 @@ impl Cursor {
 
     /// Key and value under the cursor; `None` off the end.
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
-        Some((self.inner.key()?, self.inner.value()?))
+        self.inner.entry()
     }
 
     /// The columns under the cursor: of a plain value the default column alone. `None` off the end.

@@ -105,11 +105,26 @@ impl LevelIter {
     }
 }
 
+impl LevelIter {
+    /// The first file that ends at or after `target`.
+    fn file_of(&self, target: InternalKey<'_>) -> usize {
+        let order = &self.version.order;
+        self.files().partition_point(|f| order.compare_internal(f.largest(), target) == Ordering::Less)
+    }
+
+    /// See [`TableIter::aim`].
+    pub(crate) fn aim(&mut self, target: InternalKey<'_>) -> Result<()> {
+        let at = self.file_of(target);
+        let Some(mut table) = self.table(at)? else { return Ok(()) };
+        table.aim(target)?;
+        self.current = Some((at, table));
+        Ok(())
+    }
+}
+
 impl InternalIterator for LevelIter {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
-        let order = &self.version.order;
-        let at =
-            self.files().partition_point(|f| order.compare_internal(f.largest(), target) == Ordering::Less);
+        let at = self.file_of(target);
         self.enter_forward(at, |table| table.seek(target))
     }
 

@@ -176,6 +176,11 @@ impl MergingIter {
 impl InternalIterator for MergingIter {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
         let _step = perf::time(Metric::SeekInternalSeekTime);
+        self.heap.clear();
+        if self.runs.len() > 1 {
+            // What the runs wait for comes at the same time.
+            self.runs.iter_mut().try_for_each(|run| run.aim(target))?;
+        }
         self.position(Direction::Forward, |run| run.seek(target))
     }
 

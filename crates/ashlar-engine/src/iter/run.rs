@@ -32,6 +32,18 @@ impl Run {
         }
     }
 
+    /// Makes a [`seek`](InternalIterator::seek) to `target`, which must follow, wait less for memory.
+    ///
+    /// # Errors
+    /// As the seek.
+    pub(crate) fn aim(&mut self, target: InternalKey<'_>) -> Result<()> {
+        match self {
+            Run::Mem(_) => Ok(()),
+            Run::Table(table) => table.aim(target),
+            Run::Level(level) => level.aim(target),
+        }
+    }
+
     /// The file the run stands in, if it is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {

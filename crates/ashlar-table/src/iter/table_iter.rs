@@ -122,11 +122,36 @@ impl TableIter {
         }
     }
 
+    /// Pins the block that a [`seek`](InternalIterator::seek) to `target` will search, and asks the processor for it. The
+    /// cursor stands nowhere until that seek. Who seeks in several tables aims in all of them first: their memory comes at
+    /// the same time.
+    ///
+    /// # Errors
+    /// As the seek.
+    pub fn aim(&mut self, target: InternalKey<'_>) -> Result<()> {
+        let (user_key, wanted) = target.split();
+        let found = self.table.find(user_key, self.stored_trailer(wanted))?;
+        self.load_to_search(found).map(drop)
+    }
+
+    /// [`TableIter::load`], and asks the processor for a block that it did not stand in.
+    #[inline]
+    fn load_to_search(&mut self, block: Option<BlockAt>) -> Result<bool> {
+        if self.pin.is_some() && block == Some(self.at) {
+            return Ok(true);
+        }
+        let loaded = self.load(block)?;
+        if let Some(pin) = &self.pin {
+            pin.prefetch();
+        }
+        Ok(loaded)
+    }
+
     fn seek_inner(&mut self, target: InternalKey<'_>) -> Result<()> {
         let (user_key, wanted) = target.split();
         let trailer = self.stored_trailer(wanted);
         let found = self.table.find(user_key, trailer)?;
-        if !self.load(found)? {
+        if !self.load_to_search(found)? {
             return Ok(());
         }
         self.in_block(|cursor, block, order| cursor.seek_key(block, order, user_key, trailer))?;

@@ -113,6 +113,7 @@ impl TableReader {
         while let Some(at) = next {
             let part = self.partition(at)?;
             let pin = self.block_of(part, at, true, None)?;
+            pin.prefetch();
             let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
             let sought = match HashIndex::of(&pin) {
                 Some(index) if !matches!(self.order, Order::Custom(_)) => {
