@@ -173,16 +173,21 @@ pub(super) fn open(
         health: Health::new(None),
     };
     let core = parts.assemble(&settings);
-    let scheduler = Arc::downgrade(&core);
+    schedule_on_release(&core);
+    core.write_options()?;
+    core.update_pressure();
+    core.schedule();
+    Ok(core)
+}
+
+/// A snapshot that ends may let tombstones go.
+fn schedule_on_release(core: &Arc<Core>) {
+    let scheduler = Arc::downgrade(core);
     core.snapshots.on_release(Box::new(move || {
         if let Some(core) = scheduler.upgrade() {
             core.schedule();
         }
     }));
-    core.write_options()?;
-    core.update_pressure();
-    core.schedule();
-    Ok(core)
 }
 
 /// Creates the families that were asked for and are not there, if the options allow it.
