@@ -8,6 +8,7 @@
 //! the MANIFEST, `State` the families, their memtable lists and versions, `Switch` the writers' queue. No I/O happens
 //! under any of them.
 
+pub mod events;
 pub mod options;
 pub mod health;
 pub mod merge;

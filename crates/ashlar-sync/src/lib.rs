@@ -9,5 +9,5 @@ mod signal;
 
 pub use epoch::{EpochCell, ReadPin};
 pub use lock::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub use rank::Rank;
+pub use rank::{Rank, holds_no_lock};
 pub use signal::{Signal, WaitHook, Waited};

@@ -27,6 +27,15 @@ pub enum Rank {
     Env,
 }
 
+/// Whether this thread holds no lock above [`Rank::Lifecycle`], which a close holds over everything that it waits for:
+/// callers of user code ask. Always true in release builds, which keep no account.
+pub fn holds_no_lock() -> bool {
+    #[cfg(debug_assertions)]
+    return held::nothing_above(Rank::Lifecycle);
+    #[cfg(not(debug_assertions))]
+    return true;
+}
+
 #[cfg(debug_assertions)]
 mod held {
     use super::Rank;
@@ -34,6 +43,10 @@ mod held {
 
     thread_local! {
         static HELD: Cell<u32> = const { Cell::new(0) };
+    }
+
+    pub(super) fn nothing_above(rank: Rank) -> bool {
+        HELD.try_with(|held| held.get() >> (rank as u32 + 1) == 0).unwrap_or(true)
     }
 
     /// A held rank; dropping it gives the rank back.

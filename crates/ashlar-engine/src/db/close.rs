@@ -33,6 +33,7 @@ impl Core {
             }
         }
         self.release_readers();
+        self.events.close();
         drop(hold.take());
         flushed
     }

@@ -100,6 +100,7 @@ impl CompactionJob {
                 Ok(true)
             }
             Phase::Begin => {
+                shared.core.tell_compaction(&shared.family, &shared.plan, None);
                 let mut parts = shared.begin()?.into_iter();
                 self.phase = parts.next().map_or(Phase::Over, Phase::Run);
                 shared.spread(parts.collect());
@@ -196,8 +197,11 @@ impl Shared {
         let (core, family) = (&self.core, self.family.id());
         let took = core.env.clock.now().saturating_sub(self.started);
         core.counters.compacted((family, &self.plan), &counters, took, &core.statistics);
+        let made = VersionEdit { deleted: Vec::new(), ..edit.clone() };
         self.commit(edit, counts)?;
         drop(pending);
+        core.tell_created(&made);
+        core.tell_compaction(&self.family, &self.plan, Some((&counters, took)));
         Ok(())
     }
 
@@ -209,7 +213,7 @@ impl Shared {
         };
         self.core.versions.commit_with(vec![edit], Box::new(install))?;
         self.parts.lock().installed = true;
-        self.core.health.well(Source::Compaction(self.family.id()));
+        self.core.well(Source::Compaction(self.family.id()));
         Ok(())
     }
 

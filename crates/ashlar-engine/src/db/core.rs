@@ -4,6 +4,7 @@ use super::counters::Counters;
 use super::output::Writer;
 use crate::column_family::FamilySet;
 use crate::compaction::Running;
+use crate::events::Events;
 use crate::files::PendingOutputs;
 use crate::health::{Failing, Health, Severity};
 use crate::open::RecoveryReport;
@@ -31,6 +32,7 @@ pub(crate) struct Core {
     pub(super) options: EpochCell<DbOptions>,
     pub(crate) pool: Arc<FramePool>,
     pub(crate) statistics: Arc<Statistics>,
+    pub(crate) events: Events,
     pub(crate) versions: Arc<VersionSet>,
     pub(crate) committer: GroupCommitter,
     pub(crate) snapshots: Arc<SnapshotList>,

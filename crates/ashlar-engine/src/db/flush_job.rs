@@ -60,6 +60,7 @@ impl FlushJob {
             flush::pick(&live.memtables.sealed_newest_first(), false).map(|m| (m, Arc::clone(&live.family)))
         };
         let Some((memtables, family)) = picked else { return Ok(None) };
+        core.tell_flush_begin(&family, &memtables);
         let input = FlushInput {
             family: self.family,
             memtables,
@@ -74,7 +75,7 @@ impl FlushJob {
         let core = &self.core;
         let took = core.env.clock.now().saturating_sub(self.started);
         core.counters.flushed(&outcome, took, &core.statistics);
-        let FlushOutcome { mut edit, memtables, counts, pending, .. } = outcome;
+        let FlushOutcome { mut edit, memtables, counts, pending, counters, .. } = outcome;
         let (log_number, min_log, families) = {
             let state = core.state();
             let Some(live) = state.families.get(self.family) else { return Ok(()) };
@@ -91,6 +92,7 @@ impl FlushJob {
         edit.min_log_to_keep = Some(min_log);
         let installer = Arc::clone(core);
         let family = self.family;
+        let made = edit.clone();
         core.versions.commit_with(
             vec![edit],
             Box::new(move |changed| {
@@ -99,6 +101,7 @@ impl FlushJob {
             }),
         )?;
         drop(pending);
+        core.tell_flushed(&made, memtables, counters.entries_in, took);
         Ok(())
     }
 
@@ -133,7 +136,7 @@ impl Job for FlushJob {
         match advanced {
             Ok(false) => StepResult::Again,
             Ok(true) => {
-                self.core.health.well(Source::Flush(self.family));
+                self.core.well(Source::Flush(self.family));
                 self.end();
                 StepResult::Done
             }

@@ -1,8 +1,10 @@
 //! Installing: readers get to see what a commit made durable.
 
 use super::core::{Core, Failed, State};
+use crate::events::Event;
 use crate::health::{Severity, Source};
 use crate::version::{FamilyState, TableCounts};
+use ashlar_base::stats::Ticker;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber};
 use ashlar_env::JobKind;
 use std::sync::Arc;
@@ -47,12 +49,26 @@ impl Core {
 
     /// Takes in an error; see [`crate::health`]. Jobs that pause look at the new state at once.
     pub(super) fn report(&self, source: Source, cause: &Error) -> Duration {
+        self.statistics.tick(Ticker::ErrorHandlerBgErrorCount);
+        if matches!(cause.kind(), ErrorKind::Io(_)) {
+            self.statistics.tick(Ticker::ErrorHandlerBgIoErrorCount);
+        }
+        self.events.tell(&Event::BackgroundError { work: source.name(), cause: cause.clone() });
         let before = self.health.severity();
         let pause = self.health.report(source, cause, self.env.clock.now());
         if before < Severity::Hard && self.health.severity() >= Severity::Hard {
             self.wake_jobs();
         }
         pause
+    }
+
+    /// Takes in that what had failed works again.
+    pub(super) fn well(&self, source: Source) {
+        let before = self.health.severity();
+        self.health.well(source);
+        if before > Severity::Well && self.health.severity() == Severity::Well {
+            self.events.tell(&Event::ErrorRecovered);
+        }
     }
 
     /// Takes in that a job panicked.

@@ -10,7 +10,7 @@
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
-//! | `properties`, `stats`, `counters` | what it tells about itself |
+//! | `properties`, `stats`, `counters`, `tell` | what it tells about itself |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 
 mod close;
@@ -33,6 +33,7 @@ mod resume_job;
 mod schedule;
 mod session;
 mod stats;
+mod tell;
 mod writes;
 
 pub use open::OpenFamily;

@@ -12,8 +12,10 @@ use super::read_only::open_locked;
 use super::replay::Replayer;
 use super::schedule::lanes;
 use super::session::new_session_id;
+use super::tell::log_header;
 use super::writes::Host;
 use crate::column_family::LiveFamily;
+use crate::events::{Events, InfoLog};
 use crate::files::PendingOutputs;
 use crate::health::Health;
 use crate::memtable::MemtableList;
@@ -156,7 +158,8 @@ pub(super) fn open(
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     settle_identity(&env, &versions, &mut report)?;
-    report.lost = purge(&env, dir, &versions, &pending, report.tail_dropped())?;
+    report.lost = purge(&env, dir, &versions, &pending, report.tail_dropped())?.lost;
+    let info_log = InfoLog::open(&env, dir, &options.info_log, &log_header(&report));
     let parts = Parts {
         env,
         dir: dir.to_path_buf(),
@@ -171,6 +174,7 @@ pub(super) fn open(
         wal,
         memtables: BTreeMap::new(),
         health: Health::new(None),
+        info_log,
     };
     let core = parts.assemble(&settings);
     schedule_on_release(&core);
@@ -302,6 +306,8 @@ pub(super) struct Parts {
     /// What replay left in memory; families that are not named begin empty.
     pub(super) memtables: BTreeMap<FamilyId, Arc<dyn MemtableRep>>,
     pub(super) health: Health,
+    /// `None` where nothing may be written.
+    pub(super) info_log: Option<InfoLog>,
 }
 
 impl Parts {
@@ -322,6 +328,7 @@ impl Parts {
         let committer = GroupCommitter::new(self.env.clone(), set, self.versions.last_sequence(), tally);
         let writer = Writer::new(&self.env, &self.versions, &self.session_id);
         let (now, snapshots) = (self.env.clock.now(), SnapshotList::with_clock(Arc::clone(&self.env.clock)));
+        let events = Events::new(&self.env, self.options.listeners.clone(), self.info_log);
         Arc::new_cyclic(|weak: &Weak<Core>| {
             committer.attach(Box::new(Host(weak.clone())));
             Core {
@@ -331,6 +338,7 @@ impl Parts {
                 options: EpochCell::new(Arc::new(self.options)),
                 pool: self.pool,
                 statistics: self.statistics,
+                events,
                 versions: self.versions,
                 committer,
                 snapshots,

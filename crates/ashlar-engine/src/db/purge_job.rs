@@ -4,7 +4,7 @@
 //! again after a pause, and so is an OPTIONS file that could not be written.
 
 use super::core::Core;
-use crate::files::{Live, PendingOutputs, find_obsolete, unlink};
+use crate::files::{Live, PendingOutputs, Unlinked, find_obsolete, unlink};
 use crate::health::{Severity, Source};
 use crate::version::VersionSet;
 use ashlar_base::{Error, Result};
@@ -58,7 +58,7 @@ impl Job for PurgeJob {
     }
 }
 
-/// Removes every obsolete file; tables that an open cannot place go to `lost/`, and their names come back. Keeps all of
+/// Removes every obsolete file; tables that an open cannot place go to `lost/`. Keeps all of
 /// them while it is in doubt which MANIFEST a crash would leave.
 pub(super) fn purge(
     env: &Env,
@@ -66,37 +66,38 @@ pub(super) fn purge(
     versions: &VersionSet,
     pending: &PendingOutputs,
     tail_dropped: bool,
-) -> Result<Vec<String>> {
+) -> Result<Unlinked> {
     if !versions.may_unlink() {
-        return Ok(Vec::new());
+        return Ok(Unlinked::default());
     }
     let live = Live::now(versions, pending, tail_dropped);
     let entries = env.fs.list(dir)?;
     let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), &live);
-    let done = unlink(&*env.fs, dir, &obsolete);
-    match done.failed.into_iter().next() {
+    let mut done = unlink(&*env.fs, dir, &obsolete);
+    match done.failed.pop() {
         Some(e) => Err(e),
-        None => Ok(done.lost),
+        None => Ok(done),
     }
 }
 
 impl Core {
     fn tidy_up(&self) -> Result<(), (Source, Error)> {
         self.purge().map_err(|e| (Source::Purge, e))?;
-        self.health.well(Source::Purge);
+        self.well(Source::Purge);
         let stale = std::mem::take(&mut self.state().options_stale);
         if stale && let Err(e) = self.write_options() {
             self.state().options_stale = true;
             return Err((Source::Options, e));
         }
-        self.health.well(Source::Options);
+        self.well(Source::Options);
         Ok(())
     }
 
     fn purge(&self) -> Result<()> {
         self.let_go();
         let min_wal = self.versions.min_wal();
-        purge(&self.env, &self.dir, &self.versions, &self.pending, false)?;
+        let done = purge(&self.env, &self.dir, &self.versions, &self.pending, false)?;
+        self.tell_deleted(&done.removed);
         self.committer.wals().forget_below(min_wal);
         Ok(())
     }

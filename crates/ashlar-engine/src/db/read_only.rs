@@ -160,6 +160,7 @@ impl Opening<'_> {
             pending,
             session_id,
             memtables,
+            info_log: None,
         };
         Ok(Some(parts.assemble(&self.settings)))
     }

@@ -14,6 +14,7 @@
 use super::Db;
 use super::core::Core;
 use super::output::numbers;
+use crate::events::Event;
 use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use crate::health::{Severity, Source};
 use crate::rewrite::Progress;
@@ -163,6 +164,8 @@ impl ResumeJob {
         for outcome in std::mem::take(&mut self.done).into_values() {
             // Several families share one try: none has a time of its own.
             core.counters.flushed(&outcome, Duration::ZERO, &core.statistics);
+            let entries = outcome.counters.entries_in;
+            core.tell_flushed(&outcome.edit, outcome.memtables, entries, Duration::ZERO);
         }
         core.health.resumed();
         Ok(StepResult::Done)
@@ -191,6 +194,9 @@ impl Job for ResumeJob {
         self.in_step = false;
         match advanced {
             Ok(StepResult::Done) => {
+                if self.core.health.severity() == Severity::Well && !self.core.is_closed() {
+                    self.core.events.tell(&Event::ErrorRecovered);
+                }
                 self.end();
                 StepResult::Done
             }

@@ -102,11 +102,16 @@ impl Core {
 
     /// Takes over the gauges of all families into the pace of writers, and for which snapshots' end compactions wait.
     pub(crate) fn update_pressure(&self) {
-        let state = self.state();
-        let oldest = self.snapshots.oldest();
-        let awaited = state.families.iter().filter_map(|f| picker::awaited_snapshot(&shape(f), oldest)).min();
-        self.snapshots.await_past(awaited);
-        self.pressure.set(state.families.iter().map(|f| pace(&gauges(f), &f.family.options())));
+        let before = self.pressure.pace();
+        {
+            let state = self.state();
+            let oldest = self.snapshots.oldest();
+            let awaited =
+                state.families.iter().filter_map(|f| picker::awaited_snapshot(&shape(f), oldest)).min();
+            self.snapshots.await_past(awaited);
+            self.pressure.set(state.families.iter().map(|f| pace(&gauges(f), &f.family.options())));
+        }
+        self.tell_pace(before);
     }
 
     /// True while any background work is under way or due; a purge that waits to try again is neither.

@@ -94,8 +94,10 @@ impl Core {
         let next = last.checked_add(1).unwrap_or(last);
         let before = self.committer.current();
         let wal = Arc::new(Wal::create_after(&self.env, &before.wal, number, next)?);
+        let sealed;
         {
             let mut state = self.state();
+            sealed = Self::sealed_events(&state, families, last);
             self.seal_memtables(&mut state, families, number, last);
             let set = Core::write_set(&state, wal);
             self.committer.wals().closed(Arc::clone(&before.wal));
@@ -104,6 +106,7 @@ impl Core {
                 self.publish(&mut state, *family);
             }
         }
+        sealed.iter().for_each(|event| self.events.tell(event));
         self.schedule();
         Ok(())
     }

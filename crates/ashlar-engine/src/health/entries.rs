@@ -34,6 +34,20 @@ pub(crate) enum Source {
 }
 
 impl Source {
+    /// What failed, in a word.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Source::Log => "log",
+            Source::Manifest => "MANIFEST",
+            Source::Current => "CURRENT",
+            Source::Panic => "background work",
+            Source::Flush(_) => "flush",
+            Source::Compaction(_) => "compaction",
+            Source::Purge => "purge",
+            Source::Options => "OPTIONS file",
+        }
+    }
+
     /// How bad `cause` is when it comes from here.
     pub(super) fn severity(self, cause: &Error) -> Severity {
         match self {

@@ -1,6 +1,7 @@
 //! Settings of a whole database.
 
 use super::FormatLevel;
+use crate::events::{InfoLogOptions, Listeners};
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result};
 use ashlar_format::compress::Compression;
@@ -34,6 +35,10 @@ pub struct DbOptions {
     pub wal_compression: Compression,
     /// What the database counts into; several may share one. `None`: into its own, tickers only.
     pub statistics: Option<Arc<Statistics>>,
+    /// Who is told what happens in the background.
+    pub listeners: Listeners,
+    /// The log of what happens: `LOG` in the directory.
+    pub info_log: InfoLogOptions,
 }
 
 impl Default for DbOptions {
@@ -50,6 +55,8 @@ impl Default for DbOptions {
             max_total_wal_bytes: 0,
             wal_compression: Compression::None,
             statistics: None,
+            listeners: Listeners::default(),
+            info_log: InfoLogOptions::default(),
         }
     }
 }
@@ -62,6 +69,12 @@ impl DbOptions {
             return Err(Error::invalid(format!(
                 "block_cache_bytes is {}, the least is 1048576",
                 self.block_cache_bytes
+            )));
+        }
+        if !(1..=1 << 30).contains(&self.info_log.files_kept) {
+            return Err(Error::invalid(format!(
+                "keep_log_file_num is {}, the range is 1 to 1073741824",
+                self.info_log.files_kept
             )));
         }
         match self.wal_compression {

@@ -12,6 +12,7 @@
 //! Stricter than RocksDB in one thing: what stands behind a number must be its unit, or nothing.
 //! Source: RocksDB `util/string_util.cc`, `options/options_helper.cc`.
 
+use crate::events::InfoLogLevel;
 use ashlar_base::Order;
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
@@ -163,6 +164,25 @@ words! { RecoveryMode:
     "kAbsoluteConsistency" = RecoveryMode::Absolute,
     "kPointInTimeRecovery" = RecoveryMode::PointInTime,
     "kSkipAnyCorruptedRecords" = RecoveryMode::SkipAny,
+}
+
+words! { InfoLogLevel:
+    "DEBUG_LEVEL" = InfoLogLevel::Debug,
+    "INFO_LEVEL" = InfoLogLevel::Info,
+    "WARN_LEVEL" = InfoLogLevel::Warn,
+    "ERROR_LEVEL" = InfoLogLevel::Error,
+    "FATAL_LEVEL" = InfoLogLevel::Fatal,
+    "HEADER_LEVEL" = InfoLogLevel::Header,
+}
+
+impl Value for String {
+    fn parse(text: &str) -> Result<Self, Wrong> {
+        Ok(text.trim().to_owned())
+    }
+
+    fn show(&self) -> String {
+        self.clone()
+    }
 }
 
 /// None has a word of its own.

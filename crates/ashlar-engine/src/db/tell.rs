@@ -1,0 +1,154 @@
+//! The events of a database, put together at their sites.
+
+use super::core::{Core, State};
+use crate::column_family::Family;
+use crate::compaction::{Compaction, CompactionCounters};
+use crate::events::{CompactionEvent, Event, FileEvent, FlushEvent, StallCondition};
+use crate::memtable::Memtable;
+use crate::open::RecoveryReport;
+use crate::pressure::Pace;
+use ashlar_base::{FamilyId, SeqNum};
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_memtable::MemtableRep;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What stands at the head of a log: `benchmark.sh` takes the fifth word of the first two lines.
+pub(super) fn log_header(report: &RecoveryReport) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("RocksDB version: AshlarDB-{version}\nGit sha not-recorded\nRecovered: {report}")
+}
+
+impl Core {
+    fn name(&self, family: FamilyId) -> String {
+        self.state().families.get(family).map(|f| f.family.name().to_owned()).unwrap_or_default()
+    }
+
+    /// Tables per level of a family now.
+    fn tree(&self, family: FamilyId) -> Vec<usize> {
+        let state = self.state();
+        state
+            .families
+            .get(family)
+            .map(|f| f.version.levels.iter().map(Vec::len).collect())
+            .unwrap_or_default()
+    }
+
+    /// A flush begins.
+    pub(super) fn tell_flush_begin(&self, family: &Family, memtables: &[Arc<dyn MemtableRep>]) {
+        self.events.tell(&Event::FlushBegin(FlushEvent {
+            family: family.name().to_owned(),
+            memtables: memtables.len(),
+            entries: memtables.iter().map(|m| m.len()).sum(),
+            bytes: 0,
+            micros: 0,
+            levels: Vec::new(),
+        }));
+    }
+
+    /// A flush is installed; `edit` added its files.
+    pub(super) fn tell_flushed(&self, edit: &VersionEdit, memtables: usize, entries: u64, took: Duration) {
+        self.tell_created(edit);
+        self.events.tell(&Event::FlushCompleted(FlushEvent {
+            family: self.name(edit.family),
+            memtables,
+            entries,
+            bytes: edit.added.iter().map(|(_, f)| f.size).sum(),
+            micros: micros(took),
+            levels: self.tree(edit.family),
+        }));
+    }
+
+    /// A compaction begins, or, with what it did, is installed.
+    pub(super) fn tell_compaction(
+        &self,
+        family: &Family,
+        plan: &Compaction,
+        did: Option<(&CompactionCounters, Duration)>,
+    ) {
+        let inputs = |files: &[Arc<crate::version::FileMeta>]| files.iter().map(|f| f.number()).collect();
+        let mut event = CompactionEvent {
+            family: family.name().to_owned(),
+            reason: plan.reason.name(),
+            inputs: plan.inputs.iter().map(|(level, files)| (*level, inputs(files))).collect(),
+            output_level: plan.output_level,
+            input_bytes: plan.input_bytes(),
+            output_bytes: 0,
+            outputs: 0,
+            entries: (0, 0),
+            micros: 0,
+            levels: Vec::new(),
+        };
+        let Some((counters, took)) = did else {
+            return self.events.tell(&Event::CompactionBegin(event));
+        };
+        event.output_bytes = counters.bytes_written;
+        event.outputs = counters.tables_written;
+        event.entries = (counters.entries.entries_in, counters.entries.entries_out);
+        event.micros = micros(took);
+        event.levels = self.tree(family.id());
+        self.events.tell(&Event::CompactionCompleted(event));
+    }
+
+    /// The files that a durable edit added.
+    pub(super) fn tell_created(&self, edit: &VersionEdit) {
+        let family = self.name(edit.family);
+        for (_, file) in &edit.added {
+            let (family, number, bytes) = (family.clone(), file.number, file.size);
+            self.events.tell(&Event::TableFileCreated(FileEvent { family, number, bytes }));
+        }
+        for file in &edit.blob_added {
+            let (family, number, bytes) = (family.clone(), file.number, file.bytes);
+            self.events.tell(&Event::BlobFileCreated(FileEvent { family, number, bytes }));
+        }
+    }
+
+    /// The files that were unlinked, by name.
+    pub(super) fn tell_deleted(&self, names: &[String]) {
+        let gone = |number| FileEvent { family: String::new(), number, bytes: 0 };
+        for name in names {
+            match FileKind::parse(name) {
+                Some(FileKind::Table(n) | FileKind::LevelDbTable(n)) => {
+                    self.events.tell(&Event::TableFileDeleted(gone(n)));
+                }
+                Some(FileKind::Blob(n)) => self.events.tell(&Event::BlobFileDeleted(gone(n))),
+                _ => {}
+            }
+        }
+    }
+
+    /// What will be told of the memtables of `families` once they are sealed at `last`.
+    pub(super) fn sealed_events(state: &State, families: &[FamilyId], last: SeqNum) -> Vec<Event> {
+        let live = state.families.iter().filter(|f| families.contains(&f.family.id()));
+        let event = |family: &Family, memtable: &Memtable| Event::MemtableSealed {
+            family: family.name().to_owned(),
+            entries: memtable.rep.len(),
+            bytes: memtable.rep.memory() as u64,
+            last,
+        };
+        live.filter(|f| !f.memtables.current().rep.is_empty())
+            .map(|f| event(&f.family, f.memtables.current()))
+            .collect()
+    }
+
+    /// The pace of writers may have changed from `before` on.
+    pub(super) fn tell_pace(&self, before: Pace) {
+        let (before, now) = (condition(before), condition(self.pressure.pace()));
+        if before != now && !self.is_closed() {
+            self.events.tell(&Event::StallConditionsChanged { before, now });
+        }
+    }
+}
+
+fn condition(pace: Pace) -> StallCondition {
+    match pace {
+        Pace::Free => StallCondition::Normal,
+        Pace::Slow { .. } => StallCondition::Delayed,
+        Pace::Stop => StallCondition::Stopped,
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

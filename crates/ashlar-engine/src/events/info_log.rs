@@ -1,0 +1,240 @@
+//! The info log: `LOG` in the database's directory, and the former ones as `LOG.old.<microseconds since 1970>`.
+//!
+//! 1. Lines are put into a queue under a lock; whoever finds nobody writing takes the file and writes the queue out,
+//!    with no lock held. So lines stand in the order they were queued, and who logs never waits for another's write.
+//! 2. What cannot be written is left out; the next line that can be says how many were.
+//! 3. A file is replaced when it is full or old enough, and at every open; only so many former ones are kept.
+//!
+//! Source: RocksDB `logging/auto_roll_logger.cc`, `file/filename.cc` (`InfoLogFileName`).
+
+use super::lines::line_start;
+use ashlar_base::Result;
+use ashlar_env::{Env, Fs, WriteFile};
+use ashlar_format::filename::FileKind;
+use ashlar_sync::{Mutex, Rank};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How serious a line is. RocksDB's levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InfoLogLevel {
+    /// What only developers want to know.
+    Debug,
+    /// What happens on a usual day.
+    #[default]
+    Info,
+    /// What an operator may want to look at.
+    Warn,
+    /// What failed.
+    Error,
+    /// What ended the database.
+    Fatal,
+    /// What stands at the head of every file.
+    Header,
+}
+
+/// How the log is kept. Each field names the option of RocksDB it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InfoLogOptions {
+    /// Whether there is one. On.
+    pub enabled: bool,
+    /// `info_log_level`: less serious lines are left out. `Info`.
+    pub level: InfoLogLevel,
+    /// `max_log_file_size`: bytes at which a file is replaced; 0: never. 16 MiB, where RocksDB has no bound.
+    pub file_bytes_max: u64,
+    /// `log_file_time_to_roll`: seconds after which a file is replaced; 0: never. 0.
+    pub file_secs_max: u64,
+    /// `keep_log_file_num`: files that are kept, `LOG` included. 10, where RocksDB keeps 1000.
+    pub files_kept: usize,
+    /// `db_log_dir`: where the files are; empty: with the database.
+    pub dir: String,
+}
+
+impl Default for InfoLogOptions {
+    fn default() -> Self {
+        InfoLogOptions {
+            enabled: true,
+            level: InfoLogLevel::Info,
+            file_bytes_max: 16 << 20,
+            file_secs_max: 0,
+            files_kept: 10,
+            dir: String::new(),
+        }
+    }
+}
+
+/// Bytes that wait for a slow file at most; lines beyond are left out.
+const QUEUE_BYTES: usize = 1 << 20;
+
+/// An open log.
+pub struct InfoLog {
+    options: InfoLogOptions,
+    path: PathBuf,
+    header: String,
+    shared: Mutex<Shared>,
+}
+
+struct Shared {
+    queue: String,
+    /// `None` while somebody writes.
+    file: Option<LogFile>,
+    left_out: u64,
+    closed: bool,
+}
+
+/// The file, or none after a failure.
+#[derive(Default)]
+struct LogFile {
+    file: Option<Arc<dyn WriteFile>>,
+    len: u64,
+    opened_micros: u64,
+}
+
+impl InfoLog {
+    /// Begins the log of a database in `dir`, with `header` at the head of each of its files. No error is reported: a log
+    /// that cannot be written leaves its lines out.
+    pub fn open(env: &Env, dir: &Path, options: &InfoLogOptions, header: &str) -> Option<InfoLog> {
+        if !options.enabled {
+            return None;
+        }
+        let elsewhere = Path::new(&options.dir);
+        let path = if options.dir.is_empty() {
+            dir.join(FileKind::InfoLog.name())
+        } else {
+            // A log that cannot be opened says so by its absence.
+            let _ = env.fs.create_dir_all(elsewhere);
+            elsewhere.join(name_elsewhere(dir))
+        };
+        let shared =
+            Shared { queue: String::new(), file: Some(LogFile::default()), left_out: 0, closed: false };
+        let log = InfoLog {
+            options: options.clone(),
+            path,
+            header: header.to_owned(),
+            shared: Mutex::new(Rank::Statistics, shared),
+        };
+        log.drain(env);
+        Some(log)
+    }
+
+    /// Whether lines of that level are written.
+    pub fn takes(&self, level: InfoLogLevel) -> bool {
+        level >= self.options.level
+    }
+
+    /// Writes a line.
+    pub fn write(&self, env: &Env, level: InfoLogLevel, text: &str) {
+        let line = line_start(env.clock.unix_micros(), level) + text + "\n";
+        {
+            let mut shared = self.shared.lock();
+            if shared.closed {
+                return;
+            }
+            if shared.queue.len() + line.len() > QUEUE_BYTES {
+                shared.left_out += 1;
+                return;
+            }
+            shared.queue.push_str(&line);
+        }
+        self.drain(env);
+    }
+
+    /// Writes nothing any more: the directory may have another owner from now on.
+    pub fn close(&self) {
+        self.shared.lock().closed = true;
+    }
+
+    /// Writes the queue out, unless somebody is at it, who then writes what was added too.
+    fn drain(&self, env: &Env) {
+        let Some(mut file) = self.shared.lock().file.take() else { return };
+        loop {
+            let (lines, left_out) = {
+                let mut shared = self.shared.lock();
+                (std::mem::take(&mut shared.queue), std::mem::take(&mut shared.left_out))
+            };
+            let lost = self.write_out(env, &mut file, &lines, left_out);
+            let mut shared = self.shared.lock();
+            shared.left_out += lost;
+            if lost > 0 {
+                shared.left_out += std::mem::take(&mut shared.queue).lines().count() as u64;
+            }
+            if shared.queue.is_empty() {
+                shared.file = Some(file);
+                return;
+            }
+        }
+    }
+
+    /// Returns how many lines were left out.
+    fn write_out(&self, env: &Env, file: &mut LogFile, lines: &str, left_out: u64) -> u64 {
+        let now = env.clock.unix_micros();
+        let mut text = String::new();
+        if self.is_due(file, now) {
+            match self.begin_file(&*env.fs, now) {
+                Ok(fresh) => *file = LogFile { file: Some(fresh), len: 0, opened_micros: now },
+                Err(_) => *file = LogFile::default(),
+            }
+            for line in self.header.lines() {
+                text += &(line_start(now, InfoLogLevel::Header) + line + "\n");
+            }
+        }
+        if left_out > 0 {
+            text += &format!("{}{left_out} lines were left out\n", line_start(now, InfoLogLevel::Warn));
+        }
+        text += lines;
+        let written = file.file.as_ref().is_some_and(|f| f.write_at(text.as_bytes(), file.len).is_ok());
+        if written {
+            file.len += text.len() as u64;
+            return 0;
+        }
+        // Begun anew with the next line.
+        *file = LogFile::default();
+        left_out + lines.lines().count() as u64
+    }
+
+    fn is_due(&self, file: &LogFile, now: u64) -> bool {
+        let o = &self.options;
+        let age = now.saturating_sub(file.opened_micros) / 1_000_000;
+        file.file.is_none()
+            || o.file_bytes_max > 0 && file.len >= o.file_bytes_max
+            || o.file_secs_max > 0 && age >= o.file_secs_max
+    }
+
+    /// Gives the present file its old name, and makes a new one.
+    fn begin_file(&self, fs: &dyn Fs, now: u64) -> Result<Arc<dyn WriteFile>> {
+        let name = self.path.file_name().and_then(|n| n.to_str()).unwrap_or("LOG").to_owned();
+        let dir = self.path.parent().unwrap_or(Path::new(""));
+        if fs.metadata(&self.path)?.is_some() {
+            let mut micros = now;
+            while fs.metadata(&dir.join(format!("{name}.old.{micros}")))?.is_some() {
+                micros += 1;
+            }
+            fs.rename(&self.path, &dir.join(format!("{name}.old.{micros}")))?;
+        }
+        let fresh = fs.create(&self.path)?;
+        let before = format!("{name}.old.");
+        let mut former: Vec<(u64, String)> = fs
+            .list(dir)?
+            .into_iter()
+            .filter_map(|e| Some((e.name.strip_prefix(&before)?.parse().ok()?, e.name.clone())))
+            .collect();
+        former.sort_unstable();
+        let surplus = (former.len() + 1).saturating_sub(self.options.files_kept.max(1));
+        for (_, name) in former.into_iter().take(surplus) {
+            fs.remove(&dir.join(name))?;
+        }
+        Ok(fresh)
+    }
+}
+
+/// The name of the log of a database in `dir` when it stands elsewhere: the path with `_` for what is no letter or
+/// digit, then `_LOG`.
+fn name_elsewhere(dir: &Path) -> String {
+    let path = dir.to_string_lossy();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c } else { '_' };
+    path.trim_start_matches('/').chars().map(plain).collect::<String>() + "_LOG"
+}
+
+#[cfg(test)]
+#[path = "info_log_tests.rs"]
+mod tests;

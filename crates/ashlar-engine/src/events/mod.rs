@@ -1,0 +1,82 @@
+//! What happens in the background, told to listeners and to the info log.
+//!
+//! ```text
+//! site -> Events::tell(event) -> every listener, in the order they were given
+//!                             -> the log, as a line `EVENT_LOG_v1 {json}`
+//! ```
+//! 1. Events are told outside every lock, after what they tell of is durable or has failed.
+//! 2. The log never fails the database: a line that cannot be written is counted and left out.
+//!
+//! Source: RocksDB `include/rocksdb/listener.h`, `logging/event_logger.h` (names of events and fields).
+
+mod event;
+mod info_log;
+mod json;
+mod lines;
+
+pub use event::{CompactionEvent, Event, FileEvent, FlushEvent, StallCondition};
+pub use info_log::{InfoLog, InfoLogLevel, InfoLogOptions};
+
+use ashlar_env::Env;
+use std::fmt;
+use std::sync::Arc;
+
+/// Somebody who wants to know what happens.
+pub trait EventListener: Send + Sync {
+    /// Called by the thread that caused the event, which waits for it: it should be quick. No lock is held. It may read
+    /// the database. It must not write to it, nor wait for its background work: writers may be waiting for the thread
+    /// that calls.
+    fn on_event(&self, event: &Event);
+}
+
+/// The listeners of a database. Clones share them.
+#[derive(Clone, Default)]
+pub struct Listeners(Vec<Arc<dyn EventListener>>);
+
+impl Listeners {
+    /// Adds one; it is called after those before it.
+    pub fn add(&mut self, listener: Arc<dyn EventListener>) {
+        self.0.push(listener);
+    }
+}
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} listeners", self.0.len())
+    }
+}
+
+/// Where events go.
+pub(crate) struct Events {
+    listeners: Listeners,
+    log: Option<InfoLog>,
+    env: Env,
+}
+
+impl Events {
+    pub(crate) fn new(env: &Env, listeners: Listeners, log: Option<InfoLog>) -> Events {
+        Events { listeners, log, env: env.clone() }
+    }
+
+    /// The log ends here: the directory may have another owner from now on.
+    pub(crate) fn close(&self) {
+        if let Some(log) = &self.log {
+            log.close();
+        }
+    }
+
+    /// Tells an event. Not under a lock.
+    pub(crate) fn tell(&self, event: &Event) {
+        debug_assert!(ashlar_sync::holds_no_lock(), "{} is told under a lock", event.name());
+        for listener in &self.listeners.0 {
+            listener.on_event(event);
+        }
+        let Some(log) = self.log.as_ref().filter(|log| log.takes(event.level())) else { return };
+        let micros = self.env.clock.unix_micros();
+        let text = match event {
+            Event::BackgroundError { work, cause } => format!("{work} failed: {cause}"),
+            _ => format!("EVENT_LOG_v1 {}", event.json(micros)),
+        };
+        log.write(&self.env, event.level(), &text);
+    }
+}

@@ -1,0 +1,150 @@
+//! Events to listeners, and the log.
+
+use super::Store;
+use ashlar_base::error::IoKind;
+use ashlar_engine::Db;
+use ashlar_engine::events::{Event, EventListener, StallCondition};
+use ashlar_engine::options::{DbOptions, FamilyOptions};
+use ashlar_env::Env;
+use ashlar_env::sim::{CallClass, Repeat, SimEnv};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Ear(Mutex<Vec<Event>>);
+
+impl EventListener for Ear {
+    fn on_event(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+impl Ear {
+    fn names(&self) -> Vec<&'static str> {
+        self.0.lock().unwrap().iter().map(Event::name).collect()
+    }
+
+    fn forget(&self) {
+        self.0.lock().unwrap().clear();
+    }
+}
+
+fn listening() -> (DbOptions, Arc<Ear>) {
+    let ear = Arc::new(Ear::default());
+    let mut options = DbOptions::default();
+    options.listeners.add(ear.clone());
+    (options, ear)
+}
+
+fn text(env: &Env, name: &str) -> String {
+    let file = env.fs.open_read(&Path::new("/db").join(name)).unwrap();
+    let mut bytes = vec![0; usize::try_from(file.len()).unwrap()];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn background_work_is_told_in_order() {
+    let _readers = crate::beside_others();
+    let (options, ear) = listening();
+    let store = Store::open(SimEnv::new(5).env(), options);
+    for round in 0..2u8 {
+        ear.forget();
+        (0..100u32).for_each(|n| store.put(&n.to_be_bytes(), &[round; 50]));
+        store.flush();
+        let told = ear.names();
+        assert_eq!(told, ["memtable_sealed", "flush_started", "table_file_creation", "flush_finished"]);
+    }
+    ear.forget();
+    store.compact();
+    store.db.close().unwrap();
+    let told = ear.names();
+    assert_eq!(told[..3], ["compaction_started", "table_file_creation", "compaction_finished"], "{told:?}");
+    assert_eq!(told.iter().filter(|name| **name == "table_file_deletion").count(), 2, "{told:?}");
+    let events = ear.0.lock().unwrap();
+    let Event::CompactionCompleted(done) = &events[2] else { panic!("{:?}", events[2]) };
+    assert_eq!(
+        (done.family.as_str(), done.reason, done.outputs, done.entries),
+        ("default", "manual", 1, (200, 100))
+    );
+    assert_eq!(
+        (done.inputs[0].1.len(), done.levels[0], done.levels[usize::from(done.output_level.0)]),
+        (2, 0, 1)
+    );
+}
+
+#[test]
+fn a_failure_and_its_end_are_told() {
+    let _readers = crate::beside_others();
+    let (options, ear) = listening();
+    let sim = SimEnv::new(6);
+    let store = Store::open(sim.env(), options);
+    store.put(b"k", b"v");
+    ear.forget();
+    sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
+    let flushed = store.db.flush(std::slice::from_ref(&store.family));
+    let told = ear.names();
+    assert!(told.contains(&"background_error"), "{told:?}, {flushed:?}");
+    store.flush();
+    let told = ear.names();
+    assert!(told.contains(&"error_recovered") && told.contains(&"flush_finished"), "{told:?}");
+    assert!(text(&sim.env(), "LOG").contains("[ERROR] "));
+}
+
+#[test]
+fn writers_that_are_held_are_told_of() {
+    let _readers = crate::beside_others();
+    let (options, ear) = listening();
+    let mut family = FamilyOptions::default();
+    family.compaction.l0_trigger = 2;
+    family.compaction.l0_slowdown = 2;
+    family.compaction.l0_stop = 3;
+    let db = Db::open(SimEnv::new(7).env(), Path::new("/db"), options, vec![], family).unwrap();
+    let store = Store { family: db.family("default").unwrap(), db };
+    for _ in 0..6 {
+        (0..100u32).for_each(|n| store.put(&n.to_be_bytes(), &[1; 50]));
+        store.flush();
+    }
+    store.db.wait_for_background().unwrap();
+    let events = ear.0.lock().unwrap();
+    let changes = events.iter().filter_map(|event| match event {
+        Event::StallConditionsChanged { before, now } => Some((*before, *now)),
+        _ => None,
+    });
+    let changes: Vec<_> = changes.collect();
+    assert!(changes.windows(2).all(|pair| pair[0].1 == pair[1].0), "{changes:?}");
+    assert!(changes.first().is_none_or(|first| first.0 == StallCondition::Normal), "{changes:?}");
+}
+
+/// The lines that `benchmark.sh` reads, and those of the events.
+#[test]
+fn the_log_tells_the_same() {
+    let _readers = crate::beside_others();
+    let env = SimEnv::new(8).env();
+    let store = Store::open(env.clone(), DbOptions::default());
+    store.put(b"k", b"v");
+    store.flush();
+    store.db.close().unwrap();
+    let log = text(&env, "LOG");
+    let fifth =
+        |mark: &str| log.lines().find(|l| l.contains(mark)).unwrap().split(' ').nth(4).map(str::to_owned);
+    assert!(fifth("RocksDB version:").unwrap().starts_with("AshlarDB-"), "{log}");
+    assert!(fifth("Git sha").is_some());
+    let events: Vec<_> = log.lines().filter(|l| l.contains(" EVENT_LOG_v1 {\"time_micros\": ")).collect();
+    assert_eq!(events.len(), 4, "{log}");
+    assert!(
+        events[3].contains("\"event\": \"flush_finished\"")
+            && events[3].ends_with("\"lsm_state\": [1, 0, 0, 0, 0, 0, 0]}")
+    );
+    let old = |env: &Env| {
+        env.fs.list(Path::new("/db")).unwrap().iter().filter(|e| e.name.starts_with("LOG.old.")).count()
+    };
+    assert_eq!(old(&env), 0);
+    drop(Store::open(env.clone(), DbOptions::default()));
+    assert_eq!(old(&env), 1);
+    let mut silent = DbOptions::default();
+    silent.info_log.enabled = false;
+    drop(Store::open(env.clone(), silent));
+    assert_eq!(old(&env), 1);
+}
