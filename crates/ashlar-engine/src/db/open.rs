@@ -125,11 +125,7 @@ pub(super) fn open(
     others: FamilyOptions,
 ) -> Result<Arc<Core>> {
     let settings = Settings::new(&options, families, others)?;
-    if options.max_background_jobs > 0 {
-        let (high, low) = lanes(options.max_background_jobs);
-        env.jobs.widen(Lane::High, high);
-        env.jobs.widen(Lane::Low, low);
-    }
+    widen(&env, options.max_background_jobs);
     let (lock, created) = lock_and_create(&env, dir, &options, &settings)?;
     let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
     let recovered = recover_manifest(&env, dir, options.format_level, &pool, &settings.families())?;
@@ -192,6 +188,15 @@ fn schedule_on_release(core: &Arc<Core>) {
             core.schedule();
         }
     }));
+}
+
+/// Sees to it that so many background jobs can run at once; 0: as many as the environment has threads for.
+fn widen(env: &Env, jobs: usize) {
+    if jobs > 0 {
+        let (high, low) = lanes(jobs);
+        env.jobs.widen(Lane::High, high);
+        env.jobs.widen(Lane::Low, low);
+    }
 }
 
 /// Creates the families that were asked for and are not there, if the options allow it.
