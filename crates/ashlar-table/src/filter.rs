@@ -2,7 +2,8 @@
 //!
 //! 1. A filter, or a partition, that cannot be read or is not recognised is no filter: every key may be there. That
 //!    costs reads, not answers; [`TableFilter::check`] tells.
-//! 2. A partition that is read stays in memory until the table is closed.
+//! 2. LevelDB's filters are asked when the index has named the block: they answer by its place in the file.
+//! 3. A partition that is read stays in memory until the table is closed.
 //!
 //! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
 
@@ -10,7 +11,7 @@ use crate::index::FlatIndex;
 use crate::reader::BlockFile;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Result, Trailer};
-use ashlar_format::filter::FilterForm;
+use ashlar_format::filter::{FilterForm, LevelDbFilter};
 use std::sync::OnceLock;
 
 /// The filter of some keys, in memory.
@@ -52,6 +53,7 @@ pub(crate) struct FilterParts {
 enum Scope {
     Whole(FilterBlock),
     Parts(Box<FilterParts>),
+    LevelDb(LevelDbFilter, Box<[u8]>),
 }
 
 /// The filter of a table, or none.
@@ -79,6 +81,25 @@ impl TableFilter {
         TableFilter { scope: Scope::Parts(Box::new(FilterParts { top, parts })), timestamp }
     }
 
+    /// LevelDB's filters, one for each stretch of the file; none when the block is not recognised.
+    pub(crate) fn leveldb(bytes: Vec<u8>) -> Self {
+        match LevelDbFilter::decode(&bytes) {
+            Some(filter) => {
+                TableFilter { scope: Scope::LevelDb(filter, bytes.into_boxed_slice()), timestamp: 0 }
+            }
+            None => Self::none(),
+        }
+    }
+
+    /// False when the data block at `offset` of the file certainly has no entry of that user key.
+    #[inline]
+    pub(crate) fn block_may_contain(&self, offset: u64, user_key: &[u8]) -> bool {
+        match &self.scope {
+            Scope::LevelDb(filter, bytes) => filter.may_contain(bytes, offset, user_key),
+            Scope::Whole(_) | Scope::Parts(_) => true,
+        }
+    }
+
     /// False when the table certainly has no entry of that user key at or behind `trailer`.
     #[inline]
     pub(crate) fn may_contain(&self, file: &BlockFile, user_key: &[u8], trailer: Trailer) -> bool {
@@ -89,15 +110,17 @@ impl TableFilter {
         match &self.scope {
             Scope::Whole(filter) => filter.may_contain(name),
             Scope::Parts(parts) => parts.may_contain(file, user_key, trailer, name),
+            Scope::LevelDb(..) => true,
         }
     }
 
-    /// True when it can say no to some keys.
+    /// True when it can say no to some keys before the index is searched.
     #[inline]
     pub(crate) fn is_there(&self) -> bool {
         match &self.scope {
             Scope::Whole(filter) => !filter.bytes.is_empty(),
             Scope::Parts(_) => true,
+            Scope::LevelDb(..) => false,
         }
     }
 
@@ -122,6 +145,7 @@ impl TableFilter {
     pub(crate) fn memory(&self) -> usize {
         match &self.scope {
             Scope::Whole(filter) => filter.bytes.len(),
+            Scope::LevelDb(_, bytes) => bytes.len(),
             Scope::Parts(parts) => {
                 let loaded = parts.parts.iter().filter_map(OnceLock::get);
                 parts.top.memory() + loaded.map(|part| part.bytes.len()).sum::<usize>()

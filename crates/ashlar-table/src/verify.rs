@@ -73,6 +73,10 @@ impl Walk<'_> {
             }
             self.entry(key).map_err(|what| Error::corruption(what).at(table.path(), handle.offset))?;
             let (user_key, trailer) = key.split();
+            if !table.filter().block_may_contain(handle.offset, user_key) {
+                let what = "filter denies a key of its block";
+                return Err(Error::corruption(what).at(table.path(), handle.offset));
+            }
             if table.find(user_key, trailer)? != Some(at) {
                 let what = "key outside the bounds the index gives its block";
                 return Err(Error::corruption(what).at(table.path(), handle.offset));

@@ -46,6 +46,8 @@ impl MetaIndex {
     pub const RANGE_DELETIONS: &'static [u8] = b"rocksdb.range_del";
     /// The one full filter of a built-in kind.
     pub const FULL_FILTER: &'static [u8] = b"fullfilter.rocksdb.BuiltinBloomFilter";
+    /// LevelDB's filters.
+    pub const LEVELDB_FILTER: &'static [u8] = b"filter.leveldb.BuiltinBloomFilter2";
     /// The index over the partitions of a filter of a built-in kind.
     pub const PARTITIONED_FILTER: &'static [u8] = b"partitionedfilter.rocksdb.BuiltinBloomFilter";
 

@@ -12,7 +12,8 @@ use ashlar_format::log_record::{
 };
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::{BatchEncoder, BatchOp, BatchReader};
-use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
+use ashlar_log::{LogEnd, LogReader, LogRecordKind, PhysicalKind, PhysicalRecords, RecoveryMode};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Types of the record that says that records are compressed.
@@ -31,6 +32,33 @@ pub(super) fn physical(input: &[u8]) -> Outcome {
     records::walk(input, |_, payload| bytes += payload.len());
     assert!(bytes <= input.len(), "more payload than file");
     Ok(())
+}
+
+/// Every byte belongs to one stretch, and every record that is read begins one.
+pub(super) fn stretches(input: &[u8]) -> Outcome {
+    let number = number_of(input);
+    let mut walk = PhysicalRecords::new(memory_file(input), FileNumber(u64::from(number)));
+    let (mut at, mut begins, mut wrong) = (0, BTreeSet::new(), None);
+    while let Some(stretch) = walk.next().expect("memory is always readable") {
+        assert_eq!(stretch.offset, at, "stretches follow one another");
+        assert!(stretch.len > 0, "every stretch has bytes");
+        begins.insert(stretch.offset);
+        at += stretch.len;
+        if !matches!(stretch.kind, PhysicalKind::Record { .. } | PhysicalKind::BlockEnd) {
+            wrong.get_or_insert(format!("{:?}", stretch.kind));
+        }
+    }
+    assert_eq!(at, input.len() as u64, "to the end of the file");
+    for mode in [RecoveryMode::PointInTime, RecoveryMode::SkipAny] {
+        let (read, _) = read(input, number, mode);
+        assert!(read.iter().all(|(offset, _)| begins.contains(offset)), "a record inside a stretch");
+    }
+    wrong.map_or(Ok(()), Err)
+}
+
+/// The log number that a recyclable record at the beginning has.
+fn number_of(input: &[u8]) -> u32 {
+    input.get(7..11).and_then(|b| b.first_chunk::<4>()).map_or(4, |n| u32::from_le_bytes(*n))
 }
 
 pub(super) fn meta(input: &[u8]) -> Outcome {
@@ -62,7 +90,7 @@ fn read(input: &[u8], number: u32, mode: RecoveryMode) -> (Vec<(u64, Vec<u8>)>, 
 }
 
 pub(super) fn reader(input: &[u8]) -> Outcome {
-    let number = input.get(7..11).and_then(|b| b.first_chunk::<4>()).map_or(4, |n| u32::from_le_bytes(*n));
+    let number = number_of(input);
     let (strict, _) = read(input, number, RecoveryMode::Absolute);
     let (point, end) = read(input, number, RecoveryMode::PointInTime);
     let (tolerant, _) = read(input, number, RecoveryMode::TolerateTail);
@@ -120,6 +148,7 @@ fn add(batch: &mut BatchEncoder, op: &BatchOp<'_>) -> bool {
         BatchOp::SingleDelete { family, key } => batch.single_delete(family, key),
         BatchOp::Merge { family, key, value } => batch.merge(family, key, value),
         BatchOp::DeleteRange { family, begin, end } => batch.delete_range(family, begin, end),
+        BatchOp::Entity { family, key, entity } => batch.entity(family, key, entity),
         BatchOp::LogData(data) => batch.log_data(data),
         _ => return false,
     }

@@ -3,6 +3,7 @@
 //! A decoder may refuse, and says why. What it accepts is looked at further: every entry is visited in both directions,
 //! and what was decoded from encoded bytes must come out equal when it is encoded and decoded again.
 
+mod anatomy;
 mod beside;
 mod blocks;
 mod directory;
@@ -70,6 +71,13 @@ const fn target(
 pub const TARGETS: &[Target] = &[
     target("cursor", "numbers and slices", names::noise, fix_nothing, values::cursor),
     target("log", "physical records of logs and MANIFESTs", logs::files, fix_log, logs::physical),
+    target(
+        "log_stretches",
+        "logs, stretch by stretch, as tools explain them",
+        logs::files,
+        fix_log,
+        logs::stretches,
+    ),
     target("log_meta", "payloads of the records that are no data", logs::metas, fix_nothing, logs::meta),
     target("log_reader", "logs, in every recovery mode", logs::files, fix_log, logs::reader),
     target(
@@ -136,6 +144,7 @@ pub const TARGETS: &[Target] = &[
         beside::compaction_progress,
     ),
     target("table", "whole tables", table::tables, fix_table, table::table),
+    target("anatomy", "tables taken apart", table::tables, fix_table, anatomy::anatomy),
     Target {
         name: "open_mutated_dir",
         what: "whole directories: opened, read, compacted, opened again",

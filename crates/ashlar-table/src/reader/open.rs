@@ -277,6 +277,12 @@ impl Opening {
     /// The filter, if it is one that answers for user keys.
     fn filter(&self, meta: &MetaIndex, properties: &Properties, shape: &IndexShape) -> Result<TableFilter> {
         let timestamp = self.options.order.timestamp_len();
+        if self.footer.kind == TableKind::LevelDb {
+            return match meta.get(MetaIndex::LEVELDB_FILTER) {
+                Some(handle) => Ok(TableFilter::leveldb(self.file.read_verified(handle)?)),
+                None => Ok(TableFilter::none()),
+            };
+        }
         let Some(place) = meta.filter().filter(|_| properties.filters_whole_keys()) else {
             return Ok(TableFilter::none());
         };

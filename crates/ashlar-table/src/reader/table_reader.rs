@@ -112,6 +112,15 @@ impl TableReader {
         let mut next = self.find(user_key, trailer)?;
         while let Some(at) = next {
             let part = self.partition(at)?;
+            let handle = part.index.handle(at.block()).unwrap_or_default();
+            if !self.filter.block_may_contain(handle.offset, user_key) {
+                self.count(Ticker::BloomFilterUseful);
+                if part.index.user_key(at.block()) != user_key {
+                    return Ok(None);
+                }
+                next = self.after(at)?;
+                continue;
+            }
             let pin = self.block_of(part, at, true, None)?;
             pin.prefetch();
             let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;

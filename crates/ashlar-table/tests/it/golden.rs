@@ -4,6 +4,7 @@ use crate::fixture::{Entries, backward, forward, open, open_with, windows};
 use ashlar_base::{ErrorKind, FileNumber, InternalKey, LookupKey, Order, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
+use ashlar_format::table::Footer;
 use ashlar_table::{ReaderOptions, TableReader, unique_id_bytes};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +19,12 @@ fn read(name: &str) -> Vec<u8> {
 
 fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
+}
+
+/// The footer of a table of LevelDB.
+pub fn leveldb_footer() -> Footer {
+    let bytes = read("leveldb-1.23/plain/000005.ldb");
+    Footer::decode(&bytes[bytes.len() - Footer::LEN..], bytes.len() as u64).unwrap().0
 }
 
 /// The lines `'HEX' seq:N, type:T => HEX` of a listing.

@@ -7,6 +7,7 @@ mod forms;
 mod golden;
 mod hostile;
 mod judged;
+mod leveldb_filter;
 mod model;
 mod shape;
 mod stripped;

@@ -85,6 +85,42 @@ fn keys_get_the_smallest_timestamp_back() {
     }
 }
 
+/// Range tombstones get the smallest timestamp back too, at both ends: what they cover is what they covered.
+#[test]
+fn range_tombstones_get_it_back_as_well() {
+    let ranges = [
+        ("key00010", "key00015", 2000),
+        ("key00015", "key00020", 2000),
+        ("key00015", "key00020", 1500),
+        ("key00020", "key00040", 1500),
+    ];
+    let points = [("key00012", 3), ("key00030", 4)];
+    let (bytes, _) = crate::tombstones::write(&TableOptions::default(), &points, &ranges).unwrap();
+    let bytes = with_properties(&bytes, |p| {
+        p.comparator = Some("leveldb.BytewiseComparator.u64ts".into());
+        p.user_defined_timestamps_persisted = Some(0);
+    });
+    let table = open(&bytes, u64_ts()).unwrap();
+    assert_eq!(table.verify().unwrap(), 2);
+    let found = table.range_tombstones();
+    let stamped = |key: &str, time: u64| [key.as_bytes(), &time.to_le_bytes()].concat();
+    let fragments: Vec<_> =
+        found.fragments().iter().map(|f| (f.begin.clone(), f.end.clone(), f.seqs.len())).collect();
+    assert_eq!(
+        fragments,
+        [
+            (stamped("key00010", 0), stamped("key00015", 0), 1),
+            (stamped("key00015", 0), stamped("key00020", 0), 2),
+            (stamped("key00020", 0), stamped("key00040", 0), 1),
+        ]
+    );
+    let covering = |key: &str| found.covering_seq(&stamped(key, 0), SeqNum::MAX).map(SeqNum::get);
+    assert_eq!(
+        ["key00009", "key00010", "key00017", "key00020", "key00039", "key00040"].map(covering),
+        [None, Some(2000), Some(2000), Some(1500), Some(1500), None]
+    );
+}
+
 #[test]
 fn an_order_without_timestamps_is_refused() {
     let bytes = stripped(&TableOptions::default());

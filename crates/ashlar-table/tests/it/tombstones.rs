@@ -11,7 +11,7 @@ fn seq(n: u64) -> SeqNum {
 }
 
 /// A table with put entries `(key, seq)` and tombstones `(begin, end, seq)`.
-fn write(
+pub fn write(
     options: &TableOptions,
     points: &[(&str, u64)],
     ranges: &[(&str, &str, u64)],
