@@ -8,6 +8,7 @@
 //! [`settle_identity`] comes after the first commit.
 
 mod create;
+mod foreign;
 mod recover;
 mod report;
 mod sink;

@@ -3,6 +3,7 @@
 //!
 //! Source: RocksDB `db/version_set.cc` (`Recover`), `db/db_impl/db_impl_open.cc`.
 
+use super::foreign::foreign;
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
 use crate::options::FormatLevel;
 use crate::version::{
@@ -370,25 +371,4 @@ fn report(
         foreign: foreign(replayed, level, states),
         ..RecoveryReport::default()
     }
-}
-
-/// What others left that the level's RocksDB, or we, do not serve.
-fn foreign(replayed: &Replayed, level: FormatLevel, states: &[FamilyState]) -> Vec<String> {
-    let mut list = Vec::new();
-    for tag in &replayed.unknown_tags {
-        list.push(format!("MANIFEST tag {tag} is unknown and was skipped"));
-    }
-    if !replayed.db.tracked_wals.is_empty() {
-        list.push("the MANIFEST tracks logs; new ones will not be tracked".to_string());
-    }
-    for state in states {
-        let leveldb = replayed.families.get(&state.id).map_or(0, |f| f.tree.count_of_unknown_sequences());
-        if leveldb != 0 && level >= FormatLevel::V11 {
-            list.push(format!(
-                "family {:?} has {leveldb} LevelDB tables, which RocksDB 11 cannot read; compact it",
-                state.name
-            ));
-        }
-    }
-    list
 }

@@ -9,7 +9,7 @@ use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
-use ashlar_format::table::Properties;
+use ashlar_format::table::{Footer, Properties};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::{ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
 use std::path::{Path, PathBuf};
@@ -92,6 +92,20 @@ impl Tables {
         let survey = TableSurvey::read(opened, file.size, self.options(file))?;
         check_id(file, &survey.properties, &path)?;
         Ok(survey)
+    }
+
+    /// The footer of that table.
+    ///
+    /// # Errors
+    /// `Io`; `Corruption`: there is none.
+    pub fn footer(&self, file: &NewFile) -> Result<Footer> {
+        let opened = self.open_file(file.number)?;
+        let size = opened.len();
+        let start = size.saturating_sub(Footer::LEN as u64);
+        let mut tail = vec![0; usize::try_from(size - start).unwrap_or_default()];
+        opened.read_exact_at(&mut tail, start)?;
+        let decoded = Footer::decode(&tail, size).map_err(|e| e.in_file(opened.path(), start))?;
+        Ok(decoded.0)
     }
 
     fn options(&self, file: &NewFile) -> ReaderOptions {

@@ -1,6 +1,7 @@
 //! What RocksDB 7.8.3 and LevelDB 1.23 left is read as they meant it, and read again after our first MANIFEST.
 
 use super::*;
+use ashlar_format::table::{BlockHandle, Footer};
 
 struct Case {
     name: &'static str,
@@ -139,6 +140,42 @@ fn leveldb_tables_are_told_where_rocksdb_cannot_read_them() {
     let r = recover_manifest(&env, dir(), FormatLevel::V11, &pool, &every_family()).unwrap();
     assert_eq!(r.report.foreign.len(), 1, "{}", r.report);
     assert!(r.report.foreign[0].contains("LevelDB"), "{}", r.report);
+}
+
+/// The golden table of format 7 in the place of one of format 5.
+#[test]
+fn tables_above_the_level_are_told() {
+    let env = golden("rocksdb-7.8.3/manifest_history");
+    let foreign = |level| {
+        let pool = FramePool::new(1 << 20);
+        recover_manifest(&env, dir(), level, &pool, &every_family()).map(|r| r.report.foreign)
+    };
+    assert!(foreign(FormatLevel::V6_29).unwrap().is_empty());
+    let newer = include_bytes!("../../../../../golden/sst/v7_large_values.sst");
+    let mut table = get(&*env.fs, &dir().join("000015.sst"));
+    // Recovery compares sizes: the footer alone is exchanged, and its place in the file fits.
+    let at = table.len() - 53;
+    table[at..].copy_from_slice(&newer[newer.len() - 53..]);
+    put(&env, "000015.sst", &table);
+    let line = foreign(FormatLevel::V9_11).unwrap();
+    assert!(line.is_empty(), "a footer in a wrong place is none: {line:?}");
+    let (footer, _) = Footer::decode(&newer[newer.len() - 53..], newer.len() as u64).unwrap();
+    table[at..].copy_from_slice(&moved(footer, at as u64));
+    put(&env, "000015.sst", &table);
+    for level in [FormatLevel::V6_29, FormatLevel::V7_8, FormatLevel::V9_11] {
+        let lines = foreign(level).unwrap();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let told = lines[0].contains("format 7") && lines[0].contains("1 of 4 looked at, first 15");
+        assert!(told && lines[0].contains(&level.to_string()), "{lines:?}");
+    }
+    assert!(foreign(FormatLevel::V11).unwrap().is_empty());
+}
+
+/// The footer as it stands at `start` of another file.
+fn moved(footer: Footer, start: u64) -> Vec<u8> {
+    let size = footer.metaindex.size.min(start - 5);
+    let metaindex = BlockHandle { offset: start - size - 5, size };
+    Footer { metaindex, ..footer }.encode(start).unwrap()
 }
 
 #[test]

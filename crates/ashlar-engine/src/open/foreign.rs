@@ -1,0 +1,66 @@
+//! What others left that the level's RocksDB, or we, do not serve: lines for the report of an open.
+//!
+//! 1. Tables say what form they have in their footer only. An open reads those of a few tables, the newest and the oldest of
+//!    each family, so that it stays quick with very many; `inspect::check_level` reads all.
+//! 2. A table that cannot be read here is no news: whoever reads its keys gets the error.
+
+use crate::options::FormatLevel;
+use crate::version::{FamilyState, Replayed};
+use std::collections::BTreeMap;
+
+/// Tables of one family that are looked at, from each end of their numbers.
+const LOOKED_AT: usize = 16;
+
+/// A line for every such thing.
+pub(super) fn foreign(replayed: &Replayed, level: FormatLevel, states: &[FamilyState]) -> Vec<String> {
+    let mut list = Vec::new();
+    for tag in &replayed.unknown_tags {
+        list.push(format!("MANIFEST tag {tag} is unknown and was skipped"));
+    }
+    if !replayed.db.tracked_wals.is_empty() {
+        list.push("the MANIFEST tracks logs; new ones will not be tracked".to_string());
+    }
+    for state in states {
+        let leveldb = replayed.families.get(&state.id).map_or(0, |f| f.tree.count_of_unknown_sequences());
+        if leveldb != 0 && level >= FormatLevel::V11 {
+            list.push(format!(
+                "family {:?} has {leveldb} LevelDB tables, which RocksDB 11 cannot read; compact it",
+                state.name
+            ));
+        }
+        list.extend(table_formats(state, level));
+    }
+    list
+}
+
+/// Table formats above the level, of the tables that are looked at.
+fn table_formats(state: &FamilyState, level: FormatLevel) -> Vec<String> {
+    let highest = level.max_table_version();
+    if highest >= FormatLevel::V11.max_table_version() {
+        return Vec::new();
+    }
+    let mut files: Vec<_> = state.version.files().map(|(_, file)| file).collect();
+    files.sort_unstable_by_key(|file| file.number());
+    let count = files.len();
+    if count > 2 * LOOKED_AT {
+        files.drain(LOOKED_AT..count - LOOKED_AT);
+    }
+    let mut above = BTreeMap::<u32, Vec<u64>>::new();
+    for file in &files {
+        if let Ok(footer) = state.version.tables().footer(&file.file)
+            && footer.version > highest
+        {
+            above.entry(footer.version).or_default().push(file.number().0);
+        }
+    }
+    let line = |(version, numbers): (u32, Vec<u64>)| {
+        let first = numbers.first().copied().unwrap_or_default();
+        let (found, looked_at) = (numbers.len(), files.len());
+        format!(
+            "family {:?} has tables of format {version}, above level {level}: {found} of {looked_at} looked at, first \
+             {first}; rewrite them with `ashlar db rewrite --level`",
+            state.name
+        )
+    };
+    above.into_iter().map(line).collect()
+}
