@@ -10,6 +10,7 @@ pub mod ext;
 pub mod ids;
 pub mod iter;
 pub mod key;
+pub mod memory;
 pub mod nearest;
 pub mod range_del;
 pub mod stats;

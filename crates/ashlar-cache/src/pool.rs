@@ -1,6 +1,7 @@
 //! The cap on all frames together, and who goes when it is reached.
 
 use crate::clock::{Clock, Entry, Verdict};
+use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Counters;
 use ashlar_sync::{Mutex, Rank};
 use std::fmt;
@@ -19,7 +20,7 @@ pub(crate) const MISSES: usize = 1;
 pub struct PoolUsage {
     /// Charged in all.
     pub used: usize,
-    /// The cap.
+    /// The cap, or what the budget leaves if that is less.
     pub capacity: usize,
     /// The part of `used` that is in no slot any more but held by somebody.
     pub pinned: usize,
@@ -32,6 +33,8 @@ pub struct PoolUsage {
 /// The memory of all block frames of the tables that share it. The cap is hard: see the crate's rule 2.
 pub struct FramePool {
     capacity: AtomicUsize,
+    /// What else the pool has to leave room for.
+    budget: Option<Arc<MemoryBudget>>,
     /// Changed by compare-and-swap only, so that the cap cannot be passed. Relaxed: it orders nothing.
     used: AtomicUsize,
     pinned: AtomicUsize,
@@ -42,20 +45,48 @@ pub struct FramePool {
 impl FramePool {
     /// An empty pool that never charges more than `capacity` bytes. With 0 nothing is kept.
     pub fn new(capacity: usize) -> Arc<FramePool> {
-        Arc::new(FramePool {
+        Arc::new(FramePool::make(capacity, None))
+    }
+
+    /// A pool that also keeps to what `budget` leaves, and makes room when anything else grows.
+    pub fn within(capacity: usize, budget: &Arc<MemoryBudget>) -> Arc<FramePool> {
+        let pool = Arc::new(FramePool::make(capacity, Some(Arc::clone(budget))));
+        let weak = Arc::downgrade(&pool);
+        budget.on_growth(move || {
+            if let Some(pool) = weak.upgrade() {
+                pool.make_room();
+            }
+        });
+        pool
+    }
+
+    fn make(capacity: usize, budget: Option<Arc<MemoryBudget>>) -> FramePool {
+        FramePool {
             capacity: AtomicUsize::new(capacity),
+            budget,
             used: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
             clock: Mutex::new(Rank::Cache, Clock::default()),
             counts: Counters::new(),
-        })
+        }
+    }
+
+    /// What it may hold now.
+    fn limit(&self) -> usize {
+        let capacity = self.capacity.load(Ordering::Relaxed);
+        self.budget.as_ref().map_or(capacity, |budget| capacity.min(budget.left()))
+    }
+
+    /// The budget it keeps to, for what else is charged.
+    pub fn budget(&self) -> Option<&Arc<MemoryBudget>> {
+        self.budget.as_ref()
     }
 
     /// What it holds. The figures are read one after the other.
     pub fn usage(&self) -> PoolUsage {
         PoolUsage {
             used: self.used.load(Ordering::Relaxed),
-            capacity: self.capacity.load(Ordering::Relaxed),
+            capacity: self.limit(),
             pinned: self.pinned.load(Ordering::Relaxed),
             hits: self.counts.sum(HITS),
             misses: self.counts.sum(MISSES),
@@ -65,18 +96,26 @@ impl FramePool {
     /// Changes the cap. A lower one evicts at once what is not held; held frames leave as they are let go.
     pub fn set_capacity(&self, capacity: usize) {
         self.capacity.store(capacity, Ordering::Relaxed);
+        self.make_room();
+    }
+
+    /// Evicts what is above the limit and not held.
+    fn make_room(&self) {
+        if self.used.load(Ordering::Relaxed) <= self.limit() {
+            return;
+        }
         let mut looks = self.clock.lock().len().saturating_mul(2);
-        while self.used.load(Ordering::Relaxed) > capacity && self.evict_one(&mut looks) {}
+        while self.used.load(Ordering::Relaxed) > self.limit() && self.evict_one(&mut looks) {}
     }
 
     /// Charges `size` bytes if they fit, evicting for them. False when they do not.
     pub(crate) fn reserve(&self, size: usize) -> bool {
-        if size > self.capacity.load(Ordering::Relaxed) {
+        if size > self.limit() {
             return false;
         }
         let mut looks = SWEEP;
         loop {
-            let capacity = self.capacity.load(Ordering::Relaxed);
+            let capacity = self.limit();
             let fits = |used: usize| used.checked_add(size).filter(|sum| *sum <= capacity);
             if self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok() {
                 return true;

@@ -21,6 +21,11 @@ impl SlotArray {
         SlotArray { slots, pool }
     }
 
+    /// Bytes the slots themselves take.
+    pub fn memory(&self) -> usize {
+        size_of_val(&*self.slots)
+    }
+
     /// The pool.
     pub fn pool(&self) -> &Arc<FramePool> {
         &self.pool

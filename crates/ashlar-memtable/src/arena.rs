@@ -13,6 +13,7 @@
 //!    the kernel has to make them.
 
 use crate::rep::MemoryLimit;
+use ashlar_base::memory::MemoryCharge;
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -59,6 +60,8 @@ pub(crate) struct Arena {
     tail: AtomicU64,
     next_chunk: AtomicU32,
     retired_bytes: AtomicUsize,
+    /// All chunks, whole.
+    charge: MemoryCharge,
 }
 
 /// The address of a unit: what fits a link. Made by [`Arena::alloc`] only.
@@ -73,12 +76,14 @@ impl Address {
 }
 
 impl Arena {
-    pub(crate) fn new() -> Arena {
+    /// No chunk yet; those to come are charged to `charge`.
+    pub(crate) fn new(charge: MemoryCharge) -> Arena {
         Arena {
             chunks: (0..CHUNKS).map(|_| AtomicPtr::new(null_mut())).collect(),
             tail: AtomicU64::new(0),
             next_chunk: AtomicU32::new(0),
             retired_bytes: AtomicUsize::new(0),
+            charge,
         }
     }
 
@@ -125,8 +130,10 @@ impl Arena {
     #[cold]
     fn grow(&self, full: u64, units: u64) -> Result<u64, MemoryLimit> {
         let old = Tail::unpack(full);
-        let doubled = (old.capacity * 2).clamp(FIRST_CHUNK_UNITS, CHUNK_UNITS_MAX);
-        let capacity = doubled.max((units + 1).next_power_of_two());
+        // An eighth of what is there: that much of an arena is empty at most.
+        let eighth = (self.retired_bytes.load(Ordering::Relaxed) / UNIT / 8) as u64;
+        let sized = eighth.clamp(FIRST_CHUNK_UNITS, CHUNK_UNITS_MAX);
+        let capacity = sized.max((units + 1).next_power_of_two());
         let (chunk, base) = self.new_chunk(capacity)?;
         let fresh = Tail { chunk, used: 1, capacity }.pack();
         // Release publishes the chunk's pointer together with the tail.
@@ -140,6 +147,7 @@ impl Arena {
                     slot.store(null_mut(), Ordering::Relaxed);
                 }
                 free_chunk(base);
+                self.charge.shrink(to_usize(capacity) * UNIT);
                 Ok(now)
             }
         }
@@ -159,6 +167,7 @@ impl Arena {
         // has the pointer yet. Checked by: miri `arena_*`.
         unsafe { base.as_ptr().write(units) };
         slot.store(base.as_ptr(), Ordering::Relaxed);
+        self.charge.grow(layout.size());
         Ok((chunk, base))
     }
 
@@ -244,7 +253,7 @@ mod tests {
 
     #[test]
     fn arena_hands_out_disjoint_memory_to_threads() {
-        let arena = Arena::new();
+        let arena = Arena::new(MemoryCharge::none());
         let count = if cfg!(miri) { 60 } else { 5000 };
         let parts: Vec<_> = std::thread::scope(|s| {
             let handles: Vec<_> = (1..4)
@@ -269,7 +278,7 @@ mod tests {
 
     #[test]
     fn arena_gives_large_things_their_own_chunk_and_refuses_clearly() {
-        let arena = Arena::new();
+        let arena = Arena::new(MemoryCharge::none());
         let (small, _) = arena.alloc(1).unwrap();
         let (large, base) = arena.alloc(OWN_CHUNK_UNITS + 1).unwrap();
         let (next, _) = arena.alloc(1).unwrap();

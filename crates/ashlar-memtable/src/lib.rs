@@ -13,4 +13,6 @@ mod tombstones;
 #[cfg(test)]
 mod conformance;
 
-pub use rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, WriterSlot, skiplist};
+pub use rep::{
+    Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, WriterSlot, skiplist, skiplist_within,
+};

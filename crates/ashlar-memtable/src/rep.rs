@@ -10,6 +10,7 @@ use crate::skiplist::{Hint, SkipList};
 use crate::tombstones::Pending;
 use ashlar_base::error::BusyKind;
 use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, ReverseBytewiseOrder};
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{
     Error, ErrorKind, InternalIterator, InternalKeyBuf, LookupKey, Order, RunCursor, SeqNum, Trailer,
@@ -152,11 +153,20 @@ pub trait MemtableRep: Send + Sync {
     fn sealed_at(&self) -> Option<SeqNum>;
 }
 
-/// A new, empty memtable: a concurrent skiplist in an arena. See the module `skiplist` for how it works.
+/// A new, empty memtable: a concurrent skiplist in an arena, charged to nobody. See the module `skiplist` for how it works.
 pub fn skiplist(order: Order) -> Arc<dyn MemtableRep> {
+    charged(order, MemoryCharge::none())
+}
+
+/// [`skiplist`], its memory charged to `budget` from chunk to chunk, for as long as somebody holds it.
+pub fn skiplist_within(order: Order, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
+    charged(order, budget.charge(MemoryUse::Memtables, 0))
+}
+
+fn charged(order: Order, charge: MemoryCharge) -> Arc<dyn MemtableRep> {
     match &order {
-        Order::Bytewise => Arc::new(SkipList::new(BytewiseOrder, order)),
-        Order::ReverseBytewise => Arc::new(SkipList::new(ReverseBytewiseOrder, order)),
-        Order::Custom(c) => Arc::new(SkipList::new(CustomOrder(c.clone()), order)),
+        Order::Bytewise => Arc::new(SkipList::new(BytewiseOrder, order, charge)),
+        Order::ReverseBytewise => Arc::new(SkipList::new(ReverseBytewiseOrder, order, charge)),
+        Order::Custom(c) => Arc::new(SkipList::new(CustomOrder(c.clone()), order, charge)),
     }
 }

@@ -27,6 +27,7 @@ use crate::node::{Anchor, Fresh, HEIGHT_MAX, Head, Link, Offset, Spot};
 use crate::rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, WriterSlot};
 use crate::tombstones::{Pending, TombstoneList};
 use ashlar_base::ext::comparator::KeyOrder;
+use ashlar_base::memory::MemoryCharge;
 use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, RunCursor, SeqNum, Trailer, ValueType};
 use ashlar_sync::ReadPin;
 use std::cmp::Ordering as Order;
@@ -84,8 +85,9 @@ struct Reach<'a> {
 
 impl<C: KeyOrder + 'static> SkipList<C> {
     /// `order` and `same_order` are one order, as a type and as a value.
-    pub(crate) fn new(order: C, same_order: ashlar_base::Order) -> Self {
-        let arena = Arena::new();
+    /// Its memory is charged to `charge`.
+    pub(crate) fn new(order: C, same_order: ashlar_base::Order, charge: MemoryCharge) -> Self {
+        let arena = Arena::new(charge);
         let head = match Head::new(&arena) {
             Ok(head) => head,
             Err(MemoryLimit) => panic!("no memory for an empty memtable"),

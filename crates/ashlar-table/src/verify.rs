@@ -23,7 +23,7 @@ impl TableReader {
         }
         let partitioned = self.filter().is_partitioned();
         let mut walk = Walk { table: self, last: None, entries: 0, partitioned };
-        let mut readahead = Readahead::new(READAHEAD);
+        let mut readahead = Readahead::new(READAHEAD, self.charge_buffer());
         self.filter().check(self.file())?;
         let mut next = self.first_block()?;
         let mut blocks = 0_u64;

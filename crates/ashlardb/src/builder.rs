@@ -49,8 +49,10 @@ impl Builder {
         }
     }
 
-    /// Memory for blocks and memtables together: three quarters for the block cache, the rest for write buffers.
+    /// The cap on everything the database keeps in memory: up to three quarters for blocks, a quarter for write buffers,
+    /// and what indexes, filters and buffers take goes off the blocks. At least 16 MiB.
     pub fn memory(mut self, bytes: u64) -> Self {
+        self.options.memory_bytes = bytes;
         self.options.block_cache_bytes = (bytes / 4 * 3).max(1 << 20);
         let buffers = bytes / 4 / self.default.max_write_buffers as u64;
         self.default.write_buffer_bytes =

@@ -12,8 +12,15 @@ use ashlar_base::range_del::RangeTombstone;
 use ashlar_base::{InternalKey, Level, LookupKey, Result, RunCursor, SeqNum};
 use std::sync::Arc;
 
-/// Bytes a compaction reads from a table at a time, at least.
-pub const READAHEAD_BYTES: usize = 2 << 20;
+/// Bytes a compaction reads from a table at a time where memory is plenty, and at least.
+const READAHEAD_BYTES: usize = 2 << 20;
+const READAHEAD_BYTES_MIN: usize = 64 << 10;
+
+/// Bytes that each of `runs` inputs reads at a time: together a sixteenth of the cap on memory.
+fn readahead(cap: Option<usize>, runs: usize) -> usize {
+    let share = cap.map_or(usize::MAX, |cap| cap / 16 / runs.max(1));
+    share.clamp(READAHEAD_BYTES_MIN, READAHEAD_BYTES)
+}
 
 /// Places in one table where parts may meet.
 const ANCHORS: u32 = 64;
@@ -25,8 +32,11 @@ pub(super) fn runs(
     range: &KeyRange,
 ) -> Result<Vec<Box<dyn RunCursor>>> {
     let mut runs: Vec<Box<dyn RunCursor>> = Vec::new();
+    let count: usize =
+        plan.inputs.iter().map(|(l, files)| if *l == Level::ZERO { files.len() } else { 1 }).sum();
+    let readahead = readahead(version.tables().memory_cap(), count);
     let mut push = |files| -> Result<()> {
-        let mut run = LevelRun::new(Arc::clone(version), files, range.clone(), READAHEAD_BYTES);
+        let mut run = LevelRun::new(Arc::clone(version), files, range.clone(), readahead);
         run.seek(range.begin.as_deref().map(|begin| LookupKey::new(begin, SeqNum::MAX)).as_ref())?;
         runs.push(Box::new(run));
         Ok(())

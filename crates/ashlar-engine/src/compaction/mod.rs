@@ -13,7 +13,6 @@ pub mod picker;
 mod plan;
 mod split;
 
-pub use inputs::READAHEAD_BYTES;
 pub use job::{CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, move_edit};
 pub use plan::{Compaction, Reason, Running};
 

@@ -9,7 +9,7 @@ use crate::files::PendingOutputs;
 use crate::health::{Failing, Health, Severity};
 use crate::open::RecoveryReport;
 use crate::options::DbOptions;
-use crate::pressure::Pressure;
+use crate::pressure::{Memory, Pressure};
 use crate::snapshot::SnapshotList;
 use crate::super_version::SuperVersion;
 use crate::version::VersionSet;
@@ -31,6 +31,7 @@ pub(crate) struct Core {
     pub(crate) dir: PathBuf,
     pub(super) options: EpochCell<DbOptions>,
     pub(crate) pool: Arc<FramePool>,
+    pub(crate) memory: Arc<Memory>,
     pub(crate) statistics: Arc<Statistics>,
     pub(crate) events: Events,
     pub(crate) versions: Arc<VersionSet>,
@@ -107,6 +108,13 @@ pub(crate) struct State {
     pub(crate) purge_wanted: bool,
     /// Super versions that were replaced. Let go of by the purge, outside of every lock and pin.
     pub(crate) retired: Vec<Arc<SuperVersion>>,
+}
+
+impl State {
+    /// Bytes of the memtables that take writes or wait for a flush.
+    pub(crate) fn live_memtable_bytes(&self) -> usize {
+        self.families.iter().map(|f| f.memtables.memory()).sum()
+    }
 }
 
 impl Core {

@@ -59,12 +59,15 @@ impl Core {
                 wal.number(),
             )?;
             made.version.tables().count_into(&self.statistics);
-            let memtables = MemtableList::new(ashlar_memtable::skiplist(options.order.clone()), wal.number());
+            let memtables = MemtableList::new(
+                ashlar_memtable::skiplist_within(options.order.clone(), self.memory.budget()),
+                wal.number(),
+            );
             let live = LiveFamily::new(made.id, name, options, memtables, Arc::clone(&made.version));
             let family = Arc::clone(&live.family);
             let mut state = self.state();
             state.families.insert(live);
-            let set = Core::write_set(&state, wal);
+            let set = Core::write_set(&state, &self.memory, wal);
             self.committer.install(set);
             Ok(family)
         })?;
@@ -88,7 +91,7 @@ impl Core {
             if let Some(live) = &dropped {
                 live.mark_dropped();
             }
-            let set = Core::write_set(&state, Arc::clone(&self.committer.current().wal));
+            let set = Core::write_set(&state, &self.memory, Arc::clone(&self.committer.current().wal));
             self.committer.install(set);
             state.purge_wanted = true;
             drop(state);

@@ -24,7 +24,7 @@ use crate::open::{
     recover_manifest, replay_wals, settle_identity, survey,
 };
 use crate::options::{DbOptions, FamilyOptions, options_file, write_options_file};
-use crate::pressure::Pressure;
+use crate::pressure::{Memory, Pressure};
 use crate::snapshot::SnapshotList;
 use crate::version::VersionSet;
 use crate::wal::Wal;
@@ -37,7 +37,7 @@ use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::LogWriter;
-use ashlar_memtable::MemtableRep;
+use ashlar_memtable::{MemtableRep, skiplist_within};
 use ashlar_sync::{EpochCell, Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -127,7 +127,8 @@ pub(super) fn open(
     let settings = Settings::new(&options, families, others)?;
     widen(&env, options.max_background_jobs);
     let (lock, created) = lock_and_create(&env, dir, &options, &settings)?;
-    let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
+    let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
+    let pool = block_pool(&options, &memory);
     let recovered = recover_manifest(&env, dir, options.format_level, &pool, &settings.families())?;
     let session_id = new_session_id(&*env.rand);
     let Recovered { versions, missing, mut report, .. } = recovered;
@@ -162,6 +163,7 @@ pub(super) fn open(
         options,
         hold: Hold::new(Some(lock)),
         pool,
+        memory,
         statistics,
         versions,
         report,
@@ -214,6 +216,11 @@ fn create_missing(
         versions.create_family(&spec.name, spec.order.clone(), spec.levels, log)?;
     }
     Ok(())
+}
+
+/// The pool of blocks, within the budget.
+pub(super) fn block_pool(options: &DbOptions, memory: &Memory) -> Arc<FramePool> {
+    FramePool::within(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX), memory.budget())
 }
 
 /// What the options name to count into, or the database's own.
@@ -302,6 +309,7 @@ pub(super) struct Parts {
     pub(super) options: DbOptions,
     pub(super) hold: Hold,
     pub(super) pool: Arc<FramePool>,
+    pub(super) memory: Arc<Memory>,
     pub(super) statistics: Arc<Statistics>,
     pub(super) versions: Arc<VersionSet>,
     pub(super) report: RecoveryReport,
@@ -321,14 +329,14 @@ impl Parts {
         for family in self.versions.families() {
             let order = &family.version.order;
             let replayed = self.memtables.remove(&family.id);
-            let current = replayed.unwrap_or_else(|| ashlar_memtable::skiplist(order.clone()));
+            let current = replayed.unwrap_or_else(|| skiplist_within(order.clone(), self.memory.budget()));
             let memtables = MemtableList::new(current, self.wal.number());
             let options = settings.of(&family.name, order);
             let version = Arc::clone(&family.version);
             version.tables().count_into(&self.statistics);
             state.families.insert(LiveFamily::new(family.id, &family.name, options, memtables, version));
         }
-        let set = Arc::new(Core::write_set(&state, self.wal));
+        let set = Arc::new(Core::write_set(&state, &self.memory, self.wal));
         let tally = WriteTally::new(Arc::clone(&self.statistics));
         let committer = GroupCommitter::new(self.env.clone(), set, self.versions.last_sequence(), tally);
         let writer = Writer::new(&self.env, &self.versions, &self.session_id);
@@ -342,6 +350,7 @@ impl Parts {
                 dir: self.dir,
                 options: EpochCell::new(Arc::new(self.options)),
                 pool: self.pool,
+                memory: self.memory,
                 statistics: self.statistics,
                 events,
                 versions: self.versions,

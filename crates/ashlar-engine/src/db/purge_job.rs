@@ -9,6 +9,7 @@ use crate::health::{Severity, Source};
 use crate::version::VersionSet;
 use ashlar_base::{Error, Result};
 use ashlar_env::{Env, Job, JobKind, StepBudget, StepResult};
+use ashlar_sync::ReadPin;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -103,7 +104,9 @@ impl Core {
     }
 
     /// Drops replaced super versions that no reader holds, outside of every lock.
-    fn let_go(&self) {
+    pub(super) fn let_go(&self) {
+        // What the epoch still holds counts as held.
+        ReadPin::settle();
         let retired = std::mem::take(&mut self.state().retired);
         let (held, free): (Vec<_>, Vec<_>) = retired.into_iter().partition(|v| Arc::strong_count(v) > 1);
         self.state().retired.extend(held);

@@ -16,7 +16,7 @@
 //! Source: RocksDB `db/db_impl/db_impl_readonly.cc` for what is asked; the races are ours to win.
 
 use super::core::{Core, Hold};
-use super::open::{OpenFamily, Parts, Settings, statistics};
+use super::open::{OpenFamily, Parts, Settings, block_pool, statistics};
 use super::replay::Replayer;
 use super::session::new_session_id;
 use crate::files::PendingOutputs;
@@ -25,6 +25,7 @@ use crate::open::{
     DirState, FoundWals, Recovered, RecoveryReport, logs_needed_from, recover_manifest, replay_found, survey,
 };
 use crate::options::{DbOptions, FamilyOptions};
+use crate::pressure::Memory;
 use crate::version::{VersionSet, read_current};
 use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
@@ -52,10 +53,11 @@ pub(super) fn open_read_only(
     if let DirState::Absent | DirState::Empty = survey(&*env.fs, dir)? {
         return Err(Error::invalid("there is no database").at_path(dir));
     }
-    let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
+    let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
+    let pool = block_pool(&options, &memory);
     let statistics = statistics(&env, &options);
     let mut opening =
-        Opening { env, dir, options, settings, lock: None, pool, statistics, kept: Kept::default() };
+        Opening { env, dir, options, settings, lock: None, pool, memory, statistics, kept: Kept::default() };
     let mut overtaken = None;
     for _ in 0..ATTEMPTS {
         let before = opening.sight()?;
@@ -83,10 +85,11 @@ pub(super) fn open_locked(
     settings: Settings,
     lock: Box<dyn FileLock>,
 ) -> Result<Arc<Core>> {
-    let pool = FramePool::new(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX));
+    let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
+    let pool = block_pool(&options, &memory);
     let statistics = statistics(&env, &options);
     let (lock, kept) = (Some(lock), Kept::default());
-    let mut opening = Opening { env, dir, options, settings, lock, pool, statistics, kept };
+    let mut opening = Opening { env, dir, options, settings, lock, pool, memory, statistics, kept };
     let opened = opening.attempt()?;
     opened.ok_or_else(|| Error::corruption("logs vanish from a locked database").at_path(dir))
 }
@@ -99,6 +102,7 @@ struct Opening<'a> {
     settings: Settings,
     lock: Option<Box<dyn FileLock>>,
     pool: Arc<FramePool>,
+    memory: Arc<Memory>,
     statistics: Arc<Statistics>,
     kept: Kept,
 }
@@ -152,6 +156,7 @@ impl Opening<'_> {
             options: self.options.clone(),
             hold: Hold::new(self.lock.take()),
             pool: Arc::clone(&self.pool),
+            memory: Arc::clone(&self.memory),
             statistics: Arc::clone(&self.statistics),
             health: Health::new(Some(refusal(&report))),
             wal: Arc::new(Wal::idle(dir)?),

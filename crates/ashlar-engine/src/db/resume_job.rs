@@ -85,7 +85,7 @@ impl ResumeJob {
         let (number, last) = (core.versions.new_file_number(), core.visible());
         let families: Vec<FamilyId> = state.families.iter().map(|f| f.family.id()).collect();
         core.seal_memtables(&mut state, &families, number, last);
-        let set = Core::write_set(&state, Arc::clone(&core.committer.current().wal));
+        let set = Core::write_set(&state, &core.memory, Arc::clone(&core.committer.current().wal));
         core.committer.install(set);
         families.iter().for_each(|id| core.publish(&mut state, *id));
         let waits = |id: &FamilyId| state.families.get(*id).is_some_and(|f| f.memtables.sealed_len() > 0);
@@ -240,7 +240,7 @@ impl Core {
             self.publish(&mut state, family.id);
         }
         state.purge_wanted = true;
-        let set = Core::write_set(&state, wal);
+        let set = Core::write_set(&state, &self.memory, wal);
         self.committer.resume(set);
     }
 }

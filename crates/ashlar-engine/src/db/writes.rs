@@ -10,13 +10,14 @@ use crate::column_family::LiveFamily;
 use crate::health::Source;
 use crate::merge::Merger;
 use crate::options::{FormatLevel, WriteOptions};
-use crate::pressure::Pace;
+use crate::pressure::{Memory, Pace};
 use crate::wal::Wal;
 use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
 use ashlar_base::stats::Distribution;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_memtable::skiplist_within;
 use ashlar_sync::Waited;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,13 +79,14 @@ impl Core {
     }
 
     /// The write set that the live families make with `wal`.
-    pub(crate) fn write_set(state: &State, wal: Arc<Wal>) -> WriteSet {
+    pub(crate) fn write_set(state: &State, memory: &Memory, wal: Arc<Wal>) -> WriteSet {
         let slot = |f: &LiveFamily| FamilySlot {
             family: f.family.id(),
             mem: Arc::clone(&f.memtables.current().rep),
             limit_bytes: f.family.options().write_buffer_bytes,
         };
-        WriteSet { wal, families: state.families.iter().map(slot).collect() }
+        let families = state.families.iter().map(slot).collect();
+        WriteSet { wal, families, limit_bytes: memory.active_max(state.live_memtable_bytes()) }
     }
 
     /// Seals the memtables of `families` that hold something and begins a new log. To be called by a leader.
@@ -99,7 +101,7 @@ impl Core {
             let mut state = self.state();
             sealed = Self::sealed_events(&state, families, last);
             self.seal_memtables(&mut state, families, number, last);
-            let set = Core::write_set(&state, wal);
+            let set = Core::write_set(&state, &self.memory, wal);
             self.committer.wals().closed(Arc::clone(&before.wal));
             self.committer.install(set);
             for family in families {
@@ -122,7 +124,8 @@ impl Core {
         for family in state.families.iter_mut() {
             if families.contains(&family.family.id()) && !family.memtables.current().rep.is_empty() {
                 let order = family.family.options().order.clone();
-                family.memtables.switch(ashlar_memtable::skiplist(order), wal, last);
+                let next = skiplist_within(order, self.memory.budget());
+                family.memtables.switch(next, wal, last);
             } else {
                 family.memtables.advance_empty(wal);
             }
@@ -137,9 +140,19 @@ impl Core {
         }
     }
 
-    /// The families whose memtables are full, if each of them may get a new one now.
+    /// The families whose memtables are full, if each of them may get a new one now. When they are full together, the
+    /// largest counts as full.
     fn full_families(&self, state: &State) -> Room {
         let mut full = Vec::new();
+        let active = |f: &LiveFamily| f.memtables.current().rep.memory();
+        let together: usize = state.families.iter().map(active).sum();
+        if together >= self.committer.current().limit_bytes {
+            if self.memory.memtables_full() && state.families.iter().any(|f| f.memtables.sealed_len() > 0) {
+                return Room::AfterFlush;
+            }
+            let largest = state.families.iter().max_by_key(|f| active(f));
+            full.extend(largest.map(|f| f.family.id()));
+        }
         for f in state.families.iter() {
             let options = f.family.options();
             if f.memtables.current().rep.memory() < options.write_buffer_bytes {
@@ -148,9 +161,29 @@ impl Core {
             if f.memtables.sealed_len() + 1 >= options.max_write_buffers {
                 return Room::AfterFlush;
             }
-            full.push(f.family.id());
+            if !full.contains(&f.family.id()) {
+                full.push(f.family.id());
+            }
         }
         if full.is_empty() { Room::Enough } else { Room::AfterSwitch(full) }
+    }
+
+    /// # Errors
+    /// `Busy(Memory)`: readers hold so much that another memtable could pass the cap.
+    fn check_memory(&self) -> Result<()> {
+        let refusal = || {
+            let state = self.state();
+            if state.families.iter().any(|f| f.memtables.sealed_len() > 0) {
+                return None;
+            }
+            self.memory.refusal(state.live_memtable_bytes())
+        };
+        if refusal().is_none() {
+            return Ok(());
+        }
+        // What readers let go of since the last purge is still there.
+        self.let_go();
+        refusal().map_or(Ok(()), Err)
     }
 
     fn slow_down(&self, pace: Pace, bytes: usize) {
@@ -231,6 +264,7 @@ impl WriteHost for Host {
             match room {
                 Room::Enough => break,
                 Room::AfterSwitch(mut families) => {
+                    core.check_memory()?;
                     families.extend(core.holders_of_full_logs(&core.state()));
                     core.switch(&families)?;
                 }

@@ -51,6 +51,11 @@ impl MemtableList {
         self.sealed.iter().rev().map(|m| Arc::clone(&m.rep)).collect()
     }
 
+    /// Bytes of all of them.
+    pub(crate) fn memory(&self) -> usize {
+        self.sealed.iter().chain([&self.current]).map(|m| m.rep.memory()).sum()
+    }
+
     /// The number of sealed memtables.
     pub(crate) fn sealed_len(&self) -> usize {
         self.sealed.len()

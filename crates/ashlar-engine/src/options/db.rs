@@ -21,7 +21,13 @@ pub struct DbOptions {
     pub recovery_mode: RecoveryMode,
     /// No shape above this is ever written, so that RocksDB of that release can open the directory after `close`.
     pub format_level: FormatLevel,
-    /// Bytes of uncompressed blocks kept in memory, over all families. 256 MiB.
+    /// The cap on everything kept in memory: memtables, blocks, indexes and filters of open tables, buffers. 0: a quarter of
+    /// what the process may use, 1 GiB at most.
+    pub memory_bytes: u64,
+    /// Bytes of memtables of all families together, those that wait for a flush included: at half of it the largest one
+    /// is switched, at all of it writers wait. 0: a quarter of the cap on memory.
+    pub db_write_buffer_bytes: u64,
+    /// Bytes of uncompressed blocks kept in memory, over all families, as far as the cap on memory leaves room. 256 MiB.
     pub block_cache_bytes: u64,
     /// Jobs in the background at once: a quarter of them flush, the others compact, at least one of each. 0: one per core.
     pub max_background_jobs: usize,
@@ -49,6 +55,8 @@ impl Default for DbOptions {
             create_missing_families: true,
             recovery_mode: RecoveryMode::PointInTime,
             format_level: FormatLevel::default(),
+            memory_bytes: 0,
+            db_write_buffer_bytes: 0,
             block_cache_bytes: 256 << 20,
             max_background_jobs: 0,
             max_subcompactions: 0,
@@ -75,6 +83,12 @@ impl DbOptions {
             return Err(Error::invalid(format!(
                 "keep_log_file_num is {}, the range is 1 to 1073741824",
                 self.info_log.files_kept
+            )));
+        }
+        if (1..16 << 20).contains(&self.memory_bytes) {
+            return Err(Error::invalid(format!(
+                "memory_bytes is {}, the least is 16777216 (or 0)",
+                self.memory_bytes
             )));
         }
         match self.wal_compression {

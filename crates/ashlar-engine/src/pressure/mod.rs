@@ -7,6 +7,10 @@
 //! 2. The fullness of a family is the larger of its two gauges; the database goes by its fullest family.
 //! 3. Memtables are no gauge: a full one is switched at once, or its writers wait for a flush (`db`, make room).
 
+mod memory;
+
+pub(crate) use memory::Memory;
+
 use crate::options::FamilyOptions;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -44,6 +44,11 @@ impl Tables {
         self.statistics.get().map(|s| &**s)
     }
 
+    /// The cap on memory that their blocks keep to, if there is one.
+    pub(crate) fn memory_cap(&self) -> Option<usize> {
+        self.pool.budget().map(|budget| budget.cap())
+    }
+
     /// The order of the keys.
     pub fn order(&self) -> &Order {
         &self.order

@@ -19,6 +19,8 @@ pub(crate) struct WriteSet {
     pub(crate) wal: Arc<Wal>,
     /// By family id, ascending.
     pub(crate) families: Vec<FamilySlot>,
+    /// From this many bytes on the memtables are full together.
+    pub(crate) limit_bytes: usize,
 }
 
 impl WriteSet {
@@ -30,8 +32,13 @@ impl WriteSet {
         }
     }
 
-    /// True when some memtable is full.
+    /// True when some memtable is full, or all of them together.
     pub(crate) fn any_full(&self) -> bool {
-        self.families.iter().any(|f| f.mem.memory() >= f.limit_bytes)
+        let mut all = 0;
+        self.families.iter().any(|f| {
+            let bytes = f.mem.memory();
+            all += bytes;
+            bytes >= f.limit_bytes || all >= self.limit_bytes
+        })
     }
 }

@@ -4,8 +4,10 @@ mod clock;
 mod file;
 mod fs;
 mod lock;
+mod memory;
 mod rand;
 
 pub use clock::OsClock;
 pub use fs::OsFs;
+pub use memory::memory_limit;
 pub use rand::OsRand;

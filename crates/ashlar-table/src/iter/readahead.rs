@@ -2,6 +2,7 @@
 
 use crate::reader::BlockFile;
 use ashlar_base::Result;
+use ashlar_base::memory::MemoryCharge;
 use ashlar_format::table::BlockHandle;
 
 /// A window on the file: blocks inside it cost no read. Blocks are asked for in about ascending order.
@@ -10,12 +11,13 @@ pub(crate) struct Readahead {
     bytes: Vec<u8>,
     start: u64,
     size: usize,
+    charge: MemoryCharge,
 }
 
 impl Readahead {
-    /// Reads at least `size` bytes at a time.
-    pub(crate) fn new(size: usize) -> Self {
-        Readahead { bytes: Vec::new(), start: 0, size }
+    /// Reads at least `size` bytes at a time, into a buffer that is charged to `charge`.
+    pub(crate) fn new(size: usize, charge: MemoryCharge) -> Self {
+        Readahead { bytes: Vec::new(), start: 0, size, charge }
     }
 
     /// The data block in its plain form, through the window.
@@ -24,6 +26,7 @@ impl Readahead {
         if self.window(handle.offset, len).is_none() {
             let left = usize::try_from(file.size().saturating_sub(handle.offset)).unwrap_or(usize::MAX);
             self.bytes.resize(len.max(self.size).min(left), 0);
+            self.charge.set(self.bytes.capacity());
             self.start = handle.offset;
             let read = file.read_raw(&mut self.bytes, handle.offset);
             if read.is_err() {

@@ -22,9 +22,10 @@ pub(crate) struct TableRunCursor {
 impl TableRunCursor {
     /// Before the first entry; `readahead` is the least number of bytes read at a time.
     pub(crate) fn new(table: Arc<TableReader>, readahead: usize) -> Self {
+        let readahead = Readahead::new(readahead, table.charge_buffer());
         TableRunCursor {
             table,
-            readahead: Readahead::new(readahead),
+            readahead,
             at: None,
             block: Vec::new(),
             cursor: BlockCursor::default(),

@@ -25,7 +25,7 @@ pub struct TableIter {
 
 impl TableIter {
     pub(crate) fn new(table: Arc<TableReader>, how: ReadHow) -> Self {
-        let readahead = (how.readahead > 0).then(|| Readahead::new(how.readahead));
+        let readahead = (how.readahead > 0).then(|| Readahead::new(how.readahead, table.charge_buffer()));
         TableIter {
             table,
             how,

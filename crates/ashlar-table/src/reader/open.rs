@@ -6,6 +6,7 @@ use crate::reader::block_file::DataForm;
 use crate::reader::table_index::{IndexShape, TableIndex};
 use crate::reader::tombstones::decode_tombstones;
 use crate::reader::{BlockFile, TableReader};
+use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_env::ReadFile;
@@ -101,6 +102,7 @@ impl Opening {
             Ok(filter) => (filter, None),
             Err(e) => (TableFilter::none(), Some(e)),
         };
+        let budget = self.options.pool.budget().cloned();
         let limit = self.file.size();
         let data_end = match &index {
             TableIndex::Whole(whole) => {
@@ -109,7 +111,8 @@ impl Opening {
             }
             TableIndex::Partitioned(_) => properties.data_size.unwrap_or(limit).min(limit),
         };
-        Ok(Arc::new(TableReader {
+        let charge = budget.map_or_else(MemoryCharge::none, |b| b.charge(MemoryUse::Tables, 0));
+        let table = TableReader {
             order: self.options.order,
             number: self.options.number,
             tombstones: Arc::new(tombstones),
@@ -121,7 +124,10 @@ impl Opening {
             properties,
             global_seq,
             size,
-        }))
+            charge,
+        };
+        table.charge.set(table.memory());
+        Ok(Arc::new(table))
     }
 
     /// Reads a meta block, whose checksum is always compared, and decodes it.

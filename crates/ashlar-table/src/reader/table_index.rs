@@ -236,12 +236,18 @@ impl TableIndex {
     /// Bytes of memory it takes now.
     pub(super) fn memory(&self) -> usize {
         match self {
-            TableIndex::Whole(whole) => whole.index.memory(),
+            TableIndex::Whole(whole) => whole.memory(),
             TableIndex::Partitioned(parts) => {
                 let loaded = parts.partitions.iter().filter_map(OnceLock::get);
-                parts.top.memory() + loaded.map(|part| part.index.memory()).sum::<usize>()
+                parts.top.memory() + loaded.map(|part| part.memory()).sum::<usize>()
             }
         }
+    }
+}
+
+impl Partition {
+    fn memory(&self) -> usize {
+        self.index.memory() + self.slots.memory()
     }
 }
 

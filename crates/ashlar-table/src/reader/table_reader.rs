@@ -5,6 +5,7 @@ use crate::iter::{Readahead, TableIter, TableRunCursor};
 use crate::options::ReadHow;
 use crate::reader::table_index::{Partition, TableIndex};
 use crate::reader::{BlockAt, BlockFile};
+use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::Ticker;
 use ashlar_base::stats::perf::{self, Metric};
@@ -60,6 +61,8 @@ pub struct TableReader {
     pub(super) data_end: u64,
     /// Bytes of the file.
     pub(super) size: u64,
+    /// [`TableReader::memory`] as it was at the open.
+    pub(super) charge: MemoryCharge,
 }
 
 impl TableReader {
@@ -207,7 +210,13 @@ impl TableReader {
         self.size
     }
 
-    /// Bytes of memory index, filter, dictionary and range tombstones take now. Data blocks are charged to the pool.
+    /// A charge for a buffer to read this table with.
+    pub(crate) fn charge_buffer(&self) -> MemoryCharge {
+        let budget = self.charge.budget();
+        budget.map_or_else(MemoryCharge::none, |budget| budget.charge(MemoryUse::Buffers, 0))
+    }
+
+    /// Bytes of memory index, block slots, filter, dictionary and range tombstones take now. Data blocks are charged to the pool.
     pub fn memory(&self) -> usize {
         self.index.memory() + self.filter.memory() + self.file.memory() + self.tombstones.memory()
     }

@@ -66,7 +66,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("use_adaptive_mutex", "false", open, "Locks are the standard library's."),
     ignored!("enforce_single_del_contracts", "true", open, "A single delete that meets more than one put is handled as RocksDB does with the check off: nothing is refused."),
     // Memory.
-    refused!("db_write_buffer_size", "0", open, "One bound for the memtables of all families is not there; write_buffer_size times max_write_buffer_number bounds each."),
+    uses!("db_write_buffer_size", "0", open, db.db_write_buffer_bytes, Range::Whole(0, u64::MAX, BYTES), "Bytes of memtables of all families together: at half of it the largest is switched, at all of it writers wait. 0: a quarter of the cap on memory."),
     refused!("write_buffer_manager", "", open, "One bound for the memtables of several databases is not there."),
     ignored!("enforce_write_buffer_manager_during_recovery", "true", open, "Replay writes a memtable that is full to a table at once."),
     ignored!("max_open_files", "-1", live, "An open table costs its index and filter in the block cache and one descriptor; none is closed while it is live."),

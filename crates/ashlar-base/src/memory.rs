@@ -1,0 +1,183 @@
+//! The memory budget: one cap over everything a database keeps, and who keeps how much of it.
+//!
+//! 1. What is held is charged to a [`MemoryUse`] for as long as it lives: a [`MemoryCharge`] goes with the bytes and gives
+//!    them back when it is dropped, whoever drops it.
+//! 2. Charging never fails; the bytes are there already. Blocks of tables have what is left below the cap, and make room
+//!    when something else grows ([`MemoryBudget::on_growth`]). Writers are held back before they would charge more.
+//! 3. Charges are for large pieces (arena chunks, indexes, buffers), never for single entries.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What memory is held for, other than blocks of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MemoryUse {
+    /// Memtables: those that take writes, those that wait for a flush, and those that readers still hold.
+    Memtables,
+    /// Indexes, filters, dictionaries, range tombstones and block slots of open tables.
+    Tables,
+    /// Buffers of the log, of flushes and of compactions.
+    Buffers,
+}
+
+impl MemoryUse {
+    /// All of them.
+    pub const ALL: [MemoryUse; 3] = [MemoryUse::Memtables, MemoryUse::Tables, MemoryUse::Buffers];
+}
+
+type Relief = Box<dyn Fn() + Send + Sync>;
+
+/// A cap and what is charged below it. All loads and stores are relaxed: the figures order nothing.
+pub struct MemoryBudget {
+    cap: usize,
+    held: [AtomicUsize; MemoryUse::ALL.len()],
+    total: AtomicUsize,
+    relief: OnceLock<Relief>,
+}
+
+impl MemoryBudget {
+    /// Nothing held yet.
+    pub fn new(cap: usize) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget {
+            cap,
+            held: Default::default(),
+            total: AtomicUsize::new(0),
+            relief: OnceLock::new(),
+        })
+    }
+
+    /// The cap in bytes.
+    pub fn cap(&self) -> usize {
+        self.cap
+    }
+
+    /// Bytes held for `what`.
+    pub fn held(&self, what: MemoryUse) -> usize {
+        self.held.get(what as usize).map_or(0, |held| held.load(Ordering::Relaxed))
+    }
+
+    /// Bytes held for everything but blocks.
+    pub fn total(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// What the cap leaves for blocks.
+    #[inline]
+    pub fn left(&self) -> usize {
+        self.cap.saturating_sub(self.total())
+    }
+
+    /// Names what is done whenever something has grown. Called by whoever charges, with no ranked lock held. Once.
+    pub fn on_growth(&self, relief: impl Fn() + Send + Sync + 'static) {
+        let _ = self.relief.set(Box::new(relief));
+    }
+
+    /// Charges `bytes`.
+    pub fn charge(self: &Arc<Self>, what: MemoryUse, bytes: usize) -> MemoryCharge {
+        let charge = MemoryCharge { budget: Some(Arc::clone(self)), what, bytes: AtomicUsize::new(0) };
+        charge.grow(bytes);
+        charge
+    }
+
+    fn add(&self, what: MemoryUse, bytes: usize) {
+        if let Some(held) = self.held.get(what as usize) {
+            held.fetch_add(bytes, Ordering::Relaxed);
+        }
+        self.total.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(relief) = self.relief.get().filter(|_| bytes > 0) {
+            relief();
+        }
+    }
+
+    fn sub(&self, what: MemoryUse, bytes: usize) {
+        if let Some(held) = self.held.get(what as usize) {
+            held.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        self.total.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for MemoryBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = MemoryUse::ALL.map(|what| (what, self.held(what)));
+        f.debug_struct("MemoryBudget").field("cap", &self.cap).field("held", &held).finish()
+    }
+}
+
+/// Bytes charged to a budget until this is dropped.
+#[derive(Debug)]
+pub struct MemoryCharge {
+    budget: Option<Arc<MemoryBudget>>,
+    what: MemoryUse,
+    bytes: AtomicUsize,
+}
+
+impl MemoryCharge {
+    /// Charged to nobody.
+    pub fn none() -> MemoryCharge {
+        MemoryCharge { budget: None, what: MemoryUse::Buffers, bytes: AtomicUsize::new(0) }
+    }
+
+    /// The budget.
+    pub fn budget(&self) -> Option<&Arc<MemoryBudget>> {
+        self.budget.as_ref()
+    }
+
+    /// Charges `bytes` more.
+    pub fn grow(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(budget) = &self.budget {
+            budget.add(self.what, bytes);
+        }
+    }
+
+    /// Gives `bytes` of what was charged back.
+    pub fn shrink(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(budget) = &self.budget {
+            budget.sub(self.what, bytes);
+        }
+    }
+
+    /// Charges `bytes` in all from now on.
+    pub fn set(&self, bytes: usize) {
+        let before = self.bytes.load(Ordering::Relaxed);
+        if bytes >= before { self.grow(bytes - before) } else { self.shrink(before - bytes) }
+    }
+}
+
+impl Drop for MemoryCharge {
+    fn drop(&mut self) {
+        let bytes = *self.bytes.get_mut();
+        if let Some(budget) = &self.budget {
+            budget.sub(self.what, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charges_come_and_go() {
+        let budget = MemoryBudget::new(100);
+        let grown = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&grown);
+        budget.on_growth(move || {
+            seen.fetch_add(1, Ordering::Relaxed);
+        });
+        let a = budget.charge(MemoryUse::Memtables, 30);
+        let b = budget.charge(MemoryUse::Tables, 80);
+        assert_eq!((budget.held(MemoryUse::Memtables), budget.total(), budget.left()), (30, 110, 0));
+        b.set(20);
+        b.set(25);
+        assert_eq!((budget.held(MemoryUse::Tables), budget.left()), (25, 45));
+        drop(a);
+        assert_eq!((budget.total(), grown.load(Ordering::Relaxed)), (25, 3));
+        drop(b);
+        assert_eq!((budget.total(), budget.left()), (0, 100));
+        MemoryCharge::none().grow(7);
+    }
+}

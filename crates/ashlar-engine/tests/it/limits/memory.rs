@@ -1,0 +1,160 @@
+//! The cap on memory, held against what the machine says: values loaded, overwritten and scanned with 64 open iterators in
+//! a child process, whose resident size is sampled all the while.
+//!
+//! `ASHLAR_MEMORY_BYTES=n` loads that much (heavy: 256 MiB), `ASHLAR_MEMORY_CAP=n` sets the cap (32 MiB). The promise is
+//! the cap, a tenth of it, and 32 MiB for the process around it.
+
+use ashlar_base::ErrorKind;
+use ashlar_base::error::BusyKind;
+use ashlar_engine::Db;
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::column_family::Family;
+use ashlar_engine::iter::DbIter;
+use ashlar_engine::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_env::Env;
+use ashlar_testkit::{Rng, report};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+const TEST: &str = "limits::memory::memory_stays_within_its_cap";
+const CHILD: &str = "ASHLAR_MEMORY_CHILD";
+const VALUE: usize = 1000;
+const ITERATORS: usize = 64;
+const PHASES: [&str; 4] = ["open", "load", "overwrite", "scan"];
+
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn sizes() -> (usize, usize) {
+    let bytes = number("ASHLAR_MEMORY_BYTES", report::scale(24 << 20, 256 << 20));
+    (bytes, number("ASHLAR_MEMORY_CAP", 32 << 20))
+}
+
+/// Resident bytes of this process.
+fn resident() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()? << 10)
+}
+
+struct Load {
+    db: Db,
+    family: std::sync::Arc<Family>,
+    rng: Rng,
+    refused: usize,
+}
+
+impl Load {
+    fn put(&mut self, key: usize) {
+        let value: Vec<u8> = (0..VALUE / 8).flat_map(|_| self.rng.next_u64().to_le_bytes()).collect();
+        let mut batch = WriteBatch::new();
+        batch.put(self.family.id(), format!("{key:016}").as_bytes(), &value).expect("small");
+        match self.db.write(&mut batch, WriteOptions::default()) {
+            Ok(_) => {}
+            Err(e) if e.kind() == ErrorKind::Busy(BusyKind::Memory) => self.refused += 1,
+            Err(e) => panic!("{e}"),
+        }
+    }
+
+    fn iterators(&self, keys: usize) -> Vec<DbIter> {
+        let at = |i: usize| {
+            let mut iter = self.db.iter(&self.family, ReadOptions::default()).expect("opens");
+            iter.seek(format!("{:016}", keys / ITERATORS * i).as_bytes()).expect("reads");
+            iter
+        };
+        (0..ITERATORS).map(at).collect()
+    }
+}
+
+/// The work of the child. Says a line per sample: phase, milliseconds, bytes.
+fn child(dir: &Path) {
+    let (bytes, cap) = sizes();
+    let keys = bytes / VALUE;
+    let env = Env::os().expect("a machine");
+    let (phase, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let clock = &env.clock;
+        let (phase, over) = (&phase, &over);
+        scope.spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                if let Some(bytes) = resident() {
+                    println!("SAMPLE {} {} {bytes}", phase.load(Ordering::Relaxed), clock.now().as_millis());
+                }
+                clock.sleep(Duration::from_millis(10));
+            }
+        });
+        let options = DbOptions { memory_bytes: cap as u64, ..DbOptions::default() };
+        let db = Db::open(env.clone(), dir, options, Vec::new(), FamilyOptions::default()).expect("opens");
+        let family = db.family("default").expect("always there");
+        let mut load = Load { db, family, rng: Rng::new(5), refused: 0 };
+        phase.store(1, Ordering::Relaxed);
+        // Every key once, in an order without locality.
+        let step = (keys * 5 / 8) | 1;
+        (0..keys).for_each(|i| load.put(i * step % keys));
+        let iterators = load.iterators(keys);
+        phase.store(2, Ordering::Relaxed);
+        for _ in 0..keys {
+            let key = load.rng.below(keys);
+            load.put(key);
+        }
+        phase.store(3, Ordering::Relaxed);
+        let mut seen = 0;
+        for mut iter in iterators.into_iter().chain(load.iterators(keys)) {
+            for _ in 0..keys / ITERATORS {
+                let Some((_, value)) = iter.entry() else { break };
+                assert_eq!(value.len(), VALUE);
+                seen += 1;
+                iter.next().expect("reads");
+            }
+        }
+        assert!(seen > keys, "{seen} of {keys} entries seen twice");
+        println!("REFUSED {}", load.refused);
+        load.db.close().expect("closes");
+        over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn memory_stays_within_its_cap() {
+    if let Some(dir) = std::env::var_os(CHILD) {
+        return child(Path::new(&dir));
+    }
+    if resident().is_none() {
+        return report::skipped(TEST, "the system does not say how large a process is");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let this = std::env::current_exe().expect("a program");
+    let run = Command::new(this).args([TEST, "--exact", "--nocapture"]).env(CHILD, dir.path()).output();
+    let run = run.expect("the child runs");
+    let text = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{text}\n{}", String::from_utf8_lossy(&run.stderr));
+    let mut peaks = [0; PHASES.len()];
+    let mut samples = 0;
+    for line in text.lines().filter_map(|line| line.strip_prefix("SAMPLE ")) {
+        let mut fields = line.split(' ').map(|field| field.parse::<usize>().unwrap_or(0));
+        if let (Some(phase), Some(_), Some(bytes)) = (fields.next(), fields.next(), fields.next()) {
+            peaks[phase] = peaks[phase].max(bytes);
+            samples += 1;
+        }
+    }
+    let (bytes, cap) = sizes();
+    let promise = cap + cap / 10 + (32 << 20);
+    let mib = |bytes: usize| format!("{:.1}", bytes as f64 / 1_048_576.0);
+    let peaks_text: Vec<String> =
+        PHASES.iter().zip(peaks).map(|(phase, peak)| format!("{phase} {}", mib(peak))).collect();
+    let refused = text.lines().find_map(|l| l.strip_prefix("REFUSED ")).unwrap_or("?");
+    report::figure(&format!(
+        "memory: {} MiB of {VALUE} B values, {ITERATORS} iterators, cap {} MiB, promise {} MiB: peaks of {samples} samples, MiB: {}; writes refused {refused}",
+        mib(bytes),
+        mib(cap),
+        mib(promise),
+        peaks_text.join(", "),
+    ));
+    assert!(samples > 10, "{samples} samples");
+    assert_eq!(refused, "0", "iterators of one moment leave room for smaller memtables");
+    let peak = peaks.into_iter().max().unwrap_or(0);
+    assert!(peak <= promise, "{} MiB where {} MiB are promised", mib(peak), mib(promise));
+}
