@@ -214,6 +214,16 @@ impl BlobFiles {
         self.files.keys().try_for_each(|n| self.reader(*n, 0).map(drop))
     }
 
+    /// Opens a file anew and reads all of it: checksums, keys, footer. How many blobs it has.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`.
+    pub fn verify(&self, number: FileNumber) -> Result<u64> {
+        let file = self.fs.open_read(&self.dir.join(FileKind::Blob(number).name()))?;
+        let bytes = self.files.get(&number).map(|known| known.added.bytes);
+        Ok(BlobReader::open(file, number, None, bytes)?.verify()?.count)
+    }
+
     /// The opened file, for the record at `offset`. Concurrent first uses may open it twice; one stays.
     fn reader(&self, number: FileNumber, offset: u64) -> Result<Arc<BlobReader>> {
         let path = || self.dir.join(FileKind::Blob(number).name());

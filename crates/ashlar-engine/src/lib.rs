@@ -35,4 +35,4 @@ pub mod open;
 pub mod inspect;
 mod db;
 
-pub use db::{Db, OpenFamily};
+pub use db::{Db, MemtableStats, OpenFamily, SizeOptions, Verified};

@@ -145,6 +145,36 @@ fn assert_at(it: &dyn InternalIterator, want: Option<(&Sorted, &Vec<u8>)>) {
 }
 
 #[test]
+fn counts_of_ranges_are_about_right() {
+    each(|order, mem| {
+        let mut w = WriterSlot::default();
+        let most = if cfg!(miri) { 200 } else { 20_000_u64 };
+        let mut keys: Vec<Vec<u8>> =
+            (0..most).map(|i| format!("{:07}", i * 7919 % most).into_bytes()).collect();
+        for (at, key) in (1..).zip(&keys) {
+            put(&*mem, &mut w, key, b"v", at);
+            if at == 150 {
+                let mut sorted = keys[..150].to_vec();
+                sorted.sort_by(|a, b| order.compare(a, b));
+                for (from, to) in [(0, 149), (10, 11), (50, 120), (7, 7)] {
+                    let found = mem.approximate_count(Some(&sorted[from]), Some(&sorted[to]));
+                    assert_eq!(found, (to - from) as u64, "exact while there are few");
+                }
+            }
+        }
+        keys.sort_by(|a, b| order.compare(a, b));
+        assert_eq!(mem.approximate_count(None, None), most);
+        for (from, to) in [(0, 1), (1, 3), (2, 7), (0, 9)] {
+            let at = |tenth: u64| keys[(tenth * most / 10) as usize].as_slice();
+            let found = mem.approximate_count(Some(at(from)), Some(at(to)));
+            let off = found.abs_diff((to - from) * most / 10);
+            assert!(off < most / 10, "{from}..{to} tenths: {found}");
+        }
+        assert_eq!(mem.approximate_count(Some(keys[9].as_slice()), Some(keys[2].as_slice())), 0);
+    });
+}
+
+#[test]
 fn finds_the_newest_visible_version() {
     each(|order, mem| {
         let (mut model, mut random) = (Model::new(), Random(7));

@@ -143,6 +143,13 @@ pub trait MemtableRep: Send + Sync {
         self.len() == 0
     }
 
+    /// About how many point entries have user keys in `from..to` (`None`: without bound), all versions counted: exact up
+    /// to some hundred entries in the memtable, within a few percent of all entries beyond.
+    ///
+    /// # Cost
+    /// Some hundred steps along the list.
+    fn approximate_count(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> u64;
+
     /// The first and the last internal key of the point entries in order; `None` when there are none.
     fn smallest_and_largest(&self) -> Option<(InternalKeyBuf, InternalKeyBuf)>;
 

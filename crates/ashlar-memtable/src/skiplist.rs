@@ -41,6 +41,9 @@ const OPEN: u64 = u64::MAX;
 /// How far an insert follows the lowest level from where the last one of this writer ended.
 const HINT_STEPS: u32 = 2;
 
+/// A rank is estimated from about this many nodes, as a power of two.
+const RANK_NODES_LOG2: u32 = 10;
+
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// Where a writer's last insert went, per level. Every anchor stands before or on the lowest one.
@@ -253,6 +256,29 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         if C::WORDS { Link::new(lcp, digits, to) } else { Link::new(0, 0, to) }
     }
 
+    /// About how many entries stand before the first version of the key. Counts nodes from the level on where a few
+    /// hundred are expected, each for those that its height hides.
+    fn approximate_rank(&self, user_key: &[u8]) -> u64 {
+        let target = Target { user_key, trailer: Trailer::FIRST };
+        let sparse =
+            self.count.load(Ordering::Relaxed).checked_ilog2().unwrap_or(0).saturating_sub(RANK_NODES_LOG2);
+        let mut level = (sparse as usize).min(self.levels() - 1);
+        let mut spot = Spot::head(&self.arena, self.head, level);
+        let mut rank = 0;
+        loop {
+            while let Some(next) = spot.next() {
+                if compare(&self.order, next.key(), &target, 0).0 != Order::Less {
+                    break;
+                }
+                (spot, rank) = (next, rank + (1 << level));
+            }
+            match spot.down() {
+                Some(down) => (spot, level) = (down, level - 1),
+                None => return rank,
+            }
+        }
+    }
+
     /// A height for a new node: one more with a chance of one in two, each. Passing a node costs a cache miss, stopping before
     /// one does not, so tall lists are the fast ones.
     fn random_height(&self, writer: &mut WriterSlot) -> usize {
@@ -453,6 +479,12 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
 
     fn len(&self) -> u64 {
         self.count.load(Ordering::Relaxed) + self.tombstones.len()
+    }
+
+    fn approximate_count(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> u64 {
+        let all = self.count.load(Ordering::Relaxed);
+        let before = |key: Option<&[u8]>| key.map(|key| self.approximate_rank(key));
+        before(to).unwrap_or(all).min(all).saturating_sub(before(from).unwrap_or(0))
     }
 
     fn smallest_and_largest(&self) -> Option<(InternalKeyBuf, InternalKeyBuf)> {

@@ -29,5 +29,5 @@ pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, NamedProperty, Stor
 pub use builder::{MAX_ENTRY_BYTES, TableBuilder, TableSummary};
 pub use iter::TableIter;
 pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};
-pub use reader::{TableFound, TableReader, TableSurvey};
+pub use reader::{NearBlock, TableFound, TableReader, TableSurvey};
 pub use unique_id::{unique_id, unique_id_bytes};

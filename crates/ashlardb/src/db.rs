@@ -1,6 +1,9 @@
 //! The database handle.
 
-use crate::{Builder, Columns, Family, RecoveryReport, Result, Scan, ScanRange, Snapshot, View, WriteBatch};
+use crate::{
+    Builder, Columns, Family, MayExist, RecoveryReport, Result, Scan, ScanRange, Snapshot, Verified, View,
+    WriteBatch,
+};
 use ashlar_base::{Error, FamilyId, SeqNum};
 pub use ashlar_engine::health::Severity;
 use ashlar_engine::options::WriteOptions;
@@ -176,6 +179,48 @@ impl Db {
         self.engine.get(&self.default, key.as_ref(), &Default::default())
     }
 
+    /// The values of `keys`, in their order, all as of one moment. Costs less than as many gets: each block is read, or
+    /// asked of the cache, once.
+    ///
+    /// ```
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = ashlardb::Db::open(dir.path().join("db"))?;
+    /// db.put(b"a", b"1")?;
+    /// db.put(b"c", b"3")?;
+    /// let values = db.multi_get([b"c", b"b", b"a"])?;
+    /// let found: Vec<_> = values.iter().map(|value| value.is_some()).collect();
+    /// assert_eq!(found, [true, false, true]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::get`], of the first key that cannot be read.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<View>>> {
+        self.default_family().multi_get(keys)
+    }
+
+    /// Whether `key` can have a value, without reading data blocks: memtables and filters are asked.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, MayExist};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put(b"a", b"1")?;
+    /// assert!(matches!(db.key_may_exist(b"a")?, MayExist::Value(v) if *v == *b"1"));
+    /// assert_eq!(db.key_may_exist(b"b")?, MayExist::No);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be opened.
+    pub fn key_may_exist(&self, key: impl AsRef<[u8]>) -> Result<MayExist> {
+        self.default_family().key_may_exist(key)
+    }
+
     /// Applies a batch: all of it, or nothing.
     ///
     /// # Errors
@@ -260,6 +305,26 @@ impl Db {
     /// `Io`: a table could not be written.
     pub fn flush(&self) -> Result<()> {
         self.engine.flush(&self.engine.families())
+    }
+
+    /// Reads every table and blob file and checks it; `progress` is called after each. Runs beside reads and writes.
+    ///
+    /// ```
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = ashlardb::Db::open(dir.path().join("db"))?;
+    /// db.put(b"a", b"1")?;
+    /// db.flush()?;
+    /// let sound = db.verify_checksums(|done| println!("{} of {} files", done.files, done.files_total))?;
+    /// assert_eq!((sound.files, sound.entries), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Corruption` with file and offset, `Io`: of the first file that is not sound.
+    pub fn verify_checksums(&self, progress: impl FnMut(&Verified)) -> Result<Verified> {
+        self.engine.verify_checksums(progress)
     }
 
     /// Compacts every family wholly and waits for it.

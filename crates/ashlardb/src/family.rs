@@ -1,6 +1,6 @@
 //! Column families as users hold them.
 
-use crate::{Columns, Db, Result, Scan, ScanRange, View, WriteBatch};
+use crate::{Columns, Db, MayExist, MemtableStats, Result, Scan, ScanRange, SizeOptions, View, WriteBatch};
 use ashlar_base::FamilyId;
 use std::fmt;
 use std::sync::Arc;
@@ -89,6 +89,90 @@ impl Family {
     /// As [`Db::get`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
         self.db.engine().get(&self.inner, key.as_ref(), &Default::default())
+    }
+
+    /// The values of `keys`, in their order, all as of one moment: [`Db::multi_get`].
+    ///
+    /// # Errors
+    /// As [`Db::get`], of the first key that cannot be read.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<View>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        self.db.engine().multi_get(&self.inner, &keys, &Default::default())?.into_iter().collect()
+    }
+
+    /// Whether `key` can have a value, without reading data blocks: [`Db::key_may_exist`].
+    ///
+    /// # Errors
+    /// As [`Db::key_may_exist`].
+    pub fn key_may_exist(&self, key: impl AsRef<[u8]>) -> Result<MayExist> {
+        self.db.engine().key_may_exist(&self.inner, key.as_ref(), &Default::default())
+    }
+
+    /// About how many bytes of files, and of memtables if `options` say so, the keys of each range take.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, SizeOptions};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// let family = db.default_family();
+    /// family.put(b"a", [7; 1000])?;
+    /// let all = SizeOptions { memtables: true, files: true };
+    /// assert_eq!(family.approximate_sizes(&[(b"b", b"c")], all)?, [0]);
+    /// assert!(family.approximate_sizes(&[(b"a", b"b")], all)?[0] >= 1000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table at the end of a range cannot be opened.
+    pub fn approximate_sizes<K: AsRef<[u8]>>(
+        &self,
+        ranges: &[(K, K)],
+        options: SizeOptions,
+    ) -> Result<Vec<u64>> {
+        let ranges: Vec<_> = ranges.iter().map(|(from, to)| (from.as_ref(), to.as_ref())).collect();
+        self.db.engine().approximate_sizes(&self.inner, &ranges, options)
+    }
+
+    /// About how many entries and bytes of the keys `from..to` are in memtables.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn approximate_memtable_stats(
+        &self,
+        from: impl AsRef<[u8]>,
+        to: impl AsRef<[u8]>,
+    ) -> Result<MemtableStats> {
+        self.db.engine().approximate_memtable_stats(&self.inner, from.as_ref(), to.as_ref())
+    }
+
+    /// Deletes the tables below level 0 that hold nothing but keys from the begin to the end, included, of a range (`None`:
+    /// without bound), at once and without a compaction. What of the ranges lies elsewhere stays: follow it with
+    /// [`Family::delete_range`]. Snapshots lose the keys too. Answers how many tables went.
+    ///
+    /// ```
+    /// # use ashlardb::Db;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// let family = db.default_family();
+    /// family.put(b"log/2024", b"...")?;
+    /// db.compact()?;
+    /// family.delete_files_in_ranges(&[(Some(b"log/2000"), Some(b"log/2025"))])?;
+    /// family.delete_range(b"log/2000", b"log/2025")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Io`: nothing was deleted, or a later open may find it so.
+    pub fn delete_files_in_ranges<K: AsRef<[u8]>>(&self, ranges: &[(Option<K>, Option<K>)]) -> Result<usize> {
+        let bound = |k: &Option<K>| k.as_ref().map(|k| k.as_ref().to_vec());
+        let owned: Vec<_> = ranges.iter().map(|(from, to)| (bound(from), bound(to))).collect();
+        let ranges: Vec<_> = owned.iter().map(|(from, to)| (from.as_deref(), to.as_deref())).collect();
+        self.db.engine().delete_files_in_ranges(&self.inner, &ranges, true)
     }
 
     /// The entries in `range`.

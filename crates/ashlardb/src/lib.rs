@@ -47,7 +47,8 @@ pub use ashlar_base::{Comparator, Error, ErrorKind, MergeOperator, Result, SeqNu
 pub use ashlar_engine::columns::Columns;
 pub use ashlar_engine::open::{RecoveryReport, list_families};
 pub use ashlar_engine::options::FormatLevel;
-pub use ashlar_engine::read::View;
+pub use ashlar_engine::read::{MayExist, View};
+pub use ashlar_engine::{MemtableStats, SizeOptions, Verified};
 pub use ashlar_env::Env;
 pub use batch::WriteBatch;
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};

@@ -17,6 +17,7 @@ mod close;
 mod compaction_job;
 mod core;
 mod counters;
+mod drop_files;
 mod families;
 mod flush_job;
 mod install;
@@ -31,12 +32,16 @@ mod reads;
 mod replay;
 mod resume_job;
 mod schedule;
+mod sizes;
+mod verify;
 mod session;
 mod stats;
 mod tell;
 mod writes;
 
 pub use open::OpenFamily;
+pub use sizes::{MemtableStats, SizeOptions};
+pub use verify::Verified;
 
 use crate::batch::WriteBatch;
 use crate::column_family::Family;
@@ -45,7 +50,7 @@ use crate::health::Severity;
 use crate::iter::DbIter;
 use crate::open::RecoveryReport;
 use crate::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
-use crate::read::View;
+use crate::read::{MayExist, View};
 use crate::snapshot::Snapshot;
 use crate::write::Committer;
 use ashlar_base::stats::Statistics;
@@ -158,6 +163,29 @@ impl Db {
     /// As [`Db::get`].
     pub fn get_entity(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Columns>> {
         self.core().get_entity(family, key, options)
+    }
+
+    /// The values of `keys`, in the order of `keys`, all as of one moment.
+    ///
+    /// # Errors
+    /// `Shutdown` for all; per key as [`Db::get`].
+    /// # Cost
+    /// Less than as many gets, the more of the keys are neighbours: each block is asked of the cache, or read, once.
+    pub fn multi_get(
+        &self,
+        family: &Family,
+        keys: &[&[u8]],
+        options: &ReadOptions,
+    ) -> Result<Vec<Result<Option<View>>>> {
+        self.core().multi_get(family, keys, options)
+    }
+
+    /// Whether `key` can have a value, without reading data blocks.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be opened. `Shutdown`.
+    pub fn key_may_exist(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<MayExist> {
+        self.core().key_may_exist(family, key, options)
     }
 
     /// A cursor over a family, not positioned.

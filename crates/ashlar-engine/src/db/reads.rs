@@ -5,7 +5,7 @@ use crate::column_family::Family;
 use crate::columns::Columns;
 use crate::iter::DbIter;
 use crate::options::ReadOptions;
-use crate::read::{self, View};
+use crate::read::{self, MayExist, View};
 use crate::snapshot::Snapshot;
 use crate::super_version::SuperVersion;
 use ashlar_base::{Error, LookupKey, Result};
@@ -32,8 +32,37 @@ impl Core {
     ) -> Result<Option<Columns>> {
         let version = family.super_version.get();
         self.check_open()?;
+        check_readable(family, &version)?;
         let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
         read::get_entity(&version, &LookupKey::new(key, seq), options)
+    }
+
+    /// See [`super::Db::multi_get`].
+    pub(crate) fn multi_get(
+        &self,
+        family: &Family,
+        keys: &[&[u8]],
+        options: &ReadOptions,
+    ) -> Result<Vec<Result<Option<View>>>> {
+        let version = family.super_version.get();
+        self.check_open()?;
+        check_readable(family, &version)?;
+        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        Ok(read::multi_get(&version, seq, keys, options))
+    }
+
+    /// See [`super::Db::key_may_exist`].
+    pub(crate) fn key_may_exist(
+        &self,
+        family: &Family,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<MayExist> {
+        let version = family.super_version.get();
+        self.check_open()?;
+        check_readable(family, &version)?;
+        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        read::may_exist(&version, &LookupKey::new(key, seq))
     }
 
     /// A cursor over the family. It holds what it reads: later changes do not show.

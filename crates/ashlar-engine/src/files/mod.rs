@@ -3,8 +3,10 @@
 mod obsolete;
 mod pending;
 mod unlink;
+mod within;
 
 pub use crate::version::Tables;
 pub use obsolete::{Action, Live, Obsolete, find_obsolete};
 pub use pending::{PendingFile, PendingOutputs};
 pub use unlink::{Unlinked, unlink};
+pub use within::{KeyRange, tables_within};

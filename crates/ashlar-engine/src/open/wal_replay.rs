@@ -389,16 +389,11 @@ impl Replay<'_> {
                 let what = format!("the log has data of family {}, which a later commit had made", family.0);
                 return Err(Refused::Fatal(self.lost_manifest(&what)));
             }
-            match op {
-                BatchOp::DeleteRange { family, begin, end } => {
-                    let order = self.orders.get(&family);
-                    if order.is_some_and(|o| o.compare(begin, end) == Ordering::Greater) {
-                        return Err(Refused::Damaged(
-                            "a range deletion that ends before it begins".to_string(),
-                        ));
-                    }
+            if let BatchOp::DeleteRange { family, begin, end } = op {
+                let order = self.orders.get(&family);
+                if order.is_some_and(|o| o.compare(begin, end) == Ordering::Greater) {
+                    return Err(Refused::Damaged("a range deletion that ends before it begins".to_string()));
                 }
-                _ => {}
             }
         }
         Ok(two_phase)

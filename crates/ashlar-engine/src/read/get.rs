@@ -11,16 +11,19 @@
 
 use crate::columns::Columns;
 use crate::options::ReadOptions;
-use crate::read::View;
+use crate::read::{MayExist, View};
 use crate::super_version::SuperVersion;
 use crate::version::{FileMeta, Version};
 use crate::visibility::{Fate, fate};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
-use ashlar_base::{Level, LookupKey, Result, SeqNum, Trailer, ValueType};
+use ashlar_base::{FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
 use ashlar_memtable::MemtableRep;
 use ashlar_sync::ReadPin;
+use ashlar_table::{NearBlock, TableFound, TableReader};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The value of `key.user_key` as a read at `key.seq` sees it; `None` when there is none. Of the options only those
 /// about reading blocks matter here: bounds do not, and the sequence is the key's.
@@ -107,7 +110,7 @@ struct Base {
 }
 
 /// A search under way.
-struct Search<'k> {
+pub(super) struct Search<'k> {
     /// The user key, and up to which sequence entries are wanted still.
     key: LookupKey<'k>,
     /// Up to which sequence the read sees.
@@ -118,11 +121,45 @@ struct Search<'k> {
     operands: Vec<Vec<u8>>,
     /// The source that knew the key.
     home: Home,
+    /// Where the search for the key before ended, if this is one of many.
+    near: Option<&'k mut Near>,
+}
+
+/// Where the searches of a row of ascending keys have come to in each table.
+#[derive(Default)]
+pub(super) struct Near {
+    blocks: BTreeMap<FileNumber, NearBlock>,
+    /// The file per level that the last key was looked for in.
+    files: BTreeMap<u8, Arc<FileMeta>>,
+}
+
+impl Near {
+    /// [`Version::find_file`], which is often the file of the key before.
+    fn find_file(&mut self, version: &Version, level: Level, key: &LookupKey<'_>) -> Option<Arc<FileMeta>> {
+        if let Some(file) = self.files.get(&level.0)
+            && version.order.compare(file.smallest().user_key(), key.user_key).is_le()
+            && version.order.compare(file.largest().user_key(), key.user_key).is_gt()
+        {
+            return Some(Arc::clone(file));
+        }
+        let found = Arc::clone(version.find_file(level, key)?);
+        if let Some(behind) = self.files.insert(level.0, Arc::clone(&found)) {
+            self.blocks.remove(&behind.number());
+        }
+        Some(found)
+    }
 }
 
 impl<'k> Search<'k> {
-    fn new(key: &LookupKey<'k>) -> Search<'k> {
-        Search { key: *key, read_seq: key.seq, covered_at: None, operands: Vec::new(), home: Home::Nowhere }
+    pub(super) fn new(key: &LookupKey<'k>) -> Self {
+        let (key, operands) = (*key, Vec::new());
+        Search { key, read_seq: key.seq, covered_at: None, operands, home: Home::Nowhere, near: None }
+    }
+
+    /// As one of many: keys ascend, and all come with the same `near`.
+    pub(super) fn near(mut self, near: &'k mut Near) -> Self {
+        self.near = Some(near);
+        self
     }
 
     /// The entry that the search ends at; operands are gathered on the way.
@@ -139,7 +176,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    fn run(&mut self, from: &SuperVersion) -> Result<Option<View>> {
+    pub(super) fn run(&mut self, from: &SuperVersion) -> Result<Option<View>> {
         let user_key = self.key.user_key;
         let base = match self.find(from)? {
             None => None,
@@ -226,7 +263,13 @@ impl<'k> Search<'k> {
                 continue;
             }
             // Again after an operand: the next older version may be in the next file.
-            while let Some(file) = version.find_file(Level(level), &self.key) {
+            loop {
+                let near = self.near.as_mut().map(|near| near.find_file(version, Level(level), &self.key));
+                let found = match &near {
+                    Some(found) => found.as_ref(),
+                    None => version.find_file(Level(level), &self.key),
+                };
+                let Some(file) = found else { break };
                 let wanted = self.key.seq;
                 if let Some(end) = self.in_table(version, Level(level), file)? {
                     return Ok(end);
@@ -256,7 +299,7 @@ impl<'k> Search<'k> {
         if !table.range_tombstones().is_empty() {
             self.cover(table.range_tombstones());
         }
-        while let Some(found) = table.get(&self.key)? {
+        while let Some(found) = self.look_in(table)? {
             self.home = Home::Level(level.0);
             let end = match self.judge(found.trailer).map_err(|e| e.at_path(table.path()))? {
                 Fate::Value => Some(Base { view: View::pinned(found.pin, found.value), wrapped: None }),
@@ -273,6 +316,17 @@ impl<'k> Search<'k> {
         Ok(None)
     }
 
+    #[inline]
+    fn look_in(&mut self, table: &TableReader) -> Result<Option<TableFound>> {
+        match &mut self.near {
+            None => table.get(&self.key),
+            Some(near) => {
+                let block = near.blocks.entry(table.number()).or_default();
+                table.get_near(&self.key, Some(block))
+            }
+        }
+    }
+
     /// Takes in the range tombstones of the source that comes next, within whose bounds the key is.
     #[cold]
     fn cover(&mut self, tombstones: &FragmentedTombstones) {
@@ -286,6 +340,36 @@ impl<'k> Search<'k> {
             Some(tombstone) if tombstone > entry.seq() => Ok(Fate::Gone),
             _ => fate(entry, self.key.user_key),
         }
+    }
+
+    /// Whether the key can have a value, as far as memory knows.
+    pub(super) fn may_exist(&mut self, from: &SuperVersion) -> Result<MayExist> {
+        match self.in_memtables(from)? {
+            Some(Some(Base { view, wrapped: None })) if self.operands.is_empty() => {
+                return Ok(MayExist::Value(view));
+            }
+            Some(None) if self.operands.is_empty() => return Ok(MayExist::No),
+            None if self.operands.is_empty() => {}
+            _ => return Ok(MayExist::Maybe),
+        }
+        let version = &from.version;
+        let (levels, user_key) = ((1u8..).map(Level).take(version.levels.len()), self.key.user_key);
+        let level_zero = version.level(Level::ZERO).iter().filter(|f| f.holds(&version.order, user_key));
+        let key = self.key;
+        let deeper = levels.filter_map(|level| version.find_file(level, &key));
+        for file in level_zero.chain(deeper) {
+            let table = version.table(file)?;
+            if !table.range_tombstones().is_empty() {
+                self.cover(table.range_tombstones());
+            }
+            if table.may_contain(&self.key) {
+                return Ok(MayExist::Maybe);
+            }
+            if self.covered_at.is_some() {
+                break;
+            }
+        }
+        Ok(MayExist::No)
     }
 
     /// Takes an operand; false when nothing can be older.

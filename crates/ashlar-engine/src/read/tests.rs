@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
-use super::get;
+use super::{MayExist, get, may_exist, multi_get};
 use crate::iter::tests::{Diet, Family, RANGE_DELETIONS, Random, orders};
 use crate::options::ReadOptions;
 use ashlar_base::{ErrorKind, LookupKey, Order, SeqNum, ValueType};
@@ -27,6 +27,31 @@ fn gets_find_what_the_model_has() {
                     "{} at {seq}",
                     key.escape_ascii()
                 );
+            }
+        }
+    }
+}
+
+#[test]
+fn many_keys_at_once_are_read_as_one_by_one() {
+    for (seed, order) in (1..9).flat_map(|seed| orders().map(|order| (seed, order))) {
+        let mut random = Random::new(seed);
+        let mut family = Family::of_diet(order, [Diet::Plain, Diet::Rich][seed as usize % 2]);
+        let from = family.spread(&mut random);
+        for _ in 0..10 {
+            let seq = SeqNum::new(random.below(family.history.len() + 2) as u64).unwrap();
+            let keys: Vec<_> = family.history.iter().map(|e| e.key.clone()).chain([random.key()]).collect();
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let many = multi_get(&from, seq, &keys, &ReadOptions::default());
+            assert_eq!(many.len(), keys.len());
+            for (key, got) in keys.iter().zip(many) {
+                let one = get(&from, &LookupKey::new(key, seq), &ReadOptions::default()).unwrap();
+                assert_eq!(got.unwrap().as_deref(), one.as_deref(), "{} at {seq}", key.escape_ascii());
+                match may_exist(&from, &LookupKey::new(key, seq)).unwrap() {
+                    MayExist::No => assert!(one.is_none(), "{} at {seq}", key.escape_ascii()),
+                    MayExist::Maybe => {}
+                    MayExist::Value(value) => assert_eq!(one.as_deref(), Some(&*value)),
+                }
             }
         }
     }

@@ -10,4 +10,4 @@ mod tombstones;
 pub(crate) use block_file::BlockFile;
 pub use open::TableSurvey;
 pub(crate) use table_index::BlockAt;
-pub use table_reader::{TableFound, TableReader};
+pub use table_reader::{NearBlock, TableFound, TableReader};

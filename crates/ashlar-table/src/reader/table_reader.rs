@@ -9,7 +9,9 @@ use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::Ticker;
 use ashlar_base::stats::perf::{self, Metric};
-use ashlar_base::{Error, FileNumber, InternalKey, LookupKey, Order, Result, RunCursor, SeqNum, Trailer};
+use ashlar_base::{
+    Error, FileNumber, InternalKey, InternalKeyBuf, LookupKey, Order, Result, RunCursor, SeqNum, Trailer,
+};
 use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
 use ashlar_format::block::{BlockCursor, DataBlock, HashIndex};
@@ -43,6 +45,10 @@ impl TableFound {
     }
 }
 
+/// Where the last of a row of lookups with ascending keys ended: the next one often ends in the same block.
+#[derive(Debug, Default)]
+pub struct NearBlock(Option<(BlockAt, FramePin)>);
+
 /// An open table. Index, filter and range tombstones are in memory, data blocks in the pool.
 #[derive(Debug)]
 pub struct TableReader {
@@ -74,6 +80,16 @@ impl TableReader {
     /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation. A
     /// partition of index or filter not yet in memory costs one read more.
     pub fn get(&self, key: &LookupKey<'_>) -> Result<Option<TableFound>> {
+        self.get_near(key, None)
+    }
+
+    /// [`TableReader::get`] as one of a row with ascending user keys, which all come with the same `near`.
+    ///
+    /// # Errors
+    /// As [`TableReader::get`].
+    /// # Cost
+    /// For a key in the block of the one before: filter probe and search in that block, nothing else.
+    pub fn get_near(&self, key: &LookupKey<'_>, near: Option<&mut NearBlock>) -> Result<Option<TableFound>> {
         let trailer = match self.global_seq {
             None => key.trailer(),
             Some(seq) if seq > key.seq => return Ok(None),
@@ -85,9 +101,9 @@ impl TableReader {
             return Ok(None);
         }
         let found = LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
-            Ok(mut cursor) => self.look(&mut cursor, key.user_key, trailer),
+            Ok(mut cursor) => self.look(&mut cursor, key.user_key, trailer, near),
             // Only a comparator that reads tables itself gets here.
-            Err(_) => self.look(&mut BlockCursor::default(), key.user_key, trailer),
+            Err(_) => self.look(&mut BlockCursor::default(), key.user_key, trailer, near),
         })?;
         if self.filter.is_there() {
             perf::add(Metric::BloomSstHitCount, 1);
@@ -111,8 +127,13 @@ impl TableReader {
         cursor: &mut BlockCursor,
         user_key: &[u8],
         trailer: Trailer,
+        mut near: Option<&mut NearBlock>,
     ) -> Result<Option<TableFound>> {
-        let mut next = self.find(user_key, trailer)?;
+        let known = near.as_ref().and_then(|near| self.still_in(near, user_key));
+        let mut next = match known {
+            Some(at) => Some(at),
+            None => self.find(user_key, trailer)?,
+        };
         while let Some(at) = next {
             let part = self.partition(at)?;
             let handle = part.index.handle(at.block()).unwrap_or_default();
@@ -124,7 +145,13 @@ impl TableReader {
                 next = self.after(at)?;
                 continue;
             }
-            let pin = self.block_of(part, at, true, None)?;
+            let pin = match near.as_ref().and_then(|near| near.0.as_ref()).filter(|(last, _)| *last == at) {
+                Some((_, pin)) => pin.clone(),
+                None => self.block_of(part, at, true, None)?,
+            };
+            if let Some(near) = &mut near {
+                near.0 = Some((at, pin.clone()));
+            }
             pin.prefetch();
             let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
             let sought = match HashIndex::of(&pin) {
@@ -150,6 +177,18 @@ impl TableReader {
             next = self.after(at)?;
         }
         Ok(None)
+    }
+
+    /// The block of the lookup before, if the key, which is not smaller, can only be there: the separator is greater.
+    fn still_in(&self, near: &NearBlock, user_key: &[u8]) -> Option<BlockAt> {
+        let (at, _) = near.0.as_ref()?;
+        let separator = self.index.loaded(at.partition())?.index.user_key(at.block());
+        self.order.compare(user_key, separator).is_lt().then_some(*at)
+    }
+
+    /// False when the table has no point entry of the key, as its filter knows. No data block is read.
+    pub fn may_contain(&self, key: &LookupKey<'_>) -> bool {
+        self.filter.may_contain(&self.file, key.user_key, key.trailer())
     }
 
     /// A stored trailer as readers see it.
@@ -191,6 +230,15 @@ impl TableReader {
         let trailer = if self.global_seq.is_some() { Trailer::FIRST } else { trailer };
         let found = self.find(user_key, trailer).ok().flatten();
         found.and_then(|at| self.handle(at)).map_or(self.data_end, |h| h.offset)
+    }
+
+    /// About how many bytes of the file belong to the user keys in `from..to`: what [`TableReader::approximate_offset`] says
+    /// of the data, and as much of index, filter and the rest in proportion.
+    pub fn approximate_size(&self, from: &[u8], to: &[u8]) -> u64 {
+        let offset = |key| self.approximate_offset(InternalKeyBuf::new(key, Trailer::FIRST).as_key());
+        let data = u128::from(offset(to).saturating_sub(offset(from)));
+        let share = data * u128::from(self.size) / u128::from(self.data_end.max(1));
+        u64::try_from(share).unwrap_or(self.size).min(self.size)
     }
 
     /// Up to `most` user keys that cut the table into stretches of about the same size, each with the bytes before it

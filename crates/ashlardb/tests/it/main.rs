@@ -8,6 +8,7 @@
 //! | `modes` | what do the recovery modes make of damaged logs, beside RocksDB? |
 //! | `carried` | what do we do with what we cannot carry along? |
 //! | `door`, `locks`, `damage`, `threads` | does the API keep its word? |
+//! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -27,5 +28,6 @@ mod kill;
 mod locks;
 mod manual;
 mod modes;
+mod operations;
 mod store;
 mod threads;

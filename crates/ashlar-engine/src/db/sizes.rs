@@ -1,0 +1,105 @@
+//! About how large ranges of keys are.
+//!
+//! Source: RocksDB `db/version_set.cc` (`ApproximateSize`), `include/rocksdb/options.h` (`SizeApproximationOptions`).
+
+use super::Db;
+use crate::column_family::Family;
+use crate::super_version::SuperVersion;
+use crate::version::{FileMeta, Version};
+use ashlar_base::Result;
+
+/// What [`Db::approximate_sizes`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeOptions {
+    /// Bytes in memtables (RocksDB's `include_memtables`). Off.
+    pub memtables: bool,
+    /// Bytes of tables (RocksDB's `include_files`). On.
+    pub files: bool,
+}
+
+impl Default for SizeOptions {
+    fn default() -> Self {
+        SizeOptions { memtables: false, files: true }
+    }
+}
+
+/// What the memtables of a family hold of a range, about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemtableStats {
+    /// Point entries, all versions.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Db {
+    /// About how many bytes of files, and of memtables if asked, belong to the keys of each range `from..to`. Compressed as
+    /// they lie on disk; exact to a block at the ends of a range. Blob files are not counted, as RocksDB has it.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table at the end of a range cannot be opened. `Shutdown`.
+    /// # Cost
+    /// Two index searches per table that a range cuts.
+    pub fn approximate_sizes(
+        &self,
+        family: &Family,
+        ranges: &[(&[u8], &[u8])],
+        options: SizeOptions,
+    ) -> Result<Vec<u64>> {
+        let from = family.super_version.get();
+        self.core().check_open()?;
+        let size = |(begin, end): &(&[u8], &[u8])| {
+            let files = if options.files { in_files(&from.version, begin, end)? } else { 0 };
+            let memory = if options.memtables { in_memory(&from, begin, end).bytes } else { 0 };
+            Ok(files + memory)
+        };
+        ranges.iter().map(size).collect()
+    }
+
+    /// About how much of the keys `from..to` the memtables of a family hold, sealed ones included.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn approximate_memtable_stats(
+        &self,
+        family: &Family,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<MemtableStats> {
+        let version = family.super_version.get();
+        self.core().check_open()?;
+        Ok(in_memory(&version, from, to))
+    }
+}
+
+fn in_memory(from: &SuperVersion, begin: &[u8], end: &[u8]) -> MemtableStats {
+    let mut sum = MemtableStats::default();
+    if from.version.order.compare(begin, end).is_ge() {
+        return sum;
+    }
+    for memtable in std::iter::once(&from.mem).chain(&from.imm) {
+        let (count, all) = (memtable.approximate_count(Some(begin), Some(end)), memtable.len().max(1));
+        let bytes = memtable.memory() as u128 * u128::from(count) / u128::from(all);
+        sum.count += count;
+        sum.bytes += u64::try_from(bytes).unwrap_or(u64::MAX);
+    }
+    sum
+}
+
+fn in_files(version: &Version, begin: &[u8], end: &[u8]) -> Result<u64> {
+    let order = &version.order;
+    if order.compare(begin, end).is_ge() {
+        return Ok(0);
+    }
+    let outside =
+        |f: &FileMeta| f.ends_before(order, begin) || order.compare(f.smallest().user_key(), end).is_ge();
+    let mut sum = 0;
+    for (_, file) in version.files().filter(|(_, f)| !outside(f)) {
+        let within = order.compare(file.smallest().user_key(), begin).is_ge() && file.ends_before(order, end);
+        sum += match within {
+            true => file.size(),
+            false => version.table(file)?.approximate_size(begin, end),
+        };
+    }
+    Ok(sum)
+}

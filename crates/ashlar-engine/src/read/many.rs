@@ -1,0 +1,88 @@
+//! Many keys at once, and whether a key can be there.
+//!
+//! Keys are looked for in ascending order, each as [`get`](super::get()) does it, but every table remembers the block where
+//! the search before ended, and every level the file: neighbours cost neither an index search nor a look into the cache.
+//! That holds for keys that ascend: a search may have gone past the newest version of its own key. So one that is asked for
+//! again gets the same answer, and where a custom order calls different keys equal, the search begins anew.
+
+use super::get::{Near, Search};
+use crate::options::ReadOptions;
+use crate::read::View;
+use crate::super_version::SuperVersion;
+use ashlar_base::stats::perf::{self, Metric};
+use ashlar_base::stats::{Distribution, Statistics, Ticker};
+use ashlar_base::{LookupKey, Result, SeqNum};
+
+/// What can be said of a key without reading data blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MayExist {
+    /// There is no value.
+    No,
+    /// There may be one: a filter does not rule it out, or there are merge operands.
+    Maybe,
+    /// There is one, and memory has it.
+    Value(View),
+}
+
+/// The values of `keys` as a read at `seq` sees them, in the order of `keys`.
+///
+/// # Errors
+/// Per key, as [`get`](super::get()).
+/// # Cost
+/// Each block is asked of the cache, or read, about once. One sort of the keys.
+pub fn multi_get(
+    from: &SuperVersion,
+    seq: SeqNum,
+    keys: &[&[u8]],
+    _options: &ReadOptions,
+) -> Vec<Result<Option<View>>> {
+    let statistics = from.version.tables().statistics();
+    let _time = statistics.and_then(|s| s.time(Distribution::DbMultigetMicros));
+    let order = &from.version.order;
+    let mut sorted: Vec<usize> = (0..keys.len()).collect();
+    let key = |at: usize| keys.get(at).copied().unwrap_or_default();
+    sorted.sort_by(|a, b| order.compare(key(*a), key(*b)));
+    let mut near = Near::default();
+    let mut values: Vec<Result<Option<View>>> = keys.iter().map(|_| Ok(None)).collect();
+    let mut before: Option<usize> = None;
+    for at in sorted {
+        let found = match before.filter(|b| order.compare(key(*b), key(at)).is_eq()) {
+            Some(b) if key(b) == key(at) => values.get(b).cloned().unwrap_or(Ok(None)),
+            same_place => {
+                if same_place.is_some() {
+                    near = Near::default();
+                }
+                Search::new(&LookupKey::new(key(at), seq)).near(&mut near).run(from)
+            }
+        };
+        if let Some(value) = values.get_mut(at) {
+            *value = found;
+        }
+        before = Some(at);
+    }
+    if let Some(statistics) = statistics {
+        count(statistics, &values);
+    }
+    values
+}
+
+fn count(statistics: &Statistics, values: &[Result<Option<View>>]) {
+    let found = values.iter().flatten().flatten();
+    let (number, bytes) = found.fold((0, 0), |(n, bytes), view| (n + 1, bytes + view.len() as u64));
+    perf::add(Metric::MultigetReadBytes, bytes);
+    statistics.tick(Ticker::NumberMultigetGet);
+    statistics.add(Ticker::NumberMultigetKeysRead, values.len() as u64);
+    statistics.add(Ticker::NumberMultigetKeysFound, number);
+    statistics.add(Ticker::NumberMultigetBytesRead, bytes);
+    statistics.measure(Distribution::BytesPerMultiget, bytes);
+}
+
+/// Whether the key can have a value for a read at `key.seq`.
+///
+/// # Errors
+/// `Corruption`, `Io`: a table cannot be opened.
+/// # Cost
+/// As much as [`get`](super::get()) without its data blocks.
+pub fn may_exist(from: &SuperVersion, key: &LookupKey<'_>) -> Result<MayExist> {
+    Search::new(key).may_exist(from)
+}
