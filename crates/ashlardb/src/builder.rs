@@ -3,7 +3,9 @@
 use crate::{Db, Env, Error, FormatLevel, Result};
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::OpenFamily;
-use ashlar_engine::options::{DbOptions, FamilyOptions, Options};
+use ashlar_engine::column_family::DEFAULT_FAMILY;
+use ashlar_engine::open::{list_families, survey};
+use ashlar_engine::options::{DbOptions, FamilyOptions, Options, load_latest_options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -128,6 +130,39 @@ impl Builder {
         self.wrong = self.wrong.or(both.apply(text).err());
         (self.options, self.default) = (both.db, both.family);
         self
+    }
+
+    /// The settings of the newest OPTIONS file in the directory, RocksDB's or ours, for the database and each family that
+    /// is there; orders and merge operators handed over before stay. Also answers what of the file does not fit, and
+    /// what is done instead. Without a database or an OPTIONS file nothing changes.
+    ///
+    /// # Errors
+    /// `Corruption`: the file is no OPTIONS file. `Io`.
+    pub fn stored_options(mut self) -> Result<(Self, Vec<String>)> {
+        let env = self.env.clone().map_or_else(Env::os, Ok)?;
+        let level = self.options.format_level;
+        if survey(&*env.fs, &self.path)?.manifest().is_none() {
+            return Ok((self, Vec::new()));
+        }
+        let there = list_families(&env, &self.path)?;
+        let Some(stored) = load_latest_options(&*env.fs, &self.path, level)? else {
+            return Ok((self, Vec::new()));
+        };
+        for (name, mut options) in stored.families.into_iter().filter(|(name, _)| there.contains(name)) {
+            let given = self.families.iter().position(|f| f.name == name);
+            let before = given.map_or(&self.default, |at| &self.families[at].options);
+            options.merge_operator = before.merge_operator.clone().or(options.merge_operator);
+            if !matches!(before.order, Order::Bytewise) {
+                options.order = before.order.clone();
+            }
+            match given {
+                Some(at) => self.families[at].options = options,
+                None if name == DEFAULT_FAMILY => self.default = options,
+                None => self.families.push(OpenFamily { name, options }),
+            }
+        }
+        self.options = DbOptions { create_if_missing: self.options.create_if_missing, ..stored.db };
+        Ok((self, stored.notices))
     }
 
     /// The engine's own settings, for what has no method here.

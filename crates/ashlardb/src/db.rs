@@ -335,6 +335,15 @@ impl Db {
         self.engine.families().iter().try_for_each(|f| self.engine.compact_range(f, None, None))
     }
 
+    /// Changes settings of the database while it is open; those of a family: [`Family::set_options`].
+    ///
+    /// # Errors
+    /// As [`Family::set_options`].
+    pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<Vec<String>> {
+        let notices = self.engine.set_db_options(changes)?;
+        Ok(notices.iter().map(ToString::to_string).collect())
+    }
+
     /// The newest sequence number that reads see.
     pub fn sequence(&self) -> SeqNum {
         self.engine.visible()

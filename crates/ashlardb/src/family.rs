@@ -175,6 +175,17 @@ impl Family {
         self.db.engine().delete_files_in_ranges(&self.inner, &ranges, true)
     }
 
+    /// Changes settings while the database is open, by RocksDB's names, all or none; see `ashlar options explain NAME`. Answers
+    /// which of them have no effect, and why.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no such name or value, or a setting that does not change while the database is open.
+    /// `NotSupported`: it asks for what is not there. `Shutdown`.
+    pub fn set_options(&self, changes: &[(&str, &str)]) -> Result<Vec<String>> {
+        let notices = self.db.engine().set_options(&self.inner, changes)?;
+        Ok(notices.iter().map(ToString::to_string).collect())
+    }
+
     /// The entries in `range`.
     pub fn scan(&self, range: impl ScanRange) -> Scan {
         self.db.scan(range).family(self)

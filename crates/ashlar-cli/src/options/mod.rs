@@ -1,10 +1,18 @@
 //! `ashlar options`: RocksDB's option names, and what this engine answers to each.
 
 use crate::Done;
+use crate::bytes_text::counted;
+use crate::outcome::Outcome;
 use ashlar_base::Error;
-use ashlar_engine::options::{AnswerKind, Group, OptionName, explain, markdown, option_names};
+use ashlar_engine::options::{
+    AnswerKind, Facts, Group, OptionName, explain, lint, markdown, option_names, read_latest_options,
+    read_options_file,
+};
+use ashlar_env::{EntryKind, Env};
+use ashlar_format::filename::FileKind;
 use clap::{Args, Subcommand, ValueEnum};
 use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -12,9 +20,10 @@ Examples:
   ashlar options explain compression_opts.level      a name inside a struct
   ashlar options list --group=family                 one line per name
   ashlar options list --answer=refused               what is not there, and why
+  ashlar options lint DB                             settings that hurt, of a database or an OPTIONS file
 
 Option strings take these names: Db::builder(path).options(\"write_buffer_size=64M;compression=kZSTD\").
-Exit status: 0 done, 1 no such name, 2 wrong command line.";
+Exit status: 0 done, 1 no such name or something to look at, 2 wrong command line.";
 
 /// RocksDB's option names, and what this engine answers to each
 #[derive(Clone, Debug, Args)]
@@ -36,6 +45,12 @@ enum OptionsCommand {
         /// Only the names with one answer
         #[arg(long)]
         answer: Option<AnswerWord>,
+    },
+    /// Says which settings of an OPTIONS file, ours or RocksDB's, hurt, why, and what to do
+    Lint {
+        /// An OPTIONS file, or the directory of a database
+        #[arg(value_name = "FILE|DIRECTORY")]
+        path: PathBuf,
     },
     /// Prints the table as the page docs/options.md
     Page,
@@ -79,9 +94,36 @@ pub(crate) fn run(arguments: &OptionsArguments) -> Done {
     match &arguments.command {
         OptionsCommand::Explain { name } => write!(out, "{}", explanation(name)?)?,
         OptionsCommand::List { group, answer } => list(*group, answer.map(AnswerWord::kind), &mut out)?,
+        OptionsCommand::Lint { path } => lint_path(path, &mut out)?,
         OptionsCommand::Page => out.write_all(markdown().as_bytes())?,
     }
     Ok(out.flush()?)
+}
+
+fn lint_path(path: &Path, out: &mut dyn Write) -> Done {
+    let env = Env::os()?;
+    let fs = &*env.fs;
+    let (file, facts) = match fs.metadata(path)? {
+        Some(entry) if entry.kind == EntryKind::Dir => {
+            let (_, file) = read_latest_options(fs, path)?
+                .ok_or_else(|| Error::invalid("there is no OPTIONS file").at_path(path))?;
+            let tables = fs.list(path)?.into_iter().filter(|entry| {
+                matches!(FileKind::parse(&entry.name), Some(FileKind::Table(_) | FileKind::LevelDbTable(_)))
+            });
+            let facts = Facts { table_bytes: tables.map(|entry| entry.len).sum(), ..Facts::default() };
+            (file, facts)
+        }
+        _ => (read_options_file(fs, path)?, Facts::default()),
+    };
+    let findings = lint(&file, &facts);
+    findings.iter().try_for_each(|finding| writeln!(out, "{finding}"))?;
+    match findings.len() {
+        0 => Ok(()),
+        count => {
+            out.flush()?;
+            Err(Outcome::Failed(format!("{} to look at", counted(count as u64, "setting"))))
+        }
+    }
 }
 
 fn explanation(name: &str) -> Result<String, Error> {

@@ -37,3 +37,17 @@ fn the_page_is_up_to_date() {
     let made = good(&["options", "page"], b"");
     assert!(kept == made, "docs/options.md is old: ashlar options page > docs/options.md");
 }
+
+#[test]
+fn files_and_directories_are_linted() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ashlar-engine/tests/golden/OPTIONS-7.8.3");
+    let ran = ashlar(&["options", "lint", golden.to_str().unwrap()], b"");
+    assert_eq!((ran.status, ran.err.trim()), (1, "2 settings to look at"), "{ran:?}");
+    assert!(ran.out.contains("family \"default\": no-filter: filter_policy=nullptr: "), "{ran:?}");
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("db");
+    let db = db.to_str().unwrap();
+    good(&["db", db, "put", "--create_if_missing", "k", "v"], b"");
+    assert_eq!(good(&["options", "lint", db], b""), "");
+    assert_eq!(ashlar(&["options", "lint", dir.path().to_str().unwrap()], b"").status, 1);
+}

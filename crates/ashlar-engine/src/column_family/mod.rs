@@ -13,7 +13,7 @@ use ashlar_sync::EpochCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The family that always exists.
 pub const DEFAULT_FAMILY: &str = "default";
@@ -23,6 +23,8 @@ pub struct Family {
     id: FamilyId,
     name: String,
     options: EpochCell<FamilyOptions>,
+    /// `write_buffer_bytes` of the settings, for writers.
+    write_limit: Arc<AtomicUsize>,
     dropped: AtomicBool,
     pub(crate) super_version: EpochCell<SuperVersion>,
 }
@@ -41,6 +43,18 @@ impl Family {
     /// The settings of this moment. Whoever needs several of them that fit together keeps what one call returned.
     pub fn options(&self) -> Arc<FamilyOptions> {
         self.options.get()
+    }
+
+    /// Puts other settings in place. Changes are made one after the other: the caller holds the lock for that.
+    pub(crate) fn replace_options(&self, options: FamilyOptions) {
+        // Relaxed: a bound that holds for one write more or less.
+        self.write_limit.store(options.write_buffer_bytes, Ordering::Relaxed);
+        self.options.set(Arc::new(options));
+    }
+
+    /// From this many bytes on a memtable of the family is full.
+    pub(crate) fn write_limit(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.write_limit)
     }
 
     /// True once it was dropped; reads of what a handle still sees go on to work.
@@ -82,6 +96,7 @@ impl LiveFamily {
         let family = Arc::new(Family {
             id,
             name: name.to_owned(),
+            write_limit: Arc::new(AtomicUsize::new(options.write_buffer_bytes)),
             options: EpochCell::new(Arc::new(options)),
             dropped: AtomicBool::new(false),
             super_version: EpochCell::new(Arc::new(first)),

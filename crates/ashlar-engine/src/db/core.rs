@@ -30,6 +30,8 @@ pub(crate) struct Core {
     pub(crate) env: Env,
     pub(crate) dir: PathBuf,
     pub(super) options: EpochCell<DbOptions>,
+    /// Held by whoever changes settings of the database or of a family.
+    pub(super) changing: Mutex<()>,
     pub(crate) pool: Arc<FramePool>,
     pub(crate) memory: Arc<Memory>,
     pub(crate) statistics: Arc<Statistics>,

@@ -111,9 +111,9 @@ impl Core {
         Ok(())
     }
 
-    /// RocksDB and its tools take the list of families from the OPTIONS file. The families are made or dropped by now, so
+    /// RocksDB and its tools take the list of families from the OPTIONS file. The change is done by now, so
     /// a failure is no failure of that.
-    fn renew_options(&self) {
+    pub(super) fn renew_options(&self) {
         let failed = self.write_options().inspect_err(|e| {
             self.report(Source::Options, e);
         });

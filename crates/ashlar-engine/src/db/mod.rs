@@ -12,7 +12,9 @@
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
 //! | `properties`, `stats`, `counters`, `tell` | what it tells about itself |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
+//! | `change` | settings changed while open |
 
+mod change;
 mod close;
 mod compaction_job;
 mod core;

@@ -10,7 +10,7 @@ use super::output::Writer;
 use super::purge_job::purge;
 use super::read_only::open_locked;
 use super::replay::Replayer;
-use super::schedule::lanes;
+use super::schedule::widen;
 use super::session::new_session_id;
 use super::tell::log_header;
 use super::writes::Host;
@@ -23,16 +23,19 @@ use crate::open::{
     DirState, Families, FamilySpec, Others, Recovered, RecoveryReport, create_database, make_directory,
     recover_manifest, replay_wals, settle_identity, survey,
 };
-use crate::options::{DbOptions, FamilyOptions, options_file, write_options_file};
+use crate::options::{
+    DbOptions, Facts, FamilyOptions, Finding, lint, options_file, read_latest_options, stored_operators,
+    write_options_file,
+};
 use crate::pressure::{Memory, Pressure};
 use crate::snapshot::SnapshotList;
-use crate::version::VersionSet;
+use crate::version::{FamilyState, VersionSet};
 use crate::wal::Wal;
 use crate::write::{GroupCommitter, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
-use ashlar_env::{Env, FileLock, Lane};
+use ashlar_env::{Env, FileLock};
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
@@ -57,6 +60,8 @@ pub struct OpenFamily {
 pub(super) struct Settings {
     listed: BTreeMap<String, FamilyOptions>,
     others: FamilyOptions,
+    /// Those of families that had a merge operator before.
+    recalled: BTreeMap<String, FamilyOptions>,
 }
 
 impl Settings {
@@ -75,17 +80,47 @@ impl Settings {
                 return Err(Error::invalid(format!("family {:?} is listed twice", family.name)));
             }
         }
-        Ok(Settings { listed, others: others.at_level(level) })
+        Ok(Settings { listed, others: others.at_level(level), recalled: BTreeMap::new() })
     }
 
     /// The settings of a family; `order` is what the database says of one that was not listed.
     pub(super) fn of(&self, name: &str, order: &Order) -> FamilyOptions {
-        self.listed.get(name).cloned().unwrap_or_else(|| {
+        self.recalled.get(name).or(self.listed.get(name)).cloned().unwrap_or_else(|| {
             let mut options = self.others.clone();
             options.order = order.clone();
             options.table.order = order.clone();
             options
         })
+    }
+
+    /// Holds the settings against what the OPTIONS file says of families that are there. A file that cannot be read is a
+    /// line of the report: it knows names only.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a family had another merge operator.
+    pub(super) fn recall(
+        &mut self,
+        env: &Env,
+        dir: &Path,
+        versions: &VersionSet,
+        report: &mut RecoveryReport,
+    ) -> Result<()> {
+        let file = match read_latest_options(&*env.fs, dir) {
+            Ok(Some((_, file))) => file,
+            Ok(None) => return Ok(()),
+            Err(e) => {
+                report.foreign.push(format!("the OPTIONS file was not read: {e}"));
+                return Ok(());
+            }
+        };
+        let stored = stored_operators(&file);
+        for family in versions.families() {
+            let Some(operator) = stored.get(&family.name) else { continue };
+            let mut options = self.of(&family.name, &family.version.order);
+            options.recall_operator(&family.name, operator)?;
+            self.recalled.insert(family.name.clone(), options);
+        }
+        Ok(())
     }
 
     fn default_order(&self) -> Order {
@@ -106,6 +141,16 @@ impl Settings {
         Families { listed, others: Others::Open { levels: self.others.compaction.num_levels } }
     }
 
+    /// What the linter says of these settings and the data there is.
+    fn advice(&self, options: &DbOptions, versions: &VersionSet) -> Vec<String> {
+        let families = versions.families();
+        let settings: Vec<_> = families.iter().map(|f| self.of(&f.name, &f.version.order)).collect();
+        let named: Vec<_> = families.iter().map(|f| f.name.as_str()).zip(&settings).collect();
+        let bytes = |f: &FamilyState| f.version.files().map(|(_, f)| f.file.size).sum::<u64>();
+        let facts = Facts::of(families.iter().map(|f| (f.name.clone(), bytes(f))));
+        lint(&options_file(options, &named), &facts).iter().map(Finding::to_string).collect()
+    }
+
     /// For an open that only reads: what is not listed and not known stays closed.
     pub(super) fn families_to_read(&self) -> Families {
         let mut families = self.families();
@@ -124,7 +169,7 @@ pub(super) fn open(
     families: Vec<OpenFamily>,
     others: FamilyOptions,
 ) -> Result<Arc<Core>> {
-    let settings = Settings::new(&options, families, others)?;
+    let mut settings = Settings::new(&options, families, others)?;
     widen(&env, options.max_background_jobs);
     let (lock, created) = lock_and_create(&env, dir, &options, &settings)?;
     let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
@@ -135,6 +180,7 @@ pub(super) fn open(
     if !report.read_only.is_empty() {
         return open_locked(env, dir, options, settings, lock);
     }
+    settings.recall(&env, dir, &versions, &mut report)?;
     let versions = Arc::new(versions);
     let statistics = statistics(&env, &options);
     for family in versions.families() {
@@ -156,6 +202,7 @@ pub(super) fn open(
     create_missing(&versions, &options, &missing, wal.number())?;
     settle_identity(&env, &versions, &mut report)?;
     report.lost = purge(&env, dir, &versions, &pending, report.tail_dropped())?.lost;
+    report.advice = settings.advice(&options, &versions);
     let info_log = InfoLog::open(&env, dir, &options.info_log, &log_header(&report));
     let parts = Parts {
         env,
@@ -190,15 +237,6 @@ fn schedule_on_release(core: &Arc<Core>) {
             core.schedule();
         }
     }));
-}
-
-/// Sees to it that so many background jobs can run at once; 0: as many as the environment has threads for.
-fn widen(env: &Env, jobs: usize) {
-    if jobs > 0 {
-        let (high, low) = lanes(jobs);
-        env.jobs.widen(Lane::High, high);
-        env.jobs.widen(Lane::Low, low);
-    }
 }
 
 /// Creates the families that were asked for and are not there, if the options allow it.
@@ -349,6 +387,7 @@ impl Parts {
                 env: self.env,
                 dir: self.dir,
                 options: EpochCell::new(Arc::new(self.options)),
+                changing: Mutex::new(Rank::Options, ()),
                 pool: self.pool,
                 memory: self.memory,
                 statistics: self.statistics,

@@ -12,7 +12,7 @@ use crate::health::{Severity, Source};
 use crate::pressure::{Gauges, pace};
 use crate::version::Version;
 use ashlar_base::{FamilyId, Level, SeqNum};
-use ashlar_env::{Job, Lane};
+use ashlar_env::{Env, Job, Lane};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -125,9 +125,18 @@ type RunningByFamily = BTreeMap<FamilyId, Vec<Running>>;
 
 /// How many of so many background jobs flush, and how many do everything else.
 /// Source: RocksDB `db/db_impl/db_impl_compaction_flush.cc` (`GetBGJobLimits`).
-pub(super) fn lanes(jobs: usize) -> (usize, usize) {
+fn lanes(jobs: usize) -> (usize, usize) {
     let high = (jobs / 4).max(1);
     (high, jobs.saturating_sub(high).max(1))
+}
+
+/// Gives the executor threads enough for so many jobs. 0: it keeps what it has.
+pub(super) fn widen(env: &Env, jobs: usize) {
+    if jobs > 0 {
+        let (high, low) = lanes(jobs);
+        env.jobs.widen(Lane::High, high);
+        env.jobs.widen(Lane::Low, low);
+    }
 }
 
 /// Level 0 has a slot beyond all others: writers must not wait for the end of a large compaction that is in no hurry.

@@ -83,7 +83,7 @@ impl Core {
         let slot = |f: &LiveFamily| FamilySlot {
             family: f.family.id(),
             mem: Arc::clone(&f.memtables.current().rep),
-            limit_bytes: f.family.options().write_buffer_bytes,
+            limit_bytes: f.family.write_limit(),
         };
         let families = state.families.iter().map(slot).collect();
         WriteSet { wal, families, limit_bytes: memory.active_max(state.live_memtable_bytes()) }

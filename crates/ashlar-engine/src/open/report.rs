@@ -71,6 +71,8 @@ pub struct RecoveryReport {
     pub foreign: Vec<String>,
     /// Why the database takes no writes; empty when it takes them. No anomaly.
     pub read_only: Vec<String>,
+    /// What the linter advises on the settings. No anomaly.
+    pub advice: Vec<String>,
 }
 
 impl RecoveryReport {
@@ -134,6 +136,7 @@ impl fmt::Display for RecoveryReport {
             ("moved to lost/", &self.lost),
             ("foreign", &self.foreign),
             ("read-only", &self.read_only),
+            ("advice", &self.advice),
         ] {
             for item in list {
                 writeln!(f, "{what}: {item}")?;

@@ -17,6 +17,16 @@ pub enum DirState {
     Database(FileNumber),
 }
 
+impl DirState {
+    /// The MANIFEST in force, if there is a database.
+    pub fn manifest(self) -> Option<FileNumber> {
+        match self {
+            DirState::Database(manifest) => Some(manifest),
+            DirState::Absent | DirState::Empty => None,
+        }
+    }
+}
+
 /// Looks at `dir`.
 ///
 /// # Errors

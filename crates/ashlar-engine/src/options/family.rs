@@ -1,5 +1,6 @@
 //! Settings of one column family.
 
+use super::names::id_of;
 use super::{CompactionOptions, FormatLevel};
 use ashlar_base::{Error, MergeOperator, Order, Result};
 use ashlar_blob::BlobOptions;
@@ -13,6 +14,8 @@ pub struct FamilyOptions {
     pub order: Order,
     /// What merge operands are folded with. None: writing a merge is refused, and so is reading a key that has operands.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// The operator the family had when it was open before, as its OPTIONS file has it: kept for the next one.
+    pub stored_merge_operator: Option<String>,
     /// A memtable of this size is sealed and flushed. 64 MiB.
     pub write_buffer_bytes: usize,
     /// Memtables of the family in memory at most, the one that takes writes included; writers wait beyond. 3.
@@ -30,6 +33,7 @@ impl Default for FamilyOptions {
         FamilyOptions {
             order: Order::Bytewise,
             merge_operator: None,
+            stored_merge_operator: None,
             write_buffer_bytes: 64 << 20,
             max_write_buffers: 3,
             table: TableOptions::default(),
@@ -72,10 +76,16 @@ impl FamilyOptions {
         self.compaction.validate()
     }
 
+    /// The name of the merge operator, known by name only or not.
+    pub fn merge_operator_name(&self) -> Option<String> {
+        let given = self.merge_operator.as_ref().map(|operator| operator.name().to_owned());
+        given.or_else(|| self.stored_merge_operator.as_deref().map(id_of))
+    }
+
     /// The options as they are used at `level`: what tables say of order, operator and version made consistent.
     pub fn at_level(mut self, level: FormatLevel) -> Self {
         self.table.order = self.order.clone();
-        self.table.merge_operator = self.merge_operator.as_ref().map(|m| m.name().to_owned());
+        self.table.merge_operator = self.merge_operator_name();
         self.table.format_version = self.table.format_version.min(level.max_table_version());
         self
     }

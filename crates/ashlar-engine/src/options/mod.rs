@@ -5,6 +5,8 @@ mod db;
 mod family;
 mod file;
 mod format_level;
+mod lint;
+mod load;
 mod names;
 mod operation;
 
@@ -14,5 +16,8 @@ pub use db::DbOptions;
 pub use family::FamilyOptions;
 pub(crate) use file::{options_file, write_options_file};
 pub use format_level::FormatLevel;
+pub use lint::{Facts, Finding, lint};
+pub(crate) use load::stored_operators;
+pub use load::{LoadedOptions, load_latest_options, read_latest_options, read_options_file};
 pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, markdown, option_names};
 pub use operation::{CompactRangeOptions, ReadOptions, WriteOptions};

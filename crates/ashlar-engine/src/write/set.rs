@@ -4,14 +4,15 @@ use crate::wal::Wal;
 use ashlar_base::FamilyId;
 use ashlar_memtable::MemtableRep;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A family's place in a [`WriteSet`].
 #[derive(Clone)]
 pub(crate) struct FamilySlot {
     pub(crate) family: FamilyId,
     pub(crate) mem: Arc<dyn MemtableRep>,
-    /// From this many bytes on the memtable is full.
-    pub(crate) limit_bytes: usize,
+    /// From this many bytes on the memtable is full. Changes with the family's settings.
+    pub(crate) limit_bytes: Arc<AtomicUsize>,
 }
 
 /// The log and the memtables that take writes. Replaced as a whole by a switch.
@@ -38,7 +39,7 @@ impl WriteSet {
         self.families.iter().any(|f| {
             let bytes = f.mem.memory();
             all += bytes;
-            bytes >= f.limit_bytes || all >= self.limit_bytes
+            bytes >= f.limit_bytes.load(Ordering::Relaxed) || all >= self.limit_bytes
         })
     }
 }

@@ -47,6 +47,8 @@ pub enum Opening {
     Existing,
     /// It must be there; no file is changed, except that RocksDB may add an info log.
     ReadOnly,
+    /// It must be there; options and families are those of its newest OPTIONS file, every name of which must be known.
+    Stored,
 }
 
 /// Why the judge gave no answer.
@@ -124,6 +126,7 @@ impl Judge {
             Opening::Create => "create",
             Opening::Existing => "existing",
             Opening::ReadOnly => "readonly",
+            Opening::Stored => "stored",
         };
         let path = to_hex(dir.as_os_str().as_encoded_bytes());
         self.say(&format!("open {mode} {path} {options}")).map(|_| ())

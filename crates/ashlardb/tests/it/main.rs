@@ -9,6 +9,7 @@
 //! | `carried` | what do we do with what we cannot carry along? |
 //! | `door`, `locks`, `damage`, `threads` | does the API keep its word? |
 //! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
+//! | `options` | are settings by RocksDB's names stored, loaded, changed, and known to RocksDB? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -29,5 +30,6 @@ mod locks;
 mod manual;
 mod modes;
 mod operations;
+mod options;
 mod store;
 mod threads;

@@ -7,12 +7,13 @@ use super::database::DATABASE;
 use super::family::FAMILY;
 use super::nested::{COMPRESSION, FIFO, METADATA_CACHE, UNIVERSAL};
 use super::operation::{READ, WRITE};
-use super::row::{Group, NotTaken, Row, Taken};
+use super::row::{Group, NotTaken, Range, Row, Taken};
 use super::table::TABLE;
+use super::value::{Value, integer};
 use crate::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_base::nearest::nearest;
 use ashlar_base::{Error, Result};
-use ashlar_format::options_file::split_object;
+use ashlar_format::options_file::{split_object, unescape};
 use std::fmt;
 
 /// The settings of a database and of one family: what RocksDB calls `Options`.
@@ -120,6 +121,48 @@ impl Options {
         self.apply_in(&[Group::Database, Group::Family], text)
     }
 
+    /// Takes a section of an OPTIONS file, whoever wrote it: what is unknown, wrong or refused is passed over, what is out
+    /// of our range is drawn to its end; both are told.
+    pub(crate) fn load(&mut self, group: Group, entries: &[(String, String)]) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        for (name, value) in entries {
+            let mut tell =
+                |why: String| notices.push(Notice { name: name.clone(), value: value.clone(), why });
+            let Some(row) = find(&[group], name) else {
+                tell("no release up to 11.8 has an option of that name".to_owned());
+                continue;
+            };
+            let text = unescape(value);
+            let drawn = row.setting().and_then(|setting| draw_in(setting.range, &text));
+            match row.set(self, drawn.as_deref().unwrap_or(&text)) {
+                Ok(_) => {
+                    if let (Some(drawn), Some(setting)) = (drawn, row.setting()) {
+                        tell(format!("the range is {}; {drawn} is taken", setting.range));
+                    }
+                }
+                Err(NotTaken::Wrong(why)) => tell(why),
+                Err(NotTaken::Refused) => tell(row.text.to_owned()),
+            }
+        }
+        notices
+    }
+
+    /// Changes options of a group while the database is open. Members of a struct change alone: the others stay.
+    ///
+    /// # Errors
+    /// Those of [`Options::set`]; `InvalidArgument` also for an option that does not change while the database is open.
+    pub(crate) fn change(&mut self, group: Group, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
+        let mut notices = Vec::new();
+        for (name, value) in changes {
+            if let Some(fixed) = fixed_name(group, name, value) {
+                return Err(Error::invalid(format!("{fixed} does not change while the database is open"))
+                    .hint("Close the database and open it with the new value"));
+            }
+            notices.extend(self.set_in(&[group], name, value)?);
+        }
+        Ok(notices)
+    }
+
     fn apply_in(&mut self, groups: &[Group], text: &str) -> Result<Vec<Notice>> {
         let mut changed = self.clone();
         let mut notices = Vec::new();
@@ -136,6 +179,33 @@ impl Options {
         let known = rows.filter(|row| row.since <= self.db.format_level);
         known.filter_map(|row| Some((row.name, (row.setting()?.show)(self)?))).collect()
     }
+}
+
+/// The nearest value of a range to one that is outside of it.
+fn draw_in(range: Range, text: &str) -> Option<String> {
+    match range {
+        Range::Whole(least, most, _) => {
+            let (value, least, most) = (integer(text).ok()?, i128::from(least), i128::from(most));
+            (!(least..=most).contains(&value)).then(|| value.clamp(least, most).to_string())
+        }
+        Range::Real(least, most) => {
+            let value = f64::parse(text).ok()?;
+            (!(least..=most).contains(&value)).then(|| value.clamp(least, most).to_string())
+        }
+        Range::Flag | Range::Text(_) => None,
+    }
+}
+
+/// The option, or the member of its struct, that RocksDB keeps as it was given at open.
+fn fixed_name(group: Group, name: &str, value: &str) -> Option<String> {
+    if find(&[group], name).is_some_and(|row| !row.live) {
+        return Some(name.to_owned());
+    }
+    if !matches!(name, "table_factory" | "block_based_table_factory") {
+        return None;
+    }
+    let members = split_object(value).ok()?.into_iter().map(|(member, _)| member);
+    members.into_iter().find(|member| TABLE.iter().any(|row| row.name == *member && !row.live))
 }
 
 fn pairs(text: &str) -> Result<Vec<(String, String)>> {

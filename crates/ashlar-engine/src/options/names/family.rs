@@ -4,7 +4,9 @@ use super::nested;
 use super::row::{Range, Row, ignored, mapped, refused, uses};
 use super::value::Value;
 use crate::options::Options;
-use ashlar_base::ext::merge_operator::standard_operator;
+use ashlar_base::MergeOperator;
+use ashlar_base::ext::merge_operator::{StringAppend, standard_operator};
+use std::sync::Arc;
 
 const BYTES: &str = "bytes";
 const TABLES: &str = "tables";
@@ -12,25 +14,48 @@ const COMPRESSIONS: Range = Range::Text(
     "kNoCompression, kSnappyCompression, kZlibCompression, kBZip2Compression, kLZ4Compression, kLZ4HCCompression, kZSTD",
 );
 
-fn set_merge_operator(options: &mut Options, text: &str) -> Result<(), String> {
-    let id = nested::id_of(text);
-    if matches!(id.as_str(), "nullptr" | "") {
-        options.family.merge_operator = None;
-        return Ok(());
+/// The built-in operator that its name alone does not describe.
+pub(crate) const STRING_APPEND: &str = "StringAppendOperator";
+
+/// A built-in merge operator by its id, alone or with its members: `{id=StringAppendOperator;delimiter=,;}`.
+pub(crate) fn operator_of(text: &str) -> Option<Arc<dyn MergeOperator>> {
+    let operator = standard_operator(&nested::id_of(text))?;
+    match nested::member(text, "delimiter") {
+        Some(delimiter) if operator.name() == STRING_APPEND => Some(Arc::new(StringAppend::new(delimiter))),
+        Some(_) => None,
+        None => Some(operator),
     }
-    let operator = standard_operator(&id);
-    options.family.merge_operator =
-        Some(operator.ok_or_else(|| {
-            format!("{id:?} is not built in; hand the operator over when you open the family")
-        })?);
+}
+
+fn set_merge_operator(options: &mut Options, text: &str) -> Result<(), String> {
+    let operator = match text.trim() {
+        "nullptr" | "" => None,
+        text => Some(operator_of(text).ok_or_else(|| {
+            format!(
+                "{:?} is not built in; hand the operator over when you open the family",
+                nested::id_of(text)
+            )
+        })?),
+    };
+    (options.family.merge_operator, options.family.stored_merge_operator) = (operator, None);
     Ok(())
+}
+
+/// As it was stored before, where that is still the operator.
+fn show_merge_operator(options: &Options) -> String {
+    let name = options.family.merge_operator_name();
+    let stored = options.family.stored_merge_operator.clone();
+    let same = |stored: &String| {
+        operator_of(stored).map(|o| o.name().to_owned()).or_else(|| Some(nested::id_of(stored))) == name
+    };
+    stored.filter(same).or(name).unwrap_or_else(|| "nullptr".to_owned())
 }
 
 #[rustfmt::skip]
 pub(super) const FAMILY: &[Row<Options>] = &[
     // Keys and values.
     uses!("comparator", "leveldb.BytewiseComparator", open, family.order, Range::Text("the name of a built-in comparator"), "The order of the keys. The MANIFEST remembers its name; another one is refused at open."),
-    mapped!("merge_operator", "nullptr", open, "family.merge_operator", Range::Text("nullptr, or the id of a built-in operator"), Some(set_merge_operator), |o| Some(o.family.merge_operator.as_ref().map_or("nullptr", |m| m.name()).to_owned()), "What merge operands are folded with."),
+    mapped!("merge_operator", "nullptr", open, "family.merge_operator", Range::Text("nullptr, or the id of a built-in operator"), Some(set_merge_operator), |o| Some(show_merge_operator(o)), "What merge operands are folded with."),
     refused!("compaction_filter", "nullptr", open, "A filter that drops or changes entries in compactions is not served."),
     refused!("compaction_filter_factory", "nullptr", open, "A filter that drops or changes entries in compactions is not served."),
     ignored!("prefix_extractor", "nullptr", live, "Scans are in the total order of the keys and filters hold whole keys: answers are right without it, scans of a prefix skip no table by it."),

@@ -76,7 +76,7 @@ pub(super) fn member(text: &str, name: &str) -> Option<String> {
 }
 
 /// What an object is, by `{id=…;}` or by its bare name.
-pub(super) fn id_of(text: &str) -> String {
+pub(crate) fn id_of(text: &str) -> String {
     member(text, "id").unwrap_or_else(|| text.trim().to_owned())
 }
 

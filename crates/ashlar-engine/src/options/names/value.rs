@@ -12,6 +12,7 @@
 //! Stricter than RocksDB in one thing: what stands behind a number must be its unit, or nothing.
 //! Source: RocksDB `util/string_util.cc`, `options/options_helper.cc`.
 
+use super::nested::{id_of, member};
 use crate::events::InfoLogLevel;
 use ashlar_base::Order;
 use ashlar_format::compress::Compression;
@@ -56,7 +57,7 @@ pub(super) fn same(a: &str, b: &str) -> bool {
 }
 
 /// Digits, a sign before them if need be, a unit behind them if there is one.
-pub(super) fn integer(text: &str) -> Result<i128, Wrong> {
+pub(crate) fn integer(text: &str) -> Result<i128, Wrong> {
     let text = text.trim();
     let (digits, shift) = match text.char_indices().next_back() {
         Some((at, 'k' | 'K')) => (&text[..at], 10),
@@ -209,17 +210,21 @@ impl Value for Vec<Compression> {
     }
 }
 
+/// Releases from 8 on write an object, `{id=ribbonfilter:10:0;bloom_before_level=0;}`.
 impl Value for Option<FilterPolicy> {
     fn parse(text: &str) -> Result<Self, Wrong> {
-        match text.trim() {
-            "nullptr" | "" => Ok(None),
-            policy => {
-                let known = FilterPolicy::parse(policy);
-                known
-                    .map(Some)
-                    .ok_or_else(|| format!("{policy:?} is no filter policy; bloomfilter:10:false is one"))
-            }
+        let id = id_of(text);
+        if matches!(id.as_str(), "nullptr" | "") {
+            return Ok(None);
         }
+        let wrong = || format!("{id:?} is no filter policy; bloomfilter:10:false is one");
+        let mut policy = FilterPolicy::parse(&id).ok_or_else(wrong)?;
+        if let (FilterPolicy::Ribbon { bloom_before_level, .. }, Some(level)) =
+            (&mut policy, member(text, "bloom_before_level"))
+        {
+            *bloom_before_level = i32::parse(&level)?;
+        }
+        Ok(Some(policy))
     }
 
     fn show(&self) -> String {
@@ -276,6 +281,24 @@ mod tests {
         assert_eq!((list.len(), list.show().as_str()), (2, "kNoCompression:kZSTD"));
         assert!(Compression::parse("lz4").unwrap_err().contains("kLZ4Compression"));
         assert!(Order::parse("leveldb.BytewiseComparator").is_ok() && Order::parse("mine").is_err());
+    }
+
+    #[test]
+    fn filter_policies_in_every_form() {
+        let parse = Option::<FilterPolicy>::parse;
+        let bloom = Some(FilterPolicy::Bloom { bits_per_key: 10.0 });
+        for text in ["bloomfilter:10:false", "{id=bloomfilter:10:false;}", "rocksdb.BuiltinBloomFilter:10"] {
+            assert_eq!(parse(text), Ok(bloom), "{text}");
+        }
+        let ribbon =
+            |level| Some(FilterPolicy::Ribbon { bloom_bits_per_key: 9.0, bloom_before_level: level });
+        assert_eq!(parse("{id=ribbonfilter:9:0;bloom_before_level=2;}"), Ok(ribbon(2)));
+        assert_eq!(parse(&ribbon(-1).show()), Ok(ribbon(-1)));
+        assert_eq!(parse("nullptr"), Ok(None));
+        assert!(
+            parse("{id=mine;}").unwrap_err().contains("mine")
+                && parse("{id=ribbonfilter:9;bloom_before_level=x;}").is_err()
+        );
     }
 
     #[test]

@@ -52,6 +52,13 @@ macro_rules! functions {
 functions! {
     options_create = b"rocksdb_options_create\0": fn() -> Opaque;
     options_destroy = b"rocksdb_options_destroy\0": fn(Opaque);
+    load_stored = b"rocksdb_load_latest_options\0":
+        fn(Bytes, Opaque, bool, Opaque, *mut Opaque, *mut usize, *mut *mut *mut c_char, *mut *mut Opaque, ErrorOut);
+    stored_destroy = b"rocksdb_load_latest_options_destroy\0": fn(Opaque, *mut *mut c_char, *mut Opaque, usize);
+    env_create = b"rocksdb_create_default_env\0": fn() -> Opaque;
+    env_destroy = b"rocksdb_env_destroy\0": fn(Opaque);
+    cache_create = b"rocksdb_cache_create_lru\0": fn(usize) -> Opaque;
+    cache_destroy = b"rocksdb_cache_destroy\0": fn(Opaque);
     options_from_string = b"rocksdb_get_options_from_string\0": fn(Opaque, Bytes, Opaque, ErrorOut);
     write_options_create = b"rocksdb_writeoptions_create\0": fn() -> Opaque;
     write_options_set_sync = b"rocksdb_writeoptions_set_sync\0": fn(Opaque, c_uchar);
@@ -142,6 +149,16 @@ pub enum OpenMode {
     Existing,
     /// It must be there, and stays as it is.
     ReadOnly,
+    /// It must be there, with an OPTIONS file.
+    Stored,
+}
+
+/// Options and families of an OPTIONS file. Invariant: all four are as one call of `load_stored` returned them.
+struct Stored {
+    db: Opaque,
+    names: *mut *mut c_char,
+    families: *mut Opaque,
+    count: usize,
 }
 
 /// An open database with all its families.
@@ -153,6 +170,7 @@ pub struct Database {
     synced: Opaque,
     read: Opaque,
     flush: Opaque,
+    stored: Option<Stored>,
     families: BTreeMap<String, Opaque>,
 }
 
@@ -168,6 +186,9 @@ impl Database {
         mode: OpenMode,
         options: &str,
     ) -> Result<Database, String> {
+        if mode == OpenMode::Stored {
+            return Database::open_stored(functions, path);
+        }
         let create = mode == OpenMode::Create;
         let text = CString::new(format!("create_if_missing={create};{CHECKS}{options}"))
             .map_err(|e| e.to_string())?;
@@ -208,6 +229,50 @@ impl Database {
         Ok(database)
     }
 
+    /// Opens `path` with the families and options that its newest OPTIONS file names.
+    fn open_stored(functions: &Rc<Functions>, path: &CStr) -> Result<Database, String> {
+        const CACHE_BYTES: usize = 8 << 20;
+        let mut database = Database::bare(functions.clone());
+        let f = functions;
+        let (mut db, mut count) = (std::ptr::null_mut(), 0_usize);
+        let (mut names, mut families) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: a constructor; given back below. The same holds for the next one.
+        let env = unsafe { (f.env_create)() };
+        // SAFETY: as above.
+        let cache = unsafe { (f.cache_create)(CACHE_BYTES) };
+        let (db_out, names_out) = (&raw mut db, &raw mut names);
+        let (families_out, count_out) = (&raw mut families, &raw mut count);
+        // SAFETY: the path is NUL-terminated, env and cache are live, the four outputs point to live variables.
+        let loaded = f.checked(|e| unsafe {
+            (f.load_stored)(path.as_ptr(), env, false, cache, db_out, count_out, names_out, families_out, e)
+        });
+        // SAFETY: the options share the cache with us; our share is given back once. The default env is a global whose
+        // handle alone goes.
+        unsafe { (f.cache_destroy)(cache) };
+        // SAFETY: as above.
+        unsafe { (f.env_destroy)(env) };
+        loaded?;
+        database.stored = Some(Stored { db, names, families, count });
+        let mut handles = vec![std::ptr::null_mut(); count];
+        let length = c_int::try_from(count).map_err(|e| e.to_string())?;
+        let out = handles.as_mut_ptr();
+        let pointers: *const Bytes = names.cast_const().cast();
+        // SAFETY: names, options and handles are arrays of `count` live pointers; names are NUL-terminated.
+        database.db = f.checked(|e| unsafe {
+            (f.open)(db, path.as_ptr(), length, pointers, families.cast_const(), out, e)
+        })?;
+        for (index, handle) in handles.into_iter().enumerate() {
+            // SAFETY: `index` is below the length that came with the list.
+            let slot = unsafe { names.add(index) };
+            // SAFETY: the slot is initialised by the library.
+            let name = unsafe { slot.read() };
+            // SAFETY: each entry is a NUL-terminated string that lives until the list is destroyed.
+            let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+            database.families.insert(name, handle);
+        }
+        Ok(database)
+    }
+
     fn bare(functions: Rc<Functions>) -> Database {
         let f = &functions;
         // SAFETY: constructors without arguments; each object is destroyed once, in `Drop`. The same holds below.
@@ -225,7 +290,8 @@ impl Database {
         // SAFETY: a constructor.
         let flush = unsafe { (f.flush_options_create)() };
         let db = std::ptr::null_mut();
-        Database { functions, db, options, plain, synced, read, flush, families: BTreeMap::new() }
+        let families = BTreeMap::new();
+        Database { functions, db, options, plain, synced, read, flush, stored: None, families }
     }
 
     fn names_at(&self, path: &CStr, create: bool) -> Result<Vec<CString>, String> {
@@ -415,6 +481,10 @@ impl Drop for Database {
         if !self.db.is_null() {
             // SAFETY: live, closed once; iterators never outlive `scan`.
             unsafe { (f.close)(self.db) };
+        }
+        if let Some(Stored { db, names, families, count }) = self.stored.take() {
+            // SAFETY: all four as they were returned, destroyed once, after the database that used them.
+            unsafe { (f.stored_destroy)(db, names, families, count) };
         }
         // SAFETY: live, destroyed once, after the database that used it; so for the four below.
         unsafe { (f.flush_options_destroy)(self.flush) };

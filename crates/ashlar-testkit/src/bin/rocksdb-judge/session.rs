@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! open create|existing|readonly 0xPATH [OPTIONS]    opens; OPTIONS is RocksDB's "name=value;…"
+//! open stored 0xPATH                                the same with the options of the newest OPTIONS file
 //! close | reopen                                    in order, not by a kill
 //! families | create NAME | drop NAME                column families
 //! put … | delete … | single_delete … | merge … | delete_range … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
@@ -91,7 +92,8 @@ impl Session {
             Some("create") => OpenMode::Create,
             Some("existing") => OpenMode::Existing,
             Some("readonly") => OpenMode::ReadOnly,
-            _ => return Err("open create|existing|readonly 0xPATH [OPTIONS]".into()),
+            Some("stored") => OpenMode::Stored,
+            _ => return Err("open create|existing|readonly|stored 0xPATH [OPTIONS]".into()),
         };
         let path = words.next().and_then(from_hex).ok_or("the path is not hex")?;
         let path = CString::new(path).map_err(|e| e.to_string())?;

@@ -1,0 +1,81 @@
+//! Settings changed while the database is open.
+//!
+//! 1. A change is all or nothing: it is made on a copy, checked, and put in place whole. Changes wait for each other.
+//! 2. Whoever works with settings already goes on with those it has: a flush or a compaction under way, one write.
+//! 3. The OPTIONS file is written after the change, outside of every lock. The change holds even if that fails; then it is
+//!    reported, and lost with the next open as all settings are.
+
+use super::Db;
+use super::core::Core;
+use super::schedule::widen;
+use crate::column_family::Family;
+use crate::options::{Group, Notice, Options};
+use ashlar_base::{Error, Result};
+use std::sync::Arc;
+
+impl Db {
+    /// Changes settings of a family, by RocksDB's names, all or none. They hold for everything that begins from now on:
+    /// the next write, flush, compaction. A notice says why a value that was taken has no effect.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no such name or value, a value out of range, or a setting that does not change while the database
+    /// is open. `NotSupported`: it asks for what is not there. `Shutdown`.
+    pub fn set_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
+        self.core().change_family(family, changes)
+    }
+
+    /// [`Db::set_options`] for settings of the database.
+    ///
+    /// # Errors
+    /// Those of [`Db::set_options`].
+    pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
+        self.core().change_database(changes)
+    }
+}
+
+impl Core {
+    fn change_family(self: &Arc<Self>, family: &Family, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
+        self.check_open()?;
+        self.health.check_writable()?;
+        if family.is_dropped() {
+            return Err(Error::invalid(format!("the family {:?} was dropped", family.name())));
+        }
+        let notices = {
+            let _changing = self.changing.lock();
+            let db = (*self.options()).clone();
+            let level = db.format_level;
+            let mut options = Options { db, family: (*family.options()).clone() };
+            let notices = options.change(Group::Family, changes)?;
+            options.family.validate(level)?;
+            family.replace_options(options.family.at_level(level));
+            notices
+        };
+        self.settings_changed();
+        Ok(notices)
+    }
+
+    fn change_database(self: &Arc<Self>, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
+        self.check_open()?;
+        self.health.check_writable()?;
+        let (notices, jobs) = {
+            let _changing = self.changing.lock();
+            let mut options = Options { db: (*self.options()).clone(), ..Options::default() };
+            let notices = options.change(Group::Database, changes)?;
+            options.db.validate()?;
+            let jobs = options.db.max_background_jobs;
+            self.options.set(Arc::new(options.db));
+            (notices, jobs)
+        };
+        widen(&self.env, jobs);
+        self.settings_changed();
+        Ok(notices)
+    }
+
+    /// Lets everybody who waits look again, begins the work that may be due now, and writes the OPTIONS file.
+    fn settings_changed(self: &Arc<Self>) {
+        self.update_pressure();
+        self.renew_options();
+        self.schedule();
+        self.progress.notify();
+    }
+}

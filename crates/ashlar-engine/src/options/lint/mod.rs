@@ -1,0 +1,120 @@
+//! The linter: combinations of settings that hurt, told before they do.
+//!
+//! It reads an OPTIONS file, ours or RocksDB's, and what is known of the data. Each rule is a row: when it speaks, why, and
+//! what to do. An open runs it on its own settings; `ashlar options lint` on any file.
+//!
+//! 1. A rule speaks of values that stand in the file; what is not there is the engine's choice.
+//! 2. Some rules concern RocksDB only: they name options that have no effect here. Our own files never hold them.
+
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use super::names::integer;
+use ashlar_format::options_file::{OptionsFile, Section, SectionKind};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is known of the data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Bytes of tables, all families together.
+    pub table_bytes: u64,
+    /// The same by family; families that are not there count as the whole.
+    pub by_family: BTreeMap<String, u64>,
+}
+
+impl Facts {
+    /// From the bytes of each family.
+    pub fn of(families: impl Iterator<Item = (String, u64)>) -> Facts {
+        let by_family: BTreeMap<String, u64> = families.collect();
+        Facts { table_bytes: by_family.values().sum(), by_family }
+    }
+}
+
+/// Something that hurts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// The family; `None` for the whole database.
+    pub family: Option<String>,
+    /// Why it hurts, with the values.
+    pub reason: String,
+    /// What to do.
+    pub advice: &'static str,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(family) = &self.family {
+            write!(f, "family {family:?}: ")?;
+        }
+        write!(f, "{}: {}. {}", self.rule, self.reason, self.advice)
+    }
+}
+
+/// What a rule looks at.
+struct View<'a> {
+    file: &'a OptionsFile,
+    /// The family at hand; `default` for rules about the database.
+    family: &'a str,
+    table_bytes: u64,
+}
+
+impl View<'_> {
+    fn family(&self, name: &str) -> Option<&str> {
+        self.file.family(self.family)?.get(name)
+    }
+
+    fn table(&self, name: &str) -> Option<&str> {
+        self.file.table(self.family)?.get(name)
+    }
+
+    fn db(&self, name: &str) -> Option<&str> {
+        self.file.db()?.get(name)
+    }
+
+    fn own(&self, name: &str) -> Option<u64> {
+        let (_, value) = self.file.own.iter().find(|(own, _)| own == name)?;
+        value.parse().ok()
+    }
+
+    fn families(&self) -> impl Iterator<Item = &Section> {
+        self.file.sections.iter().filter(|s| matches!(s.kind, SectionKind::Family { .. }))
+    }
+}
+
+/// A whole number among values, as large as a setting can be.
+fn number(value: Option<&str>) -> Option<i128> {
+    integer(value?).ok().filter(|n| n.unsigned_abs() <= u128::from(u64::MAX))
+}
+
+/// A rule: when it speaks, and what it advises.
+struct Rule {
+    name: &'static str,
+    /// Asked once for each family, or once for all.
+    of_family: bool,
+    /// The reason, if it speaks.
+    check: fn(&View<'_>) -> Option<String>,
+    advice: &'static str,
+}
+
+/// What the rules say of a file, the database first, then family by family.
+pub fn lint(file: &OptionsFile, facts: &Facts) -> Vec<Finding> {
+    let ask = |rule: &Rule, family: Option<&str>| {
+        let table_bytes =
+            family.and_then(|name| facts.by_family.get(name)).copied().unwrap_or(facts.table_bytes);
+        let view = View { file, family: family.unwrap_or("default"), table_bytes };
+        let reason = (rule.check)(&view)?;
+        Some(Finding { rule: rule.name, family: family.map(str::to_owned), reason, advice: rule.advice })
+    };
+    let rules = |of_family| rules::RULES.iter().filter(move |rule| rule.of_family == of_family);
+    let mut findings: Vec<Finding> = rules(false).filter_map(|rule| ask(rule, None)).collect();
+    for section in &file.sections {
+        if let SectionKind::Family { name } = &section.kind {
+            findings.extend(rules(true).filter_map(|rule| ask(rule, Some(name))));
+        }
+    }
+    findings
+}
