@@ -9,6 +9,9 @@ use ashlar_format::table::{ChecksumKind, IndexKind};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+/// The largest block size that may be asked for: 256 MiB.
+pub(crate) const MAX_BLOCK_SIZE: usize = 1 << 28;
+
 /// The footer versions the builder writes and the reader reads (besides LevelDB's).
 pub const FORMAT_VERSIONS: RangeInclusive<u32> = 2..=7;
 
@@ -128,7 +131,7 @@ impl TableOptions {
         for (name, size) in
             [("block_size", self.block_size), ("metadata_block_size", self.metadata_block_size)]
         {
-            if !(1..=1 << 28).contains(&size) {
+            if !(1..=MAX_BLOCK_SIZE).contains(&size) {
                 return Err(Error::invalid(format!("{name} {size} is not 1 to 2^28")));
             }
         }

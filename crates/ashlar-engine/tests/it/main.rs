@@ -3,6 +3,7 @@
 mod blobs;
 mod compaction;
 mod flips;
+mod foreign;
 mod limits;
 mod merges;
 mod observe;

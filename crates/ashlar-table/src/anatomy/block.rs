@@ -1,14 +1,12 @@
 //! One block as it is stored, and what can be made of it.
 
 use super::Anatomy;
+use crate::reader::MAX_BLOCK;
 use ashlar_base::{Error, Malformed, Result};
 use ashlar_format::Unreadable;
 use ashlar_format::block::{BlockCursor, DataBlock, is_separated, join_separated};
 use ashlar_format::compress::{Compression, decompress_with};
 use ashlar_format::table::{BLOCK_TRAILER_LEN, BlockHandle, TableKind};
-
-/// RocksDB keeps raw lengths in 32 bits.
-const MAX_BLOCK: usize = u32::MAX as usize;
 
 /// A block read from its file.
 #[derive(Clone, Debug)]

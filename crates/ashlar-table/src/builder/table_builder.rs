@@ -5,7 +5,8 @@ use super::filter_keys::FilterKeys;
 use super::separators::Separators;
 use super::tombstone_block::TombstoneBlock;
 use super::waiting::WaitingBlocks;
-use crate::options::{TableIdentity, TableOptions};
+use crate::options::{MAX_BLOCK_SIZE, TableIdentity, TableOptions};
+use crate::reader::MAX_BLOCK;
 use ashlar_base::checksum::xxh3_64;
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_env::WriteFile;
@@ -18,6 +19,10 @@ use std::sync::Arc;
 /// An internal key and its value have this many bytes at most in a table that is written here. With the largest block size
 /// before them, a block then stays below 4 GiB.
 pub const MAX_ENTRY_BYTES: usize = (1 << 31) - 1;
+
+// What is written, readers take: the entries of a full block, a restart point of four bytes for each of them (they have 11
+// bytes or more), and one entry more.
+const _: () = assert!(MAX_BLOCK_SIZE + MAX_BLOCK_SIZE / 11 * 4 + MAX_ENTRY_BYTES + 64 < MAX_BLOCK);
 
 /// A block that is fuller than this share of its size is closed rather than made larger than its size.
 const FULL_ENOUGH_PERCENT: usize = 90;

@@ -15,8 +15,10 @@ use ashlar_format::table::{BlockChecksum, BlockHandle, TableKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// No block may grow past this when it is uncompressed: RocksDB keeps raw lengths in 32 bits.
-const MAX_BLOCK: usize = u32::MAX as usize;
+/// No block may grow past this when it is uncompressed: RocksDB keeps raw lengths in 32 bits. A smaller bound would refuse
+/// blocks of one large value; what a hostile file makes us allocate is bounded by its own length, and by what its
+/// compressed bytes were seen to hold.
+pub(crate) const MAX_BLOCK: usize = u32::MAX as usize;
 
 /// A table's file with what its footer says about its blocks.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ mod table_index;
 mod table_reader;
 mod tombstones;
 
-pub(crate) use block_file::BlockFile;
+pub(crate) use block_file::{BlockFile, MAX_BLOCK};
 pub use open::TableSurvey;
 pub(crate) use table_index::BlockAt;
 pub use table_reader::{NearBlock, TableFound, TableReader};
