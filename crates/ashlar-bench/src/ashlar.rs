@@ -2,6 +2,7 @@
 
 use crate::flags::Flags;
 use crate::store::{Engine, Store, Walk, WriteHow, Writer};
+use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, Result};
 use ashlar_blob::BlobOptions;
 use ashlar_env::{EntryKind, Env};
@@ -59,6 +60,7 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
     let blob_compression = compression(&flags.blob_compression_type)?;
     let compression = compression(&flags.compression_type)?;
     let operator = operator(&flags.merge_operator)?;
+    let statistics = if flags.statistics { Some(statistics(flags.stats_level)?) } else { None };
     let mut format_version = flags.format_version;
     if !flags.level.is_empty() {
         let level = flags.level.parse::<FormatLevel>()?;
@@ -97,6 +99,7 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         set(&mut family.write_buffer_bytes, size(flags.write_buffer_size));
         set(&mut family.max_write_buffers, size(flags.max_write_buffer_number));
         set(&mut db.block_cache_bytes, flags.cache_size);
+        db.statistics = statistics;
         set(&mut db.max_background_jobs, size(flags.max_background_jobs));
         set(&mut db.max_subcompactions, size(flags.subcompactions));
         blobs(&mut family.blob, flags, blob_compression);
@@ -120,9 +123,15 @@ fn operator(id: &str) -> Result<Option<Arc<dyn MergeOperator>>> {
     }
     let unknown = || {
         Error::invalid(format!("unknown merge_operator {id:?}"))
-            .hint("The operators are put, uint64add, max and stringappend")
+            .hint("The operators are put, uint64add, max, stringappend, stringappendtest and bytesxor")
     };
     standard_operator(id).map(Some).ok_or_else(unknown)
+}
+
+fn statistics(level: u64) -> Result<Arc<Statistics>> {
+    let known = u8::try_from(level).ok().and_then(StatsLevel::from_number);
+    let unknown = || Error::invalid(format!("stats_level {level}: the levels are 0 to 5"));
+    known.map(|level| Arc::new(Statistics::at_level(level))).ok_or_else(unknown)
 }
 
 fn set<T>(to: &mut T, value: Option<T>) {
@@ -181,6 +190,7 @@ impl Store for Opened {
     }
 
     fn reset_statistics(&self) -> Result<()> {
+        self.db.engine().statistics().reset();
         Ok(())
     }
 
@@ -281,8 +291,10 @@ mod tests {
         assert!(said.contains("The types are none, snappy, zlib, lz4 and zstd"), "{said}");
         let said = open(|f| f.level = "rocksdb-3".into()).unwrap();
         assert!(said.contains("The levels are"), "{said}");
-        let said = open(|f| f.merge_operator = "bytesxor".into()).unwrap();
-        assert!(said.contains("put, uint64add, max and stringappend"), "{said}");
+        let said = open(|f| f.merge_operator = "sortlist".into()).unwrap();
+        assert!(said.contains("put, uint64add, max, stringappend"), "{said}");
+        let said = open(|f| (f.statistics, f.stats_level) = (true, 6)).unwrap();
+        assert!(said.contains("the levels are 0 to 5"), "{said}");
         assert!(open(|f| f.write_buffer_size = Some(1)).unwrap().contains("write_buffer_size"));
         assert_eq!(open(|f| (f.level, f.bloom_bits) = ("rocksdb-7.8".into(), 0.0)), None);
     }

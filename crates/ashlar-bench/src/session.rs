@@ -211,7 +211,7 @@ impl Session<'_> {
 
     fn end(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
         if self.flags.statistics {
-            let text = self.store()?.property("stats").unwrap_or_default();
+            let text = self.store()?.property("options-statistics").unwrap_or_default();
             writeln!(out, "STATISTICS:\n{}", text.trim_end())?;
         }
         match self.store.take() {

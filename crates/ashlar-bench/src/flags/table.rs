@@ -99,7 +99,7 @@ flags! {
     readwritepercent: u64 = 90;
     /// Percent of merges in readrandommergerandom.
     mergereadpercent: u64 = 70;
-    /// What merges are folded with: put, uint64add, max, stringappend. Without it: merges are refused.
+    /// What merges are folded with: put, uint64add, max, stringappend, stringappendtest, bytesxor. Without it: merges are refused.
     merge_operator: String = String::new();
     /// Key space of merges. -1: as many as --num.
     merge_keys: i64 = -1;
@@ -171,8 +171,10 @@ flags! {
     level: String = String::new();
     /// Print a histogram of latencies after each line.
     histogram: bool = false;
-    /// Print the engine's statistics at the end.
+    /// Count everything, times included, and print tickers and distributions at the end.
     statistics: bool = false;
+    /// How much these statistics hold, 0 (nothing) to 5 (all times).
+    stats_level: u64 = 3;
     /// A line per thread on standard error every so many operations. 0: none.
     stats_interval: u64 = 0;
     /// The same, every so many seconds. 0: none.

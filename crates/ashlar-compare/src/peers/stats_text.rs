@@ -2,25 +2,18 @@
 
 use crate::peer::Written;
 
-const MIB: f64 = 1_048_576.0;
-const GIB: f64 = 1024.0 * MIB;
+const GIB: f64 = (1_u64 << 30) as f64;
 
-/// Bytes written by flushes and compactions: `Flush(GB): cumulative x, …` and `Cumulative compaction: y GB write, …`;
-/// or AshlarDB's `Flush: n tables, x MB` and `Compaction: …, y MB written, …`.
+/// Bytes written by flushes and compactions: `Flush(GB): cumulative x, …` and `Cumulative compaction: y GB write, …`. Both
+/// engines print these lines; RocksDB's compactions include its flushes there.
 pub fn written(text: &str) -> Written {
-    let after = |line: &str, mark: &str| number(line.split_once(mark)?.1);
-    let find =
-        |head: &str, mark: &str| text.lines().filter(|l| l.starts_with(head)).find_map(|l| after(l, mark));
-    let before = |head: &str, mark: &str| {
-        let line = text.lines().find(|l| l.starts_with(head))?;
-        number(line.split_once(mark)?.0.rsplit([' ', ',']).next()?)
+    let find = |head: &str, mark: &str| {
+        let line = text.lines().find(|line| line.starts_with(head))?;
+        number(line.split_once(mark)?.1).map(|gb| whole(gb * GIB))
     };
-    let flush = find("Flush(GB):", "cumulative ").map(|gb| gb * GIB);
-    let compaction = find("Cumulative compaction:", "compaction: ").map(|gb| gb * GIB);
-    Written {
-        flush: flush.or_else(|| before("Flush:", " MB").map(|mb| mb * MIB)).map(whole),
-        compaction: compaction.or_else(|| before("Compaction:", " MB written").map(|mb| mb * MIB)).map(whole),
-    }
+    let flush = find("Flush(GB):", "cumulative ");
+    let all = find("Cumulative compaction:", "compaction: ");
+    Written { flush, compaction: all.zip(flush).map(|(all, flush)| all.saturating_sub(flush)) }
 }
 
 /// The number at the beginning of `text`.
@@ -40,14 +33,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_are_read() {
+    fn the_lines_are_found() {
         let text = "Uptime(secs): 1.0 total, 1.0 interval\nFlush(GB): cumulative 0.500, interval 0.1\n\
-                    Cumulative compaction: 0.25 GB write, 12.00 MB/s write, 0.10 GB read\n";
+                    Cumulative compaction: 0.75 GB write, 12.00 MB/s write, 0.10 GB read\n";
         let seen = written(text);
         assert_eq!((seen.flush, seen.compaction), (Some(1 << 29), Some(1 << 28)));
-        let seen =
-            written("Flush: 3 tables, 64.5 MB\nCompaction: 1 done, 4.0 MB read, 2.5 MB written, W-Amp 1.0\n");
-        assert_eq!((seen.flush, seen.compaction), (Some(67_633_152), Some(2_621_440)));
-        assert_eq!(written("").flush, None);
+        assert_eq!(written("").compaction, None);
     }
 }
