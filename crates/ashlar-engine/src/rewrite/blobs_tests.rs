@@ -1,10 +1,12 @@
 //! Values separated, moved and counted, in a directory in memory.
 
+use super::super::drive::tests::MemoryRun;
 use super::super::fixture::{Place, trailer};
-use super::super::{CutLimits, EntrySink, OutputPlan, TableOutputs};
+use super::super::{CutLimits, EntrySink, OutputPlan, Progress, Retention, TableOutputs, start};
 use super::*;
 use crate::version::Version;
-use ashlar_base::{InternalKeyBuf, Order, Window};
+use ashlar_base::range_del::FragmentedTombstones;
+use ashlar_base::{InternalKeyBuf, Order, RunCursor, Window};
 use ashlar_env::Env;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 
@@ -194,4 +196,29 @@ fn a_blob_that_cannot_be_read_is_not_moved() {
     let key = InternalKeyBuf::new(&all[2].0, trailer(7, ValueType::BlobIndex));
     let e = sink.add(key.as_key(), &all[2].2, true).unwrap_err();
     assert!(e.is_corruption() && e.to_string().contains(&FileKind::Blob(numbers[0]).name()), "{e}");
+}
+
+#[test]
+fn an_entry_that_is_there_twice_makes_no_garbage() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let (version, file, numbers) = flushed(&place, 100);
+    let blob = entries(&version, &file).remove(3);
+    let run = |seqs: &[u64]| {
+        let entry = |seq| (blob.0.clone(), trailer(seq, ValueType::BlobIndex), blob.2.clone());
+        let entries = seqs.iter().copied().map(entry).collect();
+        Box::new(MemoryRun { entries, at: 0, width: 4 }) as Box<dyn RunCursor>
+    };
+    for (runs, garbage) in [(vec![run(&[7]), run(&[7])], 0), (vec![run(&[8]), run(&[7])], 1)] {
+        let blobs = BlobPlan::new(FamilyId::DEFAULT, &BlobOptions::default(), 6)
+            .with_inputs(Arc::clone(version.blobs()));
+        let sink = TableOutputs::new(plan(&place, blobs), CutLimits::none(), place.numbers());
+        let retention = Retention::above_unknown(vec![], FragmentedTombstones::default());
+        let mut rewrite = start(&Order::Bytewise, 0, runs, retention, sink).unwrap();
+        assert_eq!(rewrite.step(usize::MAX).unwrap(), Progress::Done);
+        let outcome = rewrite.sink().take_blobs();
+        assert_eq!(
+            outcome.garbage.iter().map(|g| (g.number, g.count)).next(),
+            (garbage > 0).then_some((numbers[0], 1))
+        );
+    }
 }

@@ -20,7 +20,8 @@ pub trait EntrySink: Send {
     /// # Errors
     /// Those of writing; the sink is of no use afterwards.
     fn add(&mut self, key: InternalKey<'_>, value: &[u8], first: bool) -> Result<()>;
-    /// Looks at an entry of the input that may point to blobs, whatever becomes of it.
+    /// Looks at an entry of the input that may point to blobs, whatever becomes of it. One that is there twice comes once:
+    /// the blob that the second points to is not garbage because the entry is dropped.
     ///
     /// # Errors
     /// `Corruption`: it does not decode.
@@ -189,9 +190,6 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             let bytes = entry.key.encoded().len() + entry.value.len();
             self.counters.entries_in += 1;
             self.counters.bytes_in += bytes as u64;
-            if matches!(trailer.value_type(), Some(ValueType::BlobIndex | ValueType::Entity)) {
-                self.sink.note_read(entry.key, entry.value)?;
-            }
             match self.key.place(&self.order, user_key, trailer)? {
                 Step::NewKey => {
                     self.key.end_chain(&mut self.rule, &mut self.sink, &mut self.counters)?;
@@ -204,6 +202,9 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
                     self.merge.advance()?;
                     continue;
                 }
+            }
+            if matches!(trailer.value_type(), Some(ValueType::BlobIndex | ValueType::Entity)) {
+                self.sink.note_read(entry.key, entry.value)?;
             }
             self.key.last = trailer;
             let mut verdict = self.rule.judge(user_key, trailer);
@@ -342,4 +343,4 @@ fn refused(trailer: Trailer) -> Error {
 
 #[cfg(test)]
 #[path = "drive_tests.rs"]
-mod tests;
+pub(super) mod tests;

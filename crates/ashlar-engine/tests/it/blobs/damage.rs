@@ -103,7 +103,7 @@ fn damaged_blob_files_give_errors_and_no_wrong_values() {
         }
     }
     report::figure(&format!(
-        "blob file of {} bytes, a bit flipped in every {step}th: {seen} seen, {refused} refused at open, {unharmed} in bytes \
+        "blob file of {} bytes, a bit flipped every {step} bytes: {seen} seen, {refused} refused at open, {unharmed} in bytes \
          that no read needs, 0 wrong values",
         whole.len()
     ));

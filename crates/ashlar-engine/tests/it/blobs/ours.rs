@@ -102,7 +102,7 @@ fn life(compression: Compression, level: FormatLevel, seed: u64) -> Result<usize
     compare(&db, &listed(&state), &what("flushed"));
     db.close().unwrap();
     let flushed = blob_files(dir.path());
-    assert!(flushed > 6, "{flushed} blob files");
+    assert!(flushed >= 6, "{flushed} blob files");
     judged(dir.path(), level, &state, &what("flushed"))?;
 
     let db = reopen(true);
@@ -124,6 +124,8 @@ fn life(compression: Compression, level: FormatLevel, seed: u64) -> Result<usize
     db.wait_for_background().unwrap();
     compare(&db, &listed(&state), &what("collected"));
     db.close().unwrap();
+    // What readers elsewhere held back is unlinked by the next open.
+    reopen(false).close().unwrap();
     judged(dir.path(), level, &state, &what("collected"))?;
     let live: usize = state.values().map(Vec::len).filter(|len| *len >= 100).sum();
     let files = blob_files(dir.path());
@@ -171,7 +173,7 @@ fn rocksdb_reads_the_blob_files_we_write() {
 /// Old values leave: what an iterator and a snapshot still read stays until they are gone.
 #[test]
 fn a_blob_file_stays_as_long_as_somebody_may_read_it() {
-    let _readers = crate::beside_others();
+    let _alone = crate::alone();
     let dir = tempfile::tempdir().unwrap();
     let mut family = settings(Compression::None);
     family.blob = BlobOptions { age_cutoff: 1.0, ..family.blob };
