@@ -38,6 +38,7 @@ mod db;
 mod family;
 mod scan;
 mod snapshot;
+mod upkeep;
 
 pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
 pub use ashlar_base::ext::merge_operator::{
@@ -56,3 +57,4 @@ pub use db::{Db, Severity};
 pub use family::Family;
 pub use scan::{Cursor, Entries, Scan, ScanRange};
 pub use snapshot::Snapshot;
+pub use upkeep::CompactRangeOptions;

@@ -2,7 +2,7 @@
 //! stored in a file.
 
 use super::row::{Range, Row, ignored, mapped, refused, uses};
-use crate::options::{ReadOptions, WriteOptions};
+use crate::options::{CompactRangeOptions, ReadOptions, WriteOptions};
 
 #[rustfmt::skip]
 pub(super) const READ: &[Row<ReadOptions>] = &[
@@ -63,16 +63,16 @@ pub(super) const FLUSH: &[Row<()>] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const COMPACT_RANGE: &[Row<()>] = &[
-    ignored!("exclusive_manual_compaction", "false", open, "A compaction on request runs beside automatic ones where their ranges do not meet."),
-    refused!("change_level", "false", open, "The output goes to the deepest level that has data in the range, and stays there."),
-    ignored!("target_level", "-1", open, "Only for change_level."),
+pub(super) const COMPACT_RANGE: &[Row<CompactRangeOptions>] = &[
+    uses!("exclusive_manual_compaction", "false", open, exclusive, Range::Flag, "No other compaction runs meanwhile. Off: others run beside it where their ranges do not meet."),
+    mapped!("change_level", "false", open, "target_level, when there is one", Range::Flag, None, |_| None, "Behind the compaction, take all tables of the deepest level to target_level, as they are. The levels on the way must be empty."),
+    mapped!("target_level", "-1", open, "target_level", Range::Text("a level from 1 to the last"), None, |_| None, "Where change_level takes the tables."),
     refused!("target_path_id", "0", open, "All files are in the database's directory."),
-    ignored!("bottommost_level_compaction", "kIfHaveCompactionFilter", open, "The deepest level is always rewritten, so that nothing deleted is left."),
+    mapped!("bottommost_level_compaction", "kIfHaveCompactionFilter", open, "rewrite_deepest", Range::Text("kSkip or kForce"), None, |_| None, "Rewrite the deepest level that has the range, even where nothing comes down into it. On, so that nothing deleted is left."),
     ignored!("allow_write_stall", "false", open, "Writers are paced by debt, as always."),
-    ignored!("max_subcompactions", "0", open, "How many jobs share the work is decided by the engine."),
+    uses!("max_subcompactions", "0", open, max_subcompactions, Range::Whole(0, 1 << 30, "jobs"), "Jobs that share the work at most. 0: as the database has it."),
     refused!("full_history_ts_low", "nullptr", open, "Families whose keys have timestamps are not opened."),
-    refused!("canceled", "nullptr", open, "A compaction on request runs to its end, or to the close."),
+    refused!("canceled", "nullptr", open, "All compactions are ended at once by abort_compactions; a flag for one of them is not there."),
     ignored!("blob_garbage_collection_policy", "kUseDefault", open, "What is collected is decided by the family's blob options."),
     ignored!("blob_garbage_collection_age_cutoff", "-1", open, "What is collected is decided by the family's blob options."),
 ];
@@ -81,8 +81,8 @@ pub(super) const COMPACT_RANGE: &[Row<()>] = &[
 pub(super) const COMPACT_FILES: &[Row<()>] = &[
     ignored!("compression", "kDisableCompressionOption", open, "Outputs are compressed as their level asks for."),
     ignored!("output_file_size_limit", "18446744073709551615", open, "Outputs have the size of target_file_size_base."),
-    ignored!("max_subcompactions", "0", open, "How many jobs share the work is decided by the engine."),
-    refused!("canceled", "nullptr", open, "A compaction on request runs to its end, or to the close."),
+    mapped!("max_subcompactions", "0", open, "an argument of compact_files", Range::Whole(0, 1 << 30, "jobs"), None, |_| None, "Jobs that share the work at most. 0: as the database has it."),
+    refused!("canceled", "nullptr", open, "All compactions are ended at once by abort_compactions; a flag for one of them is not there."),
     ignored!("output_temperature_override", "kUnknown", open, "No kinds of storage are told apart."),
     ignored!("allow_trivial_move", "false", open, "Tables are moved where that suffices."),
 ];

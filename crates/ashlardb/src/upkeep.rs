@@ -1,0 +1,82 @@
+//! What a user may ask of background work: compactions of his choice, a pause, an end.
+
+use crate::{Db, Family, Result};
+use ashlar_base::{FileNumber, Level};
+pub use ashlar_engine::options::CompactRangeOptions;
+
+impl Db {
+    /// [`Family::compact_range`] of the default family.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn compact_range(
+        &self,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+        options: CompactRangeOptions,
+    ) -> Result<()> {
+        self.default_family().compact_range(begin, end, options)
+    }
+
+    /// Lets no new background work begin, and waits until what is under way has ended. Calls add up: each wants a
+    /// [`Db::continue_background_work`]. Meanwhile writers go on until the memtables are full; [`Db::flush`] and requests
+    /// for a compaction fail with `Aborted`.
+    ///
+    /// # Errors
+    /// The cause, when what is under way cannot end. Nothing is paused then.
+    pub fn pause_background_work(&self) -> Result<()> {
+        self.engine().pause_background_work()
+    }
+
+    /// Takes one [`Db::pause_background_work`] back.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there was none.
+    pub fn continue_background_work(&self) -> Result<()> {
+        self.engine().continue_background_work()
+    }
+
+    /// Ends the compactions under way and lets none begin; flushes go on. What they wrote is removed, what they read stays.
+    /// Waits until none is left. Calls add up: each wants a [`Db::resume_compactions`].
+    ///
+    /// # Errors
+    /// The cause, when the database is in an error state.
+    pub fn abort_compactions(&self) -> Result<()> {
+        self.engine().abort_compactions()
+    }
+
+    /// Takes one [`Db::abort_compactions`] back.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there was none.
+    pub fn resume_compactions(&self) -> Result<()> {
+        self.engine().resume_compactions()
+    }
+}
+
+impl Family {
+    /// Compacts the keys `begin..=end` (`None`: without bound) down to the deepest level that has some. Waits for it.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: by [`Db::abort_compactions`], or background
+    /// work is paused. `InvalidArgument`: the target level does not exist, or levels on the way to it are not empty.
+    pub fn compact_range(
+        &self,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+        options: CompactRangeOptions,
+    ) -> Result<()> {
+        self.db.engine().compact_range_with(&self.inner, begin, end, options)
+    }
+
+    /// Compacts tables, by the numbers in their names, into level `output`, with those that have to come along. At most
+    /// `max_subcompactions` jobs share the work; 0: as the database has it. Waits for it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a table that is not there (any more) or is deeper than `output`, or no such level. Else as
+    /// [`Family::compact_range`].
+    pub fn compact_files(&self, numbers: &[u64], output: u8, max_subcompactions: usize) -> Result<()> {
+        let numbers: Vec<FileNumber> = numbers.iter().map(|n| FileNumber(*n)).collect();
+        self.db.engine().compact_files(&self.inner, &numbers, Level(output), max_subcompactions)
+    }
+}
