@@ -40,7 +40,8 @@ fn section(kind: SectionKind, group: Group, options: &Options) -> Section {
 
 /// Settings that no RocksDB has a stored name for.
 fn own_settings(db: &DbOptions) -> Vec<(String, String)> {
-    vec![("block_cache_bytes".to_owned(), db.block_cache_bytes.to_string())]
+    let sizes = [("memory_bytes", db.memory_bytes), ("block_cache_bytes", db.block_cache_bytes)];
+    sizes.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_string())).collect()
 }
 
 /// Writes the file as `OPTIONS-<number>`: under a temporary name first, so that a reader never sees half of it.

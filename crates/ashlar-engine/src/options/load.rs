@@ -161,6 +161,7 @@ impl LoadedOptions {
 /// Settings of ours without a name of RocksDB's.
 fn take_own(db: &mut DbOptions, name: &str, value: &str, notices: &mut Vec<String>) {
     match (name, value.parse()) {
+        ("memory_bytes", Ok(bytes)) => db.memory_bytes = bytes,
         ("block_cache_bytes", Ok(bytes)) => db.block_cache_bytes = bytes,
         _ => notices.push(format!("database: {name}={value}: not known to this version")),
     }

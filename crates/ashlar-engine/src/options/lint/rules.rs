@@ -322,8 +322,9 @@ fn logs_unbound(v: &View<'_>) -> Option<String> {
 
 fn memtables(v: &View<'_>) -> Option<String> {
     let buffers = write_buffers(v)?;
-    let budget = number(v.db("db_write_buffer_size")).unwrap_or(0);
-    (buffers > 8 * GIB && budget == 0)
+    // Ours have a share of the cap on memory in any case.
+    let bounded = v.own("memory_bytes").is_some() || number(v.db("db_write_buffer_size")).unwrap_or(0) > 0;
+    (buffers > 8 * GIB && !bounded)
         .then(|| format!("the memtables of {} families may take {}", v.families().count(), gib(buffers)))
 }
 

@@ -6,11 +6,11 @@
 use super::database::DATABASE;
 use super::family::FAMILY;
 use super::nested::{COMPRESSION, FIFO, METADATA_CACHE, UNIVERSAL};
-use super::operation::{READ, WRITE};
+use super::operation::{COMPACT_RANGE, READ, WRITE};
 use super::row::{Group, NotTaken, Range, Row, Taken};
 use super::table::TABLE;
 use super::value::{Value, integer};
-use crate::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use crate::options::{CompactRangeOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_base::nearest::nearest;
 use ashlar_base::{Error, Result};
 use ashlar_format::options_file::{split_object, unescape};
@@ -264,6 +264,16 @@ impl WriteOptions {
     /// Those of [`Options::set`].
     pub fn set(&mut self, name: &str, value: &str) -> Result<Option<Notice>> {
         set_one(WRITE, self, name, value)
+    }
+}
+
+impl CompactRangeOptions {
+    /// Sets one option by its name in RocksDB's `CompactRangeOptions`.
+    ///
+    /// # Errors
+    /// Those of [`Options::set`].
+    pub fn set(&mut self, name: &str, value: &str) -> Result<Option<Notice>> {
+        set_one(COMPACT_RANGE, self, name, value)
     }
 }
 

@@ -2,7 +2,9 @@
 //! stored in a file.
 
 use super::row::{Range, Row, ignored, mapped, refused, uses};
+use super::value::{Value, Wrong};
 use crate::options::{CompactRangeOptions, ReadOptions, WriteOptions};
+use ashlar_base::Level;
 
 #[rustfmt::skip]
 pub(super) const READ: &[Row<ReadOptions>] = &[
@@ -59,20 +61,50 @@ pub(super) const FLUSH: &[Row<()>] = &[
     refused!("wait", "true", open, "A flush that was asked for is waited for; run it on a thread of its own to go on meanwhile."),
     ignored!("allow_write_stall", "false", open, "A flush seals what is there and never waits for room first."),
     refused!("force_atomic_flush", "false", open, "Families are flushed one by one; flushing several in one step is not served."),
-    ignored!("listener_wait", "false", open, "Events to listeners are not there."),
+    ignored!("listener_wait", "false", open, "A flush that was asked for returns when its table is live; listeners are told on the way."),
 ];
+
+fn set_change_level(options: &mut CompactRangeOptions, text: &str) -> Result<(), Wrong> {
+    if !bool::parse(text)? {
+        options.target_level = None;
+    }
+    Ok(())
+}
+
+fn set_target_level(options: &mut CompactRangeOptions, text: &str) -> Result<(), Wrong> {
+    let level = i32::parse(text)?;
+    options.target_level = match u8::try_from(level) {
+        Ok(level) => Some(Level(level)),
+        Err(_) if level == -1 => None,
+        Err(_) => return Err(format!("{level} is no level")),
+    };
+    Ok(())
+}
+
+fn set_bottommost(options: &mut CompactRangeOptions, text: &str) -> Result<(), Wrong> {
+    options.rewrite_deepest = match text.trim() {
+        "kSkip" | "kIfHaveCompactionFilter" => false,
+        "kForce" | "kForceOptimized" => true,
+        other => {
+            return Err(format!(
+                "{other:?} is none of kSkip, kIfHaveCompactionFilter, kForce, kForceOptimized"
+            ));
+        }
+    };
+    Ok(())
+}
 
 #[rustfmt::skip]
 pub(super) const COMPACT_RANGE: &[Row<CompactRangeOptions>] = &[
-    uses!("exclusive_manual_compaction", "false", open, exclusive, Range::Flag, "No other compaction runs meanwhile. Off: others run beside it where their ranges do not meet."),
-    mapped!("change_level", "false", open, "target_level, when there is one", Range::Flag, None, |_| None, "Behind the compaction, take all tables of the deepest level to target_level, as they are. The levels on the way must be empty."),
-    mapped!("target_level", "-1", open, "target_level", Range::Text("a level from 1 to the last"), None, |_| None, "Where change_level takes the tables."),
+    uses!("exclusive_manual_compaction", "false", open, exclusive, Range::Flag, "No other compaction runs meanwhile."),
+    mapped!("change_level", "false", open, "target_level", Range::Flag, Some(set_change_level), |_| None, "With target_level: behind the compaction the tables of the deepest level go there as they are. Without one they stay."),
+    mapped!("target_level", "-1", open, "target_level", Range::Text("a level, or -1 for none"), Some(set_target_level), |_| None, "The level that change_level speaks of; giving it is enough."),
     refused!("target_path_id", "0", open, "All files are in the database's directory."),
-    mapped!("bottommost_level_compaction", "kIfHaveCompactionFilter", open, "rewrite_deepest", Range::Text("kSkip or kForce"), None, |_| None, "Rewrite the deepest level that has the range, even where nothing comes down into it. On, so that nothing deleted is left."),
+    mapped!("bottommost_level_compaction", "kIfHaveCompactionFilter", open, "rewrite_deepest", Range::Text("kSkip, kIfHaveCompactionFilter, kForce, kForceOptimized"), Some(set_bottommost), |o| Some(if o.rewrite_deepest { "kForce" } else { "kSkip" }.to_owned()), "Rewrite the deepest level too, so that nothing deleted is left. There are no compaction filters: kIfHaveCompactionFilter is kSkip."),
     ignored!("allow_write_stall", "false", open, "Writers are paced by debt, as always."),
     uses!("max_subcompactions", "0", open, max_subcompactions, Range::Whole(0, 1 << 30, "jobs"), "Jobs that share the work at most. 0: as the database has it."),
     refused!("full_history_ts_low", "nullptr", open, "Families whose keys have timestamps are not opened."),
-    refused!("canceled", "nullptr", open, "All compactions are ended at once by abort_compactions; a flag for one of them is not there."),
+    refused!("canceled", "nullptr", open, "A flag that stops one compaction is not there; abort_compactions stops all of them."),
     ignored!("blob_garbage_collection_policy", "kUseDefault", open, "What is collected is decided by the family's blob options."),
     ignored!("blob_garbage_collection_age_cutoff", "-1", open, "What is collected is decided by the family's blob options."),
 ];
@@ -82,7 +114,7 @@ pub(super) const COMPACT_FILES: &[Row<()>] = &[
     ignored!("compression", "kDisableCompressionOption", open, "Outputs are compressed as their level asks for."),
     ignored!("output_file_size_limit", "18446744073709551615", open, "Outputs have the size of target_file_size_base."),
     mapped!("max_subcompactions", "0", open, "an argument of compact_files", Range::Whole(0, 1 << 30, "jobs"), None, |_| None, "Jobs that share the work at most. 0: as the database has it."),
-    refused!("canceled", "nullptr", open, "All compactions are ended at once by abort_compactions; a flag for one of them is not there."),
+    refused!("canceled", "nullptr", open, "A flag that stops one compaction is not there; abort_compactions stops all of them."),
     ignored!("output_temperature_override", "kUnknown", open, "No kinds of storage are told apart."),
     ignored!("allow_trivial_move", "false", open, "Tables are moved where that suffices."),
 ];

@@ -3,8 +3,9 @@
 use super::apply::{Options, find};
 use super::row::{Answer, AnswerKind, Group, Range, Row};
 use super::*;
-use crate::options::{FormatLevel, ReadOptions, WriteOptions};
+use crate::options::{CompactRangeOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_base::ErrorKind;
+use ashlar_base::Level;
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
 use ashlar_format::options_file::{OptionsFile, SectionKind, split_object};
@@ -203,6 +204,11 @@ fn options_of_one_call() {
     assert_eq!(read.set("fill_cache", "false").unwrap(), None);
     assert!(!read.fill_cache && read.set("total_order_seek", "true").unwrap().is_some());
     assert_eq!(read.set("tailing", "true").unwrap_err().kind(), ErrorKind::NotSupported);
+    let mut compact = CompactRangeOptions::default();
+    compact.set("target_level", "3").unwrap();
+    compact.set("bottommost_level_compaction", "kSkip").unwrap();
+    assert!(compact.target_level == Some(Level(3)) && !compact.rewrite_deepest);
+    assert!(compact.set("target_level", "-2").is_err() && compact.set("canceled", "it").is_err());
     let mut write = WriteOptions::default();
     assert!(write.set("disableWAL", "1").is_ok() && write.disable_wal);
     let error = write.set("disable_WAL", "1").unwrap_err().to_string();
