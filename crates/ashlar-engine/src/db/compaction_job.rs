@@ -209,7 +209,7 @@ impl Shared {
         let installer = Arc::clone(&self.core);
         let install = move |changed: &[Arc<FamilyState>]| {
             note_counts(changed, &counts);
-            installer.install(changed, None);
+            installer.install(changed, &[]);
         };
         self.core.versions.commit_with(vec![edit], Box::new(install))?;
         self.parts.lock().installed = true;

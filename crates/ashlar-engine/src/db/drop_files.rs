@@ -42,7 +42,7 @@ impl Core {
         let mut edit = VersionEdit::of(family);
         edit.deleted = picked.iter().map(|(level, file)| (*level, file.number())).collect();
         let installer = Arc::clone(self);
-        let install = Box::new(move |changed: &[_]| installer.install(changed, None));
+        let install = Box::new(move |changed: &[_]| installer.install(changed, &[]));
         let outcome = self.versions.commit_with(vec![edit], install);
         {
             let _state = self.state();

@@ -7,11 +7,13 @@
 use super::core::Core;
 use super::install::note_counts;
 use super::output::numbers;
+use crate::column_family::Family;
 use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use crate::health::{Severity, Source};
 use crate::rewrite::Progress;
 use ashlar_base::{FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
+use ashlar_memtable::MemtableRep;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,15 +62,7 @@ impl FlushJob {
             flush::pick(&live.memtables.sealed_newest_first(), false).map(|m| (m, Arc::clone(&live.family)))
         };
         let Some((memtables, family)) = picked else { return Ok(None) };
-        core.tell_flush_begin(&family, &memtables);
-        let input = FlushInput {
-            family: self.family,
-            memtables,
-            snapshots: core.snapshots.all(),
-            output: core.writer.plan(&core.dir, (self.family, family.name()), &family.options()),
-            numbers: numbers(&core.versions, &core.pending),
-        };
-        FlushRun::new(input).map(Some)
+        core.begin_flush(&family, memtables).map(Some)
     }
 
     fn install(&self, outcome: FlushOutcome) -> Result<()> {
@@ -97,7 +91,7 @@ impl FlushJob {
             vec![edit],
             Box::new(move |changed| {
                 note_counts(changed, &counts);
-                installer.install(changed, Some((family, memtables)));
+                installer.install(changed, &[(family, memtables)]);
             }),
         )?;
         drop(pending);
@@ -116,6 +110,24 @@ impl FlushJob {
         self.core.update_pressure();
         self.core.schedule();
         self.core.progress.notify();
+    }
+}
+
+impl Core {
+    /// Begins to write these memtables of a family, newest first, to a table.
+    pub(super) fn begin_flush(
+        &self,
+        family: &Family,
+        memtables: Vec<Arc<dyn MemtableRep>>,
+    ) -> Result<FlushRun> {
+        self.tell_flush_begin(family, &memtables);
+        FlushRun::new(FlushInput {
+            family: family.id(),
+            memtables,
+            snapshots: self.snapshots.all(),
+            output: self.writer.plan(&self.dir, (family.id(), family.name()), &family.options()),
+            numbers: numbers(&self.versions, &self.pending),
+        })
     }
 }
 

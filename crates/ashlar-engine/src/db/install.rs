@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Core {
-    /// Shows the new trees of `changed`; `flushed` names a family whose oldest memtables are in tables now. Runs inside
+    /// Shows the new trees of `changed`; `flushed` names families whose oldest memtables are in tables now. Runs inside
     /// the commit, in commit order, with no lock held.
-    pub(super) fn install(&self, changed: &[Arc<FamilyState>], flushed: Option<(FamilyId, usize)>) {
+    pub(super) fn install(&self, changed: &[Arc<FamilyState>], flushed: &[(FamilyId, usize)]) {
         let mut state = self.state();
         for family in changed {
             let Some(live) = state.families.get_mut(family.id) else { continue };
             live.version = Arc::clone(&family.version);
-            if let Some((_, count)) = flushed.filter(|(id, _)| *id == family.id) {
-                live.memtables.flushed(count);
+            if let Some((_, count)) = flushed.iter().find(|(id, _)| *id == family.id) {
+                live.memtables.flushed(*count);
             }
             self.publish(&mut state, family.id);
         }

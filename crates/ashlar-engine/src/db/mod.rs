@@ -8,12 +8,13 @@
 //! | `core` | what all handles share, and waiting |
 //! | `open`, `read_only`, `replay`, `close` | the beginning and the end |
 //! | `writes`, `reads` | what surrounds the committer and the readers |
-//! | `schedule`, `flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
+//! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
 //! | `properties`, `stats`, `counters`, `tell` | what it tells about itself |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 //! | `change` | settings changed while open |
 
+mod atomic_flush_job;
 mod change;
 mod close;
 mod compaction_job;

@@ -1,5 +1,6 @@
 //! Deciding what background work there is: one flush per family, some compactions, one purge.
 
+use super::atomic_flush_job::AtomicFlushJob;
 use super::compaction_job::CompactionJob;
 use super::core::{Core, State};
 use super::flush_job::FlushJob;
@@ -38,8 +39,15 @@ impl Core {
                 due.push((Box::new(ResumeJob::new(Arc::clone(self))), Lane::High));
             }
             let (most, oldest) = (self.compactors_max(), self.snapshots.oldest());
+            let atomic = self.options().atomic_flush;
+            if atomic && severity < Severity::Hard {
+                let marked = mark_for_atomic_flush(state);
+                if !marked.is_empty() {
+                    due.push((Box::new(AtomicFlushJob::new(Arc::clone(self), marked)), Lane::High));
+                }
+            }
             for family in state.families.iter_mut().filter(|_| severity < Severity::Hard) {
-                if family.memtables.sealed_len() > 0 && !family.flushing {
+                if !atomic && family.memtables.sealed_len() > 0 && !family.flushing {
                     family.flushing = true;
                     due.push((Box::new(FlushJob::new(Arc::clone(self), family.family.id())), Lane::High));
                 }
@@ -119,6 +127,20 @@ impl Core {
         state.jobs > usize::from(state.purge_pauses)
             || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
     }
+}
+
+/// Marks all families for one flush, unless one is under way or nothing is sealed. Those without anything sealed too: one
+/// of their memtables may be sealed before the job picks.
+fn mark_for_atomic_flush(state: &mut State) -> Vec<FamilyId> {
+    let waits = state.families.iter().any(|f| f.memtables.sealed_len() > 0);
+    if !waits || state.families.iter().any(|f| f.flushing) {
+        return Vec::new();
+    }
+    let mark = |family: &mut LiveFamily| {
+        family.flushing = true;
+        family.family.id()
+    };
+    state.families.iter_mut().map(mark).collect()
 }
 
 type RunningByFamily = BTreeMap<FamilyId, Vec<Running>>;

@@ -91,6 +91,14 @@ impl Core {
 
     /// Seals the memtables of `families` that hold something and begins a new log. To be called by a leader.
     pub(crate) fn switch(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
+        let all: Vec<FamilyId>;
+        let families = match self.options().atomic_flush {
+            false => families,
+            true => {
+                all = self.state().families.iter().map(|f| f.family.id()).collect();
+                &all
+            }
+        };
         let number = self.versions.new_file_number();
         let last = self.visible();
         let next = last.checked_add(1).unwrap_or(last);

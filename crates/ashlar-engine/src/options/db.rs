@@ -36,6 +36,9 @@ pub struct DbOptions {
     /// When the live logs are larger than this, the families that hold the oldest one are flushed.
     /// 0: four times the sum of all write buffers.
     pub max_total_wal_bytes: u64,
+    /// Flush all families in one step: after a crash the tables hold the same writes of each. For databases that write to
+    /// several families without a log. Off.
+    pub atomic_flush: bool,
     /// How records of the log are compressed (RocksDB's `wal_compression`): not at all, or with zstd. Needs a format level
     /// of 7.8 or above. Off.
     pub wal_compression: Compression,
@@ -61,6 +64,7 @@ impl Default for DbOptions {
             max_background_jobs: 0,
             max_subcompactions: 0,
             max_total_wal_bytes: 0,
+            atomic_flush: false,
             wal_compression: Compression::None,
             statistics: None,
             listeners: Listeners::default(),

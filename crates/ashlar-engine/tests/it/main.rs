@@ -1,5 +1,6 @@
 //! The engine as a whole, through its public door.
 
+mod atomic_flush;
 mod blobs;
 mod compaction;
 mod flips;

@@ -52,7 +52,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("avoid_flush_during_shutdown", "false", live, "A close flushes just what only memory holds; logged writes stay in the log."),
     // Writing.
     refused!("allow_2pc", "false", open, "Prepared transactions are not served."),
-    refused!("atomic_flush", "false", open, "Families are flushed one by one; what ties them together is the log. Flushing several in one step is not served."),
+    uses!("atomic_flush", "false", open, db.atomic_flush, Range::Flag, "Flush all families in one step, so that after a crash the tables hold the same writes of each."),
     refused!("allow_ingest_behind", "false", open, "Adding tables behind all data is not served."),
     ignored!("enable_pipelined_write", "false", open, "Writers are grouped, and a group's members insert side by side; there is one way to write."),
     ignored!("unordered_write", "false", open, "Readers always see whole groups in order; giving that up is never needed."),

@@ -60,7 +60,7 @@ pub(super) const WRITE: &[Row<WriteOptions>] = &[
 pub(super) const FLUSH: &[Row<()>] = &[
     refused!("wait", "true", open, "A flush that was asked for is waited for; run it on a thread of its own to go on meanwhile."),
     ignored!("allow_write_stall", "false", open, "A flush seals what is there and never waits for room first."),
-    refused!("force_atomic_flush", "false", open, "Families are flushed one by one; flushing several in one step is not served."),
+    refused!("force_atomic_flush", "false", open, "Whether flushes are atomic is chosen for the whole database, with atomic_flush."),
     ignored!("listener_wait", "false", open, "A flush that was asked for returns when its table is live; listeners are told on the way."),
 ];
 
