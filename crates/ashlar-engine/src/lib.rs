@@ -35,4 +35,4 @@ pub mod open;
 pub mod inspect;
 mod db;
 
-pub use db::{Db, MemtableStats, OpenFamily, SizeOptions, Verified};
+pub use db::{Db, LiveFile, MemtableStats, OpenFamily, SizeOptions, Verified};

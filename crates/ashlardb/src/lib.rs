@@ -57,4 +57,4 @@ pub use db::{Db, Severity};
 pub use family::Family;
 pub use scan::{Cursor, Entries, Scan, ScanRange};
 pub use snapshot::Snapshot;
-pub use upkeep::CompactRangeOptions;
+pub use upkeep::{CompactRangeOptions, LiveFile};

@@ -2,6 +2,7 @@
 
 use crate::{Db, Family, Result};
 use ashlar_base::{FileNumber, Level};
+pub use ashlar_engine::LiveFile;
 pub use ashlar_engine::options::CompactRangeOptions;
 
 impl Db {
@@ -52,6 +53,14 @@ impl Db {
     pub fn resume_compactions(&self) -> Result<()> {
         self.engine().resume_compactions()
     }
+
+    /// Waits until no background work is under way or due.
+    ///
+    /// # Errors
+    /// What keeps failing. `Shutdown`.
+    pub fn wait_for_background(&self) -> Result<()> {
+        self.engine().wait_for_background()
+    }
 }
 
 impl Family {
@@ -78,5 +87,13 @@ impl Family {
     pub fn compact_files(&self, numbers: &[u64], output: u8, max_subcompactions: usize) -> Result<()> {
         let numbers: Vec<FileNumber> = numbers.iter().map(|n| FileNumber(*n)).collect();
         self.db.engine().compact_files(&self.inner, &numbers, Level(output), max_subcompactions)
+    }
+
+    /// The family's tables at this moment: by level, in level 0 the newest first, below by key.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn live_files(&self) -> Result<Vec<LiveFile>> {
+        self.db.engine().live_files(&self.inner)
     }
 }

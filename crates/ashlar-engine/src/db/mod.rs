@@ -24,6 +24,7 @@ mod drop_files;
 mod families;
 mod flush_job;
 mod install;
+mod live_files;
 mod maintenance;
 mod manual;
 mod open;
@@ -42,6 +43,7 @@ mod stats;
 mod tell;
 mod writes;
 
+pub use live_files::LiveFile;
 pub use open::OpenFamily;
 pub use sizes::{MemtableStats, SizeOptions};
 pub use verify::Verified;

@@ -9,6 +9,8 @@
 //! | `carried` | what do we do with what we cannot carry along? |
 //! | `door`, `locks`, `damage`, `threads` | does the API keep its word? |
 //! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
+//! | `upkeep` | do compactions on request leave every answer as it was? |
+//! | `manual` | is the manual whole, and true about the tests? |
 //! | `options` | are settings by RocksDB's names stored, loaded, changed, and known to RocksDB? |
 //! | `examples` | do the examples do what they say? |
 //!
@@ -27,9 +29,11 @@ mod golden;
 mod judge;
 mod kill;
 mod locks;
+
 mod manual;
 mod modes;
 mod operations;
 mod options;
 mod store;
 mod threads;
+mod upkeep;

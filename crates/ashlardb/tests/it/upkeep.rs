@@ -1,0 +1,83 @@
+//! Background work on request, through the door: what is in the database stays the same, for us and for RocksDB.
+
+use crate::judge::{Judges, expect_state};
+use crate::store::{FAMILIES, Shape, Store, state_of};
+use ashlar_base::Level;
+use ashlar_testkit::ops::{Mix, draw};
+use ashlar_testkit::oracle::Model;
+use ashlar_testkit::{Op, Skip};
+use ashlardb::{CompactRangeOptions, ErrorKind, Family, FormatLevel};
+use std::path::Path;
+
+const LEVEL: FormatLevel = FormatLevel::V7_8;
+
+/// A store with some hundred writes in tables of level 0, nothing compacted yet, and what it must hold.
+fn written(dir: &Path, seed: u64) -> (Store, Model) {
+    let mut store = Store::open(dir, Shape::small(LEVEL));
+    store.db().abort_compactions().unwrap();
+    let mut model = Model::new();
+    let families = FAMILIES.map(String::from).to_vec();
+    let mix = Mix {
+        families,
+        max_value_bytes: 4000,
+        compact_per_mille: 0,
+        reopen_per_mille: 0,
+        flush_per_mille: 60,
+        ..Mix::writes_only()
+    };
+    for op in draw(seed, 300, &mix) {
+        if let Op::Write { changes, .. } = &op {
+            model.apply(changes);
+        }
+        store.apply(&op);
+    }
+    store.db().flush().unwrap();
+    (store, model)
+}
+
+fn in_level(family: &Family, level: Level) -> usize {
+    family.live_files().unwrap().iter().filter(|file| file.level == level).count()
+}
+
+/// Compacts one family by the range, one by its files, and leaves the third.
+fn compact(store: &Store) {
+    let db = store.db();
+    let [default, one, two] = FAMILIES.map(|name| db.family(name).unwrap());
+    let refused = default.compact_range(None, None, CompactRangeOptions::default()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Aborted, "while compactions are aborted");
+    db.pause_background_work().unwrap();
+    db.resume_compactions().unwrap();
+    let refused = default.compact_range(None, None, CompactRangeOptions::default()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Aborted, "while background work is paused");
+    assert!(in_level(&one, Level(0)) > 1 && in_level(&two, Level(0)) > 1);
+    let numbers: Vec<_> = one.live_files().unwrap().iter().map(|file| file.number.0).collect();
+    db.continue_background_work().unwrap();
+    default.compact_range(None, None, CompactRangeOptions { exclusive: true, ..Default::default() }).unwrap();
+    // The tables may have gone into a compaction of their own meanwhile.
+    match one.compact_files(&numbers, 6, 0) {
+        Ok(()) => assert_eq!(in_level(&one, Level(0)), 0),
+        Err(e) => assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}"),
+    }
+    assert_eq!(default.live_files().unwrap().iter().map(|file| file.level).min(), Some(Level(6)));
+    assert!(one.compact_files(&[1 << 40], 6, 0).is_err());
+    assert!(db.continue_background_work().is_err() && db.resume_compactions().is_err());
+    db.wait_for_background().unwrap();
+}
+
+fn judged(seeds: u64) -> Result<(), Skip> {
+    let mut judges = Judges::start()?;
+    for seed in 0..seeds {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut store, model) = written(dir.path(), seed);
+        compact(&store);
+        expect_state(model.now(), &state_of(store.db()), &format!("seed {seed}"));
+        store.close();
+        judges.read(dir.path(), LEVEL, model.now(), &format!("seed {seed}"));
+    }
+    Ok(())
+}
+
+#[test]
+fn compactions_on_request_change_no_answer() {
+    judged(3).unwrap_or_else(|skip| skip.announce("compactions_on_request_change_no_answer"));
+}
