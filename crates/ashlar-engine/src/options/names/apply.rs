@@ -173,11 +173,12 @@ impl Options {
         Ok(notices)
     }
 
-    /// Names and values that an OPTIONS file holds of these settings.
+    /// Names and values that an OPTIONS file holds of these settings; as in RocksDB's, an empty value is left out.
     pub(crate) fn stored(&self, group: Group) -> Vec<(&'static str, String)> {
         let rows = places(group).iter().filter(|(prefix, _)| prefix.is_empty()).flat_map(|(_, rows)| *rows);
         let known = rows.filter(|row| row.since <= self.db.format_level);
-        known.filter_map(|row| Some((row.name, (row.setting()?.show)(self)?))).collect()
+        let shown = known.filter_map(|row| Some((row.name, (row.setting()?.show)(self)?)));
+        shown.filter(|(_, value)| !value.is_empty()).collect()
     }
 }
 
