@@ -91,7 +91,10 @@ impl CompactionPart {
             output.identity.creation_time = oldest;
         }
         output.blobs = output.blobs.with_inputs(Arc::clone(version.blobs()));
-        let spent = plan.is_bottommost() && snapshots.is_empty();
+        // Snapshots that see all there is keep nothing more than a read at "now" does.
+        let newest = plan.files().map(|(_, f)| f.file.largest_seq).max();
+        let all_seen = snapshots.first().is_none_or(|oldest| newest.is_none_or(|newest| newest <= *oldest));
+        let spent = plan.is_bottommost() && all_seen;
         let all = tombstones(&version, &plan)?;
         let ranges = parts(&version, &plan, parts_max)?;
         let part = |range: KeyRange| {

@@ -331,3 +331,18 @@ fn parts_make_what_the_whole_makes() {
         }
     }
 }
+
+/// What such a rewrite leaves (here: operands without an operator) would else be rewritten for ever.
+#[test]
+fn a_rewrite_at_the_bottom_that_every_snapshot_sees_is_the_last() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let chain: Vec<_> = (1..=9).rev().map(|seq| ("key".to_owned(), seq, ValueType::Merge)).collect();
+    let version = place.version(&[(0, table(&place, &chain))]);
+    let plan = picked(&version, &CompactionOptions { l0_trigger: 1, ..one_level() });
+    let plan = Compaction { trivial_move: false, ..plan };
+    for (snapshots, spent) in [(&[][..], true), (&[9], true), (&[20, 30], true), (&[8, 20], false)] {
+        let outcome = run(&place, &version, &plan, snapshots);
+        let counts = outcome.counts[0].1;
+        assert_eq!((counts.spent, counts.entries, counts.older), (spent, 9, 8), "{snapshots:?}");
+    }
+}

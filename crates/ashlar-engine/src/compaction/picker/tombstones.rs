@@ -99,12 +99,13 @@ fn rewrite_bottom(
 ) -> Option<Compaction> {
     (1..shape.levels.len()).find_map(|level| {
         (0..).zip(shape.level(level)).find_map(|(at, file)| {
-            let unneeded = oldest.is_none_or(|oldest| file.file.largest_seq <= oldest);
-            if !unneeded || !has_garbage(shape, file) || !lies_lowest(shape, level, file) {
+            if !has_garbage(shape, file) || !lies_lowest(shape, level, file) {
                 return None;
             }
             let files = shape.slice(level, shape.clean_cut(level, at..at + 1));
-            if any_busy(files) || bytes(files) > options.compaction_bytes() {
+            // Of all of them: else what comes out would not be spent.
+            let unneeded = oldest.is_none_or(|oldest| files.iter().all(|f| f.file.largest_seq <= oldest));
+            if !unneeded || any_busy(files) || bytes(files) > options.compaction_bytes() {
                 return None;
             }
             complete(shape, options, running, (level, files.to_vec()), (level, 0..0), Reason::Bottommost)
