@@ -67,6 +67,8 @@ pub enum BusyKind {
     Memory,
     /// The data changed since it was read.
     Conflict,
+    /// Background work is behind, and the write was not to wait for it.
+    Stalled,
 }
 
 /// The sub-kinds of [`ErrorKind::Shutdown`].
@@ -88,6 +90,7 @@ impl ErrorKind {
             ErrorKind::InvalidArgument => "Invalid argument",
             ErrorKind::NotSupported => "Not implemented",
             ErrorKind::Busy(BusyKind::Memory) => "Operation failed. Try again.",
+            ErrorKind::Busy(BusyKind::Stalled) => "Result incomplete",
             ErrorKind::Busy(_) => "Resource busy",
             ErrorKind::TimedOut => "Operation timed out",
             ErrorKind::Aborted => "Operation aborted",
@@ -106,6 +109,7 @@ impl ErrorKind {
             ErrorKind::TimedOut => 9,
             ErrorKind::Aborted => 10,
             ErrorKind::Busy(BusyKind::Memory) => 13,
+            ErrorKind::Busy(BusyKind::Stalled) => 7,
             ErrorKind::Busy(_) => 11,
         }
     }

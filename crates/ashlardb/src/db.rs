@@ -7,6 +7,7 @@ use crate::{
 use ashlar_base::{Error, FamilyId, SeqNum};
 pub use ashlar_engine::health::Severity;
 use ashlar_engine::options::WriteOptions;
+pub use ashlar_engine::pressure::Forecast;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl Db {
 
     /// A handle whose writes skip the log: lost by a crash unless flushed. For loads that can be repeated.
     pub fn without_wal(&self) -> Db {
-        Db { options: WriteOptions { disable_wal: true, sync: false }, ..self.clone() }
+        Db { options: WriteOptions { disable_wal: true, sync: false, ..self.options }, ..self.clone() }
     }
 
     /// Sets `key` to `value`.
@@ -357,6 +358,11 @@ impl Db {
     /// How well the database is, and the error that made it worse.
     pub fn health(&self) -> (Severity, Option<Error>) {
         self.engine.health()
+    }
+
+    /// How far background work is behind, what it carries, and when writers will have to wait at this rate.
+    pub fn pressure(&self) -> Forecast {
+        self.engine.pressure()
     }
 
     /// Tries to leave an error state now. The engine also tries by itself, after pauses of up to a minute.

@@ -53,7 +53,7 @@ pub use ashlar_engine::{MemtableStats, SizeOptions, Verified};
 pub use ashlar_env::Env;
 pub use batch::WriteBatch;
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
-pub use db::{Db, Severity};
+pub use db::{Db, Forecast, Severity};
 pub use family::Family;
 pub use scan::{Cursor, Entries, Scan, ScanRange};
 pub use snapshot::Snapshot;

@@ -76,6 +76,11 @@ pub struct CompactionOutcome {
 }
 
 impl CompactionPart {
+    /// Bytes of its tables so far.
+    pub fn bytes_written(&mut self) -> u64 {
+        self.rewrite.sink().bytes_written()
+    }
+
     /// Starts a compaction: its parts, ascending, at least one.
     ///
     /// # Errors

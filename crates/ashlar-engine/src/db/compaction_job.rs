@@ -9,6 +9,7 @@
 //! 4. A database that closes, a family that was dropped, and [`Core::compactions_aborted`] end it at its next step.
 
 use super::core::{Core, State};
+use super::flush_job::go_on;
 use super::install::note_counts;
 use super::output::numbers;
 use crate::column_family::{Family, LiveFamily};
@@ -37,6 +38,9 @@ pub(super) struct CompactionJob {
     shared: Arc<Shared>,
     phase: Phase,
     in_step: bool,
+    /// Bytes of its part that the limit on background writing knows of.
+    told: u64,
+    pause: Duration,
 }
 
 /// What the jobs of one compaction share.
@@ -83,7 +87,13 @@ impl CompactionJob {
             started: core.env.clock.now(),
             parts: Mutex::new(Rank::Statistics, parts),
         };
-        CompactionJob { shared: Arc::new(shared), phase: Phase::Begin, in_step: false }
+        CompactionJob {
+            shared: Arc::new(shared),
+            phase: Phase::Begin,
+            in_step: false,
+            told: 0,
+            pause: Duration::ZERO,
+        }
     }
 
     /// One step; `true` when nothing is left for this job.
@@ -107,7 +117,11 @@ impl CompactionJob {
                 Ok(false)
             }
             Phase::Run(mut part) => {
-                if part.step(budget.bytes)? == Progress::More {
+                let progress = part.step(budget.bytes)?;
+                let written = part.bytes_written();
+                let new = written.saturating_sub(std::mem::replace(&mut self.told, written));
+                self.pause = shared.core.pause_for(JobKind::Compaction, new);
+                if progress == Progress::More {
                     self.phase = Phase::Run(part);
                 } else if let Some(all) = shared.finished(part) {
                     shared.install(all)?;
@@ -178,7 +192,13 @@ impl Shared {
             shared.unfinished += parts.len();
         }
         for part in parts {
-            let job = CompactionJob { shared: Arc::clone(self), phase: Phase::Run(part), in_step: false };
+            let job = CompactionJob {
+                shared: Arc::clone(self),
+                phase: Phase::Run(part),
+                in_step: false,
+                told: 0,
+                pause: Duration::ZERO,
+            };
             self.core.submit(Box::new(job), Lane::Low);
         }
     }
@@ -270,7 +290,7 @@ impl Job for CompactionJob {
         let advanced = self.advance(budget);
         self.in_step = false;
         match advanced {
-            Ok(false) => StepResult::Again,
+            Ok(false) => go_on(std::mem::take(&mut self.pause)),
             Ok(true) => {
                 self.phase = Phase::Over;
                 self.shared.end();

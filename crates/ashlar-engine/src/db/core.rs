@@ -9,7 +9,7 @@ use crate::files::PendingOutputs;
 use crate::health::{Failing, Health, Severity};
 use crate::open::RecoveryReport;
 use crate::options::DbOptions;
-use crate::pressure::{Memory, Pressure};
+use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
 use crate::super_version::SuperVersion;
 use crate::version::VersionSet;
@@ -42,6 +42,7 @@ pub(crate) struct Core {
     pub(crate) pending: Arc<PendingOutputs>,
     pub(crate) health: Health,
     pub(crate) pressure: Pressure,
+    pub(super) limiter: RateLimiter,
     pub(super) counters: Counters,
     pub(crate) recovery: RecoveryReport,
     pub(super) writer: Writer,
@@ -144,6 +145,12 @@ impl Core {
     pub(crate) fn compactions_aborted(&self) -> bool {
         // Relaxed: a job that misses it sees it at its next step.
         self.aborts.load(Ordering::Relaxed) > 0
+    }
+
+    /// How long background work has to pause after a step that wrote `bytes`.
+    pub(super) fn pause_for(&self, kind: JobKind, bytes: u64) -> Duration {
+        let rate = self.options().rate_limit_bytes;
+        self.limiter.wrote(kind == JobKind::Flush, bytes, rate, self.env.clock.now())
     }
 
     /// What reads may see now.

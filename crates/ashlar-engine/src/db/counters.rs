@@ -130,6 +130,16 @@ impl Counters {
         self.sums.lock().stalls
     }
 
+    /// Bytes flushed, and bytes that compactions took in or moved, since the open.
+    pub(super) fn carried(&self) -> (u64, u64) {
+        let sums = self.sums.lock();
+        sums.families.values().fold((0, 0), |(flushed, drained), family| {
+            let all = family.sum();
+            let moved = all.read_above.saturating_add(all.read_here).saturating_add(all.moved);
+            (family.flushed.saturating_add(flushed), moved.saturating_add(drained))
+        })
+    }
+
     /// What a family's background work did so far.
     pub(super) fn work(&self, family: FamilyId) -> FamilyWork {
         self.sums.lock().families.get(&family).cloned().unwrap_or_default()

@@ -23,13 +23,24 @@ pub(super) struct FlushJob {
     family: FamilyId,
     run: Option<FlushRun>,
     in_step: bool,
+    /// Bytes of the present run that the limit on background writing knows of.
+    told: u64,
+    pause: Duration,
     /// When its present run began.
     started: Duration,
 }
 
 impl FlushJob {
     pub(super) fn new(core: Arc<Core>, family: FamilyId) -> Self {
-        FlushJob { core, family, run: None, in_step: false, started: Duration::ZERO }
+        FlushJob {
+            core,
+            family,
+            run: None,
+            in_step: false,
+            told: 0,
+            pause: Duration::ZERO,
+            started: Duration::ZERO,
+        }
     }
 
     /// One step; `true` when nothing is left to do.
@@ -44,7 +55,12 @@ impl FlushJob {
             self.run = self.pick()?;
             return Ok(self.run.is_none());
         };
-        if run.step(budget.bytes)? == Progress::More {
+        let progress = run.step(budget.bytes)?;
+        let written = run.bytes_written();
+        let new = written.saturating_sub(std::mem::replace(&mut self.told, written));
+        // After the last step whoever writes next pauses.
+        self.pause = self.core.pause_for(JobKind::Flush, new);
+        if progress == Progress::More {
             return Ok(false);
         }
         if let Some(run) = self.run.take() {
@@ -131,6 +147,11 @@ impl Core {
     }
 }
 
+/// Again, after a pause if there is one.
+pub(super) fn go_on(pause: Duration) -> StepResult {
+    if pause.is_zero() { StepResult::Again } else { StepResult::Wait(pause) }
+}
+
 impl Job for FlushJob {
     fn kind(&self) -> JobKind {
         JobKind::Flush
@@ -146,7 +167,7 @@ impl Job for FlushJob {
         let advanced = self.advance(budget);
         self.in_step = false;
         match advanced {
-            Ok(false) => StepResult::Again,
+            Ok(false) => go_on(std::mem::take(&mut self.pause)),
             Ok(true) => {
                 self.core.well(Source::Flush(self.family));
                 self.end();

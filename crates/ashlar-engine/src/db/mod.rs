@@ -55,6 +55,7 @@ use crate::health::Severity;
 use crate::iter::DbIter;
 use crate::open::RecoveryReport;
 use crate::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use crate::pressure::Forecast;
 use crate::read::{MayExist, View};
 use crate::snapshot::Snapshot;
 use crate::write::Committer;
@@ -230,6 +231,11 @@ impl Db {
     /// What it counts: tickers, and what the level of the statistics says.
     pub fn statistics(&self) -> &Arc<Statistics> {
         &self.core().statistics
+    }
+
+    /// How far background work is behind, what it carries, and when writers will have to wait at this rate.
+    pub fn pressure(&self) -> Forecast {
+        self.core().forecast()
     }
 
     /// How well the database is, and the error that made it worse.

@@ -27,7 +27,7 @@ use crate::options::{
     DbOptions, Facts, FamilyOptions, Finding, lint, options_file, read_latest_options, stored_operators,
     write_options_file,
 };
-use crate::pressure::{Memory, Pressure};
+use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
 use crate::version::{FamilyState, VersionSet};
 use crate::wal::Wal;
@@ -397,7 +397,8 @@ impl Parts {
                 snapshots,
                 pending: self.pending,
                 health: self.health,
-                pressure: Pressure::default(),
+                pressure: Pressure::new(),
+                limiter: RateLimiter::new(),
                 counters: Counters::new(now),
                 recovery: self.report,
                 writer,

@@ -10,12 +10,13 @@ use crate::column_family::{Family, LiveFamily};
 use crate::compaction::picker::{self, Shape, Targets};
 use crate::compaction::{Compaction, Reason, Running};
 use crate::health::{Severity, Source};
-use crate::pressure::{Gauges, pace};
+use crate::pressure::{Forecast, Gauges, Pace, pace};
 use crate::version::Version;
 use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_env::{Env, Job, Lane};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Core {
     /// Submits whatever work is due and not under way. Cheap when nothing is.
@@ -111,15 +112,46 @@ impl Core {
     /// Takes over the gauges of all families into the pace of writers, and for which snapshots' end compactions wait.
     pub(crate) fn update_pressure(&self) {
         let before = self.pressure.pace();
+        let (flushed, drained) = self.counters.carried();
+        let sustained = self.pressure.measure(self.env.clock.now(), flushed, drained).sustained();
         {
             let state = self.state();
             let oldest = self.snapshots.oldest();
             let awaited =
                 state.families.iter().filter_map(|f| picker::awaited_snapshot(&shape(f), oldest)).min();
             self.snapshots.await_past(awaited);
-            self.pressure.set(state.families.iter().map(|f| pace(&gauges(f), &f.family.options())));
+            let gauges: Vec<_> = state.families.iter().map(|f| (gauges(f), f.family.options())).collect();
+            self.pressure.set(gauges.iter().map(|(g, options)| pace(g, options, sustained)));
+            self.pressure.set_low_priority(gauges.iter().any(|(g, _)| g.debt_bytes > 0), sustained);
         }
         self.tell_pace(before);
+    }
+
+    /// What the gauges of all families and the measured rates let expect.
+    pub(super) fn forecast(&self) -> Forecast {
+        let (flushed, drained) = self.counters.carried();
+        let rates = self.pressure.measure(self.env.clock.now(), flushed, drained);
+        let pace = self.pressure.pace();
+        let state = self.state();
+        let (mut debt, mut time_to_stop) = (0u64, None::<Duration>);
+        for family in state.families.iter() {
+            let (gauges, options) = (gauges(family), family.family.options());
+            debt = debt.saturating_add(gauges.debt_bytes);
+            let tables = options.compaction.l0_stop.saturating_sub(gauges.l0_tables) as u64;
+            let level0 = tables.saturating_mul(options.write_buffer_bytes as u64);
+            let left = options.compaction.hard_debt_bytes.saturating_sub(gauges.debt_bytes).min(level0);
+            let time = rates.time_to(left).filter(|_| options.compaction.automatic);
+            time_to_stop = [time_to_stop, time].into_iter().flatten().min();
+        }
+        Forecast {
+            debt_bytes: debt,
+            drain_rate: rates.drain,
+            inflow_rate: rates.inflow,
+            sustained_rate: rates.sustained(),
+            delay_per_mebibyte: pace.delay(1 << 20),
+            stopped: pace == Pace::Stop,
+            time_to_stop,
+        }
     }
 
     /// True while any background work is under way or due; a purge that waits to try again is neither.

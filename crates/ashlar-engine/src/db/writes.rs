@@ -13,9 +13,10 @@ use crate::options::{FormatLevel, WriteOptions};
 use crate::pressure::{Memory, Pace};
 use crate::wal::Wal;
 use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
+use ashlar_base::error::BusyKind;
 use ashlar_base::stats::Distribution;
 use ashlar_base::stats::perf::{self, Metric};
-use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_memtable::skiplist_within;
 use ashlar_sync::Waited;
@@ -37,7 +38,33 @@ impl Core {
         if batch.needs_families() {
             self.check_operations(&batch.encoder().reader())?;
         }
+        if options.no_slowdown || options.low_priority {
+            self.admit(batch.encoder().byte_len(), options)?;
+        }
         self.committer.commit(batch.encoder(), options)
+    }
+
+    /// What writes with special wishes are asked before they join the queue: whether they would wait, which they may not
+    /// want; and, of low priority, to wait on their own.
+    #[cold]
+    fn admit(&self, bytes: usize, options: WriteOptions) -> Result<()> {
+        let own = if options.low_priority { self.pressure.low_priority_pace() } else { Pace::Free };
+        if options.no_slowdown && (own != Pace::Free || self.would_wait()) {
+            let error = Error::new(ErrorKind::Busy(BusyKind::Stalled), "the write would have to wait");
+            return Err(error.hint("Write it again later, or without no_slowdown"));
+        }
+        if own != Pace::Free {
+            self.slow_down(own, bytes, || self.pressure.low_priority_pace() == Pace::Free);
+        }
+        Ok(())
+    }
+
+    /// Whether a write that comes now has to wait for background work.
+    fn would_wait(&self) -> bool {
+        self.pressure.pace() != Pace::Free
+            || self.pressure.is_holding()
+            || self.committer.current().any_full()
+                && matches!(self.full_families(&self.state()), Room::AfterFlush)
     }
 
     /// Refuses what no reader could make sense of later: merges without an operator, ranges that end before they begin,
@@ -194,14 +221,15 @@ impl Core {
         refusal().map_or(Ok(()), Err)
     }
 
-    fn slow_down(&self, pace: Pace, bytes: usize) {
+    /// Waits as long as `bytes` cost at `pace`, or until it is `over`.
+    fn slow_down(&self, pace: Pace, bytes: usize, over: impl Fn() -> bool) {
         let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let start = self.env.clock.now();
         let until = start + pace.delay(bytes).min(LONGEST_DELAY);
         loop {
             let seen = self.progress.seen();
             let now = self.env.clock.now();
-            if now >= until || self.pressure.pace() == Pace::Free {
+            if now >= until || over() {
                 break;
             }
             if self.progress.wait(seen, Some(until - now)) == Waited::Stuck {
@@ -214,7 +242,9 @@ impl Core {
     fn stop_until(&self, by_memtables: bool, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
         let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let start = self.env.clock.now();
+        self.pressure.hold(true);
         let outcome = self.wait_patiently(&mut done);
+        self.pressure.hold(false);
         self.held(by_memtables, Pace::Stop, start);
         outcome
     }
@@ -241,7 +271,9 @@ impl Core {
             let options = f.family.options();
             (options.write_buffer_bytes as u64).saturating_mul(options.max_write_buffers as u64)
         };
-        state.families.iter().map(buffers).sum::<u64>().saturating_mul(4)
+        let sum = state.families.iter().map(buffers).fold(0, u64::saturating_add);
+        // All memtables together have a bound too, however many families there are.
+        sum.saturating_mul(4).min((self.memory.memtables_max() as u64).saturating_mul(8))
     }
 }
 
@@ -264,7 +296,11 @@ impl WriteHost for Host {
         let core = self.0.upgrade().ok_or_else(Error::closed)?;
         match core.pressure.pace() {
             Pace::Free => {}
-            pace @ Pace::Slow { .. } => core.slow_down(pace, bytes),
+            pace @ Pace::Slow { .. } => {
+                core.pressure.hold(true);
+                core.slow_down(pace, bytes, || core.pressure.pace() == Pace::Free);
+                core.pressure.hold(false);
+            }
             Pace::Stop => core.stop_until(false, |_| core.pressure.pace() != Pace::Stop)?,
         }
         loop {

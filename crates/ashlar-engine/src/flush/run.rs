@@ -99,6 +99,11 @@ impl FlushRun {
         self.rewrite.step(budget_bytes)
     }
 
+    /// Bytes of the table so far.
+    pub fn bytes_written(&mut self) -> u64 {
+        self.rewrite.sink().bytes_written()
+    }
+
     /// Entries and bytes so far.
     pub fn counters(&self) -> RewriteCounters {
         self.rewrite.counters()

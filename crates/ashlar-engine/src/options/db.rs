@@ -33,6 +33,8 @@ pub struct DbOptions {
     pub max_background_jobs: usize,
     /// Jobs that share one large compaction at most. 0: as many as have nothing else to do.
     pub max_subcompactions: usize,
+    /// Bytes per second that flushes and compactions write at most, flushes first. 0: no limit.
+    pub rate_limit_bytes: u64,
     /// When the live logs are larger than this, the families that hold the oldest one are flushed.
     /// 0: four times the sum of all write buffers.
     pub max_total_wal_bytes: u64,
@@ -63,6 +65,7 @@ impl Default for DbOptions {
             block_cache_bytes: 256 << 20,
             max_background_jobs: 0,
             max_subcompactions: 0,
+            rate_limit_bytes: 0,
             max_total_wal_bytes: 0,
             atomic_flush: false,
             wal_compression: Compression::None,

@@ -9,6 +9,10 @@ pub struct WriteOptions {
     pub sync: bool,
     /// Leave the write out of the log: it is lost unless its memtable was flushed.
     pub disable_wal: bool,
+    /// Fail with `Busy(Stalled)` where the write would have to wait for background work.
+    pub no_slowdown: bool,
+    /// While compaction has work to do, wait longer than other writes, and apart from them.
+    pub low_priority: bool,
 }
 
 /// How a read is done.

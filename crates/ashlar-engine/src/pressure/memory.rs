@@ -68,6 +68,11 @@ impl Memory {
         self.budget.cap().saturating_sub(self.budget.total().saturating_sub(live))
     }
 
+    /// The share of all memtables together.
+    pub(crate) fn memtables_max(&self) -> usize {
+        self.memtables_max
+    }
+
     /// Whether all memtables together fill their share.
     pub(crate) fn memtables_full(&self) -> bool {
         self.budget.held(MemoryUse::Memtables) >= self.memtables_max

@@ -1,18 +1,25 @@
 //! Admission: how fast writers may go, so that memtables and level 0 never outgrow their bounds.
 //!
 //! Writers pay for debt as it grows, in small delays, instead of running into a wall: between the point where slowing
-//! begins and the point where writing stops, the pace falls smoothly from free to a trickle.
+//! begins and the point where writing stops, each byte costs what one costs background work as it is measured (`rates`),
+//! times fullness over what is left: nothing at first, as much as is carried at half, more and more behind it. So writers
+//! settle where debt stands still.
 //!
 //! 1. A stop is lifted by background work only; whoever stops must have seen to it that such work is scheduled.
 //! 2. The fullness of a family is the larger of its two gauges; the database goes by its fullest family.
 //! 3. Memtables are no gauge: a full one is switched at once, or its writers wait for a flush (`db`, make room).
 
+mod limiter;
 mod memory;
+mod rates;
 
+pub(crate) use limiter::RateLimiter;
 pub(crate) use memory::Memory;
+pub(crate) use rates::Rates;
 
 use crate::options::FamilyOptions;
-use std::sync::atomic::{AtomicU64, Ordering};
+use ashlar_sync::{Mutex, Rank};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What a family's gauges show.
@@ -38,13 +45,11 @@ pub enum Pace {
     Stop,
 }
 
-/// 16 MiB/s where slowing begins …
-const SLOWEST_START_NANOS: f64 = 1e9 / (16.0 * 1024.0 * 1024.0);
-/// … and a sixteenth of it at the end.
-const SLOWEST_END_FACTOR: f64 = 16.0;
+/// A write of low priority pays this many times what a byte costs background work, while any is due.
+const LOW_PRIORITY_FACTOR: f64 = 4.0;
 
-/// The pace for a family with these gauges.
-pub fn pace(gauges: &Gauges, options: &FamilyOptions) -> Pace {
+/// The pace for a family with these gauges, where writers can go on with `sustained` bytes per second for ever.
+pub fn pace(gauges: &Gauges, options: &FamilyOptions, sustained: f64) -> Pace {
     let c = &options.compaction;
     if !c.automatic {
         return Pace::Free;
@@ -59,20 +64,89 @@ pub fn pace(gauges: &Gauges, options: &FamilyOptions) -> Pace {
     if fullness <= 0.0 {
         return Pace::Free;
     }
-    Pace::Slow { nanos_per_byte: SLOWEST_START_NANOS * SLOWEST_END_FACTOR.powf(fullness.min(1.0)) }
+    let full = fullness.min(0.999);
+    Pace::Slow { nanos_per_byte: 1e9 / sustained * full / (1.0 - full) }
+}
+
+/// What the near future of writers looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Forecast {
+    /// Bytes that compaction still has to move, over all families.
+    pub debt_bytes: u64,
+    /// Bytes per second that compaction moves while it runs; 0 before the first.
+    pub drain_rate: f64,
+    /// Bytes per second that are flushed now.
+    pub inflow_rate: f64,
+    /// Bytes per second that writers can go on with for ever, as measured.
+    pub sustained_rate: f64,
+    /// How long a write of a mebibyte is delayed now.
+    pub delay_per_mebibyte: Duration,
+    /// Writers wait until background work has caught up.
+    pub stopped: bool,
+    /// When they will, should all go on as it does; `None`: not at this rate.
+    pub time_to_stop: Option<Duration>,
 }
 
 /// The pace of the whole database, as the write path reads it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pressure {
     /// Bits of nanoseconds per byte; infinity = stop. Written under the state lock, read as a hint.
     nanos_per_byte: AtomicU64,
+    /// Bits of nanoseconds per byte that writes of low priority pay beside that.
+    low_priority_nanos: AtomicU64,
+    /// Leaders that are being held.
+    holding: AtomicUsize,
+    rates: Mutex<Rates>,
     slowed_micros: AtomicU64,
     stopped_micros: AtomicU64,
     stops: AtomicU64,
 }
 
 impl Pressure {
+    pub(crate) fn new() -> Self {
+        Pressure {
+            nanos_per_byte: AtomicU64::new(0),
+            low_priority_nanos: AtomicU64::new(0),
+            holding: AtomicUsize::new(0),
+            rates: Mutex::new(Rank::Statistics, Rates::default()),
+            slowed_micros: AtomicU64::new(0),
+            stopped_micros: AtomicU64::new(0),
+            stops: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes in the sums of bytes flushed and compacted up to `now`; see [`Rates`].
+    pub(crate) fn measure(&self, now: Duration, flushed: u64, drained: u64) -> Rates {
+        let mut rates = self.rates.lock();
+        rates.note(now, flushed, drained);
+        *rates
+    }
+
+    /// Sets what writes of low priority pay while background work is `due`.
+    pub(crate) fn set_low_priority(&self, due: bool, sustained: f64) {
+        let nanos = if due { 1e9 / sustained * LOW_PRIORITY_FACTOR } else { 0.0 };
+        self.low_priority_nanos.store(nanos.to_bits(), Ordering::Relaxed);
+    }
+
+    /// What writes of low priority pay beside the others' pace.
+    pub(crate) fn low_priority_pace(&self) -> Pace {
+        Pace::of(f64::from_bits(self.low_priority_nanos.load(Ordering::Relaxed)))
+    }
+
+    /// A leader begins to wait, or has waited.
+    pub(crate) fn hold(&self, begins: bool) {
+        if begins {
+            self.holding.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.holding.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a leader waits now, and all writers behind it.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.holding.load(Ordering::Relaxed) > 0
+    }
+
     /// Takes over the paces of all families: the slowest counts.
     pub(crate) fn set(&self, paces: impl Iterator<Item = Pace>) {
         let slowest = paces.map(Pace::nanos_per_byte).fold(0.0, f64::max);
@@ -81,12 +155,7 @@ impl Pressure {
 
     /// The present pace.
     pub(crate) fn pace(&self) -> Pace {
-        let nanos = f64::from_bits(self.nanos_per_byte.load(Ordering::Relaxed));
-        match nanos {
-            n if n <= 0.0 => Pace::Free,
-            n if n.is_infinite() => Pace::Stop,
-            nanos_per_byte => Pace::Slow { nanos_per_byte },
-        }
+        Pace::of(f64::from_bits(self.nanos_per_byte.load(Ordering::Relaxed)))
     }
 
     /// Notes how long writers were held.
@@ -108,6 +177,14 @@ impl Pressure {
 }
 
 impl Pace {
+    fn of(nanos_per_byte: f64) -> Pace {
+        match nanos_per_byte {
+            n if n <= 0.0 => Pace::Free,
+            n if n.is_infinite() => Pace::Stop,
+            nanos_per_byte => Pace::Slow { nanos_per_byte },
+        }
+    }
+
     fn nanos_per_byte(self) -> f64 {
         match self {
             Pace::Free => 0.0,
@@ -132,23 +209,28 @@ mod tests {
     #[test]
     fn slows_smoothly_and_stops() {
         let options = FamilyOptions::default();
-        let at = |l0_tables| pace(&Gauges { l0_tables, ..Gauges::default() }, &options);
+        const CARRIED: f64 = 1e7;
+        let at = |l0_tables| pace(&Gauges { l0_tables, ..Gauges::default() }, &options, CARRIED);
         assert_eq!(at(0), Pace::Free);
         assert_eq!(at(options.compaction.l0_slowdown), Pace::Free);
+        let (from, to) = (options.compaction.l0_slowdown, options.compaction.l0_stop);
+        assert_eq!(at((from + to) / 2), Pace::Slow { nanos_per_byte: 1e9 / CARRIED }, "what is carried");
         let mut before = 0.0;
         for n in options.compaction.l0_slowdown + 1..options.compaction.l0_stop {
             let Pace::Slow { nanos_per_byte } = at(n) else { panic!("{n} tables: {:?}", at(n)) };
-            assert!(nanos_per_byte > before && (before == 0.0 || nanos_per_byte < before * 1.5), "no cliff");
+            // The rate that is let in falls by half at most from step to step.
+            let rate = |nanos: f64| 1.0 / (1.0 / CARRIED + nanos / 1e9);
+            assert!(nanos_per_byte > before && rate(nanos_per_byte) > rate(before) * 0.49, "no cliff");
             before = nanos_per_byte;
         }
         assert_eq!(at(options.compaction.l0_stop), Pace::Stop);
         let owing = Gauges { debt_bytes: options.compaction.hard_debt_bytes, ..Gauges::default() };
-        assert_eq!(pace(&owing, &options), Pace::Stop);
+        assert_eq!(pace(&owing, &options, CARRIED), Pace::Stop);
     }
 
     #[test]
     fn the_fullest_family_counts() {
-        let p = Pressure::default();
+        let p = Pressure::new();
         p.set(
             [Pace::Free, Pace::Slow { nanos_per_byte: 5.0 }, Pace::Slow { nanos_per_byte: 2.0 }].into_iter(),
         );

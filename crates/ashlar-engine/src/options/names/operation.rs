@@ -47,9 +47,9 @@ pub(super) const READ: &[Row<ReadOptions>] = &[
 pub(super) const WRITE: &[Row<WriteOptions>] = &[
     uses!("sync", "false", open, sync, Range::Flag, "Return only when the write is on the device. Off: it survives a killed process, not a power cut."),
     uses!("disableWAL", "false", open, disable_wal, Range::Flag, "Leave the write out of the log: it is lost unless its memtable was flushed."),
-    refused!("no_slowdown", "false", open, "A write that would have to wait does wait; refusing it instead is not there."),
+    uses!("no_slowdown", "false", open, no_slowdown, Range::Flag, "Fail with Busy where the write would have to wait for background work."),
     refused!("ignore_missing_column_families", "false", open, "A batch that names a family which does not exist is refused whole."),
-    ignored!("low_pri", "false", open, "Writers are slowed alike."),
+    uses!("low_pri", "false", open, low_priority, Range::Flag, "While compaction has work to do, wait longer than other writes, and apart from them."),
     ignored!("memtable_insert_hint_per_batch", "false", open, "An insert begins where the last one of its writer ended, where that is near."),
     ignored!("rate_limiter_priority", "IO_TOTAL", open, "Writes of users are not limited."),
     ignored!("protection_bytes_per_key", "0", open, "A batch is checked whole by the checksums of its log records."),

@@ -15,6 +15,7 @@ mod check;
 mod crashes;
 mod faults;
 mod judged;
+mod limits;
 mod plan;
 mod resume;
 mod store;

@@ -56,7 +56,7 @@ impl Setup {
 impl Setup {
     /// How its writes are done; one that is not logged cannot be synced.
     pub(crate) fn how_to_write(&self, sync: bool) -> WriteOptions {
-        WriteOptions { sync: sync && !self.unlogged, disable_wal: self.unlogged }
+        WriteOptions { sync: sync && !self.unlogged, disable_wal: self.unlogged, ..WriteOptions::default() }
     }
 }
 

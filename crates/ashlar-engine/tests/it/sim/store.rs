@@ -446,5 +446,5 @@ pub(crate) fn scribble(db: &Db, rng: &mut Rng, sync: bool) -> Result<(), Error> 
         let value = db.get(&family, key.as_bytes(), &ReadOptions::default())?.map(|v| v.into_vec());
         assert!(found(value), "a write is not seen");
     }
-    db.write(&mut batch, WriteOptions { sync, disable_wal: false }).map(drop)
+    db.write(&mut batch, WriteOptions { sync, ..WriteOptions::default() }).map(drop)
 }

@@ -1,0 +1,93 @@
+//! What background work is measured to carry, and what follows for writers.
+//!
+//! 1. The *drain rate* is bytes compacted per second while compactions run; it is not forgotten while there is nothing to
+//!    do. The *inflow* is bytes flushed per second.
+//! 2. Both are averages over some seconds, taken when background work ends: writers read no clock for them.
+//! 3. Each byte flushed costs some bytes of compaction, the *amplification*, from the sums since the open. The drain rate
+//!    divided by it is what writers can go on with for ever.
+
+use std::time::Duration;
+
+/// Over how long rates are averaged.
+const MEMORY: Duration = Duration::from_secs(5);
+/// What writers can go on with when nothing was measured yet, and at least.
+const UNKNOWN: f64 = 16.0 * 1024.0 * 1024.0;
+const LEAST: f64 = 1024.0 * 1024.0;
+
+/// The rates of a database. See the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rates {
+    at: Duration,
+    flushed: u64,
+    drained: u64,
+    /// Bytes per second; 0 before the first measurement.
+    pub(crate) inflow: f64,
+    pub(crate) drain: f64,
+}
+
+impl Rates {
+    /// Takes in the sums of bytes flushed and compacted up to `now`.
+    pub(crate) fn note(&mut self, now: Duration, flushed: u64, drained: u64) {
+        let passed = now.saturating_sub(self.at).as_secs_f64();
+        if passed < 0.01 {
+            return;
+        }
+        let weight = 1.0 - (-passed / MEMORY.as_secs_f64()).exp();
+        let average = |old: f64, bytes: u64| {
+            let new = bytes as f64 / passed;
+            if old == 0.0 { new } else { old + (new - old) * weight }
+        };
+        self.inflow = average(self.inflow, flushed.saturating_sub(self.flushed));
+        let moved = drained.saturating_sub(self.drained);
+        if moved > 0 {
+            self.drain = average(self.drain, moved);
+        }
+        (self.at, self.flushed, self.drained) = (now, flushed, drained);
+    }
+
+    /// Bytes of compaction that a byte flushed costs.
+    pub(crate) fn amplification(&self) -> f64 {
+        if self.flushed == 0 { 1.0 } else { (self.drained as f64 / self.flushed as f64).max(1.0) }
+    }
+
+    /// Bytes per second that writers can go on with for ever.
+    pub(crate) fn sustained(&self) -> f64 {
+        if self.drain == 0.0 { UNKNOWN } else { (self.drain / self.amplification()).max(LEAST) }
+    }
+
+    /// When debt that grows as it does now has grown by `bytes`; `None` when it does not grow.
+    pub(crate) fn time_to(&self, bytes: u64) -> Option<Duration> {
+        let growth = self.inflow * self.amplification() - self.drain;
+        (growth >= 1.0).then(|| Duration::from_secs_f64((bytes as f64 / growth).min(1e9)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn measures_what_is_carried() {
+        let mut rates = Rates::default();
+        assert_eq!((rates.sustained(), rates.time_to(1)), (UNKNOWN, None));
+        // 10 MiB/s come in, 30 MiB/s are compacted, and each byte costs three.
+        for second in 1..=60 {
+            rates.note(Duration::from_secs(second), second * 10 * MIB, second * 30 * MIB);
+        }
+        assert!((rates.sustained() / MIB as f64 - 10.0).abs() < 0.1, "{rates:?}");
+        assert!(rates.time_to(MIB).is_none(), "debt stands still");
+        // Twice as much comes in: in ten seconds debt is 300 MiB higher, about.
+        for second in 61..=90 {
+            let flushed = 600 + (second - 60) * 20;
+            rates.note(Duration::from_secs(second), flushed * MIB, second * 30 * MIB);
+        }
+        let time = rates.time_to(100 * MIB).expect("debt grows");
+        assert!((2..20).contains(&time.as_secs()), "{time:?}");
+        let before = rates.drain;
+        rates.note(Duration::from_secs(1000), 1200 * MIB, 2700 * MIB);
+        assert_eq!(rates.drain, before, "not forgotten without work");
+        assert!(rates.inflow < 1.0 * MIB as f64);
+    }
+}

@@ -1,0 +1,100 @@
+//! What holds writers back, and what never may: logs that idle families keep, writes that will not wait, limits on
+//! background work. On the simulated machine.
+
+use super::plan::{DEFAULT, Setup};
+use super::store::{DIR, open};
+use ashlar_base::error::BusyKind;
+use ashlar_base::{Error, ErrorKind};
+use ashlar_engine::Db;
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::options::{DbOptions, FamilyOptions, WriteOptions};
+use ashlar_env::sim::SimEnv;
+use ashlar_testkit::{Rng, report};
+use std::path::Path;
+use std::time::Duration;
+
+fn setup(max_write_buffers: usize) -> Setup {
+    let mut setup = Setup::draw(&mut Rng::new(1));
+    setup.family =
+        FamilyOptions { write_buffer_bytes: 64 << 10, max_write_buffers, ..FamilyOptions::default() };
+    setup.db = DbOptions::default();
+    setup
+}
+
+fn put(db: &Db, family: &str, key: u64, bytes: usize, options: WriteOptions) -> Result<(), Error> {
+    let family = db.family(family).expect("there");
+    let mut batch = WriteBatch::new();
+    batch.put(family.id(), format!("{key:08}").as_bytes(), &vec![7; bytes])?;
+    db.write(&mut batch, options).map(drop)
+}
+
+fn log_bytes(sim: &SimEnv) -> u64 {
+    let entries = sim.env().fs.list(Path::new(DIR)).expect("a directory");
+    entries.iter().filter(|e| e.name.ends_with(".log")).map(|e| e.len).sum()
+}
+
+#[test]
+fn an_idle_family_does_not_hold_the_logs_for_ever() {
+    let _readers = crate::beside_others();
+    let (sim, setup) = (SimEnv::new(3), setup(2));
+    let db = open(&sim, &setup).expect("opens");
+    db.create_family("idle", setup.family.clone()).expect("made");
+    let idle = db.family("idle").expect("made");
+    // Four times the sum of all write buffers, and what is written while they are flushed.
+    let bound = 4 * (64 << 10) * 2 * 2 + 4 * (64 << 10);
+    let (mut most, mut written) = (0, 0u64);
+    for key in 0..8000 {
+        if key % 1000 == 0 {
+            put(&db, "idle", key, 10, WriteOptions::default()).expect("a write");
+        }
+        put(&db, DEFAULT, key, 1000, WriteOptions::default()).expect("a write");
+        written += 1000;
+        sim.env().jobs.drive(2);
+        most = most.max(log_bytes(&sim));
+    }
+    let tables = db.shape(&idle).levels.iter().map(|l| l.0).sum::<usize>();
+    report::figure(&format!(
+        "idle family: {written} bytes written beside it, logs {most} bytes at most, bound {bound}, cost {tables} small tables of {} bytes",
+        db.shape(&idle).bytes()
+    ));
+    assert!(most <= bound, "logs of {most} bytes");
+    assert!((1..=8).contains(&tables), "{tables}");
+}
+
+#[test]
+fn a_write_that_must_not_wait_is_refused_at_once() {
+    let _readers = crate::beside_others();
+    let (sim, setup) = (SimEnv::new(4), setup(2));
+    let db = open(&sim, &setup).expect("opens");
+    let impatient = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
+    // Nothing runs in the background unless somebody waits: the memtables fill.
+    let before = ashlar_env::Clock::now(sim.clock());
+    let refused =
+        (0..400).find_map(|key| put(&db, DEFAULT, key, 1000, impatient).err()).expect("two buffers fill");
+    assert_eq!(refused.kind(), ErrorKind::Busy(BusyKind::Stalled), "{refused}");
+    assert_eq!(ashlar_env::Clock::now(sim.clock()), before, "it waited");
+    assert!(refused.to_string().starts_with("Result incomplete: "), "{refused}");
+    db.wait_for_background().expect("flushed");
+    put(&db, DEFAULT, 1, 1000, impatient).expect("there is room");
+}
+
+#[test]
+fn background_writing_keeps_to_its_rate() {
+    let _readers = crate::beside_others();
+    let (sim, mut setup) = (SimEnv::new(5), setup(4));
+    setup.db.rate_limit_bytes = 100_000;
+    setup.family.table.compression = ashlar_format::compress::Compression::None;
+    let db = open(&sim, &setup).expect("opens");
+    let family = db.family(DEFAULT).expect("always there");
+    let begun = ashlar_env::Clock::now(sim.clock());
+    let mut rng = Rng::new(9);
+    for _ in 0..1000 {
+        let key = rng.below(1_000_000) as u64;
+        put(&db, DEFAULT, key, 1000, WriteOptions::default()).expect("a write");
+    }
+    db.flush(std::slice::from_ref(&family)).expect("flushes");
+    let took = ashlar_env::Clock::now(sim.clock()) - begun;
+    // A megabyte at a tenth of it per second.
+    assert!((Duration::from_secs(8)..Duration::from_secs(30)).contains(&took), "{took:?}");
+    assert!(db.pressure().sustained_rate > 0.0 && !db.pressure().stopped);
+}
