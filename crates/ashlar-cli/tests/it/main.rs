@@ -9,6 +9,7 @@
 mod bench;
 mod benchmark_sh;
 mod db;
+mod explain;
 mod level;
 mod manifest;
 mod options;

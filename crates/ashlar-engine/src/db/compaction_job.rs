@@ -19,6 +19,7 @@ use crate::compaction::{
 use crate::health::Source;
 use crate::rewrite::{BlobPlan, Progress};
 use crate::version::{FamilyState, TableCounts, Version};
+use ashlar_base::stats::{Distribution, Ticker};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result};
 use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
@@ -100,6 +101,7 @@ impl CompactionJob {
     fn advance(&mut self, budget: StepBudget) -> Result<bool> {
         let shared = &self.shared;
         if shared.is_given_up() {
+            shared.core.statistics.tick(Ticker::CompactionCancelled);
             return Ok(true);
         }
         match std::mem::replace(&mut self.phase, Phase::Over) {
@@ -178,6 +180,7 @@ impl Shared {
 
     /// Gives each further part a job of its own.
     fn spread(self: &Arc<Self>, parts: Vec<CompactionPart>) {
+        self.core.statistics.measure(Distribution::NumSubcompactionsScheduled, parts.len() as u64 + 1);
         if parts.is_empty() {
             return;
         }

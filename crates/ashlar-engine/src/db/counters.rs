@@ -54,6 +54,7 @@ impl Counters {
     /// Notes a flush, and adds it to the statistics.
     pub(super) fn flushed(&self, did: &FlushOutcome, took: Duration, statistics: &Statistics) {
         statistics.add(Ticker::FlushWriteBytes, did.bytes_written);
+        statistics.measure(Distribution::DbFlushMicros, micros(took));
         count_blobs(&did.blobs, statistics);
         let work = LevelWork {
             count: 1,

@@ -56,6 +56,9 @@ impl Core {
         self.events.tell(&Event::BackgroundError { work: source.name(), cause: cause.clone() });
         let before = self.health.severity();
         let pause = self.health.report(source, cause, self.env.clock.now());
+        if matches!(cause.kind(), ErrorKind::Io(_)) && self.health.severity() < Severity::Fatal {
+            self.statistics.tick(Ticker::ErrorHandlerBgRetryableIoErrorCount);
+        }
         if before < Severity::Hard && self.health.severity() >= Severity::Hard {
             self.wake_jobs();
         }

@@ -1,17 +1,54 @@
 //! Reading: which memtables and tables, at which sequence.
 
+use super::Db;
 use super::core::Core;
 use crate::column_family::Family;
 use crate::columns::Columns;
 use crate::iter::DbIter;
 use crate::options::ReadOptions;
-use crate::read::{self, MayExist, View};
+use crate::read::{self, GetExplained, MayExist, ScanExplained, View};
 use crate::snapshot::Snapshot;
 use crate::super_version::SuperVersion;
-use ashlar_base::{Error, LookupKey, Result};
+use ashlar_base::{Error, LookupKey, Result, SeqNum};
 use std::sync::Arc;
 
+impl Db {
+    /// Gets `key` and tells how: which runs were asked, what each answered, what it cost.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn explain_get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<GetExplained> {
+        let core = self.core();
+        let (version, seq) = core.readable(family, options)?;
+        read::explain_get(&version, &LookupKey::new(key, seq), core.env.ticks())
+    }
+
+    /// Scans forward within the bounds of `options`, over `keys_max` keys at most, and tells how.
+    ///
+    /// # Errors
+    /// As [`Db::iter`] and the cursor's calls.
+    pub fn explain_scan(
+        &self,
+        family: &Family,
+        options: ReadOptions,
+        keys_max: u64,
+    ) -> Result<ScanExplained> {
+        let core = self.core();
+        let (version, seq) = core.readable(family, &options)?;
+        read::explain_scan(version, seq, options, keys_max, core.env.ticks())
+    }
+}
+
 impl Core {
+    /// What a read of the family with these options sees.
+    fn readable(&self, family: &Family, options: &ReadOptions) -> Result<(Arc<SuperVersion>, SeqNum)> {
+        let version = family.super_version.get();
+        self.check_open()?;
+        check_readable(family, &version)?;
+        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        Ok((version, seq))
+    }
+
     /// The newest value of `key` that the options let the read see.
     pub(crate) fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
         // The super version first, the sequence second: see `super_version`. A close shows an empty one after it has said

@@ -20,6 +20,7 @@ use crate::health::{Severity, Source};
 use crate::rewrite::Progress;
 use crate::version::FamilyState;
 use crate::wal::Wal;
+use ashlar_base::stats::Ticker;
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
@@ -77,6 +78,7 @@ impl ResumeJob {
     fn seal(&mut self) -> StepResult {
         let core = &self.core;
         let Some(lead) = core.committer.try_lead() else { return StepResult::Wait(SOON) };
+        core.statistics.tick(Ticker::ErrorHandlerAutoResumeCount);
         core.committer.refuse(&core.health.cause().unwrap_or_else(Error::closed));
         let mut state = core.state();
         if state.families.iter().any(|f| f.flushing) {
@@ -195,6 +197,7 @@ impl Job for ResumeJob {
         match advanced {
             Ok(StepResult::Done) => {
                 if self.core.health.severity() == Severity::Well && !self.core.is_closed() {
+                    self.core.statistics.tick(Ticker::ErrorHandlerAutoResumeSuccessCount);
                     self.core.events.tell(&Event::ErrorRecovered);
                 }
                 self.end();

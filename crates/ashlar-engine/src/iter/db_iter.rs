@@ -324,10 +324,11 @@ impl DbIter {
                         replace(&mut self.key, user_key);
                         (skip, steps, gone) = (true, 0, gone + 1);
                         behind = Metric::InternalDeleteSkippedCount;
-                        self.tally.passed(behind);
                         if gone % SKIPS_MAX == 0 {
+                            // Counted when it is met again, unless it is left out with all around it.
                             self.pass_covered(Direction::Forward)?;
                         } else {
+                            self.tally.passed(behind);
                             self.merge.next()?;
                         }
                     }

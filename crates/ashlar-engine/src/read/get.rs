@@ -9,6 +9,7 @@
 //! 4. A value that its entry only points to is fetched at the end, without a pin, and only if it is the one that counts.
 //! 5. A merge operand sends the search on, to the next older entry; the value is folded at its end.
 
+use super::trace::{Place, Trace};
 use crate::columns::Columns;
 use crate::options::ReadOptions;
 use crate::read::{MayExist, View};
@@ -45,6 +46,20 @@ pub fn get(from: &SuperVersion, key: &LookupKey<'_>, _options: &ReadOptions) -> 
         search.count(statistics, value.as_ref());
     }
     Ok(value)
+}
+
+/// [`get`], noting every run that is asked. It is not counted in the statistics.
+pub(super) fn get_traced(
+    from: &SuperVersion,
+    key: &LookupKey<'_>,
+    trace: &mut Trace,
+) -> Result<Option<View>> {
+    let mut search = Search { trace: Some(trace), ..Search::new(key) };
+    let value = search.run(from);
+    if let Some(trace) = search.trace {
+        trace.end();
+    }
+    value
 }
 
 /// Where a search ended.
@@ -123,6 +138,8 @@ pub(super) struct Search<'k> {
     home: Home,
     /// Where the search for the key before ended, if this is one of many.
     near: Option<&'k mut Near>,
+    /// Where the runs that are asked are noted, when somebody wants to know.
+    trace: Option<&'k mut Trace>,
 }
 
 /// Where the searches of a row of ascending keys have come to in each table.
@@ -152,8 +169,15 @@ impl Near {
 
 impl<'k> Search<'k> {
     pub(super) fn new(key: &LookupKey<'k>) -> Self {
-        let (key, operands) = (*key, Vec::new());
-        Search { key, read_seq: key.seq, covered_at: None, operands, home: Home::Nowhere, near: None }
+        Search {
+            key: *key,
+            read_seq: key.seq,
+            covered_at: None,
+            operands: Vec::new(),
+            home: Home::Nowhere,
+            near: None,
+            trace: None,
+        }
     }
 
     /// As one of many: keys ascend, and all come with the same `near`.
@@ -188,8 +212,13 @@ impl<'k> Search<'k> {
         }
         perf::add(Metric::InternalMergePointLookupCount, self.operands.len() as u64);
         let _step = perf::time(Metric::MergeOperatorTimeNanos);
-        let value = from.merger.fold(user_key, base.as_deref(), self.operands.iter().rev())?;
-        Ok(Some(View::copy(&value)))
+        let value = from.merger.fold(user_key, base.as_deref(), self.operands.iter().rev());
+        if value.is_err()
+            && let Some(statistics) = from.version.tables().statistics()
+        {
+            statistics.tick(Ticker::NumberMergeFailures);
+        }
+        Ok(Some(View::copy(&value?)))
     }
 
     /// Counts a search that came to its end.
@@ -224,12 +253,16 @@ impl<'k> Search<'k> {
         };
         let pin = ReadPin::enter();
         for (at, memtable) in memtables().enumerate() {
+            if let Some(trace) = &mut self.trace {
+                trace.begin(at.checked_sub(1).map_or(Place::Memtable, Place::Sealed));
+            }
             if let Some(Some(parts)) = tombstones.get(at) {
                 parts.iter().for_each(|tombstones| self.cover(tombstones));
             }
             perf::add(Metric::GetFromMemtableCount, 1);
             while let Some(found) = MemtableRep::get(&**memtable, &pin, &self.key) {
                 self.home = Home::Memtable;
+                self.meet(found.trailer, found.value.len());
                 let end = match self.judge(found.trailer)? {
                     Fate::Value => Some(Base { view: View::copy(found.value), wrapped: None }),
                     Fate::Wrapped => {
@@ -287,6 +320,9 @@ impl<'k> Search<'k> {
 
     /// `None`: the table has no end of the search.
     fn in_table(&mut self, version: &Version, level: Level, file: &FileMeta) -> Result<Option<End>> {
+        if let Some(trace) = &mut self.trace {
+            trace.begin(Place::Table(level, file.number()));
+        }
         let opened;
         let table = match file.table.get() {
             Some(table) => table,
@@ -301,6 +337,7 @@ impl<'k> Search<'k> {
         }
         while let Some(found) = self.look_in(table)? {
             self.home = Home::Level(level.0);
+            self.meet(found.trailer, found.value.len());
             let end = match self.judge(found.trailer).map_err(|e| e.at_path(table.path()))? {
                 Fate::Value => Some(Base { view: View::pinned(found.pin, found.value), wrapped: None }),
                 Fate::Wrapped => {
@@ -332,6 +369,17 @@ impl<'k> Search<'k> {
     fn cover(&mut self, tombstones: &FragmentedTombstones) {
         let newest = tombstones.covering_seq(self.key.user_key, self.read_seq);
         self.covered_at = self.covered_at.max(newest);
+        if let Some(trace) = &mut self.trace {
+            trace.covered(self.covered_at);
+        }
+    }
+
+    /// An entry was met in the run that is asked.
+    #[inline]
+    fn meet(&mut self, trailer: Trailer, bytes: usize) {
+        if let Some(trace) = &mut self.trace {
+            trace.met(trailer, bytes);
+        }
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! What a database tells about itself.
 
+mod cost;
 mod events;
 mod properties;
 mod statistics;

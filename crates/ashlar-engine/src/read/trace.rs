@@ -1,0 +1,88 @@
+//! What a search asked, run by run, and what each answered: kept only for a read that is to be explained.
+
+use ashlar_base::stats::perf::Context;
+use ashlar_base::{FileNumber, Level, SeqNum, Trailer};
+
+/// A run that was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The memtable that takes writes.
+    Memtable,
+    /// A sealed memtable; 0 is the newest.
+    Sealed(usize),
+    /// A table.
+    Table(Level, FileNumber),
+}
+
+/// What a run has of the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// The entry's sequence number and type.
+    pub trailer: Trailer,
+    /// Bytes of what it holds.
+    pub bytes: usize,
+}
+
+/// One run that was asked.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Which.
+    pub place: Place,
+    /// The entries that were met, newest first.
+    pub met: Vec<Met>,
+    /// The newest range tombstone over the key in this run and those before it.
+    pub covered_at: Option<SeqNum>,
+    /// What it cost.
+    pub cost: Context,
+}
+
+/// The runs that a search asked, in order.
+#[derive(Debug)]
+pub struct Trace {
+    /// One per run.
+    pub steps: Vec<Step>,
+    start: Context,
+}
+
+impl Trace {
+    /// Nothing asked yet. The thread must count: see [`ashlar_base::stats::perf::Watch`].
+    pub fn new() -> Trace {
+        Trace { steps: Vec::new(), start: Context::now() }
+    }
+
+    /// The next run is asked.
+    pub(super) fn begin(&mut self, place: Place) {
+        self.end();
+        let cost = Context::now().since(&self.start);
+        self.steps.push(Step { place, met: Vec::new(), covered_at: None, cost });
+    }
+
+    /// The run that is asked has an entry.
+    pub(super) fn met(&mut self, trailer: Trailer, bytes: usize) {
+        if let Some(step) = self.steps.last_mut() {
+            step.met.push(Met { trailer, bytes });
+        }
+    }
+
+    /// The run that is asked has a range tombstone over the key, or one before it had.
+    pub(super) fn covered(&mut self, at: Option<SeqNum>) {
+        if let Some(step) = self.steps.last_mut() {
+            step.covered_at = at;
+        }
+    }
+
+    /// The last run has answered.
+    pub(super) fn end(&mut self) {
+        let now = Context::now();
+        if let Some(step) = self.steps.last_mut() {
+            step.cost = now.since(&self.start);
+        }
+        self.start = now;
+    }
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
