@@ -57,6 +57,7 @@ Examples:
   ashlar db --db=DIR dump | ashlar db --db=COPY load --create_if_missing
   find . -type f -printf '%p\\t%s\\n' | ashlar db --db=DIR load --tsv --create_if_missing
   ashlar db --db=DIR info                                  what opening found, levels, sizes, health
+  ashlar db --db=DIR explain user:1                        which runs a read asks, and what it costs
   ashlar db --db=DIR level --level=rocksdb-7.8             does RocksDB 7.8 read this directory?
   ashlar db --db=DIR rewrite --level=rocksdb-7.8           make it so
 
