@@ -325,7 +325,6 @@ impl DbIter {
                         (skip, steps, gone) = (true, 0, gone + 1);
                         behind = Metric::InternalDeleteSkippedCount;
                         if gone % SKIPS_MAX == 0 {
-                            // Counted when it is met again, unless it is left out with all around it.
                             self.pass_covered(Direction::Forward)?;
                         } else {
                             self.tally.passed(behind);
@@ -365,7 +364,7 @@ impl DbIter {
         Ok(())
     }
 
-    /// Leaves out what range tombstones cover around `self.key`, which is gone.
+    /// Leaves out what range tombstones cover around `self.key`, which is gone. What stays is met, and counted, again.
     #[cold]
     fn pass_covered(&mut self, direction: Direction) -> Result<()> {
         let Some(Stretch { run, forward, backward }) = self.mask.stretch(&self.key) else { return Ok(()) };
