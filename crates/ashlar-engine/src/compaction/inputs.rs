@@ -25,16 +25,17 @@ fn readahead(cap: Option<usize>, runs: usize) -> usize {
 /// Places in one table where parts may meet.
 const ANCHORS: u32 = 64;
 
-/// The runs of all inputs within `range`, newest first, before their first entries.
+/// The runs of all inputs within `range`, one of so many parts, newest first, before their first entries.
 pub(super) fn runs(
     version: &Arc<Version>,
     plan: &Compaction,
     range: &KeyRange,
+    parts: usize,
 ) -> Result<Vec<Box<dyn RunCursor>>> {
     let mut runs: Vec<Box<dyn RunCursor>> = Vec::new();
     let count: usize =
         plan.inputs.iter().map(|(l, files)| if *l == Level::ZERO { files.len() } else { 1 }).sum();
-    let readahead = readahead(version.tables().memory_cap(), count);
+    let readahead = readahead(version.tables().memory_cap(), count * parts);
     let mut push = |files| -> Result<()> {
         let mut run = LevelRun::new(Arc::clone(version), files, range.clone(), readahead);
         run.seek(range.begin.as_deref().map(|begin| LookupKey::new(begin, SeqNum::MAX)).as_ref())?;

@@ -102,6 +102,7 @@ impl CompactionPart {
         let spent = plan.is_bottommost() && all_seen;
         let all = tombstones(&version, &plan)?;
         let ranges = parts(&version, &plan, parts_max)?;
+        let count = ranges.len();
         let part = |range: KeyRange| {
             let retention = plan
                 .retention(snapshots.clone(), range.cut(&order, &all))
@@ -109,7 +110,7 @@ impl CompactionPart {
                 .with_blobs(Arc::clone(version.blobs()));
             let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
                 .with_tombstones(retention.surviving_tombstones(&order));
-            let rewrite = start(&order, skip, runs(&version, &plan, &range)?, retention, sink)?;
+            let rewrite = start(&order, skip, runs(&version, &plan, &range, count)?, retention, sink)?;
             Ok(CompactionPart { rewrite, spent })
         };
         ranges.into_iter().map(part).collect()
