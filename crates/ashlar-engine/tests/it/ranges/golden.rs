@@ -71,10 +71,9 @@ fn operands_need_the_operator_and_nothing_else_does() {
     let _readers = crate::beside_others();
     let golden = golden("rocksdb-7.8.3/merge_flushed").unwrap_or_else(|skip| panic!("{skip}"));
     // An open takes the operator that the OPTIONS file names: without the file, nobody does.
-    for file in std::fs::read_dir(golden.path()).unwrap().map(Result::unwrap) {
-        if file.file_name().to_string_lossy().starts_with("OPTIONS-") {
-            std::fs::remove_file(file.path()).unwrap();
-        }
+    let env = Env::os().unwrap();
+    for file in env.fs.list(golden.path()).unwrap().iter().filter(|f| f.name.starts_with("OPTIONS-")) {
+        env.fs.remove(&golden.path().join(&file.name)).unwrap();
     }
     let options = DbOptions { format_level: FormatLevel::V7_8, ..DbOptions::default() };
     let db = Db::open(Env::os().unwrap(), golden.path(), options, vec![], FamilyOptions::default()).unwrap();
