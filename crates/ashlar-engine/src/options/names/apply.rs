@@ -42,6 +42,9 @@ impl fmt::Display for Notice {
     }
 }
 
+/// RocksDB keeps it out of its files; 7.8.3 aborts on a file with the value 0.
+const NEVER_STORED: &str = "rate_limiter_bytes_per_sec";
+
 /// The rows that may stand where `group` is expected, and what stands before their names.
 fn places(group: Group) -> &'static [(&'static str, &'static [Row<Options>])] {
     match group {
@@ -178,7 +181,7 @@ impl Options {
         let rows = places(group).iter().filter(|(prefix, _)| prefix.is_empty()).flat_map(|(_, rows)| *rows);
         let known = rows.filter(|row| row.since <= self.db.format_level);
         let shown = known.filter_map(|row| Some((row.name, (row.setting()?.show)(self)?)));
-        shown.filter(|(_, value)| !value.is_empty()).collect()
+        shown.filter(|(name, value)| !value.is_empty() && *name != NEVER_STORED).collect()
     }
 }
 
