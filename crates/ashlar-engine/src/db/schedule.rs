@@ -54,7 +54,7 @@ impl Core {
                 }
                 while !self.compactions_aborted()
                     && state.exclusive == 0
-                    && let Some(compaction) = pick(family, &state.running, oldest)
+                    && let Some(compaction) = pick(family, &state.running, oldest, severity)
                     && has_slot(&compaction, state.compactors, most)
                 {
                     let job = CompactionJob::claim(self, &mut state.running, family, compaction);
@@ -62,7 +62,10 @@ impl Core {
                     state.compactors += 1;
                 }
                 let runs = state.running.get(&family.family.id()).is_some_and(|r| !r.is_empty());
-                if severity == Severity::Soft && !runs && pick(family, &state.running, oldest).is_none() {
+                if severity == Severity::Soft
+                    && !runs
+                    && pick(family, &state.running, oldest, severity).is_none()
+                {
                     // Whatever failed is not wanted any more.
                     self.health.well(Source::Compaction(family.family.id()));
                 }
@@ -198,13 +201,20 @@ fn has_slot(compaction: &Compaction, compactors: usize, most: usize) -> bool {
     compactors < most || (compaction.reason == Reason::Level0 && compactors == most)
 }
 
-fn pick(family: &LiveFamily, running: &RunningByFamily, oldest: Option<SeqNum>) -> Option<Compaction> {
+fn pick(
+    family: &LiveFamily,
+    running: &RunningByFamily,
+    oldest: Option<SeqNum>,
+    severity: Severity,
+) -> Option<Compaction> {
     let options = family.family.options();
     if !options.compaction.automatic {
         return None;
     }
     let running = running.get(&family.family.id()).map_or(&[][..], Vec::as_slice);
-    let shape = Shape { table: Some(&options.table), ..shape(family) };
+    // A flush that fails is not waited for.
+    let arriving = family.flushing && severity < Severity::Soft;
+    let shape = Shape { table: Some(&options.table), arriving, ..shape(family) };
     let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, oldest);
     picker::pick(&shape, &options.compaction, running).or_else(unhurried).or_else(|| {
         if !options.blob.collect_garbage {

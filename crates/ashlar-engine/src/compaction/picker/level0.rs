@@ -3,14 +3,16 @@
 //! 1. One compaction at a time takes files down: it has all that belong together, so none of them is left above.
 //! 2. While it runs, or while the base level is taken, new files pile up. The newest of them may then be merged into one
 //!    that stays in level 0 (*within*): that frees no space, but every read has fewer files to ask.
-//! 3. What is merged within level 0 is an unbroken row of its newest files, so the result stands where they stood: its
+//! 3. Where the base level has more than half as many bytes to rewrite as level 0 brings, a table that a flush is about to add is waited
+//!    for, up to twice the trigger: it goes down at the price of its own bytes.
+//! 4. What is merged within level 0 is an unbroken row of its newest files, so the result stands where they stood: its
 //!    epoch number is the smallest of theirs. It is one file, and everything may lie beneath it.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc` (`PickIntraL0Compaction`), `compaction_picker.cc`
 //! (`FindIntraL0Compaction`).
 
 use super::leveled::{complete, planned};
-use super::shape::{Shape, any_busy, as_level};
+use super::shape::{Shape, any_busy, as_level, bytes};
 use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
 use crate::options::CompactionOptions;
 use crate::version::FileMeta;
@@ -26,7 +28,18 @@ pub(super) fn pick_level0(
     running: &[Running],
     base: usize,
 ) -> Option<Compaction> {
+    if waits_for_more(shape, options, base) {
+        return None;
+    }
     pick_down(shape, options, running, base).or_else(|| pick_within(shape, options, running))
+}
+
+/// Rule 3.
+fn waits_for_more(shape: &Shape<'_>, options: &CompactionOptions, base: usize) -> bool {
+    let files = shape.level(0);
+    let most = options.l0_trigger.saturating_mul(2).min(options.l0_slowdown);
+    let dear = || shape.bytes(base) > bytes(files) / 2;
+    shape.arriving && files.len() < most && dear()
 }
 
 fn pick_down(

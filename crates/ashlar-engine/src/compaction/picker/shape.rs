@@ -22,12 +22,14 @@ pub struct Shape<'a> {
     pub levels: &'a [Vec<Arc<FileMeta>>],
     /// How tables are written; `None`: on all levels alike.
     pub table: Option<&'a TableOptions>,
+    /// A flush under way is about to add a table to level 0.
+    pub arriving: bool,
 }
 
 impl<'a> Shape<'a> {
     /// The files of `version`.
     pub fn of(version: &'a Version) -> Self {
-        Shape { order: &version.order, levels: &version.levels, table: None }
+        Shape { order: &version.order, levels: &version.levels, table: None, arriving: false }
     }
 
     /// Whether a table of level `from` may stand in level `to` as it is: nobody wants it in another codec there.

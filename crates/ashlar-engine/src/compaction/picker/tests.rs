@@ -24,7 +24,7 @@ struct Tree {
 
 impl Tree {
     fn shape(&self) -> Shape<'_> {
-        Shape { order: &self.order, levels: &self.levels, table: None }
+        Shape { order: &self.order, levels: &self.levels, table: None, arriving: false }
     }
 }
 
@@ -97,6 +97,23 @@ fn level0_goes_to_the_base_with_what_it_meets() {
         picked("L0 14:c-f 13:d-k 12:a-e 11:b-c \n L6 1:a-b*90 2:c-d*90 3:s-t*70"),
         "L0[14 13 12 11] -> L5 level0"
     );
+}
+
+/// What is picked while a flush is under way.
+fn picked_before_a_flush(text: &str) -> String {
+    let t = tree(text);
+    pick(&Shape { arriving: true, ..t.shape() }, &options(), &[]).map_or("nothing".into(), |c| c.to_string())
+}
+
+#[test]
+fn level0_waits_for_a_table_on_its_way_where_the_base_costs_more() {
+    let dear = "L0 9:a-z 8:a-z 7:a-z 6:a-z\nL6 1:a-z*90";
+    assert_ne!(picked(dear), "nothing");
+    assert_eq!(picked_before_a_flush(dear), "nothing");
+    let cheap = "L0 9:a-z 8:a-z 7:a-z 6:a-z\nL6 1:a-z*20";
+    assert_eq!(picked_before_a_flush(cheap), picked(cheap));
+    let many = "L0 13:a-z 12:a-z 11:a-z 10:a-z 9:a-z 8:a-z 7:a-z 6:a-z\nL6 1:a-z*90";
+    assert_eq!(picked_before_a_flush(many), picked(many), "not for ever");
 }
 
 #[test]
