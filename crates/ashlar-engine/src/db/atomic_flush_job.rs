@@ -10,13 +10,12 @@
 
 use super::core::Core;
 use super::install::note_counts;
-use crate::column_family::{Family, LiveFamily};
+use crate::column_family::LiveFamily;
 use crate::flush::{self, FlushOutcome, FlushRun};
 use crate::health::{Severity, Source};
 use crate::rewrite::Progress;
 use ashlar_base::{FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
-use ashlar_memtable::MemtableRep;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +64,7 @@ impl AtomicFlushJob {
     /// Takes every sealed memtable of every family.
     fn pick(&mut self) -> Result<()> {
         let core = &self.core;
-        let picked: Vec<(Arc<Family>, Vec<Arc<dyn MemtableRep>>)> = {
+        let picked: Vec<_> = {
             let state = core.state();
             let sealed = |f: &LiveFamily| {
                 let memtables = flush::pick(&f.memtables.sealed_newest_first(), false)?;

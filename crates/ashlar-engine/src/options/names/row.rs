@@ -141,13 +141,16 @@ impl fmt::Display for Range {
     }
 }
 
+/// Takes a setting from text.
+pub(super) type Set<T> = fn(&mut T, &str) -> Result<(), Wrong>;
+
 /// How a value reaches a setting, and comes back.
 pub(super) struct Setting<T> {
     /// The field, as a path from the struct of settings.
     pub(super) onto: &'static str,
     pub(super) range: Range,
     /// From text. None: the value is no text (a key, a snapshot), the struct's field is the only way.
-    pub(super) set: Option<fn(&mut T, &str) -> Result<(), Wrong>>,
+    pub(super) set: Option<Set<T>>,
     /// For an OPTIONS file; None: it is not written there.
     pub(super) show: fn(&T) -> Option<String>,
 }
