@@ -1,7 +1,5 @@
 //! Compactions on request, paused and aborted, and what the end of a snapshot sets off.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, Level};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;

@@ -3,8 +3,6 @@
 //! What may come of it: an error that names the damage; a shorter history, cut behind some batch, with a report that says
 //! so; or the same answers as before. Never other answers, and nothing skipped in the middle.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 use ashlar_base::{FamilyId, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_engine::batch::WriteBatch;

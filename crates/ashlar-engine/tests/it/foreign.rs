@@ -1,8 +1,6 @@
 //! A directory of RocksDB 11.8.1 with values in a blob file and wide-column entities of both versions: merged into, flushed
 //! and compacted by us, and read equal by RocksDB.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, SeqNum, Trailer, ValueType};
 use ashlar_engine::Db;

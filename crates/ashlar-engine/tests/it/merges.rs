@@ -1,8 +1,6 @@
 //! Merges and wide-column entities beside a model and RocksDB: what we write, fold and combine it reads as we do, and what
 //! it folds and combines we read.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::{ErrorKind, FamilyId, MergeOperator};
 use ashlar_engine::Db;

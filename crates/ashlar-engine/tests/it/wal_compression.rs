@@ -1,7 +1,5 @@
 //! Compressed logs: written by us and replayed by us and by RocksDB, written by RocksDB and replayed by us.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 use ashlar_base::{ErrorKind, FamilyId};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;

@@ -1,6 +1,5 @@
 //! Values in blob files, RocksDB's and ours, judged by RocksDB.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
 mod carried;
