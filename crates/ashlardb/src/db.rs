@@ -83,6 +83,16 @@ impl Db {
         Db { options: WriteOptions { disable_wal: true, sync: false, ..self.options }, ..self.clone() }
     }
 
+    /// A handle whose writes are refused with `Busy(Stalled)` where they would have to wait for background work.
+    pub fn with_no_slowdown(&self, yes: bool) -> Db {
+        Db { options: WriteOptions { no_slowdown: yes, ..self.options }, ..self.clone() }
+    }
+
+    /// A handle whose writes give way to others while compaction is behind.
+    pub fn with_low_priority(&self, yes: bool) -> Db {
+        Db { options: WriteOptions { low_priority: yes, ..self.options }, ..self.clone() }
+    }
+
     /// Sets `key` to `value`.
     ///
     /// # Errors

@@ -8,7 +8,8 @@
 //! | fatal | a switch of `CURRENT` with an unknown outcome; a panic in background work | yes | refused | opening again |
 //! | corrupt | wrong bytes met by background work | yes | refused | the operator |
 //!
-//! 1. Each [`Source`] has its own entry, which only its own success removes; the database is as ill as its worst entry.
+//! 1. Each source of errors (`Source`) has its own entry, which only its own success removes; the database is as ill as its
+//!    worst entry.
 //! 2. An entry's severity only rises while it stands.
 //! 3. What is tried again pauses first, twice as long after each failure: up to a minute, up to ten seconds while the
 //!    cause is a lack of space, which may end at any moment.

@@ -68,7 +68,7 @@ pub struct Recovered {
     pub missing: Vec<FamilySpec>,
     /// What was found so far; replay adds to it.
     pub report: RecoveryReport,
-    /// What [`logs_needed_from`] answered of the MANIFEST that was read.
+    /// What `logs_needed_from` answered of the MANIFEST that was read.
     pub logs_from: FileNumber,
 }
 
