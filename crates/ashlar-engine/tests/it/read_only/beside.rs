@@ -91,7 +91,7 @@ fn our_own_writer() {
     let dir = tempfile::tempdir().unwrap();
     let one = OpenFamily { name: "one".to_owned(), options: small() };
     let db = Db::open(Env::os().unwrap(), dir.path(), DbOptions::default(), vec![one], small()).unwrap();
-    let opens = report::scale(60, 1000);
+    let opens = report::scale(60, 200);
     let (writes, states) = read_beside(dir.path(), opens, |n| {
         let mut batch = WriteBatch::new();
         for change in changes(n) {
