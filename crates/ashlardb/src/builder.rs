@@ -1,6 +1,6 @@
 //! Opening with settings.
 
-use crate::{Db, Env, Error, FormatLevel, Result};
+use crate::{Db, Env, Error, EventListener, FormatLevel, Result, Statistics};
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
@@ -122,6 +122,18 @@ impl Builder {
         self
     }
 
+    /// Tells `listener` of flushes, compactions, files, stalls and errors, behind those added before it.
+    pub fn listener(mut self, listener: Arc<dyn EventListener>) -> Self {
+        self.options.listeners.add(listener);
+        self
+    }
+
+    /// What the database counts into, instead of statistics of its own; several databases may share it.
+    pub fn statistics(mut self, statistics: Arc<Statistics>) -> Self {
+        self.options.statistics = Some(statistics);
+        self
+    }
+
     /// Settings by RocksDB's names, as in `write_buffer_size=64M;compression=kZSTD`, of the database and of the family
     /// `default`. `ashlar options explain NAME` says what becomes of a name. What is wrong with the string, the open says:
     /// `InvalidArgument` for no such name or no value of it, `NotSupported` for what is not there.
@@ -133,7 +145,7 @@ impl Builder {
     }
 
     /// The settings of the newest OPTIONS file in the directory, RocksDB's or ours, for the database and each family that
-    /// is there; orders and merge operators handed over before stay. Also answers what of the file does not fit, and
+    /// is there; orders, merge operators, listeners and statistics handed over before stay. Also answers what of the file does not fit, and
     /// what is done instead. Without a database or an OPTIONS file nothing changes.
     ///
     /// # Errors
@@ -161,7 +173,8 @@ impl Builder {
                 None => self.families.push(OpenFamily { name, options }),
             }
         }
-        self.options = DbOptions { create_if_missing: self.options.create_if_missing, ..stored.db };
+        let DbOptions { create_if_missing, listeners, statistics, .. } = self.options;
+        self.options = DbOptions { create_if_missing, listeners, statistics, ..stored.db };
         Ok((self, stored.notices))
     }
 

@@ -383,11 +383,6 @@ impl Db {
         self.engine.resume()
     }
 
-    /// A property by RocksDB's name, e.g. `rocksdb.stats`; `None` for a name that is not known.
-    pub fn property(&self, name: &str) -> Option<String> {
-        self.engine.property(&self.default, name)
-    }
-
     /// Waits for background work to pause, and closes; every clone answers `Shutdown` from then on.
     ///
     /// # Errors

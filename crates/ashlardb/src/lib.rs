@@ -36,6 +36,7 @@ mod batch;
 mod builder;
 mod db;
 mod family;
+mod observe;
 mod scan;
 mod snapshot;
 mod upkeep;
@@ -55,6 +56,10 @@ pub use batch::WriteBatch;
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
 pub use db::{Db, Forecast, Severity};
 pub use family::Family;
+pub use observe::{
+    CompactionEvent, Distribution, Event, EventListener, FileEvent, FlushEvent, GetExplained, Histogram,
+    Metric, PerfContext, PerfLevel, ScanExplained, StallCondition, Statistics, StatsLevel, Ticker,
+};
 pub use scan::{Cursor, Entries, Scan, ScanRange};
 pub use snapshot::Snapshot;
 pub use upkeep::{CompactRangeOptions, LiveFile};

@@ -1,6 +1,6 @@
 //! Scans: ranges of keys, forward or backward, as iterators; and the cursor below them.
 
-use crate::{Columns, Db, Family, Result, Snapshot};
+use crate::{Columns, Db, Family, Result, ScanExplained, Snapshot};
 use ashlar_base::SeqNum;
 use ashlar_engine::iter::DbIter;
 use ashlar_engine::options::ReadOptions;
@@ -90,13 +90,39 @@ impl Scan {
     /// # Errors
     /// As [`Db::get`].
     pub fn cursor(&self) -> Result<Cursor> {
-        let options = ReadOptions {
+        Ok(Cursor { inner: self.db.engine().iter(&self.family.inner, self.read_options())? })
+    }
+
+    /// Scans forward over `keys_max` keys at most and tells how: the tables within the bounds, the entries passed that were
+    /// not shown, and what it cost.
+    ///
+    /// ```
+    /// # use ashlardb::Db;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put(b"a", b"1")?;
+    /// db.put(b"b", b"2")?;
+    /// let told = db.scan(b"a"..b"b").explain(1000)?;
+    /// assert_eq!(told.keys(), 1);
+    /// println!("{told}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn explain(&self, keys_max: u64) -> Result<ScanExplained> {
+        self.db.engine().explain_scan(&self.family.inner, self.read_options(), keys_max)
+    }
+
+    fn read_options(&self) -> ReadOptions {
+        ReadOptions {
             at: self.at,
             lower: self.lower.clone(),
             upper: self.upper.clone(),
             ..ReadOptions::default()
-        };
-        Ok(Cursor { inner: self.db.engine().iter(&self.family.inner, options)? })
+        }
     }
 }
 

@@ -44,6 +44,8 @@ pub fn get(from: &SuperVersion, key: &LookupKey<'_>, _options: &ReadOptions) -> 
     perf::add(Metric::GetReadBytes, value.as_ref().map_or(0, |v| v.len() as u64));
     if let Some(statistics) = statistics {
         search.count(statistics, value.as_ref());
+        // A key that is not there counts as one of no bytes, as RocksDB has it.
+        statistics.measure(Distribution::BytesPerRead, value.as_ref().map_or(0, |v| v.len() as u64));
     }
     Ok(value)
 }
@@ -236,7 +238,6 @@ impl<'k> Search<'k> {
         }
         if let Some(value) = value {
             statistics.add(Ticker::BytesRead, value.len() as u64);
-            statistics.measure(Distribution::BytesPerRead, value.len() as u64);
         }
         if !self.operands.is_empty() {
             statistics.measure(Distribution::ReadNumMergeOperands, self.operands.len() as u64);

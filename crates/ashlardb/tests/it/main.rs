@@ -10,6 +10,7 @@
 //! | `door`, `locks`, `damage`, `threads` | does the API keep its word? |
 //! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
 //! | `upkeep` | do compactions on request leave every answer as it was? |
+//! | `observe` | does what it tells about itself add up, on a small workload to the last count? |
 //! | `manual` | is the manual whole, and true about the tests? |
 //! | `options` | are settings by RocksDB's names stored, loaded, changed, and known to RocksDB? |
 //! | `examples` | do the examples do what they say? |
@@ -32,6 +33,7 @@ mod locks;
 
 mod manual;
 mod modes;
+mod observe;
 mod operations;
 mod options;
 mod store;

@@ -1,0 +1,145 @@
+//! What a database tells about itself: counts, properties, the cost of an operation, a read in words.
+
+use crate::{Db, Family, Result};
+use ashlar_base::stats::perf::Watch;
+pub use ashlar_base::stats::perf::{Context as PerfContext, Level as PerfLevel, Metric};
+pub use ashlar_base::stats::{Distribution, Histogram, Statistics, StatsLevel, Ticker};
+pub use ashlar_engine::events::{
+    CompactionEvent, Event, EventListener, FileEvent, FlushEvent, StallCondition,
+};
+pub use ashlar_engine::read::{GetExplained, ScanExplained};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Db {
+    /// What the database counts since the open or the last reset: a sum per [`Ticker`], and, from a higher level on
+    /// ([`Statistics::set_level`], or [`crate::Builder::statistics`]), a histogram per [`Distribution`]. Printed, it is the text of
+    /// RocksDB's statistics.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Distribution, StatsLevel, Ticker};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// let counted = db.statistics();
+    /// counted.set_level(StatsLevel::ExceptDetailedTimers);
+    /// db.put(b"k", b"v")?;
+    /// assert_eq!(counted.ticker(Ticker::NumberKeysWritten), 1);
+    /// assert_eq!(counted.distribution(Distribution::DbWriteMicros).count(), 1);
+    /// counted.reset();
+    /// assert_eq!(counted.ticker(Ticker::NumberKeysWritten), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn statistics(&self) -> &Arc<Statistics> {
+        self.engine().statistics()
+    }
+
+    /// A ticker by RocksDB's name, e.g. `rocksdb.number.keys.read`; `None` for a name that is not counted.
+    pub fn ticker(&self, name: &str) -> Option<u64> {
+        Ticker::named(name).map(|ticker| self.statistics().ticker(ticker))
+    }
+
+    /// A histogram by RocksDB's name, e.g. `rocksdb.db.get.micros`; `None` for a name that is not counted.
+    pub fn distribution(&self, name: &str) -> Option<Histogram> {
+        Distribution::named(name).map(|of| self.statistics().distribution(of))
+    }
+
+    /// A property by RocksDB's name, e.g. `rocksdb.stats`, of the family `default` where it is about one; `None` for a name
+    /// that is not answered, and [`Db::check_property`] says why.
+    pub fn property(&self, name: &str) -> Option<String> {
+        self.default_family().property(name)
+    }
+
+    /// A property that is a number; `None` also for one that is none.
+    pub fn int_property(&self, name: &str) -> Option<u64> {
+        self.default_family().int_property(name)
+    }
+
+    /// A property that is a number, summed over all families.
+    pub fn aggregated_int_property(&self, name: &str) -> Option<u64> {
+        self.engine().property_int_sum(name)
+    }
+
+    /// A property as names and values; `None` also for one that has no such form.
+    pub fn map_property(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        self.default_family().map_property(name)
+    }
+
+    /// Whether a property is answered.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: RocksDB knows no such name. `NotSupported`: it does, and the text says why it is not answered.
+    pub fn check_property(name: &str) -> Result<()> {
+        ashlar_engine::Db::check_property(name)
+    }
+
+    /// Does `work` and tells what this thread's operations in it cost: blocks touched, tombstones skipped, time by layer.
+    /// Times are taken from [`PerfLevel::EnableWait`] on. Background work and other threads are not in it.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Metric, PerfLevel};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put(b"k", b"v")?;
+    /// let (value, cost) = db.perf_context(PerfLevel::EnableCount, || db.get(b"k"));
+    /// assert!(value?.is_some());
+    /// assert_eq!(cost.get(Metric::GetFromMemtableCount), 1);
+    /// println!("{cost}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn perf_context<T>(&self, level: PerfLevel, work: impl FnOnce() -> T) -> (T, PerfContext) {
+        let watch = Watch::begin(level, self.engine().env().ticks());
+        let done = work();
+        let cost = watch.seen();
+        (done, cost)
+    }
+
+    /// [`Family::explain_get`] of the family `default`. What a scan does: [`crate::Scan::explain`].
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<GetExplained> {
+        self.default_family().explain_get(key)
+    }
+}
+
+impl Family {
+    /// A property by RocksDB's name, e.g. `rocksdb.levelstats`; see [`Db::property`].
+    pub fn property(&self, name: &str) -> Option<String> {
+        self.db.engine().property(&self.inner, name)
+    }
+
+    /// A property that is a number; see [`Db::int_property`].
+    pub fn int_property(&self, name: &str) -> Option<u64> {
+        self.db.engine().property_int(&self.inner, name)
+    }
+
+    /// A property as names and values; see [`Db::map_property`].
+    pub fn map_property(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        self.db.engine().property_map(&self.inner, name)
+    }
+
+    /// Gets `key` and tells how: which memtables and tables were asked, what each answered, and what it cost.
+    ///
+    /// ```
+    /// # use ashlardb::Db;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put(b"k", b"v")?;
+    /// let told = db.default_family().explain_get(b"k")?;
+    /// assert_eq!((told.steps().len(), told.value_bytes()), (1, Some(1)));
+    /// println!("{told}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Family::get`].
+    pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<GetExplained> {
+        self.db.engine().explain_get(&self.inner, key.as_ref(), &Default::default())
+    }
+}

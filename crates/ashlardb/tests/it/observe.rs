@@ -1,0 +1,208 @@
+//! What a database tells about itself, through the door: counts on small workloads, to the last one.
+
+use ashlardb::{
+    Builder, Db, Distribution, ErrorKind, Event, EventListener, Metric, PerfLevel, SizeOptions,
+    StallCondition, Statistics, StatsLevel, Ticker,
+};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// A database that compacts only when told.
+fn quiet(path: &Path) -> Builder {
+    Db::builder(path).options("disable_auto_compactions=true")
+}
+
+fn shown<const N: usize>(db: &Db, names: [&str; N]) -> [u64; N] {
+    names.map(|name| db.ticker(&format!("rocksdb.{name}")).unwrap())
+}
+
+#[test]
+fn tickers_and_distributions_count_exactly() {
+    let dir = tempfile::tempdir().unwrap();
+    let counted = Arc::new(Statistics::new());
+    let db = quiet(dir.path()).statistics(Arc::clone(&counted)).open().unwrap();
+    for n in 0..100_u32 {
+        db.put(n.to_be_bytes(), [7; 10]).unwrap();
+    }
+    db.with_sync(true).delete(5_u32.to_be_bytes()).unwrap();
+    let writes = ["number.keys.written", "write.self", "write.wal", "wal.synced"];
+    assert_eq!(shown(&db, writes), [101, 101, 101, 1]);
+    db.flush().unwrap();
+    db.put(200_u32.to_be_bytes(), b"memory").unwrap();
+    for n in [200_u32, 1, 2, 5, 300] {
+        db.get(n.to_be_bytes()).unwrap();
+    }
+    let reads = ["number.keys.read", "memtable.hit", "memtable.miss", "l0.hit", "bytes.read"];
+    assert_eq!(shown(&db, reads), [5, 1, 4, 3, 6 + 10 + 10]);
+    let gets = db.distribution("rocksdb.db.get.micros").unwrap();
+    let bytes = db.distribution("rocksdb.bytes.per.read").unwrap();
+    assert_eq!((gets.count(), bytes.count(), bytes.sum(), bytes.max()), (5, 5, 26, 10));
+    assert_eq!(db.distribution("rocksdb.wal.file.sync.micros").unwrap().count(), 1);
+    assert_eq!(
+        (db.ticker("rocksdb.no.such.ticker"), db.distribution("rocksdb.db.get").is_some()),
+        (None, false)
+    );
+
+    let text = counted.to_string();
+    assert!(text.contains("\nrocksdb.number.keys.read COUNT : 5\n"), "{text}");
+    assert_eq!(db.property("rocksdb.options-statistics"), Some(text));
+    db.statistics().reset();
+    assert_eq!(shown(&db, reads), [0; 5]);
+    assert_eq!(counted.distribution(Distribution::DbGetMicros).count(), 0);
+    // A level below the tickers counts nothing, and the level can change while the database is open.
+    counted.set_level(StatsLevel::DisableAll);
+    db.get(b"k").unwrap();
+    assert_eq!(counted.ticker(Ticker::NumberKeysRead), 0);
+    counted.set_level(StatsLevel::ExceptHistogramOrTimers);
+    db.get(b"k").unwrap();
+    assert_eq!(
+        (counted.ticker(Ticker::NumberKeysRead), db.distribution("rocksdb.db.get.micros").unwrap().count()),
+        (1, 0)
+    );
+}
+
+#[derive(Default)]
+struct Ear(Mutex<Vec<Event>>);
+
+impl EventListener for Ear {
+    fn on_event(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+#[test]
+fn listeners_hear_what_happened_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (Arc::new(Ear::default()), Arc::new(Ear::default()));
+    // Stored settings take neither listeners nor statistics away.
+    quiet(dir.path()).open().unwrap().close().unwrap();
+    let builder = quiet(dir.path()).listener(first.clone()).listener(second.clone());
+    let (builder, notices) = builder.stored_options().unwrap();
+    assert!(notices.is_empty(), "{notices:?}");
+    let db = builder.open().unwrap();
+    for _ in 0..2 {
+        db.put(b"a", b"1").unwrap();
+        db.put(b"b", b"2").unwrap();
+        db.flush().unwrap();
+    }
+    db.compact().unwrap();
+    db.close().unwrap();
+    let events = first.0.lock().unwrap();
+    let names: Vec<_> = events.iter().map(Event::name).collect();
+    let flush = ["memtable_sealed", "flush_started", "table_file_creation", "flush_finished"];
+    assert_eq!((&names[..4], &names[4..8]), (&flush[..], &flush[..]), "{names:?}");
+    assert_eq!(
+        names[8..11],
+        ["compaction_started", "table_file_creation", "compaction_finished"],
+        "{names:?}"
+    );
+    let Event::FlushCompleted(flushed) = &events[3] else { panic!("{:?}", events[3]) };
+    assert_eq!((flushed.family.as_str(), flushed.memtables, flushed.entries), ("default", 1, 2));
+    let Event::CompactionCompleted(done) = &events[10] else { panic!("{:?}", events[10]) };
+    assert_eq!((done.reason, done.entries, done.outputs), ("manual", (4, 2), 1));
+    let stalls = events
+        .iter()
+        .filter(|e| matches!(e, Event::StallConditionsChanged { now, .. } if *now != StallCondition::Normal));
+    assert_eq!(stalls.count(), 0);
+    assert_eq!(names, second.0.lock().unwrap().iter().map(Event::name).collect::<Vec<_>>());
+}
+
+#[test]
+fn properties_have_three_forms_and_sums() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = quiet(dir.path()).open().unwrap();
+    let events = db.create_family("events").unwrap();
+    for n in 0..10_u32 {
+        db.put(n.to_be_bytes(), [1; 100]).unwrap();
+        events.put(n.to_be_bytes(), [2; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    for n in 0..3_u32 {
+        events.put(n.to_be_bytes(), [3; 100]).unwrap();
+    }
+    let entries = "rocksdb.num-entries-active-mem-table";
+    assert_eq!((db.int_property(entries), events.int_property(entries)), (Some(0), Some(3)));
+    assert_eq!(
+        (db.aggregated_int_property(entries), events.property(entries).as_deref()),
+        (Some(3), Some("3"))
+    );
+    assert_eq!(db.aggregated_int_property("rocksdb.estimate-num-keys"), Some(23));
+    let levels = "Level Files Size(MB)\n--------------------\n  0        1        0\n  1        0        0\n";
+    let told = db.property("rocksdb.levelstats").unwrap();
+    assert!(told.starts_with(levels), "{told}");
+    let stats = db.property("rocksdb.stats").unwrap();
+    assert!(stats.contains("** Compaction Stats [default] **"), "{stats}");
+    assert!(stats.contains("Cumulative writes: 23 writes, 23 keys, 23 commit groups"), "{stats}");
+    assert!(events.property("rocksdb.cfstats").unwrap().contains("** Compaction Stats [events] **"));
+    let writes = db.map_property("rocksdb.dbstats").unwrap();
+    assert_eq!(
+        (writes["db.user_keys_written"].as_str(), writes["db.user_writes_with_wal"].as_str()),
+        ("23", "23")
+    );
+    let tables = events.map_property("rocksdb.aggregated-table-properties").unwrap();
+    assert_eq!(tables["num_entries"], "10");
+    // A form that a property does not have, a name that nobody knows, and one that says why it is not answered.
+    assert_eq!((db.int_property("rocksdb.stats"), db.map_property(entries)), (None, None));
+    assert_eq!(
+        (db.aggregated_int_property("rocksdb.levelstats"), db.property("rocksdb.nothing")),
+        (None, None)
+    );
+    assert_eq!(Db::check_property("rocksdb.nothing").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let why = Db::check_property("rocksdb.blob-cache-usage").unwrap_err();
+    assert_eq!((why.kind(), db.property("rocksdb.blob-cache-usage")), (ErrorKind::NotSupported, None));
+    assert!(Db::check_property("rocksdb.stats").is_ok());
+}
+
+#[test]
+fn an_operation_tells_its_cost_and_a_read_its_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = quiet(dir.path()).open().unwrap();
+    for n in 0..100_u32 {
+        db.put(n.to_be_bytes(), [7; 100]).unwrap();
+    }
+    db.compact().unwrap();
+    for n in 0..10_u32 {
+        db.delete(n.to_be_bytes()).unwrap();
+    }
+    db.put(50_u32.to_be_bytes(), b"new").unwrap();
+    db.flush().unwrap();
+
+    let (value, first) = db.perf_context(PerfLevel::EnableTime, || db.get(20_u32.to_be_bytes()).unwrap());
+    let [misses, bytes, memtables] =
+        [Metric::BlockCacheMissCount, Metric::GetReadBytes, Metric::GetFromMemtableCount]
+            .map(|m| first.get(m));
+    assert_eq!((value.unwrap().len(), misses >= 1, bytes, memtables), (100, true, 100, 1), "{first}");
+    assert!(first.get(Metric::GetFromOutputFilesTime) > 0, "{first}");
+    let (_, again) = db.perf_context(PerfLevel::EnableCount, || db.get(20_u32.to_be_bytes()).unwrap());
+    assert_eq!(
+        (again.get(Metric::BlockCacheMissCount), again.get(Metric::BlockReadCount)),
+        (0, 0),
+        "{again}"
+    );
+    assert_eq!(again.get(Metric::GetFromOutputFilesTime), 0, "no time at this level: {again}");
+    let (count, scan) = db.perf_context(PerfLevel::EnableCount, || db.scan(..).into_iter().count());
+    // Ten tombstones and what lies under them; the older value of key 50.
+    let skipped = [Metric::InternalDeleteSkippedCount, Metric::InternalKeySkippedCount].map(|m| scan.get(m));
+    assert_eq!((count, skipped), (90, [20, 1]), "{scan}");
+    let (_, nobody) = db.perf_context(PerfLevel::Disable, || db.get(20_u32.to_be_bytes()).unwrap());
+    assert_eq!(nobody.to_string(), "");
+
+    let told = db.explain_get(50_u32.to_be_bytes()).unwrap();
+    assert_eq!((told.steps().len(), told.value_bytes()), (2, Some(3)), "{told}");
+    let text = told.to_string();
+    assert!(
+        text.contains("value of 3 bytes at sequence 111")
+            && text.contains("blocks: 1 from the cache, 0 read"),
+        "{text}"
+    );
+    let gone = db.explain_get(3_u32.to_be_bytes()).unwrap();
+    assert!(gone.value_bytes().is_none() && gone.to_string().contains("tombstone at sequence 104"), "{gone}");
+    let scan = db.scan(0_u32.to_be_bytes()..60_u32.to_be_bytes());
+    let told = scan.explain(u64::MAX).unwrap();
+    assert_eq!(told.keys(), 50);
+    assert!(told.to_string().contains("passed: 1 older versions, 20 deleted"), "{told}");
+    assert!(scan.explain(7).unwrap().to_string().contains("shown: 7 keys"));
+    let sizes = SizeOptions { memtables: false, files: true };
+    let whole = db.default_family().approximate_sizes(&[([0; 4], [255; 4])], sizes).unwrap()[0];
+    assert_eq!(db.int_property("rocksdb.live-sst-files-size").map(|live| live >= whole), Some(true));
+}
