@@ -12,6 +12,11 @@ pub(crate) struct Moment {
     second_of_day: u64,
 }
 
+/// The moment `unix_micros` after 1970 began, as records have it: `2026-11-21T11:02:34Z`.
+pub fn utc(unix_micros: u64) -> String {
+    Moment::new(unix_micros).iso()
+}
+
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -47,6 +52,12 @@ impl Moment {
         let (h, m, s) = self.clock();
         format!("{:04}/{:02}/{:02}-{h:02}:{m:02}:{s:02}", self.year, self.month, self.day)
     }
+
+    /// As in `2026-11-21T11:02:34Z`.
+    pub(crate) fn iso(&self) -> String {
+        let (h, m, s) = self.clock();
+        format!("{:04}-{:02}-{:02}T{h:02}:{m:02}:{s:02}Z", self.year, self.month, self.day)
+    }
 }
 
 /// As in `Sat Nov 21 11:02:34 2026`.
@@ -68,6 +79,7 @@ mod tests {
         assert_eq!(show(0).to_string(), "Thu Jan  1 00:00:00 1970");
         assert_eq!(show(951_782_400).to_string(), "Tue Feb 29 00:00:00 2000");
         assert_eq!(show(951_868_799).sortable(), "2000/02/29-23:59:59");
+        assert_eq!(utc(951_868_799_000_000), "2000-02-29T23:59:59Z");
         assert_eq!(show(951_868_800).sortable(), "2000/03/01-00:00:00");
         assert_eq!(show(1_704_067_199).to_string(), "Sun Dec 31 23:59:59 2023");
         assert_eq!(show(4_102_444_800).sortable(), "2100/01/01-00:00:00");

@@ -1,12 +1,15 @@
 //! One process: opens the engine, does its workloads on one database, prints a record for each.
 
-use crate::measure::{Moment, forget_peak, peak_memory};
+use crate::measure::{Moment, Passed, forget_peak, peak_memory};
 use crate::open_loop;
 use crate::peer::{Peer, Result, Written};
 use crate::peers::{Ashlar, RocksDb};
-use crate::record::{Amplification, Counters, Cpu, Engine, Io, Latency, Memory, Ops, Params, Phase, Record};
 use crate::settings::{EngineName, Task, Workload};
 use crate::work::{self, Done, Stream};
+use ashlar_report::record::{
+    Amplification, Counters, Cpu, Engine, Hashes, Latency, Memory, Ops, Phase, Record, SCHEMA,
+};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Does what `task`, in JSON, says.
@@ -54,34 +57,60 @@ fn measured<P: Peer>(peer: &mut P, task: &Task, workload: Workload) -> Result<Re
     let writes = workload.writes();
     let counted = since(peer.written(), wrote, writes);
     let per_byte = |bytes: u64| bytes as f64 / done.bytes.max(1) as f64;
+    let flush_and_compact = counted.flush_bytes.zip(counted.compact_write_bytes).map(|(f, c)| f + c);
     Ok(Record {
-        schema: 1,
-        workload,
-        rep: 0,
-        order: 0,
-        engine: Engine { name: task.engine, version: peer.version() },
-        params: Params {
-            keys: task.keys,
-            durability: task.settings.durability().to_owned(),
-            settings: task.settings.clone(),
-        },
-        ops: Ops::of(&done, &passed, all.cpu),
-        phase: Phase { seconds: passed.seconds, settle_seconds: all.seconds - passed.seconds },
-        cpu: Cpu { process_s: all.cpu, thread_s: passed.cpu_thread },
-        io: Io { proc_wchar: all.wchar, proc_write: all.write_bytes },
-        mem: Memory { rss_peak: peak_memory() },
-        amp: Amplification {
-            wa_proc: all.wchar.filter(|_| writes).map(per_byte),
-            wa_eng: counted.flush_bytes.zip(counted.compact_write_bytes).map(|(f, c)| per_byte(f + c)),
-        },
-        engine_counters: counted,
+        schema: SCHEMA,
+        workload: workload.text().to_owned(),
+        engine: Engine { name: task.engine.text().to_owned(), version: peer.version() },
+        params: task.settings.params(task.keys),
+        ops: Some(ops(&done, &passed, all.cpu, writes)),
+        phase: Some(Phase {
+            seconds: passed.seconds,
+            settle_seconds: Some(all.seconds - passed.seconds),
+            load_seconds: None,
+        }),
         latency_us: latency,
-        levels: peer.levels(),
-        hash: format!("{:016x}", done.digest),
+        cpu: Cpu { process_s: Some(all.cpu), thread_s: Some(passed.cpu_thread), ..all.switches },
+        io_end: passed.io,
+        mem: Memory {
+            configured_bytes: Some(task.settings.memory_bytes()),
+            rss_peak: peak_memory(),
+            ..Memory::default()
+        },
+        amp: Amplification {
+            wa_proc: all.io.proc_wchar.filter(|_| writes).map(per_byte),
+            wa_eng: flush_and_compact.map(per_byte),
+            wa_tree: flush_and_compact
+                .zip(counted.flush_bytes.filter(|&bytes| bytes > 0))
+                .map(|(all, flush)| all as f64 / flush as f64),
+            ..Amplification::default()
+        },
+        io: all.io,
+        engine_counters: Counters { levels: peer.levels(), ..counted },
+        hash: Hashes { reads: Some(format!("{:016x}", done.digest)), ..Hashes::default() },
+        ..Record::default()
     })
 }
 
-fn perform<P: Peer>(peer: &mut P, task: &Task, workload: Workload) -> Result<(Done, Option<Latency>)> {
+/// What `done` cost; `all` is the processor time that counts for it.
+fn ops(done: &Done, passed: &Passed, all: f64, writes: bool) -> Ops {
+    let each = |seconds: f64| seconds * 1e6 / done.ops.max(1) as f64;
+    Ops {
+        total: done.ops,
+        per_sec: done.ops as f64 / passed.seconds.max(1e-9),
+        found: (!writes).then_some(done.found),
+        user_bytes: done.bytes,
+        us_wall_op: each(passed.seconds),
+        us_cpu_op: Some(each(all)),
+        us_cpu_thread_op: Some(each(passed.cpu_thread)),
+        ..Ops::default()
+    }
+}
+
+/// Latencies by kind of operation.
+type Latencies = BTreeMap<String, Latency>;
+
+fn perform<P: Peer>(peer: &mut P, task: &Task, workload: Workload) -> Result<(Done, Latencies)> {
     let (s, keys) = (&task.settings, task.keys);
     let done = match workload {
         Workload::Fillseq => work::put(peer, s, keys, None),
@@ -92,10 +121,11 @@ fn perform<P: Peer>(peer: &mut P, task: &Task, workload: Workload) -> Result<(Do
         // Fast scans are repeated, or there would be nothing to measure.
         Workload::Readseq => work::scan(peer, (keys * 2).max(3_000_000.min(keys * 20))),
         Workload::Openloop => {
-            return open_loop::put(peer, task).map(|(done, latency)| (done, Some(latency)));
+            let (done, latency) = open_loop::put(peer, task)?;
+            return Ok((done, BTreeMap::from([("write".to_owned(), latency)])));
         }
     }?;
-    Ok((done, None))
+    Ok((done, BTreeMap::new()))
 }
 
 fn since(now: Written, then: Written, writes: bool) -> Counters {
@@ -105,5 +135,6 @@ fn since(now: Written, then: Written, writes: bool) -> Counters {
     Counters {
         flush_bytes: more(now.flush, then.flush),
         compact_write_bytes: more(now.compaction, then.compaction),
+        ..Counters::default()
     }
 }

@@ -1,8 +1,9 @@
 //! The driver: a process per engine and repetition, in turns, and what became of each.
 
-use crate::record::Record;
 use crate::report;
 use crate::settings::{EngineName, Settings, Task, Workload};
+use ashlar_report::machine::Machine;
+use ashlar_report::record::{Header, Line, Record, SCHEMA, Status};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -60,6 +61,8 @@ pub fn run(matrix: &Matrix) -> Result<(), String> {
         Some(path) => Some(append(path)?),
         None => None,
     };
+    let mut keep = |line: Line| json.as_mut().map_or(Ok(()), |file| write_line(file, &line));
+    keep(Line::Machine(Box::new(header(matrix))))?;
     let mut order = 0;
     for rep in 1..=matrix.reps {
         for session in sessions(&matrix.workloads) {
@@ -69,26 +72,48 @@ pub fn run(matrix: &Matrix) -> Result<(), String> {
                 }
                 order += 1;
                 eprintln!("{} {}: {}", engine.text(), rep, names(&session));
-                match one(matrix, engine, &session, &outcome.records) {
-                    Ok(records) => {
-                        for record in records {
-                            let record = Record { rep, order, ..record };
-                            if let Some(file) = &mut json {
-                                line(file, &record)?;
-                            }
-                            outcome.records.push(record);
-                        }
-                    }
-                    Err(why) => {
-                        eprintln!("{}: {why}", engine.text());
-                        outcome.marks.insert(engine, why);
-                    }
+                let records = one(matrix, engine, &session, &outcome.records).unwrap_or_else(|status| {
+                    eprintln!("{}: {}", engine.text(), status.text());
+                    outcome.marks.insert(engine, status.text());
+                    session.iter().map(|workload| marked(matrix, engine, *workload, &status)).collect()
+                });
+                for record in records {
+                    let workload = record.workload.clone();
+                    let (experiment, row) = ("free".to_owned(), workload.clone());
+                    let record = Record { experiment, row, title: workload, rep, order, ..record };
+                    keep(Line::Run(Box::new(record.clone())))?;
+                    outcome.records.push(record);
                 }
             }
         }
     }
     println!("{}", report::text(matrix, &outcome));
     Ok(())
+}
+
+/// Where and when.
+fn header(matrix: &Matrix) -> Header {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let commit = Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "HEAD"]).output();
+    let commit = commit.ok().filter(|out| out.status.success());
+    Header {
+        schema: SCHEMA,
+        run_id: format!("{:x}-{:x}", now.as_micros(), std::process::id()),
+        time: ashlar_bench::utc(u64::try_from(now.as_micros()).unwrap_or(0)),
+        suite_version: env!("CARGO_PKG_VERSION").to_owned(),
+        suite_commit: commit.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        machine: Machine::read(&matrix.dir, &|path| std::fs::read_to_string(path).ok()),
+    }
+}
+
+/// The record of a workload that has no figures.
+fn marked(matrix: &Matrix, engine: EngineName, workload: Workload, status: &Status) -> Record {
+    Record {
+        workload: workload.text().to_owned(),
+        params: matrix.settings.params(matrix.keys),
+        ..Record::without_figures(engine.text(), status.clone())
+    }
 }
 
 /// Forwards and backwards in turn.
@@ -126,12 +151,15 @@ fn one(
     engine: EngineName,
     session: &[Workload],
     so_far: &[Record],
-) -> Result<Vec<Record>, String> {
+) -> Result<Vec<Record>, Status> {
     let library = match engine {
-        EngineName::Rocksdb => Some(rocksdb_library(matrix.rocksdb.as_deref())?),
+        EngineName::Rocksdb => {
+            let found = rocksdb_library(matrix.rocksdb.as_deref());
+            Some(found.map_err(|why| Status::NotHere { why })?)
+        }
         EngineName::Ashlardb => None,
     };
-    let dir = Scratch::new(&matrix.dir, engine)?;
+    let dir = Scratch::new(&matrix.dir, engine).map_err(failed)?;
     let mut task = Task {
         engine,
         library: library.map(|path| path.to_string_lossy().into_owned()),
@@ -147,10 +175,11 @@ fn one(
             Some(peak) => peak * matrix.load,
             None => {
                 let fill = Task { workloads: vec![Workload::Fillrandom], ..task.clone() };
-                let peak_dir = Scratch::new(&matrix.dir, engine)?;
+                let peak_dir = Scratch::new(&matrix.dir, engine).map_err(failed)?;
                 let fill = Task { dir: peak_dir.0.join("db").to_string_lossy().into_owned(), ..fill };
                 let records = process(&fill, matrix)?;
-                peak(&records, engine).ok_or("fillrandom gave no figure")? * matrix.load
+                peak(&records, engine).ok_or_else(|| failed("fillrandom gave no figure".into()))?
+                    * matrix.load
             }
         };
     }
@@ -159,13 +188,18 @@ fn one(
 
 /// The engine's median of fillrandom, in operations per second.
 fn peak(records: &[Record], engine: EngineName) -> Option<f64> {
-    let of = |r: &&Record| r.engine.name == engine && r.workload == Workload::Fillrandom;
-    report::median(records.iter().filter(of).map(|r| r.ops.per_sec))
+    let of = |r: &&Record| r.engine.name == engine.text() && r.workload == Workload::Fillrandom.text();
+    report::median(records.iter().filter(of).filter_map(|r| Some(r.ops.as_ref()?.per_sec)))
 }
 
-fn process(task: &Task, matrix: &Matrix) -> Result<Vec<Record>, String> {
-    let program = std::env::current_exe().map_err(|e| e.to_string())?;
-    let task_text = serde_json::to_string(task).map_err(|e| e.to_string())?;
+/// It failed before it could say anything.
+fn failed(why: String) -> Status {
+    Status::Failed { why, last_output: String::new() }
+}
+
+fn process(task: &Task, matrix: &Matrix) -> Result<Vec<Record>, Status> {
+    let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
+    let task_text = serde_json::to_string(task).map_err(|e| failed(e.to_string()))?;
     let mut command = Command::new(program);
     command.arg("--child").arg(task_text).stdout(Stdio::piped()).stderr(Stdio::piped());
     if task.engine == EngineName::Rocksdb
@@ -174,7 +208,7 @@ fn process(task: &Task, matrix: &Matrix) -> Result<Vec<Record>, String> {
     {
         command.env("LD_PRELOAD", jemalloc);
     }
-    let mut child = command.spawn().map_err(|e| e.to_string())?;
+    let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
     let (out, errors) = (child.stdout.take(), child.stderr.take());
     let reader = std::thread::spawn(move || {
         let lines = out.map(|out| BufReader::new(out).lines().map_while(Result::ok));
@@ -191,12 +225,24 @@ fn process(task: &Task, matrix: &Matrix) -> Result<Vec<Record>, String> {
     let ended = wait(&mut child, matrix.timeout);
     let lines = reader.join().unwrap_or_default();
     let said = complaints.join().unwrap_or_default();
-    let last = said.trim().lines().last().unwrap_or_default();
-    match ended? {
-        None => Err(format!("took longer than {} s and was ended: {last}", matrix.timeout.as_secs())),
-        Some(status) if !status.success() => Err(format!("{status}: {last}")),
-        Some(_) => lines.iter().map(|line| serde_json::from_str(line).map_err(|e| e.to_string())).collect(),
+    let last_output = tail(&said);
+    match ended.map_err(failed)? {
+        None => {
+            let why = format!("took longer than {} s and was ended", matrix.timeout.as_secs());
+            Err(Status::Timeout { why, last_output })
+        }
+        Some(status) if !status.success() => Err(Status::Failed { why: status.to_string(), last_output }),
+        Some(_) => {
+            let read = |line: &String| serde_json::from_str(line).map_err(|e| failed(e.to_string()));
+            lines.iter().map(read).collect()
+        }
     }
+}
+
+/// The last lines of what a process said.
+fn tail(said: &str) -> String {
+    let lines: Vec<&str> = said.trim().lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
 /// The status, or `None` when it took too long and was ended.
@@ -242,16 +288,16 @@ fn rocksdb_library(told: Option<&Path>) -> Result<PathBuf, String> {
         return path
             .is_file()
             .then(|| path.to_path_buf())
-            .ok_or_else(|| format!("not here: no file {}", path.display()));
+            .ok_or_else(|| format!("no file {}", path.display()));
     }
     let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/judges/paths");
-    let text = std::fs::read_to_string(&notes)
-        .map_err(|_| "not here: `cargo xtask setup` has not been run".to_owned())?;
+    let text =
+        std::fs::read_to_string(&notes).map_err(|_| "`cargo xtask setup` has not been run".to_owned())?;
     let place = text.lines().find_map(|line| line.strip_prefix("rocksdb-11.8.1\t"));
     match place.map(|place| (place, place.strip_prefix("missing: "))) {
-        Some((_, Some(why))) => Err(format!("not here: {why}")),
+        Some((_, Some(why))) => Err(why.to_owned()),
         Some((place, None)) if Path::new(place).is_file() => Ok(PathBuf::from(place)),
-        _ => Err("not here: `cargo xtask setup` noted no rocksdb-11.8.1".into()),
+        _ => Err("`cargo xtask setup` noted no rocksdb-11.8.1".into()),
     }
 }
 
@@ -267,9 +313,8 @@ fn append(path: &Path) -> Result<File, String> {
     file.map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn line(file: &mut File, record: &Record) -> Result<(), String> {
-    let text = serde_json::to_string(record).map_err(|e| e.to_string())?;
-    writeln!(file, "{text}").map_err(|e| format!("the file of records: {e}"))
+fn write_line(file: &mut File, line: &Line) -> Result<(), String> {
+    writeln!(file, "{}", line.text()).map_err(|e| format!("the file of records: {e}"))
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod measure;
 mod open_loop;
 mod peer;
 mod peers;
-mod record;
 mod report;
 mod settings;
 mod work;

@@ -1,30 +1,25 @@
 //! What the operating system counted for this process.
 //!
-//! Processor time comes from the process and thread clocks, bytes from `/proc/self/io`, memory from `/proc/self/status`.
-//! A machine without `/proc` counts zero bytes; its record says `null` there.
+//! Processor time comes from the process and thread clocks, bytes and calls from `/proc/self/io`, memory from
+//! `/proc/self/status`, context switches of the threads that are there
+//! from `/proc/self/task`. What a machine does not count is `None`.
 
+use ashlar_report::record::{Cpu, Io};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
 /// Counters at one moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Moment {
     at: Instant,
     process: Duration,
     thread: Duration,
-    io: Option<Io>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Io {
-    /// Bytes given to write calls.
-    wchar: u64,
-    /// Bytes of pages dirtied, less what was thrown away before it was written.
-    write_bytes: u64,
+    io: Io,
+    switches: Cpu,
 }
 
 /// What happened between two moments.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Passed {
     /// Seconds on the wall.
     pub seconds: f64,
@@ -32,10 +27,10 @@ pub struct Passed {
     pub cpu: f64,
     /// Processor seconds of the thread that asked both times.
     pub cpu_thread: f64,
-    /// Bytes given to write calls.
-    pub wchar: Option<u64>,
-    /// Bytes of pages dirtied.
-    pub write_bytes: Option<u64>,
+    /// Bytes and calls.
+    pub io: Io,
+    /// Context switches; the rest of it is unknown.
+    pub switches: Cpu,
 }
 
 impl Moment {
@@ -46,18 +41,34 @@ impl Moment {
             process: clock(ClockId::ProcessCPUTime),
             thread: clock(ClockId::ThreadCPUTime),
             io: io(),
+            switches: switches(),
         }
     }
 
     /// From this moment to `later`.
     pub fn until(&self, later: &Moment) -> Passed {
-        let io = |of: fn(&Io) -> u64| Some(of(later.io.as_ref()?).saturating_sub(of(self.io.as_ref()?)));
+        let more = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        let io = |of: fn(&Io) -> Option<u64>| more(of(&later.io), of(&self.io));
+        let cpu = |of: fn(&Cpu) -> Option<u64>| more(of(&later.switches), of(&self.switches));
         Passed {
             seconds: (later.at - self.at).as_secs_f64(),
             cpu: later.process.saturating_sub(self.process).as_secs_f64(),
             cpu_thread: later.thread.saturating_sub(self.thread).as_secs_f64(),
-            wchar: io(|io| io.wchar),
-            write_bytes: io(|io| io.write_bytes),
+            io: Io {
+                proc_wchar: io(|io| io.proc_wchar),
+                proc_rchar: io(|io| io.proc_rchar),
+                proc_write: io(|io| io.proc_write),
+                proc_read: io(|io| io.proc_read),
+                syscw: io(|io| io.syscw),
+                syscr: io(|io| io.syscr),
+                ..Io::default()
+            },
+            switches: Cpu {
+                vol_cs: cpu(|cpu| cpu.vol_cs),
+                invol_cs: cpu(|cpu| cpu.invol_cs),
+                machine_cs: cpu(|cpu| cpu.machine_cs),
+                ..Cpu::default()
+            },
         }
     }
 }
@@ -68,13 +79,33 @@ fn clock(id: ClockId) -> Duration {
     Duration::new(seconds.unwrap_or(0), nanos.unwrap_or(0))
 }
 
-fn io() -> Option<Io> {
-    let text = std::fs::read_to_string("/proc/self/io").ok()?;
+fn io() -> Io {
+    let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     let field = |name| field(&text, name);
-    Some(Io {
-        wchar: field("wchar:")?,
-        write_bytes: field("write_bytes:")?.saturating_sub(field("cancelled_write_bytes:")?),
-    })
+    let cancelled = field("cancelled_write_bytes:").unwrap_or(0);
+    Io {
+        proc_wchar: field("wchar:"),
+        proc_rchar: field("rchar:"),
+        proc_write: field("write_bytes:").map(|bytes| bytes.saturating_sub(cancelled)),
+        proc_read: field("read_bytes:"),
+        syscw: field("syscw:"),
+        syscr: field("syscr:"),
+        ..Io::default()
+    }
+}
+
+/// Switches of all threads that are there, and of the machine.
+fn switches() -> Cpu {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let texts: Vec<_> =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok()).collect();
+    let sum = |name| texts.iter().map(|text| field(text, name)).sum();
+    Cpu {
+        vol_cs: sum("voluntary_ctxt_switches:"),
+        invol_cs: sum("nonvoluntary_ctxt_switches:"),
+        machine_cs: std::fs::read_to_string("/proc/stat").ok().and_then(|text| field(&text, "ctxt")),
+        ..Cpu::default()
+    }
 }
 
 /// The most memory that was resident since [`forget_peak`], in bytes.
@@ -103,8 +134,9 @@ mod tests {
         let before = Moment::now();
         std::fs::write(dir.path().join("f"), vec![1_u8; 1 << 20]).unwrap();
         let passed = before.until(&Moment::now());
-        assert!(passed.wchar.unwrap() >= 1 << 20, "{passed:?}");
+        assert!(passed.io.proc_wchar.unwrap() >= 1 << 20 && passed.io.syscw.unwrap() >= 1, "{passed:?}");
         assert!(passed.seconds > 0.0 && passed.cpu > 0.0 && passed.cpu_thread > 0.0, "{passed:?}");
+        assert!(passed.switches.machine_cs.is_some() && passed.switches.vol_cs.is_some(), "{passed:?}");
     }
 
     #[test]

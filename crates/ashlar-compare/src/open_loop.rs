@@ -4,10 +4,10 @@
 //! closed loop hides that: it simply asks less often.
 
 use crate::peer::{Peer, Result};
-use crate::record::Latency;
 use crate::settings::Task;
 use crate::work::{Done, Stream};
 use ashlar_bench::{KeyMaker, Random, Values};
+use ashlar_report::record::{From, Latency};
 use hdrhistogram::Histogram;
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ pub fn put<P: Peer>(peer: &P, task: &Task) -> Result<(Done, Latency)> {
         seen.saturating_record(nanos);
     }
     let bytes = task.keys * (s.key_bytes + s.value_bytes) as u64;
-    Ok((Done { ops: task.keys, bytes, ..Done::default() }, Latency::of(&seen, task.rate)))
+    Ok((Done { ops: task.keys, bytes, ..Done::default() }, latency(&seen, From::Intended, Some(task.rate))))
 }
 
 fn wait_until(due: Instant) {
@@ -41,5 +41,24 @@ fn wait_until(due: Instant) {
             return;
         }
         if left > SLEEP_FROM { std::thread::sleep(left - SLEEP_FROM / 2) } else { std::hint::spin_loop() }
+    }
+}
+
+/// Percentiles, in microseconds, of nanoseconds.
+pub fn latency(seen: &Histogram<u64>, from: From, rate: Option<f64>) -> Latency {
+    let at = |part| seen.value_at_quantile(part) as f64 / 1000.0;
+    Latency {
+        from,
+        rate,
+        count: seen.len(),
+        mean: seen.mean() / 1000.0,
+        p50: at(0.5),
+        p75: at(0.75),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        p999: at(0.999),
+        p9999: at(0.9999),
+        max: seen.max() as f64 / 1000.0,
     }
 }

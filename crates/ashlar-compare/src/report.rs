@@ -1,8 +1,8 @@
 //! The table: medians, spread, and what AshlarDB is of RocksDB.
 
 use crate::drive::{Matrix, Outcome};
-use crate::record::Record;
 use crate::settings::{EngineName, Workload};
+use ashlar_report::record::{Latency, Record};
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -45,10 +45,10 @@ pub fn text(matrix: &Matrix, outcome: &Outcome) -> String {
         s.block_bytes,
         s.filter_bits,
     );
-    let versions: BTreeSet<_> = outcome.records.iter().map(|r| (r.engine.name, &r.engine.version)).collect();
+    let versions: BTreeSet<_> = counting(outcome).map(|r| (&r.engine.name, &r.engine.version)).collect();
     for (name, version) in versions {
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "{}: {version}", name.text());
+        let _ = writeln!(out, "{name}: {version}");
     }
     for (name, why) in &outcome.marks {
         let _ = writeln!(out, "{}: {why}", name.text());
@@ -67,8 +67,9 @@ pub fn text(matrix: &Matrix, outcome: &Outcome) -> String {
 fn disagreements(outcome: &Outcome) -> Vec<String> {
     let mut void = Vec::new();
     for workload in Workload::ALL {
-        let of = outcome.records.iter().filter(|r| r.workload == workload);
-        let hashes: BTreeSet<_> = of.map(|r| (&r.hash, r.ops.found)).collect();
+        let of = counting(outcome).filter(|r| r.workload == workload.text());
+        let hashes: BTreeSet<_> =
+            of.map(|r| (&r.hash.reads, r.ops.as_ref().and_then(|ops| ops.found))).collect();
         if hashes.len() > 1 {
             void.push(format!("the engines did not read the same in {}", workload.text()));
         }
@@ -81,7 +82,12 @@ fn of<'a>(
     workload: Workload,
     engine: EngineName,
 ) -> impl Iterator<Item = &'a Record> + 'a {
-    outcome.records.iter().filter(move |r| r.workload == workload && r.engine.name == engine)
+    counting(outcome).filter(move |r| r.workload == workload.text() && r.engine.name == engine.text())
+}
+
+/// The records whose figures count.
+fn counting(outcome: &Outcome) -> impl Iterator<Item = &Record> {
+    outcome.records.iter().filter(|r| r.counts())
 }
 
 fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
@@ -107,13 +113,15 @@ fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
         if !matrix.workloads.contains(&workload) {
             continue;
         }
-        let wall = |engine| median(of(outcome, workload, engine).map(|r| r.ops.us_wall_op));
-        let cpu = |engine| median(of(outcome, workload, engine).map(|r| r.ops.us_cpu_op));
+        let wall =
+            |engine| median(of(outcome, workload, engine).filter_map(|r| Some(r.ops.as_ref()?.us_wall_op)));
+        let cpu = |engine| median(of(outcome, workload, engine).filter_map(|r| r.ops.as_ref()?.us_cpu_op));
         for &engine in &matrix.engines {
             let Some(last) = of(outcome, workload, engine).last() else { continue };
             let all =
                 |figure: fn(&Record) -> Option<f64>| median(of(outcome, workload, engine).filter_map(figure));
-            let walls: Vec<f64> = of(outcome, workload, engine).map(|r| r.ops.us_wall_op).collect();
+            let walls: Vec<f64> =
+                of(outcome, workload, engine).filter_map(|r| Some(r.ops.as_ref()?.us_wall_op)).collect();
             let ratio = |reference: Option<f64>, own: Option<f64>| {
                 let ratio = reference.zip(own).map(|(reference, own)| reference / own);
                 number(ratio.filter(|_| engine == EngineName::Ashlardb), 2)
@@ -122,15 +130,15 @@ fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
                 workload.text().to_owned(),
                 engine.text().to_owned(),
                 number(wall(engine), 3),
-                number(all(|r| Some(r.ops.per_sec)), 0),
+                number(all(|r| Some(r.ops.as_ref()?.per_sec)), 0),
                 number(spread(&walls), 0),
                 number(cpu(engine), 3),
-                number(all(|r| Some(r.ops.us_cpu_thread_op)), 3),
-                number(all(|r| Some(r.phase.settle_seconds)), 2),
+                number(all(|r| r.ops.as_ref()?.us_cpu_thread_op), 3),
+                number(all(|r| r.phase.as_ref()?.settle_seconds), 2),
                 number(all(|r| r.amp.wa_proc), 2),
                 number(all(|r| r.amp.wa_eng), 2),
                 number(all(|r| r.mem.rss_peak.map(|b| b as f64 / 1_048_576.0)), 0),
-                last.levels.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
+                last.engine_counters.levels.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
                 ratio(wall(EngineName::Rocksdb), wall(engine)),
                 ratio(cpu(EngineName::Rocksdb), cpu(engine)),
             ]);
@@ -145,15 +153,14 @@ fn latencies(outcome: &Outcome) -> Table {
     table.set_header(["openloop", "rate /s", "p50 us", "p90", "p99", "p99.9", "p99.99", "longest stall"]);
     for engine in [EngineName::Ashlardb, EngineName::Rocksdb] {
         let seen: Vec<_> =
-            of(outcome, Workload::Openloop, engine).filter_map(|r| r.latency_us.as_ref()).collect();
+            of(outcome, Workload::Openloop, engine).filter_map(|r| r.latency_us.get("write")).collect();
         if seen.is_empty() {
             continue;
         }
-        let m =
-            |figure: fn(&crate::record::Latency) -> f64| number(median(seen.iter().map(|l| figure(l))), 1);
+        let m = |figure: fn(&Latency) -> f64| number(median(seen.iter().map(|l| figure(l))), 1);
         table.add_row([
             engine.text().to_owned(),
-            m(|l| l.rate),
+            m(|l| l.rate.unwrap_or_default()),
             m(|l| l.p50),
             m(|l| l.p90),
             m(|l| l.p99),

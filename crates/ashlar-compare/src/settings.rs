@@ -1,5 +1,6 @@
 //! What is asked of every engine alike.
 
+use ashlar_report::record::Params;
 use serde::{Deserialize, Serialize};
 
 /// Settings that every engine is opened with, in the same sense.
@@ -38,6 +39,32 @@ impl Settings {
             (true, _) => "nolog",
             (false, true) => "sync",
             (false, false) => "async",
+        }
+    }
+
+    /// Memory that they give an engine: its cache and its memtables.
+    pub fn memory_bytes(&self) -> u64 {
+        self.cache_bytes.saturating_add(self.write_buffer_bytes.saturating_mul(self.write_buffers.into()))
+    }
+
+    /// As a record has them, for `keys` keys and one thread.
+    pub fn params(&self, keys: u64) -> Params {
+        Params {
+            keys,
+            key_bytes: self.key_bytes as u64,
+            value_bytes: self.value_bytes as u64,
+            compress_ratio: Some(self.compress_ratio),
+            threads: 1,
+            codec: Some(self.codec.clone()),
+            durability: self.durability().to_owned(),
+            cache_bytes: Some(self.cache_bytes),
+            write_buffer_bytes: Some(self.write_buffer_bytes),
+            write_buffers: Some(self.write_buffers),
+            block_bytes: Some(self.block_bytes),
+            filter_bits: Some(self.filter_bits),
+            batch: 1,
+            seed: self.seed,
+            ..Params::default()
         }
     }
 }

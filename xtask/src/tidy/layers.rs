@@ -3,7 +3,7 @@
 use super::finding::Finding;
 
 /// Each crate's layer. Programs may use the libraries of layer 6, which is below their own.
-const LAYERS: [(&str, u8); 24] = [
+const LAYERS: [(&str, u8); 25] = [
     ("ashlar-base", 0),
     ("ashlar-sync", 0),
     ("ashlar-kernels", 0),
@@ -21,6 +21,7 @@ const LAYERS: [(&str, u8); 24] = [
     ("ashlardb", 5),
     ("ashlar-ffi", 5),
     ("ashlar-bench", 6),
+    ("ashlar-report", 6),
     ("ashlar-capi", 6),
     ("ashlar-java", 6),
     ("ashlar-python", 6),

@@ -22,5 +22,5 @@ fn workloads_share_a_load() {
 #[test]
 fn a_missing_library_says_why() {
     let why = rocksdb_library(Some(Path::new("no/such/file.so"))).unwrap_err();
-    assert_eq!(why, "not here: no file no/such/file.so");
+    assert_eq!(why, "no file no/such/file.so");
 }

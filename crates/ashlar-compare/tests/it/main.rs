@@ -33,8 +33,13 @@ fn the_same_work_on_both() {
     let ours = records.lines().filter(|l| l.contains(r#""name":"ashlardb""#)).count();
     assert_eq!(ours, 14, "{records}");
     for line in records.lines() {
+        assert_eq!(ashlar_report::schema::check(line).unwrap(), [""; 0], "{line}");
+    }
+    let run = ashlar_report::record::parse(&records).unwrap();
+    assert_eq!((run.headers.len(), run.records.len() + 1), (1, records.lines().count()));
+    assert!(run.headers[0].machine.threads.unwrap() > 0);
+    for line in records.lines().skip(1).filter(|line| !line.contains(r#""state":"not_here""#)) {
         let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert_eq!(record["schema"], 1);
         assert!(record["ops"]["total"].as_u64().unwrap() >= 5000, "{line}");
         assert!(record["ops"]["us_cpu_op"].as_f64().unwrap() > 0.0, "{line}");
         let writes = !record["amp"]["wa_proc"].is_null();
@@ -49,12 +54,18 @@ fn the_same_work_on_both() {
 #[test]
 fn a_missing_engine_is_a_mark() {
     let dir = tempfile::tempdir().unwrap();
-    let args = [&SMALL[..], &["--workloads", "fillseq", "--rocksdb", "/no/such/library.so"]].concat();
-    let out = compare(&args, dir.path());
+    let json = dir.path().join("records").to_string_lossy().into_owned();
+    let args = ["--workloads", "fillseq", "--rocksdb", "/no/such/library.so", "--json", &json];
+    let out = compare(&[&SMALL[..], &args].concat(), dir.path());
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success());
     assert!(text.contains("rocksdb: not here: no file /no/such/library.so"), "{text}");
     assert!(text.contains("| fillseq  | ashlardb |"), "{text}");
+    let run = ashlar_report::record::parse(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let missing: Vec<_> = run.records.iter().filter(|record| record.engine.name == "rocksdb").collect();
+    assert_eq!(missing.len(), 1);
+    assert_eq!(missing[0].status.text(), "not here: no file /no/such/library.so");
+    assert!(missing[0].ops.is_none() && missing[0].cpu.process_s.is_none(), "no zeros: {missing:?}");
 }
 
 #[test]

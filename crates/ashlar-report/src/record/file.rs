@@ -1,0 +1,114 @@
+//! The file of records: a [`Header`] first, then a [`Record`] a line. A file may hold several runs, each with its header.
+
+use super::{Record, SCHEMA};
+use crate::machine::Machine;
+use serde::{Deserialize, Serialize};
+
+/// The first line of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What tells this run from others.
+    pub run_id: String,
+    /// When it began: `2026-01-31T12:00:00Z`.
+    pub time: String,
+    /// Version of the program that measured.
+    pub suite_version: String,
+    /// Its commit, where known.
+    pub suite_commit: Option<String>,
+    /// The command line.
+    pub command: String,
+    /// Where.
+    pub machine: Machine,
+}
+
+/// A line of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Line {
+    /// About the machine.
+    Machine(Box<Header>),
+    /// About a run.
+    Run(Box<Record>),
+}
+
+impl Line {
+    /// The line, without its newline.
+    pub fn text(&self) -> String {
+        // Strings as keys, no cycles: nothing in it can fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// The headers, in order; the last one is shown.
+    pub headers: Vec<Header>,
+    /// All records, in order.
+    pub records: Vec<Record>,
+}
+
+/// Reads a file. A last line without its newline is a run that was broken off; it is left out.
+///
+/// # Errors
+/// A line that is no record of this schema: which, and why.
+pub fn parse(text: &str) -> Result<Run, String> {
+    let mut run = Run::default();
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let whole = line.ends_with('\n');
+        if line.trim().is_empty() {
+            continue;
+        }
+        match serde_json::from_str::<Line>(line) {
+            Ok(Line::Machine(header)) => run.headers.push(known(header.schema, index).map(|()| *header)?),
+            Ok(Line::Run(record)) => run.records.push(known(record.schema, index).map(|()| *record)?),
+            Err(_) if !whole => {}
+            Err(e) => return Err(format!("line {}: {e}", index + 1)),
+        }
+    }
+    Ok(run)
+}
+
+fn known(schema: u32, index: usize) -> Result<(), String> {
+    if schema == SCHEMA {
+        return Ok(());
+    }
+    Err(format!("line {}: schema {schema}, and this program reads {SCHEMA}", index + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Ops, Status};
+
+    #[test]
+    fn a_file_comes_back() {
+        let header = Header { schema: SCHEMA, run_id: "r".into(), ..Header::default() };
+        let mut record = Record::without_figures("x", Status::NotHere { why: "no library".into() });
+        let text = format!("{}\n", Line::Machine(Box::new(header.clone())).text());
+        let text = format!("{text}{}\n", Line::Run(Box::new(record.clone())).text());
+        record.ops = Some(Ops { total: 1, ..Ops::default() });
+        record.status = Status::Ok;
+        let text = format!("{text}{}\n", Line::Run(Box::new(record.clone())).text());
+        let run = parse(&text).unwrap();
+        assert_eq!(run.headers, [header]);
+        assert_eq!(run.records.len(), 2);
+        assert_eq!(run.records[1], record);
+        assert_eq!(run.records[0].status.text(), "not here: no library");
+        assert!(!run.records[0].counts() && run.records[1].counts());
+        assert!(text.contains("\"total\":1") && text.contains("\"ops\":null"), "{text}");
+    }
+
+    #[test]
+    fn a_broken_off_run_is_read_and_others_refused() {
+        let line = Line::Run(Box::new(Record { schema: SCHEMA, ..Record::default() })).text();
+        let cut = format!("{line}\n{}", &line[..40]);
+        assert_eq!(parse(&cut).unwrap().records.len(), 1);
+        let why = parse(&format!("{line}\n{{}}\n")).unwrap_err();
+        assert!(why.starts_with("line 2: "), "{why}");
+        let newer = line.replace("\"schema\":1", "\"schema\":9");
+        assert_eq!(parse(&newer).unwrap_err(), "line 1: schema 9, and this program reads 1");
+    }
+}

@@ -1,0 +1,444 @@
+//! The record of one workload on one engine in one repetition.
+//!
+//! What is not known is `null`, never 0: an engine that is not here, or a run that ended early, has a [`Status`] that says
+//! why and no figures. Units stand in the names: `_s` seconds, `_us` microseconds, `_bytes` bytes.
+
+mod file;
+
+pub use file::{Header, Line, Run, parse};
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the form of these lines.
+pub const SCHEMA: u32 = 1;
+
+/// One workload, one engine, one repetition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// `s0`, `s2`, `s3`, `ycsb`; `free` for a choice of one's own.
+    pub experiment: String,
+    /// The experiment's name for this row, as `1A` of `s3`; the workload's name in a free run.
+    pub row: String,
+    /// What is done, in a few words: "sequential reads".
+    pub title: String,
+    /// The loop that is driven: `readseq`.
+    pub workload: String,
+    /// Same settings for all, or each engine's own.
+    pub class: Class,
+    /// `smoke`, `standard`, `large`; `None` in a free run.
+    pub size: Option<String>,
+    /// Repetition, from 1.
+    pub rep: u32,
+    /// Place in the order of all processes of the run, from 1.
+    pub order: u32,
+    /// What became of it.
+    pub status: Status,
+    /// On what.
+    pub engine: Engine,
+    /// How it was opened, and the size.
+    pub params: Params,
+    /// How much was done, how fast.
+    pub ops: Option<Ops>,
+    /// Times on the wall.
+    pub phase: Option<Phase>,
+    /// Per kind of operation: `read`, `write`, `scan`, ….
+    pub latency_us: BTreeMap<String, Latency>,
+    /// What happened second by second.
+    pub series: Option<Series>,
+    /// Processor and context switches, settling included.
+    pub cpu: Cpu,
+    /// What went through the operating system until the last operation was done.
+    pub io_end: Io,
+    /// The same until background work was idle.
+    pub io: Io,
+    /// Memory.
+    pub mem: Memory,
+    /// The directory.
+    pub space: Space,
+    /// What the engine says of itself, settling included.
+    pub engine_counters: Counters,
+    /// What all that was per byte or operation of the user.
+    pub amp: Amplification,
+    /// Sums that must agree between engines.
+    pub hash: Hashes,
+    /// The figure of the document that this row repeats.
+    pub published: Option<Published>,
+}
+
+/// Which settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Same cache, codec, filter and durability for every engine.
+    #[default]
+    Matched,
+    /// What each engine does when nothing is said.
+    Own,
+}
+
+impl Class {
+    /// As the file and the tables name it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Class::Matched => "matched",
+            Class::Own => "own",
+        }
+    }
+}
+
+/// What became of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Status {
+    /// It ended, and its figures count.
+    #[default]
+    Ok,
+    /// The engine cannot be had, or has nothing of the kind.
+    NotHere {
+        /// Why.
+        why: String,
+    },
+    /// The process ended with an error.
+    Failed {
+        /// Its status, or the engine's message.
+        why: String,
+        /// The end of what it said.
+        last_output: String,
+    },
+    /// It took too long and was ended.
+    Timeout {
+        /// After how long.
+        why: String,
+        /// The end of what it said.
+        last_output: String,
+    },
+    /// It ended, but its figures do not count.
+    Void {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Status {
+    /// In words; empty when all is well.
+    pub fn text(&self) -> String {
+        let said = |last: &str| if last.is_empty() { String::new() } else { format!(" ({last})") };
+        match self {
+            Status::Ok => String::new(),
+            Status::NotHere { why } => format!("not here: {why}"),
+            Status::Failed { why, last_output } => format!("failed: {why}{}", said(last_output)),
+            Status::Timeout { why, last_output } => format!("timeout: {why}{}", said(last_output)),
+            Status::Void { why } => format!("void: {why}"),
+        }
+    }
+}
+
+/// An engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Engine {
+    /// Its name, in lower case.
+    pub name: String,
+    /// Its version, and how it was reached; empty when it is not here.
+    pub version: String,
+}
+
+/// Settings and size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// Keys.
+    pub keys: u64,
+    /// Bytes of a key.
+    pub key_bytes: u64,
+    /// Bytes of a value.
+    pub value_bytes: u64,
+    /// What part of its size a codec brings a value down to.
+    pub compress_ratio: Option<f64>,
+    /// Client threads.
+    pub threads: u32,
+    /// `none`, `snappy`, `lz4`, `zlib`, `zstd`, `lzo`.
+    pub codec: Option<String>,
+    /// `nolog`, `async`, `group`, `sync`.
+    pub durability: String,
+    /// Bytes of the engine's cache.
+    pub cache_bytes: Option<u64>,
+    /// Bytes of a memtable.
+    pub write_buffer_bytes: Option<u64>,
+    /// Memtables at most.
+    pub write_buffers: Option<u32>,
+    /// Bytes of an uncompressed block or of a page.
+    pub block_bytes: Option<u64>,
+    /// Bits per key of the filters; 0 for none.
+    pub filter_bits: Option<u32>,
+    /// Entries per write.
+    pub batch: u64,
+    /// Of the random streams.
+    pub seed: u64,
+    /// What ended the run.
+    pub limit: Limit,
+    /// Memory that the machine left the process.
+    pub memory_limit_bytes: Option<u64>,
+    /// How: `cgroup`, `mlock`, `direct`, `none`.
+    pub limit_method: Option<String>,
+    /// `mem`, `os`, `io`: what the data fits.
+    pub regime: Option<String>,
+    /// Bytes on disk over bytes of memory that can cache them.
+    pub rho: Option<f64>,
+    /// Whatever else was set, in the engine's words.
+    pub options: BTreeMap<String, String>,
+}
+
+/// What ended a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// The number of operations.
+    #[default]
+    Count,
+    /// The clock.
+    Time,
+}
+
+/// Operations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ops {
+    /// How many; an entry of a batch is one.
+    pub total: u64,
+    /// Per second of the wall.
+    pub per_sec: f64,
+    /// Reads that found something; `None` for writes.
+    pub found: Option<u64>,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Bytes of keys and values, written or found.
+    pub user_bytes: u64,
+    /// Microseconds of the wall per operation, all threads together.
+    pub us_wall_op: f64,
+    /// The sum of the threads' times over the operations.
+    pub us_thread_op: Option<f64>,
+    /// Microseconds of processor per operation, all threads; for writes with the settling.
+    pub us_cpu_op: Option<f64>,
+    /// The same, of the calling thread only.
+    pub us_cpu_thread_op: Option<f64>,
+    /// What the driver itself costs per operation, measured with an engine that does nothing.
+    pub driver_overhead_us: Option<f64>,
+}
+
+/// Times on the wall.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Of the workload.
+    pub seconds: f64,
+    /// From its end until memory was flushed and background work idle.
+    pub settle_seconds: Option<f64>,
+    /// Of the load before it.
+    pub load_seconds: Option<f64>,
+}
+
+/// Latencies in microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Where they count from.
+    pub from: From,
+    /// Arrivals per second of an open loop.
+    pub rate: Option<f64>,
+    /// How many.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 75 %.
+    pub p75: f64,
+    /// 90 %.
+    pub p90: f64,
+    /// 95 %.
+    pub p95: f64,
+    /// 99 %.
+    pub p99: f64,
+    /// 99.9 %.
+    pub p999: f64,
+    /// 99.99 %.
+    pub p9999: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// Where a latency counts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum From {
+    /// When the call was made: a closed loop, which hides queues.
+    #[default]
+    Start,
+    /// When the operation was due: an open loop.
+    Intended,
+}
+
+/// What happened in each interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Length of an interval.
+    pub interval_s: f64,
+    /// Operations done.
+    pub ops: Vec<u64>,
+    /// Bytes given to write calls, where they were sampled.
+    pub write_bytes: Vec<u64>,
+    /// Bytes of the directory, where they were sampled.
+    pub du: Vec<u64>,
+}
+
+/// Processor time and context switches.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// All threads.
+    pub process_s: Option<f64>,
+    /// The calling thread during the workload.
+    pub thread_s: Option<f64>,
+    /// Of all threads, in user mode.
+    pub user_s: Option<f64>,
+    /// Of all threads, in the kernel.
+    pub sys_s: Option<f64>,
+    /// Context switches for waiting.
+    pub vol_cs: Option<u64>,
+    /// Context switches for others.
+    pub invol_cs: Option<u64>,
+    /// Context switches of the whole machine.
+    pub machine_cs: Option<u64>,
+}
+
+/// What went through the operating system, by `/proc/PID/io`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Io {
+    /// Bytes given to write calls.
+    pub proc_wchar: Option<u64>,
+    /// Bytes taken from read calls.
+    pub proc_rchar: Option<u64>,
+    /// Pages dirtied, less those that were thrown away before they were written, in bytes.
+    pub proc_write: Option<u64>,
+    /// Bytes fetched from storage.
+    pub proc_read: Option<u64>,
+    /// Write calls.
+    pub syscw: Option<u64>,
+    /// Read calls.
+    pub syscr: Option<u64>,
+    /// Bytes written by the device behind the directory.
+    pub dev_write_bytes: Option<u64>,
+    /// Reads done by it.
+    pub dev_reads: Option<u64>,
+    /// Calls that waited for the device, by a trace of system calls.
+    pub syncs: Option<u64>,
+}
+
+/// Memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// What the settings give the engine: its cache and its memtables.
+    pub configured_bytes: Option<u64>,
+    /// Resident at most, settling included.
+    pub rss_peak: Option<u64>,
+    /// Resident at the end.
+    pub rss: Option<u64>,
+    /// Of it, mapped files.
+    pub file: Option<u64>,
+}
+
+/// The directory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Space {
+    /// Bytes allocated, all files.
+    pub du: Option<u64>,
+    /// Sum of the lengths.
+    pub apparent: Option<u64>,
+    /// The largest sample of `du`.
+    pub peak: Option<u64>,
+    /// Bytes of the keys and values that are visible.
+    pub logical_live: Option<u64>,
+    /// `du` after everything was compacted.
+    pub after_compact: Option<u64>,
+}
+
+/// By the engine's own count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Written to logs.
+    pub wal_bytes: Option<u64>,
+    /// Written by flushes, or pages written.
+    pub flush_bytes: Option<u64>,
+    /// Written by compactions.
+    pub compact_write_bytes: Option<u64>,
+    /// Read by compactions.
+    pub compact_read_bytes: Option<u64>,
+    /// Blocks looked up.
+    pub blocks: Option<u64>,
+    /// Seconds that writers were held up.
+    pub stall_s: Option<f64>,
+    /// Tables per level at the end; empty for engines without levels.
+    pub levels: Vec<u64>,
+}
+
+/// Per byte or operation of the user.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Amplification {
+    /// Bytes written by the device per user byte.
+    pub wa_dev: Option<f64>,
+    /// Bytes the process gave to storage per user byte.
+    pub wa_proc: Option<f64>,
+    /// Bytes of log, flush and compaction, by the engine's count, per user byte.
+    pub wa_eng: Option<f64>,
+    /// Bytes of flush and compaction over bytes of flush.
+    pub wa_tree: Option<f64>,
+    /// Bytes allocated per live user byte.
+    pub sa_du: Option<f64>,
+    /// Lengths of files per live user byte.
+    pub sa_app: Option<f64>,
+    /// The largest `sa_du` during the run.
+    pub sa_peak: Option<f64>,
+    /// Device reads per operation.
+    pub ra_io: Option<f64>,
+    /// KiB taken from read calls per operation.
+    pub ra_kb: Option<f64>,
+    /// Blocks looked up per operation.
+    pub ra_blk: Option<f64>,
+    /// Read calls per operation.
+    pub ra_sys: Option<f64>,
+    /// Key comparisons per operation.
+    pub ra_cmp: Option<f64>,
+}
+
+/// Sums in hexadecimal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hashes {
+    /// Of the operations asked for.
+    pub ops: Option<String>,
+    /// Of everything that was read.
+    pub reads: Option<String>,
+    /// Of all entries after the load.
+    pub data: Option<String>,
+}
+
+/// A figure of the document that a row repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// As printed there.
+    pub text: String,
+    /// Operations per second.
+    pub per_sec: Option<f64>,
+    /// Of which year and machine.
+    pub machine: String,
+}
+
+impl Record {
+    /// A record that says why there are no figures.
+    pub fn without_figures(engine: &str, status: Status) -> Record {
+        let engine = Engine { name: engine.to_owned(), version: String::new() };
+        Record { schema: SCHEMA, engine, status, ..Record::default() }
+    }
+
+    /// True when its figures count.
+    pub fn counts(&self) -> bool {
+        self.status == Status::Ok && self.ops.is_some()
+    }
+}
