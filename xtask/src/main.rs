@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod fuzz;
 mod project;
+mod rel;
 mod run;
 mod setup;
 mod suite;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says mo
   test    setup, check, all tests, the heavy suites; ends with a line \"N passed, N failed, N skipped\"
   bench   ashlar's benchmark, release build
   fuzz    damage real files and hand them to every decoder
+  rel     crashes, failing calls, damage, for as long as one likes; what must hold afterwards
   tidy    the rules of the house that no compiler checks
 
 Everything is built below the target folder of this checkout; only `setup` reaches outside (apt-get, mvn).";
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         "test" => (suite::HELP, suite::main),
         "bench" => (bench::HELP, bench::main),
         "fuzz" => (fuzz::HELP, fuzz::main),
+        "rel" => (rel::HELP, rel::main),
         "tidy" => (tidy::HELP, tidy::main),
         "--help" | "-h" | "help" => {
             println!("{HELP}");

@@ -13,7 +13,6 @@ mod merges;
 mod observe;
 mod ranges;
 mod read_only;
-mod sim;
 mod wal_compression;
 
 /// Held by tests that read databases, and by nobody while two runs are compared: when something is freed depends on

@@ -1,4 +1,5 @@
-//! Limits that are kept on the real machine: the disk's, and the cap on memory.
+//! Limits that are kept: the disk's, the cap on memory, and what holds writers back.
 
 mod disk;
 mod memory;
+mod stalls;

@@ -9,20 +9,23 @@ use ashlar_testkit::Rng;
 use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, Op, draw};
 
 /// The family that is always there.
-pub(crate) const DEFAULT: &str = "default";
+pub const DEFAULT: &str = "default";
 const NAMES: [&str; 3] = [DEFAULT, "one", "two"];
 
 /// The settings of a store: small, so that a few hundred writes go through every background step.
 #[derive(Clone, Debug)]
-pub(crate) struct Setup {
-    pub(crate) db: DbOptions,
-    pub(crate) family: FamilyOptions,
+pub struct Setup {
+    /// Of the database.
+    pub db: DbOptions,
+    /// Of every family.
+    pub family: FamilyOptions,
     /// No write is logged: what was not flushed, a crash takes. With one family only, for each keeps a prefix of its own.
-    pub(crate) unlogged: bool,
+    pub unlogged: bool,
 }
 
 impl Setup {
-    pub(crate) fn draw(rng: &mut Rng) -> Setup {
+    /// Settings drawn from a generator: every size and switch that changes the way a store works.
+    pub fn draw(rng: &mut Rng) -> Setup {
         let family = FamilyOptions {
             write_buffer_bytes: *rng.pick(&[64 << 10, 64 << 10, 128 << 10, 256 << 10]).unwrap_or(&(64 << 10)),
             max_write_buffers: rng.between(2, 4),
@@ -55,7 +58,7 @@ impl Setup {
 
 impl Setup {
     /// How its writes are done; one that is not logged cannot be synced.
-    pub(crate) fn how_to_write(&self, sync: bool) -> WriteOptions {
+    pub fn how_to_write(&self, sync: bool) -> WriteOptions {
         WriteOptions { sync: sync && !self.unlogged, disable_wal: self.unlogged, ..WriteOptions::default() }
     }
 }
@@ -78,11 +81,14 @@ fn blobs(rng: &mut Rng) -> BlobOptions {
 
 /// One step of a run.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub enum Step {
     /// An operation of the common lists.
     Op(Op),
+    /// Make all that is logged durable.
     SyncWal,
+    /// Make a family, if it is not there.
     Create(&'static str),
+    /// Drop a family, if it is there.
     Drop(&'static str),
     /// So many background steps.
     Drive(usize),
@@ -91,7 +97,7 @@ pub(crate) enum Step {
 }
 
 /// Draws `count` operations and what goes on between them.
-pub(crate) fn steps(setup: &Setup, rng: &mut Rng, count: usize) -> Vec<Step> {
+pub fn steps(setup: &Setup, rng: &mut Rng, count: usize) -> Vec<Step> {
     let mix = Mix {
         families: NAMES.map(String::from).to_vec(),
         sync_percent: *rng.pick(&[2, 10, 30]).unwrap_or(&5),

@@ -13,48 +13,48 @@ use ashlar_testkit::oracle::{Difference, Model, State};
 const DEEPEST: u32 = 3;
 
 /// A crash to be checked.
-pub(crate) struct Crash<'a> {
-    pub(crate) setup: &'a Setup,
-    pub(crate) model: &'a Model,
+pub struct Crash<'a> {
+    pub setup: &'a Setup,
+    pub model: &'a Model,
     /// What had been promised when the crash came.
-    pub(crate) promise: &'a Promise,
+    pub promise: &'a Promise,
     /// The families after the operation that was under way.
-    pub(crate) names_after: &'a Names,
+    pub names_after: &'a Names,
     /// Some crash on the way here was no kill.
-    pub(crate) power: bool,
+    pub power: bool,
     /// Between operations and background steps.
-    pub(crate) quiet: bool,
-    pub(crate) depth: u32,
+    pub quiet: bool,
+    pub depth: u32,
 }
 
 /// A store that came up again.
-pub(crate) struct Recovered {
-    pub(crate) db: Db,
-    pub(crate) m: usize,
-    pub(crate) names: Names,
+pub struct Recovered {
+    pub db: Db,
+    pub m: usize,
+    pub names: Names,
 }
 
-pub(crate) fn any_mode(rng: &mut Rng) -> CrashMode {
+pub fn any_mode(rng: &mut Rng) -> CrashMode {
     // A kill is asked for more often: it is the strictest about writes.
     if rng.percent(10) { CrashMode::KILL } else { *rng.pick(&CrashMode::all()).unwrap_or(&CrashMode::KILL) }
 }
 
 impl<'a> Crash<'a> {
     /// Of a store between two steps, or in the middle of the one that began with `promise`.
-    pub(crate) fn of(store: &'a Store, promise: &'a Promise, quiet: bool) -> Crash<'a> {
+    pub fn of(store: &'a Store, promise: &'a Promise, quiet: bool) -> Crash<'a> {
         let Store { setup, model, .. } = store;
         Crash { setup, model, promise, names_after: &store.promise.names, power: false, quiet, depth: 0 }
     }
 
     /// What an open store holds: the cut and the families, or what is wrong with it.
-    pub(crate) fn look(&self, db: &Db) -> Result<(usize, Names), String> {
+    pub fn look(&self, db: &Db) -> Result<(usize, Names), String> {
         let (names, state) = self.contents(db, &mut Rng::new(0))?;
         let floor = if self.power { self.promise.power } else { self.promise.kill };
         Ok((self.cut(&state, &names, floor, &mut Tally::default())?, names))
     }
 
     /// Opens `sim`, which crashed by `mode`, and checks everything; crashes it further now and then.
-    pub(crate) fn check(
+    pub fn check(
         &self,
         sim: &SimEnv,
         mode: CrashMode,

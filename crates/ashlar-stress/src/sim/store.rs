@@ -19,26 +19,28 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) const DIR: &str = "/data/db";
+/// Where the database stands on its machine.
+pub const DIR: &str = "/data/db";
 
 /// The live families: name and generation.
-pub(crate) type Names = BTreeMap<String, u32>;
+pub type Names = BTreeMap<String, u32>;
 
 /// What the model calls a family.
-pub(crate) fn model_name(name: &str, generation: u32) -> String {
+pub fn model_name(name: &str, generation: u32) -> String {
     format!("{name}#{generation}")
 }
 
 /// What a crash must not take, and which families there are.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Promise {
-    pub(crate) names: Names,
+pub struct Promise {
+    /// Those that are there.
+    pub names: Names,
     /// Families that may be there too: to make or to drop them failed.
-    pub(crate) maybe: Names,
+    pub maybe: Names,
     /// Writes up to this one survive a power cut.
-    pub(crate) power: usize,
+    pub power: usize,
     /// Writes up to this one survive a kill.
-    pub(crate) kill: usize,
+    pub kill: usize,
 }
 
 /// A snapshot, and what it must show.
@@ -57,30 +59,40 @@ struct View<'a> {
     options: ReadOptions,
 }
 
-pub(crate) struct Store {
-    pub(crate) sim: SimEnv,
-    pub(crate) setup: Setup,
-    pub(crate) db: Db,
-    pub(crate) model: Model,
-    pub(crate) promise: Promise,
+/// The store and its model.
+pub struct Store {
+    /// Its machine.
+    pub sim: SimEnv,
+    /// Its settings.
+    pub setup: Setup,
+    /// The open database.
+    pub db: Db,
+    /// What it should hold.
+    pub model: Model,
+    /// What a crash must leave of that.
+    pub promise: Promise,
     /// The state without the last write, while it is not known whether that is in.
     doubt: Option<State>,
     /// Generations given out per name.
     next_generation: Names,
     snapshots: BTreeMap<u32, Held>,
     /// Calls of the file system are made to fail: steps may fail, and say so.
-    pub(crate) faulty: bool,
+    pub faulty: bool,
     /// Steps that failed.
-    pub(crate) failures: u64,
+    pub failures: u64,
 }
 
-pub(crate) fn open(sim: &SimEnv, setup: &Setup) -> Result<Db, Error> {
+/// Opens the database of a machine.
+///
+/// # Errors
+/// Those of the engine.
+pub fn open(sim: &SimEnv, setup: &Setup) -> Result<Db, Error> {
     let default = OpenFamily { name: DEFAULT.to_owned(), options: setup.family.clone() };
     Db::open(sim.env(), Path::new(DIR), setup.db.clone(), vec![default], setup.family.clone())
 }
 
 /// All entries of a family, in one direction.
-pub(crate) fn listing(
+pub fn listing(
     db: &Db,
     family: &Family,
     options: ReadOptions,
@@ -105,7 +117,7 @@ pub(crate) fn listing(
 
 impl Store {
     /// A store on a new machine.
-    pub(crate) fn new(sim: SimEnv, setup: Setup) -> Result<Store, String> {
+    pub fn new(sim: SimEnv, setup: Setup) -> Result<Store, String> {
         let db = open(&sim, &setup).map_err(|e| format!("the first open: {e}"))?;
         let names = Names::from([(DEFAULT.to_owned(), 0)]);
         let promise = Promise { names: names.clone(), ..Promise::default() };
@@ -124,7 +136,7 @@ impl Store {
     }
 
     /// The store goes on as what a crash left: the model is cut at `m`.
-    pub(crate) fn adopt(&mut self, sim: SimEnv, db: Db, m: usize, names: Names) {
+    pub fn adopt(&mut self, sim: SimEnv, db: Db, m: usize, names: Names) {
         self.snapshots.clear();
         self.model.truncate(m);
         self.doubt = None;
@@ -137,7 +149,7 @@ impl Store {
     ///
     /// # Errors
     /// A wrong answer, or an error where nothing was made to fail.
-    pub(crate) fn step(&mut self, step: &Step) -> Result<(), String> {
+    pub fn step(&mut self, step: &Step) -> Result<(), String> {
         match step {
             Step::Op(op) => self.op(op),
             Step::SyncWal => {
@@ -209,7 +221,7 @@ impl Store {
     }
 
     /// A store that takes writes again knows whether the write that failed is in: then so do we.
-    pub(crate) fn settle_doubt(&mut self) -> Result<(), String> {
+    pub fn settle_doubt(&mut self) -> Result<(), String> {
         if self.db.health().0 >= Severity::Hard {
             return Ok(());
         }
@@ -398,13 +410,13 @@ impl Store {
     }
 
     /// Blob files in the directory.
-    pub(crate) fn blob_files(&self) -> usize {
+    pub fn blob_files(&self) -> usize {
         let listed = self.sim.env().fs.list(Path::new(DIR)).unwrap_or_default();
         listed.iter().filter(|entry| entry.name.ends_with(".blob")).count()
     }
 
     /// Everything as the model has it?
-    pub(crate) fn compare_all(&mut self) -> Result<(), String> {
+    pub fn compare_all(&mut self) -> Result<(), String> {
         for (name, generation) in self.promise.names.clone() {
             let family = self.db.family(&name).ok_or_else(|| format!("family {name} is gone"))?;
             let expected = self.model.now().entries(&model_name(&name, generation));
@@ -434,7 +446,7 @@ fn add(batch: &mut WriteBatch, id: FamilyId, change: &Change, family: String) ->
 }
 
 /// Writes a few fresh keys into every family of an open store, to see that it takes them. Returns what it now holds.
-pub(crate) fn scribble(db: &Db, rng: &mut Rng, sync: bool) -> Result<(), Error> {
+pub fn scribble(db: &Db, rng: &mut Rng, sync: bool) -> Result<(), Error> {
     let mut batch = WriteBatch::new();
     for family in db.families() {
         let key = format!("scribble{}", rng.below(1000));

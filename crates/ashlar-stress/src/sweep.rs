@@ -3,19 +3,18 @@
 //! A step that meets the failure says so or does its work all the same; nothing acknowledged is lost, then or after a
 //! crash; nothing hangs. When the calls work again the store opens and takes writes.
 
-use super::check::Crash;
-use super::crashes::{brief, from_env};
-use super::plan::{Setup, Step, steps};
-use super::store::{Store, open};
-use super::tally::Tally;
+use crate::sim::brief;
+use crate::sim::check::Crash;
+use crate::sim::plan::{Setup, Step, steps};
+use crate::sim::store::{Store, open};
+use crate::sim::tally::Tally;
+use crate::suite::{Budget, Length, Report, Watchdog, guarded};
+use crate::turns;
 use ashlar_base::error::{IoKind, ShutdownKind};
 use ashlar_engine::health::Severity;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Which call fails.
@@ -51,7 +50,7 @@ fn script(seed: u64) -> (Setup, Vec<Step>) {
 }
 
 /// Runs the script. `Err`: what is wrong.
-fn run(seed: u64, fault: Option<Fault>, counts: &mut [u64; 4]) -> Result<(), String> {
+fn once(seed: u64, fault: Option<Fault>, counts: &mut [u64; 4]) -> Result<(), String> {
     let (setup, steps) = script(seed);
     let sim = SimEnv::new(seed);
     if let Some(Fault { class, at, repeat }) = fault {
@@ -143,30 +142,6 @@ fn go_on(store: &mut Store) -> Result<(), String> {
     Ok(())
 }
 
-/// What the watchdog is told when all cases are over.
-const OVER: u64 = u64::MAX - 1;
-
-/// Ends the process when a case takes for ever: a loop inside a step cannot be left in any other way.
-fn watch(progress: &Arc<AtomicU64>) {
-    let progress = Arc::clone(progress);
-    #[expect(clippy::disallowed_methods, reason = "a watchdog over the simulation is outside of it")]
-    std::thread::spawn(move || {
-        let mut before = u64::MAX;
-        loop {
-            std::thread::sleep(Duration::from_secs(20));
-            let now = progress.load(Ordering::Relaxed);
-            if now == OVER {
-                return;
-            }
-            if now == before {
-                eprintln!("HANG in case {now}: replay with ASHLAR_SIM_FAULT={now}");
-                std::process::exit(101);
-            }
-            before = now;
-        }
-    });
-}
-
 fn cases(counts: &[u64; 4]) -> Vec<Fault> {
     let mut cases = Vec::new();
     let [write, sync, _, read] = *counts;
@@ -182,35 +157,47 @@ fn cases(counts: &[u64; 4]) -> Vec<Fault> {
     cases
 }
 
-#[test]
-fn every_call_may_fail() {
-    let _readers = crate::beside_others();
-    let seed = from_env("ASHLAR_SIM_SCRIPT").unwrap_or(3);
+/// Scripts of a long run; a quick one has the first.
+const SCRIPTS: u64 = 6;
+const FIRST_SCRIPT: u64 = 3;
+
+/// Every call of a script fails in turn; `--replay=SCRIPT-CASE` is one of them.
+pub fn run(budget: &Budget) -> Report {
+    let _turn = turns::beside_others();
+    let mut report = Report::new("sweep", budget);
+    let watchdog = Watchdog::new("sweep", "SCRIPT-", Duration::from_secs(60));
+    let replay = budget.replay.as_deref().and_then(|words| words.split_once('-'));
+    let replay = replay.and_then(|(script, case)| Some((script.parse().ok()?, case.parse().ok()?)));
+    let first = FIRST_SCRIPT + budget.seed;
+    let scripts = match (replay, budget.length) {
+        (Some((script, _)), _) => script..script + 1,
+        (None, Length::Quick) => first..first + 1,
+        (None, Length::For(_)) => first..u64::MAX,
+    };
+    for script in scripts {
+        if script >= first + SCRIPTS && budget.is_over() {
+            break;
+        }
+        let only = replay.map(|(_, case)| case);
+        sweep(script, only, &watchdog, &mut report);
+    }
+    drop(watchdog);
+    report.done(budget)
+}
+
+fn sweep(script: u64, only: Option<u64>, watchdog: &Watchdog, report: &mut Report) {
     let mut counts = [0; 4];
-    run(seed, None, &mut counts).unwrap();
-    let cases = cases(&counts);
-    let one = from_env("ASHLAR_SIM_FAULT");
-    let progress = Arc::new(AtomicU64::new(0));
-    watch(&progress);
-    let mut failures = Vec::new();
-    for (i, fault) in cases.iter().enumerate().filter(|(i, _)| one.is_none_or(|one| one == *i as u64)) {
-        progress.store(i as u64, Ordering::Relaxed);
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(seed, Some(*fault), &mut [0; 4])));
-        match outcome {
-            Ok(Ok(())) => {}
-            Ok(Err(e)) => failures.push(format!("case {i}, {fault:?}: {e}")),
-            Err(_) => failures.push(format!("case {i}, {fault:?}: panic")),
+    if let Err(e) = guarded(|| once(script, None, &mut counts)) {
+        report.fail(format!("{script}-0"), format!("no call fails: {e}"));
+        return;
+    }
+    report.count("scripts", 1);
+    report.count("calls", counts[0] + counts[1] + counts[3]);
+    for (case, fault) in (0..).zip(cases(&counts)).filter(|(case, _)| only.is_none_or(|only| only == *case)) {
+        watchdog.begins(case);
+        report.count("calls made to fail", 1);
+        if let Err(e) = guarded(|| once(script, Some(fault), &mut [0; 4])) {
+            report.fail(format!("{script}-{case}"), format!("{fault:?}: {e}"));
         }
     }
-    progress.store(OVER, Ordering::Relaxed);
-    println!(
-        "failing calls: {} cases over {} writes, {} syncs, {} reads: {} failures",
-        cases.len(),
-        counts[0],
-        counts[1],
-        counts[3],
-        failures.len()
-    );
-    let shown: Vec<&str> = failures.iter().take(8).map(String::as_str).collect();
-    assert!(failures.is_empty(), "replay with ASHLAR_SIM_FAULT=case\n{}", shown.join("\n"));
 }

@@ -1,24 +1,28 @@
 //! What holds writers back, and what never may: logs that idle families keep, writes that will not wait, limits on
 //! background work. On the simulated machine.
 
-use super::plan::{DEFAULT, Setup};
-use super::store::{DIR, open};
 use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind};
-use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::options::{DbOptions, FamilyOptions, WriteOptions};
+use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::SimEnv;
+use ashlar_format::compress::Compression;
 use ashlar_testkit::{Rng, report};
 use std::path::Path;
 use std::time::Duration;
 
-fn setup(max_write_buffers: usize) -> Setup {
-    let mut setup = Setup::draw(&mut Rng::new(1));
-    setup.family =
-        FamilyOptions { write_buffer_bytes: 64 << 10, max_write_buffers, ..FamilyOptions::default() };
-    setup.db = DbOptions::default();
-    setup
+const DIR: &str = "/data/db";
+const DEFAULT: &str = "default";
+
+/// Write buffers of 64 KiB.
+fn family(max_write_buffers: usize) -> FamilyOptions {
+    FamilyOptions { write_buffer_bytes: 64 << 10, max_write_buffers, ..FamilyOptions::default() }
+}
+
+fn open(sim: &SimEnv, options: DbOptions, family: FamilyOptions) -> Db {
+    let default = OpenFamily { name: DEFAULT.to_owned(), options: family.clone() };
+    Db::open(sim.env(), Path::new(DIR), options, vec![default], family).expect("opens")
 }
 
 fn put(db: &Db, family: &str, key: u64, bytes: usize, options: WriteOptions) -> Result<(), Error> {
@@ -36,9 +40,9 @@ fn log_bytes(sim: &SimEnv) -> u64 {
 #[test]
 fn an_idle_family_does_not_hold_the_logs_for_ever() {
     let _readers = crate::beside_others();
-    let (sim, setup) = (SimEnv::new(3), setup(2));
-    let db = open(&sim, &setup).expect("opens");
-    db.create_family("idle", setup.family.clone()).expect("made");
+    let sim = SimEnv::new(3);
+    let db = open(&sim, DbOptions::default(), family(2));
+    db.create_family("idle", family(2)).expect("made");
     let idle = db.family("idle").expect("made");
     // Four times the sum of all write buffers, and what is written while they are flushed.
     let bound = 4 * (64 << 10) * 2 * 2 + 4 * (64 << 10);
@@ -64,8 +68,8 @@ fn an_idle_family_does_not_hold_the_logs_for_ever() {
 #[test]
 fn a_write_that_must_not_wait_is_refused_at_once() {
     let _readers = crate::beside_others();
-    let (sim, setup) = (SimEnv::new(4), setup(2));
-    let db = open(&sim, &setup).expect("opens");
+    let sim = SimEnv::new(4);
+    let db = open(&sim, DbOptions::default(), family(2));
     let impatient = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
     // Nothing runs in the background unless somebody waits: the memtables fill.
     let before = ashlar_env::Clock::now(sim.clock());
@@ -81,10 +85,11 @@ fn a_write_that_must_not_wait_is_refused_at_once() {
 #[test]
 fn background_writing_keeps_to_its_rate() {
     let _readers = crate::beside_others();
-    let (sim, mut setup) = (SimEnv::new(5), setup(4));
-    setup.db.rate_limit_bytes = 100_000;
-    setup.family.table.compression = ashlar_format::compress::Compression::None;
-    let db = open(&sim, &setup).expect("opens");
+    let sim = SimEnv::new(5);
+    let options = DbOptions { rate_limit_bytes: 100_000, ..DbOptions::default() };
+    let mut shape = family(4);
+    shape.table.compression = Compression::None;
+    let db = open(&sim, options, shape);
     let family = db.family(DEFAULT).expect("always there");
     let begun = ashlar_env::Clock::now(sim.clock());
     let mut rng = Rng::new(9);

@@ -1,11 +1,5 @@
-//! A disk that fills up and is given room again: writes resume in the same handle, nothing acknowledged is lost, and a
-//! crash at any moment of it finds a store as it was promised.
+//! What failed and heals: single writes, syncs, unlinks and drops on the simulated machine.
 
-use super::check::{Crash, any_mode};
-use super::crashes::{brief, from_env};
-use super::plan::{Setup, Step, steps};
-use super::store::{Store, open};
-use super::tally::Tally;
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind};
 use ashlar_engine::Db;
@@ -13,106 +7,10 @@ use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::health::Severity;
 use ashlar_engine::options::{ReadOptions, WriteOptions};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
+use ashlar_stress::sim::plan::{Setup, Step};
+use ashlar_stress::sim::store::{Store, open};
+use ashlar_stress::turns::beside_others;
 use ashlar_testkit::Rng;
-use ashlar_testkit::ops::Op;
-use std::time::Duration;
-
-/// Steps that leave the handle alone.
-fn lasting(step: &Step) -> bool {
-    !matches!(step, Step::Op(Op::Reopen))
-}
-
-fn crash(store: &Store, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
-    let mode = any_mode(rng);
-    let image = store.sim.crash(mode);
-    // Whoever opens it after the crash has made room.
-    image.set_capacity(u64::MAX);
-    let promise = store.promise.clone();
-    Crash::of(store, &promise, false).check(&image, mode, &mut rng.fork(), tally).map(drop)
-}
-
-/// What heals by itself has healed when the longest pause is over.
-fn healed(store: &mut Store) -> Result<(), String> {
-    let start = ashlar_env::Clock::now(store.sim.clock());
-    let passed = |store: &Store| ashlar_env::Clock::now(store.sim.clock()) - start;
-    while store.db.health().0 >= Severity::Hard && passed(store) < Duration::from_secs(61) {
-        if store.sim.env().jobs.drive(1) == 0 {
-            break;
-        }
-    }
-    match store.db.health() {
-        (severity, Some(cause)) if severity >= Severity::Hard => {
-            Err(format!("still {severity:?} after {:?} with room: {cause}", passed(store)))
-        }
-        _ => {
-            // Compactions that failed: tried now, so that no writer is told of the failure before.
-            store.db.resume().map_err(|e| format!("with room: {e}"))?;
-            store.settle_doubt()
-        }
-    }
-}
-
-/// One run: the disk fills again and again. Counts how often writes were refused and resumed.
-fn run(seed: u64, tally: &mut Tally) -> Result<u64, String> {
-    let mut rng = Rng::new(seed);
-    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) };
-    let steps = steps(&setup, &mut rng, 500);
-    let mut store = Store::new(SimEnv::new(seed), setup)?;
-    let mut refused = 0;
-    let mut steps = steps.iter().filter(|s| lasting(s)).enumerate();
-    'run: loop {
-        for (at, step) in steps.by_ref().take(rng.between(5, 40)) {
-            store.step(step).map_err(|e| format!("step {at}, {}: {e}", brief(step)))?;
-        }
-        store.sim.set_capacity(store.sim.used_bytes() + rng.below(200 << 10) as u64);
-        store.faulty = true;
-        for _ in 0..rng.between(20, 60) {
-            let Some((at, step)) = steps.next() else { break 'run };
-            store.step(step).map_err(|e| format!("full, step {at}, {}: {e}", brief(step)))?;
-            if rng.percent(4) {
-                crash(&store, &mut rng, tally).map_err(|e| format!("full, after step {at}: {e}"))?;
-            }
-        }
-        refused += u64::from(store.db.health().0 == Severity::Hard);
-        store.sim.set_capacity(u64::MAX);
-        let begin = store.sim.calls_of(CallClass::Change);
-        for _ in 0..3 {
-            let next = begin + rng.between(1, 30) as u64;
-            store.sim.photograph_at(next, any_mode(&mut rng));
-        }
-        let promise = store.promise.clone();
-        healed(&mut store)?;
-        // Those planned in an earlier round came after what was promised then.
-        for (at, mode, photograph) in store.sim.photographs().into_iter().filter(|p| p.0 > begin) {
-            let checked = Crash::of(&store, &promise, false).check(&photograph, mode, &mut rng.fork(), tally);
-            checked.map_err(|e| format!("crash while resuming, before call {at}: {e}"))?;
-        }
-        store.faulty = false;
-        store.compare_all().map_err(|e| format!("resumed: {e}"))?;
-    }
-    store.sim.set_capacity(u64::MAX);
-    healed(&mut store)?;
-    store.faulty = false;
-    store.compare_all()?;
-    store.step(&Step::Op(Op::Reopen))?;
-    store.compare_all()?;
-    Ok(refused)
-}
-
-#[test]
-fn a_full_disk_heals_in_the_same_handle() {
-    let _readers = crate::beside_others();
-    let first = from_env("ASHLAR_SIM_SEED");
-    let count = from_env("ASHLAR_SIM_SEEDS").unwrap_or(if first.is_some() { 1 } else { 12 });
-    let first = first.unwrap_or(1);
-    let mut tally = Tally::default();
-    let mut refused = 0;
-    for seed in first..first + count {
-        refused += run(seed, &mut tally).unwrap_or_else(|e| panic!("ASHLAR_SIM_SEED={seed}: {e}"));
-    }
-    println!("full disk: {count} seeds, writes refused and resumed {refused} times");
-    assert!(first != 1 || refused > 0, "no run was ever refused");
-}
 
 fn put(db: &Db, key: &str, sync: bool) -> Result<(), Error> {
     let family = db.family("default").expect("always there");
@@ -134,7 +32,7 @@ fn fresh() -> Store {
 
 #[test]
 fn a_failed_write_is_out_and_its_sequence_is_not_used_again() {
-    let _readers = crate::beside_others();
+    let _readers = beside_others();
     let store = fresh();
     put(&store.db, "before", false).expect("a write");
     let seq = store.db.visible();
@@ -160,7 +58,7 @@ fn a_failed_write_is_out_and_its_sequence_is_not_used_again() {
 
 #[test]
 fn a_failed_sync_is_final_for_its_file_alone() {
-    let _readers = crate::beside_others();
+    let _readers = beside_others();
     let store = fresh();
     put(&store.db, "unsynced", false).expect("a write");
     let sim = &store.sim;
@@ -176,7 +74,7 @@ fn a_failed_sync_is_final_for_its_file_alone() {
 
 #[test]
 fn unlinks_that_fail_are_tried_again_and_forgotten() {
-    let _readers = crate::beside_others();
+    let _readers = beside_others();
     let store = fresh();
     put(&store.db, "key", false).expect("a write");
     let family = store.db.family("default").expect("always there");
@@ -209,7 +107,7 @@ fn unlinks_that_fail_are_tried_again_and_forgotten() {
 
 #[test]
 fn a_family_can_be_dropped_to_make_room() {
-    let _readers = crate::beside_others();
+    let _readers = beside_others();
     let mut store = fresh();
     store.step(&Step::Create("one")).expect("a family");
     let sim = &store.sim;

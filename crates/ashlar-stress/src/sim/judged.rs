@@ -12,20 +12,20 @@ use ashlar_testkit::{Judge, JudgeVersion, Skip};
 use std::path::Path;
 
 /// Both versions, running.
-pub(crate) struct Judges {
+pub struct Judges {
     running: [Judge; 2],
 }
 
 /// What was read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Looked {
+pub struct Looked {
     /// Directories read by 7.8.3, and by 11.8.1.
-    pub(crate) directories: [u64; 2],
-    pub(crate) entries: u64,
+    pub directories: [u64; 2],
+    pub entries: u64,
 }
 
 impl Judges {
-    pub(crate) fn start() -> Result<Judges, Skip> {
+    pub fn start() -> Result<Judges, Skip> {
         let spawn = |version| {
             Judge::spawn(version).map_err(|e| match e {
                 JudgeError::Skip(skip) => skip,
@@ -36,7 +36,7 @@ impl Judges {
     }
 
     /// Everything in `store` as its model has it?
-    pub(crate) fn read(&mut self, store: &Store, closed: bool, looked: &mut Looked) -> Result<(), String> {
+    pub fn read(&mut self, store: &Store, closed: bool, looked: &mut Looked) -> Result<(), String> {
         if closed {
             store.db.close().map_err(|e| format!("close: {e}"))?;
         }

@@ -1,0 +1,20 @@
+//! The reliability rigs: what the engine promises, held against machines that crash, calls that fail and files that lie.
+//!
+//! A suite is a function from a [`Budget`] to a [`Report`]. The program `rel` runs one with a budget from its command
+//! line; `tests/it` runs each with the small budget of an ordinary test run. What a suite finds it names with the words
+//! that make it again: `rel SUITE --replay=WORDS`.
+//!
+//! | suite | question |
+//! |---|---|
+//! | [`sim`] | does a crash at any moment of any history leave a gapless prefix that holds what was promised? |
+//! | [`sweep`] | does a call that fails, once or for good, lose, hang or change anything? |
+//! | [`fuzz`] | does any decoder panic, hang or swell over damaged files? (the program `ashlar-fuzz`) |
+
+pub mod fuzz;
+pub mod report;
+pub mod sim;
+pub mod suite;
+pub mod sweep;
+pub mod turns;
+
+pub use suite::{Budget, Failure, Harm, Length, Report};

@@ -1,0 +1,111 @@
+//! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
+
+use ashlar_stress::{Budget, Length, Report, fuzz, report, sim, sweep};
+use clap::{Args, Parser, Subcommand};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Crashes, failing calls and damage, and what must hold afterwards.
+///
+/// Every suite prints what it did and found; what it found can be made again with --replay. The exit status is 1 when
+/// something was found.
+#[derive(Parser)]
+#[command(name = "rel", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Random histories on a simulated machine, crashed anywhere; full disks that heal
+    Sim(Flags),
+    /// Fixed histories, run again and again with another call failing
+    Sweep(Flags),
+    /// Damaged files against every decoder (the program ashlar-fuzz)
+    Fuzz(Flags),
+    /// One table of the reports in FILES
+    Report {
+        /// Written by --json
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// The suites, as `rel report` lists them.
+const SUITES: [&str; 3] = ["sim", "sweep", "fuzz"];
+
+#[derive(Args)]
+struct Flags {
+    /// First seed
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How long, as 20s, 10m or 2h; without it, the quick form
+    #[arg(long, value_parser = duration)]
+    time: Option<Duration>,
+    /// Only the case of a failure, in its words
+    #[arg(long)]
+    replay: Option<String>,
+    /// Appends the report to this file, a line of JSON
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let seconds = match &text[unit..] {
+        "s" | "" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err("20s, 10m or 2h".to_owned()),
+    };
+    let number: u64 = text[..unit].parse().map_err(|_| "20s, 10m or 2h".to_owned())?;
+    Ok(Duration::from_secs(number * seconds))
+}
+
+fn keep(report: &Report, path: &Path) -> Result<(), String> {
+    let line = serde_json::to_string(report).map_err(|e| e.to_string())?;
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| writeln!(file, "{line}")).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn suite(flags: Flags, run: fn(&Budget) -> Report) -> Result<bool, String> {
+    let length = flags.time.map_or(Length::Quick, Length::For);
+    let report = run(&Budget::new(flags.seed, length, flags.replay));
+    println!("{report}");
+    if let Some(path) = &flags.json {
+        keep(&report, path)?;
+    }
+    Ok(report.failures.is_empty())
+}
+
+fn go(command: Command) -> Result<bool, String> {
+    match command {
+        Command::Sim(flags) => suite(flags, sim::run),
+        Command::Sweep(flags) => suite(flags, sweep::run),
+        Command::Fuzz(flags) => suite(flags, fuzz::run),
+        Command::Report { files } => {
+            let mut reports = Vec::new();
+            for path in files {
+                let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+                reports.extend(report::parse(&text)?);
+            }
+            println!("{}", report::table(&SUITES, &reports));
+            Ok(reports.iter().all(|report| report.failures.is_empty()))
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match go(Cli::parse().command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A disk that fills up and is given room again: writes resume in the same handle, nothing acknowledged is lost, and a
+//! crash at any moment of it finds a store as it was promised.
+
+use super::check::{Crash, any_mode};
+use super::crashes::brief;
+use super::plan::{Setup, Step, steps};
+use super::store::Store;
+use super::tally::Tally;
+use crate::suite::guarded;
+use ashlar_engine::health::Severity;
+use ashlar_env::sim::{CallClass, SimEnv};
+use ashlar_testkit::Rng;
+use ashlar_testkit::ops::Op;
+use std::time::Duration;
+
+/// Steps that leave the handle alone.
+fn lasting(step: &Step) -> bool {
+    !matches!(step, Step::Op(Op::Reopen))
+}
+
+fn crash(store: &Store, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
+    let mode = any_mode(rng);
+    let image = store.sim.crash(mode);
+    // Whoever opens it after the crash has made room.
+    image.set_capacity(u64::MAX);
+    let promise = store.promise.clone();
+    Crash::of(store, &promise, false).check(&image, mode, &mut rng.fork(), tally).map(drop)
+}
+
+/// What heals by itself has healed when the longest pause is over.
+fn healed(store: &mut Store) -> Result<(), String> {
+    let start = ashlar_env::Clock::now(store.sim.clock());
+    let passed = |store: &Store| ashlar_env::Clock::now(store.sim.clock()) - start;
+    while store.db.health().0 >= Severity::Hard && passed(store) < Duration::from_secs(61) {
+        if store.sim.env().jobs.drive(1) == 0 {
+            break;
+        }
+    }
+    match store.db.health() {
+        (severity, Some(cause)) if severity >= Severity::Hard => {
+            Err(format!("still {severity:?} after {:?} with room: {cause}", passed(store)))
+        }
+        _ => {
+            // Compactions that failed: tried now, so that no writer is told of the failure before.
+            store.db.resume().map_err(|e| format!("with room: {e}"))?;
+            store.settle_doubt()
+        }
+    }
+}
+
+/// The history of a seed on a disk that fills again and again. Counts how often writes were refused and resumed.
+///
+/// # Errors
+/// What does not hold.
+pub fn full_disk(seed: u64, tally: &mut Tally) -> Result<u64, String> {
+    guarded(|| run(seed, tally))
+}
+
+fn run(seed: u64, tally: &mut Tally) -> Result<u64, String> {
+    let mut rng = Rng::new(seed);
+    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) };
+    let steps = steps(&setup, &mut rng, 500);
+    let mut store = Store::new(SimEnv::new(seed), setup)?;
+    let mut refused = 0;
+    let mut steps = steps.iter().filter(|s| lasting(s)).enumerate();
+    'run: loop {
+        for (at, step) in steps.by_ref().take(rng.between(5, 40)) {
+            store.step(step).map_err(|e| format!("step {at}, {}: {e}", brief(step)))?;
+        }
+        store.sim.set_capacity(store.sim.used_bytes() + rng.below(200 << 10) as u64);
+        store.faulty = true;
+        for _ in 0..rng.between(20, 60) {
+            let Some((at, step)) = steps.next() else { break 'run };
+            store.step(step).map_err(|e| format!("full, step {at}, {}: {e}", brief(step)))?;
+            if rng.percent(4) {
+                crash(&store, &mut rng, tally).map_err(|e| format!("full, after step {at}: {e}"))?;
+            }
+        }
+        refused += u64::from(store.db.health().0 == Severity::Hard);
+        store.sim.set_capacity(u64::MAX);
+        let begin = store.sim.calls_of(CallClass::Change);
+        for _ in 0..3 {
+            let next = begin + rng.between(1, 30) as u64;
+            store.sim.photograph_at(next, any_mode(&mut rng));
+        }
+        let promise = store.promise.clone();
+        healed(&mut store)?;
+        // Those planned in an earlier round came after what was promised then.
+        for (at, mode, photograph) in store.sim.photographs().into_iter().filter(|p| p.0 > begin) {
+            let checked = Crash::of(&store, &promise, false).check(&photograph, mode, &mut rng.fork(), tally);
+            checked.map_err(|e| format!("crash while resuming, before call {at}: {e}"))?;
+        }
+        store.faulty = false;
+        store.compare_all().map_err(|e| format!("resumed: {e}"))?;
+    }
+    store.sim.set_capacity(u64::MAX);
+    healed(&mut store)?;
+    store.faulty = false;
+    store.compare_all()?;
+    store.step(&Step::Op(Op::Reopen))?;
+    store.compare_all()?;
+    Ok(refused)
+}

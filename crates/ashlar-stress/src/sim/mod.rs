@@ -1,0 +1,101 @@
+//! The engine on the simulated machine: crashes at any call, disks that fill up, and what must hold afterwards.
+//!
+//! One seed decides everything. What must hold after a crash: the store is the model cut behind some write M; M is not
+//! below the last write that was acknowledged as durable for that kind of crash; batches are whole, over all families;
+//! the families are those that were created and not dropped; the store takes writes again; a further crash loses nothing
+//! of what was found.
+//!
+//! `--replay=N` makes the history of seed N again, twice, and compares the two; `--replay=disk-N` the full disk of seed N.
+
+pub(crate) mod check;
+mod crashes;
+mod full_disk;
+mod judged;
+pub mod plan;
+pub mod store;
+pub(crate) mod tally;
+
+pub(crate) use crashes::brief;
+use crashes::history;
+use full_disk::full_disk;
+
+use crate::suite::{Budget, Length, Report, Watchdog};
+use crate::turns;
+use judged::Judges;
+use std::time::Duration;
+use tally::Tally;
+
+/// Histories of a quick run; they crash more than two thousand times.
+const HISTORIES: u64 = 16;
+/// Full disks of a quick run.
+const DISKS: u64 = 12;
+/// A history takes seconds at most, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Histories with crashes, and disks that fill: a third as many in a long run.
+pub fn run(budget: &Budget) -> Report {
+    let mut report = Report::new("sim", budget);
+    let mut judges = Judges::start();
+    let mut tally = Tally::default();
+    let watchdog = Watchdog::new("sim", "", PATIENCE);
+    if let Some(seed) = budget.replayed("") {
+        histories(seed..seed + 1, true, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
+    } else if let Some(seed) = budget.replayed("disk-") {
+        disks(seed..seed + 1, &mut tally, &mut report);
+    } else {
+        for seed in budget.seeds(HISTORIES) {
+            histories(seed..seed + 1, false, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
+            if budget.length != Length::Quick && seed % 3 == 0 {
+                disks(seed..seed + 1, &mut tally, &mut report);
+            }
+        }
+        if budget.length == Length::Quick {
+            disks(budget.seed + 1..budget.seed + 1 + DISKS, &mut tally, &mut report);
+        }
+    }
+    drop(watchdog);
+    tally.tell(&mut report);
+    if let Err(skip) = judges {
+        report.skip(format!("what simulated runs leave, read by RocksDB: {skip}"));
+    }
+    report.done(budget)
+}
+
+/// Histories; one in a hundred, or each that is replayed, is done twice, and its traces are compared.
+fn histories(
+    seeds: std::ops::Range<u64>,
+    replay: bool,
+    mut judges: Option<&mut Judges>,
+    tally: &mut Tally,
+    report: &mut Report,
+    watchdog: &Watchdog,
+) {
+    for seed in seeds {
+        watchdog.begins(seed);
+        let pair = replay || seed % 100 == 7;
+        let _turn: Box<dyn std::any::Any> =
+            if pair { Box::new(turns::alone()) } else { Box::new(turns::beside_others()) };
+        let first = history(seed, tally, judges.as_deref_mut());
+        if pair {
+            let second = history(seed, &mut Tally::default(), None);
+            if first != second {
+                report.fail(seed.to_string(), format!("two runs differ: {first:?} and {second:?}"));
+            }
+            tally.pairs += 1;
+        }
+        if let Err(e) = first {
+            report.fail(seed.to_string(), e);
+        }
+    }
+}
+
+fn disks(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report) {
+    let _turn = turns::beside_others();
+    for seed in seeds {
+        match full_disk(seed, tally) {
+            Ok(refused) => report.count("times a full disk refused and resumed", refused),
+            Err(e) => report.fail(format!("disk-{seed}"), e),
+        }
+        report.count("full disks", 1);
+    }
+}

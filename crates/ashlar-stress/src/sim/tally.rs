@@ -1,0 +1,85 @@
+//! What a suite did, for its one line.
+
+use super::judged::Looked;
+use crate::suite::Report;
+use ashlar_env::sim::{CrashMode, DataMode, DirMode};
+use std::collections::BTreeMap;
+
+/// Counts.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    pub seeds: u64,
+    pub operations: u64,
+    pub crashes: BTreeMap<&'static str, u64>,
+    /// Crashes in the middle of an operation or a background step.
+    pub inside: u64,
+    /// Crashes of a recovery.
+    pub nested: u64,
+    pub lost: u64,
+    pub holes: u64,
+    pub pairs: u64,
+    /// Seeds whose writes were not logged.
+    pub unlogged: u64,
+    /// Blob files that were there at the ends.
+    pub blob_files: u64,
+    pub judged: Looked,
+}
+
+impl Tally {
+    pub fn crashed(&mut self, mode: CrashMode) {
+        *self.crashes.entry(name(mode)).or_default() += 1;
+    }
+
+    pub fn all_crashes(&self) -> u64 {
+        self.crashes.values().sum()
+    }
+}
+
+impl Tally {
+    /// Puts the counts into a report.
+    pub fn tell(&self, report: &mut Report) {
+        let Tally { seeds, operations, inside, nested, lost, holes, pairs, unlogged, judged, .. } = self;
+        for (what, n) in [
+            ("histories", seeds),
+            ("unlogged histories", unlogged),
+            ("operations", operations),
+            ("crashes inside calls", inside),
+            ("crashes in recoveries", nested),
+            ("lost acknowledged writes", lost),
+            ("holes", holes),
+            ("determinism pairs", pairs),
+            ("directories read by RocksDB 7.8.3", &judged.directories[0]),
+            ("directories read by RocksDB 11.8.1", &judged.directories[1]),
+            ("blob files", &self.blob_files),
+        ] {
+            report.count(what, *n);
+        }
+        report.count("crashes", self.all_crashes());
+        for (mode, n) in &self.crashes {
+            report.count(&format!("crashes {mode}"), *n);
+        }
+    }
+}
+
+/// A mode in a word: data mode, directory mode.
+pub fn name(mode: CrashMode) -> &'static str {
+    use DataMode::{DropAll, KeepAll, Pages, Prefix, TornPage, ZeroTail};
+    match (mode.data, mode.dirs) {
+        (KeepAll, _) => "kill",
+        (DropAll, DirMode::DropAll) => "M0D0",
+        (DropAll, DirMode::Prefix) => "M0D1",
+        (DropAll, DirMode::KeepAll) => "M0D+",
+        (Prefix, DirMode::DropAll) => "M1D0",
+        (Prefix, DirMode::Prefix) => "M1D1",
+        (Prefix, DirMode::KeepAll) => "M1D+",
+        (Pages, DirMode::DropAll) => "M2D0",
+        (Pages, DirMode::Prefix) => "M2D1",
+        (Pages, DirMode::KeepAll) => "M2D+",
+        (TornPage, DirMode::DropAll) => "M3D0",
+        (TornPage, DirMode::Prefix) => "M3D1",
+        (TornPage, DirMode::KeepAll) => "M3D+",
+        (ZeroTail, DirMode::DropAll) => "M4D0",
+        (ZeroTail, DirMode::Prefix) => "M4D1",
+        (ZeroTail, DirMode::KeepAll) => "M4D+",
+    }
+}

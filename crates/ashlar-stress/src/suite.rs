@@ -1,0 +1,306 @@
+//! What all suites share: how long they go on, what harm they may find, and what they say at the end.
+//!
+//! A report is a line of JSON when it is kept (`--json=FILE`); `rel report` makes one table of many.
+
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a suite goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// A fixed amount of work: what an ordinary test run can afford.
+    Quick,
+    /// Until the time is over, and then to the end of the case under way.
+    For(Duration),
+}
+
+/// Where a suite begins and how far it goes.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    /// The first seed; others follow it.
+    pub seed: u64,
+    /// How far.
+    pub length: Length,
+    /// Only this one case, in the words of its failure.
+    pub replay: Option<String>,
+    began: Instant,
+}
+
+impl Budget {
+    /// Begins now.
+    pub fn new(seed: u64, length: Length, replay: Option<String>) -> Budget {
+        Budget { seed, length, replay, began: Instant::now() }
+    }
+
+    /// What an ordinary test run does.
+    pub fn quick() -> Budget {
+        Budget::new(0, Length::Quick, None)
+    }
+
+    /// True when the time is over; never for quick runs, which end with their work.
+    pub fn is_over(&self) -> bool {
+        matches!(self.length, Length::For(time) if self.began.elapsed() >= time)
+    }
+
+    /// The part of the time that is gone, from 0 to 1; 0 for quick runs.
+    pub fn spent(&self) -> f64 {
+        match self.length {
+            Length::Quick => 0.0,
+            Length::For(time) => self.began.elapsed().as_secs_f64() / time.as_secs_f64().max(1e-9),
+        }
+    }
+
+    /// Seed after seed: `quick` of them, or until the time is over.
+    pub fn seeds(&self, quick: u64) -> impl Iterator<Item = u64> + use<'_> {
+        let end = match self.length {
+            Length::Quick => self.seed + quick,
+            Length::For(_) => u64::MAX,
+        };
+        (self.seed..end).take_while(|_| !self.is_over())
+    }
+
+    /// The number behind `word` when a case of that kind is replayed: `disk-17` with the word `disk-`.
+    pub fn replayed(&self, word: &str) -> Option<u64> {
+        self.replay.as_ref()?.strip_prefix(word)?.parse().ok()
+    }
+}
+
+/// What may never happen, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Harm {
+    /// A write that was promised to survive did not.
+    LostWrite,
+    /// An answer, or an error, that the contract does not allow.
+    WrongAnswer,
+    /// Damage that nothing told of.
+    SilentDamage,
+    /// A panic.
+    Panic,
+    /// No end.
+    Hang,
+    /// A planted bug that its suite did not find.
+    MissedBug,
+}
+
+impl Harm {
+    /// All of them.
+    pub const ALL: [Harm; 6] =
+        [Harm::LostWrite, Harm::WrongAnswer, Harm::SilentDamage, Harm::Panic, Harm::Hang, Harm::MissedBug];
+
+    /// In words, for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Harm::LostWrite => "lost writes",
+            Harm::WrongAnswer => "wrong answers",
+            Harm::SilentDamage => "silent damage",
+            Harm::Panic => "panics",
+            Harm::Hang => "hangs",
+            Harm::MissedBug => "bugs missed",
+        }
+    }
+
+    /// The harm that a text of the drivers and of [`guarded`] tells of.
+    pub fn of(text: &str) -> Harm {
+        let says = |word: &str| text.contains(word);
+        if says("panic: ") {
+            Harm::Panic
+        } else if says("HANG") {
+            Harm::Hang
+        } else if says("were acknowledged:") || says("took synced writes") || says("changed what is there") {
+            Harm::LostWrite
+        } else {
+            Harm::WrongAnswer
+        }
+    }
+}
+
+/// One thing found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Which harm.
+    pub harm: Harm,
+    /// What `--replay` takes to make it again.
+    pub replay: String,
+    /// What happened.
+    pub what: String,
+}
+
+/// What a suite did and found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Its name on the command line.
+    pub suite: String,
+    /// Its first seed.
+    pub seed: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// What was done, counted.
+    pub figures: BTreeMap<String, u64>,
+    /// What was found.
+    pub failures: Vec<Failure>,
+    /// What could not be done here, and why.
+    pub skipped: Vec<String>,
+    /// A table for people; not kept.
+    #[serde(skip)]
+    pub table: String,
+}
+
+impl Report {
+    /// Nothing done yet.
+    pub fn new(suite: &str, budget: &Budget) -> Report {
+        Report { suite: suite.to_owned(), seed: budget.seed, ..Report::default() }
+    }
+
+    /// Counts `n` more of `what`.
+    pub fn count(&mut self, what: &str, n: u64) {
+        *self.figures.entry(what.to_owned()).or_default() += n;
+    }
+
+    /// Notes what was found in the case that `replay` makes again; the harm is read from the text.
+    pub fn fail(&mut self, replay: impl Into<String>, what: impl Into<String>) {
+        let what = what.into();
+        self.fail_as(Harm::of(&what), replay, what);
+    }
+
+    /// Notes what was found, the harm known.
+    pub fn fail_as(&mut self, harm: Harm, replay: impl Into<String>, what: impl Into<String>) {
+        self.failures.push(Failure { harm, replay: replay.into(), what: what.into() });
+    }
+
+    /// Notes what could not be done.
+    pub fn skip(&mut self, why: impl Into<String>) {
+        self.skipped.push(why.into());
+    }
+
+    /// The report, its time taken.
+    pub fn done(mut self, budget: &Budget) -> Report {
+        self.seconds = budget.began.elapsed().as_secs_f64();
+        self
+    }
+
+    /// How often a harm was found.
+    pub fn found(&self, harm: Harm) -> usize {
+        self.failures.iter().filter(|failure| failure.harm == harm).count()
+    }
+
+    /// The figures in one line.
+    pub fn line(&self) -> String {
+        let figures: Vec<String> = self.figures.iter().map(|(what, n)| format!("{n} {what}")).collect();
+        let found: Vec<String> = Harm::ALL
+            .into_iter()
+            .filter(|harm| *harm != Harm::MissedBug || self.suite == "bugs")
+            .map(|harm| format!("{} {}", self.found(harm), harm.name()))
+            .collect();
+        format!("{}: {}: {}", self.suite, figures.join(", "), found.join(", "))
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.table.is_empty() {
+            writeln!(f, "{}", self.table)?;
+        }
+        for why in &self.skipped {
+            writeln!(f, "skipped: {why}")?;
+        }
+        for Failure { harm, replay, what } in self.failures.iter().take(20) {
+            writeln!(f, "{} (rel {} --replay={replay}): {what}", harm.name(), self.suite)?;
+        }
+        if self.failures.len() > 20 {
+            writeln!(f, "and {} more", self.failures.len() - 20)?;
+        }
+        write!(f, "{}; {:.1} s", self.line(), self.seconds)
+    }
+}
+
+/// Runs a case; a panic in it is an error like others.
+///
+/// # Errors
+/// Its own, or the panic's text behind the word "panic".
+pub fn guarded<T>(case: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(case)).unwrap_or_else(|panic| Err(format!("panic: {}", text_of(&*panic))))
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
+}
+
+/// Ends the process when a case takes for ever: a loop inside a step cannot be left in any other way.
+pub struct Watchdog {
+    case: Arc<AtomicU64>,
+}
+
+/// What the watchdog is told when all cases are over.
+const OVER: u64 = u64::MAX;
+
+impl Watchdog {
+    /// Watches a suite; `words` go before the number of the case in what is printed.
+    pub fn new(suite: &'static str, words: &'static str, patience: Duration) -> Watchdog {
+        let case = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&case);
+        std::thread::spawn(move || {
+            let (mut before, mut since) = (OVER - 1, Instant::now());
+            loop {
+                std::thread::sleep(Duration::from_millis(200));
+                let now = seen.load(Ordering::Relaxed);
+                if now == OVER {
+                    return;
+                }
+                if now != before {
+                    (before, since) = (now, Instant::now());
+                } else if since.elapsed() >= patience {
+                    eprintln!("HANG: rel {suite} --replay={words}{now}");
+                    std::process::exit(101);
+                }
+            }
+        });
+        Watchdog { case }
+    }
+
+    /// A case begins.
+    pub fn begins(&self, case: u64) {
+        self.case.store(case, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.case.store(OVER, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_and_replays() {
+        let budget = Budget::new(5, Length::Quick, Some("disk-17".to_owned()));
+        assert_eq!(budget.seeds(3).collect::<Vec<_>>(), [5, 6, 7]);
+        assert_eq!((budget.replayed("disk-"), budget.replayed("")), (Some(17), None));
+        let over = Budget::new(0, Length::For(Duration::ZERO), None);
+        assert_eq!(over.seeds(3).count(), 0);
+    }
+
+    #[test]
+    fn harm_is_read_from_the_text_and_kept_in_json() {
+        let mut report = Report::new("sim", &Budget::quick());
+        report.count("crashes", 2);
+        report.fail("1", guarded::<()>(|| panic!("oh")).unwrap_err());
+        report.fail("2", "seed 2: HANG: flush");
+        report.fail("3", "recovered writes 1..=3, but 5 were acknowledged: 2 lost");
+        report.fail("4", "get: 3 bytes expected");
+        let harms: Vec<Harm> = report.failures.iter().map(|failure| failure.harm).collect();
+        assert_eq!(harms, [Harm::Panic, Harm::Hang, Harm::LostWrite, Harm::WrongAnswer]);
+        let line = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&line).unwrap(), report);
+    }
+}

@@ -1,0 +1,17 @@
+//! Who may run beside whom: when something is freed depends on every reader in the process, so a run that must equal
+//! another one is alone.
+
+use std::sync::{PoisonError, RwLock};
+
+/// Held by runs that read databases, and by nobody while two runs are compared.
+static READERS: RwLock<()> = RwLock::new(());
+
+/// To be held while a run reads databases beside others.
+pub fn beside_others() -> impl Drop {
+    READERS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// To be held while a run must equal another one.
+pub fn alone() -> impl Drop {
+    READERS.write().unwrap_or_else(PoisonError::into_inner)
+}
