@@ -2,7 +2,8 @@
 
 use crate::drive::Matrix;
 use crate::settings::{EngineName, Settings, Workload};
-use clap::Parser;
+use ashlar_report::theory;
+use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
 /// AshlarDB beside RocksDB 11.8.1: the same work, a process for each run, in turns.
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 /// RocksDB is the shared object inside the Maven artifact org.rocksdb:rocksdbjni:11.8.1; `cargo xtask setup` fetches it.
 /// Figures of both engines come from the same loop in the same run; ratios above 1 mean that AshlarDB is faster.
 #[derive(Debug, Parser)]
-#[command(name = "ashlar-compare", version)]
+#[command(name = "ashlar-compare", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// Engines, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "ashlardb,rocksdb")]
@@ -87,6 +88,36 @@ pub struct Cli {
     /// One run: what the driver calls itself with
     #[arg(long, hide = true)]
     pub child: Option<String>,
+    /// Something else than a run
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What needs no engine.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What theory says: `calc btree_wa 4096 128` prints 33; without a name, what there is
+    Calc {
+        /// The function
+        name: Option<String>,
+        /// Its arguments
+        #[arg(allow_negative_numbers = true)]
+        arguments: Vec<f64>,
+    },
+}
+
+impl Command {
+    /// Does it, printing.
+    ///
+    /// # Errors
+    /// What cannot be done: a text.
+    pub fn run(&self) -> Result<(), String> {
+        match self {
+            Command::Calc { name: None, .. } => print!("{}", theory::help()),
+            Command::Calc { name: Some(name), arguments } => println!("{}", theory::answer(name, arguments)?),
+        }
+        Ok(())
+    }
 }
 
 impl Cli {

@@ -25,9 +25,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    let done = match &cli.child {
-        Some(task) => child::run(task),
-        None => cli.matrix().and_then(|matrix| drive::run(&matrix)),
+    let done = match (&cli.command, &cli.child) {
+        (Some(command), _) => command.run(),
+        (None, Some(task)) => child::run(task),
+        (None, None) => cli.matrix().and_then(|matrix| drive::run(&matrix)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod history;
 pub mod machine;
 pub mod record;
 pub mod schema;
+pub mod theory;

@@ -77,3 +77,14 @@ fn a_failing_engine_is_a_mark() {
     assert!(out.status.success());
     assert!(text.contains("codec brotli: there are none, snappy, lz4, zstd"), "{text}");
 }
+
+#[test]
+fn theory_is_asked_by_name() {
+    let calc = |args: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_ashlar-compare")).arg("calc").args(args).output().unwrap();
+        (String::from_utf8_lossy(&out.stdout).into_owned(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    assert_eq!(calc(&["btree_wa", "4096", "128"]).0, "33\n");
+    assert!(calc(&[]).0.contains("lsm_wa levels per_level"));
+    assert!(calc(&["btree"]).1.contains("calc btree: there is none. There are:"));
+}

@@ -1,0 +1,92 @@
+//! Figures of the documents whose experiments are repeated. They were measured on other machines in other years: shown
+//! beside ours, never compared with them.
+//!
+//! Tables of tabs, as printed there; `-` where the document has no figure.
+//!
+//! | file | document |
+//! |---|---|
+//! | `s0` | RocksDB and LevelDB on flash, 2013/14 |
+//! | `s1` | RocksJava on flash, 2014 |
+//! | `s2` | RocksDB 6.10 on NVMe, June 2020 (`benchmark.sh`) |
+//! | `s3` | LevelDB beside SQLite3 and Kyoto TreeDB, July 2011 |
+//! | `s4` | Linkbench in MongoDB with WiredTiger and RocksDB, 2015 |
+
+use crate::record::Published;
+
+const S0: &str = include_str!("history/s0.tsv");
+const S2: &str = include_str!("history/s2.tsv");
+const S3: &str = include_str!("history/s3.tsv");
+
+/// What the documents were measured on.
+const MACHINES: [(&str, &str); 3] = [
+    ("s0", "2013/14: 24 threads of X5650 2.67 GHz, 144 GB, two FusionIO cards, 1 billion keys"),
+    ("s2", "2020: 8 threads, 32 GB, NVMe (m5d.2xlarge), RocksDB 6.10, 900 million keys"),
+    ("s3", "2011: X5650 2.67 GHz, 12 GB, SATA disk 7200 rpm, 1 million keys"),
+];
+
+/// A table of tabs.
+struct Table<'a> {
+    head: Vec<&'a str>,
+    rows: Vec<Vec<&'a str>>,
+}
+
+impl<'a> Table<'a> {
+    fn parse(text: &'a str) -> Table<'a> {
+        let mut lines = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        Table { head: lines.next().unwrap_or_default(), rows: lines.collect() }
+    }
+
+    /// A cell that says something.
+    fn cell(&self, row: &[&'a str], column: &str) -> Option<&'a str> {
+        let index = self.head.iter().position(|name| *name == column)?;
+        row.get(index).copied().filter(|cell| *cell != "-")
+    }
+
+    fn row(&self, wanted: &[(&str, &str)]) -> Option<&Vec<&'a str>> {
+        self.rows.iter().find(|row| wanted.iter().all(|(name, is)| self.cell(row, name) == Some(is)))
+    }
+}
+
+/// What the document of `experiment` says of this row and engine.
+pub fn published(experiment: &str, row: &str, engine: &str) -> Option<Published> {
+    let machine = MACHINES.iter().find(|(name, _)| *name == experiment)?.1.to_owned();
+    let (text, per_sec) = match experiment {
+        "s0" => {
+            let table = Table::parse(S0);
+            let found = table.row(&[("row", row), ("engine", engine)])?;
+            (table.cell(found, "text")?, table.cell(found, "ops/sec").and_then(number))
+        }
+        "s2" => {
+            let (test, variant) = row.split_once('-').unwrap_or((row, "8K"));
+            let table = Table::parse(S2);
+            let found = table.row(&[("test", test), ("variant", variant)]).filter(|_| engine == "rocksdb")?;
+            let text = table.cell(found, "ops/sec")?;
+            (text, number(text))
+        }
+        _ => {
+            let table = Table::parse(S3);
+            let column = ["leveldb", "treedb", "sqlite"].into_iter().find(|name| engine.starts_with(name))?;
+            let text = table.cell(table.row(&[("row", row)])?, column)?;
+            (text, number(text))
+        }
+    };
+    Some(Published { text: text.to_owned(), per_sec, machine })
+}
+
+/// What a row of the LevelDB page does, in words.
+pub fn title(experiment: &str, row: &str) -> Option<&'static str> {
+    let table = match experiment {
+        "s0" => Table::parse(S0),
+        "s3" => Table::parse(S3),
+        _ => return None,
+    };
+    table.cell(table.row(&[("row", row)])?, "title")
+}
+
+/// The number at the beginning of `1,060 (1.17x)`.
+fn number(text: &str) -> Option<f64> {
+    text.split_whitespace().next()?.replace(',', "").parse().ok()
+}
+
+#[cfg(test)]
+mod tests;
