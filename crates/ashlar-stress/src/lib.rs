@@ -8,8 +8,10 @@
 //! |---|---|
 //! | [`sim`] | does a crash at any moment of any history leave a gapless prefix that holds what was promised? |
 //! | [`sweep`] | does a call that fails, once or for good, lose, hang or change anything? |
+//! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
 //! | [`fuzz`] | does any decoder panic, hang or swell over damaged files? (the program `ashlar-fuzz`) |
 
+pub mod corrupt;
 pub mod fuzz;
 pub mod report;
 pub mod sim;

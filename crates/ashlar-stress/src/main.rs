@@ -1,6 +1,6 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
-use ashlar_stress::{Budget, Length, Report, fuzz, report, sim, sweep};
+use ashlar_stress::{Budget, Length, Report, corrupt, fuzz, report, sim, sweep};
 use clap::{Args, Parser, Subcommand};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -25,6 +25,8 @@ enum Command {
     Sim(Flags),
     /// Fixed histories, run again and again with another call failing
     Sweep(Flags),
+    /// Every part of every file, damaged in nine ways
+    Corrupt(Flags),
     /// Damaged files against every decoder (the program ashlar-fuzz)
     Fuzz(Flags),
     /// One table of the reports in FILES
@@ -36,7 +38,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 3] = ["sim", "sweep", "fuzz"];
+const SUITES: [&str; 4] = ["sim", "sweep", "corrupt", "fuzz"];
 
 #[derive(Args)]
 struct Flags {
@@ -86,6 +88,7 @@ fn go(command: Command) -> Result<bool, String> {
     match command {
         Command::Sim(flags) => suite(flags, sim::run),
         Command::Sweep(flags) => suite(flags, sweep::run),
+        Command::Corrupt(flags) => suite(flags, corrupt::run),
         Command::Fuzz(flags) => suite(flags, fuzz::run),
         Command::Report { files } => {
             let mut reports = Vec::new();

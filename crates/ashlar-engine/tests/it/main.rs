@@ -6,7 +6,6 @@
 mod atomic_flush;
 mod blobs;
 mod compaction;
-mod flips;
 mod foreign;
 mod limits;
 mod merges;

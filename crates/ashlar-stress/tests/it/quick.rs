@@ -1,6 +1,6 @@
 //! Every suite, with the budget of an ordinary test run.
 
-use ashlar_stress::{Budget, Report, sim, sweep};
+use ashlar_stress::{Budget, Report, corrupt, sim, sweep};
 use ashlar_testkit::report::{figure, skipped};
 
 /// Says what a suite did; nothing may have been found.
@@ -24,4 +24,10 @@ fn crashes_lose_nothing_that_was_acknowledged() {
 fn every_call_may_fail() {
     let report = clean(sweep::run(&Budget::quick()));
     assert!(report.figures["calls made to fail"] >= 1000, "too few: {report}");
+}
+
+#[test]
+fn damage_is_told_or_no_matter() {
+    let report = clean(corrupt::run(&Budget::quick()));
+    assert!(report.figures["cells"] >= 200, "too few: {report}");
 }
