@@ -157,7 +157,7 @@ impl Core {
         last: SeqNum,
     ) {
         for family in state.families.iter_mut() {
-            if families.contains(&family.family.id()) && !family.memtables.current().rep.is_empty() {
+            if families.contains(&family.family.id()) && family.memtables.current().is_used() {
                 let order = family.family.options().order.clone();
                 let next = skiplist_within(order, self.memory.budget());
                 family.memtables.switch(next, wal, last);
@@ -185,7 +185,8 @@ impl Core {
             if self.memory.memtables_full() && state.families.iter().any(|f| f.memtables.sealed_len() > 0) {
                 return Room::AfterFlush;
             }
-            let largest = state.families.iter().max_by_key(|f| active(f));
+            let used = state.families.iter().filter(|f| f.memtables.current().is_used());
+            let largest = used.max_by_key(|f| active(f));
             full.extend(largest.map(|f| f.family.id()));
         }
         for f in state.families.iter() {

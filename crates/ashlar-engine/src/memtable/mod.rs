@@ -1,18 +1,30 @@
 //! A family's memtables: the one that takes writes, and the sealed ones that wait for their flush.
 //!
 //! 1. Sealed memtables are flushed oldest first, and leave the list in that order.
-//! 2. Each knows the log that was current when it was made: no older log holds any of its data.
+//! 2. A memtable without entries is never sealed; one that is not fresh any more, for writes that failed have used room in
+//!    it, is replaced by a switch.
+//! 3. Each knows the log that was current when it was made: no older log holds any of its data.
 
 use ashlar_base::{FileNumber, SeqNum};
 use ashlar_memtable::MemtableRep;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// What an empty memtable takes before anybody wrote to it is less than this.
+const FRESH_BYTES: usize = 4 << 10;
+
 /// A memtable and the first log that holds its data.
 #[derive(Clone)]
 pub(crate) struct Memtable {
     pub(crate) rep: Arc<dyn MemtableRep>,
     pub(crate) first_wal: FileNumber,
+}
+
+impl Memtable {
+    /// Whether a switch has something to seal, or room to win back.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.rep.is_empty() || self.rep.memory() > FRESH_BYTES
+    }
 }
 
 /// The memtables of one family.
@@ -32,11 +44,13 @@ impl MemtableList {
         &self.current
     }
 
-    /// Seals the current memtable at `last` and puts `rep` in its place; its data starts in `first_wal`.
+    /// Seals the current memtable at `last`, if it has entries, and puts `rep` in its place; its data starts in `first_wal`.
     pub(crate) fn switch(&mut self, rep: Arc<dyn MemtableRep>, first_wal: FileNumber, last: SeqNum) {
-        self.current.rep.seal(last);
-        let sealed = std::mem::replace(&mut self.current, Memtable { rep, first_wal });
-        self.sealed.push_back(sealed);
+        let before = std::mem::replace(&mut self.current, Memtable { rep, first_wal });
+        if !before.rep.is_empty() {
+            before.rep.seal(last);
+            self.sealed.push_back(before);
+        }
     }
 
     /// An empty current memtable has no data in the logs before `wal`, the one that was just made.

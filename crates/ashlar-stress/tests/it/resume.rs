@@ -26,8 +26,27 @@ fn holds(db: &Db, key: &str) -> bool {
 }
 
 fn fresh() -> Store {
-    let mut rng = Rng::new(1);
-    Store::new(SimEnv::new(1), Setup { unlogged: false, ..Setup::draw(&mut rng) }).expect("an empty machine")
+    let setup = Setup { unlogged: false, ..Setup::draw(&mut Rng::new(1)) };
+    Store::new(SimEnv::new(1), setup).expect("an empty machine")
+}
+
+/// A memtable that failed writes filled without an entry in it counts as full and has nothing to flush: writers went around
+/// in circles.
+#[test]
+fn room_that_a_failed_write_took_is_won_back() {
+    let _readers = crate::beside_others();
+    let store = fresh();
+    let family = store.db.family("default").expect("always there");
+    let mut batch = WriteBatch::new();
+    let value = vec![1; store.setup.family.write_buffer_bytes + 1];
+    batch.put(family.id(), b"large", &value).expect("small enough");
+    let sim = &store.sim;
+    sim.fail_call(CallClass::Write, sim.calls_of(CallClass::Write) + 1, Repeat::Once, IoKind::NoSpace);
+    let failed = store.db.write(&mut batch, WriteOptions::default()).expect_err("the disk is full");
+    assert_eq!(failed.kind(), ErrorKind::Indeterminate);
+    store.db.resume().expect("there is room again");
+    put(&store.db, "after", false).expect("a write");
+    assert!(holds(&store.db, "after"));
 }
 
 #[test]
