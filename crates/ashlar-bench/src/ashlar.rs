@@ -100,6 +100,7 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         set(&mut family.max_write_buffers, size(flags.max_write_buffer_number));
         set(&mut db.block_cache_bytes, flags.cache_size);
         db.statistics = statistics;
+        db.manual_wal_flush = flags.manual_wal_flush;
         set(&mut db.max_background_jobs, size(flags.max_background_jobs));
         set(&mut db.max_subcompactions, size(flags.subcompactions));
         blobs(&mut family.blob, flags, blob_compression);

@@ -116,6 +116,12 @@ impl Builder {
         self
     }
 
+    /// Keep records of the log in the process until [`Db::flush_wal`], a sync, a full memtable or the close.
+    pub fn manual_wal_flush(mut self, yes: bool) -> Self {
+        self.options.manual_wal_flush = yes;
+        self
+    }
+
     /// Where files, time, threads and randomness come from.
     pub fn env(mut self, env: Env) -> Self {
         self.env = Some(env);

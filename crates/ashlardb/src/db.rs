@@ -310,6 +310,15 @@ impl Db {
         self.engine.sync_wal()
     }
 
+    /// Hands what [`crate::Builder::manual_wal_flush`] holds back in the process to the operating system: every write so
+    /// far survives the process then. With `sync`, a power cut too, as after [`Db::sync`].
+    ///
+    /// # Errors
+    /// `Io`, after which writes are refused until the engine has resumed; nothing that was written is lost meanwhile.
+    pub fn flush_wal(&self, sync: bool) -> Result<()> {
+        self.engine.flush_wal(sync)
+    }
+
     /// Writes the memtables of all families to tables and waits for it.
     ///
     /// # Errors

@@ -109,6 +109,8 @@ flags! {
     sync: bool = false;
     /// Writes leave out the log.
     disable_wal: bool = false;
+    /// Records of the log stay in the process until it holds 1 MiB of them, or a memtable is full.
+    manual_wal_flush: bool = false;
     /// Bytes per second that the writers may write together. 0: no limit.
     benchmark_write_rate_limit: u64 = 0;
     /// Gets or seeks per second of all threads together. 0: no limit.

@@ -38,9 +38,12 @@ impl Core {
         flushed
     }
 
-    /// Lets no writer in any more, and flushes what they left in memory alone: logged data is in the log already.
+    /// Lets no writer in any more, and flushes what they left in memory alone: logged data is in the log already, once the
+    /// log has handed over what it held back.
     fn stop_writers(self: &Arc<Self>) -> Result<()> {
+        let mut handed_over = Ok(());
         let unlogged: Vec<FamilyId> = self.committer.close(|| {
+            handed_over = self.committer.current().wal.flush();
             if !self.committer.has_unlogged() || self.health.check_writable().is_err() {
                 return Ok(Vec::new());
             }
@@ -48,7 +51,8 @@ impl Core {
             self.seal(&families)?;
             Ok(families)
         })?;
-        if unlogged.is_empty() { Ok(()) } else { self.flush_sealed(&unlogged) }
+        let flushed = if unlogged.is_empty() { Ok(()) } else { self.flush_sealed(&unlogged) };
+        handed_over.and(flushed)
     }
 
     /// Takes memtables and tables away from the families, so that whoever holds a handle on does not hold them. The

@@ -228,6 +228,17 @@ impl Db {
         self.core().sync_wal()
     }
 
+    /// Hands what `manual_wal_flush` holds back in the process to the operating system, so that every write so far
+    /// survives the process; with `sync`, to the device. (RocksDB: `FlushWAL`.)
+    ///
+    /// # Errors
+    /// `Io`, after which writes are refused until the engine has resumed. Nothing that was written is lost meanwhile.
+    /// # Cost
+    /// Without `sync` one write call; nothing when the log holds nothing back.
+    pub fn flush_wal(&self, sync: bool) -> Result<()> {
+        self.core().flush_wal(sync)
+    }
+
     /// What it counts: tickers, and what the level of the statistics says.
     pub fn statistics(&self) -> &Arc<Statistics> {
         &self.core().statistics

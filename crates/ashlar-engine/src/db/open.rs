@@ -30,7 +30,7 @@ use crate::options::{
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
 use crate::version::{FamilyState, VersionSet};
-use crate::wal::Wal;
+use crate::wal::{Wal, WalShape};
 use crate::write::{GroupCommitter, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result};
@@ -316,7 +316,8 @@ fn begin_log(
     cut: bool,
 ) -> Result<Arc<Wal>> {
     let compressed = options.wal_compression != Compression::None;
-    let wal = Wal::create(env, dir, versions.new_file_number(), compressed)?;
+    let shape = WalShape { compressed, buffered: options.manual_wal_flush };
+    let wal = Wal::create(env, dir, versions.new_file_number(), shape)?;
     if cut {
         let next = versions.last_sequence().checked_add(1).unwrap_or(versions.last_sequence());
         wal.begin_at(next, None)?;

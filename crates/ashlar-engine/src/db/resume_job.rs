@@ -7,9 +7,11 @@
 //!
 //! 1. Writes are refused from the seal to the end, so nothing enters the new memtables or any log meanwhile.
 //! 2. A table that was written stays for the next attempt; one attempt that fails costs a pause, never the database.
-//! 3. Sequences that failed writes may have brought into a file are left out (`Committer`, rule 2).
-//! 4. A commit with an unknown outcome is repeated with the same files, so it does not matter which of the two counts.
-//! 5. It waits for nobody: a lead that is taken, or a flush that is under way, is looked for again soon.
+//! 3. Records that a log held back in the process (`manual_wal_flush`) when it failed are in the memtables too, so they
+//!    are not lost. (RocksDB calls that fatal: it flushes family by family.)
+//! 4. Sequences that failed writes may have brought into a file are left out (`Committer`, rule 2).
+//! 5. A commit with an unknown outcome is repeated with the same files, so it does not matter which of the two counts.
+//! 6. It waits for nobody: a lead that is taken, or a flush that is under way, is looked for again soon.
 
 use super::Db;
 use super::core::Core;
@@ -144,8 +146,8 @@ impl ResumeJob {
             Some(wal) => Arc::clone(wal),
             None => {
                 let number = core.versions.new_file_number();
-                let compressed = core.committer.current().wal.log().is_compressed();
-                let made = Wal::create(&core.env, &core.dir, number, compressed)?;
+                let shape = core.committer.current().wal.shape();
+                let made = Wal::create(&core.env, &core.dir, number, shape)?;
                 Arc::clone(self.wal.insert(Arc::new(made)))
             }
         };

@@ -105,6 +105,13 @@ impl Core {
         self.committer.sync()
     }
 
+    /// Hands what the log holds back in the process to the operating system, and to the device if `sync`.
+    pub(crate) fn flush_wal(&self, sync: bool) -> Result<()> {
+        self.check_open()?;
+        self.health.check_writable()?;
+        if sync { self.committer.sync() } else { self.committer.flush() }
+    }
+
     /// The write set that the live families make with `wal`.
     pub(crate) fn write_set(state: &State, memory: &Memory, wal: Arc<Wal>) -> WriteSet {
         let slot = |f: &LiveFamily| FamilySlot {
@@ -130,6 +137,8 @@ impl Core {
         let last = self.visible();
         let next = last.checked_add(1).unwrap_or(last);
         let before = self.committer.current();
+        // Nothing may be held back of a log that is not the last.
+        self.committer.flush()?;
         let wal = Arc::new(Wal::create_after(&self.env, &before.wal, number, next)?);
         let sealed;
         {

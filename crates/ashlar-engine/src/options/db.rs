@@ -44,6 +44,10 @@ pub struct DbOptions {
     /// How records of the log are compressed (RocksDB's `wal_compression`): not at all, or with zstd. Needs a format level
     /// of 7.8 or above. Off.
     pub wal_compression: Compression,
+    /// Keep records of the log in the process, up to 1 MiB of them, until `flush_wal`, a synced write, `sync_wal`, a full
+    /// memtable or the close. Saves a system call per write; a process that dies takes what it holds back with it, but
+    /// leaves no hole. Off.
+    pub manual_wal_flush: bool,
     /// What the database counts into; several may share one. `None`: into its own, tickers only.
     pub statistics: Option<Arc<Statistics>>,
     /// Who is told what happens in the background.
@@ -69,6 +73,7 @@ impl Default for DbOptions {
             max_total_wal_bytes: 0,
             atomic_flush: false,
             wal_compression: Compression::None,
+            manual_wal_flush: false,
             statistics: None,
             listeners: Listeners::default(),
             info_log: InfoLogOptions::default(),

@@ -21,7 +21,7 @@ use std::sync::Arc;
 const CAP_MAX: u64 = 1 << 30;
 /// … and on a small one.
 const CAP_MIN: u64 = 64 << 20;
-/// What a log keeps of its write buffer.
+/// What a log keeps of its write buffer; what `manual_wal_flush` holds back is within it.
 const LOG_BUFFER_BYTES: usize = 4 << 20;
 /// Memtables are not made smaller than this for lack of room.
 const ACTIVE_MIN: usize = 1 << 20;

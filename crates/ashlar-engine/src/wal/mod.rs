@@ -5,7 +5,10 @@
 //! 2. The first sync of a file also syncs its directory entry.
 //! 3. A file that continues another begins with a link to it (`LogLink`): a recovery that finds the newer file but not
 //!    all of the older one stops between them.
-//! 4. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
+//! 4. Of a log that buffers (`manual_wal_flush`) only the current file ever holds records back: a switch writes them before
+//!    the next file begins. So what a killed process leaves is a prefix of all writes, and whatever a flush takes from a
+//!    sealed memtable stands in files.
+//! 5. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
 
 use ashlar_base::{Error, FileNumber, Result, SeqNum};
 use ashlar_env::{Env, MemFs};
@@ -18,33 +21,47 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// A log that buffers holds back so many bytes at most, and one group of writes.
+const BUFFER_BYTES: u64 = 1 << 20;
+
+/// How the log files of a session are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WalShape {
+    /// Records are compressed.
+    pub(crate) compressed: bool,
+    /// Records stay in the process until a flush, a sync, or the end of the file.
+    pub(crate) buffered: bool,
+}
+
 /// One WAL file that is, or was, written to.
 #[derive(Debug)]
 pub(crate) struct Wal {
     log: PlainLog,
     dir: PathBuf,
+    shape: WalShape,
 }
 
 impl Wal {
     /// Makes the file; its directory entry becomes durable with the first sync.
-    pub(crate) fn create(env: &Env, dir: &Path, number: FileNumber, compressed: bool) -> Result<Wal> {
+    pub(crate) fn create(env: &Env, dir: &Path, number: FileNumber, shape: WalShape) -> Result<Wal> {
         let path = dir.join(FileKind::Wal(number).name());
-        let make = if compressed { PlainLog::create_compressed } else { PlainLog::create };
+        let make = if shape.compressed { PlainLog::create_compressed } else { PlainLog::create };
         let log = make(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
-        Ok(Wal { log, dir: dir.to_path_buf() })
+        let log = log.buffering(if shape.buffered { BUFFER_BYTES } else { 0 });
+        Ok(Wal { log, dir: dir.to_path_buf(), shape })
     }
 
     /// A log in memory that no record reaches: what a database that takes no writes has for one.
     pub(crate) fn idle(dir: &Path) -> Result<Wal> {
         let number = FileNumber(0);
         let log = PlainLog::create(Arc::new(MemFs::new()), Path::new("/idle"), number, Framing::Legacy)?;
-        Ok(Wal { log, dir: dir.to_path_buf() })
+        Ok(Wal { log, dir: dir.to_path_buf(), shape: WalShape::default() })
     }
 
     /// Makes the file that continues `before`; its first batch will have the sequence `next`. A failure leaves no file,
     /// or one that recovery finds to be empty.
     pub(crate) fn create_after(env: &Env, before: &Wal, number: FileNumber, next: SeqNum) -> Result<Wal> {
-        let wal = Wal::create(env, &before.dir, number, before.log.is_compressed())?;
+        let wal = Wal::create(env, &before.dir, number, before.shape)?;
         let link = LogLink { number: before.number(), end: before.log.position() };
         if let Err(e) = wal.begin_at(next, Some(link)) {
             let _ = env.fs.remove(wal.log.path());
@@ -71,6 +88,16 @@ impl Wal {
     /// The file's number.
     pub(crate) fn number(&self) -> FileNumber {
         self.log.number()
+    }
+
+    /// How it is written.
+    pub(crate) fn shape(&self) -> WalShape {
+        self.shape
+    }
+
+    /// Hands what the process holds back of it to the operating system.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.log.flush()
     }
 
     /// The log, for the committer.

@@ -186,6 +186,16 @@ impl GroupCommitter {
         self.unlogged.load(Ordering::Relaxed)
     }
 
+    /// Hands everything committed so far to the operating system, as far as the log holds it back.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.check()?;
+        let resumes = self.refusal.resumes();
+        match self.current().wal.flush() {
+            Err(e) if self.fail(&e, resumes) => Err(e),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes everything committed so far durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.check()?;

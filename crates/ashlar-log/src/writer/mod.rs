@@ -40,7 +40,7 @@ pub trait LogWriter: Send + Sync {
     /// Frames `payload` into `range`, which `layout` gave out for a payload of this length. Each range once.
     fn fill(&self, range: &LogRange, payload: &[u8]);
 
-    /// Makes everything up to `range.end` visible to readers of the file. All ranges before must have been filled;
+    /// Makes everything up to `range.end` visible to readers of the file, or to those of a later flush in a log that buffers. All ranges before must have been filled;
     /// several filled ranges are published by one call with the last.
     ///
     /// # Errors
@@ -59,13 +59,15 @@ pub trait LogWriter: Send + Sync {
     /// The file's number.
     fn number(&self) -> FileNumber;
 
-    /// Makes what is published durable. Nothing can be published afterwards.
+    /// Writes what is published and makes it durable. Nothing can be published afterwards.
     ///
     /// # Errors
     /// `Io`: the sync failed, or the log was poisoned before. `InvalidArgument`: it is closed already.
     fn close(&self) -> Result<()>;
 }
 
+#[cfg(test)]
+mod buffering_tests;
 #[cfg(test)]
 mod compressed_tests;
 #[cfg(test)]

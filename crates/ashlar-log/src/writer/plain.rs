@@ -1,4 +1,11 @@
-//! The plain log: frames gather in memory, one positional write per publish.
+//! The plain log: frames gather in memory, one positional write per publish; or, in a log that buffers, per flush.
+//!
+//! ```text
+//! 0 ────────── durable ────── written ──────────── published ─────── filled
+//!   on the device   the operating system's     this process's alone
+//! ```
+//! A log that does not buffer has nothing between `written` and `published`. What is written is always a row of whole
+//! records, so that a process that dies leaves a prefix of what it published, without a hole.
 
 use super::deflate::RecordDeflater;
 use super::{LogRange, LogWriter};
@@ -18,13 +25,15 @@ use std::sync::{Arc, OnceLock};
 /// A buffer that grew beyond this is given back after its write.
 const KEEP_BUFFER: usize = 4 << 20;
 
-/// Frames that are filled but not published.
+/// Frames that are filled but not in the file.
 struct Tail {
     /// Frames by position: byte 0 stands at file offset `base`.
     bytes: Vec<u8>,
-    /// Where the published part of the file ends.
+    /// Where the file ends.
     base: u64,
-    /// Filled ranges behind `base`, in order of filling. Mostly one.
+    /// Where the published records end: `base`, unless the log buffers.
+    published: u64,
+    /// Filled ranges behind `published`, in order of filling. Mostly one.
     filled: Vec<LogRange>,
 }
 
@@ -40,9 +49,13 @@ pub struct PlainLog {
     framing: Framing,
     /// Of a log that begins with a set-compression record.
     deflater: Option<Mutex<RecordDeflater>>,
+    /// Published records stay in memory until there are more bytes of them than this. 0: not at all.
+    buffer_bytes: u64,
     tail: Mutex<Tail>,
-    /// Equal to `tail.base` after every publish. Release there, Acquire by readers.
+    /// Equal to `tail.published` after every publish. Release there, Acquire by readers.
     published: AtomicU64,
+    /// Equal to `tail.base` after every write. Release there, Acquire by readers.
+    written: AtomicU64,
     /// True once the directory entry was synced.
     syncing: Mutex<bool>,
     /// End of the durable part. Release under `syncing`, Acquire by who asks.
@@ -110,20 +123,43 @@ impl PlainLog {
         framing: Framing,
         position: u64,
     ) -> PlainLog {
-        let tail = Tail { bytes: Vec::new(), base: position, filled: Vec::new() };
+        let tail = Tail { bytes: Vec::new(), base: position, published: position, filled: Vec::new() };
         PlainLog {
             fs,
             file,
             number,
             framing,
             deflater: None,
+            buffer_bytes: 0,
             tail: Mutex::new(Rank::Log, tail),
             published: AtomicU64::new(position),
+            written: AtomicU64::new(position),
             syncing: Mutex::new(Rank::Log, false),
             durable: AtomicU64::new(0),
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
         }
+    }
+
+    /// Lets published records stay in memory until [`PlainLog::flush`], a sync or the close, or until there are more than
+    /// `bytes` of them: they are lost with the process until then.
+    pub fn buffering(self, bytes: u64) -> PlainLog {
+        PlainLog { buffer_bytes: bytes, ..self }
+    }
+
+    /// Writes what is published and still in memory: it survives the process from now on. Nothing to do for a log that
+    /// does not buffer.
+    ///
+    /// # Errors
+    /// `Io`: the write failed, now or earlier; the log is poisoned as after a failed publish.
+    pub fn flush(&self) -> Result<()> {
+        let mut tail = self.tail.lock();
+        if tail.base == tail.published {
+            return Ok(());
+        }
+        self.sound()?;
+        let end = tail.published;
+        self.write_out(&mut tail, end)
     }
 
     /// Frames, publishes and, if asked, syncs one record: for logs with one writer at a time, such as the MANIFEST.
@@ -155,12 +191,15 @@ impl PlainLog {
         if self.durable.load(Ordering::Acquire) >= end && end > 0 {
             return Ok(false);
         }
+        if self.written.load(Ordering::Acquire) < end {
+            self.flush()?;
+        }
         let mut directory_synced = self.syncing.lock();
         if self.durable.load(Ordering::Acquire) >= end && *directory_synced {
             return Ok(false);
         }
         self.alive()?;
-        if self.published.load(Ordering::Acquire) < end {
+        if self.written.load(Ordering::Acquire) < end {
             let what = format!("sync to {end}, behind what is published");
             return Err(Error::invalid(what).at_path(self.file.path()));
         }
@@ -205,10 +244,27 @@ impl PlainLog {
         failure
     }
 
+    /// Writes the frames in memory up to `end`, all of them filled.
+    fn write_out(&self, tail: &mut Tail, end: u64) -> Result<()> {
+        let len = end.checked_sub(tail.base).and_then(|len| usize::try_from(len).ok());
+        let Some(frames) = len.and_then(|len| tail.bytes.get(..len)) else {
+            return Err(self.poison(Error::invalid(format!("a write up to {end}, behind what is filled"))));
+        };
+        let len = frames.len();
+        self.file.write_at(frames, tail.base).map_err(|e| self.poison(e))?;
+        tail.bytes.drain(..len);
+        if tail.bytes.is_empty() && tail.bytes.capacity() > KEEP_BUFFER {
+            tail.bytes = Vec::new();
+        }
+        tail.base = end;
+        self.written.store(end, Ordering::Release);
+        Ok(())
+    }
+
     /// Syncs file and, the first time, directory. The sync lock is held.
     fn sync_now(&self, directory_synced: &mut bool) -> Result<()> {
         self.sound()?;
-        let target = self.published.load(Ordering::Acquire);
+        let target = self.written.load(Ordering::Acquire);
         self.file.sync_data().map_err(|e| self.poison(e))?;
         if !*directory_synced {
             let parent = self.file.path().parent().filter(|p| !p.as_os_str().is_empty());
@@ -263,27 +319,21 @@ impl LogWriter for PlainLog {
 
     fn publish(&self, range: &LogRange) -> Result<()> {
         let mut tail = self.tail.lock();
-        if range.end <= tail.base {
+        if range.end <= tail.published {
             return Ok(());
         }
         self.alive()?;
         let through = |r: &LogRange| r.end <= range.end;
         let filled: u64 = tail.filled.iter().filter(|r| through(r)).map(|r| r.end - r.start).sum();
-        let len = usize::try_from(range.end - tail.base).ok();
-        let whole = len.filter(|_| filled == range.end - tail.base);
-        let frames = whole.and_then(|len| tail.bytes.get(..len));
-        let Some(frames) = frames else {
+        if filled != range.end - tail.published {
             let what = format!("records up to {} published before they were filled", range.end);
             return Err(self.poison(Error::invalid(what)));
-        };
-        let len = frames.len();
-        self.file.write_at(frames, tail.base).map_err(|e| self.poison(e))?;
-        tail.bytes.drain(..len);
-        if tail.bytes.is_empty() && tail.bytes.capacity() > KEEP_BUFFER {
-            tail.bytes = Vec::new();
+        }
+        if range.end - tail.base > self.buffer_bytes {
+            self.write_out(&mut tail, range.end)?;
         }
         tail.filled.retain(|r| !through(r));
-        tail.base = range.end;
+        tail.published = range.end;
         self.published.store(range.end, Ordering::Release);
         Ok(())
     }
@@ -303,8 +353,12 @@ impl LogWriter for PlainLog {
     fn close(&self) -> Result<()> {
         {
             // Behind this lock no publish is under way, and none will begin.
-            let _tail = self.tail.lock();
+            let mut tail = self.tail.lock();
             self.alive()?;
+            let end = tail.published;
+            if tail.base < end {
+                self.write_out(&mut tail, end)?;
+            }
             self.closed.store(true, Ordering::Release);
         }
         self.sync_now(&mut self.syncing.lock())
@@ -317,6 +371,7 @@ impl fmt::Debug for PlainLog {
             .field("path", &self.file.path())
             .field("framing", &self.framing)
             .field("published", &self.position())
+            .field("written", &self.written.load(Ordering::Acquire))
             .field("durable", &self.durable())
             .field("poison", &self.poison.get())
             .finish()

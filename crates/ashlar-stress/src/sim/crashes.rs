@@ -34,6 +34,7 @@ impl Run {
         }
         self.store.compare_all().map_err(|e| format!("at the end: {e}"))?;
         tally.unlogged += u64::from(self.store.setup.unlogged);
+        tally.held_back += u64::from(self.store.setup.holds_back());
         tally.blob_files += self.store.blob_files() as u64;
         let hash = self.store.sim.trace_hash();
         if let Some(judges) = judges {

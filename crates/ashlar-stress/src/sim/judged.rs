@@ -39,6 +39,8 @@ impl Judges {
     pub fn read(&mut self, store: &Store, closed: bool, looked: &mut Looked) -> Result<(), String> {
         if closed {
             store.db.close().map_err(|e| format!("close: {e}"))?;
+        } else if store.setup.holds_back() {
+            store.db.flush_wal(false).map_err(|e| format!("flush_wal: {e}"))?;
         }
         for (at, version) in JudgeVersion::ALL.into_iter().enumerate() {
             if version == JudgeVersion::V7 && store.setup.db.format_level > FormatLevel::V7_8 {

@@ -24,6 +24,11 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Whether writes wait in the process for a flush of the log.
+    pub fn holds_back(&self) -> bool {
+        self.db.manual_wal_flush && !self.unlogged
+    }
+
     /// Settings drawn from a generator: every size and switch that changes the way a store works.
     pub fn draw(rng: &mut Rng) -> Setup {
         let family = FamilyOptions {
@@ -45,14 +50,16 @@ impl Setup {
         let max_total_wal_bytes = if rng.percent(30) { 200 << 10 } else { 0 };
         let wal_compression = if rng.percent(25) { Compression::Zstd } else { Compression::None };
         let format_level = if rng.percent(50) { FormatLevel::V7_8 } else { FormatLevel::default() };
+        let unlogged = rng.percent(15);
         let db = DbOptions {
             block_cache_bytes: 1 << 20,
             max_total_wal_bytes,
             wal_compression,
+            manual_wal_flush: rng.percent(40),
             format_level,
             ..DbOptions::default()
         };
-        Setup { db, family, unlogged: rng.percent(15) }
+        Setup { db, family, unlogged }
     }
 }
 
@@ -86,6 +93,11 @@ pub enum Step {
     Op(Op),
     /// Make all that is logged durable.
     SyncWal,
+    /// Hand what the log holds back to the operating system, or to the device.
+    FlushWal {
+        /// To the device.
+        sync: bool,
+    },
     /// Make a family, if it is not there.
     Create(&'static str),
     /// Drop a family, if it is there.
@@ -122,6 +134,7 @@ pub fn steps(setup: &Setup, rng: &mut Rng, count: usize) -> Vec<Step> {
             10..16 => steps.push(Step::Drop(NAMES[rng.between(1, 2)])),
             16..30 => steps.push(Step::Create(NAMES[rng.between(1, 2)])),
             30..34 => steps.push(Step::Idle),
+            34..70 if setup.holds_back() => steps.push(Step::FlushWal { sync: rng.percent(30) }),
             _ => {}
         }
         if rng.percent(driven) {

@@ -41,6 +41,8 @@ pub struct Promise {
     pub power: usize,
     /// Writes up to this one survive a kill.
     pub kill: usize,
+    /// Writes up to this one are in the log, which may hold some of them back.
+    pub logged: usize,
 }
 
 /// A snapshot, and what it must show.
@@ -140,7 +142,7 @@ impl Store {
         self.snapshots.clear();
         self.model.truncate(m);
         self.doubt = None;
-        self.promise = Promise { names, power: m, kill: m, ..Promise::default() };
+        self.promise = Promise { names, power: m, kill: m, logged: m, ..Promise::default() };
         self.db = db;
         self.sim = sim;
     }
@@ -155,7 +157,16 @@ impl Store {
             Step::SyncWal => {
                 let done = self.db.sync_wal();
                 if self.passed("sync_wal", done)?.is_some() {
+                    self.promise.kill = self.promise.logged;
                     self.promise.power = self.promise.kill;
+                }
+                Ok(())
+            }
+            Step::FlushWal { sync } => {
+                let done = self.db.flush_wal(*sync);
+                if self.passed("flush_wal", done)?.is_some() {
+                    self.promise.kill = self.promise.logged;
+                    self.promise.power = if *sync { self.promise.kill } else { self.promise.power };
                 }
                 Ok(())
             }
@@ -275,6 +286,9 @@ impl Store {
         let indeterminate = matches!(&done, Err(e) if e.kind() == ErrorKind::Indeterminate);
         if self.passed("write", done)?.is_some() {
             if !self.setup.unlogged {
+                self.promise.logged = number;
+            }
+            if !self.setup.unlogged && (sync || !self.setup.holds_back()) {
                 self.promise.kill = number;
             }
             if sync && !self.setup.unlogged {
@@ -337,7 +351,7 @@ impl Store {
         self.db = db;
         // What was replayed is in tables now, as what was not logged is since the close.
         self.promise.kill = self.model.writes();
-        self.promise.power = self.promise.kill;
+        (self.promise.power, self.promise.logged) = (self.promise.kill, self.promise.kill);
         Ok(())
     }
 
@@ -355,7 +369,7 @@ impl Store {
     fn last_write_to(&self, family: &str) -> usize {
         let Some(generation) = self.promise.names.get(family) else { return 0 };
         let last = self.model.last_write_to(&model_name(family, *generation));
-        if self.setup.unlogged { last } else { last.min(self.promise.kill) }
+        if self.setup.unlogged { last } else { last.min(self.promise.logged) }
     }
 
     /// What a read looks at, and the states that may answer it.

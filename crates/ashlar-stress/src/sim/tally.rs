@@ -20,6 +20,8 @@ pub struct Tally {
     pub pairs: u64,
     /// Seeds whose writes were not logged.
     pub unlogged: u64,
+    /// Seeds whose writes waited for a flush of the log.
+    pub held_back: u64,
     /// Blob files that were there at the ends.
     pub blob_files: u64,
     pub judged: Looked,
@@ -38,10 +40,13 @@ impl Tally {
 impl Tally {
     /// Puts the counts into a report.
     pub fn tell(&self, report: &mut Report) {
-        let Tally { seeds, operations, inside, nested, lost, holes, pairs, unlogged, judged, .. } = self;
+        let Tally {
+            seeds, operations, inside, nested, lost, holes, pairs, unlogged, held_back, judged, ..
+        } = self;
         for (what, n) in [
             ("histories", seeds),
             ("unlogged histories", unlogged),
+            ("histories with a log flushed by hand", held_back),
             ("operations", operations),
             ("crashes inside calls", inside),
             ("crashes in recoveries", nested),

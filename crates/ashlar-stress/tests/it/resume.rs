@@ -26,7 +26,8 @@ fn holds(db: &Db, key: &str) -> bool {
 }
 
 fn fresh() -> Store {
-    let setup = Setup { unlogged: false, ..Setup::draw(&mut Rng::new(1)) };
+    let mut setup = Setup { unlogged: false, ..Setup::draw(&mut Rng::new(1)) };
+    setup.db.manual_wal_flush = false;
     Store::new(SimEnv::new(1), setup).expect("an empty machine")
 }
 
@@ -34,7 +35,7 @@ fn fresh() -> Store {
 /// in circles.
 #[test]
 fn room_that_a_failed_write_took_is_won_back() {
-    let _readers = crate::beside_others();
+    let _readers = beside_others();
     let store = fresh();
     let family = store.db.family("default").expect("always there");
     let mut batch = WriteBatch::new();

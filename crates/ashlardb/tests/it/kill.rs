@@ -1,10 +1,10 @@
 //! `kill -9` while we write: what comes back is a gapless prefix that holds every acknowledged write.
 
-use crate::child::{Kind, Writer};
+use crate::child::{HELD_BACK, Kind, Writer};
 use crate::judge::{Judges, Looked, expect_state, follow};
 use crate::store::{Shape, Store, copy, files, state_of};
 use ashlar_testkit::oracle::State;
-use ashlar_testkit::{Model, Rng, report};
+use ashlar_testkit::{Model, Op, Rng, report};
 use ashlardb::{Db, FormatLevel};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -95,6 +95,56 @@ impl Victim<'_> {
         }
         panic!("{what}: sequence {}, {found:?}\n{}", db.sequence(), db.recovery());
     }
+}
+
+/// `kill -9` of writers that flush their log by hand: what comes back is a gapless prefix that holds all that was flushed,
+/// and RocksDB finds the same in it.
+#[test]
+fn what_a_log_flushed_by_hand_leaves_is_a_prefix() {
+    let mut judges = Judges::start().inspect_err(|skip| {
+        skip.announce("what_a_log_flushed_by_hand_leaves_is_a_prefix, the part of the judges");
+    });
+    let kills = report::scale(10, 60);
+    let (mut flushed, mut kept, mut lost, mut looked) = (0, 0, 0, Looked::default());
+    for seed in 0..kills as u64 {
+        let mut rng = Rng::new(seed);
+        let level = if seed.is_multiple_of(2) { FormatLevel::V7_8 } else { FormatLevel::V9_11 };
+        let shape = if rng.percent(50) { Shape::small(level) } else { Shape::large(level) };
+        let shape = Shape { manual_wal_flush: true, ..shape };
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Writer::start(dir.path(), shape, Kind::Random, seed);
+        writer.wait_until_writing();
+        let delay = Duration::from_millis(rng.between(1, 200) as u64);
+        let floor = writer.kill_after(delay);
+        let mut model = Model::new();
+        // Behind what it flushed it may have flushed once more, and written on.
+        for (index, op) in (0..floor + 2 * HELD_BACK).zip(Kind::Random.ops(seed)) {
+            if let Op::Write { changes, .. } = op {
+                let number = model.apply(&changes);
+                if index < floor {
+                    model.acknowledge(number);
+                }
+            }
+        }
+        let for_judges = copy(dir.path());
+        let mut store = Store::open(dir.path(), shape);
+        let state = state_of(store.db());
+        let what = format!("seed {seed}, {shape:?}");
+        let cut =
+            model.match_prefix(&state).unwrap_or_else(|e| panic!("{what}: {e}\n{}", store.db().recovery()));
+        store.close();
+        if let Ok(judges) = &mut judges {
+            looked.add(judges.read(for_judges.path(), level, &state, &what));
+        }
+        (flushed, kept) = (flushed + floor, kept + cut);
+        lost += model.writes() - cut;
+    }
+    report::figure(&format!(
+        "manual_wal_flush: {kills} kills -9, {flushed} writes flushed, {kept} found, 0 holes ({lost} of the {HELD_BACK} and \
+         {HELD_BACK} behind each flush not in); 7.8.3 agrees on {}, 11.8.1 on {} directories",
+        looked.directories[0], looked.directories[1]
+    ));
+    assert!(flushed > 0);
 }
 
 fn tables(dir: &Path) -> usize {

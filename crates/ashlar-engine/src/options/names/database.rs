@@ -39,7 +39,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     uses!("max_total_wal_size", "0", live, db.max_total_wal_bytes, Range::Whole(0, u64::MAX, BYTES), "When the live logs are larger than this, the families that hold the oldest one are flushed. 0: four times the sum of all write buffers."),
     refused!("wal_dir", "", open, "Logs in another directory than the tables are not served."),
     uses!("wal_compression", "kNoCompression", open, V7_8, db.wal_compression, Range::Text("kNoCompression, kZSTD"), "How records of the log are compressed. Needs a format level of 7.8 or above."),
-    refused!("manual_wal_flush", "false", open, "Every write reaches the operating system before it returns; a write buffer in the process is not served."),
+    uses!("manual_wal_flush", "false", open, db.manual_wal_flush, Range::Flag, "Records of the log stay in the process, up to 1 MiB, until flush_wal, a sync, a full memtable or the close: lost if it dies, but without a hole."),
     refused!("WAL_ttl_seconds", "0", open, "Logs that nobody needs are removed; there is no archive of them."),
     refused!("WAL_size_limit_MB", "0", open, "Logs that nobody needs are removed; there is no archive of them."),
     refused!("wal_filter", "nullptr", open, "A filter of log records would change what a recovery finds; it is not served."),
