@@ -99,6 +99,7 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         set(&mut family.write_buffer_bytes, size(flags.write_buffer_size));
         set(&mut family.max_write_buffers, size(flags.max_write_buffer_number));
         set(&mut db.block_cache_bytes, flags.cache_size);
+        set(&mut db.max_open_files, flags.open_files);
         db.statistics = statistics;
         db.manual_wal_flush = flags.manual_wal_flush;
         set(&mut db.max_background_jobs, size(flags.max_background_jobs));

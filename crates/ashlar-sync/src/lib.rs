@@ -1,4 +1,4 @@
-//! Ranked locks, signals and the epoch cell: everything that makes threads meet.
+//! Ranked locks, signals, the epoch cell and the lease slot: everything that makes threads meet.
 //!
 //! One place, so that a model checker can be put under all of it and so that the order of locks is a checked fact.
 
@@ -6,8 +6,10 @@ mod epoch;
 mod lock;
 mod rank;
 mod signal;
+mod slot;
 
 pub use epoch::{EpochCell, ReadPin};
 pub use lock::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use rank::{Rank, holds_no_lock};
 pub use signal::{Signal, WaitHook, Waited};
+pub use slot::{Lease, LeaseSlot};

@@ -22,7 +22,6 @@ pub(super) const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("max_background_flushes", "max_background_jobs counts"),
     ("memtablerep", "there is one kind of memtable"),
     ("multiread_batched", "multireadrandom is batched"),
-    ("open_files", "tables stay open"),
     ("perf_level", "nothing is printed by it"),
     ("pin_l0_filter_and_index_blocks_in_cache", "indexes and filters stay with their open tables"),
     ("progress_reports", "progress is shown on terminals only"),

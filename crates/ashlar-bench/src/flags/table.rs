@@ -123,6 +123,8 @@ flags! {
     max_write_buffer_number: Option<u64> = None;
     /// Bytes of the block cache. Without it: the engine's own.
     cache_size: Option<u64> = None;
+    /// Files of tables open at once; -1: all stay open.
+    open_files: Option<i64> = None;
     /// Bytes of a data block. Without it: the engine's own.
     block_size: Option<u64> = None;
     /// Entries between restart points of a data block. Without it: the engine's own.

@@ -57,7 +57,7 @@ pub(super) fn tombstones(version: &Version, plan: &Compaction) -> Result<Vec<Ran
     let mut all = Vec::new();
     for (level, file) in plan.files() {
         let bounds = Bounds::new(file.smallest(), file.largest());
-        let open = if level == Level::ZERO { Some(version.table(file)?) } else { file.table.get().cloned() };
+        let open = if level == Level::ZERO { Some(version.table(file)?) } else { file.table.get() };
         match open {
             Some(table) if table.range_tombstones().is_empty() => {}
             Some(table) => all.extend(bounds.cut(&version.order, table.range_tombstones())),

@@ -57,16 +57,17 @@ impl Core {
     fn change_database(self: &Arc<Self>, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
         self.check_open()?;
         self.health.check_writable()?;
-        let (notices, jobs) = {
+        let (notices, jobs, files) = {
             let _changing = self.changing.lock();
             let mut options = Options { db: (*self.options()).clone(), ..Options::default() };
             let notices = options.change(Group::Database, changes)?;
             options.db.validate()?;
-            let jobs = options.db.max_background_jobs;
+            let (jobs, files) = (options.db.max_background_jobs, options.db.max_open_files);
             self.options.set(Arc::new(options.db));
-            (notices, jobs)
+            (notices, jobs, files)
         };
         widen(&self.env, jobs);
+        self.tables.set_limit(files);
         self.settings_changed();
         Ok(notices)
     }

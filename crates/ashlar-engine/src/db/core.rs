@@ -12,11 +12,10 @@ use crate::options::DbOptions;
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
 use crate::super_version::SuperVersion;
-use crate::version::VersionSet;
+use crate::version::{OpenTables, VersionSet};
 use crate::write::{Committer, GroupCommitter};
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
-use ashlar_cache::FramePool;
 use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
 use std::collections::BTreeMap;
@@ -32,7 +31,7 @@ pub(crate) struct Core {
     pub(super) options: EpochCell<DbOptions>,
     /// Held by whoever changes settings of the database or of a family.
     pub(super) changing: Mutex<()>,
-    pub(crate) pool: Arc<FramePool>,
+    pub(crate) tables: Arc<OpenTables>,
     pub(crate) memory: Arc<Memory>,
     pub(crate) statistics: Arc<Statistics>,
     pub(crate) events: Events,

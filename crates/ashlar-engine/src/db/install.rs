@@ -4,6 +4,7 @@ use super::core::{Core, Failed, State};
 use crate::events::Event;
 use crate::health::{Severity, Source};
 use crate::version::{FamilyState, TableCounts};
+use ashlar_base::error::IoKind;
 use ashlar_base::stats::Ticker;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber};
 use ashlar_env::JobKind;
@@ -54,6 +55,9 @@ impl Core {
             self.statistics.tick(Ticker::ErrorHandlerBgIoErrorCount);
         }
         self.events.tell(&Event::BackgroundError { work: source.name(), cause: cause.clone() });
+        if cause.kind() == ErrorKind::Io(IoKind::TooManyFiles) {
+            self.tables.close_some();
+        }
         let before = self.health.severity();
         let pause = self.health.report(source, cause, self.env.clock.now());
         if matches!(cause.kind(), ErrorKind::Io(_)) && self.health.severity() < Severity::Fatal {

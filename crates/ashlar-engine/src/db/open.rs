@@ -29,7 +29,7 @@ use crate::options::{
 };
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
-use crate::version::{FamilyState, VersionSet};
+use crate::version::{FamilyState, OpenTables, VersionSet};
 use crate::wal::{Wal, WalShape};
 use crate::write::{GroupCommitter, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
@@ -173,8 +173,9 @@ pub(super) fn open(
     widen(&env, options.max_background_jobs);
     let (lock, created) = lock_and_create(&env, dir, &options, &settings)?;
     let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
-    let pool = block_pool(&options, &memory);
-    let recovered = recover_manifest(&env, dir, options.format_level, &pool, &settings.families())?;
+    let tables = open_tables(&options, &memory);
+    tables.set_limit(options.max_open_files);
+    let recovered = recover_manifest(&env, dir, options.format_level, &tables, &settings.families())?;
     let session_id = new_session_id(&*env.rand);
     let Recovered { versions, missing, mut report, .. } = recovered;
     if !report.read_only.is_empty() {
@@ -209,7 +210,7 @@ pub(super) fn open(
         dir: dir.to_path_buf(),
         options,
         hold: Hold::new(Some(lock)),
-        pool,
+        tables,
         memory,
         statistics,
         versions,
@@ -256,9 +257,10 @@ fn create_missing(
     Ok(())
 }
 
-/// The pool of blocks, within the budget.
-pub(super) fn block_pool(options: &DbOptions, memory: &Memory) -> Arc<FramePool> {
-    FramePool::within(usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX), memory.budget())
+/// No open tables yet, and the pool of their blocks, within the budget.
+pub(super) fn open_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTables> {
+    let blocks = usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX);
+    OpenTables::new(FramePool::within(blocks, memory.budget()))
 }
 
 /// What the options name to count into, or the database's own.
@@ -347,7 +349,7 @@ pub(super) struct Parts {
     pub(super) dir: PathBuf,
     pub(super) options: DbOptions,
     pub(super) hold: Hold,
-    pub(super) pool: Arc<FramePool>,
+    pub(super) tables: Arc<OpenTables>,
     pub(super) memory: Arc<Memory>,
     pub(super) statistics: Arc<Statistics>,
     pub(super) versions: Arc<VersionSet>,
@@ -389,7 +391,7 @@ impl Parts {
                 dir: self.dir,
                 options: EpochCell::new(Arc::new(self.options)),
                 changing: Mutex::new(Rank::Options, ()),
-                pool: self.pool,
+                tables: self.tables,
                 memory: self.memory,
                 statistics: self.statistics,
                 events,

@@ -81,7 +81,7 @@ impl<'a> Look<'a> {
 
     fn number(&self, name: &str) -> Option<u64> {
         let (core, sv) = (self.core, &self.sv);
-        let usage = core.pool.usage();
+        let usage = core.tables.pool().usage();
         Some(match name {
             "num-immutable-mem-table" => sv.imm.len() as u64,
             "num-immutable-mem-table-flushed" | "num-unscheduled-compactions" => 0,

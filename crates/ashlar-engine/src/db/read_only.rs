@@ -16,7 +16,7 @@
 //! Source: RocksDB `db/db_impl/db_impl_readonly.cc` for what is asked; the races are ours to win.
 
 use super::core::{Core, Hold};
-use super::open::{OpenFamily, Parts, Settings, block_pool, statistics};
+use super::open::{OpenFamily, Parts, Settings, open_tables, statistics};
 use super::replay::Replayer;
 use super::session::new_session_id;
 use crate::files::PendingOutputs;
@@ -26,11 +26,10 @@ use crate::open::{
 };
 use crate::options::{DbOptions, FamilyOptions};
 use crate::pressure::Memory;
-use crate::version::{VersionSet, read_current};
+use crate::version::{OpenTables, VersionSet, read_current};
 use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, FileNumber, Order, Result};
-use ashlar_cache::FramePool;
 use ashlar_env::{Env, FileLock, FsEntry};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::TableReader;
@@ -54,10 +53,19 @@ pub(super) fn open_read_only(
         return Err(Error::invalid("there is no database").at_path(dir));
     }
     let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
-    let pool = block_pool(&options, &memory);
+    let tables = open_tables(&options, &memory);
     let statistics = statistics(&env, &options);
-    let mut opening =
-        Opening { env, dir, options, settings, lock: None, pool, memory, statistics, kept: Kept::default() };
+    let mut opening = Opening {
+        env,
+        dir,
+        options,
+        settings,
+        lock: None,
+        tables,
+        memory,
+        statistics,
+        kept: Kept::default(),
+    };
     let mut overtaken = None;
     for _ in 0..ATTEMPTS {
         let before = opening.sight()?;
@@ -86,10 +94,10 @@ pub(super) fn open_locked(
     lock: Box<dyn FileLock>,
 ) -> Result<Arc<Core>> {
     let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
-    let pool = block_pool(&options, &memory);
+    let tables = open_tables(&options, &memory);
     let statistics = statistics(&env, &options);
     let (lock, kept) = (Some(lock), Kept::default());
-    let mut opening = Opening { env, dir, options, settings, lock, pool, memory, statistics, kept };
+    let mut opening = Opening { env, dir, options, settings, lock, tables, memory, statistics, kept };
     let opened = opening.attempt()?;
     opened.ok_or_else(|| Error::corruption("logs vanish from a locked database").at_path(dir))
 }
@@ -101,7 +109,8 @@ struct Opening<'a> {
     options: DbOptions,
     settings: Settings,
     lock: Option<Box<dyn FileLock>>,
-    pool: Arc<FramePool>,
+    /// All stay open: a file that its writer deletes is still there for who has it open.
+    tables: Arc<OpenTables>,
     memory: Arc<Memory>,
     statistics: Arc<Statistics>,
     kept: Kept,
@@ -121,7 +130,7 @@ impl Opening<'_> {
             Some(_) => self.settings.families(),
         };
         let Recovered { versions, missing, mut report, logs_from } =
-            recover_manifest(env, dir, level, &self.pool, &families)?;
+            recover_manifest(env, dir, level, &self.tables, &families)?;
         if let Some(spec) = missing.first() {
             let e = Error::invalid(format!("column family {:?} does not exist", spec.name));
             return Err(e.hint("It cannot be made: the database is opened read-only"));
@@ -156,7 +165,7 @@ impl Opening<'_> {
             dir: dir.to_path_buf(),
             options: self.options.clone(),
             hold: Hold::new(self.lock.take()),
-            pool: Arc::clone(&self.pool),
+            tables: Arc::clone(&self.tables),
             memory: Arc::clone(&self.memory),
             statistics: Arc::clone(&self.statistics),
             health: Health::new(Some(refusal(&report))),
@@ -193,7 +202,7 @@ impl Kept {
                 if let Some((known, table)) = self.0.get(&file.number())
                     && *known == file.file
                 {
-                    let _ = file.table.set(Arc::clone(table));
+                    family.version.tables().keep(file, Arc::clone(table));
                     continue;
                 }
                 match family.version.table(file) {

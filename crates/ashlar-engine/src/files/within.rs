@@ -62,7 +62,7 @@ fn clean(order: &Order, files: &[Arc<FileMeta>], range: KeyRange<'_>, include_en
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::Tables;
+    use crate::version::{OpenTables, Tables};
     use ashlar_base::{FileNumber, InternalKeyBuf, SeqNum, Trailer, ValueType};
     use ashlar_cache::FramePool;
     use ashlar_env::Env;
@@ -76,7 +76,12 @@ mod tests {
         let file = |number, (a, s, b, l): &(&str, u64, &str, u64)| {
             FileMeta::new(NewFile::new(FileNumber(number), 1, (key(a, *s), key(b, *l)), (seq(0), seq(9))))
         };
-        let tables = Tables::new(Env::mem(), PathBuf::from("/db"), FramePool::new(1 << 20), Order::Bytewise);
+        let tables = Tables::new(
+            Env::mem(),
+            PathBuf::from("/db"),
+            OpenTables::new(FramePool::new(1 << 20)),
+            Order::Bytewise,
+        );
         let mut version = Version::empty(3, tables);
         version.levels[0].push(file(100, &("a", 9, "z", 1)));
         version.levels[1].extend((1u64..).zip(bounds).map(|(n, b)| file(n, b)));

@@ -8,7 +8,7 @@ use crate::merge::Merger;
 use crate::options::ReadOptions;
 use crate::range_del::Sources;
 use crate::super_version::SuperVersion;
-use crate::version::{FileMeta, Tables, Version};
+use crate::version::{FileMeta, OpenTables, Tables, Version};
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{
@@ -112,7 +112,8 @@ impl Family {
     pub(crate) fn new(order: Order) -> Family {
         let env = Env::mem();
         env.fs.create_dir_all(Path::new(DIR)).unwrap();
-        let tables = Tables::new(env.clone(), DIR.into(), FramePool::new(1 << 20), order.clone());
+        let tables =
+            Tables::new(env.clone(), DIR.into(), OpenTables::new(FramePool::new(1 << 20)), order.clone());
         Family {
             env,
             order,

@@ -7,12 +7,11 @@ use super::foreign::foreign;
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
 use crate::options::FormatLevel;
 use crate::version::{
-    Beginning, FamilyState, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
+    Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
     read_current, read_identity, replay_manifest,
 };
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
-use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
@@ -81,7 +80,7 @@ pub fn recover_manifest(
     env: &Env,
     dir: &Path,
     level: FormatLevel,
-    pool: &Arc<FramePool>,
+    tables: &Arc<OpenTables>,
     families: &Families,
 ) -> Result<Recovered> {
     let fs = &*env.fs;
@@ -93,7 +92,7 @@ pub fn recover_manifest(
     let mut states = Vec::new();
     for (&id, family) in &replayed.families {
         if let Some(spec) = open.remove(&id) {
-            states.push(family_state(env, dir, pool, &replayed, id, family, &spec)?);
+            states.push(family_state(env, dir, tables, &replayed, id, family, &spec)?);
         }
     }
     let mut report = report(number, &replayed, level, &states);
@@ -120,7 +119,7 @@ pub fn recover_manifest(
         families.listed.iter().filter(|s| !states.iter().any(|f| f.name == s.name)).cloned().collect();
     let beginning =
         Beginning { db, families: states, next_file, last_seq: replayed.last_seq, manifest: number };
-    let versions = VersionSet::new(env.clone(), dir.to_path_buf(), level, Arc::clone(pool), beginning);
+    let versions = VersionSet::new(env.clone(), dir.to_path_buf(), level, Arc::clone(tables), beginning);
     Ok(Recovered { versions, missing, report, logs_from: needed_from(&replayed) })
 }
 
@@ -227,13 +226,13 @@ fn built_in_order(family: &ReplayedFamily) -> Result<Order> {
 fn family_state(
     env: &Env,
     dir: &Path,
-    pool: &Arc<FramePool>,
+    tables: &Arc<OpenTables>,
     replayed: &Replayed,
     id: FamilyId,
     family: &ReplayedFamily,
     spec: &FamilySpec,
 ) -> Result<FamilyState> {
-    let tables = Tables::new(env.clone(), dir.to_path_buf(), Arc::clone(pool), spec.order.clone());
+    let tables = Tables::new(env.clone(), dir.to_path_buf(), Arc::clone(tables), spec.order.clone());
     let mut tree = family.tree.clone();
     tree.complete(replayed.last_seq);
     let version = tree.finish(spec.levels, &tables).map_err(|e| e.at_path(&replayed.path))?;

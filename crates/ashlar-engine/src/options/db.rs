@@ -29,6 +29,9 @@ pub struct DbOptions {
     pub db_write_buffer_bytes: u64,
     /// Bytes of uncompressed blocks kept in memory, over all families, as far as the cap on memory leaves room. 256 MiB.
     pub block_cache_bytes: u64,
+    /// Files of tables open at once; those that running operations and cursors hold may pass it. Less than 0: all that were
+    /// read since the open. A read-only open holds all of them in any case. -1.
+    pub max_open_files: i64,
     /// Jobs in the background at once: a quarter of them flush, the others compact, at least one of each. 0: one per core.
     pub max_background_jobs: usize,
     /// Jobs that share one large compaction at most. 0: as many as have nothing else to do.
@@ -67,6 +70,7 @@ impl Default for DbOptions {
             memory_bytes: 0,
             db_write_buffer_bytes: 0,
             block_cache_bytes: 256 << 20,
+            max_open_files: -1,
             max_background_jobs: 0,
             max_subcompactions: 0,
             rate_limit_bytes: 0,

@@ -324,9 +324,12 @@ impl<'k> Search<'k> {
         if let Some(trace) = &mut self.trace {
             trace.begin(Place::Table(level, file.number()));
         }
-        let opened;
-        let table = match file.table.get() {
-            Some(table) => table,
+        let (leased, opened);
+        let table: &TableReader = match file.open_table() {
+            Some(table) => {
+                leased = table;
+                &leased
+            }
             None => {
                 let _step = perf::time(Metric::FindTableNanos);
                 opened = version.table(file)?;

@@ -2,7 +2,7 @@
 
 use super::{BlobPlan, Numbers, OutputPlan};
 use crate::files::PendingOutputs;
-use crate::version::{Tables, Version};
+use crate::version::{OpenTables, Tables, Version};
 use ashlar_base::{FamilyId, FileNumber, InternalKey, Level, Order, SeqNum, Trailer, ValueType, Window};
 use ashlar_blob::BlobOptions;
 use ashlar_cache::FramePool;
@@ -53,8 +53,12 @@ impl Place {
     }
 
     pub(crate) fn empty(&self) -> Version {
-        let tables =
-            Tables::new(self.env.clone(), self.dir.clone(), FramePool::new(1 << 20), self.order.clone());
+        let tables = Tables::new(
+            self.env.clone(),
+            self.dir.clone(),
+            OpenTables::new(FramePool::new(1 << 20)),
+            self.order.clone(),
+        );
         Version::empty(7, tables)
     }
 

@@ -86,9 +86,6 @@ impl TreeBuilder {
             Some(old) => {
                 let new = FileMeta::new(file.clone());
                 new.note_counts(old.counts.get().copied());
-                if let Some(table) = old.table.get().filter(|_| old.file.size == file.size) {
-                    let _ = new.table.set(Arc::clone(table));
-                }
                 new
             }
             None => FileMeta::new(file.clone()),

@@ -1,12 +1,13 @@
 //! Edits as text: `+L number smallest..largest seqs` adds, `-L number` deletes; `/` separates edits.
 
 use super::*;
+use crate::version::OpenTables;
 use ashlar_base::{InternalKeyBuf, LookupKey, Trailer, ValueType};
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
 
 pub(crate) fn tables(order: Order) -> Arc<Tables> {
-    Tables::new(Env::mem(), "/db".into(), FramePool::new(1 << 20), order)
+    Tables::new(Env::mem(), "/db".into(), OpenTables::new(FramePool::new(1 << 20)), order)
 }
 
 fn seq(n: u64) -> SeqNum {

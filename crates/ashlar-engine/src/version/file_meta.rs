@@ -3,11 +3,12 @@
 use ashlar_base::{FileNumber, InternalKey, Order, Trailer};
 use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
+use ashlar_sync::{Lease, LeaseSlot};
 use ashlar_table::TableReader;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// How many entries of which sort a table has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,8 +44,12 @@ impl TableCounts {
 pub struct FileMeta {
     /// The MANIFEST's record of the file.
     pub file: NewFile,
-    /// The opened table; filled at the first use.
-    pub table: OnceLock<Arc<TableReader>>,
+    /// The table while it is open; see [`OpenTables`](super::OpenTables).
+    pub table: LeaseSlot<TableReader>,
+    /// The table was read since the hand passed. A hint: relaxed.
+    touched: AtomicBool,
+    /// Itself, for the ring of open tables.
+    pub(super) me: Weak<FileMeta>,
     /// What is in it; known from the first use of the table, or since it was written.
     pub counts: OnceLock<TableCounts>,
     /// True while a compaction has the file as an input. Set and read under the state lock.
@@ -54,9 +59,11 @@ pub struct FileMeta {
 impl FileMeta {
     /// A file that nobody has opened yet.
     pub fn new(file: NewFile) -> Arc<FileMeta> {
-        Arc::new(FileMeta {
+        Arc::new_cyclic(|me| FileMeta {
             file,
-            table: OnceLock::new(),
+            table: LeaseSlot::new(),
+            touched: AtomicBool::new(false),
+            me: Weak::clone(me),
             counts: OnceLock::new(),
             compacting: AtomicBool::new(false),
         })
@@ -103,6 +110,22 @@ impl FileMeta {
     pub fn holds(&self, order: &Order, user_key: &[u8]) -> bool {
         order.compare(self.smallest().user_key(), user_key) != Ordering::Greater
             && !self.ends_before(order, user_key)
+    }
+
+    /// The table, if it is open; it stays so until the lease ends.
+    #[inline]
+    pub fn open_table(&self) -> Option<Lease<'_, TableReader>> {
+        let open = self.table.lease()?;
+        // A store only where it changes something: hot files stay shared in the cores' caches.
+        if !self.touched.load(Atomic::Relaxed) {
+            self.touched.store(true, Atomic::Relaxed);
+        }
+        Some(open)
+    }
+
+    /// Whether the table was read since the last call.
+    pub(super) fn take_touch(&self) -> bool {
+        self.touched.swap(false, Atomic::Relaxed)
     }
 
     /// Takes over what is in it, if that was not known.

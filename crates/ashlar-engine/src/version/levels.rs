@@ -49,17 +49,15 @@ impl Version {
         self.levels.get(level.index()).map_or(&[], Vec::as_slice)
     }
 
-    /// The opened table of `f`, opened now if this is its first use. Concurrent first uses may open it twice; one stays.
+    /// The opened table of `f`, opened now if it is not. Concurrent first uses may open it twice; one stays.
     ///
     /// # Errors
     /// `Io` when the file cannot be opened or read, `Corruption` when it is not the table the MANIFEST means.
     pub fn table(&self, f: &FileMeta) -> Result<Arc<TableReader>> {
-        if let Some(open) = f.table.get() {
-            return Ok(Arc::clone(open));
+        match f.open_table() {
+            Some(open) => Ok(open.share()),
+            None => self.tables.open_to_keep(f),
         }
-        let opened = self.tables.open(&f.file)?;
-        f.note_counts(TableCounts::of(opened.properties()));
-        Ok(Arc::clone(f.table.get_or_init(|| opened)))
     }
 
     /// The blob files that its entries point to.
@@ -78,8 +76,8 @@ impl Version {
     /// # Errors
     /// As [`Version::table`].
     pub fn table_for_pass(&self, f: &FileMeta) -> Result<Arc<TableReader>> {
-        match f.table.get() {
-            Some(open) => Ok(Arc::clone(open)),
+        match f.open_table() {
+            Some(open) => Ok(open.share()),
             None => self.tables.open(&f.file),
         }
     }

@@ -16,10 +16,9 @@
 
 use super::leader::{Answer, Desk, Leader, Ticket};
 use super::plan::{NewFamily, State, Wish};
-use super::{DbFacts, FamilyState, Tables, Version};
+use super::{DbFacts, FamilyState, OpenTables, Tables, Version};
 use crate::options::FormatLevel;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
-use ashlar_cache::FramePool;
 use ashlar_env::Env;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::{Mutex, Rank, RwLock, Signal, Waited};
@@ -71,7 +70,7 @@ pub struct VersionSet {
     pub(super) env: Env,
     pub(super) dir: PathBuf,
     pub(super) level: FormatLevel,
-    pool: Arc<FramePool>,
+    tables: Arc<OpenTables>,
     next_file: AtomicU64,
     last_seq: AtomicU64,
     pub(super) queue: Mutex<Queue>,
@@ -85,7 +84,7 @@ impl VersionSet {
         env: Env,
         dir: PathBuf,
         level: FormatLevel,
-        pool: Arc<FramePool>,
+        tables: Arc<OpenTables>,
         beginning: Beginning,
     ) -> VersionSet {
         let families: BTreeMap<_, _> = beginning.families.into_iter().map(|f| (f.id, Arc::new(f))).collect();
@@ -111,7 +110,7 @@ impl VersionSet {
             env,
             dir,
             level,
-            pool,
+            tables,
             next_file: AtomicU64::new(beginning.next_file.0),
             last_seq: AtomicU64::new(beginning.last_seq.get()),
             queue: Mutex::new(Rank::Manifest, queue),
@@ -245,7 +244,7 @@ impl VersionSet {
         levels: usize,
         log_number: FileNumber,
     ) -> Result<Arc<FamilyState>> {
-        let tables = Tables::new(self.env.clone(), self.dir.clone(), Arc::clone(&self.pool), order);
+        let tables = Tables::new(self.env.clone(), self.dir.clone(), Arc::clone(&self.tables), order);
         let wish = Wish::Create(NewFamily { name: name.to_string(), log_number, levels, tables });
         let created = self.submit(wish, Box::new(|_| {}))?;
         created.into_iter().next().ok_or_else(|| Error::invalid("the family was dropped at once"))

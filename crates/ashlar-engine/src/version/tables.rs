@@ -3,17 +3,17 @@
 //! A table is called `N.sst`, or `N.ldb` when LevelDB wrote it; the first name is tried first.
 //! Source: RocksDB `db/table_cache.cc`.
 
+use super::{FileMeta, OpenTables, TableCounts};
 use crate::blobs::{BlobFiles, BlobMap, CountInto};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Error, FileNumber, Order, Result};
-use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::table::{Footer, Properties};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::{ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Where a family's tables are and how they are read.
 #[derive(Debug)]
@@ -21,16 +21,16 @@ pub struct Tables {
     // The files alone: readers may outlive the database, and must not keep its threads.
     fs: Arc<dyn Fs>,
     dir: PathBuf,
-    pool: Arc<FramePool>,
+    open: Arc<OpenTables>,
     order: Order,
     /// Shared with the blob files of each version.
     statistics: CountInto,
 }
 
 impl Tables {
-    /// Tables in `dir`, with keys in `order`, whose blocks live in `pool`.
-    pub fn new(env: Env, dir: PathBuf, pool: Arc<FramePool>, order: Order) -> Arc<Tables> {
-        Arc::new(Tables { fs: env.fs, dir, pool, order, statistics: CountInto::default() })
+    /// Tables in `dir`, with keys in `order`, open among those of `open`.
+    pub fn new(env: Env, dir: PathBuf, open: Arc<OpenTables>, order: Order) -> Arc<Tables> {
+        Arc::new(Tables { fs: env.fs, dir, open, order, statistics: CountInto::default() })
     }
 
     /// Names what is counted into, for tables that are opened from now on. Once.
@@ -46,7 +46,7 @@ impl Tables {
 
     /// The cap on memory that their blocks keep to, if there is one.
     pub(crate) fn memory_cap(&self) -> Option<usize> {
-        self.pool.budget().map(|budget| budget.cap())
+        self.open.pool().budget().map(|budget| budget.cap())
     }
 
     /// The order of the keys.
@@ -78,6 +78,22 @@ impl Tables {
             statistics.tick(if opened.is_ok() { Ticker::NoFileOpens } else { Ticker::NoFileErrors });
         }
         opened
+    }
+
+    /// Opens the table of `file` and leaves it in its slot. Where somebody was faster, theirs is returned.
+    pub(super) fn open_to_keep(&self, file: &FileMeta) -> Result<Arc<TableReader>> {
+        let opened = self.open(&file.file)?;
+        file.note_counts(TableCounts::of(opened.properties()));
+        Ok(self.keep(file, opened))
+    }
+
+    /// Leaves an open table in the slot of its file; what stands there then.
+    pub(crate) fn keep(&self, file: &FileMeta, opened: Arc<TableReader>) -> Arc<TableReader> {
+        let (table, ours) = file.table.fill(opened);
+        if ours {
+            self.open.entered(Weak::clone(&file.me));
+        }
+        table
     }
 
     fn open_counted(&self, file: &NewFile) -> Result<Arc<TableReader>> {
@@ -117,11 +133,15 @@ impl Tables {
         ReaderOptions {
             largest_seq: Some(file.largest_seq),
             statistics: self.statistics.get().cloned(),
-            ..ReaderOptions::new(self.order.clone(), Arc::clone(&self.pool), file.number)
+            ..ReaderOptions::new(self.order.clone(), Arc::clone(self.open.pool()), file.number)
         }
     }
 
     fn open_file(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
+        self.open.open_file(|| self.open_by_name(number))
+    }
+
+    fn open_by_name(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
         let sst = self.dir.join(FileKind::Table(number).name());
         match self.fs.open_read(&sst) {
             Err(missing) if missing.is_not_found() => {

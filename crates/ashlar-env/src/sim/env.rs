@@ -128,6 +128,16 @@ impl SimEnv {
         self.fs.disk.lock().set_capacity(bytes);
     }
 
+    /// Limits the files open at once; one more fails with `Io(TooManyFiles)`.
+    pub fn set_open_files(&self, most: usize) {
+        self.fs.handles.set_most(most);
+    }
+
+    /// Files open now.
+    pub fn open_files(&self) -> usize {
+        self.fs.handles.open()
+    }
+
     /// Bytes of all named files together.
     pub fn used_bytes(&self) -> u64 {
         self.fs.disk.lock().used()

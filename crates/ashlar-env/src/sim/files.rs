@@ -8,22 +8,74 @@ use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_sync::{Mutex, Rank};
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 /// The file system of a simulated machine.
 pub(super) struct SimFs {
     pub(super) disk: Arc<Mutex<Disk>>,
+    pub(super) handles: Arc<Handles>,
+}
+
+/// Open files of all directions. Relaxed: the counts order nothing, and a file may end where no lock may be taken.
+#[derive(Debug)]
+pub(super) struct Handles {
+    open: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Handles {
+    pub(super) fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    fn give(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Takes one, if there is one.
+    fn take(&self, action: &str, path: &Path) -> Result<()> {
+        const EMFILE: i32 = 24;
+        let most = self.most.load(Ordering::Relaxed);
+        if self.open.fetch_add(1, Ordering::Relaxed) < most {
+            return Ok(());
+        }
+        self.give();
+        Err(Error::io(action, path, &io::Error::from_raw_os_error(EMFILE)))
+    }
 }
 
 impl SimFs {
     pub(super) fn new(disk: Disk) -> Self {
-        SimFs { disk: Arc::new(Mutex::new(Rank::Env, disk)) }
+        let handles = Handles { open: AtomicUsize::new(0), most: AtomicUsize::new(usize::MAX) };
+        SimFs { disk: Arc::new(Mutex::new(Rank::Env, disk)), handles: Arc::new(handles) }
     }
 
-    fn handle(&self, inode: Arc<Inode>, path: &Path) -> SimFile {
+    /// Opens a file through `open`, if a handle is left.
+    fn handle(
+        &self,
+        class: CallClass,
+        name: &'static str,
+        path: &Path,
+        open: impl FnOnce(&mut Disk) -> Result<Arc<Inode>>,
+    ) -> Result<Arc<SimFile>> {
+        let inode = self.plain(class, name, path, |disk| {
+            self.handles.take(name, path)?;
+            let opened = open(disk);
+            if opened.is_err() {
+                self.handles.give();
+            }
+            opened
+        })?;
         let len = inode.file().map_or(0, |f| f.now.len() as u64);
-        SimFile { disk: Arc::clone(&self.disk), inode, path: path.to_path_buf(), len }
+        let (disk, handles) = (Arc::clone(&self.disk), Arc::clone(&self.handles));
+        Ok(Arc::new(SimFile { disk, handles, inode, path: path.to_path_buf(), len }))
     }
 
     /// Notes a call that has a path and nothing else, and does it.
@@ -42,25 +94,23 @@ impl SimFs {
 
 impl Fs for SimFs {
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
-        let inode = self.plain(CallClass::Read, "open", path, |disk| disk.open("open", path))?;
-        Ok(Arc::new(self.handle(inode, path)))
+        Ok(self.handle(CallClass::Read, "open", path, |disk| disk.open("open", path))?)
     }
 
     fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
-        let inode = self.plain(CallClass::Write, "create", path, |disk| {
+        let created = self.handle(CallClass::Write, "create", path, |disk| {
             let inode = disk.open_or_create("create", path)?;
             if let Some(mut file) = inode.file() {
                 disk.truncate(&mut file, path, 0)?;
             }
             Ok(inode)
-        })?;
-        Ok(Arc::new(self.handle(inode, path)))
+        });
+        Ok(created?)
     }
 
     fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
         let open = |disk: &mut Disk| disk.open("open for writing", path);
-        let inode = self.plain(CallClass::Write, "open for writing", path, open)?;
-        Ok(Arc::new(self.handle(inode, path)))
+        Ok(self.handle(CallClass::Write, "open for writing", path, open)?)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
@@ -116,6 +166,7 @@ impl fmt::Debug for SimFs {
 /// An open file of the simulated disk, for either direction.
 struct SimFile {
     disk: Arc<Mutex<Disk>>,
+    handles: Arc<Handles>,
     inode: Arc<Inode>,
     path: PathBuf,
     len: u64,
@@ -124,6 +175,12 @@ struct SimFile {
 impl fmt::Debug for SimFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SimFile").field(&self.path).finish()
+    }
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        self.handles.give();
     }
 }
 
@@ -202,7 +259,7 @@ impl WriteFile for SimFile {
         if disk.fits(&self.state(), len) {
             return Ok(());
         }
-        Err(super::disk::refuse("allocate", &self.path, std::io::ErrorKind::StorageFull))
+        Err(super::disk::refuse("allocate", &self.path, io::ErrorKind::StorageFull))
     }
 
     fn path(&self) -> &Path {

@@ -7,6 +7,7 @@ use ashlar_base::FileNumber;
 use ashlar_cache::FramePool;
 use ashlar_engine::open::{Families, Others, recover_manifest};
 use ashlar_engine::options::FormatLevel;
+use ashlar_engine::version::OpenTables;
 use ashlar_format::log_record::{
     Framing, PredecessorInfo, decode_compression, decode_timestamp_sizes, encode_record,
 };
@@ -168,7 +169,7 @@ pub(super) fn manifest(input: &[u8]) -> Outcome {
     put(&env, "CURRENT", b"MANIFEST-000005\n");
     put(&env, "MANIFEST-000005", input);
     let families = Families { listed: Vec::new(), others: Others::Open { levels: 7 } };
-    let pool = FramePool::new(1 << 20);
-    let recovered = recover_manifest(&env, Path::new(DIR), FormatLevel::V9_11, &pool, &families);
+    let tables = OpenTables::new(FramePool::new(1 << 20));
+    let recovered = recover_manifest(&env, Path::new(DIR), FormatLevel::V9_11, &tables, &families);
     recovered.map(drop).map_err(|e| e.to_string())
 }

@@ -78,7 +78,7 @@ pub(super) fn is_dense(c: &TableCounts) -> bool {
 
 /// Bytes of the files of the next level that lie wholly within a range tombstone of the table. Only an open table tells.
 fn covered_below(shape: &Shape<'_>, level: usize, file: &FileMeta) -> u64 {
-    let Some(table) = file.table.get() else { return 0 };
+    let Some(table) = file.open_table() else { return 0 };
     let within = |t: &ashlar_base::range_del::Fragment| {
         let range = UserRange { smallest: &t.begin, largest: &t.end, exclusive: true };
         let files = shape.slice(level + 1, shape.overlap(level + 1, &range));

@@ -136,8 +136,8 @@ fn leveldb_directories() {
 #[test]
 fn leveldb_tables_are_told_where_rocksdb_cannot_read_them() {
     let env = golden("leveldb-1.23/plain");
-    let pool = FramePool::new(1 << 20);
-    let r = recover_manifest(&env, dir(), FormatLevel::V11, &pool, &every_family()).unwrap();
+    let tables = OpenTables::new(FramePool::new(1 << 20));
+    let r = recover_manifest(&env, dir(), FormatLevel::V11, &tables, &every_family()).unwrap();
     assert_eq!(r.report.foreign.len(), 1, "{}", r.report);
     assert!(r.report.foreign[0].contains("LevelDB"), "{}", r.report);
 }
@@ -147,8 +147,8 @@ fn leveldb_tables_are_told_where_rocksdb_cannot_read_them() {
 fn tables_above_the_level_are_told() {
     let env = golden("rocksdb-7.8.3/manifest_history");
     let foreign = |level| {
-        let pool = FramePool::new(1 << 20);
-        recover_manifest(&env, dir(), level, &pool, &every_family()).map(|r| r.report.foreign)
+        let tables = OpenTables::new(FramePool::new(1 << 20));
+        recover_manifest(&env, dir(), level, &tables, &every_family()).map(|r| r.report.foreign)
     };
     assert!(foreign(FormatLevel::V6_29).unwrap().is_empty());
     let newer = include_bytes!("../../../../../golden/sst/v7_large_values.sst");

@@ -10,7 +10,7 @@ mod two_phase;
 
 use super::*;
 use crate::options::FormatLevel;
-use crate::version::VersionSet;
+use crate::version::{OpenTables, VersionSet};
 use ashlar_base::{FamilyId, FileNumber, Level, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::{EntryKind, Env, Fs};
@@ -64,7 +64,7 @@ fn every_family() -> Families {
 }
 
 fn recover_with(env: &Env, families: &Families) -> Result<Recovered> {
-    recover_manifest(env, dir(), FormatLevel::V9_11, &FramePool::new(1 << 20), families)
+    recover_manifest(env, dir(), FormatLevel::V9_11, &OpenTables::new(FramePool::new(1 << 20)), families)
 }
 
 fn recover(env: &Env) -> Result<Recovered> {

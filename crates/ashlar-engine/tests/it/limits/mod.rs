@@ -1,5 +1,6 @@
-//! Limits that are kept: the disk's, the cap on memory, and what holds writers back.
+//! Limits that are kept: the disk's, open files, the cap on memory, and what holds writers back.
 
 mod disk;
 mod memory;
+mod open_files;
 mod stalls;

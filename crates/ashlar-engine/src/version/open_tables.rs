@@ -1,0 +1,174 @@
+//! Which tables of a database are open: a table is opened when it is first read, and closed when others need its place.
+//!
+//! ```text
+//! FileMeta.table: slot ── TableReader ── CountedFile ── counts in `descriptors`
+//!    ^ weakly
+//! ring: open files; the hand gives those that were read since it last passed a second chance
+//! ```
+//! 1. A descriptor is counted before its file is opened. Who would pass the limit closes tables that nobody reads first; what
+//!    is being read stays, so the limit is passed by no more than what running operations and cursors hold.
+//! 2. Index, filter and block slots go with the table, and come back with it at the next read.
+//!
+//! Source: RocksDB `db/table_cache.cc`, `cache/clock_cache.cc` (behaviour).
+
+use super::FileMeta;
+use ashlar_base::error::IoKind;
+use ashlar_base::{ErrorKind, Result};
+use ashlar_cache::FramePool;
+use ashlar_env::ReadFile;
+use ashlar_sync::{Mutex, Rank};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+/// The open tables of a database. All counts are relaxed: they order nothing.
+pub struct OpenTables {
+    pool: Arc<FramePool>,
+    /// Descriptors that may be in use.
+    limit: AtomicUsize,
+    /// Descriptors in use.
+    descriptors: Arc<AtomicUsize>,
+    ring: Mutex<VecDeque<Weak<FileMeta>>>,
+}
+
+impl OpenTables {
+    /// None yet; their blocks will live in `pool`. All of them stay open once they are.
+    pub fn new(pool: Arc<FramePool>) -> Arc<OpenTables> {
+        Arc::new(OpenTables {
+            pool,
+            limit: AtomicUsize::new(usize::MAX),
+            descriptors: Arc::default(),
+            ring: Mutex::new(Rank::Cache, VecDeque::new()),
+        })
+    }
+
+    /// Where their blocks live.
+    pub fn pool(&self) -> &Arc<FramePool> {
+        &self.pool
+    }
+
+    /// Descriptors in use for tables.
+    pub fn descriptors(&self) -> usize {
+        self.descriptors.load(Ordering::Relaxed)
+    }
+
+    /// Sets how many descriptors tables may use (RocksDB's `max_open_files`); less than 0: any number. What is above it
+    /// is closed now.
+    pub fn set_limit(&self, max_open_files: i64) {
+        let limit = usize::try_from(max_open_files).unwrap_or(usize::MAX);
+        self.limit.store(limit, Ordering::Relaxed);
+        self.close_down_to(limit);
+    }
+
+    /// Closes an eighth of the tables, two at least, if nobody reads them: others lack descriptors.
+    pub(crate) fn close_some(&self) {
+        let open = self.descriptors();
+        self.close_down_to(open.saturating_sub((open / 8).max(2)));
+    }
+
+    /// Opens a table's file through `open`, within the limit. When the process has no descriptor left, tables are closed
+    /// and it is tried once more.
+    pub(super) fn open_file(
+        &self,
+        mut open: impl FnMut() -> Result<Arc<dyn ReadFile>>,
+    ) -> Result<Arc<dyn ReadFile>> {
+        let descriptor = Descriptor::new(&self.descriptors);
+        self.close_down_to(self.limit.load(Ordering::Relaxed));
+        let file = match open() {
+            Err(e) if e.kind() == ErrorKind::Io(IoKind::TooManyFiles) => {
+                self.close_some();
+                open()?
+            }
+            other => other?,
+        };
+        Ok(Arc::new(CountedFile { file, _descriptor: descriptor }))
+    }
+
+    /// The slot of a file was filled.
+    pub(super) fn entered(&self, file: Weak<FileMeta>) {
+        let open = self.descriptors();
+        let mut ring = self.ring.lock();
+        ring.push_back(file);
+        // Files that are gone with their versions leave when they are half of the ring.
+        if ring.len() > 64 + 2 * open {
+            ring.retain(|file| file.strong_count() > 0);
+        }
+    }
+
+    /// Closes tables that nobody reads until at most so many descriptors are in use.
+    fn close_down_to(&self, most: usize) {
+        if self.descriptors() <= most {
+            return;
+        }
+        let mut looks = self.looks();
+        while self.descriptors() > most && self.close_one(&mut looks) {}
+    }
+
+    /// Enough for every file to lose its second chance.
+    fn looks(&self) -> usize {
+        2 * self.ring.lock().len()
+    }
+
+    /// Moves the hand until a table went that nobody reads. False after so many `looks`.
+    fn close_one(&self, looks: &mut usize) -> bool {
+        while *looks > 0 {
+            *looks -= 1;
+            let popped = self.ring.lock().pop_front();
+            let Some(entry) = popped else { return false };
+            let Some(file) = entry.upgrade() else { continue };
+            let unused = if file.take_touch() { None } else { file.table.take_unused() };
+            match unused {
+                // It ends here, outside of every lock.
+                Some(_table) => return true,
+                None => self.ring.lock().push_back(entry),
+            }
+        }
+        false
+    }
+}
+
+impl std::fmt::Debug for OpenTables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpenTables({} descriptors)", self.descriptors())
+    }
+}
+
+/// One descriptor, counted as long as it lives.
+#[derive(Debug)]
+struct Descriptor(Arc<AtomicUsize>);
+
+impl Descriptor {
+    fn new(count: &Arc<AtomicUsize>) -> Descriptor {
+        count.fetch_add(1, Ordering::Relaxed);
+        Descriptor(Arc::clone(count))
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A table's file that counts as a descriptor.
+#[derive(Debug)]
+struct CountedFile {
+    // Before the count: what is not counted is closed.
+    file: Arc<dyn ReadFile>,
+    _descriptor: Descriptor,
+}
+
+impl ReadFile for CountedFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
+        self.file.read_at(buf, offset)
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+}

@@ -1,0 +1,111 @@
+//! The lease slot: a shared value that readers use in place, and that is taken away when none of them does.
+//!
+//! 1. Nobody waits for a reader: whoever fills or empties the slot gives way at once. So a lease may last over I/O and user
+//!    code, and may be taken while others are held; it has no rank.
+//! 2. A value leaves the slot only when nobody leases it and nobody holds a count of it: who takes it is its one owner.
+
+use std::fmt;
+use std::hint::spin_loop;
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+/// A value that comes and goes.
+pub struct LeaseSlot<T> {
+    // Written for the move of a pointer only, after a `try_write`.
+    value: RwLock<Option<Arc<T>>>,
+}
+
+/// What stands in a slot, and stays there until this is dropped.
+pub struct Lease<'a, T> {
+    slot: RwLockReadGuard<'a, Option<Arc<T>>>,
+}
+
+impl<T> Lease<'_, T> {
+    fn value(&self) -> &Arc<T> {
+        // A lease is made of a full slot only, and keeps it full.
+        self.slot.as_ref().expect("a lease of a full slot")
+    }
+
+    /// A counted reference, which outlives the lease.
+    pub fn share(&self) -> Arc<T> {
+        Arc::clone(self.value())
+    }
+}
+
+impl<T> Deref for Lease<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        self.value()
+    }
+}
+
+impl<T> LeaseSlot<T> {
+    /// An empty slot.
+    pub const fn new() -> Self {
+        LeaseSlot { value: RwLock::new(None) }
+    }
+
+    /// The value, if there is one.
+    ///
+    /// # Cost
+    /// Two atomic operations on the slot's own word, the second one when the lease ends.
+    #[inline]
+    pub fn lease(&self) -> Option<Lease<'_, T>> {
+        let slot = self.value.read().unwrap_or_else(PoisonError::into_inner);
+        slot.is_some().then(|| Lease { slot })
+    }
+
+    /// A counted reference to the value.
+    pub fn get(&self) -> Option<Arc<T>> {
+        self.lease().map(|lease| lease.share())
+    }
+
+    /// Puts `value` in if the slot is empty. What stands there now, and whether it is `value`.
+    pub fn fill(&self, value: Arc<T>) -> (Arc<T>, bool) {
+        loop {
+            if let Some(there) = self.get() {
+                return (there, false);
+            }
+            match self.try_write() {
+                Some(mut slot) if slot.is_none() => {
+                    *slot = Some(Arc::clone(&value));
+                    return (value, true);
+                }
+                // Somebody was faster, or looks at the empty slot just now.
+                _ => spin_loop(),
+            }
+        }
+    }
+
+    /// Empties the slot, unless somebody uses the value.
+    pub fn take_unused(&self) -> Option<Arc<T>> {
+        // Nobody can count the value while the slot is held for writing.
+        self.try_write()?.take_if(|value| Arc::strong_count(value) == 1)
+    }
+
+    fn try_write(&self) -> Option<RwLockWriteGuard<'_, Option<Arc<T>>>> {
+        match self.value.try_write() {
+            Ok(slot) => Some(slot),
+            Err(TryLockError::Poisoned(e)) => Some(e.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl<T> Default for LeaseSlot<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> fmt::Debug for LeaseSlot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.lease().is_some() { "LeaseSlot(full)" } else { "LeaseSlot(empty)" })
+    }
+}
+
+#[cfg(test)]
+#[path = "slot_tests.rs"]
+mod tests;
