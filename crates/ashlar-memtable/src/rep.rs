@@ -135,6 +135,12 @@ pub trait MemtableRep: Send + Sync {
     /// Bytes handed out for entries, padding and unusable rests included, and those of range tombstones.
     fn memory(&self) -> usize;
 
+    /// What of [`MemtableRep::memory`] counts towards the size at which it is full: all but the index over the entries,
+    /// as far as it is larger than one link for each. So a memtable of some size holds about as many entries as RocksDB's.
+    fn filled(&self) -> usize {
+        self.memory()
+    }
+
     /// Number of entries inserted, range tombstones included.
     fn len(&self) -> u64;
 

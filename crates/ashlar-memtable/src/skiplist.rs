@@ -477,6 +477,12 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
         self.arena.used_bytes() + self.tombstones.memory()
     }
 
+    fn filled(&self) -> usize {
+        // An entry has two links, in the mean.
+        let second = usize::try_from(self.count.load(Ordering::Relaxed)).unwrap_or(0) * size_of::<Link>();
+        self.memory().saturating_sub(second)
+    }
+
     fn len(&self) -> u64 {
         self.count.load(Ordering::Relaxed) + self.tombstones.len()
     }

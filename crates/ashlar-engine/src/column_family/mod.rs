@@ -3,6 +3,10 @@
 //! A [`Family`] is what handles hold: it never changes except for its settings and its super version. A `LiveFamily` is what
 //! background changes work on, under the state lock.
 
+mod arrivals;
+
+pub(crate) use arrivals::Arrivals;
+
 use crate::memtable::MemtableList;
 use crate::merge::Merger;
 use crate::options::FamilyOptions;
@@ -76,6 +80,8 @@ pub(crate) struct LiveFamily {
     pub(crate) version: Arc<Version>,
     /// A flush of the family is under way.
     pub(crate) flushing: bool,
+    /// When its memtables became full.
+    pub(crate) arrivals: Arrivals,
 }
 
 impl LiveFamily {
@@ -101,7 +107,7 @@ impl LiveFamily {
             dropped: AtomicBool::new(false),
             super_version: EpochCell::new(Arc::new(first)),
         });
-        LiveFamily { family, memtables, version, flushing: false }
+        LiveFamily { family, memtables, version, flushing: false, arrivals: Arrivals::default() }
     }
 
     /// Shows readers the present memtables and version. Returns what they saw before, so that the caller can let go of

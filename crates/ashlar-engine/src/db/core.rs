@@ -92,6 +92,10 @@ pub(crate) struct State {
     pub(crate) compactors: usize,
     /// Callers whose compactions share the machine with no other.
     pub(crate) exclusive: usize,
+    /// Callers that wait for all that is due, at once.
+    pub(crate) hurried: usize,
+    /// A job looks after level 0 of families that wait for their next table.
+    pub(crate) gathering: bool,
     /// Callers that want no new background work for now.
     pub(crate) pauses: usize,
     /// The jobs handed to the executor since there was last at most one; some have ended.

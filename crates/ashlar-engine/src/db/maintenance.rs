@@ -19,13 +19,17 @@ impl Db {
         self.core().flush(&families.iter().map(|f| f.id()).collect::<Vec<_>>())
     }
 
-    /// Waits until no background work is under way or due.
+    /// Waits until no background work is under way or due. Meanwhile no compaction waits for more to compact.
     ///
     /// # Errors
     /// The cause, when background work cannot go on. `Shutdown`.
     pub fn wait_for_background(&self) -> Result<()> {
-        self.core().schedule();
-        self.core().wait_patiently(|state| !Core::busy(state))
+        let core = self.core();
+        core.state().hurried += 1;
+        core.schedule();
+        let outcome = core.wait_patiently(|state| !Core::busy(state));
+        core.state().hurried -= 1;
+        outcome
     }
 
     /// Lets no new background work begin, and waits until what is under way has ended. Calls add up: each wants a

@@ -23,6 +23,7 @@ mod counters;
 mod drop_files;
 mod families;
 mod flush_job;
+mod gather_job;
 mod install;
 mod live_files;
 mod maintenance;

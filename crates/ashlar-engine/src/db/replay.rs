@@ -151,7 +151,7 @@ impl ReplaySink for Replayer<'_> {
         // Between batches only: a table never holds half of one.
         for id in touched {
             if self.spills
-                && self.families.get(&id).is_some_and(|f| f.mem.memory() >= f.options.write_buffer_bytes)
+                && self.families.get(&id).is_some_and(|f| f.mem.filled() >= f.options.write_buffer_bytes)
             {
                 self.write_table(id)?;
             }

@@ -4,6 +4,7 @@ use super::atomic_flush_job::AtomicFlushJob;
 use super::compaction_job::CompactionJob;
 use super::core::{Core, State};
 use super::flush_job::FlushJob;
+use super::gather_job::GatherJob;
 use super::purge_job::PurgeJob;
 use super::resume_job::ResumeJob;
 use crate::column_family::{Family, LiveFamily};
@@ -26,6 +27,7 @@ impl Core {
             return;
         }
         let mut due: Vec<(Box<dyn Job>, Lane)> = Vec::new();
+        let now = self.env.clock.now();
         {
             let mut guard = self.state();
             // Under the lock: a close that counts the jobs counts these, or they are never made.
@@ -40,6 +42,7 @@ impl Core {
                 due.push((Box::new(ResumeJob::new(Arc::clone(self))), Lane::High));
             }
             let (most, oldest) = (self.compactors_max(), self.snapshots.oldest());
+            let now = (state.hurried == 0).then_some(now);
             let atomic = self.options().atomic_flush;
             if atomic && severity < Severity::Hard {
                 let marked = mark_for_atomic_flush(state);
@@ -52,9 +55,10 @@ impl Core {
                     family.flushing = true;
                     due.push((Box::new(FlushJob::new(Arc::clone(self), family.family.id())), Lane::High));
                 }
+                let look = Look { oldest, severity, now };
                 while !self.compactions_aborted()
                     && state.exclusive == 0
-                    && let Some(compaction) = pick(family, &state.running, oldest, severity)
+                    && let Some(compaction) = pick(family, &state.running, &look)
                     && has_slot(&compaction, state.compactors, most)
                 {
                     let job = CompactionJob::claim(self, &mut state.running, family, compaction);
@@ -62,13 +66,14 @@ impl Core {
                     state.compactors += 1;
                 }
                 let runs = state.running.get(&family.family.id()).is_some_and(|r| !r.is_empty());
-                if severity == Severity::Soft
-                    && !runs
-                    && pick(family, &state.running, oldest, severity).is_none()
-                {
+                if severity == Severity::Soft && !runs && pick(family, &state.running, &look).is_none() {
                     // Whatever failed is not wanted any more.
                     self.health.well(Source::Compaction(family.family.id()));
                 }
+            }
+            if severity < Severity::Hard && !state.gathering && gathers_until(state, now).is_some() {
+                state.gathering = true;
+                due.push((Box::new(GatherJob::new(Arc::clone(self))), Lane::Low));
             }
             if state.purge_wanted && !state.purging {
                 (state.purge_wanted, state.purging) = (false, true);
@@ -157,9 +162,10 @@ impl Core {
         }
     }
 
-    /// True while any background work is under way or due; a purge that waits to try again is neither.
+    /// True while any background work is under way or due; a purge that waits to try again is neither, nor is a level 0
+    /// that waits for more.
     pub(crate) fn busy(state: &State) -> bool {
-        state.jobs > usize::from(state.purge_pauses)
+        state.jobs > usize::from(state.purge_pauses) + usize::from(state.gathering)
             || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
     }
 }
@@ -201,21 +207,26 @@ fn has_slot(compaction: &Compaction, compactors: usize, most: usize) -> bool {
     compactors < most || (compaction.reason == Reason::Level0 && compactors == most)
 }
 
-fn pick(
-    family: &LiveFamily,
-    running: &RunningByFamily,
+/// What decides besides the shape of a tree.
+struct Look {
     oldest: Option<SeqNum>,
     severity: Severity,
-) -> Option<Compaction> {
+    /// `None`: somebody waits for all that is due.
+    now: Option<Duration>,
+}
+
+fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look) -> Option<Compaction> {
     let options = family.family.options();
     if !options.compaction.automatic {
         return None;
     }
     let running = running.get(&family.family.id()).map_or(&[][..], Vec::as_slice);
     // A flush that fails is not waited for.
-    let arriving = family.flushing && severity < Severity::Soft;
+    let under_way = family.flushing || family.memtables.sealed_len() > 0;
+    let expected = look.now.is_some_and(|now| family.arrivals.is_expected(now));
+    let arriving = look.severity < Severity::Soft && (under_way || expected);
     let shape = Shape { table: Some(&options.table), arriving, ..shape(family) };
-    let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, oldest);
+    let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, look.oldest);
     picker::pick(&shape, &options.compaction, running).or_else(unhurried).or_else(|| {
         if !options.blob.collect_garbage {
             return None;
@@ -223,6 +234,18 @@ fn pick(
         let files: Vec<_> = family.version.blobs().files().values().map(|f| f.live()).collect();
         picker::pick_blob_garbage(&shape, &files, &options.blob, &options.compaction, running)
     })
+}
+
+/// When to look again at the first family whose level 0 waits for a table that writers have yet to fill; `now` as in
+/// [`Look`].
+pub(super) fn gathers_until(state: &State, now: Option<Duration>) -> Option<Duration> {
+    let now = now?;
+    let gathers = |f: &&LiveFamily| {
+        let options = f.family.options();
+        let shape = Shape { arriving: f.arrivals.is_expected(now), ..shape(f) };
+        options.compaction.automatic && picker::gathers(&shape, &options.compaction)
+    };
+    state.families.iter().filter(gathers).filter_map(|f| f.arrivals.expected_until()).min()
 }
 
 /// A family's tree, as pickers see it.

@@ -200,7 +200,7 @@ impl Core {
         }
         for f in state.families.iter() {
             let options = f.family.options();
-            if f.memtables.current().rep.memory() < options.write_buffer_bytes {
+            if f.memtables.current().rep.filled() < options.write_buffer_bytes {
                 continue;
             }
             if f.memtables.sealed_len() + 1 >= options.max_write_buffers {
@@ -211,6 +211,17 @@ impl Core {
             }
         }
         if full.is_empty() { Room::Enough } else { Room::AfterSwitch(full) }
+    }
+
+    /// Takes in that writers filled the memtables of `families`.
+    fn note_full(&self, families: &[FamilyId]) {
+        let now = self.env.clock.now();
+        let mut state = self.state();
+        for id in families {
+            if let Some(family) = state.families.get_mut(*id) {
+                family.arrivals.note(now);
+            }
+        }
     }
 
     /// # Errors
@@ -319,6 +330,7 @@ impl WriteHost for Host {
                 Room::Enough => break,
                 Room::AfterSwitch(mut families) => {
                     core.check_memory()?;
+                    core.note_full(&families);
                     families.extend(core.holders_of_full_logs(&core.state()));
                     core.switch(&families)?;
                 }

@@ -1,13 +1,15 @@
 //! Where one output ends and the next begins: a pure rule over file size and the level after the next.
 //!
 //! 1. Never between versions of one user key: the caller asks only at the first version of a key.
-//! 2. At the target size.
-//! 3. Where the output would overlap more than `overlap_bytes_max` of the grandparent level, so that the compaction
-//!    that later moves it down stays bounded.
-//! 4. At a border between two grandparent tables, once three quarters of the target are full: a later compaction of
-//!    the output then touches one table less.
+//! 2. At the target size; at twice the target where there are grandparents, for there the ends of outputs matter more:
+//!    each reaches into a table that a later compaction of the output has to rewrite.
+//! 3. At a border between two grandparents, once half of the target is full, and a twentieth more for each border that
+//!    the output has passed: who has passed many will meet another soon.
+//! 4. Where the output would overlap more than `overlap_bytes_max` of the grandparents, so that the compaction that later
+//!    moves it down stays bounded.
+//! 5. Where a grandparent of more than an eighth of the target lies between two keys: it need not be rewritten then.
 //!
-//! Source: RocksDB `db/compaction/compaction_outputs.cc` (behaviour).
+//! Source: RocksDB `db/compaction/compaction_outputs.cc` (`ShouldStopBefore`, behaviour).
 
 use ashlar_base::Order;
 
@@ -44,45 +46,71 @@ pub struct Cut {
     limits: CutLimits,
     order: Order,
     at: usize,
+    /// Of the present output: grandparents passed, and their bytes.
+    passed: u64,
     overlapped: u64,
     began: bool,
+}
+
+/// Grandparents that end between two keys.
+#[derive(Default)]
+struct Crossed {
+    tables: u64,
+    /// Bytes of those that begin there too, as far as can be told: all but the first.
+    skipped: u64,
 }
 
 impl Cut {
     /// The rule at the start of the first output.
     pub fn new(limits: CutLimits, order: Order) -> Self {
-        Cut { limits, order, at: 0, overlapped: 0, began: false }
+        Cut { limits, order, at: 0, passed: 0, overlapped: 0, began: false }
     }
 
     /// Whether an output of `size_bytes` ends before `user_key`, the first version of a new key. Keys ascend; a
     /// `true` begins the next output with this key.
     #[inline]
     pub fn before(&mut self, user_key: &[u8], size_bytes: u64) -> bool {
-        let crossed = !self.limits.grandparents.is_empty() && self.cross(user_key);
-        let limits = &self.limits;
-        let full = size_bytes >= limits.target_bytes;
-        let nearly_full = crossed && size_bytes >= limits.target_bytes / 4 * 3;
-        let cut = self.began && (full || nearly_full || self.overlapped > limits.overlap_bytes_max);
+        let has_grandparents = !self.limits.grandparents.is_empty();
+        let crossed = if has_grandparents { self.cross(user_key) } else { Crossed::default() };
+        let target = self.limits.target_bytes;
+        let most = if has_grandparents { target.saturating_mul(2) } else { target };
+        let at_border = || crossed.tables > 0 && self.ends_at_border(&crossed, size_bytes);
+        let cut = self.began && (size_bytes >= most || at_border());
         if cut {
-            self.overlapped = 0;
+            (self.passed, self.overlapped) = (0, 0);
         }
         self.began = true;
         cut
     }
 
-    /// Passes the grandparents that end before `user_key`; true if there were any.
-    fn cross(&mut self, user_key: &[u8]) -> bool {
-        let start = self.at;
+    /// Rules 3 to 5.
+    fn ends_at_border(&self, crossed: &Crossed, size_bytes: u64) -> bool {
+        let target = self.limits.target_bytes;
+        let before = self.passed.saturating_sub(crossed.tables);
+        let enough = target / 20 * before.saturating_add(10).min(18);
+        size_bytes >= enough
+            || crossed.skipped > target / 8
+            || self.overlapped > self.limits.overlap_bytes_max
+    }
+
+    /// Passes the grandparents that end before `user_key`.
+    fn cross(&mut self, user_key: &[u8]) -> Crossed {
+        let mut crossed = Crossed::default();
         while let Some(table) = self.limits.grandparents.get(self.at) {
             if self.order.compare(&table.largest, user_key).is_ge() {
                 break;
             }
             if self.began {
                 self.overlapped = self.overlapped.saturating_add(table.size_bytes);
+                if crossed.tables > 0 {
+                    crossed.skipped = crossed.skipped.saturating_add(table.size_bytes);
+                }
+                crossed.tables += 1;
+                self.passed += 1;
             }
             self.at += 1;
         }
-        self.at > start
+        crossed
     }
 }
 
@@ -122,10 +150,23 @@ mod tests {
     }
 
     #[test]
-    fn at_a_grandparent_border_when_nearly_full() {
-        let mut c = cut(100, 1000, &[("m", 10)]);
-        assert_eq!([(b"a", 0), (b"c", 80), (b"n", 80)].map(|(k, s)| c.before(k, s)), [false, false, true]);
-        let mut c = cut(100, 1000, &[("m", 10)]);
-        assert_eq!([(b"a", 0), (b"n", 70), (b"o", 80)].map(|(k, s)| c.before(k, s)), [false, false, false]);
+    fn at_a_grandparent_border_when_half_full() {
+        let cuts = |steps: &[(&str, u64)]| {
+            let mut c = cut(100, 1000, &[("f", 10), ("m", 10), ("t", 10)]);
+            steps.iter().map(|(key, size)| c.before(key.as_bytes(), *size)).collect::<Vec<_>>()
+        };
+        assert_eq!(cuts(&[("a", 0), ("c", 50), ("g", 50)]), [false, false, true]);
+        assert_eq!(cuts(&[("a", 0), ("g", 49), ("h", 199), ("i", 200)]), [false, false, false, true]);
+        // Each border that was passed asks for more.
+        assert_eq!(cuts(&[("a", 0), ("g", 49), ("n", 54), ("u", 59)]), [false, false, false, false]);
+        assert_eq!(cuts(&[("a", 0), ("g", 49), ("n", 55), ("u", 49)]), [false, false, true, false]);
+    }
+
+    #[test]
+    fn before_a_gap_in_which_a_large_grandparent_lies() {
+        let mut c = cut(100, 1000, &[("f", 10), ("m", 10), ("t", 20), ("z", 10)]);
+        assert_eq!(["a", "g", "n", "zz"].map(|k| c.before(k.as_bytes(), 1)), [false, false, false, false]);
+        let mut c = cut(100, 1000, &[("f", 10), ("m", 20), ("t", 10)]);
+        assert_eq!(["a", "n", "o"].map(|k| c.before(k.as_bytes(), 1)), [false, true, false]);
     }
 }

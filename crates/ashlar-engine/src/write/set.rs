@@ -37,9 +37,8 @@ impl WriteSet {
     pub(crate) fn any_full(&self) -> bool {
         let mut all = 0;
         self.families.iter().any(|f| {
-            let bytes = f.mem.memory();
-            all += bytes;
-            bytes >= f.limit_bytes.load(Ordering::Relaxed) || all >= self.limit_bytes
+            all += f.mem.memory();
+            f.mem.filled() >= f.limit_bytes.load(Ordering::Relaxed) || all >= self.limit_bytes
         })
     }
 }

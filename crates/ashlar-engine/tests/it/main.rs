@@ -7,6 +7,7 @@ mod atomic_flush;
 mod blobs;
 mod compaction;
 mod foreign;
+mod gathering;
 mod limits;
 mod manual_wal_flush;
 mod merges;

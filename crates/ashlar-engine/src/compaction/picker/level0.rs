@@ -3,8 +3,9 @@
 //! 1. One compaction at a time takes files down: it has all that belong together, so none of them is left above.
 //! 2. While it runs, or while the base level is taken, new files pile up. The newest of them may then be merged into one
 //!    that stays in level 0 (*within*): that frees no space, but every read has fewer files to ask.
-//! 3. Where the base level has more than half as many bytes to rewrite as level 0 brings, a table that a flush is about to add is waited
-//!    for, up to twice the trigger: it goes down at the price of its own bytes.
+//! 3. What goes down pays for the bytes of the base level that are rewritten with it. So a table that is about to come is
+//!    waited for: up to twice the trigger where the base level has more than half of the bytes that level 0 has, and up
+//!    to three quarters of the slowdown where it has more than four times as many.
 //! 4. What is merged within level 0 is an unbroken row of its newest files, so the result stands where they stood: its
 //!    epoch number is the smallest of theirs. It is one file, and everything may lie beneath it.
 //!
@@ -12,7 +13,9 @@
 //! (`FindIntraL0Compaction`).
 
 use super::leveled::{complete, planned};
-use super::shape::{Shape, any_busy, as_level, bytes};
+use super::scores::level0_score;
+use super::shape::{Shape, any_busy, as_level};
+use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
 use crate::options::CompactionOptions;
 use crate::version::FileMeta;
@@ -34,12 +37,25 @@ pub(super) fn pick_level0(
     pick_down(shape, options, running, base).or_else(|| pick_within(shape, options, running))
 }
 
+/// Whether level 0 would go down, were it not for a table that is about to come.
+pub fn gathers(shape: &Shape<'_>, options: &CompactionOptions) -> bool {
+    if !shape.arriving || shape.level(0).is_empty() {
+        return false;
+    }
+    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
+    let targets = Targets::new(&level_bytes, options);
+    level0_score(shape, &targets, options) >= 1.0 && waits_for_more(shape, options, targets.base)
+}
+
 /// Rule 3.
 fn waits_for_more(shape: &Shape<'_>, options: &CompactionOptions, base: usize) -> bool {
-    let files = shape.level(0);
-    let most = options.l0_trigger.saturating_mul(2).min(options.l0_slowdown);
-    let dear = || shape.bytes(base) > bytes(files) / 2;
-    shape.arriving && files.len() < most && dear()
+    let (tables, gathered) = (shape.level(0).len(), shape.bytes(0));
+    let twice = options.l0_trigger.saturating_mul(2).min(options.l0_slowdown);
+    let near_slowdown = options.l0_slowdown / 4 * 3;
+    let costs_more_than = |bytes: u64| shape.bytes(base) > bytes;
+    shape.arriving
+        && ((tables < twice && costs_more_than(gathered / 2))
+            || (tables < near_slowdown && costs_more_than(gathered.saturating_mul(4))))
 }
 
 fn pick_down(

@@ -16,6 +16,7 @@ mod tombstones;
 
 pub use blob_gc::pick_blob_garbage;
 pub use chosen::{pick_chosen, pick_refit};
+pub use level0::gathers;
 pub use leveled::pick;
 pub use manual::{ManualPick, ManualRange};
 pub use scores::{Score, debt, scores};
@@ -25,3 +26,6 @@ pub use tombstones::{awaited_snapshot, pick_tombstones};
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod stream_tests;

@@ -50,7 +50,8 @@ fn idle_bytes(shape: &Shape<'_>, level: usize) -> u64 {
     idle.map(|f| f.size()).fold(0, u64::saturating_add)
 }
 
-fn level0_score(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> f64 {
+/// The urgency of level 0.
+pub(super) fn level0_score(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> f64 {
     // A table of tombstones counts for two: it slows every scan over what it deletes.
     let weight = |f: &Arc<FileMeta>| if f.counts.get().is_some_and(is_dense) { 2 } else { 1 };
     let idle: u32 = shape.level(0).iter().filter(|f| !f.is_compacting()).map(weight).sum();

@@ -22,7 +22,7 @@ pub struct Shape<'a> {
     pub levels: &'a [Vec<Arc<FileMeta>>],
     /// How tables are written; `None`: on all levels alike.
     pub table: Option<&'a TableOptions>,
-    /// A flush under way is about to add a table to level 0.
+    /// A table is about to come to level 0: a flush is under way, or writers fill memtables quickly.
     pub arriving: bool,
 }
 

@@ -1,0 +1,53 @@
+//! When level 0 gets its next table, as far as the last memtables tell.
+//!
+//! Only memtables that writers filled count, not those that are flushed on request: nobody says that another request
+//! follows.
+
+use std::time::Duration;
+
+/// Nobody waits for writers that take longer than this to fill a memtable.
+const SLOWEST: Duration = Duration::from_secs(60);
+
+/// When the last memtables of a family became full.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrivals {
+    last: Option<Duration>,
+    interval: Option<Duration>,
+}
+
+impl Arrivals {
+    /// A memtable became full at `now`.
+    pub(crate) fn note(&mut self, now: Duration) {
+        self.interval = self.last.map(|last| now.saturating_sub(last));
+        self.last = Some(now);
+    }
+
+    /// Until when another one is to be expected: for twice as long as the last one took. `None`: not at all.
+    pub(crate) fn expected_until(&self) -> Option<Duration> {
+        let interval = self.interval.filter(|interval| *interval <= SLOWEST)?;
+        Some(self.last?.saturating_add(interval).saturating_add(interval))
+    }
+
+    /// Whether one is to be expected at `now`.
+    pub(crate) fn is_expected(&self, now: Duration) -> bool {
+        self.expected_until().is_some_and(|until| now < until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_is_expected_when_two_came_and_not_for_ever() {
+        let at = Duration::from_secs;
+        let mut arrivals = Arrivals::default();
+        assert!(!arrivals.is_expected(at(0)));
+        arrivals.note(at(10));
+        assert!(!arrivals.is_expected(at(10)), "one does not say how long the next takes");
+        arrivals.note(at(13));
+        assert!(arrivals.is_expected(at(18)) && !arrivals.is_expected(at(19)));
+        arrivals.note(at(90));
+        assert_eq!(arrivals.expected_until(), None, "too slow");
+    }
+}

@@ -1,0 +1,108 @@
+//! Level 0 waits for what writers are about to bring, and for nobody who does not write.
+
+use ashlar_base::FamilyId;
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::column_family::Family;
+use ashlar_engine::options::{CompactionOptions, DbOptions, FamilyOptions, WriteOptions};
+use ashlar_engine::{Db, OpenFamily};
+use ashlar_env::jobs::InlineExecutor;
+use ashlar_env::{Clock, Env, MemFs, SeededRand, VirtualClock};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+const TRIGGER: usize = 2;
+
+struct Busy {
+    clock: Arc<VirtualClock>,
+    env: Env,
+    db: Db,
+    written: u32,
+}
+
+impl Busy {
+    /// A database whose base level has many times the bytes of a memtable.
+    fn new() -> Busy {
+        let clock = Arc::new(VirtualClock::new());
+        let jobs = Arc::new(InlineExecutor::new(Arc::clone(&clock), SeededRand::new(3)));
+        let env = Env {
+            fs: Arc::new(MemFs::new()),
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            rand: Arc::new(SeededRand::new(3)),
+            jobs,
+        };
+        let compaction = CompactionOptions { l0_trigger: TRIGGER, ..CompactionOptions::default() };
+        let family = FamilyOptions { write_buffer_bytes: 64 << 10, compaction, ..FamilyOptions::default() };
+        let default = OpenFamily { name: "default".to_owned(), options: family.clone() };
+        let db =
+            Db::open(env.clone(), Path::new("/db"), DbOptions::default(), vec![default], family).unwrap();
+        let mut busy = Busy { clock, env, db, written: 0 };
+        (0..80).for_each(|_| busy.write());
+        busy.db.flush(&[busy.family()]).unwrap();
+        busy.db.compact_range(&busy.family(), None, None).unwrap();
+        assert_eq!(busy.level0(), 0);
+        busy
+    }
+
+    fn family(&self) -> Arc<Family> {
+        self.db.family("default").unwrap()
+    }
+
+    fn level0(&self) -> usize {
+        self.db.shape(&self.family()).levels[0].0
+    }
+
+    /// Some entries of a hundred thousand keys, about a tenth of a second later; flushes follow.
+    fn write(&mut self) {
+        let mut batch = WriteBatch::new();
+        for _ in 0..50 {
+            self.written += 1;
+            let key = self.written.wrapping_mul(2_654_435_761) % 100_000;
+            let value = u64::from(self.written).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes().repeat(25);
+            batch.put(FamilyId::DEFAULT, &key.to_be_bytes(), &value).unwrap();
+        }
+        self.db.write(&mut batch, WriteOptions::default()).unwrap();
+        self.clock.advance(Duration::from_millis(100));
+        while self.db.property_int(&self.family(), "rocksdb.num-immutable-mem-table") > Some(0) {
+            self.env.jobs.drive(1);
+        }
+    }
+
+    fn gather(&mut self, tables: usize) {
+        for _ in 0..200 {
+            if self.level0() == tables {
+                return;
+            }
+            self.write();
+        }
+        panic!("level 0 never has {tables} tables");
+    }
+}
+
+#[test]
+fn a_writer_is_waited_for_until_it_stops() {
+    let _readers = crate::beside_others();
+    let mut busy = Busy::new();
+    busy.gather(TRIGGER * 2);
+    // Nobody calls; the clock goes on.
+    let stopped = busy.clock.now();
+    busy.env.jobs.drive(100_000);
+    assert_eq!(busy.level0(), 0);
+    let waited = busy.clock.now() - stopped;
+    assert!(waited > Duration::from_millis(100) && waited < Duration::from_secs(5), "{waited:?}");
+}
+
+#[test]
+fn who_waits_for_background_work_ends_the_waiting() {
+    let _readers = crate::beside_others();
+    let mut busy = Busy::new();
+    busy.gather(TRIGGER + 1);
+    let before = busy.clock.now();
+    busy.db.wait_for_background().unwrap();
+    assert_eq!((busy.level0(), busy.clock.now()), (0, before));
+    busy.gather(TRIGGER + 1);
+    busy.db.pause_background_work().unwrap();
+    busy.db.continue_background_work().unwrap();
+    busy.gather(TRIGGER + 2);
+    busy.db.close().unwrap();
+}
