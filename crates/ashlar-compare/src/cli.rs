@@ -1,9 +1,9 @@
 //! The command line.
 
+use crate::command::{Command, Shown};
 use crate::drive::Matrix;
 use crate::settings::{EngineName, Settings, Workload};
-use ashlar_report::theory;
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use std::path::PathBuf;
 
 /// AshlarDB beside RocksDB 11.8.1: the same work, a process for each run, in turns.
@@ -76,6 +76,9 @@ pub struct Cli {
     /// Appends the records, a line of JSON each
     #[arg(long)]
     json: Option<PathBuf>,
+    /// Where the page goes
+    #[command(flatten)]
+    shown: Shown,
     /// RocksDB's shared object [default: where `cargo xtask setup` noted it]
     #[arg(long)]
     rocksdb: Option<PathBuf>,
@@ -91,33 +94,6 @@ pub struct Cli {
     /// Something else than a run
     #[command(subcommand)]
     pub command: Option<Command>,
-}
-
-/// What needs no engine.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// What theory says: `calc btree_wa 4096 128` prints 33; without a name, what there is
-    Calc {
-        /// The function
-        name: Option<String>,
-        /// Its arguments
-        #[arg(allow_negative_numbers = true)]
-        arguments: Vec<f64>,
-    },
-}
-
-impl Command {
-    /// Does it, printing.
-    ///
-    /// # Errors
-    /// What cannot be done: a text.
-    pub fn run(&self) -> Result<(), String> {
-        match self {
-            Command::Calc { name: None, .. } => print!("{}", theory::help()),
-            Command::Calc { name: Some(name), arguments } => println!("{}", theory::answer(name, arguments)?),
-        }
-        Ok(())
-    }
 }
 
 impl Cli {
@@ -144,6 +120,7 @@ impl Cli {
             load: self.load / 100.0,
             dir: self.dir.clone().unwrap_or_else(std::env::temp_dir),
             json: self.json.clone(),
+            shown: self.shown.clone(),
             rocksdb: self.rocksdb.clone(),
             jemalloc: !self.no_jemalloc,
             timeout: std::time::Duration::from_secs(self.timeout),

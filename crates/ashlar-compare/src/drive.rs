@@ -1,9 +1,10 @@
 //! The driver: a process per engine and repetition, in turns, and what became of each.
 
+use crate::command::Shown;
 use crate::report;
 use crate::settings::{EngineName, Settings, Task, Workload};
 use ashlar_report::machine::Machine;
-use ashlar_report::record::{Header, Line, Record, SCHEMA, Status};
+use ashlar_report::record::{Header, Line, Record, Run, SCHEMA, Status};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -32,6 +33,8 @@ pub struct Matrix {
     pub dir: PathBuf,
     /// Where records are appended.
     pub json: Option<PathBuf>,
+    /// Where the page goes.
+    pub shown: Shown,
     /// RocksDB's shared object, if it was named.
     pub rocksdb: Option<PathBuf>,
     /// RocksDB runs on jemalloc where that is installed.
@@ -62,7 +65,8 @@ pub fn run(matrix: &Matrix) -> Result<(), String> {
         None => None,
     };
     let mut keep = |line: Line| json.as_mut().map_or(Ok(()), |file| write_line(file, &line));
-    keep(Line::Machine(Box::new(header(matrix))))?;
+    let mut shown = Run { headers: vec![header(matrix)], records: Vec::new() };
+    keep(Line::Machine(Box::new(shown.headers[0].clone())))?;
     let mut order = 0;
     for rep in 1..=matrix.reps {
         for session in sessions(&matrix.workloads) {
@@ -82,8 +86,11 @@ pub fn run(matrix: &Matrix) -> Result<(), String> {
                     let (experiment, row) = ("free".to_owned(), workload.clone());
                     let record = Record { experiment, row, title: workload, rep, order, ..record };
                     keep(Line::Run(Box::new(record.clone())))?;
+                    shown.records.push(record.clone());
                     outcome.records.push(record);
                 }
+                // So that a run that is broken off leaves a page too.
+                matrix.shown.write(&shown)?;
             }
         }
     }

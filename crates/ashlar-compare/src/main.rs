@@ -8,6 +8,7 @@
 
 mod child;
 mod cli;
+mod command;
 mod drive;
 mod measure;
 mod open_loop;

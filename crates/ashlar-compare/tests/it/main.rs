@@ -22,6 +22,9 @@ fn the_same_work_on_both() {
     let every = "fillseq,fillrandom,overwrite,readrandom,readseq,seekrandom,openloop";
     let json_text = json.to_string_lossy().into_owned();
     let args = [&SMALL[..], &["--workloads", every, "--json", &json_text, "--rate", "50000"]].concat();
+    let page = dir.path().join("page.html");
+    let page_text = page.to_string_lossy().into_owned();
+    let args = [&args[..], &["--report", &page_text]].concat();
     let out = compare(&args, dir.path());
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
@@ -47,6 +50,10 @@ fn the_same_work_on_both() {
             record["workload"].as_str().unwrap().contains("read") || record["workload"] == "seekrandom";
         assert_eq!(writes, !reads, "{line}");
     }
+    assert!(std::fs::read_to_string(&page).unwrap().ends_with("</html>\n"));
+    let again = Command::new(env!("CARGO_BIN_EXE_ashlar-compare")).arg("report").arg(&json).output().unwrap();
+    assert!(String::from_utf8_lossy(&again.stdout).contains("### Workloads, matched settings"));
+    std::fs::remove_file(&page).unwrap();
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["records"], "databases were left behind");
 }

@@ -1,0 +1,183 @@
+//! The same as Markdown, shorter: what must be known, rates, amplification, how it was measured.
+
+use crate::page::name;
+use crate::record::{Record, Run};
+use crate::summary::{Cell, Group, OURS, REFERENCE, Row, Spread, Summary};
+use crate::theory::predicted;
+use crate::words::{factor, known, rate};
+use std::fmt::Write;
+
+/// A page of this run, to be put below a heading of one's own.
+pub fn markdown(run: &Run) -> String {
+    let summary = Summary::of(run);
+    let mut out = String::new();
+    for group in &summary.groups {
+        let _ = writeln!(out, "### {}\n", group.title());
+        out.push_str(&rates(group, &summary.engines));
+        out.push_str(&amplification(group));
+    }
+    if !summary.marks.is_empty() {
+        let marks: String = summary.marks.iter().map(|mark| format!("- {}\n", text(mark))).collect();
+        let _ = writeln!(out, "Before you read:\n\n{marks}");
+    }
+    out.push_str(&source(run, &summary));
+    out
+}
+
+/// A text in a cell.
+fn text(of: &str) -> String {
+    of.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
+}
+
+fn line(out: &mut String, cells: impl IntoIterator<Item = String>) {
+    let cells: Vec<String> = cells.into_iter().collect();
+    let _ = writeln!(out, "| {} |", cells.join(" | "));
+}
+
+/// Rows down, engines across, medians; the best of a row is bold.
+fn rates(group: &Group<'_>, engines: &[&str]) -> String {
+    let both = engines.contains(&OURS) && engines.contains(&REFERENCE);
+    let mut out =
+        "Operations per second, median; in brackets half the span of the repetitions.\n\n".to_owned();
+    let ratio_head = both.then(|| format!("{} × {}", name(OURS), name(REFERENCE)));
+    line(
+        &mut out,
+        ["".to_owned()].into_iter().chain(engines.iter().map(|engine| text(name(engine)))).chain(ratio_head),
+    );
+    let columns = engines.len() + usize::from(both);
+    line(&mut out, ["---".to_owned()].into_iter().chain((0..columns).map(|_| "---:".to_owned())));
+    for row in &group.rows {
+        let best = row.best();
+        let cells =
+            engines.iter().map(|engine| row.of(engine).map_or_else(|| "–".to_owned(), |c| figure(c, best)));
+        let id = if row.id == row.title { String::new() } else { format!("{} ", text(row.id)) };
+        let ratio = both.then(|| known(against(row), factor));
+        line(&mut out, [format!("{id}{}", text(row.title))].into_iter().chain(cells).chain(ratio));
+    }
+    out.push('\n');
+    out.push_str(&past(group));
+    out
+}
+
+fn figure(cell: &Cell<'_>, best: Option<Spread>) -> String {
+    let Some(speed) = cell.rate() else { return "–".to_owned() };
+    let bold = if best == Some(speed) { "**" } else { "" };
+    let span = (speed.max - speed.min) / 2.0 / speed.median * 100.0;
+    let span = if cell.runs.len() > 1 { format!(" (± {span:.0} %)") } else { String::new() };
+    format!("{bold}{}{bold}{span}", rate(speed.median))
+}
+
+fn against(row: &Row<'_>) -> Option<f64> {
+    Some(row.of(OURS)?.rate()?.median / row.of(REFERENCE)?.rate()?.median)
+}
+
+/// Published figures, a line per engine.
+fn past(group: &Group<'_>) -> String {
+    let mut engines: Vec<&str> =
+        group.rows.iter().flat_map(|row| &row.history).map(|(engine, _)| *engine).collect();
+    engines.sort_unstable();
+    engines.dedup();
+    let mut out = String::new();
+    for engine in engines {
+        let of =
+            |row: &Row<'_>| row.history.iter().find(|(known, _)| *known == engine).map(|(_, p)| p.clone());
+        let figures: Vec<String> =
+            group.rows.iter().filter_map(|row| Some(format!("{} {}", row.id, of(row)?.text))).collect();
+        let machine = group.rows.iter().find_map(of).map(|p| p.machine).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "History, not to be compared: {} in {}: {}.\n",
+            name(engine),
+            text(&machine),
+            figures.join("; ")
+        );
+    }
+    out
+}
+
+/// Write and space beside theory, for the rows that write.
+fn amplification(group: &Group<'_>) -> String {
+    let mut rows = String::new();
+    for row in &group.rows {
+        for cell in &row.cells {
+            let theory = cell.typical().and_then(predicted);
+            let Some(said) = theory.and_then(|theory| theory.wa) else { continue };
+            type Figure = fn(&Record) -> Option<f64>;
+            let measured: [Figure; 3] = [|r| r.amp.wa_proc, |r| r.amp.wa_eng, |r| r.amp.sa_du];
+            let [process, engine, space] = measured.map(|figure| cell.median(figure));
+            if process.or(engine).or(space).is_none() {
+                continue;
+            }
+            let cells = [process, engine, Some(said), space, theory.map(|theory| theory.sa)];
+            let cells = cells.map(|value| known(value, factor));
+            line(&mut rows, [text(row.title), text(name(cell.engine))].into_iter().chain(cells));
+        }
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "Bytes written per user byte, and stored per live byte:\n\n\
+         | | engine | written, process | by the engine’s count | theory | stored | theory |\n\
+         |---|---|---:|---:|---:|---:|---:|\n{rows}\n"
+    )
+}
+
+fn source(run: &Run, summary: &Summary<'_>) -> String {
+    let mut out = String::new();
+    if let Some(header) = run.headers.last() {
+        let machine = header.machine.lines().into_iter().filter(|(name, _)| *name != "Mitigations");
+        let machine =
+            machine.map(|(name, value)| format!("{name}: {}", text(&value))).collect::<Vec<_>>().join("; ");
+        let _ = writeln!(out, "Measured {} with `{}`.", header.time, header.command);
+        if !machine.is_empty() {
+            let _ = writeln!(out, "{machine}.");
+        }
+    }
+    let versions = summary.engines.iter().filter_map(|engine| {
+        let told = run.records.iter().find(|r| r.engine.name == *engine && !r.engine.version.is_empty())?;
+        Some(format!("{} {}", name(engine), text(&told.engine.version)))
+    });
+    let versions = versions.collect::<Vec<_>>().join(", ");
+    if !versions.is_empty() {
+        let _ = writeln!(out, "{versions}.");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn rows_engines_and_history() {
+        let text = markdown(&sample::comparison());
+        for part in [
+            "### LevelDB’s page, standard size, matched settings\n",
+            "|  | AshlarDB | RocksDB | LevelDB | Kyoto TreeDB | LMDB | AshlarDB × RocksDB |\n",
+            "| 1A sequential reads | **6,120,000** (± 1 %) | 4,896,000 (± 1 %) | 3,672,000 (± 1 %) | – | 5,508,000 (± 1 %) | 1.25 |\n",
+            "History, not to be compared: LevelDB in 2011: ",
+            "1A 4,030,000; ",
+            "| random writes | AshlarDB | 4.50 | 4.40 |",
+            "- treedb: not here: no library libkyotocabinet\n",
+            "Measured 2026-01-31T12:00:00Z with `ashlar-compare --experiment s3`.\n",
+            "AshlarDB 1.2.3, RocksDB 1.2.3,",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert_eq!(markdown(&Run::default()), "");
+    }
+
+    #[test]
+    fn tables_have_as_many_cells_in_every_line() {
+        let mut run = sample::comparison();
+        run.records[0].title = "a|b".into();
+        let text = markdown(&run).replace("\\|", "");
+        for block in text.split("\n\n").filter(|block| block.starts_with('|')) {
+            let counts: std::collections::BTreeSet<_> =
+                block.lines().map(|l| l.matches('|').count()).collect();
+            assert_eq!(counts.len(), 1, "{block}");
+        }
+    }
+}

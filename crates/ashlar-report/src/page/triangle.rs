@@ -1,0 +1,169 @@
+//! Amplification: a triangle per engine with write, space and read at its corners, all on the same axes, theory dashed
+//! within; and the figures, theory beside practice.
+//!
+//! Small is good: the nearer to the middle, the less. A corner that is not known is left open.
+
+use super::name;
+use crate::record::Record;
+use crate::summary::{Cell, Group, OURS, Row};
+use crate::theory::{Predicted, predicted};
+use crate::words::{escape, factor, known};
+
+/// What is drawn of an engine.
+struct Corners {
+    write: Option<f64>,
+    space: Option<f64>,
+    read: Option<f64>,
+}
+
+/// A figure of reads that engines have in common, best first.
+type Reading = (&'static str, fn(&Record) -> Option<f64>);
+
+const READINGS: [Reading; 3] = [
+    ("blocks per read", |r| r.amp.ra_blk),
+    ("read calls per read", |r| r.amp.ra_sys),
+    ("KiB per read", |r| r.amp.ra_kb),
+];
+
+/// The triangles and the table; nothing where nothing was measured.
+pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
+    let writes = row_like(group, |r| r.amp.wa_proc.or(r.amp.wa_eng).is_some());
+    let reads =
+        READINGS.iter().find_map(|reading| Some((reading, row_like(group, |r| reading.1(r).is_some())?)));
+    let Some(writes) = writes else { return String::new() };
+    let all: Vec<(&str, Corners, Option<Predicted>)> = engines
+        .iter()
+        .filter_map(|&engine| {
+            let cell = writes.of(engine).filter(|cell| !cell.runs.is_empty())?;
+            let read = reads.and_then(|((_, figure), row)| row.of(engine)?.median(figure));
+            let corners = Corners {
+                write: cell.median(|r| r.amp.wa_proc.or(r.amp.wa_eng)),
+                space: cell.median(|r| r.amp.sa_du),
+                read,
+            };
+            Some((engine, corners, cell.typical().and_then(predicted)))
+        })
+        .collect();
+    if all.len() < 2 && all.iter().all(|(_, c, _)| c.space.is_none() && c.read.is_none()) {
+        return table(group);
+    }
+    let most = |of: fn(&Corners) -> Option<f64>| all.iter().filter_map(|(_, c, _)| of(c)).fold(0.0, f64::max);
+    let scale = [most(|c| c.write), most(|c| c.space), most(|c| c.read)];
+    let mut out = format!(
+        "<h3>Amplification</h3>\n<p class=\"note\">Bytes written per user byte and bytes stored per live byte after \
+         {}{}. All triangles have the same axes; nearer to the middle is less. Dashed: what theory says.</p>\n\
+         <div class=\"triangles\">\n",
+        escape(writes.title),
+        reads.map_or(String::new(), |((what, _), row)| format!("; {what} in {}", escape(row.title)))
+    );
+    for (engine, corners, theory) in &all {
+        out.push_str(&triangle(engine, corners, theory.as_ref(), scale));
+    }
+    out.push_str("</div>\n");
+    out.push_str(&table(group));
+    out
+}
+
+/// The row that shows most: random writes over old data, else random ones, else any that has the figure.
+fn row_like<'a, 'b>(group: &'b Group<'a>, has: impl Fn(&Record) -> bool) -> Option<&'b Row<'a>> {
+    let known = |row: &&Row<'_>| row.cells.iter().flat_map(|cell| &cell.runs).any(|run| has(run));
+    let named = |word: &str| {
+        let of = |run: &&Record| run.workload.contains(word);
+        group.rows.iter().filter(known).find(|row| row.cells.iter().flat_map(|c| &c.runs).any(of))
+    };
+    named("overwrite").or_else(|| named("rand")).or_else(|| group.rows.iter().find(known))
+}
+
+/// Directions of write (up), space (right below), read (left below).
+const AXES: [(f64, f64); 3] = [(0.0, -1.0), (0.866, 0.5), (-0.866, 0.5)];
+const RADIUS: f64 = 62.0;
+
+fn triangle(engine: &str, corners: &Corners, theory: Option<&Predicted>, scale: [f64; 3]) -> String {
+    let point = |axis: usize, value: f64| {
+        let part = if scale[axis] > 0.0 { (value / scale[axis]).clamp(0.0, 1.15) * RADIUS } else { 0.0 };
+        format!("{:.1},{:.1}", 90.0 + AXES[axis].0 * part, 82.0 + AXES[axis].1 * part)
+    };
+    let shape = |values: [Option<f64>; 3], class: &str| {
+        let points: Vec<String> =
+            values.iter().enumerate().filter_map(|(axis, value)| Some(point(axis, (*value)?))).collect();
+        let middle = if points.len() < 3 { " 90,82" } else { "" };
+        format!("<polygon class=\"{class}\" points=\"{}{middle}\"/>", points.join(" "))
+    };
+    let frame = shape(scale.map(Some), "frame");
+    let values = [corners.write, corners.space, corners.read];
+    let drawn = shape(values, if engine == OURS { "tri ours" } else { "tri" });
+    let said = theory.map_or(String::new(), |t| shape([t.wa, Some(t.sa), None], "said"));
+    let text = |x: u32, y: u32, anchor: &str, what: &str, value: Option<f64>| {
+        format!(
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{what} <tspan>{}</tspan></text>",
+            known(value, factor)
+        )
+    };
+    format!(
+        "<figure class=\"triangle\"><svg viewBox=\"0 0 180 140\" aria-hidden=\"true\">{frame}{drawn}{said}{}{}{}</svg>\
+         <figcaption>{}</figcaption></figure>\n",
+        text(90, 13, "middle", "write", corners.write),
+        text(178, 134, "end", "space", corners.space),
+        text(2, 134, "start", "read", corners.read),
+        escape(name(engine))
+    )
+}
+
+/// All that was measured of writes and reads.
+fn table(group: &Group<'_>) -> String {
+    let mut rows = String::new();
+    for row in &group.rows {
+        for cell in row.cells.iter().filter(|cell| !cell.runs.is_empty()) {
+            if let Some(line) = line(row, cell) {
+                rows.push_str(&line);
+            }
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<details open><summary>Amplification in figures</summary>\n<div class=\"scroll\"><table class=\"figures\"><thead>\
+         <tr><th rowspan=\"2\">row</th><th rowspan=\"2\">engine</th><th colspan=\"4\">written per user byte</th>\
+         <th colspan=\"4\">stored per live byte</th><th colspan=\"3\">per read</th></tr>\
+         <tr><th>process</th><th>engine</th><th>tree</th><th class=\"said\">theory</th><th>allocated</th><th>length</th>\
+         <th>peak</th><th class=\"said\">theory</th><th>blocks</th><th>calls</th><th>KiB</th></tr></thead><tbody>\n\
+         {rows}</tbody></table></div></details>\n"
+    )
+}
+
+fn line(row: &Row<'_>, cell: &Cell<'_>) -> Option<String> {
+    type Figure = fn(&Record) -> Option<f64>;
+    let figures: [Figure; 9] = [
+        |r| r.amp.wa_proc,
+        |r| r.amp.wa_eng,
+        |r| r.amp.wa_tree,
+        |r| r.amp.sa_du,
+        |r| r.amp.sa_app,
+        |r| r.amp.sa_peak,
+        |r| r.amp.ra_blk,
+        |r| r.amp.ra_sys,
+        |r| r.amp.ra_kb,
+    ];
+    let values = figures.map(|figure| cell.median(figure));
+    values.iter().any(Option::is_some).then_some(())?;
+    let theory = cell.typical().and_then(predicted);
+    let wa = theory.and_then(|theory| theory.wa);
+    // Space is a matter of rows that write.
+    let sa = theory.filter(|_| wa.is_some()).map(|theory| theory.sa);
+    let td = |value: Option<f64>| format!("<td>{}</td>", known(value, factor));
+    let said = |value: Option<f64>| format!("<td class=\"said\">{}</td>", known(value, factor));
+    let cells: String = [
+        values[..3].iter().copied().map(td).collect(),
+        said(wa),
+        values[3..6].iter().copied().map(td).collect(),
+        said(sa),
+        values[6..].iter().copied().map(td).collect::<String>(),
+    ]
+    .concat();
+    Some(format!(
+        "<tr><th scope=\"row\">{}</th><td class=\"t\">{}</td>{cells}</tr>\n",
+        escape(row.id),
+        escape(name(cell.engine))
+    ))
+}

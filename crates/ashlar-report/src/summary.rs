@@ -1,0 +1,274 @@
+//! Records by experiment, row and engine: medians, spread, and what must be said before any figure.
+
+use crate::history;
+use crate::record::{Class, Published, Record, Run, Status};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The engine that others are held against, where it is there.
+pub const REFERENCE: &str = "rocksdb";
+/// Ours.
+pub const OURS: &str = "ashlardb";
+
+/// A file of records, in order.
+pub struct Summary<'a> {
+    /// Every engine, ours first, then the reference, then as they appear.
+    pub engines: Vec<&'a str>,
+    /// Experiments.
+    pub groups: Vec<Group<'a>>,
+    /// What must be known before the figures are read.
+    pub marks: Vec<String>,
+}
+
+/// An experiment with one class of settings in one size.
+pub struct Group<'a> {
+    /// Its name.
+    pub experiment: &'a str,
+    /// Its settings.
+    pub class: Class,
+    /// Its size.
+    pub size: Option<&'a str>,
+    /// What is done, in the order of the file.
+    pub rows: Vec<Row<'a>>,
+}
+
+/// One thing that every engine did.
+pub struct Row<'a> {
+    /// Its name within the experiment.
+    pub id: &'a str,
+    /// In words.
+    pub title: &'a str,
+    /// An entry per engine, in the order of [`Summary::engines`].
+    pub cells: Vec<Cell<'a>>,
+    /// Figures of the document that is repeated.
+    pub history: Vec<(&'a str, Published)>,
+}
+
+/// One thing that one engine did, in several repetitions.
+pub struct Cell<'a> {
+    /// The engine.
+    pub engine: &'a str,
+    /// The records that count.
+    pub runs: Vec<&'a Record>,
+    /// Why there are none; empty when there are.
+    pub why: String,
+}
+
+/// Of several repetitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Median.
+    pub median: f64,
+    /// Least.
+    pub min: f64,
+    /// Most.
+    pub max: f64,
+    /// Standard deviation over the mean; 0 of one repetition.
+    pub cv: f64,
+}
+
+impl Spread {
+    /// Of these values; `None` of none.
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Spread> {
+        let mut sorted: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let (n, (&min, &max)) = (sorted.len(), sorted.first().zip(sorted.last())?);
+        let median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;
+        let mean = sorted.iter().sum::<f64>() / n as f64;
+        let square = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        let deviation = if n > 1 { (square / (n - 1) as f64).sqrt() } else { 0.0 };
+        Some(Spread { median, min, max, cv: if mean > 0.0 { deviation / mean } else { 0.0 } })
+    }
+
+    /// True when two medians lie closer together than the wider of the two spreads.
+    pub fn ties(&self, other: &Spread) -> bool {
+        (self.median - other.median).abs() < (self.max - self.min).max(other.max - other.min)
+    }
+}
+
+impl<'a> Cell<'a> {
+    /// Operations per second.
+    pub fn rate(&self) -> Option<Spread> {
+        Spread::of(self.runs.iter().filter_map(|run| Some(run.ops.as_ref()?.per_sec)))
+    }
+
+    /// The median of a figure over the repetitions.
+    pub fn median(&self, figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+        Spread::of(self.runs.iter().filter_map(|run| figure(run))).map(|spread| spread.median)
+    }
+
+    /// The repetition whose rate is the median, the lower of two.
+    pub fn typical(&self) -> Option<&'a Record> {
+        let mut runs = self.runs.clone();
+        let rate = |run: &Record| run.ops.as_ref().map_or(0.0, |ops| ops.per_sec);
+        runs.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+        runs.get(runs.len().checked_sub(1)? / 2).copied()
+    }
+}
+
+impl<'a> Row<'a> {
+    /// The engine's cell.
+    pub fn of(&self, engine: &str) -> Option<&Cell<'a>> {
+        self.cells.iter().find(|cell| cell.engine == engine)
+    }
+
+    /// The highest median rate.
+    pub fn best(&self) -> Option<Spread> {
+        let rates = self.cells.iter().filter_map(Cell::rate);
+        rates.max_by(|a, b| a.median.total_cmp(&b.median))
+    }
+
+    /// True where the engines did not read the same.
+    fn disagrees(&self) -> bool {
+        let runs = || self.cells.iter().flat_map(|cell| &cell.runs);
+        let hashes: [BTreeSet<&str>; 3] = [
+            runs().filter_map(|run| run.hash.ops.as_deref()).collect(),
+            runs().filter_map(|run| run.hash.reads.as_deref()).collect(),
+            runs().filter_map(|run| run.hash.data.as_deref()).collect(),
+        ];
+        let found: BTreeSet<_> = runs().filter_map(|run| run.ops.as_ref()?.found).collect();
+        hashes.iter().any(|hashes| hashes.len() > 1) || found.len() > 1
+    }
+}
+
+impl<'a> Group<'a> {
+    /// As a heading: `s3, standard size, matched settings`.
+    pub fn title(&self) -> String {
+        let size = self.size.map_or(String::new(), |size| format!(", {size} size"));
+        let experiment = match self.experiment {
+            "s0" => "RocksDB and LevelDB on flash",
+            "s1" => "RocksJava on flash",
+            "s2" => "benchmark.sh",
+            "s3" => "LevelDB’s page",
+            "ycsb" => "YCSB",
+            "free" => "Workloads",
+            other => other,
+        };
+        format!("{experiment}{size}, {} settings", self.class.text())
+    }
+
+    /// The row that the page of 2011 compares this one with, and whether in bytes.
+    pub fn baseline(&self, row: &str) -> Option<(&Row<'a>, bool)> {
+        let base = match (self.experiment == "s3" && !row.starts_with('1'), row.split_once('-')?) {
+            (true, (section, "seq")) => {
+                if section.starts_with('3') {
+                    "1A"
+                } else {
+                    "1C"
+                }
+            }
+            (true, (section, "rand")) => {
+                if section.starts_with('3') {
+                    "1B"
+                } else {
+                    "1D"
+                }
+            }
+            _ => return None,
+        };
+        Some((self.rows.iter().find(|known| known.id == base)?, row.starts_with("2A")))
+    }
+}
+
+impl<'a> Summary<'a> {
+    /// Of a file.
+    pub fn of(run: &'a Run) -> Summary<'a> {
+        let records = &run.records;
+        let engines = engines(records);
+        let mut groups: Vec<Group<'a>> = Vec::new();
+        for record in records {
+            let key = (record.experiment.as_str(), record.class, record.size.as_deref());
+            if !groups.iter().any(|g| (g.experiment, g.class, g.size) == key) {
+                let rows = rows(records, key, &engines);
+                groups.push(Group { experiment: key.0, class: key.1, size: key.2, rows });
+            }
+        }
+        let marks = marks(&groups, records);
+        Summary { engines, groups, marks }
+    }
+}
+
+fn engines(records: &[Record]) -> Vec<&str> {
+    let mut engines: Vec<&str> = Vec::new();
+    for record in records {
+        if !engines.contains(&record.engine.name.as_str()) {
+            engines.push(&record.engine.name);
+        }
+    }
+    // The sort is stable: the others stay as they appear.
+    engines.sort_by_key(|&name| match name {
+        OURS => 0,
+        REFERENCE => 1,
+        _ => 2,
+    });
+    engines
+}
+
+fn rows<'a>(records: &'a [Record], key: (&str, Class, Option<&str>), engines: &[&'a str]) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    let of_group = |r: &&Record| (r.experiment.as_str(), r.class, r.size.as_deref()) == key;
+    for record in records.iter().filter(of_group) {
+        if rows.iter().any(|row| row.id == record.row) {
+            continue;
+        }
+        let of_row: Vec<&Record> = records.iter().filter(|r| of_group(r) && r.row == record.row).collect();
+        let cells = engines.iter().filter_map(|&engine| cell(&of_row, engine)).collect();
+        let published = |&engine: &&'a str| {
+            let told = of_row.iter().find(|r| r.engine.name == engine)?.published.clone();
+            Some((engine, told.or_else(|| history::published(key.0, &record.row, engine))?))
+        };
+        let history = engines.iter().filter_map(published).collect();
+        rows.push(Row { id: &record.row, title: &record.title, cells, history });
+    }
+    rows
+}
+
+fn cell<'a>(of_row: &[&'a Record], engine: &'a str) -> Option<Cell<'a>> {
+    let all: Vec<&Record> = of_row.iter().copied().filter(|r| r.engine.name == engine).collect();
+    let last = all.last()?;
+    let runs: Vec<&Record> = all.iter().copied().filter(|r| r.counts()).collect();
+    let why = if runs.is_empty() { last.status.text() } else { String::new() };
+    Some(Cell { engine, runs, why })
+}
+
+/// What must be said first, once each.
+fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
+    let mut marks = Vec::new();
+    let mut told: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.status != Status::Ok) {
+        told.entry((&record.engine.name, record.status.text())).or_default().insert(&record.row);
+    }
+    for ((engine, why), rows) in &told {
+        let every = records.iter().filter(|r| r.engine.name == *engine).map(|r| r.row.as_str());
+        let all = every.collect::<BTreeSet<_>>() == *rows;
+        let rows = rows.iter().copied().collect::<Vec<_>>().join(", ");
+        marks.push(if all { format!("{engine}: {why}") } else { format!("{engine}, {rows}: {why}") });
+    }
+    let (mut cells, mut wide, mut least) = (0, 0, usize::MAX);
+    for group in groups {
+        for row in group.rows.iter().filter(|row| row.disagrees()) {
+            marks.push(format!(
+                "void, {} {}: the engines did not read or do the same",
+                group.title(),
+                row.id
+            ));
+        }
+        for cell in group.rows.iter().flat_map(|row| &row.cells).filter(|cell| !cell.runs.is_empty()) {
+            least = least.min(cell.runs.len());
+            cells += 1;
+            wide += usize::from(cell.rate().is_some_and(|rate| rate.cv > 0.1));
+        }
+    }
+    if cells > 0 && least < 3 {
+        marks.push(format!("fewer than three repetitions of some figures (the least: {least})"));
+    }
+    if wide > 0 {
+        marks.push(format!("{wide} of {cells} figures vary by more than 10 % between repetitions"));
+    }
+    if groups.iter().any(|group| group.size == Some("smoke")) {
+        marks.push("smoke size: shows that everything works; its figures are not to be quoted".to_owned());
+    }
+    marks
+}
+
+#[cfg(test)]
+mod tests;
