@@ -5,9 +5,11 @@ use crate::store::{Engine, Store, Walk, WriteHow, Writer};
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, Result};
 use ashlar_blob::BlobOptions;
+use ashlar_engine::options::{LoadedOptions, read_options_file};
 use ashlar_env::{EntryKind, Env};
 use ashlar_format::filename::FileKind;
 use ashlar_format::filter::FilterPolicy;
+use ashlar_table::TableOptions;
 use ashlardb::{Builder, Compression, Cursor, Db, FormatLevel, MergeOperator, WriteBatch, standard_operator};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,8 +33,16 @@ impl Engine for Ashlar {
     }
 
     fn open(&self, dir: &Path, flags: &Flags, create: bool) -> Result<Box<dyn Store>> {
-        let builder = Db::builder(dir).env(self.env.clone()).create(create);
-        Ok(Box::new(Opened { db: settings(builder, flags)?.open()? }))
+        let mut builder = Db::builder(dir).env(self.env.clone());
+        if let Some(path) = &flags.options_file {
+            builder = stored(builder, &self.env, Path::new(path))?;
+        }
+        builder = settings(builder, flags)?.create(create && !flags.readonly);
+        let mut levels = 0;
+        let builder =
+            builder.read_only(flags.readonly).tune(|_, family| levels = family.compaction.num_levels);
+        let last_level = u8::try_from(levels.saturating_sub(1)).unwrap_or(u8::MAX);
+        Ok(Box::new(Opened { db: builder.open()?, last_level }))
     }
 
     /// Only files that databases are made of, and only where a `CURRENT` says that there is one.
@@ -55,10 +65,23 @@ impl Engine for Ashlar {
     }
 }
 
+/// The builder with what an OPTIONS file says of the database and of the family `default`.
+fn stored(builder: Builder, env: &Env, path: &Path) -> Result<Builder> {
+    let file = read_options_file(&*env.fs, path)?;
+    let loaded = LoadedOptions::from_file(path.to_path_buf(), &file, FormatLevel::default());
+    loaded.notices.iter().for_each(|notice| eprintln!("WARNING: {}: {notice}", path.display()));
+    Ok(builder.tune(|db, family| {
+        *db = loaded.db;
+        if let Some((_, default)) = loaded.families.into_iter().next() {
+            *family = default;
+        }
+    }))
+}
+
 /// The builder with what the flags say.
 fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
     let blob_compression = compression(&flags.blob_compression_type)?;
-    let compression = compression(&flags.compression_type)?;
+    let codec = compression(&flags.compression_type)?;
     let operator = operator(&flags.merge_operator)?;
     let statistics = if flags.statistics { Some(statistics(flags.stats_level)?) } else { None };
     let mut format_version = flags.format_version;
@@ -68,20 +91,15 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         format_version.get_or_insert(level.max_table_version());
     }
     let size = |n: Option<u64>| n.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-    Ok(builder.tune(|db, family| {
+    // Of an OPTIONS file only what flags that were given say is changed.
+    let stored = flags.options_file.is_some();
+    Ok(builder.options(&options(flags)).tune(|db, family| {
         let (table, tree) = (&mut family.table, &mut family.compaction);
-        table.compression = compression;
-        table.compression_level = flags.compression_level;
-        table.max_dict_bytes = usize::try_from(flags.compression_max_dict_bytes).unwrap_or(usize::MAX);
-        table.zstd_max_train_bytes =
-            usize::try_from(flags.compression_zstd_max_train_bytes).unwrap_or(usize::MAX);
-        if let Ok(plain @ 1..) = usize::try_from(flags.min_level_to_compress) {
-            table.compression_per_level = vec![Compression::None; plain.min(64)];
-            table.compression_per_level.push(compression);
+        if !stored || flags.compression_type != Flags::default().compression_type {
+            compress(table, flags, codec);
         }
         if flags.bloom_bits >= 0.0 {
-            let bits_per_key = flags.bloom_bits;
-            table.filter = (bits_per_key > 0.0).then_some(FilterPolicy::Bloom { bits_per_key });
+            table.filter = (flags.bloom_bits > 0.0).then(|| filter(flags));
         }
         set(&mut table.block_size, size(flags.block_size));
         set(&mut table.block_restart_interval, size(flags.block_restart_interval));
@@ -95,18 +113,52 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         set(&mut tree.l0_stop, size(flags.level0_stop_writes_trigger));
         set(&mut tree.soft_debt_bytes, flags.soft_pending_compaction_bytes_limit);
         set(&mut tree.hard_debt_bytes, flags.hard_pending_compaction_bytes_limit);
-        tree.automatic = !flags.disable_auto_compactions;
+        tree.automatic &= !flags.disable_auto_compactions;
         set(&mut family.write_buffer_bytes, size(flags.write_buffer_size));
         set(&mut family.max_write_buffers, size(flags.max_write_buffer_number));
         set(&mut db.block_cache_bytes, flags.cache_size);
         set(&mut db.max_open_files, flags.open_files);
-        db.statistics = statistics;
-        db.manual_wal_flush = flags.manual_wal_flush;
+        db.statistics = statistics.or(db.statistics.take());
+        db.manual_wal_flush |= flags.manual_wal_flush;
         set(&mut db.max_background_jobs, size(flags.max_background_jobs));
         set(&mut db.max_subcompactions, size(flags.subcompactions));
-        blobs(&mut family.blob, flags, blob_compression);
-        family.merge_operator = operator;
+        if !stored || flags.enable_blob_files {
+            blobs(&mut family.blob, flags, blob_compression);
+        }
+        set(&mut family.merge_operator, operator.map(Some));
     }))
+}
+
+fn compress(table: &mut TableOptions, flags: &Flags, codec: Compression) {
+    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    table.compression = codec;
+    table.compression_level = flags.compression_level;
+    table.max_dict_bytes = size(flags.compression_max_dict_bytes);
+    table.zstd_max_train_bytes = size(flags.compression_zstd_max_train_bytes);
+    if let Ok(plain @ 1..) = usize::try_from(flags.min_level_to_compress) {
+        table.compression_per_level = vec![Compression::None; plain.min(64)];
+        table.compression_per_level.push(codec);
+    }
+}
+
+fn filter(flags: &Flags) -> FilterPolicy {
+    let bits_per_key = flags.bloom_bits;
+    match flags.use_ribbon_filter {
+        true => FilterPolicy::Ribbon { bloom_bits_per_key: bits_per_key, bloom_before_level: 0 },
+        false => FilterPolicy::Bloom { bits_per_key },
+    }
+}
+
+/// The flags that are options, as an option string.
+fn options(flags: &Flags) -> String {
+    let mut options = flags.options.clone();
+    if flags.partition_index || flags.partition_index_and_filters {
+        options.push_str(";block_based_table_factory.index_type=kTwoLevelIndexSearch");
+    }
+    if flags.partition_index_and_filters {
+        options.push_str(";block_based_table_factory.partition_filters=true");
+    }
+    options
 }
 
 fn blobs(blob: &mut BlobOptions, flags: &Flags, compression: Compression) {
@@ -142,7 +194,11 @@ fn set<T>(to: &mut T, value: Option<T>) {
     }
 }
 
-fn compression(name: &str) -> Result<Compression> {
+/// The codec of db_bench's name.
+///
+/// # Errors
+/// `InvalidArgument`: there is none. `NotSupported`: it is not written.
+pub(crate) fn compression(name: &str) -> Result<Compression> {
     match name.to_ascii_lowercase().as_str() {
         "none" | "no" => Ok(Compression::None),
         "snappy" => Ok(Compression::Snappy),
@@ -159,6 +215,8 @@ fn compression(name: &str) -> Result<Compression> {
 
 struct Opened {
     db: Db,
+    /// The deepest level of the tree.
+    last_level: u8,
 }
 
 impl Store for Opened {
@@ -171,8 +229,24 @@ impl Store for Opened {
         Ok(self.db.get(key)?.map(|view| view.len()))
     }
 
+    fn multi_get(&self, keys: &[Vec<u8>]) -> Result<(u64, u64)> {
+        let values = self.db.multi_get(keys)?;
+        let found = values.iter().flatten();
+        Ok(found.fold((0, 0), |(found, bytes), value| (found + 1, bytes + value.len() as u64)))
+    }
+
     fn cursor(&self) -> Result<Box<dyn Walk + '_>> {
         Ok(Box::new(self.db.scan(..).cursor()?))
+    }
+
+    fn cursor_within(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Result<Box<dyn Walk + '_>> {
+        let scan = match (lower, upper) {
+            (Some(lower), Some(upper)) => self.db.scan(lower..upper),
+            (Some(lower), None) => self.db.scan(lower..),
+            (None, Some(upper)) => self.db.scan(..upper),
+            (None, None) => self.db.scan(..),
+        };
+        Ok(Box::new(scan.cursor()?))
     }
 
     fn flush(&self) -> Result<()> {
@@ -183,8 +257,23 @@ impl Store for Opened {
         self.db.compact()
     }
 
+    fn compact_level(&self, level: u8) -> Result<()> {
+        let family = self.db.default_family();
+        let files = family.live_files()?;
+        let here: Vec<u64> = files.iter().filter(|f| f.level.0 == level).map(|f| f.number.0).collect();
+        // Level 0 goes to the first level that has tables, or to the last.
+        let below = files.iter().map(|f| f.level.0).filter(|l| *l > level).min();
+        let last = self.last_level;
+        let output = if level == 0 { below.unwrap_or(last) } else { (level + 1).min(last) };
+        if here.is_empty() { Ok(()) } else { family.compact_files(&here, output, 0) }
+    }
+
+    fn verify(&self) -> Result<()> {
+        self.db.verify_checksums(|_| ()).map(drop)
+    }
+
     fn wait_for_background(&self) -> Result<()> {
-        self.db.engine().wait_for_background()
+        self.db.wait_for_background()
     }
 
     fn property(&self, name: &str) -> Option<String> {
@@ -192,7 +281,7 @@ impl Store for Opened {
     }
 
     fn reset_statistics(&self) -> Result<()> {
-        self.db.engine().statistics().reset();
+        self.db.statistics().reset();
         Ok(())
     }
 
@@ -278,6 +367,78 @@ mod tests {
         engine.destroy(dir).unwrap();
         assert!(env.fs.metadata(&dir.join("LOG")).unwrap().is_some());
         assert!(engine.open(dir, &Flags::default(), false).is_err());
+    }
+
+    #[test]
+    fn many_keys_are_one_call() {
+        let (engine, dir) = (Ashlar::new(Env::mem()), Path::new("/db"));
+        let store = engine.open(dir, &Flags::default(), true).unwrap();
+        let mut writer = store.writer(WriteHow::default());
+        (0..100_u8).for_each(|n| writer.put(&[n], &[n; 10]));
+        writer.commit().unwrap();
+        drop(writer);
+        store.flush().unwrap();
+        let keys: Vec<Vec<u8>> = (90..110).map(|n| vec![n]).collect();
+        assert_eq!(store.multi_get(&keys).unwrap(), (10, 100));
+        let counted = store.property("options-statistics").unwrap();
+        assert!(counted.contains("rocksdb.number.multiget.get COUNT : 1\n"), "{counted}");
+        assert!(counted.contains("rocksdb.number.keys.read COUNT : 0\n"), "{counted}");
+        let mut walk = store.cursor_within(Some(&[10]), Some(&[12])).unwrap();
+        walk.first().unwrap();
+        walk.next().unwrap();
+        assert_eq!(walk.entry().map(|(k, _)| k.to_vec()), Some(vec![11]));
+        walk.next().unwrap();
+        assert!(walk.entry().is_none());
+        drop(walk);
+        let files = |level: u8| store.property(&format!("num-files-at-level{level}")).unwrap();
+        assert_eq!((files(0), files(6)), ("1".into(), "0".into()));
+        store.compact_level(0).unwrap();
+        assert_eq!((files(0), files(6)), ("0".into(), "1".into()));
+        store.compact_level(0).unwrap();
+        store.verify().unwrap();
+        store.close().unwrap();
+    }
+
+    #[test]
+    fn options_reach_the_database() {
+        let (env, dir) = (Env::mem(), Path::new("/db"));
+        let engine = Ashlar::new(env.clone());
+        let written = |flags: &Flags| {
+            engine.open(dir, flags, true).unwrap().close().unwrap();
+            let (path, _) = ashlar_engine::options::read_latest_options(&*env.fs, dir).unwrap().unwrap();
+            let file = env.fs.open_read(&path).unwrap();
+            let mut bytes = vec![0; usize::try_from(file.len()).unwrap()];
+            file.read_exact_at(&mut bytes, 0).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        let flags = Flags {
+            options: "max_compaction_bytes=12345678;".into(),
+            partition_index_and_filters: true,
+            use_ribbon_filter: true,
+            bloom_bits: 10.0,
+            ..Flags::default()
+        };
+        let text = written(&flags);
+        for line in [
+            "max_compaction_bytes=12345678",
+            "index_type=kTwoLevelIndexSearch",
+            "partition_filters=true",
+            "filter_policy=ribbonfilter:10:0",
+            "compression=kSnappyCompression",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        // Settings of a file stay where no flag says otherwise.
+        env.fs.create(Path::new("/given")).unwrap().write_at(text.as_bytes(), 0).unwrap();
+        let from_file =
+            Flags { options_file: Some("/given".into()), num_levels: Some(5), ..Flags::default() };
+        engine.destroy(dir).unwrap();
+        let text = written(&from_file);
+        assert!(text.contains("max_compaction_bytes=12345678") && text.contains("num_levels=5"), "{text}");
+        let read = engine.open(dir, &Flags { readonly: true, ..Flags::default() }, true).unwrap();
+        let mut writer = read.writer(WriteHow::default());
+        writer.put(b"k", b"v");
+        assert!(writer.commit().is_err());
     }
 
     #[test]

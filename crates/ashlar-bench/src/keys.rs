@@ -2,16 +2,18 @@
 //!
 //! ```text
 //! integer   | number: u64 BE (its low-order bytes when the key is shorter than 8) | character '0' up to key_size |
+//!           | number modulo prefixes: u64 BE | '0' up to prefix_size | the above |, with prefixes
 //! decimal   the number in digits, zeros in front up to key_size
 //! uuid      36 characters of a mixed number: neighbours in number are not neighbours in order
 //! url       https://www.example-NNNN.com/section/number?view=full: long common prefixes, two hundred numbers per host
 //! ```
 //! Keys of the first two shapes sort like their numbers. A missing key is a key with one more '0' behind it.
-//! Source: RocksDB `tools/db_bench_tool.cc` (the integers, keys without prefixes).
+//! Source: RocksDB `tools/db_bench_tool.cc` (the integers).
 
 use crate::access::{Access, Drawn};
 use crate::random::Random;
 use std::io::Write as _;
+use std::ops::Range;
 
 /// What a key looks like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct KeyMaker {
     shape: KeyShape,
     size: usize,
     missing: bool,
+    /// Bytes of the prefix in front of an integer, and how many prefixes there are.
+    prefix: (usize, u64),
 }
 
 impl KeyMaker {
@@ -44,7 +48,13 @@ impl KeyMaker {
 
     /// For keys of another shape. Identifiers and addresses have a length of their own.
     pub fn shaped(shape: KeyShape, size: usize) -> Self {
-        KeyMaker { key: vec![b'0'; size], shape, size, missing: false }
+        KeyMaker { key: vec![b'0'; size], shape, size, missing: false, prefix: (0, 0) }
+    }
+
+    /// Integers with a prefix of `size` bytes in front, one of `prefixes`: the number modulo that, big-endian.
+    pub fn prefixed(mut self, size: usize, prefixes: u64) -> Self {
+        self.prefix = (size.min(self.size), prefixes);
+        self
     }
 
     /// Makes keys that no other maker of this shape and size makes.
@@ -60,10 +70,11 @@ impl KeyMaker {
     #[inline]
     pub fn key(&mut self, number: u64) -> &[u8] {
         if self.shape == KeyShape::Integer {
-            let bytes = number.to_be_bytes();
-            let used = self.size.min(bytes.len());
-            let (head, low) = (self.key.iter_mut(), bytes.iter().skip(bytes.len() - used));
-            head.zip(low).for_each(|(to, from)| *to = *from);
+            let (prefix, prefixes) = self.prefix;
+            if prefixes > 0 {
+                put_integer(&mut self.key, 0..prefix, number % prefixes);
+            }
+            put_integer(&mut self.key, prefix..self.size, number);
             return &self.key;
         }
         self.text(number)
@@ -98,6 +109,15 @@ impl KeyMaker {
         }
         &self.key
     }
+}
+
+/// Big-endian at the front of `place`, its low-order bytes where that is shorter.
+#[inline]
+fn put_integer(key: &mut [u8], place: Range<usize>, number: u64) {
+    let bytes = number.to_be_bytes();
+    let used = place.len().min(bytes.len());
+    let low = bytes.iter().skip(bytes.len() - used);
+    key.iter_mut().skip(place.start).zip(low).for_each(|(to, from)| *to = *from);
 }
 
 /// In which order numbers are taken.
@@ -167,6 +187,9 @@ mod tests {
         assert_eq!(KeyMaker::new(16).key(0x0102), b"\0\0\0\0\0\0\x01\x0200000000");
         assert_eq!(KeyMaker::new(8).key(u64::MAX - 1), b"\xff\xff\xff\xff\xff\xff\xff\xfe");
         assert_eq!(KeyMaker::new(4).key(0x0a0b_0c0d_0102_0304), b"\x01\x02\x03\x04");
+        assert_eq!(KeyMaker::new(16).prefixed(4, 10).key(0x10d), b"\0\0\0\x09\0\0\0\0\0\0\x01\x0d0000");
+        assert_eq!(KeyMaker::new(20).prefixed(10, 3).key(5), b"\0\0\0\0\0\0\0\x0200\0\0\0\0\0\0\0\x0500");
+        assert_eq!(KeyMaker::new(4).prefixed(8, 2).key(3), b"\0\0\0\x01", "no room behind the prefix");
         assert_eq!(KeyMaker::new(0).key(5), b"");
         assert_eq!(KeyMaker::new(17).key(0), b"\0\0\0\0\0\0\0\x00000000000");
     }

@@ -15,6 +15,7 @@ mod json;
 mod keys;
 mod lengths;
 mod meter;
+mod micro;
 mod pace;
 mod plan;
 mod random;

@@ -58,6 +58,12 @@ impl<'a> Meter<'a> {
         self
     }
 
+    /// What was done so far is not measured.
+    pub(crate) fn restart(&mut self) {
+        let now = self.clock.now();
+        (self.stats, self.last_op, self.last_line) = (ThreadStats::begin(now), now, (0, now));
+    }
+
     /// `n` operations ended, together.
     #[inline]
     pub(crate) fn finished(&mut self, n: u64, kind: OpKind) {

@@ -48,8 +48,8 @@ impl Repeat {
     }
 }
 
-/// The lines behind several runs; nothing for one.
-pub(crate) fn summary(runs: &[Measured]) -> String {
+/// The lines behind several runs; nothing for one. Of `interval_only` the 95 % interval.
+pub(crate) fn summary(runs: &[Measured], interval_only: bool) -> String {
     let mut text = String::new();
     let [first, _, ..] = runs else { return text };
     let ops = Spread::of(runs.iter().map(|r| r.ops_per_sec));
@@ -58,19 +58,21 @@ pub(crate) fn summary(runs: &[Measured]) -> String {
     let (name, n) = (&first.name, runs.len());
     let also = |text: fn(&Spread) -> String| mb.as_ref().map(text).unwrap_or_default();
     // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "{name} [AVG    {n} runs] : {:.0} (\u{b1} {:.0}) ops/sec{}",
-        ops.mean,
-        ops.interval,
-        also(|mb| format!("; {:6.1} (\u{b1} {:.1}) MB/sec", mb.mean, mb.interval))
-    );
-    let _ = writeln!(
-        text,
-        "{name} [MEDIAN {n} runs] : {:.0} ops/sec{}",
-        ops.median,
-        also(|mb| format!("; {:6.1} MB/sec", mb.median))
-    );
+    if !interval_only {
+        let _ = writeln!(
+            text,
+            "{name} [AVG    {n} runs] : {:.0} (\u{b1} {:.0}) ops/sec{}",
+            ops.mean,
+            ops.interval,
+            also(|mb| format!("; {:6.1} (\u{b1} {:.1}) MB/sec", mb.mean, mb.interval))
+        );
+        let _ = writeln!(
+            text,
+            "{name} [MEDIAN {n} runs] : {:.0} ops/sec{}",
+            ops.median,
+            also(|mb| format!("; {:6.1} MB/sec", mb.median))
+        );
+    }
     let _ = writeln!(
         text,
         "{name} [CI95   {n} runs] : ({:.0}, {:.0}) ops/sec",
@@ -126,15 +128,17 @@ mod tests {
             mb_per_sec: Some(ops / 10.0),
             ..Measured::new("x", ThreadStats::default())
         };
-        assert_eq!(summary(&[run(1.0)]), "");
-        let text = summary(&[run(100.0), run(300.0), run(200.0)]);
+        assert_eq!(summary(&[run(1.0)], false), "");
+        let text = summary(&[run(100.0), run(300.0), run(200.0)], false);
         assert_eq!(
             text,
             "x [AVG    3 runs] : 200 (\u{b1} 113) ops/sec;   20.0 (\u{b1} 11.3) MB/sec\n\
              x [MEDIAN 3 runs] : 200 ops/sec;   20.0 MB/sec\n\
              x [CI95   3 runs] : (87, 313) ops/sec\n"
         );
+        let alone = summary(&[run(100.0), run(300.0), run(200.0)], true);
+        assert_eq!(alone, "x [CI95   3 runs] : (87, 313) ops/sec\n");
         let bare = Measured { mb_per_sec: None, ..run(100.0) };
-        assert!(summary(&[bare.clone(), bare]).contains("[MEDIAN 2 runs] : 100 ops/sec\n"));
+        assert!(summary(&[bare.clone(), bare], false).contains("[MEDIAN 2 runs] : 100 ops/sec\n"));
     }
 }

@@ -15,6 +15,8 @@ use crate::stats::{Measured, ThreadStats};
 use crate::store::Store;
 use crate::values::Values;
 use crate::worker::Worker;
+use ashlar_base::stats::Ticks;
+use ashlar_base::stats::perf::{Level, Watch};
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::{Clock, Fs};
 use ashlar_sync::Signal;
@@ -32,6 +34,8 @@ const REFRESH: Duration = Duration::from_millis(200);
 pub(crate) struct Runner<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) fs: &'a dyn Fs,
+    /// The clock of what operations cost.
+    pub(crate) ticks: Ticks,
     pub(crate) flags: &'a Flags,
     pub(crate) seed: u64,
     pub(crate) values: Values,
@@ -111,13 +115,35 @@ impl Runner<'_> {
                 check_every: self.flags.ops_between_duration_checks,
                 seek_nexts: self.flags.seek_nexts,
                 step_back: self.flags.reverse_iterator,
+                scan_distance: self.flags.max_scan_distance,
+                multiread_stride: self.flags.multiread_stride,
+                block_size: usize::try_from(self.flags.block_size.unwrap_or(4096)).unwrap_or(4096),
+                codec: &self.flags.compression_type,
+                beside_count: self.flags.finish_after_writes.then(|| self.writes()),
                 merge_keys: u64::try_from(self.flags.merge_keys).unwrap_or(self.flags.num).max(1),
                 meter,
             };
+            let watch = self.watch_cost();
             if is_beside { worker.beside(&shared.stop) } else { worker.run() }?;
             worker.meter.stats.end(self.clock.now());
+            if let Some(watch) = watch {
+                let message = worker.meter.stats.message.take().unwrap_or_default();
+                let text = format!("{message} PERF_CONTEXT:\n{}", watch.seen());
+                worker.meter.stats.message = Some(text.trim_start().to_owned());
+            }
             Ok(worker.meter.stats)
         })
+    }
+
+    /// Counts what this thread's operations cost, if that is wanted.
+    fn watch_cost(&self) -> Option<Watch> {
+        let level = u8::try_from(self.flags.perf_level).ok().and_then(Level::from_number)?;
+        (level > Level::Disable).then(|| Watch::begin(level, self.ticks.clone()))
+    }
+
+    /// How many writes a thread does.
+    fn writes(&self) -> u64 {
+        u64::try_from(self.flags.writes).unwrap_or(self.flags.num)
     }
 
     fn wanted(&self) -> Wanted {

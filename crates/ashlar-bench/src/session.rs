@@ -4,7 +4,7 @@
 //!    `--use_existing_db`; then those benchmarks are skipped.
 //! 2. All names are looked up before the first benchmark runs.
 
-use crate::flags::{Flags, Parsed, help, parse};
+use crate::flags::{Flags, Parsed, help, parse, with_files};
 use crate::plan::{Plan, Work};
 use crate::repeat::summary;
 use crate::runner::Runner;
@@ -54,7 +54,8 @@ pub struct Place<'a> {
 /// # Errors
 /// [`Failure`]; what was measured before is printed.
 pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut parsed = parse(words).map_err(Failure::Usage)?;
+    let words = with_files(words, &|path| text_of(place.env, path)).map_err(Failure::Usage)?;
+    let mut parsed = parse(&words).map_err(Failure::Usage)?;
     if parsed.help {
         return Ok(write!(out, "{}", help_text())?);
     }
@@ -90,6 +91,16 @@ pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<(
     Ok(out.flush()?)
 }
 
+/// A file as text.
+fn text_of(env: &Env, path: &str) -> Result<String, String> {
+    let read = || {
+        let file = env.fs.open_read(Path::new(path))?;
+        let mut bytes = vec![0; usize::try_from(file.len()).unwrap_or(0)];
+        file.read_exact_at(&mut bytes, 0).map(|()| bytes)
+    };
+    String::from_utf8(read().map_err(|e: Error| e.to_string())?).map_err(|e| e.to_string())
+}
+
 fn seed(parsed: &Parsed, place: &Place<'_>, out: &mut dyn Write) -> io::Result<u64> {
     if parsed.flags.seed != 0 {
         return Ok(parsed.flags.seed);
@@ -112,6 +123,7 @@ impl Session<'_> {
         let runner = Runner {
             clock: &*self.place.env.clock,
             fs: &*self.place.env.fs,
+            ticks: self.place.env.ticks(),
             flags: self.flags,
             seed,
             values: Values::new(seed, self.flags.compression_ratio, largest),
@@ -147,7 +159,7 @@ impl Session<'_> {
                     runs.push(measured);
                 }
             }
-            write!(out, "{}", summary(&runs))?;
+            write!(out, "{}", summary(&runs, self.flags.confidence_interval_only))?;
             results.append(&mut runs);
         }
         Ok(results)

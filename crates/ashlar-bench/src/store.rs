@@ -1,7 +1,7 @@
 //! What a benchmark asks of an engine. Another engine is another [`Engine`]; the work stays the same.
 
 use crate::flags::Flags;
-use ashlar_base::Result;
+use ashlar_base::{Error, Result};
 use std::path::Path;
 
 /// How writes are done.
@@ -40,7 +40,8 @@ pub trait Store: Send + Sync {
     /// The length of the value of `key`, which was made readable; `None` when there is none.
     fn get(&self, key: &[u8]) -> Result<Option<usize>>;
 
-    /// How many of `keys` have a value, each of which was made readable, and the bytes of those values.
+    /// How many of `keys` have a value, each of which was made readable, and the bytes of those values. An engine without
+    /// such a call gets them one by one.
     ///
     /// # Errors
     /// The engine's first.
@@ -54,11 +55,35 @@ pub trait Store: Send + Sync {
     /// A cursor over all entries, not positioned.
     fn cursor(&self) -> Result<Box<dyn Walk + '_>>;
 
+    /// A cursor over the entries from `lower` on and before `upper`, not positioned.
+    ///
+    /// # Errors
+    /// `NotSupported` for an engine whose cursors have no bounds.
+    fn cursor_within(&self, _lower: Option<&[u8]>, _upper: Option<&[u8]>) -> Result<Box<dyn Walk + '_>> {
+        Err(Error::not_supported("cursors with bounds (max_scan_distance)"))
+    }
+
     /// Writes what is in memory to files, and waits.
     fn flush(&self) -> Result<()>;
 
     /// Compacts everything, and waits.
     fn compact(&self) -> Result<()>;
+
+    /// Compacts the tables of one level into the next that takes them, and waits.
+    ///
+    /// # Errors
+    /// `NotSupported` for an engine without levels.
+    fn compact_level(&self, _level: u8) -> Result<()> {
+        Err(Error::not_supported("compaction of one level"))
+    }
+
+    /// Reads every file and checks it.
+    ///
+    /// # Errors
+    /// `Corruption`. `NotSupported` for an engine that cannot.
+    fn verify(&self) -> Result<()> {
+        Err(Error::not_supported("verification of all files"))
+    }
 
     /// Waits until no background work is due.
     fn wait_for_background(&self) -> Result<()>;

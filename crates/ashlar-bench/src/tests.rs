@@ -61,6 +61,23 @@ impl Store for Maps {
         Ok(Box::new(MapWalk { entries, at: None }))
     }
 
+    fn cursor_within(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Result<Box<dyn Walk + '_>> {
+        let map = self.0.map.lock().unwrap();
+        let within = |k: &[u8]| lower.is_none_or(|lower| lower <= k) && upper.is_none_or(|upper| k < upper);
+        let entries = map.iter().filter(|(k, _)| within(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
+        Ok(Box::new(MapWalk { entries, at: None }))
+    }
+
+    fn compact_level(&self, level: u8) -> Result<()> {
+        self.0.call(format!("compact level {level}"));
+        Ok(())
+    }
+
+    fn verify(&self) -> Result<()> {
+        self.0.call("verify");
+        Ok(())
+    }
+
     fn flush(&self) -> Result<()> {
         self.0.call("flush");
         Ok(())
@@ -242,6 +259,91 @@ fn every_benchmark_does_its_work() {
         "destroy,open,close,destroy,open,close,destroy,open,sync writer,close,destroy,open,close,destroy,open,close,\
          destroy,open,flush,compact,compact,wait,reset,close"
     );
+}
+
+#[test]
+fn the_rest_of_the_tools_benchmarks() {
+    let maps = Maps::default();
+    let names = "fillseqsync,fillrandsync,fillseq100K,fillrand100K,fillrandbatch,fillseqbatch,overwritebatch,\
+                 readrandomsmall,seekordered,multireadwhilewriting,newiteratorwhilewriting,fillseekseq,compact0,\
+                 compact1,verifychecksum";
+    let flags = "--num=2000 --seed=1 --seek_nexts=3 --batch_size=8";
+    let text = bench(&maps, &format!("--benchmarks={names} {flags}")).unwrap();
+    let lines = lines(&text);
+    let counts: Vec<(&str, u64)> = lines.iter().map(|(name, n, _)| (name.as_str(), *n)).collect();
+    assert_eq!(
+        counts,
+        [
+            ("fillseqsync", 20),
+            ("fillrandsync", 20),
+            ("fillseq100K", 2),
+            ("fillrand100K", 2),
+            ("fillrandbatch", 2000),
+            ("fillseqbatch", 2000),
+            ("overwritebatch", 2000),
+            ("readrandomsmall", 2),
+            ("seekordered", 2000),
+            ("multireadwhilewriting", 2000),
+            ("newiteratorwhilewriting", 2000),
+            // A seek, three steps and a seek for every four keys.
+            ("fillseekseq", 2000 / 4 * 5),
+            ("compact0", 1),
+            ("compact1", 1),
+            ("verifychecksum", 1),
+        ]
+    );
+    assert_eq!((lines[8].2.as_str(), lines[9].2.as_str()), ("(2000 of 2000 found)", "(2000 of 2000 found)"));
+    let calls = maps.0.calls.lock().unwrap().join(",");
+    assert!(calls.ends_with("compact level 0,compact level 1,verify,close"), "{calls}");
+    assert_eq!(calls.matches("sync writer").count(), 2, "{calls}");
+}
+
+#[test]
+fn functions_over_blocks_are_measured_alone() {
+    let names = ["crc32c", "xxhash", "xxhash64", "xxh3", "compress", "uncompress"];
+    let flags = "--reads=500 --block_size=1000 --compression_type=snappy";
+    let text = bench(&Maps::default(), &format!("--benchmarks={} {flags}", names.join(","))).unwrap();
+    let lines = lines(&text);
+    assert!(
+        lines.iter().zip(names).all(|(line, name)| (line.0.as_str(), line.1) == (name, 500)),
+        "{lines:?}"
+    );
+    assert_eq!((lines[0].2.as_str(), lines[5].2.as_str()), ("(1000 per op)", ""));
+    assert!(lines[4].2.starts_with("(output: 5") || lines[4].2.starts_with("(output: 6"), "{}", lines[4].2);
+    let refused = bench(&Maps::default(), "--benchmarks=compress --reads=1 --compression_type=xpress");
+    assert!(matches!(refused, Err(Failure::Engine("compress", _))));
+}
+
+#[test]
+fn strides_bounds_prefixes_and_costs() {
+    let found = |line: &str| {
+        let text = bench(&Maps::default(), &format!("--num=1000 --seed=2 --reads=500 {line}")).unwrap();
+        (lines(&text).pop().unwrap().2, text)
+    };
+    let (message, _) = found("--benchmarks=fillseq,multireadrandom --batch_size=5 --multiread_stride=7");
+    assert_eq!(message, "(500 of 500 found)");
+    let keys = "--key_size=20 --prefix_size=6 --keys_per_prefix=10";
+    assert_eq!(found(&format!("--benchmarks=fillseq,readrandom {keys}")).0, "(500 of 500 found)");
+    assert_eq!(found(&format!("--benchmarks=fillseq,readmissing {keys}")).0, "(0 of 500 found)");
+    let rate = |line: &str| {
+        let (_, text) = found(line);
+        let last = text.lines().rfind(|l| l.starts_with("seekrandom")).unwrap().to_owned();
+        last.contains("MB/s").then(|| last.contains("(500 of 500 found)"))
+    };
+    let seek = "--benchmarks=fillseq,seekrandom --seek_nexts=5";
+    assert_eq!(rate(&format!("{seek} --max_scan_distance=3")), Some(true));
+    assert_eq!(rate(&format!("{seek} --max_scan_distance=3 --reverse_iterator=1")), Some(true));
+    let (message, text) = found("--benchmarks=fillseq,readrandom --perf_level=2");
+    assert!(
+        message.starts_with("(500 of 500 found) PERF_CONTEXT:") || text.contains("PERF_CONTEXT:"),
+        "{text}"
+    );
+    // The writer does all it has to, long after the one read has ended.
+    let maps = Maps::default();
+    let flags = "--num=1000 --reads=1 --finish_after_writes=1 --writes=3000";
+    bench(&maps, &format!("--benchmarks=readwhilewriting --seed=2 {flags}")).unwrap();
+    let there = maps.0.map.lock().unwrap().len();
+    assert!(there > 900, "{there}: 3000 draws of 1000 keys leave a twentieth out");
 }
 
 #[test]

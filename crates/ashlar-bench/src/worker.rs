@@ -8,7 +8,7 @@ use crate::pace::Pace;
 use crate::plan::{Beside, Plan, Work};
 use crate::random::Random;
 use crate::stats::OpKind;
-use crate::store::{Store, Writer};
+use crate::store::{Store, Walk, Writer};
 use crate::values::Values;
 use ashlar_base::Result;
 use ashlar_env::Clock;
@@ -30,6 +30,16 @@ pub(crate) struct Worker<'a> {
     pub(crate) check_every: u64,
     pub(crate) seek_nexts: u64,
     pub(crate) step_back: bool,
+    /// Cursors of seeks reach so many numbers; 0: to the end.
+    pub(crate) scan_distance: u64,
+    /// How far the keys of a multi-get stand apart; 0: each is drawn.
+    pub(crate) multiread_stride: u64,
+    /// Bytes of a block that functions are measured over.
+    pub(crate) block_size: usize,
+    /// The codec that is measured.
+    pub(crate) codec: &'a str,
+    /// How many writes the writer beside readers does; `None`: until they end.
+    pub(crate) beside_count: Option<u64>,
     /// Numbers of merged keys are below this.
     pub(crate) merge_keys: u64,
     pub(crate) meter: Meter<'a>,
@@ -52,7 +62,12 @@ impl Worker<'_> {
             Work::ReadMerge => self.read_merge(),
             Work::Scan { backward } => self.scan(backward),
             Work::Seek => self.seek(),
+            Work::SeekOrdered => self.seek_ordered(),
+            Work::PutThenSeek => self.put_then_seek(),
             Work::NewCursor => self.new_cursor(),
+            Work::Micro(function) => self.micro(function),
+            Work::CompactLevel(level) => self.once(self.store.compact_level(level)),
+            Work::Verify => self.once(self.store.verify()),
             Work::Compact => self.once(self.store.compact()),
             Work::Flush => self.once(self.store.flush()),
             Work::Wait => self.once(self.store.wait_for_background()),
@@ -66,7 +81,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn budget(&self) -> Budget {
+    pub(crate) fn budget(&self) -> Budget {
         Budget::new(self.plan, self.check_every, self.clock)
     }
 
@@ -172,9 +187,15 @@ impl Worker<'_> {
                 break;
             }
             keys.resize_with(usize::try_from(entries).unwrap_or(usize::MAX), Vec::new);
-            for key in &mut keys {
+            let first = numbers.next(&mut self.random);
+            for (at, key) in (0_u64..).zip(&mut keys) {
+                let number = match self.multiread_stride {
+                    _ if at == 0 => first,
+                    0 => numbers.next(&mut self.random),
+                    stride => first.wrapping_add(at.wrapping_mul(stride)) % self.plan.keys.max(1),
+                };
                 key.clear();
-                key.extend_from_slice(maker.key(numbers.next(&mut self.random)));
+                key.extend_from_slice(maker.key(number));
             }
             self.read_pace.take(entries, self.clock);
             let (there, bytes) = self.store.multi_get(&keys)?;
@@ -267,14 +288,16 @@ impl Worker<'_> {
     }
 
     fn seek(&mut self) -> Result<()> {
+        let bounds = (self.scan_distance, self.step_back);
         let mut maker = self.plan.maker();
         let mut numbers = self.numbers(self.plan.keys);
         let mut budget = self.budget();
         let (mut found, mut read) = (0_u64, 0_u64);
         while budget.take(1, self.clock) > 0 {
-            let key = maker.key(numbers.next(&mut self.random));
+            let number = numbers.next(&mut self.random);
             self.read_pace.take(1, self.clock);
-            let mut walk = self.store.cursor()?;
+            let mut walk = cursor_at(self.store, self.plan, number, bounds)?;
+            let key = maker.key(number);
             walk.seek(key)?;
             read += 1;
             found += u64::from(walk.entry().is_some_and(|(at, _)| at == key));
@@ -286,6 +309,47 @@ impl Worker<'_> {
             self.meter.finished(1, OpKind::Seek);
         }
         self.meter.stats.message = Some(format!("({found} of {read} found)"));
+        Ok(())
+    }
+
+    fn seek_ordered(&mut self) -> Result<()> {
+        let mut maker = self.plan.maker();
+        let mut budget = self.budget();
+        let mut walk = self.store.cursor()?;
+        let (mut number, mut found, mut read) = (0_u64, 0_u64, 0_u64);
+        while budget.take(1, self.clock) > 0 {
+            let key = maker.key(number);
+            walk.seek(key)?;
+            read += 1;
+            found += u64::from(walk.entry().is_some_and(|(at, _)| at == key));
+            number = (number + self.random.below(100)) % self.plan.keys.max(1);
+            self.meter.finished(1, OpKind::Seek);
+        }
+        self.meter.stats.message = Some(format!("({found} of {read} found)"));
+        Ok(())
+    }
+
+    /// Each key is sought twice, with the steps between.
+    fn put_then_seek(&mut self) -> Result<()> {
+        self.write(KeyOrder::Sequential, OpKind::Write)?;
+        self.meter.restart();
+        let mut maker = self.plan.maker();
+        let mut budget = self.budget();
+        let mut walk = self.store.cursor()?;
+        let mut number = 0;
+        while budget.take(1, self.clock) > 0 {
+            walk.seek(maker.key(number))?;
+            self.meter.finished(1, OpKind::Seek);
+            for _ in 0..self.seek_nexts.min(self.plan.keys.saturating_sub(number + 1)) {
+                if self.step_back { walk.prev() } else { walk.next() }?;
+                number += 1;
+                budget.take(1, self.clock);
+                self.meter.finished(1, OpKind::Seek);
+            }
+            walk.seek(maker.key(number))?;
+            self.meter.finished(1, OpKind::Seek);
+            number += 1;
+        }
         Ok(())
     }
 
@@ -315,8 +379,10 @@ impl Worker<'_> {
         let mut writer = self.store.writer(self.plan.how);
         let mut maker = self.plan.maker();
         let mut numbers = self.numbers(keys);
+        let mut left = self.beside_count;
         // Relaxed: nothing else is told by it.
-        while !stop.load(Ordering::Relaxed) {
+        while left.map_or_else(|| !stop.load(Ordering::Relaxed), |left| left > 0) {
+            left = left.map(|left| left - 1);
             let key = maker.key(numbers.next(&mut self.random));
             self.put(&mut *writer, key, kind)?;
             self.meter.finished(1, kind);
@@ -335,4 +401,21 @@ impl Worker<'_> {
         }
         Ok(())
     }
+}
+
+/// A cursor that ends `distance` numbers behind the key of `number`, or as far in front of it; 0: at the ends of the data.
+fn cursor_at<'s>(
+    store: &'s dyn Store,
+    plan: &Plan,
+    number: u64,
+    (distance, backward): (u64, bool),
+) -> Result<Box<dyn Walk + 's>> {
+    if distance == 0 {
+        return store.cursor();
+    }
+    let mut maker = plan.maker();
+    if backward {
+        return store.cursor_within(Some(maker.key(number.saturating_sub(distance))), None);
+    }
+    store.cursor_within(None, Some(maker.key(number.saturating_add(distance).min(plan.keys))))
 }

@@ -4,8 +4,11 @@
 //! 2. The last of several values counts.
 //! 3. A name that does not exist is an error that lists what there is, unless `--undefok=a,b` names it.
 //! 4. Nothing but flags: a word that is none is an error (db_bench drops it silently).
+//! 5. `--flagfile=a,b` stands for the flags in these files, a line each; empty lines and those that begin with `#` are
+//!    passed over.
 
 mod accepted;
+mod options;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -13,6 +16,7 @@ mod value;
 
 use accepted::{OFF_ONLY, WITHOUT_EFFECT, is_off};
 use ashlar_base::nearest::nearest;
+use options::OPTION_FLAGS;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use table::FLAGS;
@@ -31,6 +35,55 @@ pub struct Parsed {
     pub help: bool,
     /// `--version` was among them.
     pub version: bool,
+}
+
+/// How deep files of flags may name each other.
+const FILES_DEEP: usize = 8;
+
+/// Puts the flags of the files that `--flagfile` names in its place; `read` gives the text of one.
+///
+/// # Errors
+/// A sentence for standard error: a file that cannot be read, a line that is no flag, files that name each other in a circle.
+pub fn with_files(
+    words: &[String],
+    read: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<Vec<String>, String> {
+    expand(words, read, FILES_DEEP)
+}
+
+fn expand(
+    words: &[String],
+    read: &dyn Fn(&str) -> Result<String, String>,
+    deep: usize,
+) -> Result<Vec<String>, String> {
+    let mut all = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let files = match word.trim_start_matches('-').split_once('=') {
+            Some(("flagfile", files)) if word.starts_with('-') => files,
+            None if matches!(word.as_str(), "-flagfile" | "--flagfile") => {
+                rest.next().ok_or("ERROR: flag 'flagfile' is missing its argument")?
+            }
+            _ => {
+                all.push(word.clone());
+                continue;
+            }
+        };
+        for file in files.split(',').filter(|file| !file.is_empty()) {
+            let deeper = deep.checked_sub(1).ok_or("ERROR: files of flags name each other in a circle")?;
+            let text = read(file).map_err(|e| format!("ERROR: flagfile {file}: {e}"))?;
+            let lines: Vec<String> = text
+                .lines()
+                .map(|line| line.trim().to_owned())
+                .filter(|line| !line.is_empty() && !line.starts_with('#'))
+                .collect();
+            if let Some(wrong) = lines.iter().find(|line| !line.starts_with('-')) {
+                return Err(format!("ERROR: flagfile {file}: {wrong:?} is not a flag"));
+            }
+            all.extend(expand(&lines, read, deeper)?);
+        }
+    }
+    Ok(all)
 }
 
 /// Reads the words behind the program's name.
@@ -58,6 +111,7 @@ pub fn parse(words: &[String]) -> Result<Parsed, String> {
         };
         one(&mut parsed, &name, value, &mut rest, &tolerated)?;
     }
+    retired(&mut parsed);
     check(&parsed.flags)?;
     Ok(parsed)
 }
@@ -92,12 +146,45 @@ fn one<'a>(
             } else if let (Some(flag), None) = (off, value) {
                 (flag.set)(&mut parsed.flags, "false")?;
                 parsed.given.insert(flag.name);
+            } else if let Some(flag) = OPTION_FLAGS.iter().find(|f| f.name == name) {
+                let value = if flag.is_switch { value.unwrap_or("true") } else { needed(name)? };
+                option(parsed, flag, value)?;
+            } else if let (Some(flag), None) =
+                (OPTION_FLAGS.iter().find(|f| f.is_switch && name.strip_prefix("no") == Some(f.name)), value)
+            {
+                option(parsed, flag, "false")?;
             } else if !without_effect(parsed, name, value)? && !tolerated.contains(name) {
                 return Err(unknown(name));
             }
         }
     }
     Ok(())
+}
+
+fn option(parsed: &mut Parsed, flag: &options::OptionFlag, value: &str) -> Result<(), String> {
+    let why = options::take(&mut parsed.flags.options, flag, value);
+    let why = why.map_err(|e| format!("ERROR: --{}={value}: {e}", flag.name))?;
+    parsed.warnings.extend(why.map(|why| format!("WARNING: --{} has no effect: {why}", flag.name)));
+    Ok(())
+}
+
+/// Flags of years ago, as what took their place.
+fn retired(parsed: &mut Parsed) {
+    let flags = &mut parsed.flags;
+    if let Some(factor) = flags.max_grandparent_overlap_factor.take() {
+        let table = flags.target_file_size_base.unwrap_or(64 << 20);
+        let bytes = factor.saturating_mul(table);
+        flags.options.push_str(&format!("max_compaction_bytes={bytes};"));
+        let text =
+            format!("WARNING: --max_grandparent_overlap_factor={factor} is --max_compaction_bytes={bytes}");
+        parsed.warnings.push(text);
+    }
+    if let Some(writes) = flags.writes_per_second.take().filter(|writes| *writes > 0) {
+        flags.benchmark_write_rate_limit = writes.saturating_mul(flags.key_size + flags.value_size);
+        let limit = flags.benchmark_write_rate_limit;
+        let text = format!("WARNING: --writes_per_second={writes} is --benchmark_write_rate_limit={limit}");
+        parsed.warnings.push(text);
+    }
 }
 
 /// Whether the flag is one of those that are taken without effect.
@@ -115,7 +202,7 @@ fn without_effect(parsed: &mut Parsed, name: &str, value: Option<&str>) -> Resul
 }
 
 fn unknown(name: &str) -> String {
-    let names = || FLAGS.iter().map(|f| f.name);
+    let names = || FLAGS.iter().map(|f| f.name).chain(OPTION_FLAGS.iter().map(|f| f.name));
     let mut text = format!("ERROR: unknown command line flag '{name}'");
     if let Some(meant) = nearest(name, names().chain(WITHOUT_EFFECT.iter().map(|(name, _)| *name))) {
         let _ = write!(text, " (did you mean --{meant}?)");
@@ -141,6 +228,13 @@ fn check(flags: &Flags) -> Result<(), String> {
     range("mergereadpercent", flags.mergereadpercent, 0, 100)?;
     range("batch_size", flags.batch_size, 1, 1 << 20)?;
     range("ops_between_duration_checks", flags.ops_between_duration_checks, 1, u64::MAX)?;
+    range("perf_level", flags.perf_level, 1, 6)?;
+    if flags.keys_per_prefix > 0 && (flags.prefix_size == 0 || flags.prefix_size > flags.key_size) {
+        let (prefix, key) = (flags.prefix_size, flags.key_size);
+        return Err(format!(
+            "ERROR: illegal value for flag 'prefix_size': {prefix} is not 1 to {key}, the key's size"
+        ));
+    }
     if flags.compression_ratio < 0.0 || flags.compression_ratio > 1.0 {
         return Err(format!(
             "ERROR: illegal value for flag 'compression_ratio': {} is not 0 to 1",
@@ -169,5 +263,7 @@ pub fn help() -> String {
             let _ = writeln!(text, "     {}", line.trim());
         }
     }
+    let names: Vec<_> = OPTION_FLAGS.iter().map(|flag| flag.name).collect();
+    let _ = writeln!(text, "\nSet options of RocksDB (`ashlar options explain NAME`): {}", names.join(", "));
     text
 }

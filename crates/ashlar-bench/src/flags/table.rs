@@ -69,6 +69,10 @@ flags! {
     zipfian_theta: f64 = 0.99;
     /// Draws random keys exponentially over this many e-foldings. 0: by --key_distribution.
     read_random_exp_range: f64 = 0.0;
+    /// Bytes of a prefix that --keys_per_prefix keys share.
+    prefix_size: u64 = 0;
+    /// Keys that share a prefix. 0: keys have none.
+    keys_per_prefix: u64 = 0;
     /// Bytes of a key.
     key_size: u64 = 16;
     /// Bytes of a value.
@@ -95,6 +99,10 @@ flags! {
     batch_size: u64 = 1;
     /// Steps after every seek.
     seek_nexts: u64 = 0;
+    /// The keys of a batch of multireadrandom stand so far apart. 0: each is drawn.
+    multiread_stride: u64 = 0;
+    /// Cursors of seekrandom are bounded this many numbers behind the key that is sought. 0: no bound.
+    max_scan_distance: u64 = 0;
     /// Percent of gets in readrandomwriterandom.
     readwritepercent: u64 = 90;
     /// Percent of merges in readrandommergerandom.
@@ -115,6 +123,12 @@ flags! {
     benchmark_write_rate_limit: u64 = 0;
     /// Gets or seeks per second of all threads together. 0: no limit.
     benchmark_read_rate_limit: u64 = 0;
+    /// The writer beside readers ends after --writes operations, not with the readers.
+    finish_after_writes: bool = false;
+    /// Retired: --benchmark_write_rate_limit in writes.
+    writes_per_second: Option<u64> = None;
+    /// Retired: --max_compaction_bytes in tables.
+    max_grandparent_overlap_factor: Option<u64> = None;
     /// Key space of the writer in readwhilewriting; 0: --num.
     bgwriter_num: u64 = 0;
     /// Bytes of a memtable. Without it: the engine's own.
@@ -131,6 +145,12 @@ flags! {
     block_restart_interval: Option<u64> = None;
     /// Bits of filter per key; 0: no filter; negative: the engine's own.
     bloom_bits: f64 = -1.0;
+    /// Filters are Ribbon filters of --bloom_bits.
+    use_ribbon_filter: bool = false;
+    /// Indexes and filters are written in partitions.
+    partition_index_and_filters: bool = false;
+    /// Indexes are written in partitions.
+    partition_index: bool = false;
     /// Version of the table format. Without it: the newest of --level.
     format_version: Option<u32> = None;
     /// Levels of the tree. Without it: the engine's own.
@@ -171,6 +191,12 @@ flags! {
     blob_garbage_collection_force_threshold: Option<f64> = None;
     /// No compaction but on request.
     disable_auto_compactions: bool = false;
+    /// Open to read only; needs --use_existing_db.
+    readonly: bool = false;
+    /// Settings from an OPTIONS file; flags that are given count more.
+    options_file: Option<String> = None;
+    /// Settings by RocksDB's names: name=value;… Ours.
+    options: String = String::new();
     /// The format level: the RocksDB release that can open the directory afterwards (rocksdb-7.8, rocksdb-9.11, …). Ours.
     level: String = String::new();
     /// Print a histogram of latencies after each line.
@@ -179,6 +205,10 @@ flags! {
     statistics: bool = false;
     /// How much these statistics hold, 0 (nothing) to 5 (all times).
     stats_level: u64 = 3;
+    /// What operations cost, by layer, behind their line: 1 (nothing) to 6 (all times).
+    perf_level: u64 = 1;
+    /// Of repeated benchmarks print the 95 % interval only, not average and median.
+    confidence_interval_only: bool = false;
     /// A line per thread on standard error every so many operations. 0: none.
     stats_interval: u64 = 0;
     /// The same, every so many seconds. 0: none.

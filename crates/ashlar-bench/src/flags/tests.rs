@@ -75,11 +75,62 @@ fn mistakes_are_named() {
     assert_eq!(error("--compaction_style=1"), "ERROR: --compaction_style=1 is not supported yet; only 0 is");
     assert!(error("--zipfian_theta=1").contains("is not above 0, or is 1"));
     assert!(error("--readwritepercent=101").contains("not 0 to 100"));
-    assert!(error("--mmap_read").contains("not supported yet"));
+    assert!(error("--use_direct_reads").contains("--use_direct_reads=true: Not implemented"));
+    assert!(error("--keys_per_prefix=10").contains("'prefix_size': 0 is not 1 to 16"));
+    assert!(error("--perf_level=7").contains("7 is not 1 to 6"));
     assert!(error("--threads=0").contains("'threads': 0 is not 1 to 4096"));
     assert!(error("--compression_ratio=2").contains("not 0 to 1"));
     assert!(error("--bloom_bits=nan").contains("expected a number"));
     assert!(error("--use_existing_db=1").contains("--db=DIRECTORY"));
+}
+
+#[test]
+fn options_of_rocksdb_are_flags() {
+    let parsed = parse(&words(
+        "--db_write_buffer_size=1048576 --max_compaction_bytes 5 --atomic_flush --nommap_read \
+         --allow_concurrent_memtable_write=false --partition_filters=1 --options=max_background_jobs=3;",
+    ))
+    .unwrap();
+    assert_eq!(parsed.flags.options, "max_background_jobs=3;", "the string replaces what stood before it");
+    let parsed =
+        parse(&words("--db_write_buffer_size=1048576 --atomic_flush --noenable_pipelined_write")).unwrap();
+    assert_eq!(
+        parsed.flags.options,
+        "db_write_buffer_size=1048576;atomic_flush=true;enable_pipelined_write=false;"
+    );
+    assert_eq!(parsed.warnings, [""; 0], "what has no effect is the default");
+    let parsed = parse(&words("--enable_pipelined_write")).unwrap();
+    assert!(parsed.warnings[0].starts_with("WARNING: --enable_pipelined_write has no effect: "));
+    assert!(error("--max_compaction_bytes=many").contains("--max_compaction_bytes=many: "));
+    assert!(error("--max_compaction_byte=1").contains("did you mean --max_compaction_bytes?"));
+}
+
+#[test]
+fn retired_flags_become_others() {
+    let parsed =
+        parse(&words("--writes_per_second=10 --value_size=84 --max_grandparent_overlap_factor=10")).unwrap();
+    assert_eq!(parsed.flags.benchmark_write_rate_limit, 1000);
+    assert_eq!(parsed.flags.options, format!("max_compaction_bytes={};", 640 << 20));
+    assert_eq!(parsed.warnings.len(), 2);
+    assert_eq!(flags("--writes_per_second=0").benchmark_write_rate_limit, 0);
+}
+
+#[test]
+fn files_of_flags_stand_for_their_lines() {
+    let read = |name: &str| match name {
+        "a" => Ok("# a comment\n--num=5\n\n  --flagfile=b\n".to_owned()),
+        "b" => Ok("--sync\n".to_owned()),
+        "round" => Ok("--flagfile=round".to_owned()),
+        "wrong" => Ok("fillseq".to_owned()),
+        _ => Err("there is none".to_owned()),
+    };
+    let all = |line: &str| with_files(&words(line), &read);
+    assert_eq!(all("--flagfile=a --num=6").unwrap(), ["--num=5", "--sync", "--num=6"]);
+    assert_eq!(all("-flagfile a,b").unwrap(), ["--num=5", "--sync", "--sync"]);
+    assert!(all("--flagfile=round").unwrap_err().contains("circle"));
+    assert_eq!(all("--flagfile=wrong").unwrap_err(), "ERROR: flagfile wrong: \"fillseq\" is not a flag");
+    assert_eq!(all("--flagfile=none").unwrap_err(), "ERROR: flagfile none: there is none");
+    assert!(all("--flagfile").unwrap_err().contains("missing its argument"));
 }
 
 #[test]

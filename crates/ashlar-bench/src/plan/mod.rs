@@ -38,8 +38,18 @@ pub enum Work {
     },
     /// Seeks random keys, then steps.
     Seek,
+    /// Seeks ascending keys with one cursor.
+    SeekOrdered,
+    /// Puts in key order, which are not measured, then seeks of the same keys in order.
+    PutThenSeek,
     /// Makes a cursor and drops it.
     NewCursor,
+    /// A function over a block in memory, no database.
+    Micro(Micro),
+    /// Waits until the tables of this level are in the next one.
+    CompactLevel(u8),
+    /// Reads every file and checks it.
+    Verify,
     /// Waits for a whole compaction.
     Compact,
     /// Waits for a flush.
@@ -50,6 +60,23 @@ pub enum Work {
     ResetStats,
     /// Prints the statistics of these names; not measured.
     Print(&'static [&'static str]),
+}
+
+/// A function that is measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Micro {
+    /// CRC-32C.
+    Crc32c,
+    /// XXH32.
+    XxHash,
+    /// XXH64.
+    XxHash64,
+    /// XXH3, 64 bits.
+    Xxh3,
+    /// Compression by the codec of `--compression_type`.
+    Compress,
+    /// And back.
+    Uncompress,
 }
 
 /// What one more thread does beside the ones that are measured.
@@ -100,6 +127,8 @@ pub struct Plan {
     pub key_size: usize,
     /// Asks for keys that nobody writes.
     pub missing: bool,
+    /// Bytes of the prefix of a key, and how many prefixes there are; none: 0.
+    pub prefix: (usize, u64),
     /// How long values are.
     pub lengths: lengths::Kind,
     /// How often it runs.
@@ -115,13 +144,18 @@ impl Plan {
         let (name, repeat) = Repeat::split(name)?;
         let Some(entry) = ENTRIES.iter().find(|e| e.name == name) else { return Err(unknown(name)) };
         let count = match entry.work {
-            Work::Put(_) | Work::Merge | Work::Update | Work::ReadWrite | Work::ReadMerge => flags.writes,
+            Work::Put(_)
+            | Work::PutThenSeek
+            | Work::Merge
+            | Work::Update
+            | Work::ReadWrite
+            | Work::ReadMerge => flags.writes,
             Work::Delete(_) => flags.deletes,
             _ => flags.reads,
         };
         let counted = match entry.work {
             Work::Put(order) | Work::Delete(order) => order != KeyOrder::Random,
-            Work::Scan { .. } => true,
+            Work::Scan { .. } | Work::PutThenSeek | Work::Micro(_) => true,
             _ => false,
         };
         let duration = (!counted && flags.duration > 0).then(|| Duration::from_secs(flags.duration));
@@ -142,6 +176,7 @@ impl Plan {
             shape: shape(&flags.key_shape)?,
             key_size: size(flags.key_size),
             missing: false,
+            prefix: prefix(flags),
             lengths: lengths_of(flags)?,
             repeat,
         };
@@ -165,7 +200,7 @@ impl Plan {
 
     /// Makes the keys that it asks for.
     pub(crate) fn maker(&self) -> KeyMaker {
-        let maker = KeyMaker::shaped(self.shape, self.key_size);
+        let maker = KeyMaker::shaped(self.shape, self.key_size).prefixed(self.prefix.0, self.prefix.1);
         if self.missing { maker.missing() } else { maker }
     }
 
@@ -177,6 +212,13 @@ impl Plan {
 
 fn size(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+fn prefix(flags: &Flags) -> (usize, u64) {
+    match flags.num.checked_div(flags.keys_per_prefix) {
+        Some(prefixes) => (size(flags.prefix_size), prefixes.max(1)),
+        None => (0, 0),
+    }
 }
 
 fn access(flags: &Flags) -> Result<Access, String> {

@@ -1,6 +1,6 @@
 //! The benchmarks: names, what they do, and how they differ from what the flags say.
 
-use super::{Beside, Plan, Work};
+use super::{Beside, Micro, Plan, Work};
 use crate::flags::Flags;
 use crate::keys::KeyOrder;
 use crate::lengths::Kind;
@@ -34,28 +34,32 @@ pub(super) const ENTRIES: &[Entry] = &[
             Work::Put(KeyOrder::Unique),
         )
     },
+    Entry { adjust: fresh_batches, ..entry("fillbatch", "fillseq in batches of 1000", SEQUENTIAL) },
+    Entry { adjust: fresh_batches, ..entry("fillseqbatch", "the same, by LevelDB's name", SEQUENTIAL) },
+    Entry { adjust: fresh_batches, ..entry("fillrandbatch", "fillrandom in batches of 1000", RANDOM) },
     Entry {
-        adjust: |plan, flags| {
-            fresh(plan, flags);
-            plan.batch = 1000;
-        },
-        ..entry("fillbatch", "fillseq in batches of 1000", SEQUENTIAL)
+        adjust: |plan, _| plan.batch = 1000,
+        ..entry("overwritebatch", "overwrite in batches of 1000", RANDOM)
     },
+    Entry { adjust: synced, ..entry("fillseqsync", "num/100 puts in key order, each synced", SEQUENTIAL) },
+    Entry { adjust: synced, ..entry("fillrandsync", "num/100 puts of random keys, each synced", RANDOM) },
     Entry {
         adjust: |plan, flags| {
             fresh(plan, flags);
             plan.how.sync = true;
-            a_thousandth(plan, flags);
+            a_part(plan, flags, 1000);
         },
         ..entry("fillsync", "num/1000 puts of random keys, each synced, fresh database", RANDOM)
     },
     Entry {
-        adjust: |plan, flags| {
-            fresh(plan, flags);
-            plan.lengths = Kind::Fixed(100_000);
-            a_thousandth(plan, flags);
-        },
+        adjust: large,
         ..entry("fill100K", "num/1000 puts of 100000 bytes, random keys, fresh database", RANDOM)
+    },
+    Entry { adjust: large, ..entry("fillrand100K", "the same, by LevelDB's name", RANDOM) },
+    Entry { adjust: large, ..entry("fillseq100K", "num/1000 puts of 100000 bytes in key order", SEQUENTIAL) },
+    Entry {
+        adjust: fresh,
+        ..entry("fillseekseq", "seeks in key order of what was put in key order before", Work::PutThenSeek)
     },
     entry("overwrite", "puts of random keys, database as it is", RANDOM),
     entry("updaterandom", "a get and a put of the same random key", Work::Update),
@@ -69,6 +73,16 @@ pub(super) const ENTRIES: &[Entry] = &[
         adjust: |plan, flags| plan.keys = flags.num.div_ceil(100),
         ..entry("readhot", "gets of random keys of the first hundredth", Work::Get)
     },
+    Entry {
+        adjust: |plan, flags| {
+            if flags.reads < 0 {
+                plan.count = plan.count.map(|_| (flags.num / 1000).max(1));
+            } else {
+                plan.count = plan.count.map(|count| (count / 1000).max(1));
+            }
+        },
+        ..entry("readrandomsmall", "a thousandth of readrandom", Work::Get)
+    },
     entry("multireadrandom", "gets of --batch_size random keys at once", Work::MultiGet),
     entry("readseq", "a walk forward", Work::Scan { backward: false }),
     entry("readreverse", "a walk backward", Work::Scan { backward: true }),
@@ -81,6 +95,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         )
     },
     entry("seekrandom", "seeks of random keys, --seek_nexts steps after each", Work::Seek),
+    entry("seekordered", "seeks of ascending keys, up to a hundred apart, by one cursor", Work::SeekOrdered),
     entry("newiterator", "cursors made and dropped", Work::NewCursor),
     Entry {
         adjust: |plan, _| plan.beside = Beside::Writer,
@@ -101,6 +116,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         adjust: |plan, _| plan.beside = Beside::Merger,
         ..entry("seekrandomwhilemerging", "seekrandom while one more thread merges", Work::Seek)
+    },
+    Entry {
+        adjust: |plan, _| plan.beside = Beside::Writer,
+        ..entry("multireadwhilewriting", "multireadrandom while one more thread writes", Work::MultiGet)
+    },
+    Entry {
+        adjust: |plan, _| plan.beside = Beside::Writer,
+        ..entry("newiteratorwhilewriting", "newiterator while one more thread writes", Work::NewCursor)
     },
     Entry {
         adjust: |plan, flags| {
@@ -127,6 +150,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry("deleterandom", "deletes of random keys", Work::Delete(KeyOrder::Random)),
     Entry { adjust: once, ..entry("compact", "compacts everything", Work::Compact) },
     Entry { adjust: once, ..entry("compactall", "the same", Work::Compact) },
+    Entry { adjust: once, ..entry("compact0", "compacts level 0 into the next one", Work::CompactLevel(0)) },
+    Entry { adjust: once, ..entry("compact1", "compacts level 1 into the next one", Work::CompactLevel(1)) },
+    Entry { adjust: once, ..entry("verifychecksum", "reads every file and checks it", Work::Verify) },
     Entry { adjust: once, ..entry("flush", "flushes the memtables", Work::Flush) },
     Entry { adjust: once, ..entry("waitforcompaction", "waits for background work", Work::Wait) },
     entry("stats", "prints the engine's statistics", Work::Print(&["stats"])),
@@ -144,15 +170,47 @@ pub(super) const ENTRIES: &[Entry] = &[
         ]),
     ),
     entry("resetstats", "sets the statistics to zero", Work::ResetStats),
+    Entry { adjust: micro, ..entry("crc32c", "CRC-32C of blocks in memory", Work::Micro(Micro::Crc32c)) },
+    Entry { adjust: micro, ..entry("xxhash", "XXH32 of blocks in memory", Work::Micro(Micro::XxHash)) },
+    Entry { adjust: micro, ..entry("xxhash64", "XXH64 of blocks in memory", Work::Micro(Micro::XxHash64)) },
+    Entry { adjust: micro, ..entry("xxh3", "XXH3 of blocks in memory", Work::Micro(Micro::Xxh3)) },
+    Entry { adjust: micro, ..entry("compress", "compresses blocks in memory", Work::Micro(Micro::Compress)) },
+    Entry { adjust: micro, ..entry("uncompress", "uncompresses them", Work::Micro(Micro::Uncompress)) },
 ];
+
+/// Bytes that a function over blocks goes through, unless --reads says how many blocks.
+const MICRO_BYTES: u64 = 500 << 20;
 
 fn fresh(plan: &mut Plan, _: &Flags) {
     plan.fresh = true;
 }
 
-fn a_thousandth(plan: &mut Plan, flags: &Flags) {
+fn fresh_batches(plan: &mut Plan, flags: &Flags) {
+    fresh(plan, flags);
+    plan.batch = 1000;
+}
+
+fn synced(plan: &mut Plan, flags: &Flags) {
+    fresh(plan, flags);
+    plan.how.sync = true;
+    a_part(plan, flags, 100);
+}
+
+fn large(plan: &mut Plan, flags: &Flags) {
+    fresh(plan, flags);
+    plan.lengths = Kind::Fixed(100_000);
+    a_part(plan, flags, 1000);
+}
+
+fn a_part(plan: &mut Plan, flags: &Flags, part: u64) {
     if flags.writes < 0 {
-        plan.count = plan.count.map(|_| (flags.num / 1000).max(1));
+        plan.count = plan.count.map(|_| (flags.num / part).max(1));
+    }
+}
+
+fn micro(plan: &mut Plan, flags: &Flags) {
+    if flags.reads < 0 {
+        plan.count = Some(MICRO_BYTES / flags.block_size.unwrap_or(4096).max(1));
     }
 }
 

@@ -225,20 +225,15 @@ impl<'k> Search<'k> {
 
     /// Counts a search that came to its end.
     fn count(&self, statistics: &Statistics, value: Option<&View>) {
-        statistics.tick(Ticker::NumberKeysRead);
-        statistics.tick(match self.home {
-            Home::Memtable => Ticker::MemtableHit,
-            Home::Nowhere | Home::Level(_) => Ticker::MemtableMiss,
-        });
-        match self.home {
-            Home::Level(0) => statistics.tick(Ticker::L0Hit),
-            Home::Level(1) => statistics.tick(Ticker::L1Hit),
-            Home::Level(_) => statistics.tick(Ticker::L2AndUpHit),
-            Home::Nowhere | Home::Memtable => {}
-        }
-        if let Some(value) = value {
-            statistics.add(Ticker::BytesRead, value.len() as u64);
-        }
+        let bytes = value.map_or(0, |value| value.len() as u64);
+        let (memtable, level) = match self.home {
+            Home::Memtable => (Ticker::MemtableHit, (Ticker::L0Hit, 0)),
+            Home::Nowhere => (Ticker::MemtableMiss, (Ticker::L0Hit, 0)),
+            Home::Level(0) => (Ticker::MemtableMiss, (Ticker::L0Hit, 1)),
+            Home::Level(1) => (Ticker::MemtableMiss, (Ticker::L1Hit, 1)),
+            Home::Level(_) => (Ticker::MemtableMiss, (Ticker::L2AndUpHit, 1)),
+        };
+        statistics.add_all([(Ticker::NumberKeysRead, 1), (Ticker::BytesRead, bytes), (memtable, 1), level]);
         if !self.operands.is_empty() {
             statistics.measure(Distribution::ReadNumMergeOperands, self.operands.len() as u64);
         }

@@ -107,9 +107,12 @@ impl TableReader {
         })?;
         if self.filter.is_there() {
             perf::add(Metric::BloomSstHitCount, 1);
-            self.count(Ticker::BloomFilterFullPositive);
-            if found.is_some() {
-                self.count(Ticker::BloomFilterFullTruePositive);
+            if let Some(statistics) = self.file.statistics() {
+                let true_positive = u64::from(found.is_some());
+                statistics.add_all([
+                    (Ticker::BloomFilterFullPositive, 1),
+                    (Ticker::BloomFilterFullTruePositive, true_positive),
+                ]);
             }
         }
         Ok(found)
@@ -361,9 +364,11 @@ impl TableReader {
             Some(pin) => {
                 perf::add(Metric::BlockCacheHitCount, 1);
                 if let Some(statistics) = self.file.statistics() {
-                    statistics.tick(Ticker::BlockCacheHit);
-                    statistics.tick(Ticker::BlockCacheDataHit);
-                    statistics.add(Ticker::BlockCacheBytesRead, pin.len() as u64);
+                    statistics.add_all([
+                        (Ticker::BlockCacheHit, 1),
+                        (Ticker::BlockCacheDataHit, 1),
+                        (Ticker::BlockCacheBytesRead, pin.len() as u64),
+                    ]);
                 }
                 Ok(pin)
             }

@@ -206,3 +206,61 @@ fn an_operation_tells_its_cost_and_a_read_its_way() {
     let whole = db.default_family().approximate_sizes(&[([0; 4], [255; 4])], sizes).unwrap()[0];
     assert_eq!(db.int_property("rocksdb.live-sst-files-size").map(|live| live >= whole), Some(true));
 }
+
+/// What counting costs a get in memory: the levels of the statistics in turns, a few milliseconds each, the medians.
+#[test]
+fn what_counting_costs_a_get() {
+    const KEYS: u64 = 100_000;
+    const TURN: u64 = 2_000;
+    let turns = if std::env::var_os("ASHLAR_HEAVY").is_some() { 1500 } else { 20 };
+    let dir = tempfile::tempdir().unwrap();
+    let counted = Arc::new(Statistics::new());
+    let db = quiet(dir.path()).statistics(Arc::clone(&counted)).open().unwrap();
+    for n in 0..KEYS {
+        db.put(n.to_be_bytes(), [7; 100]).unwrap();
+    }
+    db.compact().unwrap();
+    let levels = [
+        StatsLevel::DisableAll,
+        StatsLevel::ExceptHistogramOrTimers,
+        StatsLevel::ExceptTimers,
+        StatsLevel::ExceptDetailedTimers,
+    ];
+    let mut micros: [Vec<f64>; 5] = Default::default();
+    let mut key = 1_u64;
+    for turn in 0..turns {
+        for at in 0..micros.len() {
+            // No level is always the first behind the same other one.
+            let at = (at + turn) % micros.len();
+            counted.set_level(levels.get(at).copied().unwrap_or(StatsLevel::DisableAll));
+            let perf = if at < levels.len() { PerfLevel::Disable } else { PerfLevel::EnableCount };
+            let start = std::time::Instant::now();
+            let (found, _) = db.perf_context(perf, || {
+                (0..TURN)
+                    .filter(|_| {
+                        key = key
+                            .wrapping_mul(6_364_136_223_846_793_005)
+                            .wrapping_add(1_442_695_040_888_963_407);
+                        db.get(((key >> 33) % KEYS).to_be_bytes()).unwrap().is_some()
+                    })
+                    .count()
+            });
+            micros[at].push(start.elapsed().as_secs_f64() * 1e6 / TURN as f64);
+            assert_eq!(found as u64, TURN);
+        }
+    }
+    let medians = micros.map(|mut all| {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    });
+    let part = |at: usize| (medians[at] / medians[0] - 1.0) * 100.0;
+    ashlar_testkit::report::figure(&format!(
+        "a get of {:.3} us that counts nothing takes {:+.1} % with tickers, {:+.1} % with sizes, {:+.1} % with times, {:+.1} % with \
+         the perf context counting; medians of {turns} turns",
+        medians[0],
+        part(1),
+        part(2),
+        part(3),
+        part(4)
+    ));
+}

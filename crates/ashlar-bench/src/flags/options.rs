@@ -1,0 +1,132 @@
+//! Flags of db_bench that set one of RocksDB's options. What becomes of a value, the engine's table of options says: it is
+//! set, has no effect for the reason told, or is refused.
+
+use super::value::Value;
+use ashlar_engine::options::{Notice, Options, option_names};
+
+/// A flag and the option behind it.
+pub(super) struct OptionFlag {
+    pub(super) name: &'static str,
+    option: &'static str,
+    /// `--name` is on, `--noname` off.
+    pub(super) is_switch: bool,
+}
+
+const fn number(name: &'static str) -> OptionFlag {
+    OptionFlag { name, option: name, is_switch: false }
+}
+
+const fn switch(name: &'static str) -> OptionFlag {
+    OptionFlag { name, option: name, is_switch: true }
+}
+
+const fn onto(flag: OptionFlag, option: &'static str) -> OptionFlag {
+    OptionFlag { option, ..flag }
+}
+
+pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
+    // Writing.
+    number("db_write_buffer_size"),
+    number("min_write_buffer_number_to_merge"),
+    number("max_total_wal_size"),
+    number("delayed_write_rate"),
+    number("write_thread_max_yield_usec"),
+    number("write_thread_slow_yield_usec"),
+    switch("allow_concurrent_memtable_write"),
+    switch("enable_pipelined_write"),
+    switch("unordered_write"),
+    switch("enable_write_thread_adaptive_yield"),
+    switch("inplace_update_support"),
+    switch("atomic_flush"),
+    switch("avoid_flush_during_recovery"),
+    switch("use_fsync"),
+    number("bytes_per_sync"),
+    number("wal_bytes_per_sync"),
+    number("rate_limiter_bytes_per_sec"),
+    onto(number("memtable_bloom_size_ratio"), "memtable_prefix_bloom_size_ratio"),
+    switch("memtable_whole_key_filtering"),
+    // The tree.
+    number("max_background_compactions"),
+    number("max_background_flushes"),
+    number("target_file_size_multiplier"),
+    number("max_compaction_bytes"),
+    number("compaction_readahead_size"),
+    switch("level_compaction_dynamic_level_bytes"),
+    number("periodic_compaction_seconds"),
+    onto(number("ttl_seconds"), "ttl"),
+    number("preclude_last_level_data_seconds"),
+    number("preserve_internal_time_seconds"),
+    number("delete_obsolete_files_period_micros"),
+    switch("report_bg_io_stats"),
+    // Tables.
+    number("table_cache_numshardbits"),
+    onto(switch("cache_index_and_filter_blocks"), "block_based_table_factory.cache_index_and_filter_blocks"),
+    onto(
+        switch("pin_l0_filter_and_index_blocks_in_cache"),
+        "block_based_table_factory.pin_l0_filter_and_index_blocks_in_cache",
+    ),
+    onto(switch("whole_key_filtering"), "block_based_table_factory.whole_key_filtering"),
+    onto(switch("partition_filters"), "block_based_table_factory.partition_filters"),
+    onto(number("metadata_block_size"), "block_based_table_factory.metadata_block_size"),
+    onto(number("index_block_restart_interval"), "block_based_table_factory.index_block_restart_interval"),
+    onto(number("read_amp_bytes_per_bit"), "block_based_table_factory.read_amp_bytes_per_bit"),
+    onto(switch("enable_index_compression"), "block_based_table_factory.enable_index_compression"),
+    onto(switch("block_align"), "block_based_table_factory.block_align"),
+    switch("optimize_filters_for_hits"),
+    onto(number("compression_parallel_threads"), "compression_opts.parallel_threads"),
+    // Blobs.
+    number("blob_file_starting_level"),
+    number("blob_compaction_readahead_size"),
+    // Files.
+    switch("advise_random_on_open"),
+    onto(switch("mmap_read"), "allow_mmap_reads"),
+    onto(switch("mmap_write"), "allow_mmap_writes"),
+    switch("use_direct_reads"),
+    switch("use_direct_io_for_flush_and_compaction"),
+    // What it tells.
+    number("stats_dump_period_sec"),
+    number("stats_persist_period_sec"),
+    number("stats_history_buffer_size"),
+    switch("persist_stats_to_disk"),
+    switch("dump_malloc_stats"),
+];
+
+/// Adds a flag's value to the option string `options`; answers why it has no effect, if it has none and is not RocksDB's
+/// default.
+///
+/// # Errors
+/// What the table says of the value.
+pub(super) fn take(options: &mut String, flag: &OptionFlag, value: &str) -> Result<Option<String>, String> {
+    let value = match (flag.is_switch, <bool as Value>::parse(value)) {
+        (true, on) => {
+            if on? {
+                "true"
+            } else {
+                "false"
+            }
+        }
+        (false, _) => value,
+    };
+    let taken = Options::default().set(flag.option, value).map_err(|e| e.to_string())?;
+    options.push_str(&format!("{}={value};", flag.option));
+    let name = flag.option.rsplit('.').next().unwrap_or(flag.option);
+    let is_default =
+        |notice: &Notice| option_names().iter().any(|o| o.name == name && o.rocksdb_default == notice.value);
+    Ok(taken.filter(|notice| !is_default(notice)).map(|notice| notice.why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every flag has an option behind it, whatever it says to the value.
+    #[test]
+    fn every_option_exists() {
+        for flag in OPTION_FLAGS {
+            let value = if flag.is_switch { "false" } else { "1" };
+            if let Err(said) = take(&mut String::new(), flag, value) {
+                assert!(said.starts_with("Not implemented: "), "{}: {said}", flag.name);
+            }
+        }
+    }
+}
