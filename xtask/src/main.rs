@@ -2,7 +2,9 @@
 
 mod bench;
 mod check;
+mod fetch;
 mod fuzz;
+mod peers;
 mod project;
 mod rel;
 mod run;
@@ -19,6 +21,7 @@ The chores of AshlarDB.
 usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says more
 
   setup   fetch what the tests hold us against: RocksDB's tools (7.8.3) and its library (11.8.1)
+  peers   fetch and build the engines that ashlar-compare drives beside ours
   check   format, lints, layers and sizes, documentation: everything but running code
   test    setup, check, all tests, the heavy suites; ends with a line \"N passed, N failed, N skipped\"
   bench   ashlar's benchmark, release build
@@ -26,7 +29,8 @@ usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says mo
   rel     crashes, failing calls, damage, for as long as one likes; what must hold afterwards
   tidy    the rules of the house that no compiler checks
 
-Everything is built below the target folder of this checkout; only `setup` reaches outside (apt-get, mvn).";
+Everything is built below the target folder of this checkout; only `setup` and `peers` reach outside
+(apt-get, mvn, pip, cargo fetch).";
 
 type Chore = fn(&[String]) -> Result<(), String>;
 
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
     let wants_help = rest.iter().any(|arg| arg == "--help" || arg == "-h");
     let (help, chore): (&str, Chore) = match command {
         "setup" => (setup::HELP, setup::main),
+        "peers" => (peers::HELP, peers::main),
         "check" => (check::HELP, check::main),
         "test" => (suite::HELP, suite::main),
         "bench" => (bench::HELP, bench::main),

@@ -4,6 +4,7 @@
 //! 2. What comes from outside is checked against a pinned SHA-256 before it is used.
 //! 3. What cannot be had is noted with the reason, said aloud, and is no failure: the tests that need it say SKIPPED.
 
+use crate::fetch::{install, on_path, replace, sha256};
 use crate::{project, run};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,39 +69,11 @@ fn say((name, place): &(&str, Result<PathBuf, String>)) -> String {
     }
 }
 
-/// Writes beside and renames, so that a reader never sees half a file; leaves an equal file alone.
-fn replace(path: &Path, content: &[u8]) -> Result<(), String> {
-    if fs::read(path).is_ok_and(|old| old == content) {
-        return Ok(());
-    }
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&beside, content)
-        .and_then(|()| fs::rename(&beside, path))
-        .map_err(|e| format!("{}: {e}", path.display()))
-}
-
-fn on_path(program: &str) -> Result<PathBuf, String> {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file());
-    found.ok_or_else(|| format!("no program {program}"))
-}
-
 fn debian_tools() -> Result<(), String> {
     if on_path("ldb").is_ok() && on_path("sst_dump").is_ok() {
         return Ok(());
     }
-    on_path("apt-get").map_err(|_| "rocksdb-tools is not installed, and this is no Debian".to_owned())?;
-    if run::quiet("id", &["-u"]).is_none_or(|id| id.trim() != "0") {
-        return Err("rocksdb-tools is not installed, and only root can: apt-get install rocksdb-tools".into());
-    }
-    let install = ["-y", "-q", "--no-install-recommends", "install", "rocksdb-tools"];
-    if run::quiet("apt-get", &install).is_some() {
-        return Ok(());
-    }
-    // A fresh image has no package lists yet.
-    run::quiet("apt-get", &["-q", "update"]).ok_or("apt-get update failed: no network?")?;
-    run::quiet("apt-get", &install).map(|_| ()).ok_or_else(|| "apt-get cannot install rocksdb-tools".into())
+    install(&["rocksdb-tools"])
 }
 
 fn debian_library() -> Result<PathBuf, String> {
@@ -158,16 +131,6 @@ fn fetch_jar(folder: &Path) -> Result<(), String> {
     run::quiet("mvn", &args).map(|_| ()).ok_or_else(|| format!("mvn cannot fetch {ARTIFACT}: no network?"))
 }
 
-/// The digest of a file in hex, empty when there is no such file.
-fn sha256(path: &Path) -> Result<String, String> {
-    if !path.is_file() {
-        return Ok(String::new());
-    }
-    let text = run::quiet("sha256sum", &[&path.to_string_lossy()]).ok_or("no program sha256sum")?;
-    // The line starts with a backslash when the name needed escaping.
-    Ok(text.trim_start_matches('\\').split_whitespace().next().unwrap_or_default().to_owned())
-}
-
 fn build_judge(folder: &Path) -> Result<PathBuf, String> {
     let target = project::scratch().join("judges/build");
     let args = ["build", "--quiet", "--package", "ashlar-testkit", "--bin", "rocksdb-judge", "--target-dir"];
@@ -190,19 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_and_absence() {
-        let path = std::env::temp_dir().join(format!("xtask-sha-{}", std::process::id()));
-        assert_eq!(sha256(&path), Ok(String::new()));
-        replace(&path, b"abc").expect("the temporary folder is writable");
-        let digest = sha256(&path).expect("sha256sum is there");
-        assert_eq!(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-        fs::remove_file(&path).expect("just written");
-    }
-
-    #[test]
-    fn a_missing_program_is_named() {
-        assert_eq!(on_path("no-such-program-here"), Err("no program no-such-program-here".into()));
-        assert!(on_path("sh").is_ok());
+    fn what_is_missing_says_why() {
         assert_eq!(say(&("ldb", Err("not root".into()))), "ldb             skipped: not root");
     }
 }

@@ -1,10 +1,15 @@
 //! One process: opens the engine, does its workloads on one database, prints a record for each.
 
+use crate::engine::EngineName;
 use crate::measure::{Moment, Passed, forget_peak, peak_memory};
 use crate::open_loop;
 use crate::peer::{Peer, Result, Written};
-use crate::peers::{Ashlar, RocksDb};
-use crate::settings::{EngineName, Task, Workload};
+#[cfg(feature = "fjall")]
+use crate::peers::Fjall;
+#[cfg(feature = "redb")]
+use crate::peers::Redb;
+use crate::peers::{Ashlar, Flawed, RocksDb, Shim};
+use crate::task::{Task, Workload};
 use crate::work::{self, Done, Stream};
 use ashlar_report::record::{
     Amplification, Counters, Cpu, Engine, Hashes, Latency, Memory, Ops, Phase, Record, SCHEMA,
@@ -18,11 +23,17 @@ pub fn run(task: &str) -> Result<()> {
     match task.engine {
         EngineName::Ashlardb => on::<Ashlar>(&task),
         EngineName::Rocksdb => on::<RocksDb>(&task),
+        #[cfg(feature = "fjall")]
+        EngineName::Fjall => on::<Fjall>(&task),
+        #[cfg(feature = "redb")]
+        EngineName::Redb => on::<Redb>(&task),
+        EngineName::TestSlow | EngineName::TestCareless | EngineName::TestForgetful => on::<Flawed>(&task),
+        _ => on::<Shim>(&task),
     }
 }
 
 fn on<P: Peer>(task: &Task) -> Result<()> {
-    let mut peer = P::open(Path::new(&task.dir), &task.settings, task.library.as_deref())?;
+    let mut peer = P::open(task.engine, Path::new(&task.dir), &task.settings, task.library.as_deref())?;
     let mut filled = false;
     for &workload in &task.workloads {
         let needs_data = workload == Workload::Overwrite || !workload.writes();

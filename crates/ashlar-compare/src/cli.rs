@@ -2,7 +2,9 @@
 
 use crate::command::{Command, Shown};
 use crate::drive::Matrix;
-use crate::settings::{EngineName, Settings, Workload};
+use crate::engine::EngineName;
+use crate::settings::{Class, Settings};
+use crate::task::Workload;
 use clap::Parser;
 use std::path::PathBuf;
 
@@ -125,6 +127,8 @@ impl Cli {
             jemalloc: !self.no_jemalloc,
             timeout: std::time::Duration::from_secs(self.timeout),
             settings: Settings {
+                class: Class::Matched,
+                data_bytes: raw,
                 key_bytes: self.key_size,
                 value_bytes: self.value_size,
                 compress_ratio: self.compression_ratio,

@@ -1,8 +1,11 @@
 //! The driver: a process per engine and repetition, in turns, and what became of each.
 
 use crate::command::Shown;
+use crate::engine::EngineName;
+use crate::place;
 use crate::report;
-use crate::settings::{EngineName, Settings, Task, Workload};
+use crate::settings::Settings;
+use crate::task::{Task, Workload};
 use ashlar_report::machine::Machine;
 use ashlar_report::record::{Header, Line, Record, Run, SCHEMA, Status};
 use std::collections::BTreeMap;
@@ -159,13 +162,7 @@ fn one(
     session: &[Workload],
     so_far: &[Record],
 ) -> Result<Vec<Record>, Status> {
-    let library = match engine {
-        EngineName::Rocksdb => {
-            let found = rocksdb_library(matrix.rocksdb.as_deref());
-            Some(found.map_err(|why| Status::NotHere { why })?)
-        }
-        EngineName::Ashlardb => None,
-    };
+    let library = place::library(engine, matrix.rocksdb.as_deref()).map_err(|why| Status::NotHere { why })?;
     let dir = Scratch::new(&matrix.dir, engine).map_err(failed)?;
     let mut task = Task {
         engine,
@@ -286,25 +283,6 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // A folder for temporary files may keep what cannot be removed.
         let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Where RocksDB's shared object lies: as told, or as `cargo xtask setup` noted.
-fn rocksdb_library(told: Option<&Path>) -> Result<PathBuf, String> {
-    if let Some(path) = told {
-        return path
-            .is_file()
-            .then(|| path.to_path_buf())
-            .ok_or_else(|| format!("no file {}", path.display()));
-    }
-    let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/judges/paths");
-    let text =
-        std::fs::read_to_string(&notes).map_err(|_| "`cargo xtask setup` has not been run".to_owned())?;
-    let place = text.lines().find_map(|line| line.strip_prefix("rocksdb-11.8.1\t"));
-    match place.map(|place| (place, place.strip_prefix("missing: "))) {
-        Some((_, Some(why))) => Err(why.to_owned()),
-        Some((place, None)) if Path::new(place).is_file() => Ok(PathBuf::from(place)),
-        _ => Err("`cargo xtask setup` noted no rocksdb-11.8.1".into()),
     }
 }
 

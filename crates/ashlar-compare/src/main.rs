@@ -10,12 +10,15 @@ mod child;
 mod cli;
 mod command;
 mod drive;
+mod engine;
 mod measure;
 mod open_loop;
 mod peer;
 mod peers;
+mod place;
 mod report;
 mod settings;
+mod task;
 mod work;
 
 use clap::Parser;

@@ -4,7 +4,7 @@
 //! closed loop hides that: it simply asks less often.
 
 use crate::peer::{Peer, Result};
-use crate::settings::Task;
+use crate::task::Task;
 use crate::work::{Done, Stream};
 use ashlar_bench::{KeyMaker, Random, Values};
 use ashlar_report::record::{From, Latency};

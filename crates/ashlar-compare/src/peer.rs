@@ -1,9 +1,10 @@
 //! What an engine is to the driver. Everything is dispatched statically: a call costs what the engine costs.
 
+use crate::engine::EngineName;
 use crate::settings::Settings;
 use std::path::Path;
 
-/// The engine's message.
+/// The engine's message. One that begins with "not offered:" says that the engine has nothing of the kind.
 pub type Result<T> = std::result::Result<T, String>;
 
 /// Bytes that an engine says it wrote; `None` where it does not say.
@@ -15,24 +16,80 @@ pub struct Written {
     pub compaction: Option<u64>,
 }
 
+/// Entries of one length for one batch, lying one after the other: a key, its value, the next key.
+#[derive(Clone, Debug)]
+pub struct Entries {
+    bytes: Vec<u8>,
+    key: usize,
+    value: usize,
+}
+
+impl Entries {
+    /// None yet.
+    pub fn new(key: usize, value: usize) -> Entries {
+        Entries { bytes: Vec::new(), key, value }
+    }
+
+    /// Appends one. Keys and values of other lengths are cut or filled up with zeros.
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        for (bytes, len) in [(key, self.key), (value, self.value)] {
+            let end = self.bytes.len() + len;
+            self.bytes.extend_from_slice(&bytes[..len.min(bytes.len())]);
+            self.bytes.resize(end, 0);
+        }
+    }
+
+    /// Forgets them; the memory stays.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.bytes.len() / (self.key + self.value).max(1)
+    }
+
+    /// Them all.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Length of a key, and of a value.
+    pub fn lengths(&self) -> [usize; 2] {
+        [self.key, self.value]
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.bytes.chunks_exact((self.key + self.value).max(1)).map(|entry| entry.split_at(self.key))
+    }
+}
+
 /// An open database.
 pub trait Peer: Sized {
     /// Its cursors.
     type Cursor<'a>: Cursor
     where
         Self: 'a;
+    /// What gets go through, one per thread.
+    type Reader<'a>: Read + Send
+    where
+        Self: 'a;
 
-    /// Makes a database in the empty directory `dir`.
-    fn open(dir: &Path, settings: &Settings, library: Option<&str>) -> Result<Self>;
+    /// Opens the database in `dir`, a new one where there is none.
+    fn open(engine: EngineName, dir: &Path, settings: &Settings, library: Option<&str>) -> Result<Self>;
 
-    /// Its version, and how it is reached.
+    /// Its version, how it is reached, and what of the settings it has no equivalent for.
     fn version(&self) -> String;
 
     /// Writes one entry.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Calls `see` with the value of `key`; false when there is none.
-    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool>;
+    /// Writes all entries or none.
+    fn put_all(&self, entries: &Entries) -> Result<()>;
+
+    /// Another reader; it sees what was written before each of its gets.
+    fn reader(&self) -> Result<Self::Reader<'_>>;
 
     /// A new cursor over all entries.
     fn cursor(&self) -> Result<Self::Cursor<'_>>;
@@ -43,11 +100,17 @@ pub trait Peer: Sized {
     /// What it says it wrote since the open.
     fn written(&self) -> Written;
 
-    /// How many tables each level has, from level 0.
+    /// How many tables each level has, from level 0; empty for an engine without levels.
     fn levels(&self) -> Vec<u64>;
 
     /// Closes.
     fn close(self) -> Result<()>;
+}
+
+/// What gets go through.
+pub trait Read {
+    /// Calls `see` with the value of `key`; false when there is none.
+    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool>;
 }
 
 /// A position among the entries.
@@ -62,4 +125,20 @@ pub trait Cursor {
     fn entry(&self) -> Option<(&[u8], &[u8])>;
     /// What went wrong since the last move that succeeded, for engines that say it late.
     fn check(&self) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_lie_one_after_the_other() {
+        let mut entries = Entries::new(2, 3);
+        entries.push(b"k1", b"abc");
+        entries.push(b"k2", b"d");
+        assert_eq!(entries.len(), 2);
+        assert_eq!(entries.iter().collect::<Vec<_>>(), [(&b"k1"[..], &b"abc"[..]), (b"k2", b"d\0\0")]);
+        entries.clear();
+        assert_eq!((entries.len(), entries.lengths()), (0, [2, 3]));
+    }
 }

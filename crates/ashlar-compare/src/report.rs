@@ -1,7 +1,8 @@
 //! The table: medians, spread, and what AshlarDB is of RocksDB.
 
 use crate::drive::{Matrix, Outcome};
-use crate::settings::{EngineName, Workload};
+use crate::engine::EngineName;
+use crate::task::Workload;
 use ashlar_report::record::{Latency, Record};
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::BTreeSet;

@@ -2,8 +2,9 @@
 //!
 //! What is read is summed up word by word, so that every byte is touched and engines can be held against each other.
 
-use crate::peer::{Cursor, Peer, Result};
-use crate::settings::{Settings, Task};
+use crate::peer::{Cursor, Peer, Read, Result};
+use crate::settings::Settings;
+use crate::task::Task;
 use ashlar_bench::{KeyMaker, Random, Values};
 
 /// What a loop did.
@@ -64,14 +65,15 @@ pub fn put<P: Peer>(peer: &P, s: &Settings, keys: u64, drawn: Option<Stream>) ->
 }
 
 /// Gets `reads` drawn keys.
-pub fn get<P: Peer>(peer: &mut P, task: &Task) -> Result<Done> {
+pub fn get<P: Peer>(peer: &P, task: &Task) -> Result<Done> {
     let s = &task.settings;
     let mut maker = KeyMaker::new(s.key_bytes);
     let mut random = Random::new(s.seed, Stream::Reads as u64);
     let mut done = Done::default();
+    let mut reader = peer.reader()?;
     for _ in 0..task.reads {
         let key = maker.key(random.below(task.keys));
-        let found = peer.get(key, |value| done.saw(value))?;
+        let found = reader.get(key, |value| done.saw(value))?;
         done.found += u64::from(found);
         done.ops += 1;
     }
@@ -123,10 +125,11 @@ pub fn scan<P: Peer>(peer: &P, least: u64) -> Result<Done> {
 }
 
 /// Brings every block into the cache: gets every fourth key, so that no block is left out.
-pub fn warm<P: Peer>(peer: &mut P, task: &Task) -> Result<()> {
+pub fn warm<P: Peer>(peer: &P, task: &Task) -> Result<()> {
+    let mut reader = peer.reader()?;
     let mut maker = KeyMaker::new(task.settings.key_bytes);
     for number in (0..task.keys).step_by(4) {
-        peer.get(maker.key(number), |_| ())?;
+        reader.get(maker.key(number), |_| ())?;
     }
     Ok(())
 }

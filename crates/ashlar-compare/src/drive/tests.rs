@@ -18,9 +18,3 @@ fn workloads_share_a_load() {
     );
     assert_eq!(sessions(&[Overwrite, Readrandom]), [vec![Readrandom, Overwrite]]);
 }
-
-#[test]
-fn a_missing_library_says_why() {
-    let why = rocksdb_library(Some(Path::new("no/such/file.so"))).unwrap_err();
-    assert_eq!(why, "no file no/such/file.so");
-}

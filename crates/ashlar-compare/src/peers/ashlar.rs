@@ -1,10 +1,11 @@
 //! AshlarDB through the door that its users take.
 
-use crate::peer::{Cursor, Peer, Result, Written};
+use crate::engine::EngineName;
+use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
 use crate::peers::stats_text;
-use crate::settings::Settings;
+use crate::settings::{Class, Settings};
 use ashlar_format::filter::FilterPolicy;
-use ashlardb::{Compression, Db};
+use ashlardb::{Compression, Db, WriteBatch};
 use std::path::Path;
 
 /// An open database.
@@ -18,8 +19,9 @@ fn text(e: ashlardb::Error) -> String {
 
 impl Peer for Ashlar {
     type Cursor<'a> = ashlardb::Cursor;
+    type Reader<'a> = &'a Db;
 
-    fn open(dir: &Path, settings: &Settings, _library: Option<&str>) -> Result<Self> {
+    fn open(_: EngineName, dir: &Path, settings: &Settings, _library: Option<&str>) -> Result<Self> {
         let codec = match settings.codec.as_str() {
             "none" => Compression::None,
             "snappy" => Compression::Snappy,
@@ -30,7 +32,11 @@ impl Peer for Ashlar {
         let size = |n: u64| usize::try_from(n).map_err(|e| e.to_string());
         let (buffer, block) = (size(settings.write_buffer_bytes)?, size(settings.block_bytes)?);
         let bits_per_key = f64::from(settings.filter_bits);
-        let builder = Db::builder(dir).must_be_new().tune(|db, family| {
+        let own = settings.class == Class::Own;
+        let builder = Db::builder(dir).tune(|db, family| {
+            if own {
+                return;
+            }
             family.table.filter = (bits_per_key > 0.0).then_some(FilterPolicy::Bloom { bits_per_key });
             family.write_buffer_bytes = buffer;
             family.max_write_buffers = settings.write_buffers as usize;
@@ -52,15 +58,16 @@ impl Peer for Ashlar {
         self.db.put(key, value).map_err(text)
     }
 
-    #[inline]
-    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
-        match self.db.get(key).map_err(text)? {
-            Some(view) => {
-                see(&view);
-                Ok(true)
-            }
-            None => Ok(false),
+    fn put_all(&self, entries: &Entries) -> Result<()> {
+        let mut batch = WriteBatch::new();
+        for (key, value) in entries.iter() {
+            batch = batch.put(key, value);
         }
+        self.db.write(batch).map_err(text)
+    }
+
+    fn reader(&self) -> Result<&Db> {
+        Ok(&self.db)
     }
 
     fn cursor(&self) -> Result<ashlardb::Cursor> {
@@ -84,6 +91,14 @@ impl Peer for Ashlar {
 
     fn close(self) -> Result<()> {
         self.db.close().map_err(text)
+    }
+}
+
+impl Read for &Db {
+    #[inline]
+    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
+        let found = Db::get(self, key).map_err(text)?;
+        Ok(found.map(|view| see(&view)).is_some())
     }
 }
 

@@ -67,6 +67,10 @@ functions! {
     put = b"rocksdb_put\0": fn(Opaque, Opaque, Bytes, usize, Bytes, usize, ErrorOut);
     get_into = b"rocksdb_get_into_buffer\0":
         fn(Opaque, Opaque, Bytes, usize, *mut c_char, usize, *mut usize, *mut c_uchar, ErrorOut) -> c_uchar;
+    batch_create = b"rocksdb_writebatch_create\0": fn() -> Opaque;
+    batch_put = b"rocksdb_writebatch_put\0": fn(Opaque, Bytes, usize, Bytes, usize);
+    batch_destroy = b"rocksdb_writebatch_destroy\0": fn(Opaque);
+    write = b"rocksdb_write\0": fn(Opaque, Opaque, Opaque, ErrorOut);
     flush = b"rocksdb_flush\0": fn(Opaque, Opaque, ErrorOut);
     wait = b"rocksdb_wait_for_compact\0": fn(Opaque, Opaque, ErrorOut);
     property = b"rocksdb_property_value\0": fn(Opaque, Bytes) -> *mut c_char;

@@ -1,13 +1,14 @@
 //! RocksDB through its C API, in its fastest form: pipelined writes, the hyper clock cache, gets into one buffer.
 //!
 //! 1. Every pointer came from the library that `f` keeps loaded and is given back once, in `Drop`, the database first.
-//! 2. A cursor borrows the database, so it is destroyed before it.
+//! 2. Readers and cursors borrow the database, so they are gone before it.
 
 mod functions;
 
-use crate::peer::{Cursor, Peer, Result, Written};
+use crate::engine::EngineName;
+use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
 use crate::peers::stats_text;
-use crate::settings::Settings;
+use crate::settings::{Class, Settings};
 use functions::{Functions, Opaque};
 use std::ffi::{CStr, CString, c_uchar};
 use std::path::Path;
@@ -21,7 +22,7 @@ pub struct RocksDb {
     cache: Opaque,
     write: Opaque,
     read: Opaque,
-    value: Vec<u8>,
+    value_bytes: usize,
 }
 
 /// The settings as RocksDB's option string.
@@ -33,8 +34,11 @@ fn option_string(s: &Settings) -> Result<String> {
         "zstd" => "kZSTD",
         other => return Err(format!("codec {other}: there are none, snappy, lz4, zstd")),
     };
+    if s.class == Class::Own {
+        return Ok("create_if_missing=true;".into());
+    }
     Ok(format!(
-        "create_if_missing=true;error_if_exists=true;write_buffer_size={};max_write_buffer_number={};\
+        "create_if_missing=true;write_buffer_size={};max_write_buffer_number={};\
          compression={codec};enable_pipelined_write=true;",
         s.write_buffer_bytes, s.write_buffers
     ))
@@ -73,8 +77,9 @@ impl RocksDb {
 
 impl Peer for RocksDb {
     type Cursor<'a> = Walk<'a>;
+    type Reader<'a> = Getter<'a>;
 
-    fn open(dir: &Path, settings: &Settings, library: Option<&str>) -> Result<Self> {
+    fn open(_: EngineName, dir: &Path, settings: &Settings, library: Option<&str>) -> Result<Self> {
         let f = Functions::load(Path::new(library.ok_or("no path of RocksDB's library")?))?;
         let cache = usize::try_from(settings.cache_bytes).map_err(|e| e.to_string())?;
         // SAFETY: constructors; each object is destroyed once, in `Drop`. The same holds for the three below.
@@ -85,8 +90,8 @@ impl Peer for RocksDb {
         let write = unsafe { (f.write_options_create)() };
         // SAFETY: as above.
         let read = unsafe { (f.read_options_create)() };
-        let value = vec![0; settings.value_bytes.max(1)];
-        let mut opened = RocksDb { f, db: null_mut(), options, cache, write, read, value };
+        let value_bytes = settings.value_bytes.max(1);
+        let mut opened = RocksDb { f, db: null_mut(), options, cache, write, read, value_bytes };
         let f = &opened.f;
         let text = CString::new(option_string(settings)?).map_err(|e| e.to_string())?;
         // SAFETY: the options are live, the text is NUL-terminated and only read.
@@ -95,7 +100,9 @@ impl Peer for RocksDb {
         unsafe { (f.write_options_set_sync)(write, c_uchar::from(settings.sync)) };
         // SAFETY: as above.
         unsafe { (f.write_options_disable_wal)(write, settings.no_log.into()) };
-        opened.set_table(settings)?;
+        if settings.class == Class::Matched {
+            opened.set_table(settings)?;
+        }
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(|e| e.to_string())?;
         // SAFETY: the options are live, the path is NUL-terminated.
         opened.db = f.checked(|e| unsafe { (f.open)(options, path.as_ptr(), e) })?;
@@ -114,25 +121,24 @@ impl Peer for RocksDb {
         f.checked(|e| unsafe { (f.put)(self.db, self.write, k, key.len(), v, value.len(), e) })
     }
 
-    #[inline]
-    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
-        let (f, k) = (&self.f, key.as_ptr().cast());
-        let (mut len, mut found) = (0_usize, 0 as c_uchar);
-        let (out, room) = (self.value.as_mut_ptr().cast(), self.value.len());
-        let (len_out, found_out) = (&raw mut len, &raw mut found);
-        // SAFETY: database and options are live; the key goes with its length, the buffer with its room; the two out
-        // pointers are live integers.
-        let fits = f.checked(|e| unsafe {
-            (f.get_into)(self.db, self.read, k, key.len(), out, room, len_out, found_out, e)
-        })?;
-        if found == 0 {
-            return Ok(false);
+    fn put_all(&self, entries: &Entries) -> Result<()> {
+        let f = &self.f;
+        // SAFETY: a constructor; destroyed below.
+        let batch = unsafe { (f.batch_create)() };
+        for (key, value) in entries.iter() {
+            let (k, v) = (key.as_ptr().cast(), value.as_ptr().cast());
+            // SAFETY: the batch is live; pointers go with their lengths and are copied.
+            unsafe { (f.batch_put)(batch, k, key.len(), v, value.len()) };
         }
-        match (fits, self.value.get(..len)) {
-            (1, Some(value)) => see(value),
-            _ => return Err(format!("a value of {len} bytes, where {room} were written")),
-        }
-        Ok(true)
+        // SAFETY: database, options and batch are live.
+        let done = f.checked(|e| unsafe { (f.write)(self.db, self.write, batch, e) });
+        // SAFETY: destroyed once.
+        unsafe { (f.batch_destroy)(batch) };
+        done
+    }
+
+    fn reader(&self) -> Result<Getter<'_>> {
+        Ok(Getter { of: &self.f, db: self.db, read: self.read, value: vec![0; self.value_bytes] })
     }
 
     fn cursor(&self) -> Result<Walk<'_>> {
@@ -187,6 +193,41 @@ impl Drop for RocksDb {
         unsafe { (f.options_destroy)(self.options) };
         // SAFETY: as above.
         unsafe { (f.cache_destroy)(self.cache) };
+    }
+}
+
+/// What gets go through: one buffer that values are copied into.
+pub struct Getter<'a> {
+    of: &'a Functions,
+    db: Opaque,
+    read: Opaque,
+    value: Vec<u8>,
+}
+
+// SAFETY: RocksDB's handles of a database and of read options may be used by any thread, also at once (`include/rocksdb/db.h`);
+// both outlive the reader, which borrows from their owner. Checked by: `peers::conformance`.
+unsafe impl Send for Getter<'_> {}
+
+impl Read for Getter<'_> {
+    #[inline]
+    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
+        let (f, k) = (self.of, key.as_ptr().cast());
+        let (mut len, mut found) = (0_usize, 0 as c_uchar);
+        let (out, room) = (self.value.as_mut_ptr().cast(), self.value.len());
+        let (len_out, found_out) = (&raw mut len, &raw mut found);
+        // SAFETY: database and options are live; the key goes with its length, the buffer with its room; the two out
+        // pointers are live integers.
+        let fits = f.checked(|e| unsafe {
+            (f.get_into)(self.db, self.read, k, key.len(), out, room, len_out, found_out, e)
+        })?;
+        if found == 0 {
+            return Ok(false);
+        }
+        match (fits, self.value.get(..len)) {
+            (1, Some(value)) => see(value),
+            _ => return Err(format!("a value of {len} bytes, where {room} were written")),
+        }
+        Ok(true)
     }
 }
 

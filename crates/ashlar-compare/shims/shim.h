@@ -1,0 +1,99 @@
+/* What a shim is to the comparison: the same few functions around each C or C++ engine.
+ *
+ * A shim is compiled against the engine's own headers by `cargo xtask peers` into one shared object that exports only the
+ * functions below; `src/peers/shim.rs` loads it at run time. So no build of the workspace needs the engines.
+ *
+ * 1. Moves and gets return 1 for an entry, 0 for none, -1 for a failure; other calls 0, or -1. The text of the last failure
+ *    of this thread is shim_error().
+ * 2. Bytes that a get or a move hands out stand until the next call on the same reader or cursor.
+ * 3. Readers and cursors are closed before their database. A reader may be used by one thread at a time.
+ * 4. What an engine has no equivalent for is refused with a text that begins with "not offered:", never approximated.
+ */
+#ifndef ASHLAR_COMPARE_SHIM_H
+#define ASHLAR_COMPARE_SHIM_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHIM_ABI 1
+#define EXPORT __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a database is opened; all sizes in bytes. */
+typedef struct {
+    uint64_t cache;        /* cache of blocks or pages */
+    uint64_t write_buffer; /* a memtable; engines without one add it to their cache */
+    uint64_t block;        /* a block or page */
+    uint64_t data;         /* about what will be written, for engines that must know beforehand */
+    uint32_t write_buffers;
+    uint32_t filter_bits; /* bits per key; 0 for no filter */
+    uint32_t codec;       /* 0 none, 1 light: Snappy, LZ4 or LZO, whichever the engine has */
+    uint32_t sync;        /* a write returns when the device has it */
+    uint32_t no_log;      /* nothing is promised */
+    uint32_t own;         /* the engine's own defaults: all above but sync and no_log are ignored */
+    uint32_t variant;     /* which of the engine's forms; 0 is the first */
+} shim_settings;
+
+typedef struct {
+    const uint8_t *key;
+    size_t key_len;
+    const uint8_t *value;
+    size_t value_len;
+} shim_entry;
+
+EXPORT uint32_t shim_abi(void);
+EXPORT const char *shim_error(void);
+/* Makes a database in the empty directory, or opens the one that is there. NULL: a failure. */
+EXPORT void *shim_open(const char *dir, const shim_settings *settings);
+EXPORT int shim_close(void *db);
+/* Version, and what was set. */
+EXPORT const char *shim_about(void *db);
+EXPORT int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len);
+/* One atomic batch: count times a key and a value of these lengths, one after the other. */
+EXPORT int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count);
+/* NULL: a failure, or this engine lets no further thread read. */
+EXPORT void *shim_reader(void *db);
+EXPORT void shim_reader_close(void *reader);
+EXPORT int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **value, size_t *value_len);
+EXPORT void *shim_cursor(void *db);
+EXPORT void shim_cursor_close(void *cursor);
+EXPORT int shim_first(void *cursor, shim_entry *entry);
+EXPORT int shim_seek(void *cursor, const uint8_t *key, size_t key_len, shim_entry *entry);
+EXPORT int shim_next(void *cursor, shim_entry *entry);
+/* Memory written out, background work done. */
+EXPORT int shim_settle(void *db);
+/* Tables per level, at most max of them; the answer is how many levels there are, 0 without levels. */
+EXPORT int shim_levels(void *db, uint64_t *levels, int max);
+/* Bytes written by flushes and by compactions; 0 when the engine does not say, else 1. */
+EXPORT int shim_written(void *db, uint64_t *flush, uint64_t *compaction);
+
+#ifdef __cplusplus
+}
+#endif
+
+static __thread char shim_text[512];
+
+static int shim_fail(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(shim_text, sizeof shim_text, format, args);
+    va_end(args);
+    return -1;
+}
+
+uint32_t shim_abi(void) {
+    return SHIM_ABI;
+}
+
+const char *shim_error(void) {
+    return shim_text;
+}
+
+#endif

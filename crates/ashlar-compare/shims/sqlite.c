@@ -1,0 +1,194 @@
+/* SQLite, its amalgamation compiled in: one table WITHOUT ROWID, prepared statements, one connection.
+ *
+ * Variant 0 keeps a write-ahead log, variant 1 a rollback journal. Without sync, `synchronous` is OFF; with it, FULL.
+ */
+#include "shim.h"
+#include <sqlite3.h>
+
+enum { BEGIN, COMMIT, ROLLBACK, PUT, GET, STATEMENTS };
+
+typedef struct {
+    sqlite3 *db;
+    sqlite3_stmt *of[STATEMENTS];
+    int wal;
+    int has_reader;
+    char about[200];
+} Db;
+
+typedef struct {
+    Db *of;
+    sqlite3_stmt *from; /* all entries at or after a key */
+} Cursor;
+
+static int failed(Db *d, const char *what) {
+    return shim_fail("%s: %s", what, sqlite3_errmsg(d->db));
+}
+
+static int run(Db *d, const char *format, ...) {
+    char text[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return sqlite3_exec(d->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(d, text);
+}
+
+static int set_up(Db *d, const shim_settings *s) {
+    uint64_t page = s->block < 512 ? 512 : s->block > 65536 ? 65536 : s->block;
+    uint64_t cache = s->cache + s->write_buffer * s->write_buffers;
+    const char *journal = s->no_log ? "OFF" : d->wal ? "WAL" : "DELETE";
+    int bad = 0;
+    if (!s->own) {
+        bad |= run(d, "PRAGMA page_size=%llu", (unsigned long long)page);
+        bad |= run(d, "PRAGMA cache_size=-%llu", (unsigned long long)(cache / 1024));
+    }
+    bad |= run(d, "PRAGMA locking_mode=EXCLUSIVE");
+    bad |= run(d, "PRAGMA journal_mode=%s", journal);
+    bad |= run(d, "PRAGMA synchronous=%s", s->sync ? "FULL" : "OFF");
+    bad |= run(d, "CREATE TABLE IF NOT EXISTS e (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID");
+    snprintf(d->about, sizeof d->about, "%s (C API, amalgamation); no codec, journal %s, synchronous %s",
+             sqlite3_libversion(), journal, s->sync ? "FULL" : "OFF");
+    const char *texts[STATEMENTS] = {"BEGIN", "COMMIT", "ROLLBACK", "REPLACE INTO e (k, v) VALUES (?1, ?2)",
+                                     "SELECT v FROM e WHERE k = ?1"};
+    for (int i = 0; i < STATEMENTS && !bad; i++)
+        if (sqlite3_prepare_v3(d->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &d->of[i], NULL) != SQLITE_OK)
+            bad = failed(d, texts[i]);
+    return bad;
+}
+
+void *shim_open(const char *dir, const shim_settings *s) {
+    Db *d = calloc(1, sizeof *d);
+    d->wal = s->variant == 0;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/peer.sqlite", dir);
+    if (sqlite3_open(path, &d->db) != SQLITE_OK || set_up(d, s) != 0) {
+        if (!shim_text[0]) failed(d, "open");
+        shim_close(d);
+        return NULL;
+    }
+    return d;
+}
+
+int shim_close(void *db) {
+    Db *d = db;
+    for (int i = 0; i < STATEMENTS; i++) sqlite3_finalize(d->of[i]);
+    int closed = sqlite3_close(d->db) == SQLITE_OK ? 0 : failed(d, "close");
+    free(d);
+    return closed;
+}
+
+const char *shim_about(void *db) {
+    return ((Db *)db)->about;
+}
+
+static int step(Db *d, int statement, const char *what) {
+    int done = sqlite3_step(d->of[statement]);
+    sqlite3_reset(d->of[statement]);
+    return done == SQLITE_DONE ? 0 : failed(d, what);
+}
+
+int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
+    Db *d = db;
+    sqlite3_bind_blob(d->of[PUT], 1, key, (int)key_len, SQLITE_STATIC);
+    sqlite3_bind_blob(d->of[PUT], 2, value, (int)value_len, SQLITE_STATIC);
+    return step(d, PUT, "put");
+}
+
+int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
+    Db *d = db;
+    if (step(d, BEGIN, "begin")) return -1;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *at = entries + i * (key_len + value_len);
+        if (shim_put(db, at, key_len, at + key_len, value_len)) {
+            step(d, ROLLBACK, "rollback");
+            return -1;
+        }
+    }
+    return step(d, COMMIT, "commit");
+}
+
+/* One connection, exclusive: one reader. */
+void *shim_reader(void *db) {
+    Db *d = db;
+    if (d->has_reader) {
+        shim_fail("not offered: one connection, one thread");
+        return NULL;
+    }
+    d->has_reader = 1;
+    return d;
+}
+
+void shim_reader_close(void *reader) {
+    Db *d = reader;
+    sqlite3_reset(d->of[GET]);
+    d->has_reader = 0;
+}
+
+int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **value, size_t *value_len) {
+    Db *d = reader;
+    sqlite3_reset(d->of[GET]);
+    sqlite3_bind_blob(d->of[GET], 1, key, (int)key_len, SQLITE_STATIC);
+    int got = sqlite3_step(d->of[GET]);
+    if (got != SQLITE_ROW) {
+        sqlite3_reset(d->of[GET]);
+        return got == SQLITE_DONE ? 0 : failed(d, "get");
+    }
+    *value = sqlite3_column_blob(d->of[GET], 0);
+    *value_len = (size_t)sqlite3_column_bytes(d->of[GET], 0);
+    return 1;
+}
+
+void *shim_cursor(void *db) {
+    Cursor *c = calloc(1, sizeof *c);
+    c->of = db;
+    if (sqlite3_prepare_v2(c->of->db, "SELECT k, v FROM e WHERE k >= ?1 ORDER BY k", -1, &c->from, NULL) != SQLITE_OK) {
+        failed(c->of, "cursor");
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void shim_cursor_close(void *cursor) {
+    Cursor *c = cursor;
+    sqlite3_finalize(c->from);
+    free(c);
+}
+
+int shim_next(void *cursor, shim_entry *entry) {
+    Cursor *c = cursor;
+    int got = sqlite3_step(c->from);
+    if (got != SQLITE_ROW) return got == SQLITE_DONE ? 0 : failed(c->of, "cursor");
+    entry->key = sqlite3_column_blob(c->from, 0);
+    entry->key_len = (size_t)sqlite3_column_bytes(c->from, 0);
+    entry->value = sqlite3_column_blob(c->from, 1);
+    entry->value_len = (size_t)sqlite3_column_bytes(c->from, 1);
+    return 1;
+}
+
+int shim_seek(void *cursor, const uint8_t *key, size_t key_len, shim_entry *entry) {
+    Cursor *c = cursor;
+    sqlite3_reset(c->from);
+    sqlite3_bind_blob(c->from, 1, key, (int)key_len, SQLITE_TRANSIENT);
+    return shim_next(cursor, entry);
+}
+
+int shim_first(void *cursor, shim_entry *entry) {
+    return shim_seek(cursor, (const uint8_t *)"", 0, entry);
+}
+
+/* The log goes into the database: a cost that belongs to the writes. */
+int shim_settle(void *db) {
+    Db *d = db;
+    return d->wal ? run(d, "PRAGMA wal_checkpoint(TRUNCATE)") : 0;
+}
+
+int shim_levels(void *db, uint64_t *levels, int max) {
+    (void)db, (void)levels, (void)max;
+    return 0;
+}
+
+int shim_written(void *db, uint64_t *flush, uint64_t *compaction) {
+    (void)db, (void)flush, (void)compaction;
+    return 0;
+}

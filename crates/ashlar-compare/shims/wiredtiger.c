@@ -1,0 +1,202 @@
+/* WiredTiger: variant 0 is a B-tree, variant 1 an LSM tree. A session and a cursor for each reader.
+ *
+ * An LSM tree refuses a cache below some 32 MiB: there the cache is that floor, and the text of shim_about says so.
+ */
+#include "shim.h"
+#include <wiredtiger.h>
+
+#define TABLE "table:peer"
+#define LSM_FLOOR (33ULL << 20)
+
+typedef struct {
+    WT_SESSION *session;
+    WT_CURSOR *cursor;
+} At;
+
+typedef struct {
+    WT_CONNECTION *conn;
+    At at; /* of the writer */
+    char about[240];
+} Db;
+
+static int failed(const char *what, int code) {
+    return shim_fail("%s: %s", what, wiredtiger_strerror(code));
+}
+
+static int open_at(Db *d, At *at) {
+    int code = d->conn->open_session(d->conn, NULL, NULL, &at->session);
+    if (!code) code = at->session->open_cursor(at->session, TABLE, NULL, "overwrite=true", &at->cursor);
+    return code ? failed("session", code) : 0;
+}
+
+static int set_up(Db *d, const char *dir, const shim_settings *s) {
+    char config[400], table[300];
+    uint64_t cache = s->cache + s->write_buffer * s->write_buffers;
+    int lsm = s->variant == 1;
+    const char *floor = "";
+    if (!s->own && cache < (lsm ? LSM_FLOOR : 1ULL << 20)) {
+        cache = lsm ? LSM_FLOOR : 1ULL << 20;
+        floor = lsm ? ", cache at its floor of 33 MiB" : ", cache at its floor of 1 MiB";
+    }
+    int at = snprintf(config, sizeof config, "create,log=(enabled=%s),transaction_sync=(enabled=%s,method=fsync)",
+                      s->no_log ? "false" : "true", s->sync ? "true" : "false");
+    if (!s->own)
+        snprintf(config + at, sizeof config - (size_t)at, ",cache_size=%llu,checkpoint=(wait=60)",
+                 (unsigned long long)cache);
+    at = snprintf(table, sizeof table, "key_format=u,value_format=u%s", lsm ? ",type=lsm" : "");
+    if (!s->own) {
+        at += snprintf(table + at, sizeof table - (size_t)at, ",block_compressor=%s", s->codec ? "snappy" : "none");
+        if (lsm)
+            snprintf(table + at, sizeof table - (size_t)at, ",lsm=(chunk_size=%llu,bloom=%s,bloom_bit_count=%u)",
+                     (unsigned long long)(s->write_buffer < 512 << 10 ? 512 << 10 : s->write_buffer),
+                     s->filter_bits ? "true" : "false", s->filter_bits ? s->filter_bits : 2);
+    }
+    snprintf(d->about, sizeof d->about, "%s (C API), %s; codec %s%s", WIREDTIGER_VERSION_STRING, lsm ? "LSM" : "B-tree",
+             !s->own && s->codec ? "snappy" : "none", floor);
+    int code = wiredtiger_open(dir, NULL, config, &d->conn);
+    if (code) return failed(config, code);
+    WT_SESSION *session;
+    code = d->conn->open_session(d->conn, NULL, NULL, &session);
+    if (!code) code = session->create(session, TABLE, table);
+    if (code) return failed(table, code);
+    code = session->close(session, NULL);
+    return code ? failed("session", code) : open_at(d, &d->at);
+}
+
+void *shim_open(const char *dir, const shim_settings *s) {
+    Db *d = calloc(1, sizeof *d);
+    if (set_up(d, dir, s)) {
+        if (d->conn) d->conn->close(d->conn, NULL);
+        free(d);
+        return NULL;
+    }
+    return d;
+}
+
+int shim_close(void *db) {
+    Db *d = db;
+    int code = d->conn->close(d->conn, NULL);
+    free(d);
+    return code ? failed("close", code) : 0;
+}
+
+const char *shim_about(void *db) {
+    return ((Db *)db)->about;
+}
+
+int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
+    WT_CURSOR *c = ((Db *)db)->at.cursor;
+    WT_ITEM k = {.data = key, .size = key_len}, v = {.data = value, .size = value_len};
+    c->set_key(c, &k);
+    c->set_value(c, &v);
+    int code = c->insert(c);
+    return code ? failed("insert", code) : 0;
+}
+
+int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
+    WT_SESSION *session = ((Db *)db)->at.session;
+    int code = session->begin_transaction(session, NULL);
+    if (code) return failed("begin", code);
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *at = entries + i * (key_len + value_len);
+        if (shim_put(db, at, key_len, at + key_len, value_len)) {
+            session->rollback_transaction(session, NULL);
+            return -1;
+        }
+    }
+    code = session->commit_transaction(session, NULL);
+    return code ? failed("commit", code) : 0;
+}
+
+void *shim_reader(void *db) {
+    At *at = calloc(1, sizeof *at);
+    if (open_at(db, at)) {
+        free(at);
+        return NULL;
+    }
+    return at;
+}
+
+void shim_reader_close(void *reader) {
+    At *at = reader;
+    at->session->close(at->session, NULL);
+    free(at);
+}
+
+static int entry_of(WT_CURSOR *c, shim_entry *e) {
+    WT_ITEM key, value;
+    int code = c->get_key(c, &key);
+    if (!code) code = c->get_value(c, &value);
+    if (code) return failed("entry", code);
+    e->key = key.data;
+    e->key_len = key.size;
+    e->value = value.data;
+    e->value_len = value.size;
+    return 1;
+}
+
+int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **value, size_t *value_len) {
+    WT_CURSOR *c = ((At *)reader)->cursor;
+    WT_ITEM k = {.data = key, .size = key_len}, v;
+    /* A cursor on an entry keeps its snapshot; the next get is to see what was written since. */
+    int code = c->reset(c);
+    if (code) return failed("reset", code);
+    c->set_key(c, &k);
+    code = c->search(c);
+    if (code == WT_NOTFOUND) return 0;
+    if (!code) code = c->get_value(c, &v);
+    if (code) return failed("search", code);
+    *value = v.data;
+    *value_len = v.size;
+    return 1;
+}
+
+void *shim_cursor(void *db) {
+    return shim_reader(db);
+}
+
+void shim_cursor_close(void *cursor) {
+    shim_reader_close(cursor);
+}
+
+static int moved(WT_CURSOR *c, int code, shim_entry *e) {
+    if (code == WT_NOTFOUND) return 0;
+    return code ? failed("cursor", code) : entry_of(c, e);
+}
+
+int shim_first(void *cursor, shim_entry *entry) {
+    WT_CURSOR *c = ((At *)cursor)->cursor;
+    int code = c->reset(c);
+    return moved(c, code ? code : c->next(c), entry);
+}
+
+int shim_next(void *cursor, shim_entry *entry) {
+    WT_CURSOR *c = ((At *)cursor)->cursor;
+    return moved(c, c->next(c), entry);
+}
+
+int shim_seek(void *cursor, const uint8_t *key, size_t key_len, shim_entry *entry) {
+    WT_CURSOR *c = ((At *)cursor)->cursor;
+    WT_ITEM k = {.data = key, .size = key_len};
+    int before = 0;
+    c->set_key(c, &k);
+    int code = c->search_near(c, &before);
+    if (!code && before < 0) code = c->next(c);
+    return moved(c, code, entry);
+}
+
+int shim_settle(void *db) {
+    WT_SESSION *session = ((Db *)db)->at.session;
+    int code = session->checkpoint(session, NULL);
+    return code ? failed("checkpoint", code) : 0;
+}
+
+int shim_levels(void *db, uint64_t *levels, int max) {
+    (void)db, (void)levels, (void)max;
+    return 0;
+}
+
+int shim_written(void *db, uint64_t *flush, uint64_t *compaction) {
+    (void)db, (void)flush, (void)compaction;
+    return 0;
+}

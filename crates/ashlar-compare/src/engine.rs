@@ -1,0 +1,117 @@
+//! The engines, by name.
+
+use serde::{Deserialize, Serialize};
+
+/// The engines that can be driven. The last three are AshlarDB spoilt on purpose: the suite's checks must catch them.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineName {
+    /// This project.
+    Ashlardb,
+    /// RocksDB 11.8.1.
+    Rocksdb,
+    /// LevelDB 1.23.
+    Leveldb,
+    /// fjall.
+    Fjall,
+    /// TidesDB.
+    Tidesdb,
+    /// WiredTiger's LSM tree.
+    WiredtigerLsm,
+    /// WiredTiger's B-tree.
+    Wiredtiger,
+    /// Kyoto Cabinet's TreeDB.
+    Treedb,
+    /// SQLite with a write-ahead log.
+    Sqlite,
+    /// SQLite with a rollback journal.
+    SqliteRollback,
+    /// LMDB.
+    Lmdb,
+    /// redb.
+    Redb,
+    /// Ours, each put a millisecond late.
+    #[value(hide = true)]
+    TestSlow,
+    /// Ours, never waiting for the device.
+    #[value(hide = true)]
+    TestCareless,
+    /// Ours, without every thousandth put.
+    #[value(hide = true)]
+    TestForgetful,
+}
+
+impl EngineName {
+    /// All that are compared.
+    pub const ALL: [EngineName; 12] = [
+        EngineName::Ashlardb,
+        EngineName::Rocksdb,
+        EngineName::Leveldb,
+        EngineName::Fjall,
+        EngineName::Tidesdb,
+        EngineName::WiredtigerLsm,
+        EngineName::Wiredtiger,
+        EngineName::Treedb,
+        EngineName::Sqlite,
+        EngineName::SqliteRollback,
+        EngineName::Lmdb,
+        EngineName::Redb,
+    ];
+
+    /// As command lines and tables print it.
+    pub fn text(self) -> &'static str {
+        match self {
+            EngineName::Ashlardb => "ashlardb",
+            EngineName::Rocksdb => "rocksdb",
+            EngineName::Leveldb => "leveldb",
+            EngineName::Fjall => "fjall",
+            EngineName::Tidesdb => "tidesdb",
+            EngineName::WiredtigerLsm => "wiredtiger-lsm",
+            EngineName::Wiredtiger => "wiredtiger",
+            EngineName::Treedb => "treedb",
+            EngineName::Sqlite => "sqlite",
+            EngineName::SqliteRollback => "sqlite-rollback",
+            EngineName::Lmdb => "lmdb",
+            EngineName::Redb => "redb",
+            EngineName::TestSlow => "test-slow",
+            EngineName::TestCareless => "test-careless",
+            EngineName::TestForgetful => "test-forgetful",
+        }
+    }
+
+    /// The shim that reaches it, for engines in C and C++.
+    pub fn shim(self) -> Option<&'static str> {
+        match self {
+            EngineName::Leveldb => Some("leveldb"),
+            EngineName::Tidesdb => Some("tidesdb"),
+            EngineName::Wiredtiger | EngineName::WiredtigerLsm => Some("wiredtiger"),
+            EngineName::Treedb => Some("treedb"),
+            EngineName::Sqlite | EngineName::SqliteRollback => Some("sqlite"),
+            EngineName::Lmdb => Some("lmdb"),
+            _ => None,
+        }
+    }
+
+    /// Which form of its engine the shim opens.
+    pub fn variant(self) -> u32 {
+        u32::from(matches!(self, EngineName::SqliteRollback | EngineName::WiredtigerLsm))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn names_are_the_same_everywhere() {
+        for engine in EngineName::value_variants() {
+            let value = engine.to_possible_value().unwrap();
+            assert_eq!(value.get_name(), engine.text());
+            assert_eq!(serde_json::to_string(engine).unwrap(), format!("\"{}\"", engine.text()));
+            assert_eq!(EngineName::ALL.contains(engine), !value.is_hide_set());
+        }
+    }
+}

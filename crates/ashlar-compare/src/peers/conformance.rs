@@ -1,0 +1,160 @@
+//! What every engine must do before it may appear in a table: order, overwriting, batches, cursors, sizes, reopening, and
+//! gets of other threads beside a writer.
+
+use crate::engine::EngineName;
+use crate::peer::{Cursor, Entries, Peer, Read};
+use crate::place;
+use crate::settings::{Class, Settings};
+use std::path::Path;
+
+fn settings(class: Class) -> Settings {
+    Settings {
+        class,
+        key_bytes: 2,
+        value_bytes: 100_000,
+        compress_ratio: 0.5,
+        codec: "snappy".into(),
+        data_bytes: 1 << 20,
+        cache_bytes: 4 << 20,
+        write_buffer_bytes: 1 << 20,
+        write_buffers: 2,
+        block_bytes: 4096,
+        filter_bits: 10,
+        sync: false,
+        no_log: false,
+        seed: 1,
+    }
+}
+
+fn all<P: Peer>(peer: &P, from: Option<&[u8]>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut cursor = peer.cursor().unwrap();
+    match from {
+        Some(key) => cursor.seek(key).unwrap(),
+        None => cursor.first().unwrap(),
+    }
+    let mut seen = Vec::new();
+    while let Some((key, value)) = cursor.entry() {
+        seen.push((key.to_vec(), value.to_vec()));
+        cursor.next().unwrap();
+    }
+    cursor.check().unwrap();
+    seen
+}
+
+fn value<R: Read>(reader: &mut R, key: &[u8]) -> Option<Vec<u8>> {
+    let mut seen = None;
+    let found = reader.get(key, |value| seen = Some(value.to_vec())).unwrap();
+    assert_eq!(found, seen.is_some());
+    seen
+}
+
+fn conforms<P: Peer>(engine: EngineName) {
+    let library = match place::library(engine, None) {
+        Ok(library) => library.map(|path| path.to_string_lossy().into_owned()),
+        Err(why) => return println!("skipped: {}: {why}", engine.text()),
+    };
+    for class in [Class::Matched, Class::Own] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("db");
+        entries_come_back::<P>(engine, &dir, &settings(class), library.as_deref());
+        let sync = Settings { sync: true, ..settings(class) };
+        let peer = P::open(engine, &dir, &sync, library.as_deref()).unwrap();
+        readers_beside_a_writer(&peer, engine);
+        peer.close().unwrap();
+    }
+}
+
+fn entries_come_back<P: Peer>(engine: EngineName, dir: &Path, settings: &Settings, library: Option<&str>) {
+    let large = vec![b'x'; 100_000];
+    let wanted: Vec<(Vec<u8>, Vec<u8>)> = [
+        (b"a1", &b"one"[..]),
+        (b"b1", b"bat"),
+        (b"b2", b"che"),
+        (b"c1", b"again"),
+        (b"d1", b""),
+        (b"e1", &large),
+    ]
+    .map(|(key, value)| (key.to_vec(), value.to_vec()))
+    .to_vec();
+    let peer = P::open(engine, dir, settings, library).unwrap();
+    assert!(!peer.version().is_empty());
+    for (key, value) in
+        [(b"c1", &b"first"[..]), (b"a1", b"one"), (b"e1", &large), (b"d1", b""), (b"c1", b"again")]
+    {
+        peer.put(key, value).unwrap();
+    }
+    let mut batch = Entries::new(2, 3);
+    batch.push(b"b2", b"che");
+    batch.push(b"b1", b"bat");
+    peer.put_all(&batch).unwrap();
+    for settled in [false, true] {
+        if settled {
+            peer.settle().unwrap();
+        }
+        assert!(all(&peer, None) == wanted, "settled: {settled}");
+        assert!(all(&peer, Some(b"b2")) == wanted[2..]);
+        assert!(all(&peer, Some(b"b3")) == wanted[3..], "between two keys");
+        assert_eq!(all(&peer, Some(b"f")), []);
+        let mut reader = peer.reader().unwrap();
+        for (key, kept) in &wanted {
+            assert!(value(&mut reader, key).as_ref() == Some(kept));
+        }
+        assert_eq!(value(&mut reader, b"b0"), None);
+    }
+    peer.close().unwrap();
+    let peer = P::open(engine, dir, settings, library).unwrap();
+    assert!(all(&peer, None) == wanted, "after a close");
+    peer.close().unwrap();
+}
+
+fn readers_beside_a_writer<P: Peer>(peer: &P, engine: EngineName) {
+    let readers: Vec<_> = (0..3).map_while(|_| peer.reader().ok()).collect();
+    let many = engine.shim() != Some("sqlite");
+    assert_eq!(readers.len(), if many { 3 } else { 1 });
+    std::thread::scope(|scope| {
+        for mut reader in readers {
+            scope.spawn(move || {
+                for _ in 0..200 {
+                    assert_eq!(value(&mut reader, b"a1").as_deref(), Some(&b"one"[..]));
+                    assert!(value(&mut reader, b"c1").is_some());
+                }
+            });
+        }
+        for i in 0..50_u8 {
+            peer.put(b"c1", &[i]).unwrap();
+        }
+    });
+    assert_eq!(value(&mut peer.reader().unwrap(), b"c1"), Some(vec![49]), "a reader sees what was written");
+}
+
+macro_rules! engines {
+    ($($test:ident: $peer:ty, $engine:ident;)*) => {
+        $(#[test]
+        fn $test() {
+            conforms::<$peer>(EngineName::$engine);
+        })*
+    };
+}
+
+engines! {
+    ashlardb: super::Ashlar, Ashlardb;
+    rocksdb: super::RocksDb, Rocksdb;
+    leveldb: super::Shim, Leveldb;
+    tidesdb: super::Shim, Tidesdb;
+    wiredtiger: super::Shim, Wiredtiger;
+    wiredtiger_lsm: super::Shim, WiredtigerLsm;
+    treedb: super::Shim, Treedb;
+    sqlite: super::Shim, Sqlite;
+    sqlite_rollback: super::Shim, SqliteRollback;
+    lmdb: super::Shim, Lmdb;
+}
+
+#[cfg(feature = "fjall")]
+engines! {
+    fjall: super::Fjall, Fjall;
+}
+
+#[cfg(feature = "redb")]
+engines! {
+    redb: super::Redb, Redb;
+}
