@@ -22,7 +22,8 @@ use super::session::new_session_id;
 use crate::files::PendingOutputs;
 use crate::health::Health;
 use crate::open::{
-    DirState, FoundWals, Recovered, RecoveryReport, logs_needed_from, recover_manifest, replay_found, survey,
+    DirState, FoundWals, Policy, Recovered, RecoveryReport, logs_needed_from, recover_manifest, replay_found,
+    survey,
 };
 use crate::options::{DbOptions, FamilyOptions};
 use crate::pressure::Memory;
@@ -148,15 +149,22 @@ impl Opening<'_> {
         let pending = PendingOutputs::new();
         let session_id = new_session_id(&*env.rand);
         let options_of = |name: &str, order: &Order| self.settings.of(name, order);
-        let mut replayer = Replayer::new(env, dir, &versions, &pending, &session_id, &options_of).in_memory();
-        let mode = self.options.recovery_mode;
-        let outcome = replay_found(&wals, dir, &versions, mode, &mut replayer, &mut report)?;
+        let replayer = || Replayer::new(env, dir, &versions, &pending, &session_id, &options_of).in_memory();
+        let replay = |policy: Policy, to: &mut Replayer<'_>, report: &mut RecoveryReport| {
+            replay_found(&wals, dir, &versions, (self.options.recovery_mode, policy), to, report)
+        };
+        let (mut replayed, recovered) = (replayer(), report.clone());
+        let mut outcome = replay(Policy::AtCommit, &mut replayed, &mut report)?;
+        if outcome.policy == Policy::BeforeCommit {
+            (replayed, report) = (replayer(), recovered);
+            outcome = replay(Policy::BeforeCommit, &mut replayed, &mut report)?;
+        }
         if let Some(unclean) = outcome.unclean
             && logs_needed_from(&*env.fs, dir)? > unclean
         {
             return Ok(None);
         }
-        let memtables = replayer.into_memtables();
+        let memtables = replayed.into_memtables();
         if self.lock.is_none() {
             report.read_only.insert(0, "as asked".to_owned());
         }

@@ -7,6 +7,7 @@
 //! [`replay_wals`] only read; [`create_database`] works on a directory that holds no database;
 //! [`settle_identity`] comes after the first commit.
 
+mod before_commit;
 mod create;
 mod foreign;
 mod recover;
@@ -24,7 +25,7 @@ pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use survey::{DirState, survey};
 pub(crate) use wal_replay::{FoundWals, replay_found};
-pub use wal_replay::{ReplayOutcome, replay_wals};
+pub use wal_replay::{Policy, ReplayOutcome, replay_wals};
 
 #[cfg(test)]
 mod tests;

@@ -7,12 +7,14 @@
 //!    its batch; a rollback takes none.
 //! 2. Group commit joins batches: one record may prepare, decide and write plainly in any order.
 //! 3. A decision without what it decides on is passed over: that was flushed, and its log is gone.
-//! 4. Only the policy that writes what is committed is read. The others write to memtables when they prepare (marks 12, 13),
-//!    and only their transaction database knows what of that counts.
+//! 4. A commit with a timestamp (15) gives it to the keys of families that have them. Those take nothing here, so that it is
+//!    a commit like any other.
+//! 5. This is the policy that writes what is committed. Those that write before have marks of their own (12, 13): see
+//!    `before_commit`.
 //!
 //! Source: RocksDB `db/write_batch.cc` (`MemTableInserter`), `utilities/transactions/pessimistic_transaction.cc`.
 
-use ashlar_base::{Error, FileNumber, Malformed, Result, SeqNum};
+use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use std::collections::BTreeMap;
 
@@ -68,7 +70,7 @@ impl Prepared {
                     let piece = stretch.cut().unwrap_or(Piece { records: Vec::new(), count: 0 });
                     self.0.insert(xid.to_vec(), (wal, piece));
                 }
-                BatchOp::Commit { xid } => {
+                BatchOp::Commit { xid } | BatchOp::CommitWithTimestamp { xid, .. } => {
                     out.extend(stretch.cut());
                     out.extend(self.0.remove(xid).map(|(_, piece)| piece));
                 }
@@ -99,22 +101,28 @@ impl Stretch {
     }
 }
 
-/// Whether a batch has marks of two phases.
-///
-/// # Errors
-/// `NotSupported`: marks of another policy than the one that writes what is committed.
-pub(super) fn is_two_phase(op: &BatchOp<'_>) -> Result<bool> {
-    match op {
-        BatchOp::BeginPrepare
-        | BatchOp::EndPrepare { .. }
-        | BatchOp::Commit { .. }
-        | BatchOp::Rollback { .. } => Ok(true),
-        BatchOp::BeginPersistedPrepare | BatchOp::BeginUnprepare => {
-            Err(Error::not_supported("transactions in the log that write before they commit"))
+/// Which marks of transactions a batch has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Marks {
+    /// None, or such as every policy writes in front of its batches.
+    #[default]
+    None,
+    /// Those of two phases.
+    TwoPhase,
+    /// Those of a policy that writes before it commits.
+    BeforeCommit,
+}
+
+impl Marks {
+    pub(super) fn of(op: &BatchOp<'_>) -> Marks {
+        match op {
+            BatchOp::BeginPrepare
+            | BatchOp::EndPrepare { .. }
+            | BatchOp::Commit { .. }
+            | BatchOp::CommitWithTimestamp { .. }
+            | BatchOp::Rollback { .. } => Marks::TwoPhase,
+            BatchOp::BeginPersistedPrepare | BatchOp::BeginUnprepare => Marks::BeforeCommit,
+            _ => Marks::None,
         }
-        BatchOp::CommitWithTimestamp { .. } => {
-            Err(Error::not_supported("transactions in the log that commit with a timestamp"))
-        }
-        _ => Ok(false),
     }
 }

@@ -14,12 +14,17 @@
 //! 9. What is prepared counts when its commit is met (see `two_phase`). What is never decided on has to stay in its log:
 //!    the report says that such a database takes no writes. Families with timestamps take nothing either.
 //!
+//! 10. Logs of transactions that write before they commit count sequences in another way. Nothing says so but the marks in
+//!     them: a replay that meets one, or a sequence that goes back while there is one, ends, and is begun again under that
+//!     policy, by an open that only reads.
+//!
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`RecoverLogFiles`).
 
+use super::before_commit::Undecided;
 use super::report::{DroppedRange, RecoveryReport, WalReport};
 use super::sink::{BatchPlace, FamilyFilter, ReplaySink};
-use super::two_phase::{Prepared, is_two_phase};
-use crate::version::VersionSet;
+use super::two_phase::{Marks, Prepared};
+use crate::version::{FamilyState, VersionSet};
 use ashlar_base::{Error, FamilyId, FileNumber, Malformed, Order, Result, SeqNum};
 use ashlar_env::{Env, ReadFile};
 use ashlar_format::filename::FileKind;
@@ -30,6 +35,20 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// When the transactions in a log write to memtables, and with that what its sequences count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// When they commit, as everybody else: sequences count records.
+    #[default]
+    AtCommit,
+    /// When they prepare, or earlier: sequences count parts of batches.
+    BeforeCommit,
+}
+
+/// Why a database with logs of [`Policy::BeforeCommit`] takes no writes.
+const BEFORE_COMMIT: &str = "the logs are those of transactions that write before they commit (write-prepared or \
+                             write-unprepared), and only a transaction database knows how to go on with them";
 
 /// What a replay found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +62,8 @@ pub struct ReplayOutcome {
     pub newest_wal: Option<FileNumber>,
     /// The oldest log that did not end cleanly. Read beside a live writer it may have been reused meanwhile.
     pub unclean: Option<FileNumber>,
+    /// How the logs are to be read. Another policy than the one that was asked for: the replay ended when it saw that.
+    pub policy: Policy,
 }
 
 /// Replays the WALs of `dir` that `versions` needs into `sink`. Numbers and sequences found are taken over into
@@ -50,7 +71,7 @@ pub struct ReplayOutcome {
 ///
 /// # Errors
 /// `Corruption` naming file and offset, where the mode does not forgive it or where the damage is proved to have been
-/// durable; `Io` of any read; `NotSupported`: prepared transactions; whatever the sink answers.
+/// durable; `Io` of any read; `NotSupported`: timestamps in the log of a family that has none; whatever the sink answers.
 pub fn replay_wals(
     env: &Env,
     dir: &Path,
@@ -60,18 +81,18 @@ pub fn replay_wals(
     report: &mut RecoveryReport,
 ) -> Result<ReplayOutcome> {
     let wals = FoundWals::open(env, dir, versions)?;
-    replay_found(&wals, dir, versions, mode, sink, report)
+    replay_found(&wals, dir, versions, (mode, Policy::AtCommit), sink, report)
 }
 
-/// [`replay_wals`], with logs that were opened before.
+/// [`replay_wals`], with logs that were opened before, under a policy.
 ///
 /// # Errors
-/// As [`replay_wals`].
+/// As [`replay_wals`], and `NotSupported` when tables hold writes that nobody decided on.
 pub(crate) fn replay_found(
     wals: &FoundWals,
     dir: &Path,
     versions: &VersionSet,
-    mode: RecoveryMode,
+    (mode, policy): (RecoveryMode, Policy),
     sink: &mut dyn ReplaySink,
     report: &mut RecoveryReport,
 ) -> Result<ReplayOutcome> {
@@ -94,8 +115,11 @@ pub(crate) fn replay_found(
         manifest_cut: report.dropped.first().map(|d| (dir.join(&d.file), d.offset)),
         max_family: versions.db_facts().max_family,
         min_wal: versions.min_wal(),
-        outcome: ReplayOutcome::default(),
+        outcome: ReplayOutcome { policy, ..ReplayOutcome::default() },
+        policy,
+        wals,
         prepared: Prepared::default(),
+        undecided: Undecided::default(),
         sink,
         report,
     };
@@ -109,21 +133,20 @@ pub(crate) fn replay_found(
         let synced = tracked.get(&wal.number).copied().flatten().unwrap_or(0);
         replay.wal(wal, synced, i + 1 == wals.len())?;
         replay.outcome.newest_wal = Some(wal.number);
-    }
-    if let Some(damaged) = replay.stopped {
-        let ahead = families.iter().find(|f| f.log_number > damaged && f.version.file_count() != 0);
-        if let Some(family) = ahead {
-            return Err(Error::corruption(format!(
-                "column family inconsistency: family {:?} has tables with data from behind the damage",
-                family.name
-            ))
-            .at_path(&dir.join(FileKind::Wal(damaged).name()))
-            .hint(
-                "Restore the log from a backup, or open with a recovery mode that gives the difference up",
-            ));
+        if replay.outcome.policy != policy {
+            replay.report.read_only.push(BEFORE_COMMIT.to_owned());
+            return Ok(replay.outcome);
         }
     }
+    if let Some(damaged) = replay.stopped {
+        check_consistency(dir, &families, damaged)?;
+    }
     replay.report.read_only.extend(replay.prepared.undecided());
+    if policy == Policy::BeforeCommit {
+        replay.undecided.check_tables(&replay.log_numbers).map_err(|e| e.at_path(dir))?;
+        replay.report.read_only.push(BEFORE_COMMIT.to_owned());
+        replay.report.read_only.extend(replay.undecided.lines());
+    }
     if let Some(last) = replay.next_seq.map(SeqNum::before) {
         versions.raise_last_sequence(last);
     }
@@ -133,6 +156,19 @@ pub(crate) fn replay_found(
         replay.report.sequence_cut = Some(last_seq);
     }
     Ok(ReplayOutcome { last_seq, ..replay.outcome })
+}
+
+/// # Errors
+/// `Corruption`: some family has tables with data from behind the log at whose damage replay stopped.
+fn check_consistency(dir: &Path, families: &[Arc<FamilyState>], damaged: FileNumber) -> Result<()> {
+    let ahead = families.iter().find(|f| f.log_number > damaged && f.version.file_count() != 0);
+    let Some(family) = ahead else { return Ok(()) };
+    let what = format!(
+        "column family inconsistency: family {:?} has tables with data from behind the damage",
+        family.name
+    );
+    let e = Error::corruption(what).at_path(&dir.join(FileKind::Wal(damaged).name()));
+    Err(e.hint("Restore the log from a backup, or open with a recovery mode that gives the difference up"))
 }
 
 /// A log, opened.
@@ -177,9 +213,14 @@ impl FoundWals {
 /// Whether a record of the log prepares a transaction. Damage is passed over.
 fn prepares(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
     let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
+    holds(&mut reader, |op| matches!(op, BatchOp::BeginPrepare) || Marks::of(op) == Marks::BeforeCommit)
+}
+
+/// Whether a record of the log has such an operation.
+fn holds(reader: &mut LogReader, such: impl Fn(&BatchOp<'_>) -> bool) -> Result<bool> {
     while let Some(record) = reader.next()? {
         let batch = BatchReader::new(record.payload);
-        if batch.is_ok_and(|b| b.iter().any(|op| matches!(op, Ok(BatchOp::BeginPrepare)))) {
+        if batch.is_ok_and(|b| b.iter().any(|op| op.is_ok_and(|op| such(&op)))) {
             return Ok(true);
         }
     }
@@ -220,7 +261,10 @@ struct Replay<'a> {
     max_family: FamilyId,
     min_wal: FileNumber,
     outcome: ReplayOutcome,
+    policy: Policy,
+    wals: &'a [WalFile],
     prepared: Prepared,
+    undecided: Undecided,
     sink: &'a mut dyn ReplaySink,
     report: &'a mut RecoveryReport,
 }
@@ -233,6 +277,8 @@ enum Refused {
     Hole(FileNumber, String),
     /// Replay stopped earlier, and this record does not go on exactly there.
     Unconnected,
+    /// It is to be replayed under another policy, as everything before it.
+    Policy,
     /// The open fails.
     Fatal(Error),
 }
@@ -272,6 +318,10 @@ impl Replay<'_> {
                     self.drop_range(wal, offset, wal.len.saturating_sub(offset), reason.to_string());
                     ended = true;
                     break;
+                }
+                Err(Refused::Policy) => {
+                    self.outcome.policy = Policy::BeforeCommit;
+                    return Ok(());
                 }
                 Err(Refused::Fatal(e)) => return Err(e.at(&path, offset)),
                 Err(Refused::Hole(before, reason)) => {
@@ -343,8 +393,16 @@ impl Replay<'_> {
             // A log that was begun in vain: the one before it was written on.
             return Ok(seq);
         }
-        let two_phase = self.check_ops(&batch)?;
-        if let Some(next) = self.next_seq.filter(|next| seq < *next) {
+        let marks = self.check_ops(&batch)?;
+        if self.policy == Policy::BeforeCommit {
+            self.written_before(place, payload, seq)?;
+            return Ok(seq);
+        }
+        let goes_back = self.next_seq.filter(|next| seq < *next);
+        if marks == Marks::BeforeCommit || goes_back.is_some() && self.any_before_commit()? {
+            return Err(Refused::Policy);
+        }
+        if let Some(next) = goes_back {
             return Err(Refused::Fatal(Error::corruption(format!(
                 "the sequence goes back: {next} was next, the batch has {seq}"
             ))));
@@ -352,7 +410,7 @@ impl Replay<'_> {
         let next = seq
             .checked_add(count)
             .ok_or_else(|| Refused::Damaged("a sequence number over 56 bits".to_string()))?;
-        if two_phase {
+        if marks == Marks::TwoPhase {
             self.next_seq = Some(self.pieces(place, payload, seq)?);
             return Ok(seq);
         }
@@ -377,13 +435,37 @@ impl Replay<'_> {
         Ok(seq)
     }
 
-    /// Proves that applying the batch cannot fail half-way for reasons that lie in its bytes. True when it has marks of
-    /// two phases.
-    fn check_ops(&self, batch: &BatchReader<'_>) -> Result<bool, Refused> {
-        let mut two_phase = false;
+    /// Applies what counts after a batch of transactions that write before they commit.
+    #[cold]
+    fn written_before(&mut self, place: BatchPlace, payload: &[u8], first: SeqNum) -> Result<(), Refused> {
+        let (writes, next) = self.undecided.apply(place.wal, payload, first)?;
+        for write in writes {
+            let filter = FamilyFilter { wal: write.wal, log_numbers: &self.log_numbers };
+            self.sink.apply(place, &BatchReader::new(&write.batch())?, &filter).map_err(Refused::Fatal)?;
+        }
+        // Two queues of writers may log sequences out of order.
+        self.next_seq = self.next_seq.max(Some(next));
+        Ok(())
+    }
+
+    /// Whether any of the logs has marks of transactions that write before they commit.
+    #[cold]
+    fn any_before_commit(&self) -> Result<bool, Refused> {
+        for wal in self.wals {
+            let mut reader = LogReader::open(Arc::clone(&wal.file), wal.number, RecoveryMode::SkipAny);
+            if holds(&mut reader, |op| Marks::of(op) == Marks::BeforeCommit).map_err(Refused::Fatal)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Proves that applying the batch cannot fail half-way for reasons that lie in its bytes. Answers the marks it has.
+    fn check_ops(&self, batch: &BatchReader<'_>) -> Result<Marks, Refused> {
+        let mut marks = Marks::None;
         for op in batch.iter() {
             let op = op?;
-            two_phase |= is_two_phase(&op).map_err(Refused::Fatal)?;
+            marks = marks.max(Marks::of(&op));
             if let Some(family) = op.family().filter(|f| self.manifest_cut.is_some() && *f > self.max_family)
             {
                 let what = format!("the log has data of family {}, which a later commit had made", family.0);
@@ -396,7 +478,7 @@ impl Replay<'_> {
                 }
             }
         }
-        Ok(two_phase)
+        Ok(marks)
     }
 
     fn lost_manifest(&self, witness: &str) -> Error {

@@ -23,7 +23,7 @@ fn open(sim: &SimEnv, manual_wal_flush: bool) -> Db {
 fn write(db: &Db, number: u32, options: WriteOptions) -> Result<(), ashlar_base::Error> {
     let mut batch = WriteBatch::new();
     for (family, len) in db.families().iter().zip([700, 10]) {
-        batch.put(family.id(), &number.to_be_bytes(), &vec![number as u8; len]).unwrap();
+        batch.put(family.id(), &number.to_be_bytes(), &vec![7; len]).unwrap();
     }
     db.write(&mut batch, options).map(drop)
 }

@@ -1,5 +1,6 @@
 //! Directories to recover: golden ones, and ones made by hand.
 
+mod before_commit;
 mod commits;
 mod crashes;
 mod damage;

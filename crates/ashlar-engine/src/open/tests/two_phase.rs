@@ -2,22 +2,24 @@
 
 use super::replay::{batch, write_wal};
 use super::*;
-use ashlar_base::ErrorKind;
 use ashlar_log::RecoveryMode::PointInTime;
 
-const BEGIN: u8 = 0x09;
-const END: u8 = 0x0a;
-const COMMIT: u8 = 0x0b;
-const ROLLBACK: u8 = 0x0c;
+pub(super) const BEGIN: u8 = 0x09;
+pub(super) const END: u8 = 0x0a;
+pub(super) const COMMIT: u8 = 0x0b;
+pub(super) const ROLLBACK: u8 = 0x0c;
+pub(super) const NOOP: u8 = 0x0d;
+pub(super) const PERSISTED: u8 = 0x12;
+pub(super) const UNPREPARED: u8 = 0x13;
 
 /// A batch of marks and puts: `(mark, transaction)`, or `(0, key)`.
-fn marked(first: u64, parts: &[(u8, &str)]) -> Vec<u8> {
+pub(super) fn marked(first: u64, parts: &[(u8, &str)]) -> Vec<u8> {
     let puts: Vec<&str> = parts.iter().filter(|p| p.0 == 0).map(|p| p.1).collect();
     let mut out = batch(first, &puts)[..12].to_vec();
     for (mark, text) in parts {
         match *mark {
             0 => out.extend_from_slice(&batch(first, &[text])[12..]),
-            BEGIN => out.push(BEGIN),
+            BEGIN | NOOP | PERSISTED | UNPREPARED => out.push(*mark),
             mark => {
                 out.extend([mark, u8::try_from(text.len()).unwrap()]);
                 out.extend_from_slice(text.as_bytes());
@@ -86,15 +88,13 @@ fn what_is_undecided_is_named() {
 }
 
 #[test]
-fn other_policies_are_refused_by_name() {
-    let env = Env::mem();
-    fresh(&env);
-    let mut persisted = marked(1, &[(BEGIN, ""), (0, "p"), (END, "x")]);
-    persisted[12] = 0x12;
-    write_wal(&env, 10, &[persisted]);
-    let e = replay_into(&env, &mut recover(&env).unwrap(), PointInTime).unwrap_err();
-    assert_eq!(e.kind(), ErrorKind::NotSupported);
-    assert!(e.to_string().contains("write before they commit") && e.offset().is_some(), "{e}");
+fn a_commit_with_a_timestamp_is_a_commit() {
+    let mut commit = marked(2, &[(0, "own")]);
+    commit.extend([0x15, 8, 1, 0, 0, 0, 0, 0, 0, 0, 1, b'x']);
+    let (ops, last, reasons) =
+        replayed(&[(10, &[batch(1, &["a"]), marked(2, &[(BEGIN, ""), (0, "p"), (END, "x")]), commit])]);
+    assert_eq!(ops, ["0:a@1", "0:own@2", "0:p@3"]);
+    assert_eq!((last, reasons), (3, vec![]));
 }
 
 /// A log below those that the families need is read for what is prepared in it, and for nothing else.

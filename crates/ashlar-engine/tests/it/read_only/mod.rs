@@ -1,5 +1,6 @@
 //! Opening for reading only: it writes nothing, it shows what an ordinary open would, and it loses no race.
 
+mod before_commit;
 mod beside;
 mod overtaken;
 mod watched;
