@@ -3,7 +3,8 @@
 //! 1. What is held is charged to a [`MemoryUse`] for as long as it lives: a [`MemoryCharge`] goes with the bytes and gives
 //!    them back when it is dropped, whoever drops it.
 //! 2. Charging never fails; the bytes are there already. Blocks of tables have what is left below the cap, and make room
-//!    when something else grows ([`MemoryBudget::on_growth`]). Writers are held back before they would charge more.
+//!    when something else grows ([`MemoryBudget::on_growth`]). When little is left for them, what can be had again from files
+//!    goes too ([`MemoryBudget::on_shortage`]). Writers are held back before they would charge more.
 //! 3. Charges are for large pieces (arena chunks, indexes, buffers), never for single entries.
 
 use std::fmt;
@@ -34,6 +35,7 @@ pub struct MemoryBudget {
     held: [AtomicUsize; MemoryUse::ALL.len()],
     total: AtomicUsize,
     relief: OnceLock<Relief>,
+    shortage: OnceLock<Relief>,
 }
 
 impl MemoryBudget {
@@ -44,6 +46,7 @@ impl MemoryBudget {
             held: Default::default(),
             total: AtomicUsize::new(0),
             relief: OnceLock::new(),
+            shortage: OnceLock::new(),
         })
     }
 
@@ -68,6 +71,18 @@ impl MemoryBudget {
         self.cap.saturating_sub(self.total())
     }
 
+    /// Whether less than a quarter of the cap is left for blocks.
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        self.left() < self.cap / 4
+    }
+
+    /// Names what is done whenever something has grown and the budget [is short](MemoryBudget::is_short). As
+    /// [`MemoryBudget::on_growth`], behind it.
+    pub fn on_shortage(&self, relief: impl Fn() + Send + Sync + 'static) {
+        let _ = self.shortage.set(Box::new(relief));
+    }
+
     /// Names what is done whenever something has grown. Called by whoever charges, with no ranked lock held. Once.
     pub fn on_growth(&self, relief: impl Fn() + Send + Sync + 'static) {
         let _ = self.relief.set(Box::new(relief));
@@ -85,7 +100,13 @@ impl MemoryBudget {
             held.fetch_add(bytes, Ordering::Relaxed);
         }
         self.total.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(relief) = self.relief.get().filter(|_| bytes > 0) {
+        if bytes == 0 {
+            return;
+        }
+        if let Some(relief) = self.relief.get() {
+            relief();
+        }
+        if let Some(relief) = self.shortage.get().filter(|_| self.is_short()) {
             relief();
         }
     }
@@ -168,9 +189,16 @@ mod tests {
         budget.on_growth(move || {
             seen.fetch_add(1, Ordering::Relaxed);
         });
+        let short = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&short);
+        budget.on_shortage(move || {
+            seen.fetch_add(1, Ordering::Relaxed);
+        });
         let a = budget.charge(MemoryUse::Memtables, 30);
+        assert_eq!((budget.is_short(), short.load(Ordering::Relaxed)), (false, 0));
         let b = budget.charge(MemoryUse::Tables, 80);
         assert_eq!((budget.held(MemoryUse::Memtables), budget.total(), budget.left()), (30, 110, 0));
+        assert_eq!((budget.is_short(), short.load(Ordering::Relaxed)), (true, 1));
         b.set(20);
         b.set(25);
         assert_eq!((budget.held(MemoryUse::Tables), budget.left()), (25, 45));

@@ -3,12 +3,13 @@
 //! 1. A filter, or a partition, that cannot be read or is not recognised is no filter: every key may be there. That
 //!    costs reads, not answers; [`TableFilter::check`] tells.
 //! 2. LevelDB's filters are asked when the index has named the block: they answer by its place in the file.
-//! 3. A partition that is read stays in memory until the table is closed.
+//! 3. A partition that is read stays in memory, charged from then on, until the table is closed.
 //!
 //! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
 
 use crate::index::FlatIndex;
 use crate::reader::BlockFile;
+use ashlar_base::memory::MemoryCharge;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Result, Trailer};
 use ashlar_format::filter::{FilterForm, LevelDbFilter};
@@ -47,6 +48,8 @@ impl FilterBlock {
 pub(crate) struct FilterParts {
     top: FlatIndex,
     parts: Box<[OnceLock<FilterBlock>]>,
+    /// For the partitions that have been read.
+    charge: MemoryCharge,
 }
 
 #[derive(Debug)]
@@ -76,9 +79,9 @@ impl TableFilter {
     }
 
     /// A filter in partitions, by the separators between them.
-    pub(crate) fn partitioned(top: FlatIndex, timestamp: usize) -> Self {
+    pub(crate) fn partitioned(top: FlatIndex, timestamp: usize, charge: MemoryCharge) -> Self {
         let parts = (0..top.len()).map(|_| OnceLock::new()).collect();
-        TableFilter { scope: Scope::Parts(Box::new(FilterParts { top, parts })), timestamp }
+        TableFilter { scope: Scope::Parts(Box::new(FilterParts { top, parts, charge })), timestamp }
     }
 
     /// LevelDB's filters, one for each stretch of the file; none when the block is not recognised.
@@ -181,6 +184,10 @@ impl FilterParts {
             Err(e) if e.is_corruption() => FilterBlock::none(),
             Err(_) => return None,
         };
-        Some(cell.get_or_init(|| block))
+        let memory = block.bytes.len();
+        if cell.set(block).is_ok() {
+            self.charge.grow(memory);
+        }
+        cell.get()
     }
 }

@@ -175,6 +175,7 @@ pub(super) fn open(
     let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
     let tables = open_tables(&options, &memory);
     tables.set_limit(options.max_open_files);
+    tables.heed_shortage();
     let recovered = recover_manifest(&env, dir, options.format_level, &tables, &settings.families())?;
     let session_id = new_session_id(&*env.rand);
     let Recovered { versions, missing, mut report, .. } = recovered;

@@ -5,6 +5,7 @@ use crate::options::FamilyOptions;
 use crate::rewrite::{BlobPlan, Numbers, OutputPlan};
 use crate::version::VersionSet;
 use ashlar_base::FamilyId;
+use ashlar_base::memory::MemoryBudget;
 use ashlar_env::Env;
 use ashlar_table::TableIdentity;
 use std::path::Path;
@@ -16,12 +17,14 @@ pub(super) struct Writer {
     pub(super) env: Env,
     pub(super) db_id: String,
     pub(super) session_id: String,
+    budget: Option<Arc<MemoryBudget>>,
 }
 
 impl Writer {
     pub(super) fn new(env: &Env, versions: &VersionSet, session_id: &str) -> Writer {
         let db_id = versions.db_facts().db_id.unwrap_or_default();
-        Writer { env: env.clone(), db_id, session_id: session_id.to_owned() }
+        let budget = versions.tables().pool().budget().cloned();
+        Writer { env: env.clone(), db_id, session_id: session_id.to_owned(), budget }
     }
 
     /// The plan for a family's next tables, as a flush writes them; compaction chooses by level.
@@ -43,6 +46,7 @@ impl Writer {
             dir: dir.to_path_buf(),
             table: options.table.for_level(-1, 1, false),
             merge_operator: options.merge_operator.clone(),
+            budget: self.budget.clone(),
             blobs: BlobPlan::new(family.0, &options.blob, 0),
             identity,
         }

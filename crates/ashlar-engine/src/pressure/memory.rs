@@ -4,7 +4,8 @@
 //! cap ── a quarter of it: memtables, all families and all their generations together (db_write_buffer_size, if set)
 //!    └── what nobody else has charged: blocks of tables
 //! ```
-//! 1. Blocks go first: whatever else grows takes its room from them (`FramePool`).
+//! 1. Blocks go first: whatever else grows takes its room from them (`FramePool`). When less than a quarter of the cap is left
+//!    to them, tables that nobody reads are closed, index and filter with them (`OpenTables`).
 //! 2. The memtables that take writes are switched when together they fill half of their share, or a third of what everything
 //!    but live memtables leaves below the cap, if that is less; then the largest goes.
 //! 3. When all memtables together fill the share and some wait for a flush, writers wait for that.

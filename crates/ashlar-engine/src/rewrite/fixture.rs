@@ -40,7 +40,7 @@ impl Place {
         };
         let fs = Arc::clone(&self.env.fs);
         let blobs = BlobPlan::new(FamilyId::DEFAULT, &BlobOptions::default(), 0);
-        OutputPlan { fs, dir: self.dir.clone(), table, merge_operator: None, blobs, identity }
+        OutputPlan { fs, dir: self.dir.clone(), table, merge_operator: None, budget: None, blobs, identity }
     }
 
     pub(crate) fn numbers(&self) -> Numbers {

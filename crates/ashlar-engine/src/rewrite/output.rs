@@ -17,6 +17,7 @@ use super::drive::EntrySink;
 use super::tombstones::Carried;
 use crate::files::PendingFile;
 use crate::version::TableCounts;
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::range_del::Fragment;
 use ashlar_base::{
     Error, FileNumber, InternalKey, InternalKeyBuf, MergeOperator, Result, Trailer, ValueType,
@@ -44,6 +45,8 @@ pub struct OutputPlan {
     pub table: TableOptions,
     /// What folds merge operands on the way; `None`: they are carried.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// What the memory of a table in the making is charged to.
+    pub budget: Option<Arc<MemoryBudget>>,
     /// What becomes of large values and of blobs.
     pub blobs: BlobPlan,
     /// Who writes them; the number is filled in for each. `creation_time` is recorded as oldest ancestor time.
@@ -140,6 +143,9 @@ impl TableOutputs {
         let identity = TableIdentity { number, ..self.plan.identity.clone() };
         match TableBuilder::new(Arc::clone(&file), self.plan.table.clone(), identity) {
             Ok(builder) => {
+                let budget = self.plan.budget.as_ref();
+                let charge = budget.map_or_else(MemoryCharge::none, |b| b.charge(MemoryUse::Buffers, 0));
+                let builder = builder.charged_to(charge);
                 Ok(Open { pending, file, builder, oldest_blob: OldestBlobFile::default(), older: 0 })
             }
             Err(e) => {

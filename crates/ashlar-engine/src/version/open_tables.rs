@@ -7,12 +7,14 @@
 //! ```
 //! 1. A descriptor is counted before its file is opened. Who would pass the limit closes tables that nobody reads first; what
 //!    is being read stays, so the limit is passed by no more than what running operations and cursors hold.
-//! 2. Index, filter and block slots go with the table, and come back with it at the next read.
+//! 2. Index, filter and block slots go with the table, and come back with it at the next read. So when the memory budget is
+//!    short, cold tables are closed; a sixteenth of the cap is left to those in use.
 //!
 //! Source: RocksDB `db/table_cache.cc`, `cache/clock_cache.cc` (behaviour).
 
 use super::FileMeta;
 use ashlar_base::error::IoKind;
+use ashlar_base::memory::MemoryUse;
 use ashlar_base::{ErrorKind, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::ReadFile;
@@ -21,6 +23,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+
+/// This part of the cap is not taken from tables: to open them again for every read would be worse.
+const TABLES_LEAST: usize = 16;
 
 /// The open tables of a database. All counts are relaxed: they order nothing.
 pub struct OpenTables {
@@ -41,6 +46,28 @@ impl OpenTables {
             descriptors: Arc::default(),
             ring: Mutex::new(Rank::Cache, VecDeque::new()),
         })
+    }
+
+    /// From now on closes tables that nobody reads when the budget of the pool is short. Once.
+    pub fn heed_shortage(self: &Arc<Self>) {
+        let weak = Arc::downgrade(self);
+        if let Some(budget) = self.pool.budget() {
+            budget.on_shortage(move || {
+                if let Some(tables) = weak.upgrade() {
+                    tables.relieve();
+                }
+            });
+        }
+    }
+
+    fn relieve(&self) {
+        let Some(budget) = self.pool.budget() else { return };
+        let least = budget.cap() / TABLES_LEAST;
+        let may_go = || budget.is_short() && budget.held(MemoryUse::Tables) > least;
+        if may_go() {
+            let mut looks = self.looks();
+            while may_go() && self.close_one(&mut looks) {}
+        }
     }
 
     /// Where their blocks live.

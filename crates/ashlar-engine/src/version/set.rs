@@ -118,6 +118,11 @@ impl VersionSet {
         }
     }
 
+    /// Which tables are open.
+    pub fn tables(&self) -> &Arc<OpenTables> {
+        &self.tables
+    }
+
     /// The database's directory.
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -42,6 +42,11 @@ impl BlockSink {
         }
     }
 
+    /// Bytes of memory its buffers take.
+    pub(super) fn memory(&self) -> usize {
+        self.pending.capacity() + self.stored.capacity()
+    }
+
     /// Where the next block will stand.
     pub(super) fn offset(&self) -> u64 {
         self.written + self.pending.len() as u64

@@ -85,6 +85,11 @@ impl FilterKeys {
         self.done_keys + self.builder.keys()
     }
 
+    /// About the bytes of memory it takes, and will take when the filter is made: a hash per key, and the bits.
+    pub(super) fn memory(&self) -> usize {
+        self.builder.keys() * size_of::<u64>() + self.size_estimate()
+    }
+
     /// About the bytes of the filter.
     pub(super) fn size_estimate(&self) -> usize {
         self.done_bytes + self.builder.size_estimate()

@@ -34,6 +34,15 @@ impl Separators {
         self.keys.len() + self.first_keys.len() + 24 * self.blocks.len()
     }
 
+    /// About the bytes of memory it takes, and will take when the index is made of it.
+    pub(super) fn memory(&self) -> usize {
+        let kept = self.keys.capacity()
+            + self.first_keys.capacity()
+            + self.blocks.capacity() * size_of::<Separator>()
+            + self.handles.capacity() * size_of::<BlockHandle>();
+        kept + self.size_estimate()
+    }
+
     /// Number of blocks noted.
     pub(super) fn len(&self) -> usize {
         self.blocks.len()

@@ -8,6 +8,7 @@ use super::waiting::WaitingBlocks;
 use crate::options::{MAX_BLOCK_SIZE, TableIdentity, TableOptions};
 use crate::reader::MAX_BLOCK;
 use ashlar_base::checksum::xxh3_64;
+use ashlar_base::memory::MemoryCharge;
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_env::WriteFile;
 use ashlar_format::block::BlockBuilder;
@@ -26,6 +27,9 @@ const _: () = assert!(MAX_BLOCK_SIZE + MAX_BLOCK_SIZE / 11 * 4 + MAX_ENTRY_BYTES
 
 /// A block that is fuller than this share of its size is closed rather than made larger than its size.
 const FULL_ENOUGH_PERCENT: usize = 90;
+
+/// The charge of a builder follows its memory to within this.
+const CHARGE_STEP: usize = 64 << 10;
 
 /// What was written: what the MANIFEST and statistics need to know.
 #[derive(Clone, Debug)]
@@ -91,6 +95,9 @@ pub struct TableBuilder {
     pub(super) counts: Counts,
     waiting: Option<WaitingBlocks>,
     pub(super) dictionary: Vec<u8>,
+    charge: MemoryCharge,
+    /// Bytes charged.
+    charged: usize,
 }
 
 impl TableBuilder {
@@ -132,9 +139,36 @@ impl TableBuilder {
             },
             waiting: WaitingBlocks::new(&options),
             dictionary: Vec::new(),
+            charge: MemoryCharge::none(),
+            charged: 0,
             options,
             identity,
         })
+    }
+
+    /// The memory it takes from here on goes to `charge`: keys and bits of the filter, the index, blocks that wait for a
+    /// dictionary or to be written.
+    #[must_use]
+    pub fn charged_to(mut self, charge: MemoryCharge) -> Self {
+        self.charge = charge;
+        self
+    }
+
+    /// Brings the charge up to date, in steps that are worth it.
+    fn settle_charge(&mut self) {
+        let filter = self.filter.as_ref().map_or(0, FilterKeys::memory);
+        let waiting = self.waiting.as_ref().map_or(0, WaitingBlocks::bytes);
+        let now = self.sink.memory()
+            + self.block.size_estimate()
+            + self.separators.memory()
+            + self.tombstones.size_estimate()
+            + self.dictionary.len()
+            + waiting
+            + filter;
+        if now.abs_diff(self.charged) >= CHARGE_STEP {
+            self.charge.set(now);
+            self.charged = now;
+        }
     }
 
     /// Appends a point entry.
@@ -264,7 +298,9 @@ impl TableBuilder {
             }
         };
         self.block.reset();
-        if enough { self.release() } else { Ok(()) }
+        let released = if enough { self.release() } else { Ok(()) };
+        self.settle_charge();
+        released
     }
 
     /// Writes the blocks that wait, with the dictionary made of them.

@@ -9,5 +9,5 @@ mod tombstones;
 
 pub(crate) use block_file::{BlockFile, MAX_BLOCK};
 pub use open::TableSurvey;
-pub(crate) use table_index::BlockAt;
+pub(crate) use table_index::{BlockAt, charge_table};
 pub use table_reader::{NearBlock, TableFound, TableReader};

@@ -5,8 +5,7 @@ use crate::options::ReaderOptions;
 use crate::reader::block_file::DataForm;
 use crate::reader::table_index::{IndexShape, TableIndex};
 use crate::reader::tombstones::decode_tombstones;
-use crate::reader::{BlockFile, TableReader};
-use ashlar_base::memory::{MemoryCharge, MemoryUse};
+use crate::reader::{BlockFile, TableReader, charge_table};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_env::ReadFile;
@@ -102,7 +101,6 @@ impl Opening {
             Ok(filter) => (filter, None),
             Err(e) => (TableFilter::none(), Some(e)),
         };
-        let budget = self.options.pool.budget().cloned();
         let limit = self.file.size();
         let data_end = match &index {
             TableIndex::Whole(whole) => {
@@ -111,7 +109,7 @@ impl Opening {
             }
             TableIndex::Partitioned(_) => properties.data_size.unwrap_or(limit).min(limit),
         };
-        let charge = budget.map_or_else(MemoryCharge::none, |b| b.charge(MemoryUse::Tables, 0));
+        let charge = charge_table(self.options.pool.budget());
         let table = TableReader {
             order: self.options.order,
             number: self.options.number,
@@ -297,7 +295,8 @@ impl Opening {
             FilterScope::Partitioned => {
                 let format = IndexEntries { first_keys: false, ..shape.format };
                 let top = IndexShape { format, ..shape.clone() }.read(&self.file, place.handle)?;
-                Ok(TableFilter::partitioned(top, timestamp))
+                let charge = charge_table(self.options.pool.budget());
+                Ok(TableFilter::partitioned(top, timestamp, charge))
             }
         }
     }

@@ -7,12 +7,13 @@
 //! 1. A data block is called by its partition and its place there; a whole index is partition 0.
 //! 2. A partition that is read is not empty, and lies between the separators the top level has for it: so partitions
 //!    that are there twice are found out, and what stands in memory is bounded by the file.
-//! 3. A partition stays in memory until the table is closed. What cannot be read is tried again.
+//! 3. A partition stays in memory, charged from then on, until the table is closed. What cannot be read is tried again.
 //!
 //! Source: RocksDB `table/block_based/partitioned_index_reader.cc`.
 
 use super::BlockFile;
 use crate::index::{FlatIndex, IndexParts};
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, InternalKey, Order, Result, Trailer};
 use ashlar_cache::{FramePool, SlotArray};
@@ -26,6 +27,11 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct BlockAt {
     partition: u32,
     block: u32,
+}
+
+/// A charge for what an open table keeps.
+pub(crate) fn charge_table(budget: Option<&Arc<MemoryBudget>>) -> MemoryCharge {
+    budget.map_or_else(MemoryCharge::none, |budget| budget.charge(MemoryUse::Tables, 0))
 }
 
 /// The data blocks under one index block.
@@ -93,6 +99,8 @@ pub(super) struct PartitionedIndex {
     partitions: Box<[OnceLock<Box<Partition>>]>,
     shape: IndexShape,
     pool: Arc<FramePool>,
+    /// For the partitions that have been read.
+    charge: MemoryCharge,
     /// Data blocks in all partitions, as the properties have it.
     blocks: u32,
 }
@@ -113,7 +121,8 @@ impl TableIndex {
     ) -> Self {
         let partitions = (0..top.len()).map(|_| OnceLock::new()).collect();
         let blocks = u32::try_from(blocks.unwrap_or(0)).unwrap_or(u32::MAX);
-        TableIndex::Partitioned(PartitionedIndex { top, partitions, shape, pool, blocks })
+        let charge = charge_table(pool.budget());
+        TableIndex::Partitioned(PartitionedIndex { top, partitions, shape, pool, charge, blocks })
     }
 
     /// The partition, read if it was not yet; `None` past the last.
@@ -275,8 +284,14 @@ impl PartitionedIndex {
             return Err(Error::corruption(what).at(file.path(), handle.offset));
         }
         let slots = SlotArray::new(self.pool.clone(), index.len());
+        let part = Partition { index, slots };
+        let memory = part.memory();
         // Two may read it at once: one of them is kept.
-        Ok(cell.get_or_init(|| Box::new(Partition { index, slots })))
+        if cell.set(Box::new(part)).is_ok() {
+            self.charge.grow(memory);
+        }
+        let kept = cell.get();
+        kept.map(|part| &**part).ok_or_else(|| Error::corruption("a partition that is gone"))
     }
 
     /// What is wrong with a partition in its place.

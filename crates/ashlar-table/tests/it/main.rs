@@ -2,6 +2,7 @@
 // Test data is small, and a fixture that fails should say where.
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used)]
 
+mod charges;
 mod fixture;
 mod forms;
 mod golden;

@@ -2,5 +2,6 @@
 
 mod disk;
 mod memory;
+mod metadata;
 mod open_files;
 mod stalls;

@@ -1,0 +1,75 @@
+//! What tables and builders keep in memory is charged to the budget, when it comes and as long as it stays.
+
+use crate::fixture::{Entries, identity, key, open_with, write};
+use ashlar_base::memory::{MemoryBudget, MemoryUse};
+use ashlar_base::{FileNumber, InternalKey, LookupKey, Order, SeqNum, ValueType};
+use ashlar_cache::FramePool;
+use ashlar_env::Env;
+use ashlar_format::compress::Compression;
+use ashlar_format::table::IndexKind;
+use ashlar_table::{ReaderOptions, TableBuilder, TableOptions};
+use std::path::Path;
+
+fn numbered(count: u32) -> Entries {
+    let entry = |i| {
+        (key(format!("key{i:06}").as_bytes(), 5, ValueType::Put).as_key().encoded().to_vec(), vec![7; 20])
+    };
+    (0..count).map(entry).collect()
+}
+
+#[test]
+fn partitions_are_charged_when_they_are_read() {
+    let options = TableOptions {
+        block_size: 128,
+        index: IndexKind::TwoLevel,
+        partition_filters: true,
+        metadata_block_size: 512,
+        ..TableOptions::default()
+    };
+    let (bytes, _) = write(&options, &numbered(4000));
+    let budget = MemoryBudget::new(1 << 30);
+    let pool = FramePool::within(1 << 20, &budget);
+    let table = open_with(&bytes, ReaderOptions::new(Order::Bytewise, pool, FileNumber(9))).unwrap();
+    let held = || budget.held(MemoryUse::Tables);
+    let at_open = held();
+    assert_eq!(at_open, table.memory());
+    let mut before = at_open;
+    for at in (0..4000).step_by(500) {
+        let name = format!("key{at:06}");
+        for _ in 0..2 {
+            let found = table.get(&LookupKey { user_key: name.as_bytes(), seq: SeqNum::MAX }).unwrap();
+            assert!(found.is_some());
+            assert_eq!(held(), table.memory(), "once, however often it is read");
+        }
+        assert!(held() > before, "a part of the index and one of the filter came in");
+        before = held();
+    }
+    assert!(before > 2 * at_open, "{before} of {at_open}");
+    drop(table);
+    assert_eq!(held(), 0);
+}
+
+#[test]
+fn a_table_in_the_making_is_charged() {
+    let env = Env::mem();
+    env.fs.create_dir_all(Path::new("/db")).unwrap();
+    for (compression, max_dict_bytes) in [(Compression::None, 0), (Compression::Zstd, 4096)] {
+        let options =
+            TableOptions { block_size: 256, compression, max_dict_bytes, ..TableOptions::default() };
+        let file = env.fs.create(Path::new("/db/000009.sst")).unwrap();
+        let budget = MemoryBudget::new(1 << 30);
+        let builder = TableBuilder::new(file, options, identity()).unwrap();
+        let mut builder = builder.charged_to(budget.charge(MemoryUse::Buffers, 0));
+        let entries = numbered(30_000);
+        for (key, value) in &entries {
+            builder.add(InternalKey::decode(key).unwrap(), value).unwrap();
+        }
+        // A hash of eight bytes per key, ten bits of filter, and the keys of some four thousand blocks; without compression the
+        // blocks are written as they come, before a dictionary they all wait.
+        let least = 30_000 * 9 + 4000 * 10 + if max_dict_bytes > 0 { 30_000 * 20 } else { 0 };
+        let held = budget.held(MemoryUse::Buffers);
+        assert!((least..8 * least).contains(&held), "{held} where {least} are sure");
+        builder.finish().unwrap();
+        assert_eq!(budget.held(MemoryUse::Buffers), 0);
+    }
+}
