@@ -41,7 +41,7 @@ impl BlobAmount {
 ///
 /// # Errors
 /// `Corruption`: a blob index or entity that does not decode. `NotSupported`: a version of entities not known here.
-fn places(value_type: ValueType, value: &[u8], mut each: impl FnMut(BlobPlace)) -> Result<()> {
+pub fn blob_places(value_type: ValueType, value: &[u8], mut each: impl FnMut(BlobPlace)) -> Result<()> {
     match value_type {
         ValueType::BlobIndex => {
             if let BlobIndex::Blob(place) = BlobIndex::decode(value).map_err(|m| m.into_error())? {
@@ -73,7 +73,7 @@ impl GarbageMeter {
     /// # Errors
     /// `Corruption`: a blob index or entity that does not decode. `NotSupported`: a version of entities not known here.
     pub fn flow_in(&mut self, value_type: ValueType, user_key: &[u8], value: &[u8]) -> Result<()> {
-        places(value_type, value, |place| {
+        blob_places(value_type, value, |place| {
             self.flows.entry(place.file).or_default().0.add(&place, user_key.len());
         })
     }
@@ -83,7 +83,7 @@ impl GarbageMeter {
     /// # Errors
     /// As [`GarbageMeter::flow_in`].
     pub fn flow_out(&mut self, value_type: ValueType, user_key: &[u8], value: &[u8]) -> Result<()> {
-        places(value_type, value, |place| {
+        blob_places(value_type, value, |place| {
             if let Some((_, out)) = self.flows.get_mut(&place.file) {
                 out.add(&place, user_key.len());
             }
@@ -116,7 +116,7 @@ impl OldestBlobFile {
     #[inline]
     pub fn see(&mut self, value_type: ValueType, value: &[u8]) -> Result<()> {
         if matches!(value_type, ValueType::BlobIndex | ValueType::Entity) {
-            return places(value_type, value, |place| {
+            return blob_places(value_type, value, |place| {
                 // 0 is the table itself.
                 let oldest = self.0.filter(|oldest| *oldest <= place.file);
                 self.0 = oldest.or((place.file.0 != 0).then_some(place.file)).or(self.0);

@@ -20,7 +20,7 @@ mod reader;
 mod records;
 mod writer;
 
-pub use garbage::{BlobAmount, GarbageMeter, LiveBlobFile, OldestBlobFile, obsolete_files};
+pub use garbage::{BlobAmount, GarbageMeter, LiveBlobFile, OldestBlobFile, blob_places, obsolete_files};
 pub use options::BlobOptions;
 pub use reader::BlobReader;
 pub use records::{BlobRecord, BlobRecords};

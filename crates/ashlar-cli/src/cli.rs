@@ -56,6 +56,7 @@ Examples:
   ashlar db --db=DIR --hex get 0x757365723A31              bytes that are no text, in and out
   ashlar db --db=DIR dump | ashlar db --db=COPY load --create_if_missing
   find . -type f -printf '%p\\t%s\\n' | ashlar db --db=DIR load --tsv --create_if_missing
+  ashlar db --db=DIR check                                 is every byte sound, and which keys are at risk
   ashlar db --db=DIR info                                  what opening found, levels, sizes, health
   ashlar db --db=DIR explain user:1                        which runs a read asks, and what it costs
   ashlar db --db=DIR level --level=rocksdb-7.8             does RocksDB 7.8 read this directory?
@@ -190,6 +191,12 @@ pub(crate) enum DbCommand {
         /// Keys of a range that are read at most
         #[arg(long = "max_keys", value_name = "N", default_value_t = 1_000_000)]
         max_keys: u64,
+    },
+    /// Reads everything on disk without opening: each damage, and the keys it puts at risk. Changes nothing
+    Check {
+        /// The report as JSON; keys are hexadecimal
+        #[arg(long)]
+        json: bool,
     },
     /// Says what opening found, how the levels look, and how the database is
     Info,

@@ -35,4 +35,5 @@ pub mod open;
 pub mod inspect;
 mod db;
 
-pub use db::{Db, LiveFile, MemtableStats, OpenFamily, SizeOptions, Verified};
+pub use db::{Db, LiveFile, MemtableStats, OpenFamily, SizeOptions};
+pub use inspect::Verified;

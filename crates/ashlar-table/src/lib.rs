@@ -16,6 +16,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod anatomy;
+mod around;
 mod builder;
 mod filter;
 mod index;
@@ -26,6 +27,7 @@ mod unique_id;
 mod verify;
 
 pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, NamedProperty, StoredBlock};
+pub use around::LostStretch;
 pub use builder::{MAX_ENTRY_BYTES, TableBuilder, TableSummary};
 pub use iter::TableIter;
 pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};

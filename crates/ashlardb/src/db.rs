@@ -1,8 +1,8 @@
 //! The database handle.
 
 use crate::{
-    Builder, Columns, Family, MayExist, RecoveryReport, Result, Scan, ScanRange, Snapshot, Verified, View,
-    WriteBatch,
+    Builder, CheckReport, Columns, Family, MayExist, RecoveryReport, Result, Scan, ScanRange, Snapshot,
+    Verified, View, WriteBatch,
 };
 use ashlar_base::{Error, FamilyId, SeqNum};
 pub use ashlar_engine::health::Severity;
@@ -345,6 +345,24 @@ impl Db {
     /// `Corruption` with file and offset, `Io`: of the first file that is not sound.
     pub fn verify_checksums(&self, progress: impl FnMut(&Verified)) -> Result<Verified> {
         self.engine.verify_checksums(progress)
+    }
+
+    /// Compares the files that have a checksum in the MANIFEST with it; `progress` is called after each. They have one when
+    /// they were written with `file_checksum_gen_factory=FileChecksumGenCrc32cFactory`, here or by RocksDB.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: of the first file that is not sound.
+    pub fn verify_file_checksums(&self, progress: impl FnMut(&Verified)) -> Result<Verified> {
+        self.engine.verify_file_checksums(progress)
+    }
+
+    /// Reads the MANIFEST and all of every table and blob file, and goes on behind damages: the report names each, and the
+    /// keys it puts at risk. The same of a database that nobody has open, its logs included: [`crate::check_database`].
+    ///
+    /// # Errors
+    /// `Shutdown`. Damage is no error but in the report.
+    pub fn verify_db(&self, progress: impl FnMut(&Verified)) -> Result<CheckReport> {
+        self.engine.verify_db(progress)
     }
 
     /// Compacts every family wholly and waits for it.

@@ -47,6 +47,7 @@ pub use ashlar_base::ext::merge_operator::{
 };
 pub use ashlar_base::{Comparator, Error, ErrorKind, MergeOperator, Result, SeqNum};
 pub use ashlar_engine::columns::Columns;
+pub use ashlar_engine::inspect::{CheckReport, Damage, KeySpan, Risk, check_database};
 pub use ashlar_engine::open::{RecoveryReport, list_families};
 pub use ashlar_engine::options::FormatLevel;
 pub use ashlar_engine::read::{MayExist, View};

@@ -4,6 +4,7 @@
 //! 2. Commands that only read take no lock and write nothing: they work beside a process that has the database open.
 //! 3. What a command prints goes to standard output as ldb prints it; remarks go to standard error.
 
+mod check;
 mod entries;
 mod explain;
 mod info;
@@ -19,7 +20,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
-const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, info, level, rewrite (see ashlar db --help)";
+const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, check, info, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -88,6 +89,7 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::CreateFamily { name } => create_family(&target, &name, &mut out),
         DbCommand::DropFamily { name } => drop_family(&target, &name, &mut out),
         DbCommand::Explain { what, key, max_keys } => explain::run(&target, &what, key, max_keys, &mut out),
+        DbCommand::Check { json } => check::run(&target, json, &mut out),
         DbCommand::Info => info::run(&target, &mut out),
         DbCommand::Level => level::show(&target, &mut out),
         DbCommand::Rewrite => level::rewrite(&target, &mut out),

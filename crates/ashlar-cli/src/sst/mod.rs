@@ -7,7 +7,6 @@
 //! | `properties` | the properties as sst_dump words them, the summary |
 //! | `raw` | everything in a table, as text |
 //! | `blocks` | every block explained |
-//! | `verify` | whether a table is sound |
 //!
 //! 1. Lines are those of RocksDB 7.8's tool, less the one with the address of its environment. What goes beyond it:
 //!    `--command=blocks`, tables of every version, LevelDB's, keys and values with zero bytes shown whole, and an exit
@@ -21,7 +20,6 @@ mod blocks;
 mod properties;
 mod raw;
 mod scan;
-mod verify;
 
 pub(crate) use arguments::{SstArguments, SstCli};
 
@@ -160,7 +158,7 @@ impl Session<'_> {
                 scan::run(table, &mut self.range, self.arguments, out)
             }
             SstCommand::Verify => {
-                verify::run(&self.env, table)?;
+                table.verify()?;
                 Ok(out.write_all(b"The file is ok\n")?)
             }
             SstCommand::Raw => raw::run(&self.env, table, out),

@@ -8,6 +8,7 @@
 
 mod bench;
 mod benchmark_sh;
+mod check;
 mod db;
 mod explain;
 mod level;

@@ -47,7 +47,6 @@ mod writes;
 pub use live_files::LiveFile;
 pub use open::OpenFamily;
 pub use sizes::{MemtableStats, SizeOptions};
-pub use verify::Verified;
 
 use crate::batch::WriteBatch;
 use crate::column_family::Family;

@@ -191,7 +191,8 @@ pub(super) fn open(
     report.created = created;
     let pending = PendingOutputs::new();
     let options_of = |name: &str, order: &Order| settings.of(name, order);
-    let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of);
+    let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
+        .with_file_checksums(options.file_checksums);
     let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report)?;
     if !report.read_only.is_empty() {
         drop(replayer);
@@ -381,7 +382,10 @@ impl Parts {
         let set = Arc::new(Core::write_set(&state, &self.memory, self.wal));
         let tally = WriteTally::new(Arc::clone(&self.statistics));
         let committer = GroupCommitter::new(self.env.clone(), set, self.versions.last_sequence(), tally);
-        let writer = Writer::new(&self.env, &self.versions, &self.session_id);
+        let writer = Writer {
+            file_checksums: self.options.file_checksums,
+            ..Writer::new(&self.env, &self.versions, &self.session_id)
+        };
         let (now, snapshots) = (self.env.clock.now(), SnapshotList::with_clock(Arc::clone(&self.env.clock)));
         let events = Events::new(&self.env, self.options.listeners.clone(), self.info_log);
         Arc::new_cyclic(|weak: &Weak<Core>| {

@@ -2,7 +2,7 @@
 
 use crate::files::PendingOutputs;
 use crate::options::FamilyOptions;
-use crate::rewrite::{BlobPlan, Numbers, OutputPlan};
+use crate::rewrite::{BlobPlan, Numbers, OutputChecks, OutputPlan};
 use crate::version::VersionSet;
 use ashlar_base::FamilyId;
 use ashlar_base::memory::MemoryBudget;
@@ -17,14 +17,17 @@ pub(super) struct Writer {
     pub(super) env: Env,
     pub(super) db_id: String,
     pub(super) session_id: String,
-    budget: Option<Arc<MemoryBudget>>,
+    pub(super) budget: Option<Arc<MemoryBudget>>,
+    /// Each file gets a checksum in the MANIFEST.
+    pub(super) file_checksums: bool,
 }
 
 impl Writer {
     pub(super) fn new(env: &Env, versions: &VersionSet, session_id: &str) -> Writer {
         let db_id = versions.db_facts().db_id.unwrap_or_default();
         let budget = versions.tables().pool().budget().cloned();
-        Writer { env: env.clone(), db_id, session_id: session_id.to_owned(), budget }
+        let (env, session_id) = (env.clone(), session_id.to_owned());
+        Writer { env, db_id, session_id, budget, file_checksums: false }
     }
 
     /// The plan for a family's next tables, as a flush writes them; compaction chooses by level.
@@ -49,6 +52,10 @@ impl Writer {
             budget: self.budget.clone(),
             blobs: BlobPlan::new(family.0, &options.blob, 0),
             identity,
+            checks: OutputChecks {
+                file_checksums: self.file_checksums,
+                read_back: options.read_back_outputs,
+            },
         }
     }
 }

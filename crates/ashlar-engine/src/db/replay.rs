@@ -74,6 +74,12 @@ impl<'a> Replayer<'a> {
         }
     }
 
+    /// Each table gets a checksum in the MANIFEST.
+    pub(super) fn with_file_checksums(mut self, yes: bool) -> Self {
+        self.writer.file_checksums = yes;
+        self
+    }
+
     /// Keeps everything in memory and writes nothing.
     pub(super) fn in_memory(mut self) -> Self {
         self.spills = false;

@@ -1,11 +1,13 @@
 //! The files of a database directory: which are being written, which are obsolete, and how those go.
 
+mod checksum;
 mod obsolete;
 mod pending;
 mod unlink;
 mod within;
 
 pub use crate::version::Tables;
+pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum};
 pub use obsolete::{Action, Live, Obsolete, find_obsolete};
 pub use pending::{PendingFile, PendingOutputs};
 pub use unlink::{Unlinked, unlink};

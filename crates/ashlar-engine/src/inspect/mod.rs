@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod catalog;
+mod check;
 mod human;
 mod level_check;
 mod levels;
@@ -11,6 +12,8 @@ mod work;
 
 pub use aggregate::TableSums;
 pub use catalog::{Answer, PROPERTIES, Property, find};
+pub use check::{CheckReport, Damage, KeySpan, Risk, Verified, check_database};
+pub(crate) use check::{check_files, to_read};
 pub use level_check::{Found, LevelReport, check_level};
 pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};
 pub use shape::Shape;

@@ -19,8 +19,8 @@ mod wal_replay;
 
 pub(crate) use create::make_directory;
 pub use create::{create_database, settle_identity};
-pub(crate) use recover::logs_needed_from;
 pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};
+pub(crate) use recover::{logs_needed_from, needed_from};
 pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use survey::{DirState, survey};

@@ -132,7 +132,8 @@ pub(crate) fn logs_needed_from(fs: &dyn Fs, dir: &Path) -> Result<FileNumber> {
     read_manifest(fs, dir).map(|(_, replayed)| needed_from(&replayed))
 }
 
-fn needed_from(replayed: &Replayed) -> FileNumber {
+/// The smallest log that what was replayed needs.
+pub(crate) fn needed_from(replayed: &Replayed) -> FileNumber {
     let families = replayed.families.values().map(|f| f.log_number).min();
     replayed.db.min_log_to_keep.max(families.unwrap_or_default())
 }

@@ -51,6 +51,9 @@ pub struct DbOptions {
     /// memtable or the close. Saves a system call per write; a process that dies takes what it holds back with it, but
     /// leaves no hole. Off.
     pub manual_wal_flush: bool,
+    /// The checksum of every table and blob file that is written goes into the MANIFEST (RocksDB's
+    /// `FileChecksumGenCrc32cFactory`): one pass over the bytes more. Off.
+    pub file_checksums: bool,
     /// What the database counts into; several may share one. `None`: into its own, tickers only.
     pub statistics: Option<Arc<Statistics>>,
     /// Who is told what happens in the background.
@@ -78,6 +81,7 @@ impl Default for DbOptions {
             atomic_flush: false,
             wal_compression: Compression::None,
             manual_wal_flush: false,
+            file_checksums: false,
             statistics: None,
             listeners: Listeners::default(),
             info_log: InfoLogOptions::default(),

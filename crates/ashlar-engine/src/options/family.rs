@@ -24,6 +24,9 @@ pub struct FamilyOptions {
     pub table: TableOptions,
     /// Which values go to blob files, and how those are kept.
     pub blob: BlobOptions,
+    /// A table that was written is read back and verified before the MANIFEST names it (RocksDB's
+    /// `paranoid_file_checks`). One more pass over each table, from the cache of the operating system. Off.
+    pub read_back_outputs: bool,
     /// How the tree is shaped.
     pub compaction: CompactionOptions,
 }
@@ -38,6 +41,7 @@ impl Default for FamilyOptions {
             max_write_buffers: 3,
             table: TableOptions::default(),
             blob: BlobOptions::default(),
+            read_back_outputs: false,
             compaction: CompactionOptions::default(),
         }
     }

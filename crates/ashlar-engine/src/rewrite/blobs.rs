@@ -10,9 +10,9 @@
 //!
 //! Source: RocksDB `db/blob/blob_file_builder.cc`, `db/compaction/compaction_iterator.cc` (behaviour).
 
-use super::output::Numbers;
+use super::output::{Numbers, summed};
 use crate::blobs::BlobFiles;
-use crate::files::PendingFile;
+use crate::files::{CRC32C_FUNCTION, PendingFile, SummedFile};
 use ashlar_base::{FamilyId, FileNumber, Result, ValueType};
 use ashlar_blob::{BlobOptions, BlobSummary, BlobWriter, GarbageMeter};
 use ashlar_env::{Fs, WriteFile};
@@ -85,6 +85,7 @@ impl AddAssign for BlobCounters {
 struct Open {
     pending: PendingFile,
     file: Arc<dyn WriteFile>,
+    sum: Option<Arc<SummedFile>>,
     writer: BlobWriter,
 }
 
@@ -95,17 +96,19 @@ pub(super) struct BlobOutputs {
     dir: PathBuf,
     meter: GarbageMeter,
     open: Option<Open>,
-    done: Vec<(BlobSummary, PendingFile)>,
+    done: Vec<(BlobSummary, Option<[u8; 4]>, PendingFile)>,
     counters: BlobCounters,
+    /// The checksum of each file is recorded.
+    sums: bool,
     /// What the table gets in place of the last entry's value.
     entry: Vec<u8>,
 }
 
 impl BlobOutputs {
-    pub(super) fn new(plan: BlobPlan, fs: Arc<dyn Fs>, dir: PathBuf) -> BlobOutputs {
+    pub(super) fn new(plan: BlobPlan, fs: Arc<dyn Fs>, dir: PathBuf, sums: bool) -> BlobOutputs {
         let (meter, entry) = (GarbageMeter::default(), Vec::new());
         let counters = BlobCounters::default();
-        BlobOutputs { plan, fs, dir, meter, open: None, done: Vec::new(), counters, entry }
+        BlobOutputs { plan, fs, dir, meter, open: None, done: Vec::new(), counters, sums, entry }
     }
 
     /// Whether [`BlobOutputs::replace`] must see an entry.
@@ -161,10 +164,14 @@ impl BlobOutputs {
 
     /// The last blob file is made durable.
     pub(super) fn finish(&mut self) -> Result<()> {
-        let Some(Open { pending, file, writer }) = self.open.take() else { return Ok(()) };
-        match writer.finish().and_then(|summary| file.sync_all().map(|()| summary)) {
-            Ok(summary) => {
-                self.done.push((summary, pending));
+        let Some(Open { pending, file, sum, writer }) = self.open.take() else { return Ok(()) };
+        let finished = writer.finish().and_then(|summary| {
+            file.sync_all()?;
+            Ok((summary, sum.map(|sum| sum.checksum()).transpose()?))
+        });
+        match finished {
+            Ok((summary, sum)) => {
+                self.done.push((summary, sum, pending));
                 Ok(())
             }
             Err(e) => {
@@ -179,8 +186,12 @@ impl BlobOutputs {
     pub(super) fn take(&mut self) -> BlobOutcome {
         let counters = std::mem::take(&mut self.counters);
         let mut outcome = BlobOutcome { counters, ..BlobOutcome::default() };
-        for (summary, pending) in std::mem::take(&mut self.done) {
-            outcome.added.push(summary.addition());
+        for (summary, sum, pending) in std::mem::take(&mut self.done) {
+            outcome.added.push(BlobAddition {
+                checksum_method: sum.map(|_| CRC32C_FUNCTION.to_vec()).unwrap_or_default(),
+                checksum: sum.map(|sum| sum.to_vec()).unwrap_or_default(),
+                ..summary.addition()
+            });
             outcome.counters.files += 1;
             outcome.counters.bytes_written += summary.size;
             outcome.pending.push(pending);
@@ -269,9 +280,9 @@ impl BlobOutputs {
     fn begin(&mut self, numbers: &Numbers) -> Result<Open> {
         let pending = numbers();
         let number = pending.number();
-        let file = self.fs.create(&self.path(number))?;
+        let (file, sum) = summed(self.fs.create(&self.path(number))?, self.sums);
         match BlobWriter::new(Arc::clone(&file), number, self.plan.family, &self.plan.options) {
-            Ok(writer) => Ok(Open { pending, file, writer }),
+            Ok(writer) => Ok(Open { pending, file, sum, writer }),
             Err(e) => {
                 self.remove(number);
                 Err(e)
@@ -294,7 +305,7 @@ impl Drop for BlobOutputs {
         if let Some(open) = self.open.take() {
             self.remove(open.pending.number());
         }
-        for (summary, _) in std::mem::take(&mut self.done) {
+        for (summary, _, _) in std::mem::take(&mut self.done) {
             self.remove(summary.number);
         }
     }

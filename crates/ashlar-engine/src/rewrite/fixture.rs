@@ -1,6 +1,6 @@
 //! A directory in memory for the tests of rewrites.
 
-use super::{BlobPlan, Numbers, OutputPlan};
+use super::{BlobPlan, Numbers, OutputChecks, OutputPlan};
 use crate::files::PendingOutputs;
 use crate::version::{OpenTables, Tables, Version};
 use ashlar_base::{FamilyId, FileNumber, InternalKey, Level, Order, SeqNum, Trailer, ValueType, Window};
@@ -40,7 +40,16 @@ impl Place {
         };
         let fs = Arc::clone(&self.env.fs);
         let blobs = BlobPlan::new(FamilyId::DEFAULT, &BlobOptions::default(), 0);
-        OutputPlan { fs, dir: self.dir.clone(), table, merge_operator: None, budget: None, blobs, identity }
+        OutputPlan {
+            fs,
+            dir: self.dir.clone(),
+            table,
+            merge_operator: None,
+            budget: None,
+            blobs,
+            identity,
+            checks: OutputChecks::default(),
+        }
     }
 
     pub(crate) fn numbers(&self) -> Numbers {

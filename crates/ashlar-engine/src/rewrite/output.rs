@@ -8,6 +8,7 @@
 //!    next begins. Left over without any entry, they get a table of their own.
 //! 5. A table that points to blobs names the oldest blob file among them. What becomes of large values and of blobs: see
 //!    `blobs`.
+//! 6. Where the options say so, the checksum of each file goes into the MANIFEST, and a table is read back before.
 //!
 //! Source: RocksDB `db/compaction/compaction_outputs.cc`, `db/builder.cc`, `db/blob/blob_index.h` (behaviour).
 
@@ -15,7 +16,7 @@ use super::blobs::{BlobOutcome, BlobOutputs, BlobPlan};
 use super::cut::{Cut, CutLimits};
 use super::drive::EntrySink;
 use super::tombstones::Carried;
-use crate::files::PendingFile;
+use crate::files::{CRC32C_FUNCTION, PendingFile, SummedFile};
 use crate::version::TableCounts;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::range_del::Fragment;
@@ -23,16 +24,20 @@ use ashlar_base::{
     Error, FileNumber, InternalKey, InternalKeyBuf, MergeOperator, Result, Trailer, ValueType,
 };
 use ashlar_blob::OldestBlobFile;
+use ashlar_cache::FramePool;
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
-use ashlar_table::{TableBuilder, TableIdentity, TableOptions, TableSummary};
+use ashlar_table::{ReaderOptions, TableBuilder, TableIdentity, TableOptions, TableReader, TableSummary};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Gives out a number for the next output and holds it as pending. Shared by all that one job writes.
 pub type Numbers = Arc<dyn Fn() -> PendingFile + Send + Sync>;
+
+/// Uncompressed blocks kept while a table is read back: none is read twice.
+const READ_BACK_POOL: usize = 1 << 20;
 
 /// Where and how tables are written.
 #[derive(Clone, Debug)]
@@ -51,11 +56,23 @@ pub struct OutputPlan {
     pub blobs: BlobPlan,
     /// Who writes them; the number is filled in for each. `creation_time` is recorded as oldest ancestor time.
     pub identity: TableIdentity,
+    /// What is done with a finished file beyond that.
+    pub checks: OutputChecks,
+}
+
+/// What is done with a finished file beyond writing it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputChecks {
+    /// The checksum of the whole file is recorded.
+    pub file_checksums: bool,
+    /// A table is read back and verified before the MANIFEST can name it.
+    pub read_back: bool,
 }
 
 struct Open {
     pending: PendingFile,
     file: Arc<dyn WriteFile>,
+    sum: Option<Arc<SummedFile>>,
     builder: TableBuilder,
     oldest_blob: OldestBlobFile,
     /// Entries that are not the first of their key.
@@ -89,7 +106,8 @@ impl TableOutputs {
     /// No table yet.
     pub fn new(plan: OutputPlan, limits: CutLimits, numbers: Numbers) -> Self {
         let cut = Cut::new(limits, plan.table.order.clone());
-        let blobs = BlobOutputs::new(plan.blobs.clone(), Arc::clone(&plan.fs), plan.dir.clone());
+        let sums = plan.checks.file_checksums;
+        let blobs = BlobOutputs::new(plan.blobs.clone(), Arc::clone(&plan.fs), plan.dir.clone(), sums);
         let (tombstones, scratch) = (Carried::default(), InternalKeyBuf::new(&[], Trailer::LAST));
         TableOutputs { plan, cut, numbers, tombstones, blobs, open: None, done: Vec::new(), scratch }
     }
@@ -139,14 +157,14 @@ impl TableOutputs {
     fn begin(&mut self) -> Result<Open> {
         let pending = (self.numbers)();
         let number = pending.number();
-        let file = self.plan.fs.create(&self.path(number))?;
+        let (file, sum) = summed(self.plan.fs.create(&self.path(number))?, self.plan.checks.file_checksums);
         let identity = TableIdentity { number, ..self.plan.identity.clone() };
         match TableBuilder::new(Arc::clone(&file), self.plan.table.clone(), identity) {
             Ok(builder) => {
                 let budget = self.plan.budget.as_ref();
                 let charge = budget.map_or_else(MemoryCharge::none, |b| b.charge(MemoryUse::Buffers, 0));
                 let builder = builder.charged_to(charge);
-                Ok(Open { pending, file, builder, oldest_blob: OldestBlobFile::default(), older: 0 })
+                Ok(Open { pending, file, sum, builder, oldest_blob: OldestBlobFile::default(), older: 0 })
             }
             Err(e) => {
                 self.remove(number);
@@ -158,7 +176,7 @@ impl TableOutputs {
     /// Finishes the open table, if there is one; the next one begins with `next`.
     #[cold]
     fn close(&mut self, next: Option<&[u8]>) -> Result<()> {
-        let Some(Open { pending, file, mut builder, oldest_blob, older }) = self.open.take() else {
+        let Some(Open { pending, file, sum, mut builder, oldest_blob, older }) = self.open.take() else {
             return Ok(());
         };
         let order = &self.plan.table.order;
@@ -166,8 +184,13 @@ impl TableOutputs {
             self.tombstones.hand_over(order, next, |t| builder.add_range_tombstone(t.begin, t.end, t.seq));
         let finished =
             carried.and_then(|()| builder.finish()).and_then(|summary| file.sync_all().map(|()| summary));
-        match finished.and_then(|summary| self.check_size(pending.number(), summary.size).map(|()| summary)) {
-            Ok(summary) => {
+        let checked = finished.and_then(|summary| {
+            self.check_size(pending.number(), summary.size)?;
+            self.read_back(pending.number(), &summary)?;
+            Ok((summary, sum.map(|sum| sum.checksum()).transpose()?))
+        });
+        match checked {
+            Ok((summary, sum)) => {
                 let counts = TableCounts {
                     entries: summary.entries,
                     deletions: summary.deletions,
@@ -176,7 +199,9 @@ impl TableOutputs {
                     older,
                     spent: false,
                 };
-                let file = self.new_file(pending.number(), summary, oldest_blob.number());
+                let mut file = self.new_file(pending.number(), summary, oldest_blob.number());
+                file.checksum = sum.map(|sum| sum.to_vec());
+                file.checksum_function = sum.map(|_| CRC32C_FUNCTION.to_vec());
                 self.done.push(Output { file, counts, pending });
                 Ok(())
             }
@@ -195,6 +220,23 @@ impl TableOutputs {
             return Ok(());
         }
         Err(Error::corruption(format!("table has {found} bytes where {written} were written")).at_path(&path))
+    }
+
+    /// Reads the table as readers will, from the file, where the options say so.
+    fn read_back(&self, number: FileNumber, written: &TableSummary) -> Result<()> {
+        if !self.plan.checks.read_back {
+            return Ok(());
+        }
+        let path = self.path(number);
+        let pool = FramePool::new(READ_BACK_POOL);
+        let options = ReaderOptions::new(self.plan.table.order.clone(), pool, number);
+        let table = TableReader::open(self.plan.fs.open_read(&path)?, written.size, options)?;
+        let (found, points) = (table.verify()?, written.entries - written.range_deletions);
+        if found == points {
+            return Ok(());
+        }
+        let what = format!("table reads back with {found} entries where {points} were written");
+        Err(Error::corruption(what).at_path(&path))
     }
 
     fn new_file(&self, number: FileNumber, s: TableSummary, oldest_blob: FileNumber) -> NewFile {
@@ -279,6 +321,20 @@ impl Drop for TableOutputs {
 impl fmt::Debug for TableOutputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TableOutputs").field("dir", &self.plan.dir).field("done", &self.done.len()).finish()
+    }
+}
+
+/// The file, and the sum over what is written to it if one is wanted.
+pub(super) fn summed(
+    file: Arc<dyn WriteFile>,
+    wanted: bool,
+) -> (Arc<dyn WriteFile>, Option<Arc<SummedFile>>) {
+    match wanted {
+        false => (file, None),
+        true => {
+            let sum = SummedFile::new(file);
+            (Arc::clone(&sum) as Arc<dyn WriteFile>, Some(sum))
+        }
     }
 }
 

@@ -137,6 +137,16 @@ impl Tables {
         }
     }
 
+    /// The path of a table, by the name it has.
+    pub(crate) fn path_of(&self, number: FileNumber) -> PathBuf {
+        let ldb = self.dir.join(FileKind::LevelDbTable(number).name());
+        let sst = self.dir.join(FileKind::Table(number).name());
+        match self.fs.metadata(&sst) {
+            Ok(None) if matches!(self.fs.metadata(&ldb), Ok(Some(_))) => ldb,
+            _ => sst,
+        }
+    }
+
     fn open_file(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
         self.open.open_file(|| self.open_by_name(number))
     }

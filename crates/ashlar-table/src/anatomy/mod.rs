@@ -121,6 +121,11 @@ impl Anatomy {
         self.file.path()
     }
 
+    /// The file itself.
+    pub(crate) fn file(&self) -> Arc<dyn ReadFile> {
+        Arc::clone(&self.file)
+    }
+
     /// Bytes of the file.
     pub fn size(&self) -> u64 {
         self.file.len()

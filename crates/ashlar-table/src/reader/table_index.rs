@@ -191,13 +191,25 @@ impl TableIndex {
         self.first_from(0, file)
     }
 
-    /// The last block.
-    pub(super) fn last(&self, file: &BlockFile) -> Result<Option<BlockAt>> {
-        let partitions = match self {
+    /// Number of partitions.
+    pub(super) fn partitions(&self) -> u32 {
+        match self {
             TableIndex::Whole(_) => 1,
             TableIndex::Partitioned(parts) => parts.top.len(),
-        };
-        self.last_of(partitions, file)
+        }
+    }
+
+    /// The separator behind a partition, its block's offset before it; `None` for a whole index, which has none.
+    pub(super) fn partition_end(&self, at: u32) -> Option<(u64, &[u8])> {
+        match self {
+            TableIndex::Whole(_) => None,
+            TableIndex::Partitioned(parts) => Some((parts.top.handle(at)?.offset, parts.top.user_key(at))),
+        }
+    }
+
+    /// The last block.
+    pub(super) fn last(&self, file: &BlockFile) -> Result<Option<BlockAt>> {
+        self.last_of(self.partitions(), file)
     }
 
     /// See `TableReader::anchors`.
@@ -306,6 +318,11 @@ impl PartitionedIndex {
 }
 
 impl BlockAt {
+    /// A block by its place.
+    pub(crate) fn new(partition: u32, block: u32) -> BlockAt {
+        BlockAt { partition, block }
+    }
+
     /// The number of its partition.
     #[inline]
     pub(crate) fn partition(self) -> u32 {

@@ -196,7 +196,7 @@ impl TableReader {
 
     /// A stored trailer as readers see it.
     #[inline]
-    fn present(&self, stored: Trailer) -> Trailer {
+    pub(crate) fn present(&self, stored: Trailer) -> Trailer {
         match self.global_seq {
             None => stored,
             Some(seq) => Trailer::from_raw(seq.get() << 8 | u64::from(stored.type_byte())),
@@ -312,6 +312,26 @@ impl TableReader {
     /// The last data block.
     pub(crate) fn last_block(&self) -> Result<Option<BlockAt>> {
         self.index.last(&self.file)
+    }
+
+    /// Number of partitions of the index.
+    pub(crate) fn partitions(&self) -> u32 {
+        self.index.partitions()
+    }
+
+    /// Data blocks in a partition.
+    pub(crate) fn blocks_of(&self, partition: u32) -> Result<u32> {
+        Ok(self.index.partition(partition, &self.file)?.map_or(0, |part| part.index.len()))
+    }
+
+    /// Where the block of a partition is, and the separator behind its last key; `None` for a whole index.
+    pub(crate) fn partition_end(&self, partition: u32) -> Option<(u64, &[u8])> {
+        self.index.partition_end(partition)
+    }
+
+    /// The user key of the separator behind a data block whose partition has been read.
+    pub(crate) fn separator(&self, at: BlockAt) -> &[u8] {
+        self.index.loaded(at.partition()).map_or(&[], |part| part.index.user_key(at.block()))
     }
 
     /// Where a data block is whose partition has been read.

@@ -13,6 +13,7 @@
 //! | `observe` | does what it tells about itself add up, on a small workload to the last count? |
 //! | `manual` | is the manual whole, and true about the tests? |
 //! | `options` | are settings by RocksDB's names stored, loaded, changed, and known to RocksDB? |
+//! | `integrity` | is every damage found, by file, offset and keys, and are checksums over files those of RocksDB? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -27,6 +28,7 @@ mod damage;
 mod door;
 mod examples;
 mod golden;
+mod integrity;
 mod judge;
 mod kill;
 mod locks;

@@ -1,10 +1,24 @@
 //! `DBOptions`.
 
+use super::nested::id_of;
 use super::row::{Range, Row, ignored, mapped, refused, uses};
-use super::value::Value;
+use super::value::{Value, Wrong};
 use crate::options::Options;
 
 const BYTES: &str = "bytes";
+
+/// The one generator of file checksums that RocksDB knows by name.
+const CRC32C_FACTORY: &str = "FileChecksumGenCrc32cFactory";
+
+fn crc32c_factory(text: &str) -> Result<bool, Wrong> {
+    match id_of(text).as_str() {
+        "nullptr" | "" => Ok(false),
+        CRC32C_FACTORY => Ok(true),
+        other => {
+            Err(format!("{other:?} is no generator of file checksums; {CRC32C_FACTORY} is the one there is"))
+        }
+    }
+}
 
 #[rustfmt::skip]
 pub(super) const DATABASE: &[Row<Options>] = &[
@@ -114,7 +128,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("metadata_write_temperature", "kUnknown", open, "No kinds of storage are told apart."),
     ignored!("wal_write_temperature", "kUnknown", open, "No kinds of storage are told apart."),
     ignored!("calculate_sst_write_lifetime_hint_set", "", open, "No hints about a file's life are given to the storage."),
-    ignored!("file_checksum_gen_factory", "nullptr", open, "Every block has a checksum; one over a whole file is not written."),
+    mapped!("file_checksum_gen_factory", "nullptr", open, "db.file_checksums", Range::Text("nullptr, FileChecksumGenCrc32cFactory"), Some(|o, text| { o.db.file_checksums = crc32c_factory(text)?; Ok(()) }), |o| Some(if o.db.file_checksums { CRC32C_FACTORY } else { "nullptr" }.to_owned()), "Record the checksum of every table and blob file in the MANIFEST; verify_file_checksums compares."),
     ignored!("checksum_handoff_file_types", "", open, "Checksums are verified when bytes are read back; none is handed to the storage."),
     // Observation.
     mapped!("statistics", "", open, "db.statistics", Range::Text("an object"), None, |_| None, "What the database counts into; several may share one."),

@@ -1,0 +1,44 @@
+//! `ashlar db check`.
+
+use super::{ashlar, good};
+
+#[test]
+fn a_damage_is_told_with_its_keys_and_a_status() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let db = format!("--db={}", dir.display());
+    let lines: String = (0..3000).map(|i| format!("key{i:05}\tvalue {i}\n")).collect();
+    good(&["db", &db, "load", "--tsv", "--create_if_missing", "--compact"], lines.as_bytes());
+    let said = good(&["db", &db, "check"], b"");
+    assert!(
+        said.starts_with("1 tables, 0 blob files, 1 logs with 3000 entries") && said.ends_with(": sound\n"),
+        "{said}"
+    );
+    let json = good(&["db", &db, "check", "--json"], b"");
+    assert!(
+        json.starts_with("{\"sound\": true, \"tables\": 1, ") && json.ends_with("\"remarks\": []}\n"),
+        "{json}"
+    );
+
+    let entries = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+    let table = entries.filter(|path| path.extension().is_some_and(|e| e == "sst")).max().unwrap();
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[6000] ^= 1;
+    std::fs::write(&table, bytes).unwrap();
+    let ran = ashlar(&["db", &db, "check"], b"");
+    let name = table.file_name().unwrap().to_str().unwrap().to_owned();
+    assert_eq!((ran.status, ran.err.as_str()), (1, &*format!("{}: 1 damage\n", dir.display())), "{ran:?}");
+    assert!(ran.out.starts_with(&format!("{name} at ")), "{ran:?}");
+    assert!(ran.out.contains("; family \"default\": at risk: keys 'key0"), "{ran:?}");
+    let ran = ashlar(&["db", &db, "check", "--json"], b"");
+    assert!(ran.out.contains(&format!("\"damages\": [{{\"file\": \"{name}\", \"offset\": ")), "{ran:?}");
+    assert!(
+        ran.out.contains(
+            "\"family\": \"default\", \"risk\": {\"kind\": \"keys\", \"ranges\": [{\"from\": \"6B6579"
+        ),
+        "{ran:?}"
+    );
+
+    let ran = ashlar(&["db", &format!("--db={}", temp.path().join("none").display()), "check"], b"");
+    assert!(ran.status == 1 && ran.err.contains("there is no database"), "{ran:?}");
+}

@@ -1,0 +1,179 @@
+//! Checksums over whole files, as the MANIFEST records them: RocksDB's generator `FileChecksumGenCrc32c`.
+//!
+//! ```text
+//! function: "FileChecksumCrc32c"   checksum: crc32c of all bytes, u32 big endian
+//! ```
+//! 1. The sum is taken of the bytes as they are handed to the file, before any of them reached the storage.
+//! 2. A function of another name is known to be there and left alone.
+//!
+//! Source: RocksDB `util/file_checksum_helper.h`, `include/rocksdb/file_checksum.h`.
+
+use ashlar_base::checksum::crc32c_append;
+use ashlar_base::{Error, Result};
+use ashlar_env::{Fs, WriteFile};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The name of the function in the MANIFEST.
+pub const CRC32C_FUNCTION: &[u8] = b"FileChecksumCrc32c";
+
+/// What RocksDB up to 7.8 records where there is no checksum.
+const UNKNOWN_FUNCTION: &[u8] = b"Unknown";
+
+/// Bytes read at a time.
+const PIECE: usize = 1 << 20;
+
+/// A file that is written front to back, by one thread at a time, and summed on the way.
+pub struct SummedFile {
+    inner: Arc<dyn WriteFile>,
+    /// The sum in the upper half; in the lower one whether a write was out of order.
+    // Relaxed everywhere: writes follow one another, and whoever asks has seen the last.
+    state: AtomicU64,
+    at: AtomicU64,
+}
+
+/// Set when bytes did not come in order: there is no sum then.
+const OUT_OF_ORDER: u64 = 1;
+
+impl SummedFile {
+    /// Around an empty file.
+    pub fn new(inner: Arc<dyn WriteFile>) -> Arc<SummedFile> {
+        Arc::new(SummedFile { inner, state: AtomicU64::new(0), at: AtomicU64::new(0) })
+    }
+
+    /// The checksum of all that was written, as the MANIFEST stores it.
+    ///
+    /// # Errors
+    /// `Corruption`: the file was not written front to back.
+    pub fn checksum(&self) -> Result<[u8; 4]> {
+        let state = self.state.load(Ordering::Relaxed);
+        if state & OUT_OF_ORDER != 0 {
+            let what = "a file with a checksum was not written front to back";
+            return Err(Error::corruption(what).at_path(self.inner.path()));
+        }
+        Ok(sum_of(state).to_be_bytes())
+    }
+}
+
+fn sum_of(state: u64) -> u32 {
+    u32::try_from(state >> 32).unwrap_or_default()
+}
+
+impl WriteFile for SummedFile {
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
+        let state = self.state.load(Ordering::Relaxed);
+        let next = match offset == self.at.load(Ordering::Relaxed) {
+            true => u64::from(crc32c_append(sum_of(state), data)) << 32 | state & OUT_OF_ORDER,
+            false => state | OUT_OF_ORDER,
+        };
+        self.state.store(next, Ordering::Relaxed);
+        self.at.store(offset.saturating_add(data.len() as u64), Ordering::Relaxed);
+        self.inner.write_at(data, offset)
+    }
+
+    fn sync_data(&self) -> Result<()> {
+        self.inner.sync_data()
+    }
+
+    fn sync_all(&self) -> Result<()> {
+        self.inner.sync_all()
+    }
+
+    fn truncate(&self, len: u64) -> Result<()> {
+        self.state.fetch_or(OUT_OF_ORDER, Ordering::Relaxed);
+        self.inner.truncate(len)
+    }
+
+    fn allocate(&self, len: u64) -> Result<()> {
+        self.inner.allocate(len)
+    }
+
+    fn path(&self) -> &Path {
+        self.inner.path()
+    }
+}
+
+impl fmt::Debug for SummedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SummedFile({})", self.inner.path().display())
+    }
+}
+
+/// What comparing a file with its recorded checksum came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileChecksum {
+    /// The MANIFEST has none.
+    NotRecorded,
+    /// The MANIFEST has one of a function that is not known here.
+    UnknownFunction,
+    /// It is right; so many bytes were read.
+    Right(u64),
+}
+
+/// Reads the file and compares it with what the MANIFEST records of it.
+///
+/// # Errors
+/// `Corruption`: another checksum, or one of a wrong length. `Io`.
+/// # Cost
+/// One pass over the file, if there is something to compare.
+pub fn check_file_checksum(
+    fs: &dyn Fs,
+    path: &Path,
+    function: &[u8],
+    recorded: &[u8],
+) -> Result<FileChecksum> {
+    if recorded.is_empty() || function.is_empty() || function == UNKNOWN_FUNCTION {
+        return Ok(FileChecksum::NotRecorded);
+    }
+    if function != CRC32C_FUNCTION {
+        return Ok(FileChecksum::UnknownFunction);
+    }
+    let file = fs.open_read(path)?;
+    let (mut sum, mut at) = (0, 0);
+    let mut piece = vec![0; usize::try_from(file.len()).unwrap_or(PIECE).min(PIECE)];
+    while at < file.len() {
+        let left = usize::try_from(file.len() - at).unwrap_or(PIECE);
+        piece.truncate(left);
+        file.read_exact_at(&mut piece, at)?;
+        sum = crc32c_append(sum, &piece);
+        at += piece.len() as u64;
+    }
+    if sum.to_be_bytes()[..] == *recorded {
+        return Ok(FileChecksum::Right(at));
+    }
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let (found, said) = (hex(&sum.to_be_bytes()), hex(recorded));
+    Err(Error::corruption(format!("file checksum mismatch: {found}, the MANIFEST says {said}"))
+        .at_path(path)
+        .hint("Restore the file from a backup"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_env::Env;
+
+    #[test]
+    fn the_sum_is_that_of_the_file() {
+        let env = Env::mem();
+        let path = Path::new("/db/000001.sst");
+        env.fs.create_dir_all(Path::new("/db")).unwrap();
+        let file = SummedFile::new(env.fs.create(path).unwrap());
+        file.write_at(b"12345", 0).unwrap();
+        file.write_at(b"6789", 5).unwrap();
+        let sum = file.checksum().unwrap();
+        assert_eq!(sum, [0xe3, 0x06, 0x92, 0x83]);
+        let check = |function: &[u8], sum: &[u8]| check_file_checksum(&*env.fs, path, function, sum);
+        assert_eq!(check(CRC32C_FUNCTION, &sum).unwrap(), FileChecksum::Right(9));
+        assert_eq!(check(b"Mine", &sum).unwrap(), FileChecksum::UnknownFunction);
+        for (function, sum) in [(&b"Unknown"[..], &b""[..]), (b"", b""), (CRC32C_FUNCTION, b"")] {
+            assert_eq!(check(function, sum).unwrap(), FileChecksum::NotRecorded);
+        }
+        assert!(check(CRC32C_FUNCTION, &[0; 4]).unwrap_err().is_corruption());
+        assert!(check(CRC32C_FUNCTION, &[0; 3]).unwrap_err().is_corruption());
+        file.write_at(b"x", 3).unwrap();
+        assert!(file.checksum().unwrap_err().is_corruption());
+    }
+}

@@ -1,0 +1,266 @@
+//! The check: reads everything a database has on disk, finds every damage, and names the keys each one puts at risk.
+//!
+//! 1. Nothing is locked, nothing changed, nothing rebuilt. In a directory that is open elsewhere, files come and go
+//!    meanwhile: what is missing then is no proof of damage.
+//! 2. A damage never ends the check. What a MANIFEST that cannot be read would have said is lost to it, though: then every
+//!    table is read for itself, and the whole database counts as at risk.
+//! 3. Keys that a table's own index gives are exact as far as blocks go; where a table cannot be opened its bounds in the
+//!    MANIFEST stand in, and for a blob file the keys of the entries that point into it.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `report` | damages, risks, sums |
+//! | `tables` | tables and blob files |
+//! | `logs` | the logs that are needed |
+
+mod logs;
+mod report;
+mod tables;
+
+pub use report::{CheckReport, Damage, KeySpan, Risk, Verified};
+
+use crate::open::{DirState, needed_from, survey};
+use crate::options::read_latest_options;
+use crate::version::{
+    OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
+};
+use ashlar_base::ext::timestamp_order::timestamp_order;
+use ashlar_base::{Error, FileNumber, Order, Result, SeqNum};
+use ashlar_cache::FramePool;
+use ashlar_env::{Env, Fs};
+use ashlar_format::filename::FileKind;
+use ashlar_table::Anatomy;
+use logs::Logs;
+use std::collections::BTreeSet;
+use std::path::Path;
+use tables::Family;
+
+/// Bytes of uncompressed blocks kept meanwhile: none is read twice.
+const POOL_BYTES: usize = 1 << 20;
+
+/// More levels than any family has.
+const LEVELS: usize = 64;
+
+/// Called after each table and blob file.
+pub type Progress<'p> = &'p mut dyn FnMut(&Verified);
+
+/// Checks the database in `dir`, which nobody should have open.
+///
+/// # Errors
+/// `InvalidArgument`: there is no database. `Io`: the directory, or a log, cannot be read. What is damaged is no error but
+/// in the report.
+/// # Cost
+/// One pass over all files that the database needs; over a damaged one, and over the tables that point into a damaged
+/// blob file, another.
+pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<CheckReport> {
+    let fs = &*env.fs;
+    let mut report = CheckReport::default();
+    let Some(replayed) = manifest(fs, dir, &mut report)? else {
+        every_table(fs, dir, &mut report)?;
+        return Ok(report);
+    };
+    if let Some(tail) = &replayed.dropped {
+        let name = replayed.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        report.remarks.push(format!(
+            "{name} has a torn tail at {} ({}), which an open drops",
+            tail.offset, tail.reason
+        ));
+    }
+    let mut families = Vec::new();
+    for family in replayed.families.values() {
+        match version_of(env, dir, &replayed, family) {
+            Ok(version) => families.push((family.name.clone(), version)),
+            Err(e) => {
+                let name = replayed.path.file_name().unwrap_or_default().to_string_lossy();
+                report.damages.push(Damage::of(&name, &e, Risk::Database).in_family(&family.name));
+            }
+        }
+    }
+    let named: Vec<_> = families.iter().map(|(name, version)| (name.as_str(), version)).collect();
+    check_files(fs, dir, &named, &mut report, progress);
+    check_logs(fs, dir, &replayed, &mut report)?;
+    check_beside(fs, dir, &replayed, &named, &mut report)?;
+    Ok(report)
+}
+
+/// Checks the tables and blob files of versions that somebody holds: those of an open database.
+pub(crate) fn check_files(
+    fs: &dyn Fs,
+    dir: &Path,
+    versions: &[(&str, &Version)],
+    report: &mut CheckReport,
+    progress: Progress<'_>,
+) {
+    let mut done = to_read(versions.iter().map(|(_, version)| *version));
+    for (name, version) in versions {
+        let family = Family { fs, dir, name, version };
+        for (_, file) in version.files() {
+            family.table(file, report);
+            step(&mut done, file.size(), report, progress);
+        }
+        for (number, file) in version.blobs().files() {
+            family.blob_file(*number, report);
+            step(&mut done, file.added.bytes, report, progress);
+        }
+    }
+}
+
+/// What there is to read in these versions.
+pub(crate) fn to_read<'v>(versions: impl Iterator<Item = &'v Version>) -> Verified {
+    let mut all = Verified::default();
+    for version in versions {
+        let blobs = version.blobs().files();
+        all.files_total += version.file_count() as u64 + blobs.len() as u64;
+        all.bytes_total += version.files().map(|(_, f)| f.size()).sum::<u64>();
+        all.bytes_total += blobs.values().map(|b| b.added.bytes).sum::<u64>();
+    }
+    all
+}
+
+fn step(done: &mut Verified, bytes: u64, report: &CheckReport, progress: Progress<'_>) {
+    done.files += 1;
+    done.bytes += bytes;
+    done.entries = report.entries;
+    progress(done);
+}
+
+/// The state that `CURRENT` leads to; `None` when nothing can be said of it.
+fn manifest(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<Option<Replayed>> {
+    let number = match survey(fs, dir) {
+        Ok(DirState::Database(number)) => number,
+        Ok(DirState::Absent | DirState::Empty) => {
+            return Err(Error::invalid("there is no database").at_path(dir));
+        }
+        Err(e) if e.is_corruption() => {
+            let e = e.hint(candidates(fs, dir));
+            report.damages.push(Damage::of(&FileKind::Current.name(), &e, Risk::Database));
+            return Ok(None);
+        }
+        Err(e) => return Err(e),
+    };
+    let name = FileKind::Manifest(number).name();
+    let replayed = match replay_manifest(fs, dir, number) {
+        Ok(replayed) => replayed,
+        Err(e) => {
+            report.damages.push(Damage::of(&name, &e, Risk::Database));
+            return Ok(None);
+        }
+    };
+    for entry in fs.list(dir)? {
+        let Some(FileKind::Manifest(newer)) = FileKind::parse(&entry.name) else { continue };
+        if newer > number && replay_manifest(fs, dir, newer).is_ok_and(|other| other.was_current) {
+            let cause = format!("CURRENT names {name}, but {} is newer and was in use", entry.name);
+            let file = FileKind::Current.name();
+            report.damages.push(Damage { file, offset: None, cause, family: None, risk: Risk::Database });
+        }
+    }
+    Ok(Some(replayed))
+}
+
+fn version_of(env: &Env, dir: &Path, replayed: &Replayed, family: &ReplayedFamily) -> Result<Version> {
+    let order = match &family.comparator {
+        None => Order::Bytewise,
+        Some(name) => Order::by_name(name).or_else(|| timestamp_order(name)).ok_or_else(|| {
+            Error::not_supported(format!(
+                "family {:?} has the comparator {name}, which is not known here",
+                family.name
+            ))
+        })?,
+    };
+    let open = OpenTables::new(FramePool::new(POOL_BYTES));
+    let tables = Tables::new(env.clone(), dir.to_path_buf(), open, order);
+    let mut tree = family.tree.clone();
+    tree.complete(replayed.last_seq);
+    tree.finish(LEVELS, &tables)
+}
+
+/// Every table of a directory whose MANIFEST is of no help, for itself.
+fn every_table(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<()> {
+    let mut entries = fs.list(dir)?;
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    for entry in entries {
+        let Some(FileKind::Table(_) | FileKind::LevelDbTable(_)) = FileKind::parse(&entry.name) else {
+            continue;
+        };
+        (report.tables, report.bytes) = (report.tables + 1, report.bytes + entry.len);
+        let read =
+            fs.open_read(&dir.join(&entry.name)).and_then(Anatomy::open).and_then(|table| table.verify());
+        match read {
+            Ok(entries) => report.entries += entries.unwrap_or_default(),
+            Err(e) => report.damages.push(Damage::of(&entry.name, &e, Risk::Database)),
+        }
+    }
+    Ok(())
+}
+
+fn check_logs(fs: &dyn Fs, dir: &Path, replayed: &Replayed, report: &mut CheckReport) -> Result<()> {
+    let from = needed_from(replayed);
+    let mut found = Vec::new();
+    for entry in fs.list(dir)? {
+        let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
+        if number >= from || number == replayed.db.prev_log {
+            found.push((number, entry.name));
+        }
+    }
+    found.sort();
+    let mut logs = Logs::new(fs, dir, replayed.last_seq);
+    for (number, size) in replayed.db.tracked_wals.iter().filter(|(number, _)| **number >= from) {
+        logs.synced.extend(size.map(|size| (*number, size)));
+        if found.iter().all(|(there, _)| there != number) {
+            report.damages.push(Damage {
+                file: FileKind::Wal(*number).name(),
+                offset: None,
+                cause: "log is missing, which the MANIFEST tracks".to_owned(),
+                family: None,
+                risk: Risk::Writes {
+                    from: replayed.last_seq.checked_add(1).unwrap_or(SeqNum::MAX),
+                    to: None,
+                    behind: Vec::new(),
+                    more: 0,
+                },
+            });
+        }
+    }
+    let newest = found.last().map(|(number, _)| *number);
+    for (number, name) in &found {
+        logs.log(name, *number, Some(*number) == newest, report)?;
+    }
+    Ok(())
+}
+
+/// OPTIONS, IDENTITY, and what lies in the directory and is not needed.
+fn check_beside(
+    fs: &dyn Fs,
+    dir: &Path,
+    replayed: &Replayed,
+    families: &[(&str, &Version)],
+    report: &mut CheckReport,
+) -> Result<()> {
+    if let Err(e) = read_latest_options(fs, dir) {
+        let name = e.path().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+        report.damages.push(Damage::of(&name, &e, Risk::Nothing));
+    }
+    let identity = read_identity(fs, dir)?;
+    match (&replayed.db.db_id, identity) {
+        (Some(id), Some(other)) if *id != other => report
+            .remarks
+            .push(format!("IDENTITY says {other:?} where the MANIFEST says {id:?}; an open writes it anew")),
+        (Some(_), None) => report.remarks.push("IDENTITY is missing; an open writes it anew".to_owned()),
+        _ => {}
+    }
+    let mut known: BTreeSet<FileNumber> = BTreeSet::new();
+    for (_, version) in families {
+        known.extend(version.files().map(|(_, file)| file.number()));
+        known.extend(version.blobs().files().keys());
+    }
+    for entry in fs.list(dir)? {
+        if let Some(FileKind::Table(n) | FileKind::LevelDbTable(n) | FileKind::Blob(n)) =
+            FileKind::parse(&entry.name)
+            && families.len() == replayed.families.len()
+            && !known.contains(&n)
+        {
+            report.remarks.push(format!("{} is not in the MANIFEST", entry.name));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! What a check found: each damage with its place, its cause, and the keys it puts at risk.
+
+use ashlar_base::{Error, SeqNum};
+use std::fmt;
+
+/// Keys that are named of one damage in a log at most.
+pub(super) const KEYS_NAMED: usize = 100;
+
+/// How far a verification has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Tables and blob files read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Entries and blobs in them.
+    pub entries: u64,
+    /// Files there are to read, all together.
+    pub files_total: u64,
+    /// Their bytes.
+    pub bytes_total: u64,
+}
+
+/// User keys from one to another, both ends inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySpan {
+    /// The first key.
+    pub from: Vec<u8>,
+    /// The last key.
+    pub to: Vec<u8>,
+}
+
+impl KeySpan {
+    /// One key.
+    pub fn key(key: &[u8]) -> KeySpan {
+        KeySpan { from: key.to_vec(), to: key.to_vec() }
+    }
+}
+
+/// What a damage puts at risk: read wrongly it is never, but it may not be read at all, or an older value in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Risk {
+    /// Nothing: reads go around it, or the file is made anew.
+    Nothing,
+    /// These keys of the family.
+    Keys(Vec<KeySpan>),
+    /// Writes of a log.
+    Writes {
+        /// The first sequence that is gone.
+        from: SeqNum,
+        /// The last one, where the log goes on behind the damage.
+        to: Option<SeqNum>,
+        /// Keys of writes behind the damage, which recovery to a point in time gives up as well.
+        behind: Vec<Vec<u8>>,
+        /// How many more such keys there are.
+        more: u64,
+    },
+    /// Everything: it is not known what belongs to the database.
+    Database,
+}
+
+/// One damage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file's name.
+    pub file: String,
+    /// Where in it, if that is known.
+    pub offset: Option<u64>,
+    /// What is wrong.
+    pub cause: String,
+    /// The family whose keys are at risk; `None`: more than one, or none.
+    pub family: Option<String>,
+    /// What it puts at risk.
+    pub risk: Risk,
+}
+
+impl Damage {
+    /// As an error tells it, of a file.
+    pub(crate) fn of(file: &str, e: &Error, risk: Risk) -> Damage {
+        Damage {
+            file: file.to_owned(),
+            offset: e.offset(),
+            cause: e.message().to_owned(),
+            family: None,
+            risk,
+        }
+    }
+
+    /// Of a family.
+    pub(super) fn in_family(mut self, family: &str) -> Damage {
+        self.family = Some(family.to_owned());
+        self
+    }
+}
+
+/// What a check found. Prints as a line per damage, a line per remark, and a sum.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Everything that is wrong.
+    pub damages: Vec<Damage>,
+    /// What is worth knowing and no damage: torn tails, files nobody needs.
+    pub remarks: Vec<String>,
+    /// Tables read.
+    pub tables: u64,
+    /// Blob files read.
+    pub blob_files: u64,
+    /// Logs read.
+    pub logs: u64,
+    /// Entries of tables, blobs, and operations in logs.
+    pub entries: u64,
+    /// Bytes of the files read.
+    pub bytes: u64,
+    /// Files whose recorded checksum was compared.
+    pub checksums: u64,
+}
+
+impl CheckReport {
+    /// Nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.damages.is_empty()
+    }
+}
+
+fn quoted(key: &[u8]) -> String {
+    format!("'{}'", key.escape_ascii())
+}
+
+impl fmt::Display for KeySpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.from == self.to {
+            true => write!(f, "{}", quoted(&self.from)),
+            false => write!(f, "{} to {}", quoted(&self.from), quoted(&self.to)),
+        }
+    }
+}
+
+impl fmt::Display for Risk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Risk::Nothing => f.write_str("no key is at risk"),
+            Risk::Keys(ranges) => {
+                let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+                write!(f, "at risk: keys {}", ranges.join(", "))
+            }
+            Risk::Writes { from, to, behind, more } => {
+                match to {
+                    Some(to) => write!(f, "at risk: writes {from} to {to}")?,
+                    None => write!(f, "at risk: writes from {from} on")?,
+                }
+                if !behind.is_empty() {
+                    let keys: Vec<String> = behind.iter().map(|key| quoted(key)).collect();
+                    write!(f, "; behind them stand keys {}", keys.join(", "))?;
+                }
+                if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+            }
+            Risk::Database => f.write_str("at risk: the whole database"),
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let Some(offset) = self.offset {
+            write!(f, " at {offset}")?;
+        }
+        write!(f, ": {}; ", self.cause)?;
+        if let Some(family) = &self.family {
+            write!(f, "family {family:?}: ")?;
+        }
+        write!(f, "{}", self.risk)
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for damage in &self.damages {
+            writeln!(f, "{damage}")?;
+        }
+        for remark in &self.remarks {
+            writeln!(f, "remark: {remark}")?;
+        }
+        writeln!(
+            f,
+            "{} tables, {} blob files, {} logs with {} entries in {} bytes read, {} file checksums compared: {}",
+            self.tables,
+            self.blob_files,
+            self.logs,
+            self.entries,
+            self.bytes,
+            self.checksums,
+            match self.damages.len() {
+                0 => "sound".to_owned(),
+                1 => "1 damage".to_owned(),
+                n => format!("{n} damages"),
+            }
+        )
+    }
+}
