@@ -18,7 +18,11 @@ pub fn main(args: &[String]) -> Result<(), String> {
     if args.first().is_some_and(|suite| suite == "fuzz") {
         run::plain(&cargo, &[&["build"], &heavy[..], &["ashlar-fuzz"]].concat())?;
     }
-    let mut words = [&["run"], &heavy[..], &["ashlar-stress", "--bin", "rel", "--"]].concat();
+    let mut words = [&["run"], &heavy[..], &["ashlar-stress", "--bin", "rel"]].concat();
+    if args.first().is_some_and(|suite| suite == "bugs") {
+        words.extend(["--features", "planted"]);
+    }
+    words.push("--");
     words.extend(args.iter().map(String::as_str));
     run::plain(&cargo, &words)
 }

@@ -8,6 +8,7 @@
 //!
 //! Source: RocksDB `db/db_iter.cc`, `table/get_context.cc`.
 
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, Result, SeqNum, Trailer, ValueType};
 
 /// What the entry that counts says about its user key.
@@ -26,7 +27,7 @@ pub(crate) enum Fate {
 /// Whether a read at `seq` sees an entry.
 #[inline]
 pub(crate) fn is_visible(entry: Trailer, seq: SeqNum) -> bool {
-    entry.seq() <= seq
+    entry.seq() <= seq || planted(Bug::SnapshotSeesNewer) && entry.seq().before() == seq
 }
 
 /// What the newest visible entry of `user_key` says.

@@ -9,8 +9,10 @@
 //! | [`sim`] | does a crash at any moment of any history leave a gapless prefix that holds what was promised? |
 //! | [`sweep`] | does a call that fails, once or for good, lose, hang or change anything? |
 //! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
+//! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
 //! | [`fuzz`] | does any decoder panic, hang or swell over damaged files? (the program `ashlar-fuzz`) |
 
+pub mod bugs;
 pub mod corrupt;
 pub mod fuzz;
 pub mod report;

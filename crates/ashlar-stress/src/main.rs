@@ -1,6 +1,6 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
-use ashlar_stress::{Budget, Length, Report, corrupt, fuzz, report, sim, sweep};
+use ashlar_stress::{Budget, Length, Report, bugs, corrupt, fuzz, report, sim, sweep};
 use clap::{Args, Parser, Subcommand};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -29,6 +29,8 @@ enum Command {
     Corrupt(Flags),
     /// Damaged files against every decoder (the program ashlar-fuzz)
     Fuzz(Flags),
+    /// Mistakes of other systems, made on purpose: which of them the suites find
+    Bugs(Flags),
     /// One table of the reports in FILES
     Report {
         /// Written by --json
@@ -38,7 +40,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 4] = ["sim", "sweep", "corrupt", "fuzz"];
+const SUITES: [&str; 5] = ["sim", "sweep", "corrupt", "fuzz", "bugs"];
 
 #[derive(Args)]
 struct Flags {
@@ -51,6 +53,9 @@ struct Flags {
     /// Only the case of a failure, in its words
     #[arg(long)]
     replay: Option<String>,
+    /// End with the first failure
+    #[arg(long)]
+    first: bool,
     /// Appends the report to this file, a line of JSON
     #[arg(long)]
     json: Option<PathBuf>,
@@ -76,7 +81,9 @@ fn keep(report: &Report, path: &Path) -> Result<(), String> {
 
 fn suite(flags: Flags, run: fn(&Budget) -> Report) -> Result<bool, String> {
     let length = flags.time.map_or(Length::Quick, Length::For);
-    let report = run(&Budget::new(flags.seed, length, flags.replay));
+    let mut budget = Budget::new(flags.seed, length, flags.replay);
+    budget.first = flags.first;
+    let report = run(&budget);
     println!("{report}");
     if let Some(path) = &flags.json {
         keep(&report, path)?;
@@ -90,6 +97,7 @@ fn go(command: Command) -> Result<bool, String> {
         Command::Sweep(flags) => suite(flags, sweep::run),
         Command::Corrupt(flags) => suite(flags, corrupt::run),
         Command::Fuzz(flags) => suite(flags, fuzz::run),
+        Command::Bugs(flags) => suite(flags, bugs::run),
         Command::Report { files } => {
             let mut reports = Vec::new();
             for path in files {
@@ -103,6 +111,7 @@ fn go(command: Command) -> Result<bool, String> {
 }
 
 fn main() -> ExitCode {
+    bugs::obey();
     match go(Cli::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

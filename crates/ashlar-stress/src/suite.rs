@@ -29,13 +29,15 @@ pub struct Budget {
     pub length: Length,
     /// Only this one case, in the words of its failure.
     pub replay: Option<String>,
+    /// The first failure is the last.
+    pub first: bool,
     began: Instant,
 }
 
 impl Budget {
     /// Begins now.
     pub fn new(seed: u64, length: Length, replay: Option<String>) -> Budget {
-        Budget { seed, length, replay, began: Instant::now() }
+        Budget { seed, length, replay, first: false, began: Instant::now() }
     }
 
     /// What an ordinary test run does.
@@ -43,17 +45,14 @@ impl Budget {
         Budget::new(0, Length::Quick, None)
     }
 
+    /// True when what was found is all that is wanted.
+    pub fn is_enough(&self, report: &Report) -> bool {
+        self.first && !report.failures.is_empty()
+    }
+
     /// True when the time is over; never for quick runs, which end with their work.
     pub fn is_over(&self) -> bool {
         matches!(self.length, Length::For(time) if self.began.elapsed() >= time)
-    }
-
-    /// The part of the time that is gone, from 0 to 1; 0 for quick runs.
-    pub fn spent(&self) -> f64 {
-        match self.length {
-            Length::Quick => 0.0,
-            Length::For(time) => self.began.elapsed().as_secs_f64() / time.as_secs_f64().max(1e-9),
-        }
     }
 
     /// Seed after seed: `quick` of them, or until the time is over.

@@ -179,13 +179,13 @@ pub fn run(budget: &Budget) -> Report {
             break;
         }
         let only = replay.map(|(_, case)| case);
-        sweep(script, only, &watchdog, &mut report);
+        sweep(script, only, budget, &watchdog, &mut report);
     }
     drop(watchdog);
     report.done(budget)
 }
 
-fn sweep(script: u64, only: Option<u64>, watchdog: &Watchdog, report: &mut Report) {
+fn sweep(script: u64, only: Option<u64>, budget: &Budget, watchdog: &Watchdog, report: &mut Report) {
     let mut counts = [0; 4];
     if let Err(e) = guarded(|| once(script, None, &mut counts)) {
         report.fail(format!("{script}-0"), format!("no call fails: {e}"));
@@ -194,6 +194,9 @@ fn sweep(script: u64, only: Option<u64>, watchdog: &Watchdog, report: &mut Repor
     report.count("scripts", 1);
     report.count("calls", counts[0] + counts[1] + counts[3]);
     for (case, fault) in (0..).zip(cases(&counts)).filter(|(case, _)| only.is_none_or(|only| only == *case)) {
+        if budget.is_enough(report) {
+            break;
+        }
         watchdog.begins(case);
         report.count("calls made to fail", 1);
         if let Err(e) = guarded(|| once(script, Some(fault), &mut [0; 4])) {

@@ -10,6 +10,7 @@
 use crate::index::FlatIndex;
 use crate::reader::BlockFile;
 use ashlar_base::memory::MemoryCharge;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Result, Trailer};
 use ashlar_format::filter::{FilterForm, LevelDbFilter};
@@ -39,7 +40,8 @@ impl FilterBlock {
 
     #[inline]
     fn may_contain(&self, user_key: &[u8]) -> bool {
-        self.form.may_contain(&self.bytes, user_key)
+        let lost = planted(Bug::FilterSaysNo) && user_key.last().is_some_and(|last| *last == b'7');
+        !lost && self.form.may_contain(&self.bytes, user_key)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::column_family::Family;
 use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use crate::health::{Severity, Source};
 use crate::rewrite::Progress;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
 use ashlar_memtable::MemtableRep;
@@ -94,7 +95,7 @@ impl FlushJob {
                 state.families.iter().filter(|f| f.family.id() != self.family).map(|f| f.first_wal()).min();
             (own, others.map_or(own, |o| o.min(own)), state.families.len())
         };
-        if families > 1 {
+        if families > 1 && !planted(Bug::FlushBeforeLogs) {
             core.committer.sync_closed()?;
         }
         edit.log_number = Some(log_number);
@@ -175,6 +176,9 @@ impl Job for FlushJob {
             }
             Err(e) => {
                 self.run = None;
+                if planted(Bug::NoPauseAfterFailure) {
+                    return StepResult::Again;
+                }
                 let pause = self.core.background_failed(self.family, JobKind::Flush, &e);
                 if self.core.is_closed() || self.core.health.severity() >= Severity::Hard {
                     self.end();

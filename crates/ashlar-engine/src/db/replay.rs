@@ -13,6 +13,7 @@ use crate::open::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 use crate::options::FamilyOptions;
 use crate::rewrite::Progress;
 use crate::version::{FamilyState, VersionSet};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, Order, Result, SeqNum};
 use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
@@ -145,7 +146,8 @@ impl<'a> Replayer<'a> {
 impl ReplaySink for Replayer<'_> {
     fn apply(&mut self, _: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()> {
         let mut touched = Vec::new();
-        for op in sequenced_ops(batch) {
+        let whole = if planted(Bug::HalfBatchReplayed) { 1 } else { usize::MAX };
+        for op in sequenced_ops(batch).take(whole) {
             let (seq, op) = op?;
             let Some(family) = op.family().filter(|f| filter.takes(*f)) else { continue };
             let Some(op) = memtable_op(&op, 0)? else { continue };

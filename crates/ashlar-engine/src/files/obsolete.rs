@@ -11,6 +11,7 @@
 use super::PendingOutputs;
 use crate::version::VersionSet;
 use ashlar_base::FileNumber;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_format::filename::FileKind;
 use std::collections::BTreeSet;
 
@@ -49,7 +50,7 @@ impl Live {
             tables,
             blobs,
             smallest_pending,
-            min_wal: versions.min_wal(),
+            min_wal: if planted(Bug::LogRemovedEarly) { next } else { versions.min_wal() },
             wals: (prev_log.0 != 0).then_some(prev_log).into_iter().collect(),
             manifest: versions.manifest_number(),
             tail_dropped,

@@ -16,6 +16,7 @@ use crate::read::{MayExist, View};
 use crate::super_version::SuperVersion;
 use crate::version::{FileMeta, Version};
 use crate::visibility::{Fate, fate};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
@@ -355,6 +356,7 @@ impl<'k> Search<'k> {
     #[inline]
     fn look_in(&mut self, table: &TableReader) -> Result<Option<TableFound>> {
         match &mut self.near {
+            None if planted(Bug::ReadErrorIsAbsence) => table.get(&self.key).or(Ok(None)),
             None => table.get(&self.key),
             Some(near) => {
                 let block = near.blocks.entry(table.number()).or_default();

@@ -13,6 +13,7 @@
 use super::output::{Numbers, summed};
 use crate::blobs::BlobFiles;
 use crate::files::{CRC32C_FUNCTION, PendingFile, SummedFile};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, FileNumber, Result, ValueType};
 use ashlar_blob::{BlobOptions, BlobSummary, BlobWriter, GarbageMeter};
 use ashlar_env::{Fs, WriteFile};
@@ -166,7 +167,9 @@ impl BlobOutputs {
     pub(super) fn finish(&mut self) -> Result<()> {
         let Some(Open { pending, file, sum, writer }) = self.open.take() else { return Ok(()) };
         let finished = writer.finish().and_then(|summary| {
-            file.sync_all()?;
+            if !planted(Bug::BlobUnsynced) {
+                file.sync_all()?;
+            }
             Ok((summary, sum.map(|sum| sum.checksum()).transpose()?))
         });
         match finished {
@@ -198,6 +201,9 @@ impl BlobOutputs {
         }
         let known = |number| self.plan.inputs.as_ref().is_some_and(|i| i.files().contains_key(&number));
         outcome.garbage = self.meter.garbage().into_iter().filter(|g| known(g.number)).collect();
+        if planted(Bug::GarbageCountedTwice) {
+            outcome.garbage.extend_from_within(..);
+        }
         outcome
     }
 

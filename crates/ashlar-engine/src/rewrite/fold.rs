@@ -17,6 +17,7 @@ use super::drive::{EntrySink, KeyState, RewriteCounters};
 use super::retention::{Rule, Verdict};
 use crate::blobs::BlobFiles;
 use ashlar_base::ext::comparator::KeyOrder;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Entry, MergeOperator, Result, Trailer, ValueType};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_table::MAX_ENTRY_BYTES;
@@ -141,6 +142,9 @@ impl KeyState {
             self.operands.stripe = stripe;
             self.operands.bytes += entry.value.len() + size_of::<(Trailer, Vec<u8>)>();
             self.operands.gathered.push((trailer, entry.value.to_vec()));
+            if planted(Bug::MergedTwice) {
+                self.operands.gathered.push((trailer, entry.value.to_vec()));
+            }
             return Ok(Verdict::Taken);
         }
         let fetched;

@@ -19,6 +19,7 @@ use super::tombstones::Carried;
 use crate::files::{CRC32C_FUNCTION, PendingFile, SummedFile};
 use crate::version::TableCounts;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::Fragment;
 use ashlar_base::{
     Error, FileNumber, InternalKey, InternalKeyBuf, MergeOperator, Result, Trailer, ValueType,
@@ -182,8 +183,8 @@ impl TableOutputs {
         let order = &self.plan.table.order;
         let carried =
             self.tombstones.hand_over(order, next, |t| builder.add_range_tombstone(t.begin, t.end, t.seq));
-        let finished =
-            carried.and_then(|()| builder.finish()).and_then(|summary| file.sync_all().map(|()| summary));
+        let sync = || if planted(Bug::TableUnsynced) { Ok(()) } else { file.sync_all() };
+        let finished = carried.and_then(|()| builder.finish()).and_then(|summary| sync().map(|()| summary));
         let checked = finished.and_then(|summary| {
             self.check_size(pending.number(), summary.size)?;
             self.read_back(pending.number(), &summary)?;
@@ -297,7 +298,11 @@ impl EntrySink for TableOutputs {
             self.open = Some(self.begin()?);
         }
         self.close(None)?;
-        if self.done.is_empty() { Ok(()) } else { self.plan.fs.sync_dir(&self.plan.dir) }
+        if self.done.is_empty() || planted(Bug::TableDirUnsynced) {
+            Ok(())
+        } else {
+            self.plan.fs.sync_dir(&self.plan.dir)
+        }
     }
 }
 

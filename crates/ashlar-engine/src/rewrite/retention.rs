@@ -22,6 +22,7 @@ use crate::blobs::BlobFiles;
 use ashlar_base::MergeOperator;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::key::{SeqNum, Trailer, ValueType};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::FragmentedTombstones;
 use std::sync::Arc;
 
@@ -107,8 +108,9 @@ pub struct Rule<C: KeyOrder> {
 impl<C: KeyOrder> Rule<C> {
     /// The rule for one rewrite.
     pub fn new(order: C, retention: Retention) -> Self {
-        let zeroing = retention.beneath.is_nothing();
+        let zeroing = retention.beneath.is_nothing() || planted(Bug::SequenceZeroedEarly);
         let Retention { mut snapshots, beneath, tombstones, .. } = retention;
+        snapshots.retain(|_| !planted(Bug::SnapshotsForgotten));
         snapshots.sort_unstable();
         snapshots.dedup();
         Rule {
@@ -153,6 +155,7 @@ impl<C: KeyOrder> Rule<C> {
                 self.hidden_stripe = Some(stripe);
                 self.tombstone(user_key, trailer)
             }
+            Some(ValueType::SingleDelete) if planted(Bug::SingleDeleteAlone) => Verdict::Drop,
             Some(ValueType::SingleDelete) => {
                 self.hidden_stripe = Some(stripe);
                 self.tombstone(user_key, trailer)
@@ -185,7 +188,11 @@ impl<C: KeyOrder> Rule<C> {
     }
 
     fn tombstone(&mut self, user_key: &[u8], trailer: Trailer) -> Verdict {
-        if self.may_lie_beneath(user_key) { Verdict::Keep(trailer) } else { Verdict::Hold }
+        if self.may_lie_beneath(user_key) && !planted(Bug::TombstoneDroppedEarly) {
+            Verdict::Keep(trailer)
+        } else {
+            Verdict::Hold
+        }
     }
 
     /// The index of the first snapshot that sees `seq`; the number of snapshots when none does. The lowest stripe is

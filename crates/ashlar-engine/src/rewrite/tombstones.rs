@@ -7,6 +7,7 @@
 //! Source: RocksDB `db/compaction/compaction_outputs.cc` (`AddRangeDels`, behaviour).
 
 use super::retention::{Beneath, Retention, stripe};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::Fragment;
 use ashlar_base::{Order, Result, SeqNum};
 
@@ -17,7 +18,7 @@ impl Retention {
         snapshots.sort_unstable();
         let mut survivors: Vec<Fragment> = Vec::new();
         for f in self.tombstones.fragments() {
-            let needed = self.beneath.meets(order, f);
+            let needed = self.beneath.meets(order, f) && !planted(Bug::RangeTombstoneDroppedEarly);
             let mut seqs = f.seqs.clone();
             seqs.dedup_by_key(|seq| stripe(&snapshots, *seq));
             seqs.retain(|seq| needed || stripe(&snapshots, *seq) > 0);

@@ -5,6 +5,7 @@
 //!
 //! Source: RocksDB `file/filename.cc` (`SetCurrentFile`, `SetIdentityFile`).
 
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::{FileKind, current_content, parse_current};
@@ -70,14 +71,15 @@ fn replace(fs: &dyn Fs, dir: &Path, temp: &Path, target: &Path, content: &[u8]) 
     let write = || {
         let file = fs.create(temp)?;
         file.write_at(content, 0)?;
-        file.sync_all()
+        if planted(Bug::CurrentUnsynced) { Ok(()) } else { file.sync_all() }
     };
     if let Err(e) = write() {
         // Best effort: a temporary file that stays is removed by the next open.
         let _ = fs.remove(temp);
         return Err(SwitchFailure::Before(e));
     }
-    fs.rename(temp, target).and_then(|()| fs.sync_dir(dir)).map_err(SwitchFailure::Unknown)
+    let sync_dir = || if planted(Bug::CurrentDirUnsynced) { Ok(()) } else { fs.sync_dir(dir) };
+    fs.rename(temp, target).and_then(|()| sync_dir()).map_err(SwitchFailure::Unknown)
 }
 
 /// The database id in `IDENTITY`, without a final newline; `None` when the file is missing or empty.

@@ -6,6 +6,7 @@ use super::{Committer, GroupSize, WriteSet, WriteTally};
 use crate::batch::{families, family_ops};
 use crate::options::WriteOptions;
 use crate::wal::WalSet;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::Distribution;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
@@ -336,9 +337,12 @@ impl GroupCommitter {
         }
         if let Some(range) = logged
             && let Err(e) = log.publish(&range)
+            && !planted(Bug::FailedLogAcknowledged)
         {
             // A later record must not carry a sequence that this one may have brought into the file.
-            self.reserved.store(next, Ordering::Relaxed);
+            if !planted(Bug::SequenceReused) {
+                self.reserved.store(next, Ordering::Relaxed);
+            }
             self.fail(&e, self.refusal.resumes());
             return group.iter_mut().for_each(|m| m.outcome = Some(Err(indeterminate(&e))));
         }
@@ -405,7 +409,7 @@ impl Committer for GroupCommitter {
                 Turn::Lead => self.lead_and_hand_over(&mut waiter.take_batch(), options)?,
             }
         };
-        if options.sync && !options.disable_wal {
+        if options.sync && !options.disable_wal && !planted(Bug::WriteUnsynced) {
             self.sync_at(&receipt)?;
         }
         Ok(receipt.last)

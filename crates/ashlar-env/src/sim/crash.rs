@@ -28,6 +28,8 @@ pub enum DirMode {
     DropAll,
     /// D1: of all directory changes not synced, in the order they were made, a prefix survives.
     Prefix,
+    /// D2: any directory changes survive, of each name a prefix of its own: a rename is one change of two names.
+    Subset,
     /// Everything survives, as after `kill -9`.
     KeepAll,
 }
@@ -52,7 +54,7 @@ impl CrashMode {
     pub fn all() -> Vec<CrashMode> {
         let data =
             [DataMode::DropAll, DataMode::Prefix, DataMode::Pages, DataMode::TornPage, DataMode::ZeroTail];
-        let dirs = [DirMode::DropAll, DirMode::Prefix, DirMode::KeepAll];
+        let dirs = [DirMode::DropAll, DirMode::Prefix, DirMode::Subset, DirMode::KeepAll];
         let pairs =
             data.into_iter().flat_map(|data| dirs.into_iter().map(move |dirs| CrashMode { data, dirs }));
         pairs.chain([CrashMode::KILL]).collect()

@@ -13,7 +13,7 @@ use super::inode::{FileEvent, FileState, Inode, Kind};
 use crate::mem::names_of;
 use crate::{EntryKind, FsEntry, SeededRand};
 use ashlar_base::{Error, ErrorKind, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -347,10 +347,19 @@ impl Disk {
         let keep = match mode.dirs {
             DirMode::DropAll => 0,
             DirMode::Prefix => usize::try_from(rand.below(self.pending.len() as u64 + 1)).unwrap_or(0),
-            DirMode::KeepAll => self.pending.len(),
+            DirMode::Subset | DirMode::KeepAll => self.pending.len(),
         };
-        for (dir, name, to) in self.pending.iter().take(keep).flat_map(|e| &e.changes) {
-            changes.entry(dir.id).or_default().insert(name.clone(), to.clone());
+        let mut lost = BTreeSet::new();
+        for event in self.pending.iter().take(keep) {
+            let names = event.changes.iter().map(|(dir, name, _)| (dir.id, name.clone()));
+            let behind = names.clone().any(|name| lost.contains(&name));
+            if mode.dirs == DirMode::Subset && (behind || rand.below(2) == 0) {
+                lost.extend(names);
+                continue;
+            }
+            for (dir, name, to) in &event.changes {
+                changes.entry(dir.id).or_default().insert(name.clone(), to.clone());
+            }
         }
         let mut disk = Disk::new(faults);
         let mut copy = Copy { changes, mode, rand, disk: &mut disk, made: BTreeMap::new() };

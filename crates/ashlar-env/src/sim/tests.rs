@@ -60,7 +60,7 @@ fn synced_bytes_survive_every_mode() {
     for mode in CrashMode::all() {
         assert_eq!(read(&sim.crash(mode), "/db/a").unwrap(), b"precious", "{mode:?}");
     }
-    assert_eq!(CrashMode::all().len(), 16);
+    assert_eq!(CrashMode::all().len(), 21);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 use super::deflate::RecordDeflater;
 use super::{LogRange, LogWriter};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::log_record::{
@@ -265,8 +266,11 @@ impl PlainLog {
     fn sync_now(&self, directory_synced: &mut bool) -> Result<()> {
         self.sound()?;
         let target = self.written.load(Ordering::Acquire);
-        self.file.sync_data().map_err(|e| self.poison(e))?;
-        if !*directory_synced {
+        let sync = || self.file.sync_data();
+        sync()
+            .or_else(|e| if planted(Bug::SyncRetried) { sync() } else { Err(e) })
+            .map_err(|e| self.poison(e))?;
+        if !*directory_synced && !planted(Bug::LogDirUnsynced) {
             let parent = self.file.path().parent().filter(|p| !p.as_os_str().is_empty());
             self.fs.sync_dir(parent.unwrap_or(Path::new("."))).map_err(|e| self.poison(e))?;
             *directory_synced = true;

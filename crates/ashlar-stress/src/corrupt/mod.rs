@@ -101,6 +101,9 @@ pub fn run(budget: &Budget) -> Report {
         None => Box::new(budget.seeds(CELLS * report::scale(4, 40) as u64)),
     };
     for case in cases {
+        if budget.is_enough(&report) {
+            break;
+        }
         watchdog.begins(case);
         one(case, &subjects, &mut cells, &mut report);
     }

@@ -44,12 +44,15 @@ pub fn run(budget: &Budget) -> Report {
         disks(seed..seed + 1, &mut tally, &mut report);
     } else {
         for seed in budget.seeds(HISTORIES) {
+            if budget.is_enough(&report) {
+                break;
+            }
             histories(seed..seed + 1, false, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
             if budget.length != Length::Quick && seed % 3 == 0 {
                 disks(seed..seed + 1, &mut tally, &mut report);
             }
         }
-        if budget.length == Length::Quick {
+        if budget.length == Length::Quick && !budget.is_enough(&report) {
             disks(budget.seed + 1..budget.seed + 1 + DISKS, &mut tally, &mut report);
         }
     }

@@ -4,6 +4,7 @@
 //! when it is loaded: separated keys and values are joined, stripped timestamps put back, blobs of the same file fetched.
 //! Files without these features pay a look at one byte per load.
 
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Error, Malformed, Result};
@@ -198,7 +199,7 @@ impl BlockFile {
     }
 
     fn check<'a>(&self, stored: &'a [u8], handle: BlockHandle, verify: bool) -> Result<(&'a [u8], u8)> {
-        if !verify {
+        if !verify || planted(Bug::BlockChecksumIgnored) {
             return BlockChecksum::split(stored).map_err(|e| self.misread(e, handle));
         }
         let _step = perf::time(Metric::BlockChecksumTime);

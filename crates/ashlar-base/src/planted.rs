@@ -1,0 +1,124 @@
+//! Mistakes that storage engines have made, to be made again on purpose: a suite that does not find them finds nothing.
+//!
+//! They are there only in builds with the feature `planted`, and one at a time, when it was chosen ([`choose`]). In every
+//! other build [`planted`] is the constant `false`, and the compiler leaves nothing of what stands behind it.
+//! `rel bugs` runs them all; the table of who made them, and which suite finds them, stands there.
+
+macro_rules! bugs {
+    ($($(#[doc = $what:literal])+ $name:ident,)+) => {
+        /// A mistake.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Bug {
+            $($(#[doc = $what])+ $name,)+
+        }
+
+        impl Bug {
+            /// All of them.
+            pub const ALL: &[(Bug, &str)] = &[$((Bug::$name, concat!($($what),+)),)+];
+        }
+    };
+}
+
+bugs! {
+    /// `CURRENT` is renamed, its directory not synced.
+    CurrentDirUnsynced,
+    /// `CURRENT` is renamed before its content is synced.
+    CurrentUnsynced,
+    /// An edit of the MANIFEST is not synced.
+    ManifestUnsynced,
+    /// A MANIFEST is appended to after it failed.
+    ManifestGoesOn,
+    /// A table is not synced.
+    TableUnsynced,
+    /// The directory of a table is not synced.
+    TableDirUnsynced,
+    /// A blob file is not synced.
+    BlobUnsynced,
+    /// A synced write returns without a sync.
+    WriteUnsynced,
+    /// The directory of a log is not synced with its first sync.
+    LogDirUnsynced,
+    /// A failed sync is done again, and believed.
+    SyncRetried,
+    /// Older logs are not synced when a newer one is.
+    OlderLogUnsynced,
+    /// A flush of one family is durable before earlier writes of the others.
+    FlushBeforeLogs,
+    /// A flush lets go of logs that sealed memtables behind it still need.
+    LogNumberTooHigh,
+    /// A log is removed while memtables need it.
+    LogRemovedEarly,
+    /// Replay goes on in a later log that does not continue where it stopped.
+    ReplayPastAHole,
+    /// A log that cannot be read ends there.
+    LogReadErrorIsEnd,
+    /// Records of logs are not compared with their checksums.
+    LogChecksumIgnored,
+    /// Half a batch is replayed.
+    HalfBatchReplayed,
+    /// A write whose log failed is acknowledged.
+    FailedLogAcknowledged,
+    /// The sequence numbers of a write whose log failed are used again.
+    SequenceReused,
+    /// A table that cannot be read holds nothing.
+    ReadErrorIsAbsence,
+    /// A table that cannot be opened is passed over by scans.
+    ReadErrorSkipsTable,
+    /// Damaged range deletions delete nothing.
+    RangeDeletionsIgnored,
+    /// Blocks are not compared with their checksums.
+    BlockChecksumIgnored,
+    /// A table is taken for another one.
+    OtherTableTaken,
+    /// A filter says no to keys that are there.
+    FilterSaysNo,
+    /// Reads see one write that is newer than their snapshot.
+    SnapshotSeesNewer,
+    /// Compactions forget the snapshots.
+    SnapshotsForgotten,
+    /// Tombstones go while older versions lie beneath.
+    TombstoneDroppedEarly,
+    /// Range tombstones go while older versions lie beneath.
+    RangeTombstoneDroppedEarly,
+    /// A single delete goes without the put it is meant for.
+    SingleDeleteAlone,
+    /// A merge operand is applied twice.
+    MergedTwice,
+    /// A key in sixty-four is lost in a rewrite.
+    KeyLostInRewrite,
+    /// Values get sequence number 0 while older versions lie beneath.
+    SequenceZeroedEarly,
+    /// Garbage of blob files is counted twice.
+    GarbageCountedTwice,
+    /// A failed flush is tried again without a pause, for ever.
+    NoPauseAfterFailure,
+}
+
+#[cfg(feature = "planted")]
+mod chosen {
+    use super::Bug;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    static CHOSEN: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+    /// Makes the mistake from now on, and no other.
+    pub fn choose(bug: Bug) {
+        CHOSEN.store(bug as usize, Ordering::Relaxed);
+    }
+
+    /// Whether that mistake is to be made.
+    #[inline]
+    pub fn planted(bug: Bug) -> bool {
+        CHOSEN.load(Ordering::Relaxed) == bug as usize
+    }
+}
+
+#[cfg(feature = "planted")]
+pub use chosen::{choose, planted};
+
+/// Whether that mistake is to be made: never, in this build.
+#[cfg(not(feature = "planted"))]
+#[inline(always)]
+pub const fn planted(_: Bug) -> bool {
+    false
+}

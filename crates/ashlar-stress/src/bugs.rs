@@ -1,0 +1,171 @@
+//! `rel bugs`: mistakes that other systems made, made again one at a time; each must be found by its suite.
+//!
+//! A mistake is a run of this program with the suite's quick form, then longer ones, as a process of its own: it may hang or
+//! abort. Found is what makes that process fail. There is nothing to make in a build without the feature `planted`
+//! (`cargo xtask rel bugs` builds with it).
+
+use crate::suite::{Budget, Harm, Length, Report};
+use ashlar_base::planted::Bug;
+use comfy_table::{Table, presets};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Tells a child process which mistake to make.
+pub const VARIABLE: &str = "ASHLAR_PLANTED";
+
+/// The suite that has to find it, and where it was made before: rows of the list of anchors, where there is one.
+fn owed(bug: Bug) -> (&'static str, &'static str) {
+    match bug {
+        Bug::CurrentDirUnsynced => ("sim", "A04 RocksDB #10573"),
+        Bug::CurrentUnsynced => ("sim", "A04 LevelDB"),
+        Bug::ManifestUnsynced => ("sim", "A06 RocksDB 7.4"),
+        Bug::ManifestGoesOn => ("sweep", "A20 RocksDB #6316"),
+        Bug::TableUnsynced => ("sim", "A06"),
+        Bug::TableDirUnsynced => ("sim", "A05 RocksDB #5287"),
+        Bug::BlobUnsynced => ("sim", "A06"),
+        Bug::WriteUnsynced => ("sim", "A30 RocksDB 9.3.0"),
+        Bug::LogDirUnsynced => ("sim", "A05 mongo-rocks #35"),
+        Bug::SyncRetried => ("sweep", "A07 fsyncgate"),
+        Bug::OlderLogUnsynced => ("sim", "A09 RocksDB #11149"),
+        Bug::FlushBeforeLogs => ("sim", "A01 RocksDB #10560"),
+        Bug::LogNumberTooHigh => ("sim", "A13 RocksDB #11148"),
+        Bug::LogRemovedEarly => ("sim", "A19 RocksDB #9634"),
+        Bug::ReplayPastAHole => ("sim", "A10 RocksDB #12488"),
+        Bug::LogReadErrorIsEnd => ("sweep", "A18 RocksDB #6963"),
+        Bug::LogChecksumIgnored => ("corrupt", "A08 LevelDB #251"),
+        Bug::HalfBatchReplayed => ("sim", "A13 RocksDB #10773"),
+        Bug::FailedLogAcknowledged => ("sweep", "publishing before the log"),
+        Bug::SequenceReused => ("sweep", "A31 RocksDB #15193"),
+        Bug::ReadErrorIsAbsence => ("sweep", "A15 RocksDB 6.8.0"),
+        Bug::ReadErrorSkipsTable => ("sweep", "A16 RocksDB 8.7.0"),
+        Bug::RangeDeletionsIgnored => ("corrupt", "A17 RocksDB 6.0.0"),
+        Bug::BlockChecksumIgnored => ("corrupt", "A37 Pebble d40d24140"),
+        Bug::OtherTableTaken => ("corrupt", "A36 RocksDB 8.6.0"),
+        Bug::FilterSaysNo => ("sim", "A26 RocksDB 9.5.0"),
+        Bug::SnapshotSeesNewer => ("sim", "A26 Pebble #1947"),
+        Bug::SnapshotsForgotten => ("sim", "A23 LevelDB #184"),
+        Bug::TombstoneDroppedEarly => ("sim", "A23 RocksDB #2722"),
+        Bug::RangeTombstoneDroppedEarly => ("sim", "A23 RocksDB 11.1.0"),
+        Bug::SingleDeleteAlone => ("sim", "A25 Pebble 225d7c257"),
+        Bug::MergedTwice => ("sim", "A24 RocksDB 6.15.0"),
+        Bug::KeyLostInRewrite => ("sim", "A40 a processor that miscounts"),
+        Bug::SequenceZeroedEarly => ("sim", "A39 RocksDB 6.10"),
+        Bug::GarbageCountedTwice => ("sim", "blob files removed while linked"),
+        Bug::NoPauseAfterFailure => ("sweep", "A34 eleveldb #23"),
+    }
+}
+
+/// Chooses the mistake of a child process, if this is one.
+pub fn obey() {
+    #[cfg(feature = "planted")]
+    if let Some(name) = std::env::var_os(VARIABLE)
+        && let Some((bug, _)) = Bug::ALL.iter().find(|(bug, _)| *format!("{bug:?}") == *name)
+    {
+        ashlar_base::planted::choose(*bug);
+    }
+}
+
+/// How a suite took a mistake.
+enum Taken {
+    Caught(Duration, String),
+    Missed(Duration),
+}
+
+/// Every mistake, or the one that `--replay` names. Of the time each gets an even share; quick is a minute each.
+pub fn run(budget: &Budget) -> Report {
+    let mut report = Report::new("bugs", budget);
+    if !cfg!(feature = "planted") {
+        report.skip("this build has nothing planted: cargo xtask rel bugs");
+        return report.done(budget);
+    }
+    let share = match budget.length {
+        Length::Quick => Duration::from_secs(60),
+        Length::For(time) => time / u32::try_from(Bug::ALL.len()).unwrap_or(1),
+    };
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["bug", "made before", "suite", "caught after", "as"]);
+    let mut times = Vec::new();
+    let wanted = |bug: Bug| budget.replay.as_ref().is_none_or(|name| *name == format!("{bug:?}"));
+    for (bug, what) in Bug::ALL.iter().filter(|(bug, _)| wanted(*bug)) {
+        let (suite, anchor) = owed(*bug);
+        report.count("planted", 1);
+        let row = [format!("{bug:?}"), anchor.to_owned(), suite.to_owned()];
+        let end = match hunt(*bug, suite, share) {
+            Taken::Caught(took, how) => {
+                report.count("caught", 1);
+                times.push(took);
+                [format!("{:.1} s", took.as_secs_f64()), how]
+            }
+            Taken::Missed(took) => {
+                let text = format!("{suite} does not find in {} s: {}", took.as_secs(), what.trim());
+                report.fail_as(Harm::MissedBug, format!("{bug:?}"), text);
+                ["MISSED".to_owned(), String::new()]
+            }
+        };
+        eprintln!("{:<28} {:<8} {:<8} {}", row[0], suite, end[0], end[1]);
+        table.add_row([row.to_vec(), end.to_vec()].concat());
+    }
+    times.sort();
+    let median = times.get(times.len() / 2).copied().unwrap_or_default();
+    report.count("milliseconds to catch, median", u64::try_from(median.as_millis()).unwrap_or(u64::MAX));
+    report.table = table.to_string();
+    report.done(budget)
+}
+
+/// Runs the suite with the mistake: its quick form, then with other seeds until the time is over.
+fn hunt(bug: Bug, suite: &str, time: Duration) -> Taken {
+    let began = Instant::now();
+    let mut seed = 0;
+    while began.elapsed() < time {
+        let left = time.saturating_sub(began.elapsed());
+        if let Some(how) = child(bug, suite, seed, left) {
+            return Taken::Caught(began.elapsed(), how);
+        }
+        seed += 1000;
+    }
+    Taken::Missed(began.elapsed())
+}
+
+/// What made the process fail; `None` when it did not, or was not done in time.
+fn child(bug: Bug, suite: &str, seed: u64, time: Duration) -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let mut command = Command::new(program);
+    command.args([suite, "--first", &format!("--seed={seed}")]).env(VARIABLE, format!("{bug:?}"));
+    command.env("RUST_BACKTRACE", "0").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().ok()?;
+    let began = Instant::now();
+    let (mut out, mut err) = (child.stdout.take()?, child.stderr.take()?);
+    // Both pipes are read, so that the child never waits for us.
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = std::io::Read::read_to_string(&mut out, &mut text);
+        text
+    });
+    let errors = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = std::io::Read::read_to_string(&mut err, &mut text);
+        text
+    });
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Some(status),
+            Ok(None) if began.elapsed() > time + Duration::from_secs(90) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+            Ok(None) => std::thread::sleep(Duration::from_millis(20)),
+            Err(_) => break None,
+        }
+    };
+    let (text, errors) = (reader.join().unwrap_or_default(), errors.join().unwrap_or_default());
+    let status = status?;
+    if status.success() {
+        return None;
+    }
+    let harm =
+        Harm::ALL.iter().map(|harm| harm.name()).find(|name| text.lines().any(|l| l.starts_with(name)));
+    let hang = errors.lines().any(|line| line.starts_with("HANG"));
+    Some(if hang { Harm::Hang.name().to_owned() } else { harm.unwrap_or("the process died").to_owned() })
+}
