@@ -1,17 +1,22 @@
 //! Numbers and texts as people read them.
 
-/// Operations per second and the like: `4,030,000`, `420`, `34.2`, `0.81`.
+/// Operations per second and the like, to three digits: `4,030,000`, `420`, `34.2`, `0.81`.
 pub fn rate(value: f64) -> String {
     match value {
         v if !v.is_finite() => "–".to_owned(),
+        v if v == 0.0 => "0".to_owned(),
+        v if v >= 999.5 => {
+            let unit = 10_f64.powf(v.log10().floor() - 2.0);
+            thousands((v / unit).round() * unit)
+        }
         v if v >= 100.0 => thousands(v),
         v if v >= 10.0 => format!("{v:.1}"),
         v => format!("{v:.2}"),
     }
 }
 
-/// A whole number with commas.
-fn thousands(value: f64) -> String {
+/// A whole number with commas: `1,234,567`.
+pub fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let first = digits.len() % 3;
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -88,10 +93,9 @@ mod tests {
 
     #[test]
     fn numbers_as_people_read_them() {
-        assert_eq!(
-            [4_030_000.0, 999.6, 100.0, 34.21, 0.812].map(rate),
-            ["4,030,000", "1,000", "100", "34.2", "0.81"]
-        );
+        let seen = [4_034_567.0, 999_600.0, 999.6, 100.0, 34.21, 0.812, 0.0].map(rate);
+        assert_eq!(seen, ["4,030,000", "1,000,000", "1,000", "100", "34.2", "0.81", "0"]);
+        assert_eq!(thousands(1_234_567.0), "1,234,567");
         assert_eq!([1.0, 12.34, 1234.5].map(factor), ["1.00", "12.3", "1,234"]);
         assert_eq!(
             [0.421, 17.4, 1700.0, 17_000.0, 2e6].map(micros),

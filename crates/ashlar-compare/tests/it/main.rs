@@ -1,5 +1,7 @@
 //! Whole runs of the program.
 
+mod page;
+
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -125,7 +125,7 @@ fn baseline(cell: &Cell<'_>, (base, in_bytes): (&Row<'_>, bool)) -> String {
 fn missing(title: &str, why: &str, columns: usize) -> String {
     let why = if why.is_empty() { "no figure" } else { why };
     format!(
-        "<tr class=\"off\"><th scope=\"row\">{title}</th><td colspan=\"{columns}\">{}</td></tr>\n",
+        "<tr class=\"off\"><th scope=\"row\">{title}</th><td colspan=\"{columns}\" title=\"{0}\">{0}</td></tr>\n",
         escape(why)
     )
 }

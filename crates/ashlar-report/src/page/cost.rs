@@ -11,13 +11,18 @@ pub fn section(group: &Group<'_>) -> String {
     let mut rows = String::new();
     for row in &group.rows {
         for (index, cell) in row.cells.iter().filter(|cell| !cell.runs.is_empty()).enumerate() {
-            let head = if index == 0 { " class=\"new\"" } else { "" };
-            let _ = writeln!(rows, "<tr{head}><th scope=\"row\">{}</th>{}</tr>", escape(row.id), line(cell));
+            let class = if index == 0 { "new" } else { "same" };
+            let _ = writeln!(
+                rows,
+                "<tr class=\"{class}\"><th scope=\"row\">{}</th>{}</tr>",
+                escape(row.id),
+                line(cell)
+            );
         }
     }
     format!(
         "<details open><summary>Cost and memory</summary>\n<div class=\"scroll\"><table class=\"figures\"><thead>\
-         <tr><th>row</th><th>engine</th><th>ops/s</th><th>± %</th><th>µs/op</th><th>CPU µs/op</th><th>switches/op</th>\
+         <tr><th>row</th><th class=\"t\">engine</th><th>ops/s</th><th>± %</th><th>µs/op</th><th>CPU µs/op</th><th>switches/op</th>\
          <th>write calls/op</th><th>settled s</th><th>RSS peak</th><th>configured</th><th>levels</th></tr></thead><tbody>\n\
          {rows}</tbody></table></div></details>\n"
     )

@@ -86,7 +86,9 @@ fn curves(seen: &[(&str, &Latency)], engines: &[&str]) -> String {
         power += 1.0;
     }
     for (index, (name, _)) in PERCENTILES.iter().enumerate() {
-        let _ = write!(out, "<text x=\"{:.1}\" y=\"{}\" class=\"x\">{name}</text>", x(index), SIZE.1 - 6.0);
+        let class = if index + 1 == PERCENTILES.len() { "x last" } else { "x" };
+        let _ =
+            write!(out, "<text x=\"{:.1}\" y=\"{}\" class=\"{class}\">{name}</text>", x(index), SIZE.1 - 6.0);
     }
     // Ours is drawn last, above the others.
     for (engine, latency) in seen.iter().rev() {

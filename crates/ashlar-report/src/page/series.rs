@@ -2,7 +2,7 @@
 
 use super::{name, row_title};
 use crate::record::{Record, Series};
-use crate::summary::{Group, Row};
+use crate::summary::{Group, OURS, Row};
 use crate::words::{escape, rate};
 use std::fmt::Write;
 
@@ -42,7 +42,8 @@ fn card(group: &Group<'_>, row: &Row<'_>) -> Option<String> {
         sorted.sort_by(f64::total_cmp);
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}</th><td class=\"bar\">{line}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr{}><th scope=\"row\">{}</th><td class=\"bar\">{line}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            if *engine == OURS { " class=\"ours\"" } else { "" },
             escape(name(engine)),
             rate(*sorted.first()?),
             rate(sorted[sorted.len() / 2]),

@@ -3,20 +3,19 @@
 use super::name;
 use crate::record::{Params, Record, Run, Status};
 use crate::summary::{Group, Summary};
-use crate::words::{bytes, escape, rate};
+use crate::words::{bytes, escape, rate, thousands};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Settings as names and texts; what is not known is left out.
 fn words(params: &Params) -> Vec<(&'static str, String)> {
     let size = |value: Option<u64>| value.map(|n| bytes(n as f64));
-    let count = |value: u64| rate(value as f64);
     let memtables = params.write_buffer_bytes.map(|each| match params.write_buffers {
         Some(n) => format!("{} × {n}", bytes(each as f64)),
         None => bytes(each as f64),
     });
     let all = [
-        ("keys", Some(if params.keys < 100 { params.keys.to_string() } else { count(params.keys) })),
+        ("keys", Some(thousands(params.keys as f64))),
         ("entry", Some(format!("{} + {} bytes", params.key_bytes, params.value_bytes))),
         ("compressible to", params.compress_ratio.map(|ratio| format!("{:.0} %", ratio * 100.0))),
         ("threads", Some(params.threads.to_string())),

@@ -8,6 +8,7 @@ use crate::record::Record;
 use crate::summary::{Cell, Group, OURS, Row};
 use crate::theory::{Predicted, predicted};
 use crate::words::{escape, factor, known};
+use std::fmt::Write;
 
 /// What is drawn of an engine.
 struct Corners {
@@ -51,7 +52,8 @@ pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
     let scale = [most(|c| c.write), most(|c| c.space), most(|c| c.read)];
     let mut out = format!(
         "<h3>Amplification</h3>\n<p class=\"note\">Bytes written per user byte and bytes stored per live byte after \
-         {}{}. All triangles have the same axes; nearer to the middle is less. Dashed: what theory says.</p>\n\
+         {}{}. All triangles have the same axes, logarithmic; nearer to the middle is \
+         less. Dashed: what theory says.</p>\n\
          <div class=\"triangles\">\n",
         escape(writes.title),
         reads.map_or(String::new(), |((what, _), row)| format!("; {what} in {}", escape(row.title)))
@@ -80,13 +82,17 @@ const RADIUS: f64 = 62.0;
 
 fn triangle(engine: &str, corners: &Corners, theory: Option<&Predicted>, scale: [f64; 3]) -> String {
     let point = |axis: usize, value: f64| {
-        let part = if scale[axis] > 0.0 { (value / scale[axis]).clamp(0.0, 1.15) * RADIUS } else { 0.0 };
-        format!("{:.1},{:.1}", 90.0 + AXES[axis].0 * part, 82.0 + AXES[axis].1 * part)
+        let part = if scale[axis] > 0.0 {
+            (value.ln_1p() / scale[axis].ln_1p()).clamp(0.0, 1.15) * RADIUS
+        } else {
+            0.0
+        };
+        format!("{:.1},{:.1}", 80.0 + AXES[axis].0 * part, 82.0 + AXES[axis].1 * part)
     };
     let shape = |values: [Option<f64>; 3], class: &str| {
         let points: Vec<String> =
             values.iter().enumerate().filter_map(|(axis, value)| Some(point(axis, (*value)?))).collect();
-        let middle = if points.len() < 3 { " 90,82" } else { "" };
+        let middle = if points.len() < 3 { " 80,82" } else { "" };
         format!("<polygon class=\"{class}\" points=\"{}{middle}\"/>", points.join(" "))
     };
     let frame = shape(scale.map(Some), "frame");
@@ -100,11 +106,11 @@ fn triangle(engine: &str, corners: &Corners, theory: Option<&Predicted>, scale: 
         )
     };
     format!(
-        "<figure class=\"triangle\"><svg viewBox=\"0 0 180 140\" aria-hidden=\"true\">{frame}{drawn}{said}{}{}{}</svg>\
+        "<figure class=\"triangle\"><svg viewBox=\"0 0 160 136\" aria-hidden=\"true\">{frame}{drawn}{said}{}{}{}</svg>\
          <figcaption>{}</figcaption></figure>\n",
-        text(90, 13, "middle", "write", corners.write),
-        text(178, 134, "end", "space", corners.space),
-        text(2, 134, "start", "read", corners.read),
+        text(80, 13, "middle", "write", corners.write),
+        text(159, 131, "end", "space", corners.space),
+        text(1, 131, "start", "read", corners.read),
         escape(name(engine))
     )
 }
@@ -113,10 +119,10 @@ fn triangle(engine: &str, corners: &Corners, theory: Option<&Predicted>, scale: 
 fn table(group: &Group<'_>) -> String {
     let mut rows = String::new();
     for row in &group.rows {
-        for cell in row.cells.iter().filter(|cell| !cell.runs.is_empty()) {
-            if let Some(line) = line(row, cell) {
-                rows.push_str(&line);
-            }
+        let lines = row.cells.iter().filter(|cell| !cell.runs.is_empty()).filter_map(|cell| line(row, cell));
+        for (index, line) in lines.enumerate() {
+            let class = if index == 0 { "new" } else { "same" };
+            let _ = writeln!(rows, "<tr class=\"{class}\">{line}</tr>");
         }
     }
     if rows.is_empty() {
@@ -124,7 +130,7 @@ fn table(group: &Group<'_>) -> String {
     }
     format!(
         "<details open><summary>Amplification in figures</summary>\n<div class=\"scroll\"><table class=\"figures\"><thead>\
-         <tr><th rowspan=\"2\">row</th><th rowspan=\"2\">engine</th><th colspan=\"4\">written per user byte</th>\
+         <tr><th rowspan=\"2\">row</th><th rowspan=\"2\" class=\"t\">engine</th><th colspan=\"4\">written per user byte</th>\
          <th colspan=\"4\">stored per live byte</th><th colspan=\"3\">per read</th></tr>\
          <tr><th>process</th><th>engine</th><th>tree</th><th class=\"said\">theory</th><th>allocated</th><th>length</th>\
          <th>peak</th><th class=\"said\">theory</th><th>blocks</th><th>calls</th><th>KiB</th></tr></thead><tbody>\n\
@@ -162,7 +168,7 @@ fn line(row: &Row<'_>, cell: &Cell<'_>) -> Option<String> {
     ]
     .concat();
     Some(format!(
-        "<tr><th scope=\"row\">{}</th><td class=\"t\">{}</td>{cells}</tr>\n",
+        "<th scope=\"row\">{}</th><td class=\"t\">{}</td>{cells}",
         escape(row.id),
         escape(name(cell.engine))
     ))
