@@ -4,6 +4,7 @@
 //! 2. The thread beside readers stops when all of them have ended, and is not in the figures.
 //! 3. The first error of any thread is the answer; the others run to their end.
 
+use crate::course::Course;
 use crate::flags::Flags;
 use crate::lengths::Lengths;
 use crate::meter::{Meter, Wanted, Watched};
@@ -78,10 +79,11 @@ impl Runner<'_> {
                 .collect();
             let watched = self.watch(plan, shared);
             let results = handles.into_iter().map(joined).collect::<Result<Vec<_>>>()?;
-            watched.map(|()| results)
+            watched.map(|per_second| (results, per_second))
         })?;
+        let (results, per_second) = results;
         let measured = results.into_iter().take(plan.threads).collect();
-        Ok(Measured::new(plan.name, ThreadStats::together(measured)))
+        Ok(Measured { per_second, ..Measured::new(plan.name, ThreadStats::together(measured)) })
     }
 
     fn start<'s>(
@@ -154,12 +156,14 @@ impl Runner<'_> {
         }
     }
 
-    /// Waits for the readers; on a terminal, tells how far they are; to the file of intervals, how much was done.
-    fn watch(&self, plan: &Plan, shared: &Shared) -> Result<()> {
+    /// Waits for the readers; on a terminal, tells how far they are; to the file of intervals, how much was done. Answers the
+    /// operations of each second, where a page wants them.
+    fn watch(&self, plan: &Plan, shared: &Shared) -> Result<Vec<u64>> {
         let start = self.clock.now();
         let mut reporter = self.reporter(start)?;
-        if !self.show_progress && reporter.is_none() {
-            return Ok(());
+        let mut course = self.flags.report.as_ref().map(|_| Course::begin(start));
+        if !self.show_progress && reporter.is_none() && course.is_none() {
+            return Ok(Vec::new());
         }
         let mut shown = false;
         let mut told = Ok(());
@@ -168,16 +172,19 @@ impl Runner<'_> {
             if shared.readers.load(Ordering::Acquire) == 0 {
                 break;
             }
-            let mut wait = REFRESH;
-            if let Some(reporter) = &reporter {
-                let left = reporter.left(self.clock.now());
-                wait = if self.show_progress { wait.min(left) } else { left };
-            }
+            let now = self.clock.now();
+            let refresh = self.show_progress.then_some(REFRESH);
+            let left =
+                [refresh, reporter.as_ref().map(|r| r.left(now)), course.as_ref().map(|c| c.left(now))];
+            let wait = left.into_iter().flatten().min().unwrap_or(REFRESH);
             shared.ended.wait(seen, Some(wait));
             let now = self.clock.now();
             let done = |threads| shared.watched.iter().take(threads).map(Watched::get).sum();
             if let Some(reporter) = &mut reporter {
                 told = told.and_then(|()| reporter.tell(now, done(plan.all_threads())));
+            }
+            if let Some(course) = &mut course {
+                course.tell(now, done(plan.threads));
             }
             if self.show_progress && now - start >= QUIET {
                 shown = true;
@@ -187,7 +194,7 @@ impl Runner<'_> {
         if shown {
             eprint!("\r\x1b[K");
         }
-        told
+        told.map(|()| course.map_or_else(Vec::new, Course::end))
     }
 
     fn reporter(&self, now: Duration) -> Result<Option<Reporter>> {

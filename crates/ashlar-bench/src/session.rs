@@ -49,19 +49,32 @@ pub struct Place<'a> {
     pub show_progress: bool,
 }
 
+/// What a run did.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// Its flags.
+    pub flags: Flags,
+    /// The seed that was used.
+    pub seed: u64,
+    /// Each benchmark that was measured, in order, repetitions one by one.
+    pub measured: Vec<(Plan, Measured)>,
+}
+
 /// Runs the command line `words` (without the program's name), printing to `out`.
 ///
 /// # Errors
 /// [`Failure`]; what was measured before is printed.
-pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<Done, Failure> {
     let words = with_files(words, &|path| text_of(place.env, path)).map_err(Failure::Usage)?;
     let mut parsed = parse(&words).map_err(Failure::Usage)?;
     if parsed.help {
-        return Ok(write!(out, "{}", help_text())?);
+        write!(out, "{}", help_text())?;
+        return Ok(Done::default());
     }
     if parsed.version {
         let (name, version) = place.engine.describe();
-        return Ok(writeln!(out, "{name} version {version}")?);
+        writeln!(out, "{name} version {version}")?;
+        return Ok(Done::default());
     }
     parsed.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let in_table = !parsed.given.contains("benchmarks");
@@ -86,9 +99,11 @@ pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<(
     session.end(out)?;
     if in_table {
         let size = bytes_in(&*place.env.fs, &dir).map_err(|e| Failure::Engine("close", e))?;
+        let results: Vec<Measured> = results.iter().map(|(_, measured)| measured.clone()).collect();
         write!(out, "{}", baseline::report(&results, &parsed.flags, size))?;
     }
-    Ok(out.flush()?)
+    out.flush()?;
+    Ok(Done { flags: parsed.flags, seed, measured: results })
 }
 
 /// A file as text.
@@ -118,7 +133,12 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn all(&mut self, plans: &[Plan], seed: u64, out: &mut dyn Write) -> Result<Vec<Measured>, Failure> {
+    fn all(
+        &mut self,
+        plans: &[Plan],
+        seed: u64,
+        out: &mut dyn Write,
+    ) -> Result<Vec<(Plan, Measured)>, Failure> {
         let largest = plans.iter().map(|plan| plan.lengths.longest()).max().unwrap_or(0);
         let runner = Runner {
             clock: &*self.place.env.clock,
@@ -160,7 +180,7 @@ impl Session<'_> {
                 }
             }
             write!(out, "{}", summary(&runs, self.flags.confidence_interval_only))?;
-            results.append(&mut runs);
+            results.extend(runs.into_iter().map(|measured| (plan.clone(), measured)));
         }
         Ok(results)
     }
@@ -259,6 +279,8 @@ usage: ashlar bench [--name=value]...
       the same with fewer entries
   ashlar bench --benchmarks=fillrandom,readrandom,stats --threads=4 --histogram=1
       what is named, in this order
+  ashlar bench --benchmarks=fillrandom,readrandom[X3] --histogram=1 --report=page.html
+      the same as a page with drawings: rates, course over time, latencies, the machine
   ashlar bench --benchmarks=readseq --use_existing_db=1 --db=DIRECTORY
       on a database that is there
   ashlar bench --benchmarks=fillrandom,readrandom[W1-X5] --key_shape=uuid --key_distribution=zipfian

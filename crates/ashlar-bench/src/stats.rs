@@ -30,7 +30,7 @@ pub enum OpKind {
 
 impl OpKind {
     /// As the histograms are headed.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
             OpKind::Write => "write",
@@ -112,6 +112,8 @@ pub struct Measured {
     pub message: Option<String>,
     /// Latencies, if wanted.
     pub histograms: BTreeMap<OpKind, Histogram>,
+    /// Operations in each whole second, if wanted.
+    pub per_second: Vec<u64>,
 }
 
 impl Measured {
@@ -130,6 +132,7 @@ impl Measured {
             mb_per_sec: (all.bytes > 0).then(|| per_second(all.bytes as f64 / 1_048_576.0)),
             message: all.message,
             histograms: all.histograms,
+            per_second: Vec::new(),
         }
     }
 }
@@ -180,6 +183,7 @@ mod tests {
             mb_per_sec: Some(10.44),
             message: Some("(86999 of 86999 found)".into()),
             histograms: BTreeMap::new(),
+            per_second: Vec::new(),
         };
         assert_eq!(
             measured.to_string(),

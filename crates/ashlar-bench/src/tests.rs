@@ -182,7 +182,7 @@ fn bench(engine: &dyn Engine, line: &str) -> std::result::Result<String, Failure
     let place = Place { engine, env: &env, temporary: Path::new("/tmp"), title: None, show_progress: false };
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let mut out = Vec::new();
-    run(&words, &place, &mut out).map(|()| String::from_utf8(out).unwrap())
+    run(&words, &place, &mut out).map(|_| String::from_utf8(out).unwrap())
 }
 
 /// Name, operations and message of every result line.
@@ -353,10 +353,14 @@ fn repetitions_reports_and_json() {
     let place =
         Place { engine: &maps, env: &env, temporary: Path::new("/tmp"), title: None, show_progress: false };
     let flags = ["--benchmarks=fillseq[W1-X3],readrandom", "--num=100", "--seed=1", "--histogram=1"];
-    let more = ["--json=/out.jsonl", "--report_interval_seconds=1", "--report_file=/report.csv"];
+    let more =
+        ["--json=/out.jsonl", "--report_interval_seconds=1", "--report_file=/report.csv", "--report=/page"];
     let words: Vec<String> = flags.iter().chain(&more).map(|&w| w.to_owned()).collect();
     let mut out = Vec::new();
-    run(&words, &place, &mut out).unwrap();
+    let done = run(&words, &place, &mut out).unwrap();
+    let told: Vec<_> = done.measured.iter().map(|(plan, m)| (plan.name, m.operations)).collect();
+    assert_eq!(told, [("fillseq", 100), ("fillseq", 100), ("fillseq", 100), ("readrandom", 100)]);
+    assert_eq!((done.seed, done.flags.report.as_deref()), (1, Some("/page")));
     let text = String::from_utf8(out).unwrap();
     assert_eq!(lines(&text).len(), 4, "{text}");
     assert!(

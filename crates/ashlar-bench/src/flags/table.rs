@@ -221,4 +221,6 @@ flags! {
     report_file: String = "report.csv".to_owned();
     /// Appends a line of JSON per benchmark to this file. Ours.
     json: Option<String> = None;
+    /// Writes a page about the run: one HTML file that needs nothing else; latencies with --histogram. Ours.
+    report: Option<String> = None;
 }

@@ -132,3 +132,18 @@ fn under_db_benchs_name_it_is_db_bench() {
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     assert_eq!(results(&ran.out), [("fillseq".to_owned(), 100, String::new())]);
 }
+
+#[test]
+fn a_page_of_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.html");
+    let report = format!("--report={}", page.display());
+    let db = format!("--db={}", dir.path().join("db").display());
+    let run = "--benchmarks=fillrandom,readrandom[X2]";
+    good(&["bench", run, &db, "--num=2000", "--seed=1", "--histogram=1", &report], b"");
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("<title>AshlarDB, measured</title>") && text.ends_with("</html>\n"));
+    assert_eq!(text.matches("<rect class=\"b\"").count(), 2, "a bar per benchmark");
+    assert_eq!(text.matches("<polyline ").count(), 2, "a curve of latencies for each");
+    assert!(text.contains("<b>entry</b> 16 + 100 bytes"));
+}
