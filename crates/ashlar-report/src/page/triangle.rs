@@ -45,7 +45,10 @@ pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
             Some((engine, corners, cell.typical().and_then(predicted)))
         })
         .collect();
-    if all.len() < 2 && all.iter().all(|(_, c, _)| c.space.is_none() && c.read.is_none()) {
+    // A single corner is no shape.
+    let corners =
+        |(_, c, _): &(&str, Corners, Option<Predicted>)| [c.write, c.space, c.read].iter().flatten().count();
+    if all.iter().map(corners).max().unwrap_or(0) < 2 {
         return table(group);
     }
     let most = |of: fn(&Corners) -> Option<f64>| all.iter().filter_map(|(_, c, _)| of(c)).fold(0.0, f64::max);
