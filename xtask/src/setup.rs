@@ -17,6 +17,7 @@ Fetches what the tests hold us against:
   rocksdb-7.8.3    Debian's librocksdb7.8, with ldb and sst_dump: apt-get install rocksdb-tools (needs root, asks nothing)
   rocksdb-11.8.1   the shared object inside the Maven artifact org.rocksdb:rocksdbjni:11.8.1 (92 MB, needs mvn and unzip)
   rocksdb-judge    our own program that drives both libraries, built from crates/ashlar-testkit
+  chromium         Debian's browser, headless, for the pages: apt-get install chromium
 Notes where they lie in target/judges/paths. What is missing is printed as \"skipped: why\"; the tests that need it say so
 too. Runs again in a moment when everything is there.";
 
@@ -52,6 +53,7 @@ pub fn judges() -> Result<Vec<String>, String> {
         ("sst_dump", tools.and_then(|()| on_path("sst_dump"))),
         ("rocksdb-11.8.1", maven_library(&folder)),
         ("rocksdb-judge", Ok(build_judge(&folder)?)),
+        ("chromium", browser()),
     ];
     let note = |(name, place): &(&str, Result<PathBuf, String>)| match place {
         Ok(path) => format!("{name}\t{}\n", path.display()),
@@ -74,6 +76,14 @@ fn debian_tools() -> Result<(), String> {
         return Ok(());
     }
     install(&["rocksdb-tools"])
+}
+
+fn browser() -> Result<PathBuf, String> {
+    on_path("chromium").or_else(|_| {
+        // A page needs a font, which a bare image has not.
+        install(&["chromium", "fonts-dejavu-core"])?;
+        on_path("chromium")
+    })
 }
 
 fn debian_library() -> Result<PathBuf, String> {
