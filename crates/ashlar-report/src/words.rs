@@ -4,7 +4,7 @@
 pub fn rate(value: f64) -> String {
     match value {
         v if !v.is_finite() => "–".to_owned(),
-        v if v == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         v if v >= 999.5 => {
             let unit = 10_f64.powf(v.log10().floor() - 2.0);
             thousands((v / unit).round() * unit)

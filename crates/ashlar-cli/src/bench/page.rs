@@ -93,7 +93,7 @@ fn params(done: &Done, plan: &Plan) -> Params {
         cache_bytes: flags.cache_size,
         write_buffer_bytes: flags.write_buffer_size,
         block_bytes: flags.block_size,
-        batch: plan.batch as u64,
+        batch: plan.batch,
         seed: done.seed,
         limit: if plan.duration.is_some() { Limit::Time } else { Limit::Count },
         ..Params::default()

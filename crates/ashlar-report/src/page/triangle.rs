@@ -22,8 +22,8 @@ type Reading = (&'static str, fn(&Record) -> Option<f64>);
 
 const READINGS: [Reading; 3] = [
     ("blocks per read", |r| r.amp.ra_blk),
-    ("read calls per read", |r| r.amp.ra_sys),
-    ("KiB per read", |r| r.amp.ra_kb),
+    ("read calls per read", Record::read_calls),
+    ("KiB per read", Record::read_kib),
 ];
 
 /// The triangles and the table; nothing where nothing was measured.
@@ -151,8 +151,8 @@ fn line(row: &Row<'_>, cell: &Cell<'_>) -> Option<String> {
         |r| r.amp.sa_app,
         |r| r.amp.sa_peak,
         |r| r.amp.ra_blk,
-        |r| r.amp.ra_sys,
-        |r| r.amp.ra_kb,
+        Record::read_calls,
+        Record::read_kib,
     ];
     let values = figures.map(|figure| cell.median(figure));
     values.iter().any(Option::is_some).then_some(())?;

@@ -102,6 +102,17 @@ mod tests {
     }
 
     #[test]
+    fn read_amplification_from_the_systems_counts() {
+        let mut record = Record { ops: Some(Ops { total: 4, ..Ops::default() }), ..Record::default() };
+        (record.io_end.syscr, record.io_end.proc_rchar) = (Some(6), Some(8192));
+        assert_eq!((record.read_calls(), record.read_kib()), (None, None), "writes");
+        record.ops = record.ops.map(|ops| Ops { found: Some(4), ..ops });
+        assert_eq!((record.read_calls(), record.read_kib()), (Some(1.5), Some(2.0)));
+        record.amp.ra_sys = Some(0.0);
+        assert_eq!(record.read_calls(), Some(0.0), "what was measured is not replaced");
+    }
+
+    #[test]
     fn a_broken_off_run_is_read_and_others_refused() {
         let line = Line::Run(Box::new(Record { schema: SCHEMA, ..Record::default() })).text();
         let cut = format!("{line}\n{}", &line[..40]);

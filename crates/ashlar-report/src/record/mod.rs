@@ -437,6 +437,22 @@ impl Record {
         Record { schema: SCHEMA, engine, status, ..Record::default() }
     }
 
+    /// Read calls per read: as measured, or from what the operating system counted.
+    pub fn read_calls(&self) -> Option<f64> {
+        self.amp.ra_sys.or_else(|| self.per_read(self.io_end.syscr?))
+    }
+
+    /// KiB taken from read calls per read.
+    pub fn read_kib(&self) -> Option<f64> {
+        self.amp.ra_kb.or_else(|| Some(self.per_read(self.io_end.proc_rchar?)? / 1024.0))
+    }
+
+    /// `None` for writes.
+    fn per_read(&self, count: u64) -> Option<f64> {
+        let ops = self.ops.as_ref().filter(|ops| ops.found.is_some() && ops.total > 0)?;
+        Some(count as f64 / ops.total as f64)
+    }
+
     /// True when its figures count.
     pub fn counts(&self) -> bool {
         self.status == Status::Ok && self.ops.is_some()

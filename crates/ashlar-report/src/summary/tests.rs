@@ -59,3 +59,17 @@ fn what_must_be_known_is_said() {
         assert!(said.contains(part), "{part}: {said}");
     }
 }
+
+/// Runs that the clock ended read different things, and say so by having no sum.
+#[test]
+fn what_was_not_the_same_work_is_not_held_together() {
+    let mut run = sample::comparison();
+    for (index, record) in (0..).zip(&mut run.records) {
+        record.hash.reads = None;
+        record.hash.data = Some(format!("{index:x}"));
+        if let Some(found) = record.ops.as_mut().and_then(|ops| ops.found.as_mut()) {
+            *found += index;
+        }
+    }
+    assert!(!Summary::of(&run).marks.iter().any(|mark| mark.starts_with("void")));
+}
