@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Nobody waits for writers that take longer than this to fill a memtable.
 const SLOWEST: Duration = Duration::from_secs(60);
 
+/// A writer that is waited for may pause this long, as threads do on a busy machine.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// When the last memtables of a family became full.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrivals {
@@ -22,10 +25,11 @@ impl Arrivals {
         self.last = Some(now);
     }
 
-    /// Until when another one is to be expected: for twice as long as the last one took. `None`: not at all.
+    /// Until when another one is to be expected: for twice as long as the last one took, at least a second. `None`: not
+    /// at all.
     pub(crate) fn expected_until(&self) -> Option<Duration> {
         let interval = self.interval.filter(|interval| *interval <= SLOWEST)?;
-        Some(self.last?.saturating_add(interval).saturating_add(interval))
+        Some(self.last?.saturating_add(interval.saturating_mul(2).max(PAUSE)))
     }
 
     /// Whether one is to be expected at `now`.
@@ -47,6 +51,8 @@ mod tests {
         assert!(!arrivals.is_expected(at(10)), "one does not say how long the next takes");
         arrivals.note(at(13));
         assert!(arrivals.is_expected(at(18)) && !arrivals.is_expected(at(19)));
+        arrivals.note(at(13));
+        assert!(arrivals.is_expected(Duration::from_millis(13_999)) && !arrivals.is_expected(at(14)));
         arrivals.note(at(90));
         assert_eq!(arrivals.expected_until(), None, "too slow");
     }

@@ -5,7 +5,8 @@
 //!    that stays in level 0 (*within*): that frees no space, but every read has fewer files to ask.
 //! 3. What goes down pays for the bytes of the base level that are rewritten with it. So a table that is about to come is
 //!    waited for: up to twice the trigger where the base level has more than half of the bytes that level 0 has, and up
-//!    to three quarters of the slowdown where it has more than four times as many.
+//!    to three fifths of the slowdown where it has more than four times as many. What comes while it goes down needs the
+//!    rest.
 //! 4. What is merged within level 0 is an unbroken row of its newest files, so the result stands where they stood: its
 //!    epoch number is the smallest of theirs. It is one file, and everything may lie beneath it.
 //!
@@ -51,7 +52,7 @@ pub fn gathers(shape: &Shape<'_>, options: &CompactionOptions) -> bool {
 fn waits_for_more(shape: &Shape<'_>, options: &CompactionOptions, base: usize) -> bool {
     let (tables, gathered) = (shape.level(0).len(), shape.bytes(0));
     let twice = options.l0_trigger.saturating_mul(2).min(options.l0_slowdown);
-    let near_slowdown = options.l0_slowdown / 4 * 3;
+    let near_slowdown = options.l0_slowdown / 5 * 3;
     let costs_more_than = |bytes: u64| shape.bytes(base) > bytes;
     shape.arriving
         && ((tables < twice && costs_more_than(gathered / 2))

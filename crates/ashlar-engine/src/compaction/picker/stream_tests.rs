@@ -275,7 +275,7 @@ fn one_level_bound(s: &Stream, tables: usize) -> f64 {
 
 #[test]
 fn level0_goes_down_at_the_price_of_many_tables() {
-    for (memtable_mib, tables) in [(4.0, 8), (1.0, 15)] {
+    for (memtable_mib, tables) in [(4.0, 8), (1.0, 12)] {
         let mut s = million(memtable_mib, Draw::Uniform);
         s.compaction_cost = 0.02;
         let bound = one_level_bound(&s, tables);
