@@ -1,5 +1,6 @@
 //! The database handle.
 
+use crate::Pins;
 use crate::{
     Builder, CheckReport, Columns, Family, MayExist, RecoveryReport, Result, Scan, ScanRange, Snapshot,
     Verified, View, WriteBatch,
@@ -259,6 +260,14 @@ impl Db {
     /// `Shutdown`.
     pub fn snapshot(&self) -> Result<Snapshot> {
         Ok(Snapshot { inner: self.engine.snapshot()?, db: self.clone() })
+    }
+
+    /// What cursors and snapshots keep alive together: the first thing to ask when memory or disk does not come free.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn pins(&self) -> Result<Pins> {
+        self.engine.pins()
     }
 
     /// The family that always exists.

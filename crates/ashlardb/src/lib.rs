@@ -48,10 +48,12 @@ pub use ashlar_base::ext::merge_operator::{
 pub use ashlar_base::{Comparator, Error, ErrorKind, MergeOperator, Result, SeqNum};
 pub use ashlar_engine::columns::Columns;
 pub use ashlar_engine::inspect::{CheckReport, Damage, KeySpan, Risk, check_database};
+pub use ashlar_engine::iter::CursorPins;
 pub use ashlar_engine::open::{RecoveryReport, list_families};
 pub use ashlar_engine::options::FormatLevel;
 pub use ashlar_engine::read::{MayExist, View};
 pub use ashlar_engine::{MemtableStats, SizeOptions, Verified};
+pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;
 pub use batch::WriteBatch;
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};

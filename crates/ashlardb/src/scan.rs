@@ -2,9 +2,10 @@
 
 use crate::{Columns, Db, Family, Result, ScanExplained, Snapshot};
 use ashlar_base::SeqNum;
-use ashlar_engine::iter::DbIter;
+use ashlar_engine::iter::{CursorPins, DbIter};
 use ashlar_engine::options::ReadOptions;
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
+use std::sync::Arc;
 
 /// What can be scanned: `..`, `a..b`, `a..`, `..b` with keys that are bytes.
 pub trait ScanRange {
@@ -90,7 +91,8 @@ impl Scan {
     /// # Errors
     /// As [`Db::get`].
     pub fn cursor(&self) -> Result<Cursor> {
-        Ok(Cursor { inner: self.db.engine().iter(&self.family.inner, self.read_options())? })
+        let inner = self.db.engine().iter(&self.family.inner, self.read_options())?;
+        Ok(Cursor { inner, family: Arc::clone(&self.family.inner) })
     }
 
     /// Scans forward over `keys_max` keys at most and tells how: the tables within the bounds, the entries passed that were
@@ -175,6 +177,8 @@ impl Iterator for Entries {
 /// A position in a family: on an entry, or off the end. After an error it is off the end until the next positioning.
 pub struct Cursor {
     inner: DbIter,
+    // Not the handle of the door: a cursor keeps no database open.
+    family: Arc<ashlar_engine::column_family::Family>,
 }
 
 impl Cursor {
@@ -225,6 +229,12 @@ impl Cursor {
     /// As [`Cursor::first`].
     pub fn prev(&mut self) -> Result<()> {
         self.inner.prev()
+    }
+
+    /// What it keeps alive: memtables that are in tables by now, files that a compaction has replaced, the blocks it stands
+    /// in. Close cursors that hold much, and open them anew at the same key.
+    pub fn pins(&self) -> CursorPins {
+        self.inner.pins(&self.family)
     }
 
     /// Key and value under the cursor; `None` off the end.

@@ -1,6 +1,6 @@
 //! Snapshots as users hold them.
 
-use crate::{Columns, Family, Result, Scan, ScanRange, View};
+use crate::{Columns, Family, Result, Scan, ScanRange, SnapshotPins, View};
 use ashlar_base::SeqNum;
 use ashlar_engine::options::ReadOptions;
 
@@ -16,6 +16,14 @@ impl Snapshot {
     /// The sequence number it reads at.
     pub fn sequence(&self) -> SeqNum {
         self.inner.seq()
+    }
+
+    /// What it keeps alive: since when, how many changes ago, and about how many bytes of older entries.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn pins(&self) -> Result<SnapshotPins> {
+        self.db.engine().snapshot_pins(&self.inner)
     }
 
     /// The value that `key` of the family `default` had.

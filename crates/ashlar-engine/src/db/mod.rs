@@ -10,7 +10,7 @@
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
-//! | `properties`, `stats`, `counters`, `tell` | what it tells about itself |
+//! | `properties`, `stats`, `counters`, `tell`, `pins` | what it tells about itself |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 //! | `change` | settings changed while open |
 
@@ -30,6 +30,7 @@ mod maintenance;
 mod manual;
 mod open;
 mod output;
+mod pins;
 mod properties;
 mod purge_job;
 mod read_only;
@@ -46,6 +47,7 @@ mod writes;
 
 pub use live_files::LiveFile;
 pub use open::OpenFamily;
+pub use pins::{Pins, SnapshotPins};
 pub use sizes::{MemtableStats, SizeOptions};
 
 use crate::batch::WriteBatch;

@@ -11,7 +11,7 @@ pub(super) fn number(n: u64) -> String {
 }
 
 /// `1.50 MB`, from KB to TB.
-pub(super) fn bytes(n: u64) -> String {
+pub(crate) fn bytes(n: u64) -> String {
     let (mut size, mut unit) = (n as f64 / 1024.0, "KB");
     for larger in ["MB", "GB", "TB"] {
         if size < 1024.0 {

@@ -14,7 +14,8 @@
 //! Source: RocksDB `db/db_iter.cc` (the rules and the skipping by seek).
 
 use super::tally::{Call, IterTally};
-use super::{MergingIter, runs};
+use super::{CursorPins, MergingIter, runs};
+use crate::column_family::Family;
 use crate::columns::Columns;
 use crate::options::ReadOptions;
 use crate::range_del::{Mask, Sources, Stretch};
@@ -107,6 +108,11 @@ impl DbIter {
             tally: IterTally::default(),
             from,
         })
+    }
+
+    /// What it keeps alive of `family`, whose cursor it is, that the family has done with.
+    pub fn pins(&self, family: &Family) -> CursorPins {
+        CursorPins::new(&self.from, self.seq, self.merge.block_bytes(), family)
     }
 
     /// The key under the cursor; `None` off the end.

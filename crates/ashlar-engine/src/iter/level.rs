@@ -44,6 +44,11 @@ impl LevelIter {
         self.current.as_ref().map(|(_, table)| table.table().path())
     }
 
+    /// Bytes of the block it stands in.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.current.as_ref().map_or(0, |(_, table)| table.block_bytes())
+    }
+
     fn files(&self) -> &[Arc<FileMeta>] {
         self.version.level(self.level)
     }

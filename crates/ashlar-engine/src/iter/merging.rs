@@ -36,6 +36,11 @@ impl MergingIter {
         self.runs.get(*self.heap.first()?)?.path()
     }
 
+    /// Bytes of the blocks that the runs stand in.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.runs.iter().map(Run::block_bytes).sum()
+    }
+
     /// Whether run `a` comes before run `b` in the present direction.
     #[inline]
     fn leads(&self, a: usize, b: usize) -> bool {

@@ -9,6 +9,7 @@
 mod db_iter;
 mod level;
 mod merging;
+mod pins;
 mod run;
 mod tally;
 
@@ -18,4 +19,6 @@ pub(crate) mod tests;
 pub use db_iter::DbIter;
 pub(crate) use level::LevelIter;
 pub(crate) use merging::MergingIter;
+pub use pins::CursorPins;
+pub(crate) use pins::{FileBytes, files_of, memtables_of};
 pub(crate) use run::{Run, runs};

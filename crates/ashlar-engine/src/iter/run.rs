@@ -44,6 +44,15 @@ impl Run {
         }
     }
 
+    /// Bytes of the block it stands in.
+    pub(crate) fn block_bytes(&self) -> usize {
+        match self {
+            Run::Mem(_) => 0,
+            Run::Table(table) => table.block_bytes(),
+            Run::Level(level) => level.block_bytes(),
+        }
+    }
+
     /// The file the run stands in, if it is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {

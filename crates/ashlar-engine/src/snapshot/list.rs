@@ -98,6 +98,11 @@ impl SnapshotList {
         self.live.lock().keys().next().copied()
     }
 
+    /// When the first of those at `seq` was taken, in seconds since 1970; `None` without one.
+    pub fn taken_at(&self, seq: SeqNum) -> Option<u64> {
+        self.live.lock().get(&seq).map(|taken| taken.unix_secs)
+    }
+
     /// When the oldest was taken, in seconds since 1970; `None` without snapshots.
     pub fn oldest_time(&self) -> Option<u64> {
         self.live.lock().values().next().map(|taken| taken.unix_secs)

@@ -42,6 +42,11 @@ impl TableIter {
         &self.table
     }
 
+    /// Bytes of the block it stands in; 0 off the end.
+    pub fn block_bytes(&self) -> usize {
+        self.pin.as_ref().map_or(0, |pin| pin.len())
+    }
+
     /// Pins the block; off the end for none. False then.
     fn load(&mut self, block: Option<BlockAt>) -> Result<bool> {
         if self.pin.is_some() && block == Some(self.at) {

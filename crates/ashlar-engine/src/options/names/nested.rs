@@ -59,9 +59,9 @@ pub(super) const FIFO: &[Row<Options>] = &[
 
 #[rustfmt::skip]
 pub(super) const METADATA_CACHE: &[Row<Options>] = &[
-    ignored!("top_level_index_pinning", "kFallback", open, "Index and filter of an open table stay in memory."),
-    ignored!("partition_pinning", "kFallback", open, "Index and filter of an open table stay in memory."),
-    ignored!("unpartitioned_pinning", "kFallback", open, "Index and filter of an open table stay in memory."),
+    ignored!("top_level_index_pinning", "kFallback", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
+    ignored!("partition_pinning", "kFallback", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
+    ignored!("unpartitioned_pinning", "kFallback", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
 ];
 
 /// The members of an object.

@@ -2,7 +2,8 @@
 //! a child process, whose resident size is sampled all the while.
 //!
 //! `ASHLAR_MEMORY_BYTES=n` loads that much (heavy: 256 MiB), `ASHLAR_MEMORY_CAP=n` sets the cap (32 MiB). The promise is
-//! the cap, a tenth of it, and 32 MiB for the process around it.
+//! the cap, a tenth of it, and 32 MiB for the process around it. The figures are the peak of each phase and the curve: the
+//! peak of each of so many equal parts of the run.
 
 use ashlar_base::ErrorKind;
 use ashlar_base::error::BusyKind;
@@ -23,6 +24,31 @@ const CHILD: &str = "ASHLAR_MEMORY_CHILD";
 const VALUE: usize = 1000;
 const ITERATORS: usize = 64;
 const PHASES: [&str; 4] = ["open", "load", "overwrite", "scan"];
+/// Points of the curve.
+const POINTS: usize = 32;
+
+/// What the child said: phase, milliseconds since its start, resident bytes.
+type Sample = (usize, usize, usize);
+
+fn samples(text: &str) -> Vec<Sample> {
+    let sample = |line: &str| {
+        let mut fields = line.split(' ').map(|field| field.parse().ok());
+        Some((fields.next()??, fields.next()??, fields.next()??))
+    };
+    text.lines().filter_map(|line| line.strip_prefix("SAMPLE ")).filter_map(sample).collect()
+}
+
+/// The peak of each part of the run, and how long a part is.
+fn curve(samples: &[Sample]) -> (Vec<usize>, usize) {
+    let begun = samples.first().map_or(0, |s| s.1);
+    let part = (samples.last().map_or(0, |s| s.1) - begun) / POINTS + 1;
+    let mut peaks = vec![0; POINTS];
+    for (_, at, bytes) in samples {
+        let peak = &mut peaks[(at - begun) / part];
+        *peak = (*bytes).max(*peak);
+    }
+    (peaks, part)
+}
 
 fn number(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -132,13 +158,10 @@ fn memory_stays_within_its_cap() {
     let text = String::from_utf8_lossy(&run.stdout);
     assert!(run.status.success(), "{text}\n{}", String::from_utf8_lossy(&run.stderr));
     let mut peaks = [0; PHASES.len()];
-    let mut samples = 0;
-    for line in text.lines().filter_map(|line| line.strip_prefix("SAMPLE ")) {
-        let mut fields = line.split(' ').map(|field| field.parse::<usize>().unwrap_or(0));
-        if let (Some(phase), Some(_), Some(bytes)) = (fields.next(), fields.next(), fields.next()) {
-            peaks[phase] = peaks[phase].max(bytes);
-            samples += 1;
-        }
+    let seen = samples(&text);
+    let samples = seen.len();
+    for (phase, _, bytes) in &seen {
+        peaks[*phase] = peaks[*phase].max(*bytes);
     }
     let (bytes, cap) = sizes();
     let promise = cap + cap / 10 + (32 << 20);
@@ -152,6 +175,14 @@ fn memory_stays_within_its_cap() {
         mib(cap),
         mib(promise),
         peaks_text.join(", "),
+    ));
+    let (points, part) = curve(&seen);
+    let points: Vec<String> = points.into_iter().map(|bytes| (bytes >> 20).to_string()).collect();
+    report::figure(&format!(
+        "memory curve: cap {} MiB, promise {} MiB; peak of every {part} ms, MiB: {}",
+        mib(cap),
+        mib(promise),
+        points.join(" "),
     ));
     assert!(samples > 10, "{samples} samples");
     assert_eq!(refused, "0", "iterators of one moment leave room for smaller memtables");

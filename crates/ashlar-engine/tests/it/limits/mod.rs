@@ -4,4 +4,5 @@ mod disk;
 mod memory;
 mod metadata;
 mod open_files;
+mod pins;
 mod stalls;

@@ -1,0 +1,56 @@
+//! What a cursor keeps alive: it reads the files and memtables of the moment it was opened at, whatever became of them.
+
+use crate::column_family::Family;
+use crate::super_version::SuperVersion;
+use crate::version::Version;
+use ashlar_base::{FileNumber, SeqNum};
+use ashlar_memtable::MemtableRep;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What one cursor holds that its family has done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CursorPins {
+    /// The sequence it reads at.
+    pub sequence: SeqNum,
+    /// Bytes of memtables that are in tables by now.
+    pub memtable_bytes: u64,
+    /// Tables and blob files that a compaction has replaced; they stay on disk.
+    pub obsolete_files: u64,
+    /// Their bytes.
+    pub obsolete_bytes: u64,
+    /// Bytes of the blocks it stands in.
+    pub block_bytes: u64,
+}
+
+/// Files by number, with their bytes.
+pub(crate) type FileBytes = BTreeMap<FileNumber, u64>;
+
+/// The tables and blob files of a version.
+pub(crate) fn files_of(version: &Version) -> impl Iterator<Item = (FileNumber, u64)> {
+    let tables = version.files().map(|(_, f)| (f.number(), f.size()));
+    tables.chain(version.blobs().files().iter().map(|(number, blob)| (*number, blob.added.bytes)))
+}
+
+/// Its memtables, the newest first.
+pub(crate) fn memtables_of(of: &SuperVersion) -> impl Iterator<Item = &Arc<dyn MemtableRep>> {
+    std::iter::once(&of.mem).chain(&of.imm)
+}
+
+impl CursorPins {
+    pub(super) fn new(held: &SuperVersion, sequence: SeqNum, block_bytes: usize, family: &Family) -> Self {
+        let now = family.super_version.get();
+        let live = |m: &Arc<dyn MemtableRep>| memtables_of(&now).any(|n| Arc::ptr_eq(n, m));
+        let old = memtables_of(held).filter(|m| !live(m));
+        let present: BTreeSet<FileNumber> = files_of(&now.version).map(|(number, _)| number).collect();
+        let obsolete: FileBytes =
+            files_of(&held.version).filter(|(number, _)| !present.contains(number)).collect();
+        CursorPins {
+            sequence,
+            memtable_bytes: old.map(|m| m.memory() as u64).sum(),
+            obsolete_files: obsolete.len() as u64,
+            obsolete_bytes: obsolete.values().sum(),
+            block_bytes: block_bytes as u64,
+        }
+    }
+}
