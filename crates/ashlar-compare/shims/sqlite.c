@@ -35,7 +35,7 @@ static int run(Db *d, const char *format, ...) {
 
 static int set_up(Db *d, const shim_settings *s) {
     uint64_t page = s->block < 512 ? 512 : s->block > 65536 ? 65536 : s->block;
-    uint64_t cache = s->cache + s->write_buffer * s->write_buffers;
+    uint64_t cache = s->cache + s->write_buffer;
     const char *journal = s->no_log ? "OFF" : d->wal ? "WAL" : "DELETE";
     int bad = 0;
     if (!s->own) {

@@ -37,7 +37,7 @@ void *shim_open(const char *dir, const shim_settings *s) {
         snprintf(path, sizeof path, "%s/peer.kct", dir);
     else
         snprintf(path, sizeof path, "%s/peer.kct#opts=sl%s#pccap=%llu#psiz=%llu#msiz=268435456%s", dir,
-                 s->codec ? "c" : "", (unsigned long long)(s->cache + s->write_buffer * s->write_buffers),
+                 s->codec ? "c" : "", (unsigned long long)(s->cache + s->write_buffer),
                  (unsigned long long)s->block, s->codec ? "#zcomp=lzo" : "");
     snprintf(d->about, sizeof d->about, "%s (C API); codec %s, %s", KCVERSION, codec,
              s->sync ? "OAUTOSYNC" : "mapped writes, no log");

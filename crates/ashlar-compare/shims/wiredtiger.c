@@ -1,12 +1,13 @@
 /* WiredTiger: variant 0 is a B-tree, variant 1 an LSM tree. A session and a cursor for each reader.
  *
- * An LSM tree refuses a cache below some 32 MiB: there the cache is that floor, and the text of shim_about says so.
+ * An LSM tree refuses a cache below three chunks and some more, and a B-tree rolls writes back in a very small one: there the
+ * cache is a floor, and the text of shim_about says so. A write that is rolled back is tried again, as users must.
  */
 #include "shim.h"
 #include <wiredtiger.h>
 
 #define TABLE "table:peer"
-#define LSM_FLOOR (33ULL << 20)
+#define RETRIES 1000
 
 typedef struct {
     WT_SESSION *session;
@@ -31,12 +32,14 @@ static int open_at(Db *d, At *at) {
 
 static int set_up(Db *d, const char *dir, const shim_settings *s) {
     char config[400], table[300];
-    uint64_t cache = s->cache + s->write_buffer * s->write_buffers;
+    uint64_t chunk = s->write_buffer < 512 << 10 ? 512 << 10 : s->write_buffer;
+    uint64_t cache = s->cache + s->write_buffer;
     int lsm = s->variant == 1;
-    const char *floor = "";
-    if (!s->own && cache < (lsm ? LSM_FLOOR : 1ULL << 20)) {
-        cache = lsm ? LSM_FLOOR : 1ULL << 20;
-        floor = lsm ? ", cache at its floor of 33 MiB" : ", cache at its floor of 1 MiB";
+    uint64_t least = lsm ? 3 * chunk + (2 << 20) : 4 << 20;
+    char floor[60] = "";
+    if (!s->own && cache < least) {
+        cache = least;
+        snprintf(floor, sizeof floor, ", cache at its floor of %llu MiB", (unsigned long long)(least >> 20));
     }
     int at = snprintf(config, sizeof config, "create,log=(enabled=%s),transaction_sync=(enabled=%s,method=fsync)",
                       s->no_log ? "false" : "true", s->sync ? "true" : "false");
@@ -48,7 +51,7 @@ static int set_up(Db *d, const char *dir, const shim_settings *s) {
         at += snprintf(table + at, sizeof table - (size_t)at, ",block_compressor=%s", s->codec ? "snappy" : "none");
         if (lsm)
             snprintf(table + at, sizeof table - (size_t)at, ",lsm=(chunk_size=%llu,bloom=%s,bloom_bit_count=%u)",
-                     (unsigned long long)(s->write_buffer < 512 << 10 ? 512 << 10 : s->write_buffer),
+                     (unsigned long long)chunk,
                      s->filter_bits ? "true" : "false", s->filter_bits ? s->filter_bits : 2);
     }
     snprintf(d->about, sizeof d->about, "%s (C API), %s; codec %s%s", WIREDTIGER_VERSION_STRING, lsm ? "LSM" : "B-tree",
@@ -87,9 +90,12 @@ const char *shim_about(void *db) {
 int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
     WT_CURSOR *c = ((Db *)db)->at.cursor;
     WT_ITEM k = {.data = key, .size = key_len}, v = {.data = value, .size = value_len};
-    c->set_key(c, &k);
-    c->set_value(c, &v);
-    int code = c->insert(c);
+    int code = WT_ROLLBACK;
+    for (int i = 0; code == WT_ROLLBACK && i < RETRIES; i++) {
+        c->set_key(c, &k);
+        c->set_value(c, &v);
+        code = c->insert(c);
+    }
     return code ? failed("insert", code) : 0;
 }
 

@@ -1,20 +1,24 @@
-//! One process: opens the engine, does its workloads on one database, prints a record for each.
+//! One process: opens the engine, does its steps on one database, holds what is there against what was written, and prints a
+//! record for each step that counts.
 
 use crate::engine::EngineName;
 use crate::measure::{Moment, Passed, forget_peak, peak_memory};
 use crate::open_loop;
+use crate::oracle::Oracle;
 use crate::peer::{Peer, Result, Written};
 #[cfg(feature = "fjall")]
 use crate::peers::Fjall;
 #[cfg(feature = "redb")]
 use crate::peers::Redb;
 use crate::peers::{Ashlar, Flawed, RocksDb, Shim};
-use crate::task::{Task, Workload};
-use crate::work::{self, Done, Stream};
+use crate::task::{Before, Step, Task, Workload};
+use crate::work::{self, Done};
 use ashlar_report::record::{
-    Amplification, Counters, Cpu, Engine, Hashes, Latency, Memory, Ops, Phase, Record, SCHEMA,
+    Amplification, Counters, Cpu, Engine, Hashes, Latency, Limit, Memory, Ops, Phase, Record, SCHEMA, Space,
+    Status,
 };
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Does what `task`, in JSON, says.
@@ -33,54 +37,86 @@ pub fn run(task: &str) -> Result<()> {
 }
 
 fn on<P: Peer>(task: &Task) -> Result<()> {
-    let mut peer = P::open(task.engine, Path::new(&task.dir), &task.settings, task.library.as_deref())?;
-    let mut filled = false;
-    for &workload in &task.workloads {
-        let needs_data = workload == Workload::Overwrite || !workload.writes();
-        if needs_data && !filled {
-            work::put(&peer, &task.settings, task.keys, Some(Stream::Load))?;
-            peer.settle()?;
+    let dir = Path::new(&task.dir);
+    let peer = P::open(task.engine, dir, &task.settings, task.library.as_deref())?;
+    let oracle = Oracle::default();
+    let mut records = Vec::new();
+    for step in &task.steps {
+        prepare(&peer, task, step)?;
+        let (done, mut record) = measured(&peer, task, step)?;
+        if done.cut && matches!(step.workload, Workload::Fillseq | Workload::Fillrandom) {
+            work::complete(&peer, task, step, &done)?;
         }
-        filled = true;
-        let record = measured(&mut peer, task, workload)?;
-        let line = serde_json::to_string(&record).map_err(|e| e.to_string())?;
-        println!("{line}");
+        work::replay(&oracle, task, step, &done)?;
+        if step.measured {
+            record.space = space(dir, &oracle);
+            let live = record.space.logical_live.filter(|&bytes| bytes > 0);
+            let per_live = |bytes: Option<u64>| Some(bytes? as f64 / live? as f64);
+            record.amp.sa_du = per_live(record.space.du);
+            record.amp.sa_app = per_live(record.space.apparent);
+            records.push(record);
+        }
+    }
+    let data = oracle.check(&peer);
+    for mut record in records {
+        match &data {
+            Ok(sum) => record.hash.data = Some(format!("{sum:016x}")),
+            Err(why) => record.status = Status::Void { why: why.clone() },
+        }
+        println!("{}", serde_json::to_string(&record).map_err(|e| e.to_string())?);
     }
     peer.close()
 }
 
-fn measured<P: Peer>(peer: &mut P, task: &Task, workload: Workload) -> Result<Record> {
-    match workload {
-        Workload::Readrandom | Workload::Seekrandom => work::warm(peer, task)?,
-        Workload::Readseq => drop(work::scan(peer, 1)?),
-        _ => {}
+fn prepare<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<()> {
+    if step.before != Before::Nothing {
+        peer.settle()?;
     }
+    match (step.before, step.workload) {
+        (Before::Warm, Workload::Readseq) => work::scan(peer, 1).map(drop),
+        (Before::Warm, _) => work::warm(peer, task),
+        _ => Ok(()),
+    }
+}
+
+fn measured<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<(Done, Record)> {
     let wrote = peer.written();
     forget_peak();
     let start = Moment::now();
-    let (done, latency) = perform(peer, task, workload)?;
+    let (done, latency_us) = perform(peer, task, step)?;
     let end = Moment::now();
-    if workload.writes() {
+    let writes = step.workload.writes();
+    if writes {
         peer.settle()?;
     }
     let settled = Moment::now();
     let (passed, all) = (start.until(&end), start.until(&settled));
-    let writes = workload.writes();
     let counted = since(peer.written(), wrote, writes);
     let per_byte = |bytes: u64| bytes as f64 / done.bytes.max(1) as f64;
     let flush_and_compact = counted.flush_bytes.zip(counted.compact_write_bytes).map(|(f, c)| f + c);
-    Ok(Record {
+    // Sums can be held together only where every engine did the same.
+    let comparable = !done.cut && step.threads == 1;
+    let mut params = task.settings.params(task.keys);
+    params.threads = step.threads;
+    params.batch = step.batch;
+    params.limit = if done.cut { Limit::Time } else { Limit::Count };
+    let record = Record {
         schema: SCHEMA,
-        workload: workload.text().to_owned(),
+        experiment: task.experiment.clone(),
+        row: step.row.clone(),
+        title: step.title.clone(),
+        workload: step.workload.text().to_owned(),
+        class: task.settings.class,
+        size: task.size.clone(),
         engine: Engine { name: task.engine.text().to_owned(), version: peer.version() },
-        params: task.settings.params(task.keys),
-        ops: Some(ops(&done, &passed, all.cpu, writes)),
+        params,
+        ops: Some(ops(&done, &passed, all.cpu, step)),
         phase: Some(Phase {
             seconds: passed.seconds,
-            settle_seconds: Some(all.seconds - passed.seconds),
+            settle_seconds: writes.then_some(all.seconds - passed.seconds),
             load_seconds: None,
         }),
-        latency_us: latency,
+        latency_us,
         cpu: Cpu { process_s: Some(all.cpu), thread_s: Some(passed.cpu_thread), ..all.switches },
         io_end: passed.io,
         mem: Memory {
@@ -98,22 +134,24 @@ fn measured<P: Peer>(peer: &mut P, task: &Task, workload: Workload) -> Result<Re
         },
         io: all.io,
         engine_counters: Counters { levels: peer.levels(), ..counted },
-        hash: Hashes { reads: Some(format!("{:016x}", done.digest)), ..Hashes::default() },
+        hash: Hashes { reads: comparable.then(|| format!("{:016x}", done.digest)), ..Hashes::default() },
         ..Record::default()
-    })
+    };
+    Ok((done, record))
 }
 
 /// What `done` cost; `all` is the processor time that counts for it.
-fn ops(done: &Done, passed: &Passed, all: f64, writes: bool) -> Ops {
+fn ops(done: &Done, passed: &Passed, all: f64, step: &Step) -> Ops {
     let each = |seconds: f64| seconds * 1e6 / done.ops.max(1) as f64;
     Ops {
         total: done.ops,
         per_sec: done.ops as f64 / passed.seconds.max(1e-9),
-        found: (!writes).then_some(done.found),
+        found: (!step.workload.writes()).then_some(done.found),
         user_bytes: done.bytes,
         us_wall_op: each(passed.seconds),
+        us_thread_op: Some(each(passed.seconds * f64::from(step.threads))),
         us_cpu_op: Some(each(all)),
-        us_cpu_thread_op: Some(each(passed.cpu_thread)),
+        us_cpu_thread_op: (step.threads == 1).then_some(each(passed.cpu_thread)),
         ..Ops::default()
     }
 }
@@ -121,22 +159,12 @@ fn ops(done: &Done, passed: &Passed, all: f64, writes: bool) -> Ops {
 /// Latencies by kind of operation.
 type Latencies = BTreeMap<String, Latency>;
 
-fn perform<P: Peer>(peer: &mut P, task: &Task, workload: Workload) -> Result<(Done, Latencies)> {
-    let (s, keys) = (&task.settings, task.keys);
-    let done = match workload {
-        Workload::Fillseq => work::put(peer, s, keys, None),
-        Workload::Fillrandom => work::put(peer, s, keys, Some(Stream::Load)),
-        Workload::Overwrite => work::put(peer, s, keys, Some(Stream::Again)),
-        Workload::Readrandom => work::get(peer, task),
-        Workload::Seekrandom => work::seek(peer, task),
-        // Fast scans are repeated, or there would be nothing to measure.
-        Workload::Readseq => work::scan(peer, (keys * 2).max(3_000_000.min(keys * 20))),
-        Workload::Openloop => {
-            let (done, latency) = open_loop::put(peer, task)?;
-            return Ok((done, BTreeMap::from([("write".to_owned(), latency)])));
-        }
-    }?;
-    Ok((done, BTreeMap::new()))
+fn perform<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<(Done, Latencies)> {
+    if step.workload == Workload::Openloop {
+        let (done, latency) = open_loop::put(peer, task)?;
+        return Ok((done, BTreeMap::from([("write".to_owned(), latency)])));
+    }
+    Ok((work::run(peer, task, step)?, BTreeMap::new()))
 }
 
 fn since(now: Written, then: Written, writes: bool) -> Counters {
@@ -147,5 +175,29 @@ fn since(now: Written, then: Written, writes: bool) -> Counters {
         flush_bytes: more(now.flush, then.flush),
         compact_write_bytes: more(now.compaction, then.compaction),
         ..Counters::default()
+    }
+}
+
+/// What the directory takes, and what of it is the user's.
+fn space(dir: &Path, oracle: &Oracle) -> Space {
+    let (mut du, mut apparent) = (0, 0);
+    let mut open = vec![dir.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            // A file that goes while we look counts as gone.
+            let Ok(meta) = entry.metadata() else { continue };
+            if meta.is_dir() {
+                open.push(entry.path());
+            } else {
+                du += meta.blocks() * 512;
+                apparent += meta.len();
+            }
+        }
+    }
+    Space {
+        du: Some(du),
+        apparent: Some(apparent),
+        logical_live: Some(oracle.live_bytes()),
+        ..Space::default()
     }
 }

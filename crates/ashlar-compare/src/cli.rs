@@ -3,22 +3,57 @@
 use crate::command::{Command, Shown};
 use crate::drive::Matrix;
 use crate::engine::EngineName;
+use crate::experiment::{self, Experiment, Session, Size};
 use crate::settings::{Class, Settings};
 use crate::task::Workload;
 use clap::Parser;
 use std::path::PathBuf;
 
-/// AshlarDB beside RocksDB 11.8.1: the same work, a process for each run, in turns.
+/// What an experiment decides by itself.
+const FREE: [&str; 17] = [
+    "workloads",
+    "num",
+    "reads",
+    "key_size",
+    "value_size",
+    "compression_ratio",
+    "compression",
+    "cache_size",
+    "write_buffer_size",
+    "max_write_buffer_number",
+    "block_size",
+    "bloom_bits",
+    "sync",
+    "disable_wal",
+    "seed",
+    "rate",
+    "load",
+];
+
+/// AshlarDB beside other engines: the same work, a process for each run, in turns.
 ///
-/// RocksDB is the shared object inside the Maven artifact org.rocksdb:rocksdbjni:11.8.1; `cargo xtask setup` fetches it.
-/// Figures of both engines come from the same loop in the same run; ratios above 1 mean that AshlarDB is faster.
+/// RocksDB is the shared object inside the Maven artifact org.rocksdb:rocksdbjni:11.8.1; `cargo xtask setup` fetches it. The
+/// other engines come from `cargo xtask peers`; one that is not here says why. Figures of all engines come from the same loop
+/// in the same run; ratios above 1 mean that AshlarDB is faster.
 #[derive(Debug, Parser)]
 #[command(name = "ashlar-compare", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
-    /// Engines, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "ashlardb,rocksdb")]
+    /// Repeats a document's experiment, instead of the workloads and settings named here
+    #[arg(long, value_enum, conflicts_with_all = FREE)]
+    experiment: Option<Experiment>,
+    /// Of the experiment
+    #[arg(long, value_enum, default_value = "smoke", requires = "experiment")]
+    size: Size,
+    /// Rows of the experiment, separated by commas; rows that share a load come together [default: all]
+    #[arg(long, value_delimiter = ',', requires = "experiment")]
+    rows: Vec<String>,
+    /// Settings that all engines share (matched), each engine's own (own), or both
+    #[arg(long, value_parser = ["matched", "own"], value_delimiter = ',', default_value = "matched")]
+    classes: Vec<String>,
+    /// Engines, separated by commas [default: the experiment's, or ashlardb,rocksdb]
+    #[arg(long, value_enum, value_delimiter = ',')]
     engines: Vec<EngineName>,
-    /// Workloads, separated by commas [default: all but openloop]
+    /// Workloads, separated by commas [default: those of one thread in a closed loop]
     #[arg(long, value_enum, value_delimiter = ',')]
     workloads: Vec<Workload>,
     /// Keys
@@ -27,9 +62,9 @@ pub struct Cli {
     /// Operations of readrandom and seekrandom [default: as many as keys, a million at most]
     #[arg(long)]
     reads: Option<u64>,
-    /// Repetitions
-    #[arg(long, default_value_t = 3)]
-    reps: u32,
+    /// Repetitions [default: 3, of smoke 1]
+    #[arg(long)]
+    reps: Option<u32>,
     /// Bytes of a key
     #[arg(long, default_value_t = 16)]
     key_size: usize,
@@ -39,7 +74,7 @@ pub struct Cli {
     /// What part of its size a codec brings a value down to
     #[arg(long, default_value_t = 0.5)]
     compression_ratio: f64,
-    /// none, snappy, lz4 or zstd
+    /// none, snappy, lz4, zlib or zstd
     #[arg(long, default_value = "none")]
     compression: String,
     /// Bytes of the block cache [default: twice the data, 64 MiB at least]
@@ -102,22 +137,21 @@ impl Cli {
     /// What is to be run.
     ///
     /// # Errors
-    /// A count of 0.
+    /// A count of 0, or a row that the experiment does not have.
     pub fn matrix(&self) -> Result<Matrix, String> {
-        if self.num == 0 || self.reps == 0 || self.key_size == 0 {
+        if self.num == 0 || self.reps == Some(0) || self.key_size == 0 {
             return Err("--num, --reps and --key-size are at least 1".into());
         }
-        let raw = self.num * (self.key_size + self.value_size) as u64;
-        let mut workloads = self.workloads.clone();
-        if workloads.is_empty() {
-            workloads = Workload::ALL.into_iter().filter(|&w| w != Workload::Openloop).collect();
-        }
+        let both = [EngineName::Ashlardb, EngineName::Rocksdb];
+        let usual = self.experiment.map_or(both.to_vec(), Experiment::engines);
+        let class = |name: &String| if name == "own" { Class::Own } else { Class::Matched };
         Ok(Matrix {
-            engines: self.engines.clone(),
-            workloads,
-            keys: self.num,
-            reads: self.reads.unwrap_or(self.num.min(1_000_000)),
-            reps: self.reps,
+            experiment: self.experiment.map_or("free", Experiment::text).to_owned(),
+            size: self.experiment.map(|_| self.size.text().to_owned()),
+            engines: if self.engines.is_empty() { usual } else { self.engines.clone() },
+            classes: self.classes.iter().map(class).collect(),
+            sessions: self.sessions()?,
+            reps: self.reps.unwrap_or(if self.experiment.is_some() { self.size.reps() } else { 3 }),
             rate: self.rate,
             load: self.load / 100.0,
             dir: self.dir.clone().unwrap_or_else(std::env::temp_dir),
@@ -126,22 +160,92 @@ impl Cli {
             rocksdb: self.rocksdb.clone(),
             jemalloc: !self.no_jemalloc,
             timeout: std::time::Duration::from_secs(self.timeout),
-            settings: Settings {
-                class: Class::Matched,
-                data_bytes: raw,
-                key_bytes: self.key_size,
-                value_bytes: self.value_size,
-                compress_ratio: self.compression_ratio,
-                codec: self.compression.clone(),
-                cache_bytes: self.cache_size.unwrap_or((raw * 2).max(64 << 20)),
-                write_buffer_bytes: self.write_buffer_size,
-                write_buffers: self.max_write_buffer_number,
-                block_bytes: self.block_size,
-                filter_bits: self.bloom_bits,
-                sync: self.sync,
-                no_log: self.disable_wal,
-                seed: self.seed,
-            },
         })
+    }
+
+    fn sessions(&self) -> Result<Vec<Session>, String> {
+        let Some(experiment) = self.experiment else {
+            let mut workloads = self.workloads.clone();
+            if workloads.is_empty() {
+                let usual = |w: &Workload| ![Workload::Openloop, Workload::Readwhilewriting].contains(w);
+                workloads = Workload::FREE.into_iter().filter(usual).collect();
+            }
+            let reads = self.reads.unwrap_or(self.num.min(1_000_000));
+            return Ok(experiment::free(&workloads, &self.settings(), self.num, reads));
+        };
+        let sessions = experiment.sessions(self.size);
+        let names = |session: &Session| {
+            let measured = session.steps.iter().filter(|step| step.measured);
+            measured.map(|step| step.row.clone()).collect::<Vec<_>>()
+        };
+        let there: Vec<String> = sessions.iter().flat_map(names).collect();
+        if let Some(row) = self.rows.iter().find(|row| !there.contains(row)) {
+            return Err(format!("{} has no row {row}: there are {}", experiment.text(), there.join(", ")));
+        }
+        let wanted = |session: &Session| {
+            self.rows.is_empty() || names(session).iter().any(|name| self.rows.contains(name))
+        };
+        Ok(sessions.into_iter().filter(wanted).collect())
+    }
+
+    /// Those of a free run.
+    fn settings(&self) -> Settings {
+        let raw = self.num * (self.key_size + self.value_size) as u64;
+        Settings {
+            class: Class::Matched,
+            data_bytes: raw,
+            key_bytes: self.key_size,
+            value_bytes: self.value_size,
+            compress_ratio: self.compression_ratio,
+            codec: self.compression.clone(),
+            file_bytes: None,
+            base_bytes: None,
+            cache_bytes: self.cache_size.unwrap_or((raw * 2).max(64 << 20)),
+            write_buffer_bytes: self.write_buffer_size,
+            write_buffers: self.max_write_buffer_number,
+            block_bytes: self.block_size,
+            filter_bits: self.bloom_bits,
+            sync: self.sync,
+            no_log: self.disable_wal,
+            seed: self.seed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(args: &[&str]) -> Result<Cli, String> {
+        Cli::try_parse_from([&["ashlar-compare"], args].concat()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_is_not_there_is_answered_with_what_is() {
+        for (args, listed) in [
+            (["--engines", "oracle"], "wiredtiger-lsm"),
+            (["--experiment", "s9"], "ycsb"),
+            (["--workloads", "writeonly"], "readwhilewriting"),
+            (["--classes", "tuned"], "matched, own"),
+        ] {
+            let why = parsed(&args).unwrap_err();
+            assert!(why.contains(args[1]) && why.contains(listed), "{why}");
+        }
+        let why = parsed(&["--experiment", "s3", "--size", "tiny"]).unwrap_err();
+        assert!(why.contains("smoke, standard, large"), "{why}");
+        let cli = parsed(&["--experiment", "s3", "--rows", "1A,9Z"]).unwrap();
+        let why = cli.matrix().unwrap_err();
+        assert!(why.starts_with("s3 has no row 9Z: there are 1C, 1A, "), "{why}");
+        assert!(parsed(&["--experiment", "s3", "--num", "5"]).unwrap_err().contains("cannot be used with"));
+    }
+
+    #[test]
+    fn rows_choose_sessions() {
+        let matrix = parsed(&["--experiment", "s3", "--rows", "1A"]).unwrap().matrix().unwrap();
+        assert_eq!((matrix.sessions.len(), matrix.engines.len(), matrix.reps), (1, 12, 1));
+        let matrix = parsed(&["--experiment", "s0", "--size", "standard"]).unwrap().matrix().unwrap();
+        assert_eq!((matrix.engines.len(), matrix.reps), (3, 3));
+        assert_eq!(matrix.size.as_deref(), Some("standard"));
+        assert_eq!(parsed(&[]).unwrap().matrix().unwrap().experiment, "free");
     }
 }

@@ -3,7 +3,8 @@
 //! 1. Every run is a process of its own: this program again, told by one JSON argument what to do ([`child`]).
 //! 2. The engines take turns, forwards and backwards (A B, B A, …), so that a machine that slows down slows both.
 //! 3. The loop around the engine is one generic function ([`work`]), compiled once per engine.
-//! 4. What each engine read is hashed; engines that disagree make the comparison void, and it says so.
+//! 4. What each engine read is hashed; engines that disagree make the comparison void, and it says so. What each database holds
+//!    in the end is held against what was written ([`oracle`]); a synchronous put must be seen to wait ([`drive`]).
 //! 5. An engine that is not here is "not here: why", one that fails is a marked row: never a failure, never a zero.
 
 mod child;
@@ -11,8 +12,10 @@ mod cli;
 mod command;
 mod drive;
 mod engine;
+mod experiment;
 mod measure;
 mod open_loop;
+mod oracle;
 mod peer;
 mod peers;
 mod place;

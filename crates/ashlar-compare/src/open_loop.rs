@@ -15,18 +15,48 @@ use std::time::{Duration, Instant};
 const SLEEP_FROM: Duration = Duration::from_micros(300);
 const HOUR_NANOS: u64 = 3_600_000_000_000;
 
+/// What is put, in the order in which it is due.
+struct Source {
+    maker: KeyMaker,
+    values: Values,
+    random: Random,
+}
+
+impl Source {
+    fn new(task: &Task) -> Source {
+        let s = &task.settings;
+        Source {
+            maker: KeyMaker::new(s.key_bytes),
+            values: Values::new(s.seed, s.compress_ratio, s.value_bytes),
+            random: Random::new(s.seed, Stream::Paced as u64),
+        }
+    }
+
+    fn next(&mut self, task: &Task) -> (&[u8], &[u8]) {
+        (self.maker.key(self.random.below(task.keys)), self.values.next(task.settings.value_bytes))
+    }
+}
+
+/// Puts the first `puts` entries, as fast as it goes.
+pub fn replay<P: Peer>(peer: &P, task: &Task, puts: u64) -> Result<()> {
+    let mut source = Source::new(task);
+    (0..puts).try_for_each(|_| {
+        let (key, value) = source.next(task);
+        peer.put(key, value)
+    })
+}
+
 /// Puts `task.keys` drawn keys, `task.rate` per second.
 pub fn put<P: Peer>(peer: &P, task: &Task) -> Result<(Done, Latency)> {
     let s = &task.settings;
-    let mut maker = KeyMaker::new(s.key_bytes);
-    let mut values = Values::new(s.seed, s.compress_ratio, s.value_bytes);
-    let mut random = Random::new(s.seed, Stream::Paced as u64);
+    let mut source = Source::new(task);
     let mut seen = Histogram::<u64>::new_with_bounds(1, HOUR_NANOS, 3).map_err(|e| e.to_string())?;
     let start = Instant::now();
     for i in 0..task.keys {
         let due = start + Duration::from_secs_f64(i as f64 / task.rate);
         wait_until(due);
-        peer.put(maker.key(random.below(task.keys)), values.next(s.value_bytes))?;
+        let (key, value) = source.next(task);
+        peer.put(key, value)?;
         let nanos = u64::try_from(due.elapsed().as_nanos()).unwrap_or(HOUR_NANOS);
         seen.saturating_record(nanos);
     }

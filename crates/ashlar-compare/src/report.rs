@@ -1,9 +1,8 @@
-//! The table: medians, spread, and what AshlarDB is of RocksDB.
+//! What is printed in the end: medians and spread, each engine beside the others, and what the document said.
 
 use crate::drive::{Matrix, Outcome};
 use crate::engine::EngineName;
-use crate::task::Workload;
-use ashlar_report::record::{Latency, Record};
+use ashlar_report::record::{Class, Latency, Record, Status};
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -29,34 +28,28 @@ fn spread(values: &[f64]) -> Option<f64> {
 
 /// Everything that is printed in the end.
 pub fn text(matrix: &Matrix, outcome: &Outcome) -> String {
-    let s = &matrix.settings;
-    let mut out = format!(
-        "{} keys of {} + {} bytes, {} reads, {} repetitions; {}, codec {}, cache {} MiB, memtable {} MiB x {}, \
-         blocks {} B, filter {} bits\n",
-        matrix.keys,
-        s.key_bytes,
-        s.value_bytes,
-        matrix.reads,
-        matrix.reps,
-        s.durability(),
-        s.codec,
-        s.cache_bytes >> 20,
-        s.write_buffer_bytes >> 20,
-        s.write_buffers,
-        s.block_bytes,
-        s.filter_bits,
-    );
+    let mut out = String::new();
+    let free = matrix.size.is_none();
+    // Writing to a String cannot fail.
+    let _ = match (&matrix.size, matrix.sessions.first()) {
+        (Some(size), _) => writeln!(out, "{} {size}, {} repetitions", matrix.experiment, matrix.reps),
+        (None, Some(session)) => writeln!(out, "{}, {} repetitions", settings(session), matrix.reps),
+        (None, None) => Ok(()),
+    };
     let versions: BTreeSet<_> = counting(outcome).map(|r| (&r.engine.name, &r.engine.version)).collect();
     for (name, version) in versions {
-        // Writing to a String cannot fail.
         let _ = writeln!(out, "{name}: {version}");
     }
-    for (name, why) in &outcome.marks {
-        let _ = writeln!(out, "{}: {why}", name.text());
+    for (name, checked) in &outcome.durability {
+        let _ = writeln!(out, "{}: durability: {}", name.text(), checked.text());
     }
-    let _ = writeln!(out, "{}", figures(matrix, outcome));
-    if matrix.workloads.contains(&Workload::Openloop) {
-        let _ = writeln!(out, "{}", latencies(outcome));
+    for (name, marks) in &outcome.marks {
+        let _ = marks.iter().try_for_each(|why| writeln!(out, "{}: {why}", name.text()));
+    }
+    let _ = writeln!(out, "{}", if free { figures(matrix, outcome) } else { matrix_of(matrix, outcome) });
+    let paced = latencies(matrix, outcome);
+    if paced.row_count() > 0 {
+        let _ = writeln!(out, "{paced}");
     }
     for what in disagreements(outcome) {
         let _ = writeln!(out, "VOID: {what}");
@@ -64,31 +57,124 @@ pub fn text(matrix: &Matrix, outcome: &Outcome) -> String {
     out
 }
 
-/// Rows that say which figures may not be compared.
-fn disagreements(outcome: &Outcome) -> Vec<String> {
-    let mut void = Vec::new();
-    for workload in Workload::ALL {
-        let of = counting(outcome).filter(|r| r.workload == workload.text());
-        let hashes: BTreeSet<_> =
-            of.map(|r| (&r.hash.reads, r.ops.as_ref().and_then(|ops| ops.found))).collect();
-        if hashes.len() > 1 {
-            void.push(format!("the engines did not read the same in {}", workload.text()));
-        }
-    }
-    void
+fn settings(session: &crate::experiment::Session) -> String {
+    let s = &session.settings;
+    format!(
+        "{} keys of {} + {} bytes; {}, codec {}, cache {} MiB, memtable {} MiB x {}, blocks {} B, filter {} bits",
+        session.keys,
+        s.key_bytes,
+        s.value_bytes,
+        s.durability(),
+        s.codec,
+        s.cache_bytes >> 20,
+        s.write_buffer_bytes >> 20,
+        s.write_buffers,
+        s.block_bytes,
+        s.filter_bits,
+    )
 }
 
-fn of<'a>(
-    outcome: &'a Outcome,
-    workload: Workload,
-    engine: EngineName,
-) -> impl Iterator<Item = &'a Record> + 'a {
-    counting(outcome).filter(move |r| r.workload == workload.text() && r.engine.name == engine.text())
+/// A line of a table.
+#[derive(Clone, Copy, PartialEq)]
+struct Row<'a> {
+    name: &'a str,
+    title: &'a str,
+    class: Class,
+}
+
+/// In the order in which they were run.
+fn rows(outcome: &Outcome) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for record in &outcome.records {
+        let row = Row { name: &record.row, title: &record.title, class: record.class };
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// All records of a row and an engine.
+fn all<'a>(outcome: &'a Outcome, row: Row<'a>, engine: EngineName) -> impl Iterator<Item = &'a Record> + 'a {
+    let is = move |r: &&Record| r.row == row.name && r.class == row.class && r.engine.name == engine.text();
+    outcome.records.iter().filter(is)
+}
+
+/// Those whose figures count.
+fn of<'a>(outcome: &'a Outcome, row: Row<'a>, engine: EngineName) -> impl Iterator<Item = &'a Record> + 'a {
+    all(outcome, row, engine).filter(|r| r.counts())
 }
 
 /// The records whose figures count.
 fn counting(outcome: &Outcome) -> impl Iterator<Item = &Record> {
     outcome.records.iter().filter(|r| r.counts())
+}
+
+/// Rows that say which figures may not be compared: what was read differs.
+fn disagreements(outcome: &Outcome) -> Vec<String> {
+    let mut void = Vec::new();
+    for row in rows(outcome) {
+        let of = counting(outcome).filter(|r| r.row == row.name && r.class == row.class);
+        let reads: BTreeSet<_> =
+            of.filter_map(|r| Some((r.hash.reads.as_ref()?, r.ops.as_ref()?.found))).collect();
+        if reads.len() > 1 {
+            void.push(format!("the engines did not read the same in {}", row.name));
+        }
+    }
+    void
+}
+
+/// Operations per second: a line per row, a column per engine.
+fn matrix_of(matrix: &Matrix, outcome: &Outcome) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    let mut header = vec!["row", "what, operations per second", "class"];
+    header.extend(matrix.engines.iter().map(|engine| engine.text()));
+    header.push("published (history)");
+    table.set_header(header);
+    for row in rows(outcome) {
+        let mut cells = vec![row.name.to_owned(), row.title.to_owned(), row.class.text().to_owned()];
+        cells.extend(matrix.engines.iter().map(|&engine| cell(outcome, row, engine)));
+        let published: Vec<String> =
+            matrix.engines.iter().filter_map(|&e| history(outcome, row, e)).collect();
+        cells.push(published.join("; "));
+        table.add_row(cells);
+    }
+    right(table, 3..3 + matrix.engines.len())
+}
+
+fn cell(outcome: &Outcome, row: Row<'_>, engine: EngineName) -> String {
+    let rates: Vec<f64> = of(outcome, row, engine).filter_map(|r| Some(r.ops.as_ref()?.per_sec)).collect();
+    match (median(rates.iter().copied()), spread(&rates)) {
+        (Some(rate), Some(spread)) if rates.len() > 1 => format!("{} ±{spread:.0}%", short(rate)),
+        (Some(rate), _) => short(rate),
+        _ => match all(outcome, row, engine).last().map(|r| &r.status) {
+            Some(Status::NotHere { why }) if why.starts_with("not offered") => "not offered".into(),
+            Some(Status::NotHere { .. }) => "not here".into(),
+            Some(Status::Failed { .. }) => "FAILED".into(),
+            Some(Status::Timeout { .. }) => "TIMEOUT".into(),
+            Some(Status::Void { .. }) => "VOID".into(),
+            Some(Status::Ok) | None => "-".into(),
+        },
+    }
+}
+
+fn history(outcome: &Outcome, row: Row<'_>, engine: EngineName) -> Option<String> {
+    // Two forms of one engine have the same history.
+    let known =
+        all(outcome, row, engine).find_map(|r| r.published.as_ref()).filter(|_| engine.variant() == 0)?;
+    Some(format!("{} {}", engine.text(), known.text))
+}
+
+/// Three digits and a unit.
+fn short(rate: f64) -> String {
+    let (value, unit) = match rate {
+        r if r >= 1e6 => (r / 1e6, "M"),
+        r if r >= 1e3 => (r / 1e3, "k"),
+        r => (r, ""),
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$}{unit}")
 }
 
 fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
@@ -110,25 +196,21 @@ fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
         "wall x",
         "cpu x",
     ]);
-    for workload in Workload::ALL {
-        if !matrix.workloads.contains(&workload) {
-            continue;
-        }
-        let wall =
-            |engine| median(of(outcome, workload, engine).filter_map(|r| Some(r.ops.as_ref()?.us_wall_op)));
-        let cpu = |engine| median(of(outcome, workload, engine).filter_map(|r| r.ops.as_ref()?.us_cpu_op));
+    for row in rows(outcome) {
+        let wall = |engine| median(of(outcome, row, engine).filter_map(|r| Some(r.ops.as_ref()?.us_wall_op)));
+        let cpu = |engine| median(of(outcome, row, engine).filter_map(|r| r.ops.as_ref()?.us_cpu_op));
         for &engine in &matrix.engines {
-            let Some(last) = of(outcome, workload, engine).last() else { continue };
+            let Some(last) = of(outcome, row, engine).last() else { continue };
             let all =
-                |figure: fn(&Record) -> Option<f64>| median(of(outcome, workload, engine).filter_map(figure));
+                |figure: fn(&Record) -> Option<f64>| median(of(outcome, row, engine).filter_map(figure));
             let walls: Vec<f64> =
-                of(outcome, workload, engine).filter_map(|r| Some(r.ops.as_ref()?.us_wall_op)).collect();
+                of(outcome, row, engine).filter_map(|r| Some(r.ops.as_ref()?.us_wall_op)).collect();
             let ratio = |reference: Option<f64>, own: Option<f64>| {
                 let ratio = reference.zip(own).map(|(reference, own)| reference / own);
                 number(ratio.filter(|_| engine == EngineName::Ashlardb), 2)
             };
             table.add_row([
-                workload.text().to_owned(),
+                row.name.to_owned(),
                 engine.text().to_owned(),
                 number(wall(engine), 3),
                 number(all(|r| Some(r.ops.as_ref()?.per_sec)), 0),
@@ -148,13 +230,13 @@ fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
     right(table, 2..11)
 }
 
-fn latencies(outcome: &Outcome) -> Table {
+fn latencies(matrix: &Matrix, outcome: &Outcome) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(["openloop", "rate /s", "p50 us", "p90", "p99", "p99.9", "p99.99", "longest stall"]);
-    for engine in [EngineName::Ashlardb, EngineName::Rocksdb] {
-        let seen: Vec<_> =
-            of(outcome, Workload::Openloop, engine).filter_map(|r| r.latency_us.get("write")).collect();
+    for engine in &matrix.engines {
+        let of = counting(outcome).filter(|r| r.engine.name == engine.text() && r.workload == "openloop");
+        let seen: Vec<_> = of.filter_map(|r| r.latency_us.get("write")).collect();
         if seen.is_empty() {
             continue;
         }
@@ -189,6 +271,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ashlar_report::record::Ops;
 
     #[test]
     fn medians_and_spread() {
@@ -197,5 +280,44 @@ mod tests {
         assert_eq!(median(std::iter::empty()), None);
         assert_eq!(spread(&[1.0, 2.0, 3.0]), Some(50.0));
         assert_eq!(spread(&[]), None);
+    }
+
+    #[test]
+    fn rates_are_short() {
+        let shown: Vec<_> = [1_234_567.0, 34_560.0, 987.4, 3.14159].into_iter().map(short).collect();
+        assert_eq!(shown, ["1.23M", "34.6k", "987", "3.14"]);
+    }
+
+    #[test]
+    fn a_row_without_figures_says_what_became_of_it() {
+        let mut record = Record::without_figures("lmdb", Status::Void { why: "lost".into() });
+        record.row = "1A".into();
+        let row = Row { name: "1A", title: "", class: Class::Matched };
+        let of = |record: &Record| {
+            let outcome = Outcome { records: vec![record.clone()], ..Outcome::default() };
+            cell(&outcome, row, EngineName::Lmdb)
+        };
+        assert_eq!(of(&record), "VOID");
+        record.status = Status::NotHere { why: "not offered: no log".into() };
+        assert_eq!(of(&record), "not offered");
+        record.status = Status::Ok;
+        record.ops = Some(Ops { per_sec: 1500.0, ..Ops::default() });
+        assert_eq!(of(&record), "1.50k");
+    }
+
+    #[test]
+    fn engines_that_read_otherwise_are_void() {
+        let of = |engine: &str, sum: &str| {
+            let mut record = Record::without_figures(engine, Status::Ok);
+            record.row = "1B".into();
+            record.ops = Some(Ops::default());
+            record.hash.reads = Some(sum.to_owned());
+            record
+        };
+        let records = vec![of("ashlardb", "1"), of("lmdb", "1")];
+        let mut outcome = Outcome { records, ..Outcome::default() };
+        assert_eq!(disagreements(&outcome), [""; 0]);
+        outcome.records.push(of("redb", "2"));
+        assert_eq!(disagreements(&outcome), ["the engines did not read the same in 1B"]);
     }
 }

@@ -15,10 +15,14 @@ pub struct Settings {
     pub value_bytes: usize,
     /// What part of its size a codec brings a value down to.
     pub compress_ratio: f64,
-    /// `none`, `snappy`, `lz4`, `zstd`.
+    /// `none`, `snappy`, `lz4`, `zlib`, `zstd`.
     pub codec: String,
     /// About how many bytes will be written, for engines that must know beforehand.
     pub data_bytes: u64,
+    /// Bytes of a table file; `None`: as the engine likes.
+    pub file_bytes: Option<u64>,
+    /// Bytes of level 1; `None`: as the engine likes.
+    pub base_bytes: Option<u64>,
     /// Bytes of the block cache.
     pub cache_bytes: u64,
     /// Bytes of a memtable.
@@ -71,5 +75,28 @@ impl Settings {
             seed: self.seed,
             ..Params::default()
         }
+    }
+}
+
+/// Small ones for tests.
+#[cfg(test)]
+pub fn sample() -> Settings {
+    Settings {
+        class: Class::Matched,
+        key_bytes: 16,
+        value_bytes: 100,
+        compress_ratio: 0.5,
+        codec: "snappy".into(),
+        data_bytes: 1 << 20,
+        file_bytes: None,
+        base_bytes: None,
+        cache_bytes: 4 << 20,
+        write_buffer_bytes: 1 << 20,
+        write_buffers: 2,
+        block_bytes: 4096,
+        filter_bits: 10,
+        sync: false,
+        no_log: false,
+        seed: 1,
     }
 }

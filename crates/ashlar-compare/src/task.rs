@@ -1,4 +1,4 @@
-//! What one process is told to do.
+//! What one process is told to do: steps on one database.
 
 use crate::engine::EngineName;
 use crate::settings::Settings;
@@ -14,7 +14,7 @@ pub enum Workload {
     Fillseq,
     /// Puts of keys drawn with replacement into an empty database.
     Fillrandom,
-    /// Gets of drawn keys; the data was loaded at random, settled and brought into the cache.
+    /// Gets of drawn keys.
     Readrandom,
     /// A cursor to a drawn key and ten steps; a new cursor each time.
     Seekrandom,
@@ -22,19 +22,40 @@ pub enum Workload {
     Readseq,
     /// Puts of drawn keys over the loaded data.
     Overwrite,
+    /// Gets of drawn keys by many threads, beside one that puts.
+    Readwhilewriting,
+    /// YCSB A: half gets, half puts.
+    #[value(skip)]
+    YcsbA,
+    /// YCSB B: 95 % gets, 5 % puts.
+    #[value(skip)]
+    YcsbB,
+    /// YCSB C: gets.
+    #[value(skip)]
+    YcsbC,
+    /// YCSB D: 95 % gets of what is new, 5 % inserts.
+    #[value(skip)]
+    YcsbD,
+    /// YCSB E: 95 % short scans, 5 % inserts.
+    #[value(skip)]
+    YcsbE,
+    /// YCSB F: half gets, half a get and a put of the same key.
+    #[value(skip)]
+    YcsbF,
     /// Puts at a fixed rate, whatever the engine does meanwhile.
     Openloop,
 }
 
 impl Workload {
-    /// All of them, in the order in which a table lists them.
-    pub const ALL: [Workload; 7] = [
+    /// Those of a free run, in the order in which a table lists them.
+    pub const FREE: [Workload; 8] = [
         Workload::Fillseq,
         Workload::Fillrandom,
         Workload::Overwrite,
         Workload::Readrandom,
         Workload::Readseq,
         Workload::Seekrandom,
+        Workload::Readwhilewriting,
         Workload::Openloop,
     ];
 
@@ -47,33 +68,101 @@ impl Workload {
             Workload::Seekrandom => "seekrandom",
             Workload::Readseq => "readseq",
             Workload::Overwrite => "overwrite",
+            Workload::Readwhilewriting => "readwhilewriting",
+            Workload::YcsbA => "ycsb-a",
+            Workload::YcsbB => "ycsb-b",
+            Workload::YcsbC => "ycsb-c",
+            Workload::YcsbD => "ycsb-d",
+            Workload::YcsbE => "ycsb-e",
+            Workload::YcsbF => "ycsb-f",
             Workload::Openloop => "openloop",
         }
     }
 
-    /// True for the ones that write.
+    /// True for the ones that do nothing but write.
     pub fn writes(self) -> bool {
         matches!(self, Workload::Fillseq | Workload::Fillrandom | Workload::Overwrite | Workload::Openloop)
+    }
+
+    /// True for the ones that begin with an empty database.
+    pub fn fills(self) -> bool {
+        matches!(self, Workload::Fillseq | Workload::Fillrandom | Workload::Openloop)
+    }
+}
+
+/// What happens before a step is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Before {
+    /// Nothing: the database is as the step before left it.
+    #[default]
+    Nothing,
+    /// Memory is written out and background work done.
+    Settle,
+    /// That, and every block is brought into the cache, as far as it holds them.
+    Warm,
+}
+
+/// One workload on the database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The experiment's name for it, as `1A` of `s3`.
+    pub row: String,
+    /// In a few words.
+    pub title: String,
+    /// The loop.
+    pub workload: Workload,
+    /// Operations; of a scan the least entries. Per thread.
+    pub ops: u64,
+    /// Entries per write.
+    pub batch: u64,
+    /// Threads that read.
+    pub threads: u32,
+    /// No longer than this; 0: as long as it takes. A fill that is cut off is completed in batches that do not count, so that
+    /// what follows finds the same data on every engine.
+    pub seconds: f64,
+    /// False: a load that only prepares.
+    pub measured: bool,
+    /// What comes first.
+    pub before: Before,
+}
+
+impl Step {
+    /// One thread, no batches, no limit of time.
+    pub fn new(row: &str, workload: Workload, ops: u64) -> Step {
+        Step {
+            row: row.to_owned(),
+            title: workload.text().to_owned(),
+            workload,
+            ops,
+            batch: 1,
+            threads: 1,
+            seconds: 0.0,
+            measured: true,
+            before: Before::Nothing,
+        }
     }
 }
 
 /// What one process does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
+    /// `s0`, `s2`, `s3`, `ycsb`, `free`.
+    pub experiment: String,
+    /// `smoke`, `standard`, `large`.
+    pub size: Option<String>,
     /// On which engine.
     pub engine: EngineName,
-    /// RocksDB's shared object, when the engine needs it.
+    /// The engine's shared object, when it needs one.
     pub library: Option<String>,
-    /// An empty directory for the database.
+    /// Where the database is made.
     pub dir: String,
     /// How it is opened.
     pub settings: Settings,
-    /// The workloads, in this order, on one database. Loading is done first when the first of them needs data.
-    pub workloads: Vec<Workload>,
+    /// In this order, on one database.
+    pub steps: Vec<Step>,
     /// Keys.
     pub keys: u64,
-    /// Operations of the random reads.
-    pub reads: u64,
     /// Writes per second of [`Workload::Openloop`].
     pub rate: f64,
 }

@@ -8,9 +8,13 @@ use ashlar_format::filter::FilterPolicy;
 use ashlardb::{Compression, Db, WriteBatch};
 use std::path::Path;
 
+/// The engine refuses a smaller block cache.
+const LEAST_CACHE: u64 = 1 << 20;
+
 /// An open database.
 pub struct Ashlar {
     db: Db,
+    about: String,
 }
 
 fn text(e: ashlardb::Error) -> String {
@@ -26,8 +30,9 @@ impl Peer for Ashlar {
             "none" => Compression::None,
             "snappy" => Compression::Snappy,
             "lz4" => Compression::Lz4,
+            "zlib" => Compression::Zlib,
             "zstd" => Compression::Zstd,
-            other => return Err(format!("codec {other}: there are none, snappy, lz4, zstd")),
+            other => return Err(format!("codec {other}: there are none, snappy, lz4, zlib, zstd")),
         };
         let size = |n: u64| usize::try_from(n).map_err(|e| e.to_string());
         let (buffer, block) = (size(settings.write_buffer_bytes)?, size(settings.block_bytes)?);
@@ -42,15 +47,25 @@ impl Peer for Ashlar {
             family.max_write_buffers = settings.write_buffers as usize;
             family.table.compression = codec;
             family.table.block_size = block;
-            db.block_cache_bytes = settings.cache_bytes;
+            db.block_cache_bytes = settings.cache_bytes.max(LEAST_CACHE);
+            if let Some(bytes) = settings.file_bytes {
+                family.compaction.target_file_bytes = bytes;
+            }
+            if let Some(bytes) = settings.base_bytes {
+                family.compaction.base_level_bytes = bytes;
+            }
         });
         let db = builder.open().map_err(text)?;
         let db = if settings.no_log { db.without_wal() } else { db.with_sync(settings.sync) };
-        Ok(Ashlar { db })
+        let small = settings.class == Class::Matched && settings.cache_bytes < LEAST_CACHE;
+        let floor = if small { ", cache at its floor of 1 MiB" } else { "" };
+        let codec = if own { "its own" } else { settings.codec.as_str() };
+        let about = format!("{} (crate, mimalloc); codec {codec}{floor}", env!("CARGO_PKG_VERSION"));
+        Ok(Ashlar { db, about })
     }
 
     fn version(&self) -> String {
-        format!("{} (crate, mimalloc)", env!("CARGO_PKG_VERSION"))
+        self.about.clone()
     }
 
     #[inline]

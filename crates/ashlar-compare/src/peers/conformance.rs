@@ -1,29 +1,16 @@
 //! What every engine must do before it may appear in a table: order, overwriting, batches, cursors, sizes, reopening, and
 //! gets of other threads beside a writer.
+//!
+//! Each engine is tried in a process of its own, as it is driven: the test runs itself again with [`ALONE`] set.
 
 use crate::engine::EngineName;
 use crate::peer::{Cursor, Entries, Peer, Read};
 use crate::place;
-use crate::settings::{Class, Settings};
+use crate::settings::{Class, Settings, sample};
 use std::path::Path;
 
 fn settings(class: Class) -> Settings {
-    Settings {
-        class,
-        key_bytes: 2,
-        value_bytes: 100_000,
-        compress_ratio: 0.5,
-        codec: "snappy".into(),
-        data_bytes: 1 << 20,
-        cache_bytes: 4 << 20,
-        write_buffer_bytes: 1 << 20,
-        write_buffers: 2,
-        block_bytes: 4096,
-        filter_bits: 10,
-        sync: false,
-        no_log: false,
-        seed: 1,
-    }
+    Settings { class, key_bytes: 2, value_bytes: 100_000, ..sample() }
 }
 
 fn all<P: Peer>(peer: &P, from: Option<&[u8]>) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -46,6 +33,23 @@ fn value<R: Read>(reader: &mut R, key: &[u8]) -> Option<Vec<u8>> {
     let found = reader.get(key, |value| seen = Some(value.to_vec())).unwrap();
     assert_eq!(found, seen.is_some());
     seen
+}
+
+/// Set in the process that tries one engine.
+const ALONE: &str = "ASHLAR_COMPARE_CONFORMANCE";
+
+fn in_a_process<P: Peer>(engine: EngineName) {
+    if std::env::var_os(ALONE).is_some() {
+        return conforms::<P>(engine);
+    }
+    let test = format!("peers::conformance::{}", engine.text().replace('-', "_"));
+    let program = std::env::current_exe().unwrap();
+    let mut command = std::process::Command::new(program);
+    let out = command.args([&test, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(said.contains("running 1 test"), "{test}: {said}");
+    said.lines().filter(|line| line.starts_with("skipped: ")).for_each(|line| println!("{line}"));
+    assert!(out.status.success(), "{}: {said}{}", out.status, String::from_utf8_lossy(&out.stderr));
 }
 
 fn conforms<P: Peer>(engine: EngineName) {
@@ -131,7 +135,7 @@ macro_rules! engines {
     ($($test:ident: $peer:ty, $engine:ident;)*) => {
         $(#[test]
         fn $test() {
-            conforms::<$peer>(EngineName::$engine);
+            in_a_process::<$peer>(EngineName::$engine);
         })*
     };
 }

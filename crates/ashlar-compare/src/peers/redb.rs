@@ -45,7 +45,7 @@ impl Peer for Redb {
         std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         let mut builder = Database::builder();
         if s.class == Class::Matched {
-            builder.set_cache_size(usize::try_from(s.memory_bytes()).map_err(text)?);
+            builder.set_cache_size(usize::try_from(s.cache_bytes + s.write_buffer_bytes).map_err(text)?);
         }
         let db = builder.create(dir.join("peer.redb")).map_err(text)?;
         let write = db.begin_write().map_err(text)?;

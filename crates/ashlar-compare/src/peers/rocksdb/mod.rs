@@ -31,15 +31,19 @@ fn option_string(s: &Settings) -> Result<String> {
         "none" => "kNoCompression",
         "snappy" => "kSnappyCompression",
         "lz4" => "kLZ4Compression",
+        "zlib" => "kZlibCompression",
         "zstd" => "kZSTD",
-        other => return Err(format!("codec {other}: there are none, snappy, lz4, zstd")),
+        other => return Err(format!("codec {other}: there are none, snappy, lz4, zlib, zstd")),
     };
     if s.class == Class::Own {
         return Ok("create_if_missing=true;".into());
     }
+    let sizes = [("target_file_size_base", s.file_bytes), ("max_bytes_for_level_base", s.base_bytes)];
+    let sizes: String =
+        sizes.iter().filter_map(|(name, bytes)| Some(format!("{name}={};", (*bytes)?))).collect();
     Ok(format!(
         "create_if_missing=true;write_buffer_size={};max_write_buffer_number={};\
-         compression={codec};enable_pipelined_write=true;",
+         compression={codec};enable_pipelined_write=true;{sizes}",
         s.write_buffer_bytes, s.write_buffers
     ))
 }

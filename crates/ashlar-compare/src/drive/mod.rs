@@ -1,0 +1,229 @@
+//! The driver: a process per session, engine and repetition, in turns, and what became of each.
+//!
+//! Every record goes to the file as soon as it is there, so a run that is broken off leaves a valid file.
+
+mod durability;
+mod needs;
+mod process;
+
+use crate::command::Shown;
+use crate::engine::EngineName;
+use crate::experiment::Session;
+use crate::report;
+use crate::settings::Class;
+use crate::task::{Task, Workload};
+use ashlar_report::history;
+use ashlar_report::machine::Machine;
+use ashlar_report::record::{Header, Line, Record, Run, SCHEMA, Status};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// `s0`, `s2`, `s3`, `ycsb`, `free`.
+    pub experiment: String,
+    /// `smoke`, `standard`, `large`; `None` in a free run.
+    pub size: Option<String>,
+    /// Engines, in the order of the first repetition.
+    pub engines: Vec<EngineName>,
+    /// Settings that all share, each engine's own, or both.
+    pub classes: Vec<Class>,
+    /// What is done.
+    pub sessions: Vec<Session>,
+    /// Repetitions.
+    pub reps: u32,
+    /// Arrivals per second of the open loop; `None`: `load` of the engine's own peak.
+    pub rate: Option<f64>,
+    /// Part of the peak.
+    pub load: f64,
+    /// Where databases are made.
+    pub dir: PathBuf,
+    /// Where records are appended.
+    pub json: Option<PathBuf>,
+    /// Where the page goes.
+    pub shown: Shown,
+    /// RocksDB's shared object, if it was named.
+    pub rocksdb: Option<PathBuf>,
+    /// RocksDB runs on jemalloc where that is installed.
+    pub jemalloc: bool,
+    /// How long one process may take.
+    pub timeout: Duration,
+}
+
+/// All that came out.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What was measured, and what was not, with the reason.
+    pub records: Vec<Record>,
+    /// Engines that are not here, and runs that failed: why.
+    pub marks: BTreeMap<EngineName, Vec<String>>,
+    /// What each engine really did when it was asked to wait for the device.
+    pub durability: BTreeMap<EngineName, durability::Checked>,
+}
+
+impl Outcome {
+    fn mark(&mut self, engine: EngineName, text: String) {
+        let marks = self.marks.entry(engine).or_default();
+        if !marks.contains(&text) {
+            eprintln!("{}: {text}", engine.text());
+            marks.push(text);
+        }
+    }
+}
+
+/// Runs everything and prints the table.
+///
+/// # Errors
+/// There is too little disk or memory, the records cannot be written, or there is nothing to run.
+pub fn run(matrix: &Matrix) -> Result<(), String> {
+    needs::check(matrix)?;
+    let mut json = match &matrix.json {
+        Some(path) => Some(append(path)?),
+        None => None,
+    };
+    let mut keep = |line: Line| json.as_mut().map_or(Ok(()), |file| write_line(file, &line));
+    let mut shown = Run { headers: vec![header(matrix)], records: Vec::new() };
+    keep(Line::Machine(Box::new(shown.headers[0].clone())))?;
+    let mut outcome = Outcome::default();
+    let mut order = 0;
+    for rep in 1..=matrix.reps {
+        for session in &matrix.sessions {
+            for &class in &matrix.classes {
+                for engine in turns(&matrix.engines, rep) {
+                    order += 1;
+                    let name = names(session);
+                    eprintln!("{} {rep} {}: {name}", engine.text(), class.text());
+                    for record in one(matrix, engine, class, session, &mut outcome) {
+                        let record = Record { rep, order, ..record };
+                        keep(Line::Run(Box::new(record.clone())))?;
+                        shown.records.push(record.clone());
+                        outcome.records.push(record);
+                    }
+                }
+                // So that a run that is broken off leaves a page too.
+                matrix.shown.write(&shown)?;
+            }
+        }
+    }
+    println!("{}", report::text(matrix, &outcome));
+    Ok(())
+}
+
+/// Where and when.
+fn header(matrix: &Matrix) -> Header {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let commit = Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "HEAD"]).output();
+    let commit = commit.ok().filter(|out| out.status.success());
+    Header {
+        schema: SCHEMA,
+        run_id: format!("{:x}-{:x}", now.as_micros(), std::process::id()),
+        time: ashlar_bench::utc(u64::try_from(now.as_micros()).unwrap_or(0)),
+        suite_version: env!("CARGO_PKG_VERSION").to_owned(),
+        suite_commit: commit.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        machine: Machine::read(&matrix.dir, &|path| std::fs::read_to_string(path).ok()),
+    }
+}
+
+/// Forwards and backwards in turn.
+fn turns(engines: &[EngineName], rep: u32) -> Vec<EngineName> {
+    let mut turn = engines.to_vec();
+    if rep.is_multiple_of(2) {
+        turn.reverse();
+    }
+    turn
+}
+
+fn names(session: &Session) -> String {
+    let measured = session.steps.iter().filter(|step| step.measured);
+    measured.map(|step| step.row.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// One engine's part of a session: a record for each row, with figures or with the reason why not.
+fn one(
+    matrix: &Matrix,
+    engine: EngineName,
+    class: Class,
+    session: &Session,
+    outcome: &mut Outcome,
+) -> Vec<Record> {
+    let task = process::task(matrix, engine, class, session);
+    let done = task.clone().and_then(|task| {
+        let checked = session.settings.sync.then(|| {
+            outcome.durability.entry(engine).or_insert_with(|| durability::check(matrix, &task)).clone()
+        });
+        let task = with_rate(matrix, task, &outcome.records)?;
+        let mut records = process::run(matrix, &task)?;
+        if let Some(checked) = checked {
+            records.iter_mut().for_each(|record| checked.mark(record));
+        }
+        Ok(records)
+    });
+    let records = match done {
+        Ok(records) => records,
+        Err(status) => {
+            let measured = session.steps.iter().filter(|step| step.measured);
+            measured.map(|step| process::marked(matrix, engine, class, session, step, &status)).collect()
+        }
+    };
+    for status in records.iter().map(|record| &record.status).filter(|status| **status != Status::Ok) {
+        outcome.mark(engine, status.text());
+    }
+    records
+        .into_iter()
+        .map(|record| Record {
+            published: history::published(&matrix.experiment, &record.row, engine.text()),
+            ..record
+        })
+        .collect()
+}
+
+/// The open loop's rate: as told, or a part of what the engine reached.
+fn with_rate(matrix: &Matrix, task: Task, so_far: &[Record]) -> Result<Task, Status> {
+    let paced = task.steps.iter().any(|step| step.workload == Workload::Openloop);
+    let rate = match (paced, matrix.rate) {
+        (false, _) => 0.0,
+        (true, Some(rate)) => rate,
+        (true, None) => match peak(so_far, task.engine) {
+            Some(peak) => peak * matrix.load,
+            None => {
+                let records = process::run(matrix, &process::fill(matrix, &task)?)?;
+                let peak = peak(&records, task.engine);
+                peak.ok_or_else(|| process::failed("fillrandom gave no figure".into()))? * matrix.load
+            }
+        },
+    };
+    Ok(Task { rate, ..task })
+}
+
+/// The engine's median of fillrandom, in operations per second.
+fn peak(records: &[Record], engine: EngineName) -> Option<f64> {
+    let of = |r: &&Record| r.engine.name == engine.text() && r.workload == Workload::Fillrandom.text();
+    report::median(records.iter().filter(of).filter_map(|r| Some(r.ops.as_ref()?.per_sec)))
+}
+
+fn append(path: &Path) -> Result<File, String> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn write_line(file: &mut File, line: &Line) -> Result<(), String> {
+    writeln!(file, "{}", line.text()).map_err(|e| format!("the file of records: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_take_turns() {
+        let (a, b) = (EngineName::Ashlardb, EngineName::Rocksdb);
+        let order: Vec<_> = (1..=4).flat_map(|rep| turns(&[a, b], rep)).collect();
+        assert_eq!(order, [a, b, b, a, a, b, b, a]);
+    }
+}

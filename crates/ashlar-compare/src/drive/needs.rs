@@ -1,0 +1,86 @@
+//! What a run needs of the machine, known before it begins.
+
+use super::Matrix;
+use std::fmt::Write;
+
+/// Engines rewrite what they hold, some copy all of it: this much disk for each byte that is put.
+const DISK_FACTOR: u64 = 5;
+/// The oracle's map, per key.
+const ORACLE_BYTES: u64 = 160;
+/// The program, the engine's code and tables.
+const REST_BYTES: u64 = 256 << 20;
+
+/// Bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Amount {
+    disk: u64,
+    memory: u64,
+}
+
+/// Refuses a run for which there is too little disk or memory.
+///
+/// # Errors
+/// What is needed, and what there is.
+pub fn check(matrix: &Matrix) -> Result<(), String> {
+    let (Some(disk), Some(memory)) = (free_disk(matrix), free_memory()) else { return Ok(()) };
+    refuse(needed(matrix), Amount { disk, memory }, &matrix.dir.display().to_string())
+}
+
+fn needed(matrix: &Matrix) -> Amount {
+    let most = |of: &dyn Fn(&crate::experiment::Session) -> u64| matrix.sessions.iter().map(of).max();
+    let memory =
+        |s: &crate::experiment::Session| s.settings.memory_bytes() + s.keys * ORACLE_BYTES + REST_BYTES;
+    Amount {
+        disk: most(&|s| s.bytes()).unwrap_or(0).saturating_mul(DISK_FACTOR),
+        memory: most(&memory).unwrap_or(0),
+    }
+}
+
+fn refuse(need: Amount, have: Amount, dir: &str) -> Result<(), String> {
+    let mut why = String::new();
+    let mib = |bytes: u64| bytes >> 20;
+    // Writing to a String cannot fail.
+    if need.disk > have.disk {
+        let _ = write!(
+            why,
+            "too little disk in {dir}: {} MiB needed, {} MiB free",
+            mib(need.disk),
+            mib(have.disk)
+        );
+    }
+    if need.memory > have.memory {
+        let and = if why.is_empty() { "" } else { "; " };
+        let (need, have) = (mib(need.memory), mib(have.memory));
+        let _ = write!(why, "{and}too little memory: {need} MiB needed, {have} MiB free");
+    }
+    if why.is_empty() { Ok(()) } else { Err(why + "; a smaller --size, fewer keys, or another --dir") }
+}
+
+fn free_disk(matrix: &Matrix) -> Option<u64> {
+    let stat = rustix::fs::statvfs(&matrix.dir).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_is_refused_with_need_and_have() {
+        let have = Amount { disk: 5 << 20, memory: 7 << 20 };
+        assert_eq!(refuse(have, have, "/d"), Ok(()));
+        let need = Amount { disk: 6 << 20, memory: 9 << 20 };
+        assert_eq!(
+            refuse(need, have, "/d").unwrap_err(),
+            "too little disk in /d: 6 MiB needed, 5 MiB free; too little memory: 9 MiB needed, 7 MiB free; a smaller --size, \
+             fewer keys, or another --dir"
+        );
+        assert!(free_memory().unwrap() > 1 << 20);
+    }
+}

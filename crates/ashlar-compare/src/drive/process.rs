@@ -1,0 +1,197 @@
+//! A process per session: started, watched, ended when it takes too long.
+
+use super::Matrix;
+use crate::engine::EngineName;
+use crate::experiment::Session;
+use crate::place;
+use crate::settings::{Class, Settings};
+use crate::task::{Step, Task, Workload};
+use ashlar_report::record::{Record, Status};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Begins the message of an engine that has nothing of the kind.
+const NOT_OFFERED: &str = "not offered: ";
+
+/// It failed before it could say anything.
+pub fn failed(why: String) -> Status {
+    Status::Failed { why, last_output: String::new() }
+}
+
+/// What the process is told. The directory is chosen when it starts.
+///
+/// # Errors
+/// The engine is not here.
+pub fn task(matrix: &Matrix, engine: EngineName, class: Class, session: &Session) -> Result<Task, Status> {
+    let library = place::library(engine, matrix.rocksdb.as_deref()).map_err(|why| Status::NotHere { why })?;
+    Ok(Task {
+        experiment: matrix.experiment.clone(),
+        size: matrix.size.clone(),
+        engine,
+        library: library.map(|path| path.to_string_lossy().into_owned()),
+        dir: String::new(),
+        settings: Settings { class, ..session.settings.clone() },
+        steps: session.steps.clone(),
+        keys: session.keys,
+        rate: 0.0,
+    })
+}
+
+/// The same with a fill in random order, to see how fast the engine is.
+pub fn fill(matrix: &Matrix, task: &Task) -> Result<Task, Status> {
+    if matrix.load <= 0.0 {
+        return Err(failed("--load is above 0".into()));
+    }
+    let step = Step::new("fillrandom", Workload::Fillrandom, task.keys);
+    Ok(Task { steps: vec![step], ..task.clone() })
+}
+
+/// The record of a step that has no figures.
+pub fn marked(
+    matrix: &Matrix,
+    engine: EngineName,
+    class: Class,
+    session: &Session,
+    step: &Step,
+    status: &Status,
+) -> Record {
+    Record {
+        experiment: matrix.experiment.clone(),
+        row: step.row.clone(),
+        title: step.title.clone(),
+        workload: step.workload.text().to_owned(),
+        class,
+        size: matrix.size.clone(),
+        params: session.settings.params(session.keys),
+        ..Record::without_figures(engine.text(), status.clone())
+    }
+}
+
+/// Runs `task` in a process of its own, in a fresh folder.
+///
+/// # Errors
+/// What became of it instead.
+pub fn run(matrix: &Matrix, task: &Task) -> Result<Vec<Record>, Status> {
+    let mut command = Command::new(std::env::current_exe().map_err(|e| failed(e.to_string()))?);
+    if task.engine == EngineName::Rocksdb
+        && matrix.jemalloc
+        && let Some(jemalloc) = jemalloc()
+    {
+        command.env("LD_PRELOAD", jemalloc);
+    }
+    let lines = watched(matrix, task, command)?;
+    let read = |line: &String| serde_json::from_str(line).map_err(|e| failed(e.to_string()));
+    lines.iter().map(read).collect()
+}
+
+/// Runs `command` with `task` as its last arguments, and answers the lines it printed.
+pub fn watched(matrix: &Matrix, task: &Task, mut command: Command) -> Result<Vec<String>, Status> {
+    let dir = Scratch::new(&matrix.dir, task.engine).map_err(failed)?;
+    let task = Task { dir: dir.0.join("db").to_string_lossy().into_owned(), ..task.clone() };
+    let task_text = serde_json::to_string(&task).map_err(|e| failed(e.to_string()))?;
+    command.arg("--child").arg(task_text).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
+    let (out, errors) = (child.stdout.take(), child.stderr.take());
+    let reader = std::thread::spawn(move || {
+        let lines = out.map(|out| BufReader::new(out).lines().map_while(Result::ok));
+        lines.into_iter().flatten().collect::<Vec<_>>()
+    });
+    let complaints = std::thread::spawn(move || {
+        let mut text = String::new();
+        if let Some(mut errors) = errors {
+            // What cannot be read is not shown.
+            let _ = errors.read_to_string(&mut text);
+        }
+        text
+    });
+    let ended = wait(&mut child, matrix.timeout);
+    let lines = reader.join().unwrap_or_default();
+    let said = complaints.join().unwrap_or_default();
+    let last_output = tail(&said);
+    match ended.map_err(failed)? {
+        None => {
+            let why = format!("took longer than {} s and was ended", matrix.timeout.as_secs());
+            Err(Status::Timeout { why, last_output })
+        }
+        Some(status) if !status.success() => Err(unsuccessful(status, last_output)),
+        Some(_) => Ok(lines),
+    }
+}
+
+/// An engine that has nothing of the kind is told apart from one that fails.
+fn unsuccessful(status: ExitStatus, last_output: String) -> Status {
+    let last = last_output.lines().last().unwrap_or_default();
+    match last.split_once(NOT_OFFERED) {
+        Some((_, why)) => Status::NotHere { why: format!("{NOT_OFFERED}{why}") },
+        None => Status::Failed { why: status.to_string(), last_output },
+    }
+}
+
+/// The last lines of what a process said.
+fn tail(said: &str) -> String {
+    let lines: Vec<&str> = said.trim().lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
+}
+
+/// The status, or `None` when it took too long and was ended.
+fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>, String> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > limit {
+            child.kill().and_then(|()| child.wait()).map_err(|e| e.to_string())?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A folder of one run, removed with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(parent: &Path, engine: EngineName) -> Result<Scratch, String> {
+        let unique = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos());
+        let name = format!("ashlar-compare-{}-{}-{unique}", engine.text(), std::process::id());
+        let path = parent.join(name);
+        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A folder for temporary files may keep what cannot be removed.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// jemalloc's shared object, where distributions put it.
+fn jemalloc() -> Option<&'static str> {
+    ["/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "/usr/lib64/libjemalloc.so.2", "/usr/lib/libjemalloc.so.2"]
+        .into_iter()
+        .find(|path| Path::new(path).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn what_is_not_offered_is_no_failure() {
+        let status = ExitStatus::from_raw(256);
+        let of = |said: &str| unsuccessful(status, tail(said));
+        let why = "not offered: no log".to_owned();
+        assert_eq!(of("noise\nashlar-compare: not offered: no log\n"), Status::NotHere { why });
+        let crashed = of("one\ntwo\nthree\nfour\nfive\nsix\n");
+        let last_output = "two\nthree\nfour\nfive\nsix".into();
+        assert_eq!(crashed, Status::Failed { why: "exit status: 1".into(), last_output });
+    }
+}

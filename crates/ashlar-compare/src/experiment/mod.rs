@@ -1,0 +1,196 @@
+//! The experiments of the documents: what is done, in which sizes, on which engines.
+//!
+//! 1. A record looks as published: key, value, compressibility, block, batch and sync stay; the number of keys and all
+//!    memory shrink by one factor, so that data and cache keep their ratio.
+//! 2. A session is one fresh database in one process; rows that the document reads from the same load share one.
+//! 3. Steps that would take too long on a slow engine are ended by the clock; the record says so.
+
+mod free;
+mod s0;
+mod s2;
+mod s3;
+mod ycsb;
+
+pub use free::sessions as free;
+
+use crate::engine::EngineName;
+use crate::settings::{Class, Settings};
+use crate::task::Step;
+use clap::ValueEnum;
+
+/// Which experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Experiment {
+    /// RocksDB and LevelDB on flash, 2013: loads, overwrites, reads.
+    S0,
+    /// RocksDB's benchmark.sh on NVMe, 2020.
+    S2,
+    /// LevelDB's page of 2011.
+    S3,
+    /// YCSB A to F.
+    Ycsb,
+}
+
+impl Experiment {
+    /// As records name it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Experiment::S0 => "s0",
+            Experiment::S2 => "s2",
+            Experiment::S3 => "s3",
+            Experiment::Ycsb => "ycsb",
+        }
+    }
+
+    /// The engines that it is run on when none are named.
+    pub fn engines(self) -> Vec<EngineName> {
+        match self {
+            Experiment::S0 => vec![EngineName::Ashlardb, EngineName::Rocksdb, EngineName::Leveldb],
+            Experiment::S2 => vec![EngineName::Ashlardb, EngineName::Rocksdb],
+            Experiment::S3 | Experiment::Ycsb => EngineName::ALL.to_vec(),
+        }
+    }
+
+    /// What is done in this size.
+    pub fn sessions(self, size: Size) -> Vec<Session> {
+        match self {
+            Experiment::S0 => s0::sessions(size),
+            Experiment::S2 => s2::sessions(size),
+            Experiment::S3 => s3::sessions(size),
+            Experiment::Ycsb => ycsb::sessions(size),
+        }
+    }
+}
+
+/// How large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Size {
+    /// Seconds per engine: checks that everything works, never quoted.
+    Smoke,
+    /// Minutes per engine.
+    Standard,
+    /// Up to an hour per engine.
+    Large,
+}
+
+impl Size {
+    /// As records name it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Size::Smoke => "smoke",
+            Size::Standard => "standard",
+            Size::Large => "large",
+        }
+    }
+
+    /// One of three.
+    fn of<T>(self, smoke: T, standard: T, large: T) -> T {
+        match self {
+            Size::Smoke => smoke,
+            Size::Standard => standard,
+            Size::Large => large,
+        }
+    }
+
+    /// Repetitions when none are asked for.
+    pub fn reps(self) -> u32 {
+        self.of(1, 3, 3)
+    }
+}
+
+/// One fresh database, and what is done with it.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// How it is opened.
+    pub settings: Settings,
+    /// Keys.
+    pub keys: u64,
+    /// In this order.
+    pub steps: Vec<Step>,
+}
+
+impl Session {
+    /// Bytes that it writes, roughly: every put, uncompressed.
+    pub fn bytes(&self) -> u64 {
+        let each = (self.settings.key_bytes + self.settings.value_bytes) as u64;
+        let puts = |step: &Step| if step.workload.writes() { step.ops } else { self.keys / 4 };
+        self.steps.iter().map(puts).sum::<u64>() * each
+    }
+}
+
+/// Settings of a document: key and value bytes, cache, memtable; the rest is what most of them share.
+fn settings(keys: u64, lengths: [usize; 2], cache_bytes: u64, write_buffer_bytes: u64) -> Settings {
+    Settings {
+        class: Class::Matched,
+        key_bytes: lengths[0],
+        value_bytes: lengths[1],
+        compress_ratio: 0.5,
+        codec: "snappy".into(),
+        file_bytes: None,
+        base_bytes: None,
+        data_bytes: keys * (lengths[0] + lengths[1]) as u64,
+        cache_bytes,
+        write_buffer_bytes,
+        write_buffers: 2,
+        block_bytes: 4096,
+        filter_bits: 10,
+        sync: false,
+        no_log: false,
+        seed: 301,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn rows_have_names_and_the_documents_are_complete() {
+        for experiment in Experiment::value_variants() {
+            for size in Size::value_variants() {
+                let sessions = experiment.sessions(*size);
+                let rows: Vec<_> =
+                    sessions.iter().flat_map(|s| &s.steps).filter(|s| s.measured).map(|s| &s.row).collect();
+                let distinct: BTreeSet<_> = rows.iter().collect();
+                assert_eq!(rows.len(), distinct.len(), "{experiment:?}: a row twice");
+                for session in &sessions {
+                    assert!(
+                        session.steps[0].workload.fills(),
+                        "{experiment:?}: a session begins with a load"
+                    );
+                    assert!(
+                        session.bytes() > 0 && session.steps.iter().all(|s| s.ops > 0 && !s.title.is_empty())
+                    );
+                }
+            }
+        }
+        let rows =
+            |e: Experiment| e.sessions(Size::Standard).into_iter().flat_map(|s| s.steps).collect::<Vec<_>>();
+        let s3 = rows(Experiment::S3);
+        for row in
+            ["1A", "1B", "1C", "1D", "2A-seq", "2B-rand", "2C-seq", "2D-rand", "2E-seq", "3A-rand", "3B-seq"]
+        {
+            assert!(s3.iter().any(|s| s.measured && s.row == row), "{row}");
+        }
+        let s0 = rows(Experiment::S0);
+        for row in ["T1", "T2", "T3", "T4", "T5"] {
+            assert!(s0.iter().any(|s| s.measured && s.row == row), "{row}");
+        }
+    }
+
+    /// The data of every size is as many times the memory as the document's.
+    #[test]
+    fn ratios_are_kept() {
+        for size in Size::value_variants() {
+            for session in Experiment::S3.sessions(*size) {
+                let s = &session.settings;
+                let ratio = s.data_bytes as f64 / s.memory_bytes() as f64;
+                let published = if s.memory_bytes() > s.data_bytes { 116.0 / 128.0 } else { 116.0 / 4.0 };
+                if s.value_bytes == 100 && !s.sync {
+                    assert!((ratio / published - 1.0).abs() < 0.6, "{size:?}: {ratio} for {published}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Whether a database holds what was written: the same loops write into a map in memory, and the two are held together.
+//!
+//! The map keeps a sum of each value, not the value. Reads of the loops find nothing in it; what they draw does not depend on
+//! what they find.
+
+use crate::engine::EngineName;
+use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
+use crate::settings::Settings;
+use crate::work::words;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What should be there.
+#[derive(Debug, Default)]
+pub struct Oracle {
+    sums: RefCell<BTreeMap<Box<[u8]>, u64>>,
+    bytes: RefCell<u64>,
+}
+
+impl Oracle {
+    /// Bytes of the keys and values that are visible.
+    pub fn live_bytes(&self) -> u64 {
+        *self.bytes.borrow()
+    }
+
+    /// Reads all of `peer` and answers a sum of it.
+    ///
+    /// # Errors
+    /// The first entry that is missing, damaged or nobody's.
+    pub fn check<P: Peer>(&self, peer: &P) -> Result<u64> {
+        let sums = self.sums.borrow();
+        let mut wanted = sums.iter();
+        let mut cursor = peer.cursor()?;
+        cursor.first()?;
+        let mut sum = 0_u64;
+        while let Some((key, value)) = cursor.entry() {
+            let found = words(value);
+            match wanted.next() {
+                Some((next, kept)) if **next == *key && *kept == found => {}
+                Some((next, _)) if **next == *key => {
+                    return Err(wrong("has another value than was written", key));
+                }
+                Some((next, _)) if **next < *key => return Err(wrong("was written and is lost", next)),
+                _ => return Err(wrong("is there and was never written", key)),
+            }
+            sum = sum.wrapping_mul(3).wrapping_add(words(key)).wrapping_mul(3).wrapping_add(found);
+            cursor.next()?;
+        }
+        cursor.check()?;
+        match wanted.next() {
+            None => Ok(sum),
+            Some((key, _)) => Err(wrong("was written and is lost", key)),
+        }
+    }
+}
+
+fn wrong(what: &str, key: &[u8]) -> String {
+    format!("wrong data: the key {} {what}", key.escape_ascii())
+}
+
+impl Peer for Oracle {
+    type Cursor<'a> = Nothing;
+    type Reader<'a> = Nothing;
+
+    fn open(_: EngineName, _: &Path, _: &Settings, _: Option<&str>) -> Result<Self> {
+        Ok(Oracle::default())
+    }
+
+    fn version(&self) -> String {
+        "a map in memory".into()
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut sums = self.sums.borrow_mut();
+        // Values of one database have one length, so an overwrite changes nothing.
+        if sums.insert(key.into(), words(value)).is_none() {
+            *self.bytes.borrow_mut() += (key.len() + value.len()) as u64;
+        }
+        Ok(())
+    }
+
+    fn put_all(&self, entries: &Entries) -> Result<()> {
+        entries.iter().try_for_each(|(key, value)| self.put(key, value))
+    }
+
+    fn reader(&self) -> Result<Nothing> {
+        Ok(Nothing)
+    }
+
+    fn cursor(&self) -> Result<Nothing> {
+        Ok(Nothing)
+    }
+
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn written(&self) -> Written {
+        Written::default()
+    }
+
+    fn levels(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Finds nothing.
+pub struct Nothing;
+
+impl Read for Nothing {
+    fn get(&mut self, _: &[u8], _: impl FnOnce(&[u8])) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+impl Cursor for Nothing {
+    fn first(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn seek(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        None
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::Ashlar;
+    use crate::settings::sample;
+
+    #[test]
+    fn lost_damaged_and_foreign_entries_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let peer = Ashlar::open(EngineName::Ashlardb, dir.path(), &sample(), None).unwrap();
+        let oracle = Oracle::default();
+        for key in [b"a", b"b", b"c"] {
+            peer.put(key, b"12345678").unwrap();
+            oracle.put(key, b"12345678").unwrap();
+        }
+        assert_eq!(oracle.live_bytes(), 27);
+        let sum = oracle.check(&peer).unwrap();
+        assert_eq!(oracle.check(&peer), Ok(sum));
+        peer.put(b"b", b"12345679").unwrap();
+        let of = |oracle: &Oracle| oracle.check(&peer).unwrap_err();
+        assert_eq!(of(&oracle), "wrong data: the key b has another value than was written");
+        oracle.put(b"b", b"12345679").unwrap();
+        peer.put(b"aa", b"12345678").unwrap();
+        assert_eq!(of(&oracle), "wrong data: the key aa is there and was never written");
+        oracle.put(b"aa", b"12345678").unwrap();
+        oracle.put(b"d", b"12345678").unwrap();
+        assert_eq!(of(&oracle), "wrong data: the key d was written and is lost");
+        oracle.put(b"ab", b"12345678").unwrap();
+        assert_eq!(of(&oracle), "wrong data: the key ab was written and is lost");
+    }
+}

@@ -1,0 +1,96 @@
+//! Puts: in order, drawn, over what is there, one by one or in batches.
+
+use super::{Done, Stream, Until};
+use crate::peer::{Entries, Peer, Result};
+use crate::settings::Settings;
+use crate::task::{Step, Task, Workload};
+use ashlar_bench::{KeyMaker, Random, Values};
+
+/// The entries of a step, one after the other.
+struct Source {
+    maker: KeyMaker,
+    values: Values,
+    random: Option<Random>,
+    keys: u64,
+    next: u64,
+    value_bytes: usize,
+}
+
+impl Source {
+    fn new(s: &Settings, keys: u64, workload: Workload) -> Source {
+        let stream = match workload {
+            Workload::Fillseq => None,
+            Workload::Overwrite => Some(Stream::Again),
+            _ => Some(Stream::Load),
+        };
+        Source {
+            maker: KeyMaker::new(s.key_bytes),
+            values: Values::new(s.seed, s.compress_ratio, s.value_bytes),
+            random: stream.map(|stream| Random::new(s.seed, stream as u64)),
+            keys,
+            next: 0,
+            value_bytes: s.value_bytes,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> (&[u8], &[u8]) {
+        let number = self.random.as_mut().map_or(self.next, |random| random.below(self.keys));
+        self.next += 1;
+        (self.maker.key(number), self.values.next(self.value_bytes))
+    }
+}
+
+/// Puts the step's entries.
+pub fn put<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<Done> {
+    let s = &task.settings;
+    let mut source = Source::new(s, task.keys, step.workload);
+    let until = Until::new(step.seconds);
+    let mut done = Done::default();
+    if step.batch > 1 {
+        let mut entries = Entries::new(s.key_bytes, s.value_bytes);
+        while done.ops < step.ops && !done.cut {
+            let count = step.batch.min(step.ops - done.ops);
+            batch(peer, &mut source, &mut entries, count)?;
+            done.ops += count;
+            done.cut = until.over(0);
+        }
+    } else {
+        while done.ops < step.ops && !done.cut {
+            let (key, value) = source.next();
+            peer.put(key, value)?;
+            done.ops += 1;
+            done.cut = until.over(done.ops);
+        }
+    }
+    done.cut &= done.ops < step.ops;
+    done.bytes = done.ops * (s.key_bytes + s.value_bytes) as u64;
+    Ok(done)
+}
+
+/// Puts what a fill that was cut off after `done` had still to put.
+pub fn complete<P: Peer>(peer: &P, task: &Task, step: &Step, done: &Done) -> Result<()> {
+    let s = &task.settings;
+    let mut source = Source::new(s, task.keys, step.workload);
+    for _ in 0..done.ops {
+        source.next();
+    }
+    let mut entries = Entries::new(s.key_bytes, s.value_bytes);
+    let each = ((1 << 20) / (s.key_bytes + s.value_bytes) as u64).clamp(1, 1000);
+    let mut left = step.ops - done.ops;
+    while left > 0 {
+        let count = each.min(left);
+        batch(peer, &mut source, &mut entries, count)?;
+        left -= count;
+    }
+    Ok(())
+}
+
+fn batch<P: Peer>(peer: &P, source: &mut Source, entries: &mut Entries, count: u64) -> Result<()> {
+    entries.clear();
+    for _ in 0..count {
+        let (key, value) = source.next();
+        entries.push(key, value);
+    }
+    peer.put_all(entries)
+}
