@@ -58,8 +58,6 @@ bugs! {
     HalfBatchReplayed,
     /// A write whose log failed is acknowledged.
     FailedLogAcknowledged,
-    /// The sequence numbers of a write whose log failed are used again.
-    SequenceReused,
     /// A table that cannot be read holds nothing.
     ReadErrorIsAbsence,
     /// A table that cannot be opened is passed over by scans.

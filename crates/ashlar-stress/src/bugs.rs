@@ -35,7 +35,6 @@ fn owed(bug: Bug) -> (&'static str, &'static str) {
         Bug::LogChecksumIgnored => ("corrupt", "A08 LevelDB #251"),
         Bug::HalfBatchReplayed => ("sim", "A13 RocksDB #10773"),
         Bug::FailedLogAcknowledged => ("sweep", "publishing before the log"),
-        Bug::SequenceReused => ("sweep", "A31 RocksDB #15193"),
         Bug::ReadErrorIsAbsence => ("sweep", "A15 RocksDB 6.8.0"),
         Bug::ReadErrorSkipsTable => ("sweep", "A16 RocksDB 8.7.0"),
         Bug::RangeDeletionsIgnored => ("corrupt", "A17 RocksDB 6.0.0"),

@@ -8,13 +8,16 @@
 //! |---|---|
 //! | [`sim`] | does a crash at any moment of any history leave a gapless prefix that holds what was promised? |
 //! | [`sweep`] | does a call that fails, once or for good, lose, hang or change anything? |
+//! | [`meta`] | does any setting, or another way to say the same, change an answer? |
 //! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
 //! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
+//! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
 //! | [`fuzz`] | does any decoder panic, hang or swell over damaged files? (the program `ashlar-fuzz`) |
 
 pub mod bugs;
 pub mod corrupt;
 pub mod fuzz;
+pub mod meta;
 pub mod report;
 pub mod sim;
 pub mod suite;

@@ -1,6 +1,6 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
-use ashlar_stress::{Budget, Length, Report, bugs, corrupt, fuzz, report, sim, sweep};
+use ashlar_stress::{Budget, Length, Report, bugs, corrupt, fuzz, meta, report, sim, sweep};
 use clap::{Args, Parser, Subcommand};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -25,8 +25,12 @@ enum Command {
     Sim(Flags),
     /// Fixed histories, run again and again with another call failing
     Sweep(Flags),
+    /// The same operations under other settings, and in other words
+    Meta(Flags),
     /// Every part of every file, damaged in nine ways
     Corrupt(Flags),
+    /// The same damaged directories for us and for RocksDB
+    Diff(Flags),
     /// Damaged files against every decoder (the program ashlar-fuzz)
     Fuzz(Flags),
     /// Mistakes of other systems, made on purpose: which of them the suites find
@@ -40,7 +44,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 5] = ["sim", "sweep", "corrupt", "fuzz", "bugs"];
+const SUITES: [&str; 7] = ["sim", "sweep", "meta", "corrupt", "diff", "fuzz", "bugs"];
 
 #[derive(Args)]
 struct Flags {
@@ -95,7 +99,9 @@ fn go(command: Command) -> Result<bool, String> {
     match command {
         Command::Sim(flags) => suite(flags, sim::run),
         Command::Sweep(flags) => suite(flags, sweep::run),
+        Command::Meta(flags) => suite(flags, meta::run),
         Command::Corrupt(flags) => suite(flags, corrupt::run),
+        Command::Diff(flags) => suite(flags, corrupt::diff::run),
         Command::Fuzz(flags) => suite(flags, fuzz::run),
         Command::Bugs(flags) => suite(flags, bugs::run),
         Command::Report { files } => {

@@ -46,7 +46,23 @@ fn script(seed: u64) -> (Setup, Vec<Step>) {
     ] {
         steps.insert(at.min(steps.len()), step);
     }
+    steps.extend(cold_reads());
     (setup, steps)
+}
+
+/// Reads that meet no block in memory: right after the open, of keys that most lists write.
+fn cold_reads() -> Vec<Step> {
+    let family = || "default".to_owned();
+    let mut steps = vec![Step::Idle, Step::Op(Op::Compact { family: family() }), Step::Op(Op::Reopen)];
+    steps.extend(
+        (0..64).step_by(9).map(|key| {
+            Step::Op(Op::Get { family: family(), key: format!("k{key:02}").into_bytes(), at: None })
+        }),
+    );
+    steps.push(Step::Op(Op::Reopen));
+    let (from, to) = (b"k".to_vec(), b"l".to_vec());
+    steps.push(Step::Op(Op::Scan { family: family(), from, to, reverse: false, at: None }));
+    steps
 }
 
 /// Runs the script. `Err`: what is wrong.
@@ -193,7 +209,11 @@ fn sweep(script: u64, only: Option<u64>, budget: &Budget, watchdog: &Watchdog, r
     }
     report.count("scripts", 1);
     report.count("calls", counts[0] + counts[1] + counts[3]);
-    for (case, fault) in (0..).zip(cases(&counts)).filter(|(case, _)| only.is_none_or(|only| only == *case)) {
+    // A quick run makes every call fail once, and one in three for good.
+    let quick = budget.length == Length::Quick && only.is_none();
+    let rare = |fault: &Fault| quick && fault.repeat == Repeat::Sticky && fault.at % 3 != 1;
+    let wanted = |case: u64, fault: &Fault| only.map_or(!rare(fault), |only| only == case);
+    for (case, fault) in (0..).zip(cases(&counts)).filter(|(case, fault)| wanted(*case, fault)) {
         if budget.is_enough(report) {
             break;
         }

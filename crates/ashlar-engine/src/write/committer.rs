@@ -340,9 +340,7 @@ impl GroupCommitter {
             && !planted(Bug::FailedLogAcknowledged)
         {
             // A later record must not carry a sequence that this one may have brought into the file.
-            if !planted(Bug::SequenceReused) {
-                self.reserved.store(next, Ordering::Relaxed);
-            }
+            self.reserved.store(next, Ordering::Relaxed);
             self.fail(&e, self.refusal.resumes());
             return group.iter_mut().for_each(|m| m.outcome = Some(Err(indeterminate(&e))));
         }

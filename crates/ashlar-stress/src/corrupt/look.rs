@@ -44,16 +44,16 @@ impl Outcome {
     }
 }
 
+/// An outcome, and which state of the history is shown, where all reads work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) outcome: Outcome,
+    pub(super) past: Option<usize>,
+}
+
 impl Subject {
-    /// What becomes of the directory when these files have other bytes, or (`None`) are gone.
-    pub(super) fn outcome(&self, damage: &[(String, Option<Vec<u8>>)]) -> Result<Outcome, String> {
-        let env = machine(1);
-        let put = |files: &Files| -> ashlar_base::Result<()> {
-            env.fs.create_dir_all(Path::new(DIR))?;
-            files
-                .iter()
-                .try_for_each(|(name, bytes)| env.fs.create(&Path::new(DIR).join(name))?.write_at(bytes, 0))
-        };
+    /// The files of the directory when these have other bytes, or (`None`) are gone.
+    pub(super) fn damaged(&self, damage: &[(String, Option<Vec<u8>>)]) -> Files {
         let mut files = self.files.clone();
         for (name, bytes) in damage {
             match bytes {
@@ -61,10 +61,28 @@ impl Subject {
                 None => drop(files.remove(name)),
             }
         }
-        put(&files).map_err(|e| e.to_string())?;
+        files
+    }
+
+    /// What becomes of the damaged directory.
+    pub(super) fn outcome(&self, damage: &[(String, Option<Vec<u8>>)]) -> Result<Outcome, String> {
+        self.seen(damage).map(|seen| seen.outcome)
+    }
+
+    /// [`Subject::outcome`], with the state.
+    pub(super) fn seen(&self, damage: &[(String, Option<Vec<u8>>)]) -> Result<Seen, String> {
+        let no_state = |outcome| Seen { outcome, past: None };
+        let env = machine(1);
+        let put = |files: &Files| -> ashlar_base::Result<()> {
+            env.fs.create_dir_all(Path::new(DIR))?;
+            files
+                .iter()
+                .try_for_each(|(name, bytes)| env.fs.create(&Path::new(DIR).join(name))?.write_at(bytes, 0))
+        };
+        put(&self.damaged(damage)).map_err(|e| e.to_string())?;
         let db = match open(&env, self.level) {
             Ok(db) => db,
-            Err(e) => return refusal(&e),
+            Err(e) => return refusal(&e).map(no_state),
         };
         let seen = See::all(&db)?;
         let last = self.last();
@@ -73,25 +91,24 @@ impl Subject {
                 return Err("wrong answers beside errors".to_owned());
             }
             compacted(&db, &last)?;
-            return Ok(Outcome::ReadError);
+            return Ok(no_state(Outcome::ReadError));
         };
         let clean = db.recovery().is_clean();
         let tail_dropped = db.recovery().tail_dropped();
         let sound = db.verify_checksums(|_| ()).is_ok();
         compacted(&db, &state)?;
-        if state == last {
-            return Ok(match (sound, clean) {
-                (false, _) => Outcome::OnlyVerify,
-                (true, false) => Outcome::IdenticalReported,
-                (true, true) => Outcome::Identical,
-            });
-        }
-        match self.history.iter().rposition(|past| *past == state) {
-            None => Err("a state that never was".to_owned()),
-            Some(_) if tail_dropped => Ok(Outcome::CutReported),
-            Some(past) if past >= self.flushed => Ok(Outcome::CutSilently),
-            Some(past) => Err(format!("silent: back at batch {past} without a word")),
-        }
+        let Some(past) = self.history.iter().rposition(|past| *past == state) else {
+            return Err("a state that never was".to_owned());
+        };
+        let outcome = match (state == last, sound, clean) {
+            (true, false, _) => Outcome::OnlyVerify,
+            (true, true, false) => Outcome::IdenticalReported,
+            (true, true, true) => Outcome::Identical,
+            (false, ..) if tail_dropped => Outcome::CutReported,
+            (false, ..) if past >= self.flushed => Outcome::CutSilently,
+            (false, ..) => return Err(format!("silent: back at batch {past} without a word")),
+        };
+        Ok(Seen { outcome, past: Some(past) })
     }
 }
 

@@ -16,6 +16,7 @@
 //! | `U` | wrong answers, where the format has nothing that could tell |
 
 mod damage;
+pub mod diff;
 mod look;
 mod parts;
 mod subject;

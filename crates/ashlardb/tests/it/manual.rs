@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const MANUAL: &str = include_str!("../../../../docs/manual.md");
+const GUARANTEES: &str = include_str!("../../../../docs/guarantees.md");
 /// The section with the table.
 const TABLE: &str = "What holds it";
 
@@ -77,6 +78,22 @@ fn what_the_manual_names_is_there() {
         assert!(is_there(reference), "no such test: {reference}");
     }
     assert!(!is_there("ashlardb: door::no_such_test") && !is_there("ashlardb: door"));
+}
+
+#[test]
+fn every_guarantee_names_a_test_that_is_there() {
+    for reference in references(GUARANTEES) {
+        assert!(is_there(reference), "no such test: {reference}");
+    }
+    let rows = GUARANTEES.lines().filter(|line| line.starts_with("| ") && !line.ends_with("| held by |"));
+    let mut count = 0;
+    for row in rows {
+        let held = row.trim_matches('|').rsplit('|').next().unwrap_or_default();
+        let by = ["crashes", "calls", "damage", "kill", "`ashlar"];
+        assert!(by.iter().any(|name| held.contains(name)), "held by nothing: {row}");
+        count += 1;
+    }
+    figure(&format!("guarantees: {count} lines, each held by a test"));
 }
 
 #[test]
