@@ -214,7 +214,10 @@ fn rows<'a>(records: &'a [Record], key: (&str, Class, Option<&str>), engines: &[
             let told = of_row.iter().find(|r| r.engine.name == engine)?.published.clone();
             Some((engine, told.or_else(|| history::published(key.0, &record.row, engine))?))
         };
-        let history = engines.iter().filter_map(published).collect();
+        let mut history: Vec<(&str, Published)> = engines.iter().filter_map(published).collect();
+        // Two forms of one engine have the same history.
+        let form_of = |engine: &'a str| engine.split('-').next().unwrap_or_default();
+        history.dedup_by(|(b, told), (a, before)| form_of(a) == form_of(b) && told == before);
         rows.push(Row { id: &record.row, title: &record.title, cells, history });
     }
     rows

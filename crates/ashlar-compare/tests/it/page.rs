@@ -102,7 +102,7 @@ fn wide(browser: &Path, dir: &Path, page: &str) {
              this.contentDocument.documentElement.scrollWidth\"></iframe>"
         );
         let path = dir.join("frame.html");
-        std::fs::write(&path, frame).unwrap();
+        std::fs::write(&path, frame).expect("the frame is written");
         let text = dom(browser, dir, &path);
         let wide =
             text.split("data-wide=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse::<u32>().ok());

@@ -73,3 +73,18 @@ fn what_was_not_the_same_work_is_not_held_together() {
     }
     assert!(!Summary::of(&run).marks.iter().any(|mark| mark.starts_with("void")));
 }
+
+#[test]
+fn two_forms_of_one_engine_have_one_history() {
+    let mut run = sample::comparison();
+    for record in &mut run.records {
+        let forms = [("leveldb", "sqlite"), ("lmdb", "sqlite-rollback")];
+        if let Some((_, to)) = forms.iter().find(|(from, _)| record.engine.name == *from) {
+            record.engine.name = (*to).into();
+        }
+    }
+    run.records.sort_by_key(|record| record.engine.name.clone());
+    let summary = Summary::of(&run);
+    let row = summary.groups[0].rows.iter().find(|row| row.id == "1A").unwrap();
+    assert_eq!(row.history.iter().map(|(engine, _)| *engine).collect::<Vec<_>>(), ["sqlite", "treedb"]);
+}
