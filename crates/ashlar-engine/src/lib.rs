@@ -35,5 +35,5 @@ pub mod open;
 pub mod inspect;
 mod db;
 
-pub use db::{Db, LiveFile, MemtableStats, OpenFamily, Pins, SizeOptions, SnapshotPins};
+pub use db::{Db, LiveFile, MemtableStats, OpenFamily, Pins, RepairReport, SizeOptions, SnapshotPins};
 pub use inspect::Verified;

@@ -1,6 +1,6 @@
 //! Opening with settings.
 
-use crate::{Db, Env, Error, EventListener, FormatLevel, Result, Statistics};
+use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
@@ -188,6 +188,21 @@ impl Builder {
     pub fn tune(mut self, set: impl FnOnce(&mut DbOptions, &mut FamilyOptions)) -> Self {
         set(&mut self.options, &mut self.default);
         self
+    }
+
+    /// Makes a database that opens of what is left in the directory, with these settings, and says what is lost. Nobody
+    /// may have it open. Damaged files are moved to `lost/` in it; `progress` is called after each table.
+    ///
+    /// # Errors
+    /// `Busy(Locked)`. `InvalidArgument`: no directory, or a family whose comparator is not known. `NotSupported`: its logs
+    /// hold what cannot be carried along. `Io`: a read that failed is no proof of damage; nothing was given up.
+    pub fn repair(self, progress: impl FnMut(&Verified)) -> Result<RepairReport> {
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
+        let env = self.env.map_or_else(Env::os, Ok)?;
+        let mut progress = progress;
+        ashlar_engine::Db::repair(env, &self.path, self.options, self.families, self.default, &mut progress)
     }
 
     /// Opens.

@@ -5,12 +5,17 @@ use crate::Done;
 use crate::bytes_text::{Hex, JsonText, counted};
 use crate::outcome::Outcome;
 use ashlardb::{CheckReport, Damage, Env, KeySpan, Risk, check_database};
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use std::io::{self, Write};
+
+/// Bytes read of those there are; only where somebody looks.
+pub(super) fn bar() -> ProgressBar {
+    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(5))
+}
 
 /// Prints what was found; fails when that is a damage.
 pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
-    let bar = ProgressBar::new(0);
+    let bar = bar();
     let report = check_database(&Env::os()?, &target.directory, &mut |done| {
         bar.set_length(done.bytes_total);
         bar.set_position(done.bytes);
@@ -59,6 +64,7 @@ fn at_risk(risk: &Risk) -> String {
     let list = |items: Vec<String>| items.join(", ");
     match risk {
         Risk::Nothing => "{\"kind\": \"nothing\"}".to_owned(),
+        Risk::UnknownKeys => "{\"kind\": \"unknown keys\"}".to_owned(),
         Risk::Database => "{\"kind\": \"database\"}".to_owned(),
         Risk::Keys(spans) => {
             let span =

@@ -10,6 +10,7 @@ mod explain;
 mod info;
 mod level;
 mod load;
+mod repair;
 mod text;
 
 use crate::Done;
@@ -20,7 +21,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
-const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, check, info, level, rewrite (see ashlar db --help)";
+const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, check, repair, info, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -90,6 +91,7 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::DropFamily { name } => drop_family(&target, &name, &mut out),
         DbCommand::Explain { what, key, max_keys } => explain::run(&target, &what, key, max_keys, &mut out),
         DbCommand::Check { json } => check::run(&target, json, &mut out),
+        DbCommand::Repair => repair::run(&target, &mut out),
         DbCommand::Info => info::run(&target, &mut out),
         DbCommand::Level => level::show(&target, &mut out),
         DbCommand::Rewrite => level::rewrite(&target, &mut out),

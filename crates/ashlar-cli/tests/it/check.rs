@@ -39,6 +39,17 @@ fn a_damage_is_told_with_its_keys_and_a_status() {
         "{ran:?}"
     );
 
+    let said = good(&["db", &db, "repair"], b"");
+    assert!(
+        said.contains("; losses are listed below\nloss: ")
+            && said.contains(&format!("moved to lost/: {name}\n")),
+        "{said}"
+    );
+    let said = good(&["db", &db, "check"], b"");
+    assert!(said.ends_with(": sound\n"), "{said}");
+    let left = good(&["db", &db, "dump", "--count_only"], b"");
+    assert!(left.contains("Keys in range: 29") || left.contains("Keys in range: 28"), "{left}");
+
     let ran = ashlar(&["db", &format!("--db={}", temp.path().join("none").display()), "check"], b"");
     assert!(ran.status == 1 && ran.err.contains("there is no database"), "{ran:?}");
 }

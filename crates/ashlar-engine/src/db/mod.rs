@@ -12,6 +12,7 @@
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
 //! | `properties`, `stats`, `counters`, `tell`, `pins` | what it tells about itself |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
+//! | `repair` | a database of what is left of one |
 //! | `change` | settings changed while open |
 
 mod atomic_flush_job;
@@ -35,6 +36,7 @@ mod properties;
 mod purge_job;
 mod read_only;
 mod reads;
+mod repair;
 mod replay;
 mod resume_job;
 mod schedule;
@@ -48,6 +50,7 @@ mod writes;
 pub use live_files::LiveFile;
 pub use open::OpenFamily;
 pub use pins::{Pins, SnapshotPins};
+pub use repair::RepairReport;
 pub use sizes::{MemtableStats, SizeOptions};
 
 use crate::batch::WriteBatch;

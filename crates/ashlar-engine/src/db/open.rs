@@ -331,7 +331,7 @@ fn begin_log(
 }
 
 /// One commit for all families: what replay flushed, and that older logs are not needed any more.
-fn commit(versions: &VersionSet, mut edits: Vec<VersionEdit>, wal: FileNumber) -> Result<()> {
+pub(super) fn commit(versions: &VersionSet, mut edits: Vec<VersionEdit>, wal: FileNumber) -> Result<()> {
     for family in versions.families() {
         match edits.iter_mut().find(|e| e.family == family.id) {
             Some(edit) => edit.log_number = Some(wal),

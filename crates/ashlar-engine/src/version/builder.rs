@@ -99,6 +99,16 @@ impl TreeBuilder {
         epoch::complete(&mut self.files, last_seq);
     }
 
+    /// The numbers of its tables.
+    pub(crate) fn table_numbers(&self) -> impl Iterator<Item = FileNumber> + '_ {
+        self.files.keys().copied()
+    }
+
+    /// Forgets a blob file that is no use any more.
+    pub(crate) fn forget_blob_file(&mut self, number: FileNumber) {
+        self.blobs.remove(&number);
+    }
+
     /// The largest epoch number in use.
     pub(crate) fn max_epoch(&self) -> u64 {
         self.files.values().map(|(_, f)| f.file.epoch).max().unwrap_or(0)

@@ -4,19 +4,20 @@ use crate::store::fingerprint;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::rng::Rng;
 use ashlar_testkit::{Change, Judge, JudgeVersion, Tools, report};
-use ashlardb::{CheckReport, Db, Env, ErrorKind, Risk, check_database};
+use ashlardb::{CheckReport, Db, Env, ErrorKind, FormatLevel, Risk, check_database};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
+pub type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
-fn check(dir: &Path) -> CheckReport {
+pub fn check(dir: &Path) -> CheckReport {
     check_database(&Env::os().unwrap(), dir, &mut |_| {}).unwrap()
 }
 
 /// Two families; tables of many blocks on two levels, blob files in one of them, and a log.
-fn database(dir: &Path, options: &str) -> [Entries; 2] {
-    let builder = Db::builder(dir).options(options);
+pub fn database(dir: &Path, options: &str) -> [Entries; 2] {
+    // What both judges read.
+    let builder = Db::builder(dir).format_level(FormatLevel::V7_8).options(options);
     let db =
         builder.family("blobs", |f| f.blob_files(200)).tune(|_, f| f.table.block_size = 1024).open().unwrap();
     let mut entries = [Entries::new(), Entries::new()];
@@ -41,7 +42,7 @@ fn database(dir: &Path, options: &str) -> [Entries; 2] {
     entries
 }
 
-fn files(dir: &Path, ends: &str) -> Vec<PathBuf> {
+pub fn files(dir: &Path, ends: &str) -> Vec<PathBuf> {
     let all = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = all.filter(|path| path.to_str().unwrap().ends_with(ends)).collect();
     files.sort();
@@ -70,7 +71,7 @@ fn failing(dir: &Path, entries: &[Entries; 2]) -> Option<[Vec<Vec<u8>>; 2]> {
 /// Whether the report names the key of the family as at risk.
 fn names(report: &CheckReport, family: &str, key: &[u8]) -> bool {
     report.damages.iter().any(|damage| match &damage.risk {
-        Risk::Database | Risk::Writes { .. } => true,
+        Risk::Database | Risk::UnknownKeys | Risk::Writes { .. } => true,
         Risk::Nothing => false,
         Risk::Keys(spans) => {
             damage.family.as_deref() == Some(family)

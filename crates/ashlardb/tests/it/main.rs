@@ -14,6 +14,7 @@
 //! | `manual` | is the manual whole, and true about the tests? |
 //! | `options` | are settings by RocksDB's names stored, loaded, changed, and known to RocksDB? |
 //! | `integrity` | is every damage found, by file, offset and keys, and are checksums over files those of RocksDB? |
+//! | `repair` | does what is left of a damaged directory open, here and in RocksDB, and is every loss told? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -38,6 +39,7 @@ mod modes;
 mod observe;
 mod operations;
 mod options;
+mod repair;
 mod store;
 mod threads;
 mod upkeep;

@@ -18,6 +18,7 @@ mod report;
 mod tables;
 
 pub use report::{CheckReport, Damage, KeySpan, Risk, Verified};
+pub(crate) use tables::span_of;
 
 use crate::open::{DirState, needed_from, survey};
 use crate::options::read_latest_options;
@@ -31,7 +32,7 @@ use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_table::Anatomy;
 use logs::Logs;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tables::Family;
 
@@ -78,7 +79,8 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
     }
     let named: Vec<_> = families.iter().map(|(name, version)| (name.as_str(), version)).collect();
     check_files(fs, dir, &named, &mut report, progress);
-    check_logs(fs, dir, &replayed, &mut report)?;
+    let from = (needed_from(&replayed), replayed.db.prev_log);
+    check_logs(fs, dir, from, &replayed.db.tracked_wals, replayed.last_seq, &mut report)?;
     check_beside(fs, dir, &replayed, &named, &mut report)?;
     Ok(report)
 }
@@ -193,18 +195,25 @@ fn every_table(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<()> 
     Ok(())
 }
 
-fn check_logs(fs: &dyn Fs, dir: &Path, replayed: &Replayed, report: &mut CheckReport) -> Result<()> {
-    let from = needed_from(replayed);
+/// Checks the logs from the one numbered `from` on, and the one numbered `prev`, of a database whose tables end at `last`.
+pub(crate) fn check_logs(
+    fs: &dyn Fs,
+    dir: &Path,
+    (from, prev): (FileNumber, FileNumber),
+    tracked: &BTreeMap<FileNumber, Option<u64>>,
+    last: SeqNum,
+    report: &mut CheckReport,
+) -> Result<()> {
     let mut found = Vec::new();
     for entry in fs.list(dir)? {
         let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
-        if number >= from || number == replayed.db.prev_log {
+        if number >= from || number == prev {
             found.push((number, entry.name));
         }
     }
     found.sort();
-    let mut logs = Logs::new(fs, dir, replayed.last_seq);
-    for (number, size) in replayed.db.tracked_wals.iter().filter(|(number, _)| **number >= from) {
+    let mut logs = Logs::new(fs, dir, last);
+    for (number, size) in tracked.iter().filter(|(number, _)| **number >= from) {
         logs.synced.extend(size.map(|size| (*number, size)));
         if found.iter().all(|(there, _)| there != number) {
             report.damages.push(Damage {
@@ -213,7 +222,7 @@ fn check_logs(fs: &dyn Fs, dir: &Path, replayed: &Replayed, report: &mut CheckRe
                 cause: "log is missing, which the MANIFEST tracks".to_owned(),
                 family: None,
                 risk: Risk::Writes {
-                    from: replayed.last_seq.checked_add(1).unwrap_or(SeqNum::MAX),
+                    from: last.checked_add(1).unwrap_or(SeqNum::MAX),
                     to: None,
                     behind: Vec::new(),
                     more: 0,

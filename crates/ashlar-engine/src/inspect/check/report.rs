@@ -55,6 +55,8 @@ pub enum Risk {
         /// How many more such keys there are.
         more: u64,
     },
+    /// Keys, but nothing tells which.
+    UnknownKeys,
     /// Everything: it is not known what belongs to the database.
     Database,
 }
@@ -87,7 +89,7 @@ impl Damage {
     }
 
     /// Of a family.
-    pub(super) fn in_family(mut self, family: &str) -> Damage {
+    pub(crate) fn in_family(mut self, family: &str) -> Damage {
         self.family = Some(family.to_owned());
         self
     }
@@ -153,6 +155,7 @@ impl fmt::Display for Risk {
                 }
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
+            Risk::UnknownKeys => f.write_str("at risk: keys that nothing tells any more"),
             Risk::Database => f.write_str("at risk: the whole database"),
         }
     }

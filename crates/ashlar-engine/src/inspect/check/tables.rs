@@ -69,7 +69,7 @@ impl Family<'_> {
         });
         let lost = lost.unwrap_or_default();
         for stretch in &lost {
-            push(&stretch.error, Risk::Keys(vec![range_of(stretch, from)]));
+            push(&stretch.error, Risk::Keys(vec![span_of(stretch, from)]));
         }
         if lost.is_empty() {
             // Every block reads: it is the filter, the index or a count that is wrong. A filter that cannot be read is
@@ -180,6 +180,6 @@ impl Family<'_> {
 }
 
 /// The keys of a stretch; `first` is the first one of its table.
-pub(super) fn range_of(stretch: &LostStretch, first: &[u8]) -> KeySpan {
+pub(crate) fn span_of(stretch: &LostStretch, first: &[u8]) -> KeySpan {
     KeySpan { from: stretch.from.clone().unwrap_or_else(|| first.to_vec()), to: stretch.to.clone() }
 }

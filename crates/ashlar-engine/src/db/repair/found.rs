@@ -1,0 +1,137 @@
+//! What a directory holds, and which MANIFEST counts.
+
+use super::report::RepairReport;
+use crate::inspect::{Damage, Risk};
+use crate::open::needed_from;
+use crate::version::{Replayed, read_current, replay_manifest};
+use ashlar_base::{FileNumber, Result};
+use ashlar_blob::BlobReader;
+use ashlar_env::Fs;
+use ashlar_format::blob::{BlobFooter, BlobHeader};
+use ashlar_format::filename::FileKind;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The files of a directory that mean something.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Tables with their names and lengths, ascending.
+    pub(super) tables: Vec<(FileNumber, String, u64)>,
+    /// Blob files, ascending.
+    pub(super) blobs: Vec<FileNumber>,
+    /// Logs.
+    logs: BTreeSet<FileNumber>,
+    /// MANIFESTs, ascending.
+    manifests: Vec<FileNumber>,
+    /// The largest number of any file.
+    pub(super) largest: FileNumber,
+}
+
+impl Found {
+    pub(super) fn list(fs: &dyn Fs, dir: &Path) -> Result<Found> {
+        let mut found = Found::default();
+        for entry in fs.list(dir)? {
+            let Some(kind) = FileKind::parse(&entry.name) else { continue };
+            match kind {
+                FileKind::Table(n) | FileKind::LevelDbTable(n) => {
+                    found.tables.push((n, entry.name, entry.len))
+                }
+                FileKind::Blob(n) => found.blobs.push(n),
+                FileKind::Wal(n) => found.logs.extend([n]),
+                FileKind::Manifest(n) => found.manifests.push(n),
+                _ => {}
+            }
+            if let Some(n) = kind.number().filter(|n| *n < FileNumber::MAX) {
+                found.largest = found.largest.max(n);
+            }
+        }
+        found.tables.sort();
+        found.blobs.sort_unstable();
+        found.manifests.sort_unstable();
+        Ok(found)
+    }
+
+    /// Blobs in a file and the bytes of their records, as its footer and its length tell; `None`: it is not there.
+    pub(super) fn blob_amount(&self, fs: &dyn Fs, dir: &Path, number: FileNumber) -> Option<(u64, u64)> {
+        let file = fs.open_read(&dir.join(FileKind::Blob(number).name())).ok()?;
+        let reader = BlobReader::open(file, number, None, None).ok()?;
+        let ends = (BlobHeader::LEN + BlobFooter::LEN) as u64;
+        Some((reader.count(), reader.size().saturating_sub(ends)))
+    }
+
+    /// Whether a MANIFEST whose end was dropped is from before what the directory holds: a table that it names is gone, or
+    /// tables are there that it does not know, while the log that would have their data is gone.
+    fn is_outdated(&self, replayed: &Replayed) -> bool {
+        let there: BTreeSet<FileNumber> = self.tables.iter().map(|(number, _, _)| *number).collect();
+        let named: BTreeSet<FileNumber> =
+            replayed.families.values().flat_map(|family| family.tree.table_numbers()).collect();
+        let log_is_gone = || !self.logs.contains(&needed_from(replayed));
+        replayed.dropped.is_some() && (!named.is_subset(&there) || !there.is_subset(&named) && log_is_gone())
+    }
+
+    /// The newest MANIFEST, whole or not; 0: there is none.
+    pub(super) fn newest_manifest(&self) -> FileNumber {
+        self.manifests.last().copied().unwrap_or_default()
+    }
+
+    /// The state to begin with: of the MANIFEST that `CURRENT` names, or, when `CURRENT` does not say, of the newest. An
+    /// older one than either knows of tables that are gone and not of newer ones: `None` then, as when nothing reads.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn manifest(
+        &self,
+        fs: &dyn Fs,
+        dir: &Path,
+        report: &mut RepairReport,
+    ) -> Result<Option<Replayed>> {
+        let named = match read_current(fs, dir) {
+            Ok(named) => named,
+            Err(e) if e.is_corruption() => {
+                report.losses.push(Damage::of(&FileKind::Current.name(), &e, Risk::Nothing));
+                None
+            }
+            Err(e) => return Err(e),
+        };
+        // A newer one that was in use outranks a name that a crash or somebody else left behind.
+        for &number in self.manifests.iter().rev() {
+            let replayed = replay_manifest(fs, dir, number);
+            match replayed {
+                Ok(replayed) if named == Some(number) || replayed.was_current || named.is_none() => {
+                    if named != Some(number) {
+                        report
+                            .remarks
+                            .push(format!("CURRENT did not name MANIFEST-{number}, which was in use"));
+                    }
+                    if self.is_outdated(&replayed) {
+                        report.remarks.push(format!("MANIFEST-{number} has lost its end, which was in use"));
+                        report.to_move.push(FileKind::Manifest(number).name());
+                        break;
+                    }
+                    if let Some(tail) = &replayed.dropped {
+                        let (bytes, offset) = (tail.bytes, tail.offset);
+                        report.remarks.push(format!(
+                            "MANIFEST-{number} has a torn tail of {bytes} bytes at {offset} ({})",
+                            tail.reason
+                        ));
+                    }
+                    return Ok(Some(replayed));
+                }
+                // Written and never named.
+                Ok(_) => {}
+                Err(e) if e.is_corruption() => {
+                    report.lose(Damage::of(&FileKind::Manifest(number).name(), &e, Risk::Nothing));
+                    if named.is_none_or(|named| named == number) {
+                        break;
+                    }
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        report.remarks.push(
+            "no MANIFEST tells which tables count: all of the directory were merged; what was deleted may be back"
+                .to_owned(),
+        );
+        Ok(None)
+    }
+}

@@ -1,0 +1,273 @@
+//! Repair: from whatever is left of a directory to a database that opens, and an account of what is lost.
+//!
+//! ```text
+//! LOCK -> MANIFEST that reads, or none -> tables and blob files verified, damaged tables copied around their damage
+//!      -> logs replayed past their damages, into tables -> one commit: a new MANIFEST -> damaged files to lost/
+//! ```
+//! 1. With a MANIFEST that reads, the tree stays as it is: sound tables are not touched, what was deleted stays deleted. A
+//!    damaged table is replaced, in its place, by one of its readable blocks.
+//! 2. Without one, all tables of the directory are merged, by their own properties: also such as a compaction had replaced
+//!    already, so that deleted keys may come back. The report says so.
+//! 3. An entry whose value stood in a blob file that cannot be read is left out. An older value of its key may show.
+//! 4. Until the commit the directory only gains files. Nothing damaged is ever deleted: it goes to `lost/`, with a note.
+//! 5. A read that fails (`Io`) proves no damage: the repair ends with it, and changes nothing.
+//!
+//! Source: RocksDB `db/repair.cc` for what is asked.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `found` | what the directory holds, and which MANIFEST counts |
+//! | `tables` | one table: kept, copied around its damage, or lost |
+//! | `rebuild` | a tree without a MANIFEST |
+//! | `report` | what was kept and what is lost |
+
+mod found;
+mod rebuild;
+mod report;
+mod tables;
+
+pub use report::RepairReport;
+
+use super::Db;
+use super::open::{OpenFamily, Settings, commit};
+use super::output::{Writer, numbers};
+use super::purge_job::purge;
+use super::replay::Replayer;
+use super::session::new_session_id;
+use crate::files::{Action, Obsolete, PendingOutputs, unlink};
+use crate::inspect::{CheckReport, Verified, check_logs};
+use crate::open::{RecoveryReport, needed_from, replay_wals, settle_identity};
+use crate::options::{DbOptions, FamilyOptions};
+use crate::version::{
+    Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
+};
+use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};
+use ashlar_cache::FramePool;
+use ashlar_env::{Env, WriteFile};
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::VersionEdit;
+use ashlar_log::RecoveryMode;
+use found::Found;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use tables::Kept;
+
+/// Uncompressed blocks kept meanwhile.
+const POOL_BYTES: usize = 8 << 20;
+
+/// More levels than any family has.
+const LEVELS_MAX: usize = 64;
+
+impl Db {
+    /// Makes a database that opens of what is left in `dir`, which nobody may have open, and says what is lost. Damaged
+    /// files are moved to `lost/` in the directory. A sound database loses nothing: its logs become tables.
+    /// Families and orders as in [`Db::open`]. `progress` is called after each table.
+    ///
+    /// # Errors
+    /// `Busy(Locked)`; `InvalidArgument`: no directory, or a family whose order is not known and not listed. `NotSupported`:
+    /// prepared transactions or timestamps in its logs, which could not be carried along. `Io`: nothing was given up
+    /// because of it, and before the commit nothing changed.
+    /// # Cost
+    /// One pass over all tables, blob files and logs; without a MANIFEST all tables are written anew.
+    pub fn repair(
+        env: Env,
+        dir: &Path,
+        options: DbOptions,
+        families: Vec<OpenFamily>,
+        others: FamilyOptions,
+        progress: &mut dyn FnMut(&Verified),
+    ) -> Result<RepairReport> {
+        let settings = Settings::new(&options, families, others)?;
+        if env.fs.metadata(dir)?.is_none() {
+            return Err(Error::invalid("there is no such directory").at_path(dir));
+        }
+        let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
+        let found = Found::list(&*env.fs, dir)?;
+        let mut report = RepairReport::default();
+        let replayed = found.manifest(&*env.fs, dir, &mut report)?;
+        let session_id = new_session_id(&*env.rand);
+        let repair = Repair { env, dir, options, settings, found, session_id };
+        repair.run(replayed, &mut report, progress)?;
+        Ok(report)
+    }
+}
+
+/// What a repair works with.
+struct Repair<'a> {
+    env: Env,
+    dir: &'a Path,
+    options: DbOptions,
+    settings: Settings,
+    found: Found,
+    session_id: String,
+}
+
+/// What a repair knows of a family before the logs are read.
+struct Begun {
+    state: FamilyState,
+    /// The tables and blob files that are new, or, without a MANIFEST, all there are.
+    edit: VersionEdit,
+}
+
+impl Repair<'_> {
+    fn run(
+        &self,
+        replayed: Option<Replayed>,
+        report: &mut RepairReport,
+        progress: &mut dyn FnMut(&Verified),
+    ) -> Result<()> {
+        let pool = OpenTables::new(FramePool::new(POOL_BYTES));
+        let numbered = self.numbered(replayed.as_ref(), &pool)?;
+        let pending = PendingOutputs::new();
+        // Numbers come from a version set of no families: the one that commits is made when the trees are known.
+        let writer = Writer::new(&self.env, &numbered, &self.session_id);
+        let writer = Writer { file_checksums: self.options.file_checksums, ..writer };
+        let outputs =
+            tables::Outputs { writer: &writer, numbers: numbers(&numbered, &pending), dir: self.dir };
+        let begun: Kept = match &replayed {
+            Some(replayed) => self.keep(replayed, &pool, &outputs, report, progress)?,
+            None => self.gather(&pool, &outputs, report, progress)?,
+        };
+        let last_seq = begun.last_seq.max(replayed.as_ref().map_or(SeqNum::ZERO, |r| r.last_seq));
+        let next_file = numbered.new_file_number();
+        let (edits, states): (Vec<_>, Vec<_>) =
+            begun.families.into_iter().map(|f| ((f.state.id, f.edit), f.state)).unzip();
+        let db = self.facts(replayed.as_ref(), &states)?;
+        let manifest = self.found.newest_manifest();
+        let beginning = Beginning { db, families: states, next_file, last_seq, manifest };
+        let level = self.options.format_level;
+        let (env, dir) = (self.env.clone(), self.dir.to_path_buf());
+        let versions = Arc::new(VersionSet::new(env, dir, level, Arc::clone(&pool), beginning));
+        let mut edits: BTreeMap<FamilyId, VersionEdit> = edits.into_iter().collect();
+        let mut between = Vec::new();
+        let replay = self.replay(&versions, &pending, replayed.as_ref(), report)?;
+        for edit in replay {
+            let all = edits.entry(edit.family).or_insert_with(|| VersionEdit::of(edit.family));
+            all.added.extend(edit.added);
+            all.blob_added.extend(edit.blob_added);
+        }
+        if replayed.is_none() {
+            for edit in edits.values_mut() {
+                between.extend(self.merge(&versions, &pending, &writer, edit)?);
+            }
+        }
+        let edits = edits.into_values().filter(|e| !e.added.is_empty() || !e.blob_added.is_empty()).collect();
+        let wal = versions.new_file_number();
+        commit(&versions, edits, wal)?;
+        settle_identity(&self.env, &versions, &mut RecoveryReport::default())?;
+        self.move_away(report)?;
+        for name in between {
+            self.env.fs.remove(&self.dir.join(name))?;
+        }
+        let done = purge(&self.env, self.dir, &versions, &pending, true)?;
+        report.moved.extend(done.lost);
+        report.manifest = versions.manifest_number();
+        self.leave_note(report)
+    }
+
+    /// A version set to take numbers from: above all that is there.
+    fn numbered(&self, replayed: Option<&Replayed>, pool: &Arc<OpenTables>) -> Result<Arc<VersionSet>> {
+        let used = self.found.largest.max(replayed.map_or(FileNumber(0), |r| r.next_file));
+        if used >= FileNumber::MAX {
+            return Err(Error::corruption(format!("file number {used} is over 62 bits")).at_path(self.dir));
+        }
+        let beginning = Beginning {
+            db: self.facts(replayed, &[])?,
+            families: Vec::new(),
+            next_file: FileNumber(used.0 + 1),
+            last_seq: SeqNum::ZERO,
+            manifest: self.found.newest_manifest(),
+        };
+        let (env, dir) = (self.env.clone(), self.dir.to_path_buf());
+        Ok(Arc::new(VersionSet::new(env, dir, self.options.format_level, Arc::clone(pool), beginning)))
+    }
+
+    fn facts(&self, replayed: Option<&Replayed>, families: &[FamilyState]) -> Result<DbFacts> {
+        let mut db = replayed.map(|r| r.db.clone()).unwrap_or_default();
+        // Logs that others tracked are replayed as far as they go, which is told.
+        db.tracked_wals.clear();
+        db.max_family = families.iter().map(|f| f.id).max().unwrap_or_default().max(db.max_family);
+        if db.db_id.is_none() {
+            db.db_id = read_identity(&*self.env.fs, self.dir).ok().flatten();
+            db.db_id.get_or_insert_with(|| new_db_id(&self.env));
+        }
+        Ok(db)
+    }
+
+    /// The order of a family's keys: a built-in one, or that of the family as it is listed.
+    fn order(&self, family: &str, comparator: Option<&str>) -> Result<Order> {
+        let Some(name) = comparator else { return Ok(Order::Bytewise) };
+        let listed = self.settings.of(family, &Order::Bytewise).order;
+        Order::by_name(name).or_else(|| (listed.name() == name).then_some(listed)).ok_or_else(|| {
+            let what = format!("family {family:?} needs the comparator {name}, which was not given");
+            Error::invalid(what).hint("List the family with its comparator")
+        })
+    }
+
+    /// Replays all logs that count, past their damages, into tables of level 0.
+    fn replay(
+        &self,
+        versions: &Arc<VersionSet>,
+        pending: &Arc<PendingOutputs>,
+        replayed: Option<&Replayed>,
+        report: &mut RepairReport,
+    ) -> Result<Vec<VersionEdit>> {
+        let mut checked = CheckReport::default();
+        let from = replayed.map_or(FileNumber(0), needed_from);
+        let (prev, tracked) =
+            replayed.map_or_else(Default::default, |r| (r.db.prev_log, r.db.tracked_wals.clone()));
+        let last = replayed.map_or(SeqNum::ZERO, |r| r.last_seq);
+        check_logs(&*self.env.fs, self.dir, (from, prev), &tracked, last, &mut checked)?;
+        report.take_logs(checked);
+        let options_of = |name: &str, order: &Order| self.settings.of(name, order);
+        let mut replayer =
+            Replayer::new(&self.env, self.dir, versions, pending, &self.session_id, &options_of)
+                .with_file_checksums(self.options.file_checksums);
+        let mut recovery = RecoveryReport::default();
+        replay_wals(&self.env, self.dir, versions, RecoveryMode::SkipAny, &mut replayer, &mut recovery)?;
+        if let Some(reason) = recovery.read_only.first() {
+            return Err(Error::not_supported(format!("a repair of logs with {reason}")).at_path(self.dir));
+        }
+        report.log_batches = recovery.wal_records();
+        let (edits, outputs) = replayer.finish()?;
+        // The repair's own guard: nobody else cleans up here.
+        drop(outputs);
+        Ok(edits)
+    }
+
+    /// Moves what was damaged to `lost/`.
+    fn move_away(&self, report: &mut RepairReport) -> Result<()> {
+        let list: Vec<Obsolete> = std::mem::take(&mut report.to_move)
+            .into_iter()
+            .filter_map(|name| {
+                let kind = FileKind::parse(&name)?;
+                let moves = matches!(
+                    kind,
+                    FileKind::Table(_)
+                        | FileKind::LevelDbTable(_)
+                        | FileKind::Blob(_)
+                        | FileKind::Wal(_)
+                        | FileKind::Manifest(_)
+                );
+                moves.then_some(Obsolete { kind, name, action: Action::Lose })
+            })
+            .collect();
+        let mut done = unlink(&*self.env.fs, self.dir, &list);
+        report.moved.extend(done.lost);
+        // One that was missing from the beginning is in the report as such.
+        done.failed.retain(|e| !e.is_not_found());
+        done.failed.pop().map_or(Ok(()), Err)
+    }
+
+    /// Beside what was moved, why.
+    fn leave_note(&self, report: &RepairReport) -> Result<()> {
+        if report.moved.is_empty() {
+            return Ok(());
+        }
+        let path = self.dir.join("lost").join(format!("REPAIR-{}.txt", report.manifest));
+        let note: Arc<dyn WriteFile> = self.env.fs.create(&path)?;
+        note.write_at(report.to_string().as_bytes(), 0)?;
+        note.sync_all()
+    }
+}

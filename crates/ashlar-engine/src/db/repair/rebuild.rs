@@ -1,0 +1,259 @@
+//! A tree without a MANIFEST: what every table says of itself, and all of them merged into one level.
+//!
+//! 1. A table names its family, its order and the sequences of its entries; it does not say whether it still counted.
+//! 2. Which of two versions of a key is the newer, sequences tell; which table is, they do not: so tables that overlap are
+//!    never just put side by side, but merged.
+
+use super::report::RepairReport;
+use super::tables::{BadBlobs, Kept, Outputs};
+use super::{Begun, Repair};
+use crate::compaction::{Compaction, CompactionInput, CompactionPart, Reason};
+use crate::db::output::{Writer, numbers};
+use crate::files::PendingOutputs;
+use crate::inspect::{Damage, Risk, Verified};
+use crate::rewrite::{BlobPlan, Progress};
+use crate::version::{Carried, FamilyState, OpenTables, Tables, Version, VersionSet};
+use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType};
+use ashlar_blob::{OldestBlobFile, blob_places};
+use ashlar_cache::FramePool;
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
+use ashlar_table::{Anatomy, ReaderOptions, TableReader};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Uncompressed blocks kept while a table is looked at.
+const POOL_BYTES: usize = 1 << 20;
+
+/// Bytes rewritten at a time.
+const STEP: usize = 4 << 20;
+
+/// A family as its tables tell it.
+struct Gathered {
+    name: String,
+    order: Order,
+    tables: Vec<NewFile>,
+    blobs: BTreeSet<FileNumber>,
+}
+
+/// What a pass over a table finds.
+struct Seen {
+    smallest: InternalKeyBuf,
+    largest: InternalKeyBuf,
+    seqs: (SeqNum, SeqNum),
+    oldest_blob: OldestBlobFile,
+    blobs: BTreeSet<FileNumber>,
+}
+
+impl Repair<'_> {
+    /// The families that the tables of the directory name, each with all its tables.
+    pub(super) fn gather(
+        &self,
+        open: &Arc<OpenTables>,
+        outputs: &Outputs<'_>,
+        report: &mut RepairReport,
+        progress: &mut dyn FnMut(&Verified),
+    ) -> Result<Kept> {
+        let mut bad = BadBlobs::default();
+        for &number in &self.found.blobs {
+            if let Some(e) = bad.look(&*self.env.fs, self.dir, number, None)? {
+                report.losses.push(Damage::of(&FileKind::Blob(number).name(), &e, Risk::Nothing));
+            }
+        }
+        let mut families = BTreeMap::new();
+        let (mut done, mut last_seq) = (Verified::default(), SeqNum::ZERO);
+        done.files_total = self.found.tables.len() as u64;
+        done.bytes_total = self.found.tables.iter().map(|(_, _, len)| len).sum();
+        for (number, name, len) in &self.found.tables {
+            match self.look(*number, name, outputs, &bad, &mut families, report) {
+                Ok(seq) => last_seq = last_seq.max(seq),
+                Err(e) if e.is_corruption() => report.lose(Damage::of(name, &e, Risk::UnknownKeys)),
+                Err(e) => return Err(e),
+            }
+            (done.files, done.bytes, done.entries) = (done.files + 1, done.bytes + len, report.entries);
+            progress(&done);
+        }
+        families.entry(FamilyId::DEFAULT).or_insert_with(|| Gathered::empty("default", self.default_order()));
+        let mut begun = Vec::new();
+        for (id, family) in families {
+            begun.push(self.begin(id, family, &bad, open)?);
+        }
+        Ok(Kept { families: begun, last_seq })
+    }
+
+    fn default_order(&self) -> Order {
+        self.settings.of("default", &Order::Bytewise).order
+    }
+
+    /// Takes one table; its largest sequence.
+    fn look(
+        &self,
+        number: FileNumber,
+        name: &str,
+        outputs: &Outputs<'_>,
+        bad: &BadBlobs,
+        families: &mut BTreeMap<FamilyId, Gathered>,
+        report: &mut RepairReport,
+    ) -> Result<SeqNum> {
+        let file = self.env.fs.open_read(&self.dir.join(name))?;
+        let size = file.len();
+        let said = Anatomy::open(Arc::clone(&file))?.properties()?.clone();
+        let id = FamilyId(u32::try_from(said.column_family_id.unwrap_or(0)).unwrap_or(0));
+        let told = said.column_family_name.filter(|told| !told.is_empty());
+        let family_name = match (id, told) {
+            (FamilyId::DEFAULT, _) => "default".to_owned(),
+            (_, Some(told)) => told,
+            (id, None) => format!("family_{}", id.0),
+        };
+        let order = self.order(&family_name, said.comparator.as_deref())?;
+        let options = ReaderOptions::new(order.clone(), FramePool::new(POOL_BYTES), number);
+        let table = TableReader::open(file, size, options)?;
+        let seen = see(&table, &order)?;
+        let family = families.entry(id).or_insert_with(|| Gathered::empty(&family_name, order.clone()));
+        family.blobs.extend(&seen.blobs);
+        let sound = match table.verify() {
+            Ok(entries) => {
+                report.entries += entries;
+                !bad.fail_any(&table)?
+            }
+            Err(e) if e.is_corruption() => false,
+            Err(e) => return Err(e),
+        };
+        if sound {
+            let mut file = NewFile::new(number, size, (seen.smallest, seen.largest), seen.seqs);
+            file.oldest_blob_file = seen.oldest_blob.number();
+            family.tables.push(file);
+        } else {
+            let options = self.settings.of(&family_name, &order);
+            let copy = outputs.copy((id, &family_name, &options), (&order, &[]), &table, bad, report)?;
+            family.tables.extend(copy.map(|output| output.file));
+        }
+        Ok(seen.seqs.1)
+    }
+
+    fn begin(&self, id: FamilyId, family: Gathered, bad: &BadBlobs, open: &Arc<OpenTables>) -> Result<Begun> {
+        let Gathered { name, order, tables: files, blobs } = family;
+        let tables = Tables::new(self.env.clone(), self.dir.to_path_buf(), Arc::clone(open), order.clone());
+        let mut edit = VersionEdit::of(id);
+        edit.added = files.into_iter().map(|file| (Level(0), file)).collect();
+        for number in blobs.into_iter().filter(|n| !bad.is_useless(*n)) {
+            let Some((count, bytes)) = self.found.blob_amount(&*self.env.fs, self.dir, number) else {
+                continue;
+            };
+            edit.blob_added.push(BlobAddition { number, count, bytes, ..BlobAddition::default() });
+        }
+        let levels = self.settings.of(&name, &order).compaction.num_levels;
+        let state = FamilyState {
+            id,
+            comparator: order.name().to_owned(),
+            log_number: FileNumber(0),
+            version: Arc::new(Version::empty(levels, tables)),
+            carried: Carried::default(),
+            next_epoch: 1,
+            name,
+        };
+        Ok(Begun { state, edit })
+    }
+
+    /// Merges all tables that `edit` adds into the deepest level. The names of those that only stood in between.
+    pub(super) fn merge(
+        &self,
+        versions: &Arc<VersionSet>,
+        pending: &Arc<PendingOutputs>,
+        writer: &Writer,
+        edit: &mut VersionEdit,
+    ) -> Result<Vec<String>> {
+        let Some(family) = versions.family(edit.family).filter(|_| !edit.added.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        // Of two that hold the same entry, the newer one counts.
+        edit.added.sort_by_key(|(_, file)| (file.largest_seq, file.number));
+        for (epoch, (_, file)) in (1..).zip(&mut edit.added) {
+            file.epoch = epoch;
+        }
+        let version = Arc::new(family.version.apply(std::slice::from_ref(edit))?);
+        let options = self.settings.of(&family.name, &version.order);
+        let bottom = u8::try_from(version.levels.len().saturating_sub(1)).unwrap_or(u8::MAX);
+        let mut output = writer.plan(self.dir, (family.id, &family.name), &options);
+        output.table = options.table.for_level(i32::from(bottom), i32::from(bottom), true);
+        output.table.order = version.order.clone();
+        output.blobs = BlobPlan::new(family.id, &options.blob, bottom);
+        let plan = Compaction {
+            inputs: vec![(Level(0), version.level(Level(0)).to_vec())],
+            output_level: Level(bottom),
+            grandparents: Vec::new(),
+            beneath: Vec::new(),
+            trivial_move: false,
+            reason: Reason::Manual,
+            target_file_bytes: options.compaction.target_file_bytes,
+            overlap_bytes_max: u64::MAX,
+            parts_max: 1,
+        };
+        let mut parts = CompactionPart::start(CompactionInput {
+            plan: plan.clone(),
+            version: Arc::clone(&version),
+            snapshots: Vec::new(),
+            output,
+            numbers: numbers(versions, pending),
+            parts_max: 1,
+        })?;
+        for part in &mut parts {
+            while part.step(STEP)? == Progress::More {}
+        }
+        let outcome = CompactionPart::gather(family.id, &plan, parts)?;
+        let between = edit.added.iter().map(|(_, file)| file.number).filter(|n| *n > self.found.largest);
+        let between = between.map(|n| FileKind::Table(n).name()).collect();
+        edit.added = outcome.edit.added;
+        edit.blob_added.extend(outcome.edit.blob_added);
+        edit.blob_garbage = outcome.edit.blob_garbage;
+        Ok(between)
+    }
+}
+
+impl Gathered {
+    fn empty(name: &str, order: Order) -> Gathered {
+        Gathered { name: name.to_owned(), order, tables: Vec::new(), blobs: BTreeSet::new() }
+    }
+}
+
+/// Bounds, sequences and blobs of what can be read of a table.
+fn see(table: &TableReader, order: &Order) -> Result<Seen> {
+    let key = |user_key: &[u8], trailer| InternalKeyBuf::new(user_key, trailer);
+    let mut ends: Option<(InternalKeyBuf, InternalKeyBuf)> = None;
+    let (mut low, mut high) = (SeqNum::MAX, SeqNum::ZERO);
+    let (mut oldest_blob, mut blobs) = (OldestBlobFile::default(), BTreeSet::new());
+    table.read_around(&mut |entry, value| {
+        let (user_key, trailer) = entry.split();
+        (low, high) = (low.min(trailer.seq()), high.max(trailer.seq()));
+        match &mut ends {
+            None => ends = Some((entry.to_buf(), entry.to_buf())),
+            Some((_, last)) => last.set(user_key, trailer),
+        }
+        if let Some(kind) = trailer.value_type() {
+            oldest_blob.see(kind, value)?;
+            blob_places(kind, value, |place| blobs.extend([place.file]))?;
+        }
+        Ok(())
+    })?;
+    for fragment in table.range_tombstones().fragments() {
+        for &seq in &fragment.seqs {
+            (low, high) = (low.min(seq), high.max(seq));
+            let begin = key(&fragment.begin, Trailer::new(seq, ValueType::RangeDelete));
+            let end = key(&fragment.end, Trailer::RANGE_END);
+            ends = Some(match ends.take() {
+                None => (begin, end),
+                Some((first, last)) => (
+                    if order.compare_internal(begin.as_key(), first.as_key()).is_lt() {
+                        begin
+                    } else {
+                        first
+                    },
+                    if order.compare_internal(end.as_key(), last.as_key()).is_gt() { end } else { last },
+                ),
+            });
+        }
+    }
+    let empty = || (key(&[], Trailer::LAST), key(&[], Trailer::LAST));
+    let (smallest, largest) = ends.unwrap_or_else(empty);
+    Ok(Seen { smallest, largest, seqs: (low.min(high), high), oldest_blob, blobs })
+}

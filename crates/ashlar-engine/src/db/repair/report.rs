@@ -1,0 +1,87 @@
+//! The account of a repair.
+
+use crate::inspect::{CheckReport, Damage, Risk};
+use ashlar_base::FileNumber;
+use std::fmt;
+
+/// What a repair kept and what is lost. Prints as a few lines of text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RepairReport {
+    /// The MANIFEST that was written.
+    pub manifest: FileNumber,
+    /// Everything that was damaged. What its risk names is lost: in a log the writes, in tables and blob files the newest
+    /// versions of the keys that stood there.
+    pub losses: Vec<Damage>,
+    /// What is worth knowing beside.
+    pub remarks: Vec<String>,
+    /// Tables that were sound and stay as they are.
+    pub tables_kept: u64,
+    /// Tables that were written anew from what could be read, by the names of the old ones.
+    pub rewritten: Vec<String>,
+    /// Entries of tables that were read.
+    pub entries: u64,
+    /// Batches of logs that are in tables now.
+    pub log_batches: u64,
+    /// Files that were moved to `lost/`, by the names they have there.
+    pub moved: Vec<String>,
+    /// Files to be moved once the new MANIFEST is in force.
+    pub(super) to_move: Vec<String>,
+}
+
+impl RepairReport {
+    /// Nothing that was written is lost.
+    pub fn is_lossless(&self) -> bool {
+        self.losses.iter().all(|loss| loss.risk == Risk::Nothing)
+    }
+
+    /// A file that is damaged or missing.
+    pub(super) fn lose(&mut self, loss: Damage) {
+        if !self.to_move.contains(&loss.file) {
+            self.to_move.push(loss.file.clone());
+        }
+        self.losses.push(loss);
+    }
+
+    /// What the check of the logs found. What stands behind a damage is kept.
+    pub(super) fn take_logs(&mut self, checked: CheckReport) {
+        for mut damage in checked.damages {
+            if let Risk::Writes { behind, more, .. } = &mut damage.risk {
+                (*behind, *more) = (Vec::new(), 0);
+            }
+            self.lose(damage);
+        }
+        self.remarks.extend(checked.remarks);
+    }
+}
+
+impl fmt::Display for RepairReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "MANIFEST-{}: {} tables kept, {} written anew, {} entries, {} batches of logs; {}",
+            self.manifest,
+            self.tables_kept,
+            self.rewritten.len(),
+            self.entries,
+            self.log_batches,
+            match (self.losses.is_empty(), self.is_lossless()) {
+                (true, _) => "nothing was damaged",
+                (false, true) => "nothing is lost",
+                (false, false) => "losses are listed below",
+            }
+        )?;
+        for loss in &self.losses {
+            writeln!(f, "loss: {loss}")?;
+        }
+        for name in &self.rewritten {
+            writeln!(f, "written anew: {name}")?;
+        }
+        for name in &self.moved {
+            writeln!(f, "moved to lost/: {name}")?;
+        }
+        for remark in &self.remarks {
+            writeln!(f, "remark: {remark}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,301 @@
+//! One table after the other: kept as it is, copied around its damage, or lost.
+
+use super::report::RepairReport;
+use super::{Begun, LEVELS_MAX, Repair};
+use crate::db::output::Writer;
+use crate::inspect::{Damage, KeySpan, Risk, Verified, span_of};
+use crate::options::FamilyOptions;
+use crate::rewrite::{BlobPlan, CutLimits, EntrySink, Numbers, Output, TableOutputs};
+use crate::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
+use ashlar_base::range_del::Fragment;
+use ashlar_base::{FamilyId, FileNumber, Level, Order, Result, SeqNum, Trailer};
+use ashlar_blob::{BlobOptions, BlobReader, blob_places};
+use ashlar_env::Fs;
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::{NewFile, VersionEdit};
+use ashlar_table::TableReader;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where new tables go.
+pub(super) struct Outputs<'a> {
+    pub(super) writer: &'a Writer,
+    pub(super) numbers: Numbers,
+    pub(super) dir: &'a Path,
+}
+
+/// What all families begin with.
+pub(super) struct Kept {
+    pub(super) families: Vec<Begun>,
+    pub(super) last_seq: SeqNum,
+}
+
+/// Blob files that cannot be read whole: those that open, and those that do not.
+#[derive(Default)]
+pub(super) struct BadBlobs(BTreeMap<FileNumber, Option<Arc<BlobReader>>>);
+
+impl BadBlobs {
+    /// Adds a file if it is bad; why.
+    pub(super) fn look(
+        &mut self,
+        fs: &dyn Fs,
+        dir: &Path,
+        number: FileNumber,
+        bytes: Option<u64>,
+    ) -> Result<Option<ashlar_base::Error>> {
+        let path = dir.join(FileKind::Blob(number).name());
+        let opened = fs.open_read(&path).and_then(|file| BlobReader::open(file, number, None, bytes));
+        let (wrong, reader) = match opened {
+            Ok(reader) => match reader.verify() {
+                Ok(_) => return Ok(None),
+                Err(e) => (e, Some(reader)),
+            },
+            Err(e) => (e, None),
+        };
+        if !wrong.is_corruption() && !wrong.is_not_found() {
+            return Err(wrong);
+        }
+        self.0.insert(number, reader);
+        Ok(Some(wrong))
+    }
+
+    /// Whether no entry can be had from the file.
+    pub(super) fn is_useless(&self, number: FileNumber) -> bool {
+        self.0.get(&number).is_some_and(Option::is_none)
+    }
+
+    fn concern(&self, file: &NewFile) -> bool {
+        file.oldest_blob_file.0 != 0
+            && self.0.last_key_value().is_some_and(|(n, _)| *n >= file.oldest_blob_file)
+    }
+
+    /// Whether any entry of a table points where nothing can be had.
+    pub(super) fn fail_any(&self, table: &TableReader) -> Result<bool> {
+        let mut any = false;
+        if !self.0.is_empty() {
+            table.read_around(&mut |key, value| {
+                let (user_key, trailer) = key.split();
+                any |= self.fail(user_key, trailer, value)?;
+                Ok(())
+            })?;
+        }
+        Ok(any)
+    }
+
+    /// Whether an entry's value, or a part of it, cannot be had.
+    fn fail(&self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<bool> {
+        let (false, Some(value_type)) = (self.0.is_empty(), trailer.value_type()) else { return Ok(false) };
+        let mut failed = false;
+        blob_places(value_type, value, |place| {
+            failed |= match self.0.get(&place.file) {
+                None => false,
+                Some(reader) => reader.as_ref().is_none_or(|r| r.get(user_key, &place, true).is_err()),
+            };
+        })?;
+        Ok(failed)
+    }
+}
+
+impl Outputs<'_> {
+    /// What can be read of a table, as a table; with what is lost in `report`. `None`: nothing was left.
+    pub(super) fn copy(
+        &self,
+        family: (FamilyId, &str, &FamilyOptions),
+        (order, first_key): (&Order, &[u8]),
+        table: &TableReader,
+        bad: &BadBlobs,
+        report: &mut RepairReport,
+    ) -> Result<Option<Output>> {
+        let (id, name, options) = family;
+        let mut plan = self.writer.plan(self.dir, (id, name), options);
+        plan.table.order = order.clone();
+        // Blobs stay where they are, values too.
+        plan.blobs = BlobPlan::new(id, &BlobOptions::default(), 0);
+        let fragments: Vec<Fragment> = table.range_tombstones().fragments().to_vec();
+        let mut sink =
+            TableOutputs::new(plan, CutLimits::none(), Arc::clone(&self.numbers)).with_tombstones(fragments);
+        let (mut last, mut dropped) = (None::<Vec<u8>>, Vec::new());
+        let mut entries = 0;
+        let lost = table.read_around(&mut |key, value| {
+            let (user_key, trailer) = key.split();
+            if bad.fail(user_key, trailer, value)? {
+                dropped.push(KeySpan::key(user_key));
+                return Ok(());
+            }
+            let first = last.as_deref() != Some(user_key);
+            sink.add(key, value, first)?;
+            entries += 1;
+            if first {
+                last = Some(user_key.to_vec());
+            }
+            Ok(())
+        })?;
+        let file = file_name(table.path());
+        for stretch in &lost {
+            if !stretch.error.is_corruption() {
+                return Err(stretch.error.clone());
+            }
+            let span = span_of(stretch, first_key);
+            report.lose(Damage::of(&file, &stretch.error, Risk::Keys(vec![span])).in_family(name));
+        }
+        if !dropped.is_empty() {
+            dropped.dedup();
+            report.losses.push(Damage {
+                file: file.clone(),
+                offset: None,
+                cause: "values in blob files that cannot be read".to_owned(),
+                family: Some(name.to_owned()),
+                risk: Risk::Keys(dropped),
+            });
+        }
+        sink.finish()?;
+        report.entries += entries;
+        report.rewritten.push(file);
+        Ok(sink.take().pop())
+    }
+}
+
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+impl Repair<'_> {
+    /// The families of a MANIFEST, with their damaged files replaced.
+    pub(super) fn keep(
+        &self,
+        replayed: &Replayed,
+        open: &Arc<OpenTables>,
+        outputs: &Outputs<'_>,
+        report: &mut RepairReport,
+        progress: &mut dyn FnMut(&Verified),
+    ) -> Result<Kept> {
+        let mut families = Vec::new();
+        let mut done = Verified::default();
+        for (&id, family) in &replayed.families {
+            let order = self.order(&family.name, family.comparator.as_deref())?;
+            let tables =
+                Tables::new(self.env.clone(), self.dir.to_path_buf(), Arc::clone(open), order.clone());
+            let mut tree = family.tree.clone();
+            tree.complete(replayed.last_seq);
+            let version = tree.finish(LEVELS_MAX, &tables).map_err(|e| e.at_path(&replayed.path))?;
+            let bad = self.bad_blobs(&family.name, &version, report)?;
+            let options = self.settings.of(&family.name, &order);
+            let mut edit = VersionEdit::of(id);
+            let mut gone = VersionEdit::of(id);
+            for (level, file) in version.files() {
+                let kept = self.table(file, (id, &family.name, &options), &version, &bad, outputs, report)?;
+                if let Replaced::By(new) = kept {
+                    gone.delete_file(level, file.number());
+                    edit.added.extend(new.map(|new| (level, new)));
+                }
+                (done.files, done.bytes) = (done.files + 1, done.bytes + file.size());
+                done.entries = report.entries;
+                progress(&done);
+            }
+            tree.apply(&gone)?;
+            for number in version.blobs().files().keys().filter(|n| bad.is_useless(**n)) {
+                tree.forget_blob_file(*number);
+            }
+            let levels = options.compaction.num_levels.max(deepest(&version) + 1);
+            let kept = tree.finish(levels, &tables)?;
+            // A blob file that only replaced tables point into comes with those that replace them.
+            let left = version.blobs().files().iter().filter(|(n, _)| !kept.blobs().files().contains_key(n));
+            for (_, file) in left.filter(|(n, _)| !bad.is_useless(**n)) {
+                edit.blob_added.push(file.added.clone());
+                edit.blob_garbage.extend(file.garbage.clone());
+            }
+            families.push(Begun {
+                edit,
+                state: FamilyState {
+                    id,
+                    name: family.name.clone(),
+                    comparator: order.name().to_owned(),
+                    log_number: family.log_number,
+                    version: Arc::new(kept),
+                    carried: family.carried.clone(),
+                    next_epoch: tree.max_epoch().saturating_add(1),
+                },
+            });
+        }
+        Ok(Kept { families, last_seq: replayed.last_seq })
+    }
+
+    fn bad_blobs(&self, family: &str, version: &Version, report: &mut RepairReport) -> Result<BadBlobs> {
+        let mut bad = BadBlobs::default();
+        for (number, file) in version.blobs().files() {
+            let wrong = bad.look(&*self.env.fs, self.dir, *number, Some(file.added.bytes))?;
+            if let Some(e) = wrong {
+                let damage = Damage::of(&FileKind::Blob(*number).name(), &e, Risk::Nothing).in_family(family);
+                match bad.is_useless(*number) {
+                    true => report.lose(damage),
+                    // The rest of it is needed.
+                    false => report.losses.push(damage),
+                }
+            }
+        }
+        Ok(bad)
+    }
+
+    fn table(
+        &self,
+        file: &FileMeta,
+        family: (FamilyId, &str, &FamilyOptions),
+        version: &Version,
+        bad: &BadBlobs,
+        outputs: &Outputs<'_>,
+        report: &mut RepairReport,
+    ) -> Result<Replaced> {
+        let table = match version.tables().open(&file.file) {
+            Ok(table) => table,
+            Err(e) if e.is_corruption() || e.is_not_found() => {
+                let (from, to) = (file.smallest().user_key().to_vec(), file.largest().user_key().to_vec());
+                let name = file_name(&version.tables().path_of(file.number()));
+                let risk = Risk::Keys(vec![KeySpan { from, to }]);
+                report.lose(Damage::of(&name, &e, risk).in_family(family.1));
+                return Ok(Replaced::By(None));
+            }
+            Err(e) => return Err(e),
+        };
+        match table.verify() {
+            Ok(entries) if !bad.concern(&file.file) || !bad.fail_any(&table)? => {
+                (report.tables_kept, report.entries) = (report.tables_kept + 1, report.entries + entries);
+                return Ok(Replaced::No);
+            }
+            Ok(_) => {}
+            Err(e) if e.is_corruption() => {}
+            Err(e) => return Err(e),
+        }
+        let before = report.losses.len();
+        let copy = outputs.copy(
+            family,
+            (version.tables().order(), file.smallest().user_key()),
+            &table,
+            bad,
+            report,
+        )?;
+        let name = file_name(table.path());
+        if report.losses.len() == before {
+            let e = table.verify().err();
+            let cause = e.as_ref().map_or("damaged beside its entries", |e| e.message()).to_owned();
+            let family = Some(family.1.to_owned());
+            report.lose(Damage { file: name.clone(), offset: None, cause, family, risk: Risk::Nothing });
+        }
+        if !report.to_move.contains(&name) {
+            report.to_move.push(name);
+        }
+        // Its place in the order of level 0 is that of the table it stands for.
+        let new = copy.map(|output| NewFile { epoch: file.file.epoch, ..output.file });
+        Ok(Replaced::By(new))
+    }
+}
+
+/// What becomes of a table.
+enum Replaced {
+    No,
+    By(Option<NewFile>),
+}
+
+fn deepest(version: &Version) -> usize {
+    version.files().map(|(Level(level), _)| usize::from(level)).max().unwrap_or(0)
+}

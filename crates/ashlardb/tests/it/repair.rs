@@ -1,0 +1,284 @@
+//! Repair: whatever is damaged, the directory opens afterwards, here and in RocksDB; what is lost was told, key by key, and
+//! nothing else is.
+
+use crate::integrity::{Entries, check, database, files};
+use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
+use ashlar_testkit::judge::{JudgeError, Opening};
+use ashlar_testkit::rng::Rng;
+use ashlar_testkit::{Judge, JudgeVersion, report};
+use ashlardb::{Builder, Db, ErrorKind, FormatLevel, IoKind, RepairReport, Risk};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+}
+
+fn builder(dir: &Path) -> Builder {
+    Db::builder(dir).format_level(FormatLevel::V7_8)
+}
+
+fn repair(dir: &Path) -> RepairReport {
+    builder(dir).family("blobs", |f| f.blob_files(200)).repair(|_| {}).unwrap()
+}
+
+/// Whether the account says that the key may be lost.
+fn told(report: &RepairReport, family: &str, key: &[u8]) -> bool {
+    report.losses.iter().any(|loss| match &loss.risk {
+        Risk::Database | Risk::Writes { .. } | Risk::UnknownKeys => true,
+        Risk::Nothing => false,
+        Risk::Keys(spans) => {
+            loss.family.as_deref() == Some(family) && spans.iter().any(|s| &*s.from <= key && key <= &*s.to)
+        }
+    })
+}
+
+/// Opens what was repaired and holds it against the model; how many keys are not as they were, all of them told.
+fn compare(dir: &Path, entries: &[Entries; 2], report: &RepairReport, what: &str) -> usize {
+    let sound = check(dir);
+    // A record of a blob file that nothing points to any more may stay.
+    assert!(sound.damages.iter().all(|d| d.risk == Risk::Nothing), "{what}: {sound}\n{report}");
+    let db = builder(dir).create(false).open().unwrap_or_else(|e| panic!("{what}: {e}\n{report}"));
+    let mut lost = 0;
+    for (name, model) in ["default", "blobs"].into_iter().zip(entries) {
+        let family = db.family(name).unwrap_or_else(|e| panic!("{what}: {e}\n{report}"));
+        for (key, value) in model {
+            let found = family.get(key).unwrap_or_else(|e| panic!("{what}: {e}\n{report}"));
+            if found.as_deref() != Some(&value[..]) {
+                assert!(told(report, name, key), "{what}: {} is not told\n{report}", key.escape_ascii());
+                lost += 1;
+            }
+        }
+        let listed = family.scan(..).into_iter().map(|entry| entry.unwrap().0).collect::<Vec<_>>();
+        assert!(listed.iter().all(|key| model.contains_key(key)), "{what}: a key nobody wrote");
+    }
+    db.close().unwrap();
+    lost
+}
+
+/// Does RocksDB open it and list what we list?
+fn judged(dir: &Path, version: JudgeVersion) -> Result<bool, JudgeError> {
+    let mut judge = Judge::spawn(version)?;
+    let temp = tempfile::tempdir().unwrap();
+    copy(dir, temp.path());
+    judge.open(temp.path(), Opening::Existing, "")?;
+    judge.verify()?;
+    let db = Db::builder(dir).read_only(true).open().unwrap();
+    for name in ["default", "blobs"] {
+        let entries = db.family(name).unwrap().scan(..).into_iter().map(|e| e.unwrap());
+        let ours: Vec<_> = entries.map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+        assert!(judge.dump(name)? == ours, "{}: {name}", version.name());
+    }
+    Ok(true)
+}
+
+fn damage(kind: usize, bytes: &mut Vec<u8>, rng: &mut Rng) {
+    let at = rng.below(bytes.len());
+    match kind {
+        0 => bytes[at] ^= 1 << rng.below(8),
+        1 => bytes[at..].iter_mut().take(4096).for_each(|byte| *byte = 0),
+        2 => bytes.truncate(at),
+        _ => bytes.extend([7; 100]),
+    }
+}
+
+#[test]
+fn whatever_is_damaged_what_is_left_opens_and_losses_are_told() {
+    let temp = tempfile::tempdir().unwrap();
+    let whole = temp.path().join("whole");
+    let entries = database(&whole, "");
+    let mut rng = Rng::new(11);
+    let (mut runs, mut losses, mut lost, mut judgements) = (0, 0, 0, 0);
+    let current = std::fs::read_to_string(whole.join("CURRENT")).unwrap();
+    let mut targets: Vec<PathBuf> = vec![whole.join("CURRENT"), whole.join(current.trim())];
+    targets.extend([".sst", ".blob", ".log"].iter().flat_map(|ends| files(&whole, ends)));
+    for file in &targets {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        for kind in 0..5 {
+            let dir = temp.path().join(format!("run{runs}"));
+            copy(&whole, &dir);
+            let victim = dir.join(name);
+            if kind == 4 {
+                std::fs::remove_file(&victim).unwrap();
+            } else {
+                let mut bytes = std::fs::read(&victim).unwrap();
+                damage(kind, &mut bytes, &mut rng);
+                std::fs::write(&victim, &bytes).unwrap();
+            }
+            let what = format!("{name}, damage {kind}");
+            // A log that is gone leaves no trace behind the newest MANIFEST.
+            let silent = kind == 4 && name.ends_with(".log") || kind == 2 && name.ends_with(".log");
+            let report = repair(&dir);
+            runs += 1;
+            losses += report.losses.len();
+            if silent {
+                builder(&dir).create(false).open().unwrap().close().unwrap();
+            } else {
+                lost += compare(&dir, &entries, &report, &what);
+            }
+            if runs % 4 == 0 {
+                for version in JudgeVersion::ALL {
+                    match judged(&dir, version) {
+                        Err(JudgeError::Skip(skip)) => skip.announce("whatever_is_damaged"),
+                        other => judgements += usize::from(other.unwrap_or_else(|e| panic!("{what}: {e:?}"))),
+                    }
+                }
+            }
+            std::fs::remove_dir_all(&dir).unwrap();
+        }
+    }
+    report::figure(&format!(
+        "repair: {runs} damaged directories open; {losses} losses told, {lost} keys hit; {judgements} judged"
+    ));
+}
+
+#[test]
+fn without_a_manifest_everything_is_merged() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let entries = database(&dir, "");
+    for file in files(&dir, "").into_iter().filter(|f| f.to_str().unwrap().contains("MANIFEST-")) {
+        std::fs::remove_file(file).unwrap();
+    }
+    std::fs::remove_file(dir.join("CURRENT")).unwrap();
+    let account = repair(&dir);
+    assert!(account.is_lossless() && account.remarks[0].contains("no MANIFEST"), "{account}");
+    assert_eq!(compare(&dir, &entries, &account, "no MANIFEST"), 0, "{account}");
+    assert!(std::fs::read_dir(dir.join("lost")).unwrap().count() > account.moved.len(), "a note is there");
+    for version in JudgeVersion::ALL {
+        match judged(&dir, version) {
+            Err(JudgeError::Skip(skip)) => return skip.announce("without_a_manifest"),
+            other => assert!(other.unwrap()),
+        }
+    }
+}
+
+#[test]
+fn a_sound_database_loses_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let entries = database(&dir, "");
+    let db = Db::open(&dir).unwrap();
+    let e = Db::builder(&dir).repair(|_| {}).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Busy(ashlardb::BusyKind::Locked), "{e}");
+    db.close().unwrap();
+    for _ in 0..2 {
+        let account = repair(&dir);
+        assert!(
+            account.losses.is_empty() && account.moved.is_empty() && account.rewritten.is_empty(),
+            "{account}"
+        );
+        assert_eq!(compare(&dir, &entries, &account, "sound"), 0);
+    }
+    assert!(!dir.join("lost").exists());
+}
+
+const DIR: &str = "/db";
+
+/// A database on a simulated disk, one table of which has a bit flipped.
+fn damaged(seed: u64) -> (SimEnv, BTreeMap<Vec<u8>, Vec<u8>>) {
+    let sim = SimEnv::new(seed);
+    let open = Db::builder(DIR).env(sim.env()).default_family(|f| f.tune(|f| f.table.block_size = 512));
+    let db = open.open().unwrap();
+    let mut model = BTreeMap::new();
+    for round in 0..3_u32 {
+        for i in 0..150_u32 {
+            let (key, value) =
+                (format!("{:04}", i * 7 % 200 + round), format!("value {i} {round}").repeat(3));
+            db.put(key.as_bytes(), value.as_bytes()).unwrap();
+            model.insert(key.into_bytes(), value.into_bytes());
+        }
+        if round < 2 {
+            db.flush().unwrap();
+        }
+    }
+    db.sync().unwrap();
+    db.close().unwrap();
+    let fs = sim.env().fs;
+    let tables = fs.list(Path::new(DIR)).unwrap().into_iter().filter(|entry| entry.name.ends_with(".sst"));
+    let table = Path::new(DIR).join(tables.max_by_key(|entry| entry.len).unwrap().name);
+    let mut byte = [0];
+    fs.open_read(&table).unwrap().read_exact_at(&mut byte, 1500).unwrap();
+    let file = fs.open_write(&table).unwrap();
+    file.write_at(&[byte[0] ^ 16], 1500).unwrap();
+    file.sync_all().unwrap();
+    (sim, model)
+}
+
+fn repair_at(sim: &SimEnv) -> ashlardb::Result<RepairReport> {
+    Db::builder(DIR).env(sim.env()).repair(|_| {})
+}
+
+/// Every key reads right, or is one that the first account told.
+fn holds(sim: &SimEnv, model: &BTreeMap<Vec<u8>, Vec<u8>>, account: &RepairReport, what: &str) {
+    let db = Db::builder(DIR).env(sim.env()).create(false).open().unwrap_or_else(|e| panic!("{what}: {e}"));
+    for (key, value) in model {
+        let found = db.get(key).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let right = found.as_deref() == Some(&value[..]);
+        assert!(right || told(account, "default", key), "{what}: {}", key.escape_ascii());
+    }
+    assert!(db.verify_db(|_| {}).unwrap().is_sound(), "{what}");
+    db.close().unwrap();
+}
+
+/// A crash before any change that a repair makes leaves what it began with, or what it ends with: begun again it comes to
+/// the same.
+#[test]
+fn a_repair_that_crashes_is_begun_again() {
+    let (sim, model) = damaged(5);
+    let whole = sim.crash(CrashMode::KILL);
+    let before = whole.calls_of(CallClass::Change);
+    let account = repair_at(&whole).unwrap();
+    assert!(!account.is_lossless() && account.rewritten.len() == 1 && account.moved.len() == 1, "{account}");
+    let changes = whole.calls_of(CallClass::Change) - before;
+    holds(&whole, &model, &account, "whole");
+    let mut images = 0;
+    for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
+        let run = sim.crash(CrashMode::KILL);
+        let from = run.calls_of(CallClass::Change);
+        (1..=changes).for_each(|at| run.photograph_at(from + at, mode));
+        repair_at(&run).unwrap();
+        for (at, _, image) in run.photographs() {
+            let what = format!("{mode:?} before change {}", at - from);
+            repair_at(&image).unwrap_or_else(|e| panic!("{what}: {e}"));
+            holds(&image, &model, &account, &what);
+            images += 1;
+        }
+    }
+    assert!(images as u64 >= changes, "{images} of {changes}");
+    report::figure(&format!(
+        "repair: crashed before each of {changes} changes, {images} images repaired again"
+    ));
+}
+
+/// A read that fails proves no damage: the repair fails with it, and the next one comes to what the first would have.
+#[test]
+fn a_read_that_fails_is_no_damage() {
+    let (sim, model) = damaged(6);
+    let whole = sim.crash(CrashMode::KILL);
+    let before = whole.calls_of(CallClass::Read);
+    let account = repair_at(&whole).unwrap();
+    let reads = whole.calls_of(CallClass::Read) - before;
+    for at in 1..=reads {
+        let run = sim.crash(CrashMode::KILL);
+        let from = run.calls_of(CallClass::Read);
+        run.fail_call(CallClass::Read, from + at, Repeat::Once, IoKind::Other);
+        let what = format!("read {at}");
+        match repair_at(&run) {
+            Ok(other) => assert_eq!(other.losses, account.losses, "{what}"),
+            Err(e) => {
+                assert!(matches!(e.kind(), ErrorKind::Io(_)), "{what}: {e}");
+                run.heal();
+                repair_at(&run).unwrap_or_else(|e| panic!("{what}: {e}"));
+            }
+        }
+        holds(&run, &model, &account, &what);
+    }
+    report::figure(&format!("repair: each of {reads} reads failed once; none was taken for damage"));
+}
