@@ -126,7 +126,7 @@ fn go_on(store: &mut Store) -> Result<(), String> {
     let resumed = store.db.resume();
     let (severity, cause) = store.db.health();
     match resumed {
-        Ok(()) if severity < Severity::Hard => {}
+        Ok(()) if severity < Severity::Full => {}
         Err(e)
             if severity >= Severity::Fatal
                 || e.kind() == ashlar_base::ErrorKind::Shutdown(ShutdownKind::Closed) =>

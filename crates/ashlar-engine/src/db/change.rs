@@ -36,7 +36,7 @@ impl Db {
 impl Core {
     fn change_family(self: &Arc<Self>, family: &Family, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
         self.check_open()?;
-        self.health.check_writable()?;
+        self.health.check_working()?;
         if family.is_dropped() {
             return Err(Error::invalid(format!("the family {:?} was dropped", family.name())));
         }
@@ -56,7 +56,7 @@ impl Core {
 
     fn change_database(self: &Arc<Self>, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
         self.check_open()?;
-        self.health.check_writable()?;
+        self.health.check_working()?;
         let (notices, jobs, files) = {
             let _changing = self.changing.lock();
             let mut options = Options { db: (*self.options()).clone(), ..Options::default() };

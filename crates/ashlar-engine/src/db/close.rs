@@ -44,13 +44,15 @@ impl Core {
         let mut handed_over = Ok(());
         let unlogged: Vec<FamilyId> = self.committer.close(|| {
             handed_over = self.committer.current().wal.flush();
-            if !self.committer.has_unlogged() || self.health.check_writable().is_err() {
+            if !self.committer.has_unlogged() || self.health.check_working().is_err() {
                 return Ok(Vec::new());
             }
             let families: Vec<FamilyId> = self.state().families.iter().map(|f| f.family.id()).collect();
             self.seal(&families)?;
             Ok(families)
         })?;
+        // A flush that waits to try again tries now: the close is told what comes of it.
+        self.wake_jobs();
         let flushed = if unlogged.is_empty() { Ok(()) } else { self.flush_sealed(&unlogged) };
         handed_over.and(flushed)
     }

@@ -23,7 +23,7 @@ impl Db {
         include_end: bool,
     ) -> Result<usize> {
         self.core().check_open()?;
-        self.core().health.check_writable()?;
+        self.core().health.check_working()?;
         self.core().delete_files(family.id(), ranges, include_end)
     }
 }

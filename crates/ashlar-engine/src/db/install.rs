@@ -29,13 +29,24 @@ impl Core {
 
     /// Takes in an error of a family's background work, and tells those who wait for it. Returns how long to wait before
     /// that work is tried again.
-    pub(super) fn background_failed(&self, family: FamilyId, kind: JobKind, cause: &Error) -> Duration {
+    pub(super) fn background_failed(
+        self: &Arc<Self>,
+        family: FamilyId,
+        kind: JobKind,
+        cause: &Error,
+    ) -> Duration {
         let source = match kind {
             JobKind::Flush => Source::Flush(family),
             _ => Source::Compaction(family),
         };
         let pause = self.report(self.manifest_trouble().unwrap_or(source), cause);
-        self.state().note_failure((family, kind), cause);
+        {
+            let mut state = self.state();
+            state.note_failure((family, kind), cause);
+            // Files that readers held when the last purge looked may be free by now.
+            state.purge_wanted |= cause.kind() == ErrorKind::Io(IoKind::NoSpace);
+        }
+        self.schedule();
         self.progress.notify();
         pause
     }

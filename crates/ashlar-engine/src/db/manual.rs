@@ -38,7 +38,7 @@ impl Db {
     ) -> Result<()> {
         let core = self.core();
         core.check_open()?;
-        core.health.check_writable()?;
+        core.health.check_working()?;
         core.flush(&[family.id()])?;
         let range = ManualRange::new(begin, end, options.rewrite_deepest);
         if !options.exclusive {
@@ -68,7 +68,7 @@ impl Db {
     ) -> Result<()> {
         let core = self.core();
         core.check_open()?;
-        core.health.check_writable()?;
+        core.health.check_working()?;
         core.compact_one(family.id(), |live, claims| {
             let options = live.family.options();
             let picked = pick_chosen(&shape(live), &options.compaction, claims, numbers, output)?;

@@ -265,7 +265,7 @@ impl Db {
             let seen = core.progress.seen();
             core.check_open()?;
             let (severity, tried) = (core.health.severity(), core.health.failures() != failures);
-            let over = tried || !matches!(severity, Severity::Soft | Severity::Hard);
+            let over = tried || !matches!(severity, Severity::Soft | Severity::Full | Severity::Hard);
             if over || core.progress.wait(seen, None) == Waited::Stuck {
                 return core.health.check_writable();
             }

@@ -66,7 +66,7 @@ impl Core {
                     state.compactors += 1;
                 }
                 let runs = state.running.get(&family.family.id()).is_some_and(|r| !r.is_empty());
-                if severity == Severity::Soft && !runs && pick(family, &state.running, &look).is_none() {
+                if severity > Severity::Well && !runs && pick(family, &state.running, &look).is_none() {
                     // Whatever failed is not wanted any more.
                     self.health.well(Source::Compaction(family.family.id()));
                 }

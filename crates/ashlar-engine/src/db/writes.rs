@@ -7,7 +7,7 @@
 use super::core::{Core, State};
 use crate::batch::WriteBatch;
 use crate::column_family::LiveFamily;
-use crate::health::Source;
+use crate::health::{Severity, Source};
 use crate::merge::Merger;
 use crate::options::{FormatLevel, WriteOptions};
 use crate::pressure::{Memory, Pace};
@@ -31,7 +31,9 @@ impl Core {
     pub(crate) fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         let _time = self.statistics.time(Distribution::DbWriteMicros);
         self.check_open()?;
-        self.health.check_writable()?;
+        if let Err(refusal) = self.health.check_writable() {
+            self.check_only_deletes(batch, refusal)?;
+        }
         if batch.is_empty() {
             return Ok(self.visible());
         }
@@ -42,6 +44,23 @@ impl Core {
             self.admit(batch.encoder().byte_len(), options)?;
         }
         self.committer.commit(batch.encoder(), options)
+    }
+
+    /// On a full disk deletions are taken: they are what may make room.
+    #[cold]
+    fn check_only_deletes(&self, batch: &mut WriteBatch, refusal: Error) -> Result<()> {
+        self.health.check_working()?;
+        let mut deletes = false;
+        for op in batch.encoder().reader().iter() {
+            match op.map_err(|e| e.into_error())? {
+                BatchOp::Delete { .. } | BatchOp::SingleDelete { .. } | BatchOp::DeleteRange { .. } => {
+                    deletes = true;
+                }
+                BatchOp::LogData(_) => {}
+                _ => return Err(refusal),
+            }
+        }
+        if deletes { Ok(()) } else { Err(refusal) }
     }
 
     /// What writes with special wishes are asked before they join the queue: whether they would wait, which they may not
@@ -101,14 +120,14 @@ impl Core {
     /// Makes everything written so far durable.
     pub(crate) fn sync_wal(&self) -> Result<()> {
         self.check_open()?;
-        self.health.check_writable()?;
+        self.health.check_working()?;
         self.committer.sync()
     }
 
     /// Hands what the log holds back in the process to the operating system, and to the device if `sync`.
     pub(crate) fn flush_wal(&self, sync: bool) -> Result<()> {
         self.check_open()?;
-        self.health.check_writable()?;
+        self.health.check_working()?;
         if sync { self.committer.sync() } else { self.committer.flush() }
     }
 
@@ -224,6 +243,15 @@ impl Core {
         }
     }
 
+    /// Whether no full memtable is over its limit by more than an eighth.
+    fn has_spare_room(&self, state: &State) -> bool {
+        let active = |f: &LiveFamily| f.memtables.current().rep.memory();
+        let within = |bytes: usize, limit: usize| bytes < limit.saturating_add(limit / 8);
+        let together = state.families.iter().map(active).sum();
+        within(together, self.committer.current().limit_bytes)
+            && state.families.iter().all(|f| within(active(f), f.family.options().write_buffer_bytes))
+    }
+
     /// # Errors
     /// `Busy(Memory)`: readers hold so much that another memtable could pass the cap.
     fn check_memory(&self) -> Result<()> {
@@ -333,6 +361,12 @@ impl WriteHost for Host {
                     core.note_full(&families);
                     families.extend(core.holders_of_full_logs(&core.state()));
                     core.switch(&families)?;
+                }
+                // On a full disk only deletions get here, and they must not wait for what they are to make possible.
+                Room::AfterFlush
+                    if core.health.severity() == Severity::Full && core.has_spare_room(&core.state()) =>
+                {
+                    break;
                 }
                 Room::AfterFlush => {
                     core.schedule();

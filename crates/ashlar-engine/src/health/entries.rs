@@ -54,7 +54,7 @@ impl Source {
             _ if cause.is_corruption() => Severity::Corrupt,
             Source::Current | Source::Panic => Severity::Fatal,
             Source::Log | Source::Manifest => Severity::Hard,
-            Source::Flush(_) if lacks_space(cause) => Severity::Hard,
+            Source::Flush(_) if lacks_space(cause) => Severity::Full,
             Source::Flush(_) | Source::Compaction(_) | Source::Purge | Source::Options => Severity::Soft,
         }
     }
@@ -167,7 +167,7 @@ impl Health {
             return;
         }
         let mut entries = self.entries.lock();
-        if entries.get(&source).is_some_and(|e| e.severity == Severity::Soft) {
+        if entries.get(&source).is_some_and(|e| e.severity < Severity::Hard) {
             entries.remove(&source);
         }
         self.settle(&entries);
@@ -197,17 +197,30 @@ impl Health {
     }
 
     /// # Errors
-    /// The cause, when writes are refused; `NotSupported`: the database is read-only.
+    /// The cause, when writes are refused, or all but deletions; `NotSupported`: the database is read-only.
     pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_below(Severity::Full)
+    }
+
+    /// # Errors
+    /// The cause, when nothing is changed any more; `NotSupported`: the database is read-only.
+    pub(crate) fn check_working(&self) -> Result<()> {
+        self.check_below(Severity::Hard)
+    }
+
+    fn check_below(&self, limit: Severity) -> Result<()> {
         if let Some(answer) = &self.read_only {
             return Err(answer.clone());
         }
         let severity = self.severity();
-        if severity < Severity::Hard {
+        if severity < limit {
             return Ok(());
         }
         let cause = self.cause().unwrap_or_else(|| Error::corruption("the database is in an error state"));
         Err(cause.hint(match severity {
+            Severity::Full => {
+                "Only deletions are taken since this error; reads go on. Other writes resume by themselves once there is room"
+            }
             Severity::Hard => {
                 "Writes are refused since this error; reads go on. Writes resume by themselves once the cause is gone"
             }

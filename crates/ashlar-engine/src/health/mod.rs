@@ -4,14 +4,17 @@
 //! |---|---|---|---|---|
 //! | well | | yes | yes | |
 //! | soft | a failed compaction, purge or OPTIONS file; a failed flush, unless for lack of space | yes | yes | the next success of that work |
-//! | hard | a failed log or MANIFEST; a flush that lacked space | yes | refused with the cause | resuming (`db`, resume job) |
+//! | full | a flush that lacked space | yes | deletions; others refused with the cause | the next success of that flush |
+//! | hard | a failed log or MANIFEST | yes | refused with the cause | resuming (`db`, resume job) |
 //! | fatal | a switch of `CURRENT` with an unknown outcome; a panic in background work | yes | refused | opening again |
 //! | corrupt | wrong bytes met by background work | yes | refused | the operator |
 //!
 //! 1. Each source of errors (`Source`) has its own entry, which only its own success removes; the database is as ill as its
 //!    worst entry.
 //! 2. An entry's severity only rises while it stands.
-//! 3. What is tried again pauses first, twice as long after each failure: up to a minute, up to ten seconds while the
+//! 3. On a full disk whatever may make room goes on: deletions, while the log has room for them (a flush that failed has
+//!    given back what it wrote) and a full memtable an eighth more, compactions, dropping families and whole files, purges.
+//! 4. What is tried again pauses first, twice as long after each failure: up to a minute, up to ten seconds while the
 //!    cause is a lack of space, which may end at any moment.
 //!
 //! Beside all this a database may be *read-only* from the open on, by request or because it holds what could not be
@@ -33,6 +36,9 @@ pub enum Severity {
     Well,
     /// Background work failed and is tried again.
     Soft,
+    /// A flush found the disk full, and is tried again. Deletions are taken and compactions go on; other writes are refused
+    /// until the flush has succeeded.
+    Full,
     /// Writes are refused until the engine has resumed, which it tries by itself.
     Hard,
     /// Writes are refused until the database is opened again, and no file is removed any more.
@@ -46,8 +52,9 @@ impl Severity {
         match n {
             0 => Severity::Well,
             1 => Severity::Soft,
-            2 => Severity::Hard,
-            3 => Severity::Fatal,
+            2 => Severity::Full,
+            3 => Severity::Hard,
+            4 => Severity::Fatal,
             _ => Severity::Corrupt,
         }
     }

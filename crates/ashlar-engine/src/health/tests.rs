@@ -31,9 +31,9 @@ fn sources() -> [Source; 8] {
 
 #[test]
 fn every_edge_in() {
-    use Severity::{Corrupt, Fatal, Hard, Soft};
+    use Severity::{Corrupt, Fatal, Full, Hard, Soft};
     let table = [
-        (NO_SPACE, [Hard, Hard, Fatal, Fatal, Hard, Soft, Soft, Soft]),
+        (NO_SPACE, [Hard, Hard, Fatal, Fatal, Full, Soft, Soft, Soft]),
         (OTHER, [Hard, Hard, Fatal, Fatal, Soft, Soft, Soft, Soft]),
         (FILES, [Hard, Hard, Fatal, Fatal, Soft, Soft, Soft, Soft]),
         (ErrorKind::Corruption, [Corrupt; 8]),
@@ -43,7 +43,8 @@ fn every_edge_in() {
             let health = Health::new(None);
             health.report(source, &error(kind), Duration::ZERO);
             assert_eq!(health.severity(), severity, "{source:?} {kind:?}");
-            assert_eq!(health.check_writable().is_err(), severity >= Hard);
+            assert_eq!(health.check_writable().is_err(), severity >= Full);
+            assert_eq!(health.check_working().is_err(), severity >= Hard);
             assert_eq!(health.cause().map(|e| e.kind()), Some(kind));
         }
     }
@@ -57,7 +58,7 @@ fn every_edge_out() {
             health.report(source, &error(kind), Duration::ZERO);
             let ill = health.severity();
             health.well(source);
-            let after_success = if ill == Severity::Soft { Severity::Well } else { ill };
+            let after_success = if ill < Severity::Hard { Severity::Well } else { ill };
             assert_eq!(health.severity(), after_success, "{source:?} {kind:?}");
             health.resumed();
             let after_resume = if ill == Severity::Hard { Severity::Well } else { after_success };
@@ -91,7 +92,7 @@ fn an_entry_only_gets_worse() {
     let flush = Source::Flush(FamilyId(0));
     health.report(flush, &error(NO_SPACE), Duration::ZERO);
     health.report(flush, &error(OTHER), SECOND);
-    assert_eq!(health.severity(), Severity::Hard);
+    assert_eq!(health.severity(), Severity::Full);
     assert_eq!(health.cause().map(|e| e.kind()), Some(NO_SPACE));
     health.report(flush, &error(ErrorKind::Corruption), SECOND);
     health.resumed();

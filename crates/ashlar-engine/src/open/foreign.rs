@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 16;
 pub(super) fn foreign(replayed: &Replayed, level: FormatLevel, states: &[FamilyState]) -> Vec<String> {
     let mut list = Vec::new();
     for tag in &replayed.unknown_tags {
-        list.push(format!("MANIFEST tag {tag} is unknown and was skipped"));
+        list.push(format!("MANIFEST tag {tag} is unknown and was skipped; it is not written again"));
     }
     if !replayed.db.tracked_wals.is_empty() {
         list.push("the MANIFEST tracks logs; new ones will not be tracked".to_string());

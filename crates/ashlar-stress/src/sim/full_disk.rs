@@ -31,13 +31,13 @@ fn crash(store: &Store, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> 
 fn healed(store: &mut Store) -> Result<(), String> {
     let start = ashlar_env::Clock::now(store.sim.clock());
     let passed = |store: &Store| ashlar_env::Clock::now(store.sim.clock()) - start;
-    while store.db.health().0 >= Severity::Hard && passed(store) < Duration::from_secs(61) {
+    while store.db.health().0 >= Severity::Full && passed(store) < Duration::from_secs(61) {
         if store.sim.env().jobs.drive(1) == 0 {
             break;
         }
     }
     match store.db.health() {
-        (severity, Some(cause)) if severity >= Severity::Hard => {
+        (severity, Some(cause)) if severity >= Severity::Full => {
             Err(format!("still {severity:?} after {:?} with room: {cause}", passed(store)))
         }
         _ => {
@@ -76,7 +76,7 @@ fn run(seed: u64, tally: &mut Tally) -> Result<u64, String> {
                 crash(&store, &mut rng, tally).map_err(|e| format!("full, after step {at}: {e}"))?;
             }
         }
-        refused += u64::from(store.db.health().0 == Severity::Hard);
+        refused += u64::from(store.db.health().0 >= Severity::Full);
         store.sim.set_capacity(u64::MAX);
         let begin = store.sim.calls_of(CallClass::Change);
         for _ in 0..3 {
