@@ -77,6 +77,8 @@ pub struct Prepared {
     pub(crate) memtable: u64,
     pub(crate) first: Option<Offset>,
     pub(crate) count: u32,
+    /// Those of them that delete a key.
+    pub(crate) deletions: u32,
     pub(crate) tombstones: Vec<Pending>,
 }
 
@@ -143,6 +145,9 @@ pub trait MemtableRep: Send + Sync {
 
     /// Number of entries inserted, range tombstones included.
     fn len(&self) -> u64;
+
+    /// Number of deletions of single keys among them.
+    fn deletions(&self) -> u64;
 
     /// True when nothing was inserted.
     fn is_empty(&self) -> bool {

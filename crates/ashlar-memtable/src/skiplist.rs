@@ -63,6 +63,7 @@ pub(crate) struct SkipList<C> {
     /// Levels in use; a hint, may lag behind.
     height: AtomicUsize,
     count: AtomicU64,
+    deletions: AtomicU64,
     sealed: AtomicU64,
 }
 
@@ -103,6 +104,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             height: AtomicUsize::new(1),
             count: AtomicU64::new(0),
+            deletions: AtomicU64::new(0),
             sealed: AtomicU64::new(OPEN),
         }
     }
@@ -413,7 +415,8 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
         writer: &mut WriterSlot,
         ops: &mut dyn Iterator<Item = Op<'_>>,
     ) -> Result<Prepared, MemoryLimit> {
-        let mut prepared = Prepared { memtable: self.id, first: None, count: 0, tombstones: Vec::new() };
+        let mut prepared =
+            Prepared { memtable: self.id, first: None, count: 0, deletions: 0, tombstones: Vec::new() };
         let mut last: Option<Fresh<'_>> = None;
         for op in ops {
             if op.value_type == ValueType::RangeDelete {
@@ -429,6 +432,8 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
                 None => prepared.first = Some(fresh.offset()),
             }
             prepared.count = prepared.count.checked_add(1).ok_or(MemoryLimit)?;
+            let deletes = [ValueType::Delete, ValueType::SingleDelete, ValueType::DeleteWithTimestamp];
+            prepared.deletions += u32::from(deletes.contains(&op.value_type));
             last = Some(fresh);
         }
         Ok(prepared)
@@ -445,6 +450,9 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
             self.insert_one(&mut writer.hint, &fresh, trailer, &mut path);
         }
         self.count.fetch_add(u64::from(prepared.count), Ordering::Relaxed);
+        if prepared.deletions > 0 {
+            self.deletions.fetch_add(u64::from(prepared.deletions), Ordering::Relaxed);
+        }
         if !prepared.tombstones.is_empty() {
             self.tombstones.insert(prepared.tombstones, first);
         }
@@ -485,6 +493,10 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
 
     fn len(&self) -> u64 {
         self.count.load(Ordering::Relaxed) + self.tombstones.len()
+    }
+
+    fn deletions(&self) -> u64 {
+        self.deletions.load(Ordering::Relaxed)
     }
 
     fn approximate_count(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> u64 {

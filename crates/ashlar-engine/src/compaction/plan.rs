@@ -26,6 +26,10 @@ pub enum Reason {
     Bottommost,
     /// Too much of the oldest blob files is garbage.
     BlobGarbage,
+    /// A table holds data of a certain age.
+    Ttl,
+    /// A table was written a certain time ago.
+    Periodic,
 }
 
 impl Reason {
@@ -40,6 +44,8 @@ impl Reason {
             Reason::Tombstones => "tombstones",
             Reason::Bottommost => "bottommost-files",
             Reason::BlobGarbage => "blob-garbage",
+            Reason::Ttl => "ttl",
+            Reason::Periodic => "periodic",
         }
     }
 }
@@ -49,6 +55,8 @@ impl Reason {
 pub struct Running {
     /// The level it writes.
     pub output_level: Level,
+    /// The runs that it merges: each file of level 0, each deeper level.
+    pub runs: usize,
     /// The smallest user key of its inputs.
     pub smallest: Vec<u8>,
     /// The largest user key of its inputs, or the first one behind them.
@@ -105,7 +113,10 @@ impl Compaction {
     /// The claim to be listed while the compaction runs; `None` for one without inputs.
     pub fn running(&self, order: &Order) -> Option<Running> {
         let range = user_range(order, self.files().map(|(_, f)| f))?;
+        let runs =
+            self.inputs.iter().map(|(level, files)| if *level == Level::ZERO { files.len() } else { 1 });
         Some(Running {
+            runs: runs.sum(),
             output_level: self.output_level,
             smallest: range.smallest.to_vec(),
             largest: range.largest.to_vec(),

@@ -77,6 +77,7 @@ impl Core {
         self.update_pressure();
         self.renew_options();
         self.schedule();
+        self.arm_timer();
         self.progress.notify();
     }
 }

@@ -28,7 +28,7 @@ impl Core {
         self.wake_jobs();
         loop {
             let seen = self.progress.seen();
-            if self.state().jobs == 0 || self.progress.wait(seen, None) == Waited::Stuck {
+            if self.state().is_quiet() || self.progress.wait(seen, None) == Waited::Stuck {
                 break;
             }
         }

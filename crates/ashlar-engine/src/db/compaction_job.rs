@@ -14,7 +14,8 @@ use super::install::note_counts;
 use super::output::numbers;
 use crate::column_family::{Family, LiveFamily};
 use crate::compaction::{
-    Compaction, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running, move_edit,
+    Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running,
+    move_edit,
 };
 use crate::health::Source;
 use crate::rewrite::{BlobPlan, Progress};
@@ -107,8 +108,14 @@ impl CompactionJob {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
             Phase::Begin if shared.plan.trivial_move => {
+                shared.core.tell_compaction(&shared.family, &shared.plan, None);
                 shared.commit(move_edit(shared.family.id(), &shared.plan), Vec::new())?;
                 shared.core.counters.moved(shared.family.id(), &shared.plan);
+                let moved = CompactionCounters {
+                    tables_written: shared.plan.files().count() as u64,
+                    ..CompactionCounters::default()
+                };
+                shared.core.tell_compaction(&shared.family, &shared.plan, Some((&moved, shared.took())));
                 Ok(true)
             }
             Phase::Begin => {
@@ -218,7 +225,7 @@ impl Shared {
         let outcome = CompactionPart::gather(self.family.id(), &self.plan, parts)?;
         let CompactionOutcome { edit, counts, pending, counters } = outcome;
         let (core, family) = (&self.core, self.family.id());
-        let took = core.env.clock.now().saturating_sub(self.started);
+        let took = self.took();
         core.counters.compacted((family, &self.plan), &counters, took, &core.statistics);
         let made = VersionEdit { deleted: Vec::new(), ..edit.clone() };
         self.commit(edit, counts)?;
@@ -226,6 +233,11 @@ impl Shared {
         core.tell_created(&made);
         core.tell_compaction(&self.family, &self.plan, Some((&counters, took)));
         Ok(())
+    }
+
+    /// How long it takes already.
+    fn took(&self) -> Duration {
+        self.core.env.clock.now().saturating_sub(self.started)
     }
 
     fn commit(&self, edit: VersionEdit, counts: Vec<(FileNumber, TableCounts)>) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::snapshot::SnapshotList;
 use crate::super_version::SuperVersion;
 use crate::version::{OpenTables, VersionSet};
 use crate::write::{Committer, GroupCommitter};
-use ashlar_base::stats::Statistics;
+use ashlar_base::stats::{Statistics, Ticker};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
@@ -100,6 +100,8 @@ pub(crate) struct State {
     pub(crate) pauses: usize,
     /// The jobs handed to the executor since there was last at most one; some have ended.
     pub(crate) submitted: Vec<JobId>,
+    /// There is a timer; its id as soon as it is known.
+    pub(crate) timer: Option<Option<JobId>>,
     /// What failed of each family's background work, and how often since the open.
     pub(crate) failed: BTreeMap<(FamilyId, JobKind), Failed>,
     /// A purge of obsolete files is under way.
@@ -117,6 +119,11 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// No job of any kind is there.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.jobs == 0 && self.timer.is_none()
+    }
+
     /// Bytes of the memtables that take writes or wait for a flush.
     pub(crate) fn live_memtable_bytes(&self) -> usize {
         self.families.iter().map(|f| f.memtables.memory()).sum()
@@ -153,7 +160,21 @@ impl Core {
     /// How long background work has to pause after a step that wrote `bytes`.
     pub(super) fn pause_for(&self, kind: JobKind, bytes: u64) -> Duration {
         let rate = self.options().rate_limit_bytes;
-        self.limiter.wrote(kind == JobKind::Flush, bytes, rate, self.env.clock.now())
+        let pause = self.limiter.wrote(kind == JobKind::Flush, bytes, rate, self.env.clock.now());
+        if rate > 0 && bytes > 0 {
+            let delayed = u64::from(!pause.is_zero());
+            self.statistics.add_all([
+                (Ticker::RateLimiterRequestsWrite, 1),
+                (Ticker::RateLimiterBytesWrite, bytes),
+                (Ticker::NumberRateLimiterDrains, delayed),
+                (Ticker::RateLimiterDelayedRequestsWrite, delayed),
+                (
+                    Ticker::RateLimiterTotalWaitMicrosWrite,
+                    u64::try_from(pause.as_micros()).unwrap_or(u64::MAX),
+                ),
+            ]);
+        }
+        pause
     }
 
     /// What reads may see now.

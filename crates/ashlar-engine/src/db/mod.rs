@@ -9,6 +9,7 @@
 //! | `open`, `read_only`, `replay`, `close` | the beginning and the end |
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
+//! | `timer_job` | what is due by the clock alone |
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
 //! | `properties`, `stats`, `counters`, `tell`, `pins` | what it tells about itself |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
@@ -45,6 +46,7 @@ mod verify;
 mod session;
 mod stats;
 mod tell;
+mod timer_job;
 mod writes;
 
 pub use live_files::LiveFile;

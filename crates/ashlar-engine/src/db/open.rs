@@ -229,6 +229,7 @@ pub(super) fn open(
     core.write_options()?;
     core.update_pressure();
     core.schedule();
+    core.arm_timer();
     Ok(core)
 }
 

@@ -13,6 +13,7 @@ use crate::super_version::SuperVersion;
 use ashlar_base::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Tables that are opened to tell what all of a level may be like; those that are open count too.
 const SAMPLE: usize = 20;
@@ -75,7 +76,7 @@ pub(super) struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn new(core: &'a Core, family: &'a Family) -> Self {
+    pub(super) fn new(core: &'a Core, family: &'a Family) -> Self {
         Look { core, family, sv: family.super_version.get() }
     }
 
@@ -94,6 +95,8 @@ impl<'a> Look<'a> {
             }
             "num-entries-active-mem-table" => sv.mem.len(),
             "num-entries-imm-mem-tables" => sv.imm.iter().map(|m| m.len()).sum(),
+            "num-deletes-active-mem-table" => sv.mem.deletions(),
+            "num-deletes-imm-mem-tables" => sv.imm.iter().map(|m| m.deletions()).sum(),
             "estimate-num-keys" => self.estimated_keys(),
             "estimate-table-readers-mem" => {
                 let open = sv.version.files().filter_map(|(_, f)| f.table.get());
@@ -105,6 +108,10 @@ impl<'a> Look<'a> {
             "oldest-snapshot-sequence" => core.snapshots.oldest().map_or(0, |seq| seq.get()),
             "current-super-version-number" => sv.number,
             "num-running-compactions" => core.state().running.values().map(Vec::len).sum::<usize>() as u64,
+            "num-running-compaction-sorted-runs" => {
+                core.state().running.values().flatten().map(|running| running.runs as u64).sum()
+            }
+            "compaction-abort-count" => core.aborts.load(Ordering::Relaxed) as u64,
             "num-running-flushes" => core.state().families.iter().filter(|f| f.flushing).count() as u64,
             "actual-delayed-write-rate" => match core.pressure.pace() {
                 Pace::Slow { nanos_per_byte } if nanos_per_byte > 0.0 => whole(1e9 / nanos_per_byte),

@@ -27,7 +27,7 @@ impl Core {
             return;
         }
         let mut due: Vec<(Box<dyn Job>, Lane)> = Vec::new();
-        let now = self.env.clock.now();
+        let (now, unix_secs) = (self.env.clock.now(), self.unix_secs());
         {
             let mut guard = self.state();
             // Under the lock: a close that counts the jobs counts these, or they are never made.
@@ -55,7 +55,7 @@ impl Core {
                     family.flushing = true;
                     due.push((Box::new(FlushJob::new(Arc::clone(self), family.family.id())), Lane::High));
                 }
-                let look = Look { oldest, severity, now };
+                let look = Look { oldest, severity, now, unix_secs };
                 while !self.compactions_aborted()
                     && state.exclusive == 0
                     && let Some(compaction) = pick(family, &state.running, &look)
@@ -111,8 +111,11 @@ impl Core {
 
     /// Ends the pauses of jobs that failed and wait to try again, so that they see a close or a hard state at once.
     pub(super) fn wake_jobs(&self) {
-        let submitted = self.state().submitted.clone();
-        for id in submitted {
+        let (submitted, timer) = {
+            let state = self.state();
+            (state.submitted.clone(), state.timer.flatten())
+        };
+        for id in submitted.into_iter().chain(timer) {
             self.env.jobs.wake(id);
         }
     }
@@ -213,6 +216,8 @@ struct Look {
     severity: Severity,
     /// `None`: somebody waits for all that is due.
     now: Option<Duration>,
+    /// Since 1970.
+    unix_secs: u64,
 }
 
 fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look) -> Option<Compaction> {
@@ -227,7 +232,8 @@ fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look) -> Option<C
     let arriving = look.severity < Severity::Soft && (under_way || expected);
     let shape = Shape { table: Some(&options.table), arriving, ..shape(family) };
     let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, look.oldest);
-    picker::pick(&shape, &options.compaction, running).or_else(unhurried).or_else(|| {
+    let aged = || picker::pick_aged(&shape, &options.compaction, running, look.unix_secs);
+    picker::pick(&shape, &options.compaction, running).or_else(unhurried).or_else(aged).or_else(|| {
         if !options.blob.collect_garbage {
             return None;
         }

@@ -6,6 +6,7 @@ use super::properties::Look;
 use super::schedule::gauges_of;
 use crate::inspect::{DbWrites, FamilyStats, LevelNow, db_text, family_text};
 use crate::pressure::Pace;
+use std::sync::Arc;
 use std::time::Duration;
 
 impl Core {
@@ -45,6 +46,17 @@ impl Core {
     pub(super) fn db_text(&self) -> String {
         let now = self.db_writes();
         db_text(&now, &self.counters.tell_writes(now))
+    }
+
+    /// Writes the texts of all families and the statistics to the log of what happens.
+    pub(super) fn dump_statistics(&self) {
+        let families: Vec<_> = self.state().families.iter().map(|f| Arc::clone(&f.family)).collect();
+        let mut text = format!("------- DUMPING STATS -------\n{}", self.db_text());
+        for family in families {
+            text.push_str(&self.family_text(&Look::new(self, &family)));
+        }
+        text.push_str(&format!("STATISTICS:\n{}", self.statistics));
+        self.events.note(text.trim_end());
     }
 
     /// The writes since the open.

@@ -73,6 +73,7 @@ impl Core {
             reason: plan.reason.name(),
             inputs: plan.inputs.iter().map(|(level, files)| (*level, inputs(files))).collect(),
             output_level: plan.output_level,
+            trivial_move: plan.trivial_move,
             input_bytes: plan.input_bytes(),
             output_bytes: 0,
             outputs: 0,

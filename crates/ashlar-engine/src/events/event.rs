@@ -32,11 +32,13 @@ pub struct CompactionEvent {
     pub inputs: Vec<(Level, Vec<FileNumber>)>,
     /// Where its tables go.
     pub output_level: Level,
+    /// Its tables only change their level: nothing is read or written.
+    pub trivial_move: bool,
     /// Bytes of the inputs.
     pub input_bytes: u64,
     /// Bytes written; 0 when it begins.
     pub output_bytes: u64,
-    /// Tables written; 0 when it begins.
+    /// Tables written or moved; 0 when it begins.
     pub outputs: u64,
     /// Entries read and written; 0 when it begins.
     pub entries: (u64, u64),
@@ -135,6 +137,7 @@ impl Event {
             Event::FlushBegin(_) => "flush_started",
             Event::FlushCompleted(_) => "flush_finished",
             Event::CompactionBegin(_) => "compaction_started",
+            Event::CompactionCompleted(c) if c.trivial_move => "trivial_move",
             Event::CompactionCompleted(_) => "compaction_finished",
             Event::TableFileCreated(_) => "table_file_creation",
             Event::TableFileDeleted(_) => "table_file_deletion",
@@ -179,6 +182,11 @@ impl Event {
                 }
                 object.number("output_level", c.output_level.0).number("input_data_size", c.input_bytes)
             }
+            Event::CompactionCompleted(c) if c.trivial_move => named(&c.family)
+                .number("destination_level", c.output_level.0)
+                .number("files", c.outputs)
+                .number("total_files_size", c.input_bytes)
+                .list("lsm_state", c.levels.iter().map(|n| *n as u64)),
             Event::CompactionCompleted(c) => named(&c.family)
                 .number("compaction_time_micros", c.micros)
                 .number("output_level", c.output_level.0)
@@ -234,6 +242,7 @@ mod tests {
             reason: "manual",
             inputs: vec![(Level(0), vec![FileNumber(8), FileNumber(7)])],
             output_level: Level(6),
+            trivial_move: false,
             input_bytes: 10,
             output_bytes: 0,
             outputs: 0,
@@ -242,9 +251,21 @@ mod tests {
             levels: vec![],
         };
         assert_eq!(
-            Event::CompactionBegin(compaction).json(5),
+            Event::CompactionBegin(compaction.clone()).json(5),
             "{\"time_micros\": 5, \"cf_name\": \"default\", \"event\": \"compaction_started\", \
              \"compaction_reason\": \"manual\", \"files_L0\": [8, 7], \"output_level\": 6, \"input_data_size\": 10}"
+        );
+        let moved = CompactionEvent {
+            trivial_move: true,
+            outputs: 2,
+            levels: vec![0, 2],
+            output_level: Level(1),
+            ..compaction
+        };
+        assert_eq!(
+            Event::CompactionCompleted(moved).json(5),
+            "{\"time_micros\": 5, \"cf_name\": \"default\", \"event\": \"trivial_move\", \"destination_level\": 1, \
+             \"files\": 2, \"total_files_size\": 10, \"lsm_state\": [0, 2]}"
         );
         let gone = FileEvent { family: String::new(), number: FileNumber(8), bytes: 0 };
         assert_eq!(

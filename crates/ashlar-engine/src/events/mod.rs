@@ -58,6 +58,13 @@ impl Events {
         Events { listeners, log, env: env.clone() }
     }
 
+    /// Writes a text to the log. Not under a lock.
+    pub(crate) fn note(&self, text: &str) {
+        if let Some(log) = self.log.as_ref().filter(|log| log.takes(InfoLogLevel::Info)) {
+            log.write(&self.env, InfoLogLevel::Info, text);
+        }
+    }
+
     /// The log ends here: the directory may have another owner from now on.
     pub(crate) fn close(&self) {
         if let Some(log) = &self.log {

@@ -26,6 +26,10 @@ pub struct CompactionOptions {
     pub soft_debt_bytes: u64,
     /// Debt in bytes at which writers wait. 256 GiB.
     pub hard_debt_bytes: u64,
+    /// A table above the last level that holds data older than this goes down, level by level. 0: at no age.
+    pub ttl_secs: u64,
+    /// A table written longer ago than this is written anew. 0: at no age.
+    pub periodic_secs: u64,
     /// Compact in the background. On.
     pub automatic: bool,
 }
@@ -43,6 +47,8 @@ impl Default for CompactionOptions {
             max_compaction_bytes: 0,
             soft_debt_bytes: 64 << 30,
             hard_debt_bytes: 256 << 30,
+            ttl_secs: 0,
+            periodic_secs: 0,
             automatic: true,
         }
     }

@@ -54,6 +54,8 @@ pub struct DbOptions {
     /// The checksum of every table and blob file that is written goes into the MANIFEST (RocksDB's
     /// `FileChecksumGenCrc32cFactory`): one pass over the bytes more. Off.
     pub file_checksums: bool,
+    /// Every so many seconds the statistics are written to the log of what happens. 0: never.
+    pub stats_dump_secs: u64,
     /// What the database counts into; several may share one. `None`: into its own, tickers only.
     pub statistics: Option<Arc<Statistics>>,
     /// Who is told what happens in the background.
@@ -82,6 +84,7 @@ impl Default for DbOptions {
             wal_compression: Compression::None,
             manual_wal_flush: false,
             file_checksums: false,
+            stats_dump_secs: 0,
             statistics: None,
             listeners: Listeners::default(),
             info_log: InfoLogOptions::default(),

@@ -202,10 +202,10 @@ fn settings_change_while_open() {
             ("level0_file_num_compaction_trigger", "2"),
             ("compression", "kNoCompression"),
             ("block_based_table_factory", "{block_size=1K;}"),
-            ("ttl", "7"),
+            ("arena_block_size", "7"),
         ])
         .unwrap();
-    assert!(told.len() == 1 && told[0].starts_with("ttl=7: "), "{told:?}");
+    assert!(told.len() == 1 && told[0].starts_with("arena_block_size=7: "), "{told:?}");
     db.engine().wait_for_background().unwrap();
     assert_eq!(tables(), "0");
     let after = newest(dir.path());

@@ -2,8 +2,9 @@
 //!
 //! `shape` asks the tree, `targets` sizes the levels, `scores` says which level is too large and by how much, `leveled`
 //! picks, `level0` for level 0, `tombstones` when nothing is urgent, `manual` walks a range on request, `chosen` takes the
-//! files it is told, `blob_gc` empties old blob files.
+//! files it is told, `blob_gc` empties old blob files, `aged` takes tables for their age alone.
 
+mod aged;
 mod blob_gc;
 mod chosen;
 mod level0;
@@ -14,6 +15,7 @@ mod shape;
 mod targets;
 mod tombstones;
 
+pub use aged::{next_age, pick_aged};
 pub use blob_gc::pick_blob_garbage;
 pub use chosen::{pick_chosen, pick_refit};
 pub use level0::gathers;

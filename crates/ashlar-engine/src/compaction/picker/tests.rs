@@ -186,6 +186,7 @@ fn what_lies_beneath_is_joined_and_bounds_the_move() {
 fn a_claimed_range_is_left_alone() {
     let t = tree("L5 11:a-b*60 12:c-d*60 \n L6 1:x-z*1000");
     let claim = |from: &str, to: &str| Running {
+        runs: 1,
         output_level: Level(6),
         smallest: from.as_bytes().to_vec(),
         largest: to.as_bytes().to_vec(),
@@ -481,7 +482,7 @@ fn tables_that_keep_garbage_alive_are_rewritten_where_they_are() {
     let taken = "L5 20:a-f@4 21:g-k@3! 22:l-p@3! \n L6 23:a-h@7 24:i-z@3";
     assert_eq!(picked(taken, 60, &[]), "L6[24] -> L6 blob-garbage bottommost");
     assert_eq!(picked("L6 24:i-k@3 25:k-z@4", 60, &[]), "L6[24 25] -> L6 blob-garbage bottommost");
-    let claim = Running { output_level: Level(6), smallest: b"x".to_vec(), largest: b"y".to_vec() };
+    let claim = Running { output_level: Level(6), runs: 1, smallest: b"x".to_vec(), largest: b"y".to_vec() };
     assert_eq!(picked("L5 23:a-b@4 \n L6 24:i-z@3", 60, &[claim]), "nothing");
     let above = "L0 31:a-c@9 30:b-d@3 29:x-z@4 \n L6 24:c-e@7 25:f-g";
     assert_eq!(picked(above, 60, &[]), "L0[31 30] + L6[24] -> L6 blob-garbage bottommost");

@@ -83,6 +83,39 @@ fn a_write_that_must_not_wait_is_refused_at_once() {
 }
 
 #[test]
+fn a_write_of_low_priority_waits_while_compaction_is_behind() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(6);
+    let mut shape = family(8);
+    shape.compaction.l0_trigger = 2;
+    shape.table.compression = Compression::None;
+    let db = open(&sim, DbOptions::default(), shape);
+    let lowly = WriteOptions { low_priority: true, ..WriteOptions::default() };
+    let took = |key: u64, options: WriteOptions| {
+        let before = ashlar_env::Clock::now(sim.clock());
+        put(&db, DEFAULT, key, 1000, options).map(|()| ashlar_env::Clock::now(sim.clock()) - before)
+    };
+    assert_eq!(took(0, lowly).expect("a write"), Duration::ZERO, "nothing is due");
+    db.abort_compactions().expect("none begins");
+    let default = db.family(DEFAULT).expect("always there");
+    for table in 0..4 {
+        (0..50)
+            .for_each(|key| put(&db, DEFAULT, key + table, 1000, WriteOptions::default()).expect("a write"));
+        db.flush(std::slice::from_ref(&default)).expect("a flush");
+    }
+    assert!(db.pressure().debt_bytes > 0 && !db.pressure().stopped);
+    assert_eq!(took(1, WriteOptions::default()).expect("a write"), Duration::ZERO, "others go on");
+    let waited = took(2, lowly).expect("a write");
+    assert!(waited > Duration::ZERO, "it did not wait");
+    let refused = took(3, WriteOptions { no_slowdown: true, ..lowly }).expect_err("it would wait");
+    assert_eq!(refused.kind(), ErrorKind::Busy(BusyKind::Stalled));
+    db.resume_compactions().expect("aborted before");
+    db.wait_for_background().expect("caught up");
+    assert_eq!(db.pressure().debt_bytes, 0);
+    assert_eq!(took(4, lowly).expect("a write"), Duration::ZERO, "nothing is due any more");
+}
+
+#[test]
 fn background_writing_keeps_to_its_rate() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(5);

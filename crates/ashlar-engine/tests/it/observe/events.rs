@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 /// Keeps what it is told.
 #[derive(Default)]
-struct Ear(Mutex<Vec<Event>>);
+pub(super) struct Ear(pub(super) Mutex<Vec<Event>>);
 
 impl EventListener for Ear {
     fn on_event(&self, event: &Event) {
@@ -21,11 +21,11 @@ impl EventListener for Ear {
 }
 
 impl Ear {
-    fn names(&self) -> Vec<&'static str> {
+    pub(super) fn names(&self) -> Vec<&'static str> {
         self.0.lock().unwrap().iter().map(Event::name).collect()
     }
 
-    fn forget(&self) {
+    pub(super) fn forget(&self) {
         self.0.lock().unwrap().clear();
     }
 }
@@ -37,7 +37,7 @@ fn listening() -> (DbOptions, Arc<Ear>) {
     (options, ear)
 }
 
-fn text(env: &Env, name: &str) -> String {
+pub(super) fn text(env: &Env, name: &str) -> String {
     let file = env.fs.open_read(&Path::new("/db").join(name)).unwrap();
     let mut bytes = vec![0; usize::try_from(file.len()).unwrap()];
     file.read_exact_at(&mut bytes, 0).unwrap();

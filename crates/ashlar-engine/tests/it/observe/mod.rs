@@ -4,6 +4,7 @@ mod cost;
 mod events;
 mod properties;
 mod statistics;
+mod timer;
 
 use ashlar_base::FamilyId;
 use ashlar_engine::Db;

@@ -1,11 +1,14 @@
 //! Properties: every name is answered or refused with a reason.
 
 use super::Store;
+use ashlar_base::FamilyId;
 use ashlar_engine::Db;
 use ashlar_engine::inspect::{Answer, PROPERTIES};
-use ashlar_engine::options::DbOptions;
+use ashlar_engine::options::{DbOptions, FamilyOptions};
 use ashlar_env::Env;
+use ashlar_env::sim::SimEnv;
 use ashlar_testkit::report;
+use std::path::Path;
 
 fn store() -> Store {
     let store = Store::open(Env::mem(), DbOptions::default());
@@ -92,6 +95,42 @@ fn numbers_tell_what_is_there() {
     assert_eq!(text("live-sst-files-size-at-temperature0"), live.to_string());
     assert_eq!(text("live-sst-files-size-at-temperature3"), "0");
     assert_eq!(store.db.property_int_sum("rocksdb.num-entries-active-mem-table"), Some(1));
+}
+
+/// Deletions count where they lie; compactions under way by what they merge.
+#[test]
+fn deletions_aborts_and_runs_are_counted() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(9);
+    let mut family = FamilyOptions::default();
+    family.compaction.l0_trigger = 3;
+    let db = Db::open(sim.env(), Path::new("/db"), DbOptions::default(), vec![], family).unwrap();
+    let store = Store { family: db.family("default").unwrap(), db };
+    let int = |name: &str| store.db.property_int(&store.family, &format!("rocksdb.{name}")).unwrap();
+    store.put(b"k", b"v");
+    store.write(|batch| {
+        batch.delete(FamilyId::DEFAULT, b"a").unwrap();
+        batch.single_delete(FamilyId::DEFAULT, b"b").unwrap();
+        batch.delete_range(FamilyId::DEFAULT, b"c", b"d").unwrap();
+    });
+    assert_eq!((int("num-deletes-active-mem-table"), int("num-entries-active-mem-table")), (2, 4));
+    assert_eq!(int("num-deletes-imm-mem-tables"), 0);
+    store.db.abort_compactions().unwrap();
+    store.db.abort_compactions().unwrap();
+    assert_eq!(int("compaction-abort-count"), 2);
+    for _ in 0..3 {
+        (0..2000u32).for_each(|n| store.put(&n.to_be_bytes(), &[7; 100]));
+        store.flush();
+    }
+    assert_eq!(int("num-deletes-active-mem-table"), 0);
+    assert_eq!((int("num-running-compactions"), int("num-running-compaction-sorted-runs")), (0, 0));
+    store.db.resume_compactions().unwrap();
+    store.db.resume_compactions().unwrap();
+    assert_eq!(int("compaction-abort-count"), 0);
+    // Claimed, and not begun: nobody drives the jobs.
+    assert_eq!((int("num-running-compactions"), int("num-running-compaction-sorted-runs")), (1, 3));
+    store.db.wait_for_background().unwrap();
+    assert_eq!((int("num-running-compactions"), int("num-running-compaction-sorted-runs")), (0, 0));
 }
 
 #[test]

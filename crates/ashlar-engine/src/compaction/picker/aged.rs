@@ -1,0 +1,139 @@
+//! Compactions for age alone: they run when nothing else is due.
+//!
+//! 1. *ttl*: a table above the last level with data of that age goes one level down, and so on, until what it deletes or
+//!    hides is met. The age is that of the oldest table its data came from.
+//! 2. *periodic*: a table written that long ago is written anew: where it is, if nothing lies beneath it, else one level
+//!    down. It is never just moved: the table that comes of it is new, so this ends.
+//! 3. A table that does not say when it was made has no age.
+//!
+//! Source: RocksDB `db/version_set.cc` (`ComputeExpiredTtlFiles`, `ComputeFilesMarkedForPeriodicCompaction`: behaviour).
+
+use super::level0::level0_group;
+use super::leveled::{complete, from_level};
+use super::shape::{Shape, any_busy};
+use super::targets::Targets;
+use crate::compaction::plan::{Compaction, Reason, Running, UserRange};
+use crate::options::CompactionOptions;
+use crate::version::FileMeta;
+use std::sync::Arc;
+
+/// The next such compaction, if one is due at `now` (seconds since 1970) and can start; the oldest table goes first.
+/// Cost: a walk over all tables, nothing when neither option is set.
+pub fn pick_aged(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    now: u64,
+) -> Option<Compaction> {
+    let expired = due(shape, options, now, Reason::Ttl);
+    let old = due(shape, options, now, Reason::Periodic);
+    expired.into_iter().chain(old).find_map(|aged| match aged.level {
+        0 => from_level0(shape, options, running, &aged),
+        _ => from_below(shape, options, running, &aged),
+    })
+}
+
+/// In how many seconds the next table comes of age; `None` when no age counts.
+pub fn next_age(shape: &Shape<'_>, options: &CompactionOptions, now: u64) -> Option<u64> {
+    let of = |reason: Reason| {
+        let limit = limit(options, reason)?;
+        let left =
+            tables(shape, reason).filter_map(|(_, _, made)| made.saturating_add(limit).checked_sub(now));
+        // A table that is made now comes of age later than that.
+        Some(left.fold(limit, u64::min).saturating_add(1))
+    };
+    [of(Reason::Ttl), of(Reason::Periodic)].into_iter().flatten().min()
+}
+
+/// A table that is due.
+struct Aged<'a> {
+    level: usize,
+    at: usize,
+    file: &'a Arc<FileMeta>,
+    reason: Reason,
+}
+
+fn limit(options: &CompactionOptions, reason: Reason) -> Option<u64> {
+    let limit = if reason == Reason::Ttl { options.ttl_secs } else { options.periodic_secs };
+    (limit > 0).then_some(limit)
+}
+
+/// The tables whose age counts, with level, place and the second of their birth.
+fn tables<'a>(
+    shape: &Shape<'a>,
+    reason: Reason,
+) -> impl Iterator<Item = ((usize, usize), &'a Arc<FileMeta>, u64)> {
+    let last = (0..shape.levels.len()).rev().find(|level| !shape.level(*level).is_empty()).unwrap_or(0);
+    let upto = if reason == Reason::Ttl { last } else { shape.levels.len() };
+    let files = shape.levels.iter().enumerate().take(upto);
+    files
+        .flat_map(|(level, files)| files.iter().enumerate().map(move |(at, file)| ((level, at), file)))
+        .filter_map(move |(place, file)| {
+            let said = if reason == Reason::Ttl {
+                file.file.oldest_ancestor_time
+            } else {
+                file.file.file_creation_time
+            };
+            Some((place, file, said.filter(|made| *made > 0)?))
+        })
+}
+
+fn due<'a>(shape: &Shape<'a>, options: &CompactionOptions, now: u64, reason: Reason) -> Vec<Aged<'a>> {
+    let Some(limit) = limit(options, reason) else { return Vec::new() };
+    let mut due: Vec<_> = tables(shape, reason)
+        .filter(|(_, file, made)| !file.is_compacting() && made.saturating_add(limit) < now)
+        .map(|((level, at), file, made)| (made, Aged { level, at, file, reason }))
+        .collect();
+    due.sort_by_key(|(made, aged)| (*made, aged.level, aged.at));
+    due.into_iter().map(|(_, aged)| aged).collect()
+}
+
+/// The table and all of level 0 that belongs with it.
+fn from_level0(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    aged: &Aged<'_>,
+) -> Option<Compaction> {
+    if any_busy(shape.level(0)) {
+        return None;
+    }
+    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
+    let base = Targets::new(&level_bytes, options).base;
+    let inputs = level0_group(shape, aged.file);
+    let below = shape.meeting(base, &inputs);
+    let plan = complete(shape, options, running, (0, inputs), (base, below), aged.reason)?;
+    Some(rewritten(plan))
+}
+
+fn from_below(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    aged: &Aged<'_>,
+) -> Option<Compaction> {
+    let inputs = shape.clean_cut(aged.level, aged.at..aged.at + 1);
+    let range = UserRange::of(aged.file);
+    let lowest = (aged.level + 1..shape.levels.len()).all(|below| shape.overlap(below, &range).is_empty());
+    if aged.reason == Reason::Periodic && (lowest || aged.level == shape.last_level()) {
+        let files = shape.slice(aged.level, inputs);
+        if any_busy(files) {
+            return None;
+        }
+        return complete(
+            shape,
+            options,
+            running,
+            (aged.level, files.to_vec()),
+            (aged.level, 0..0),
+            aged.reason,
+        );
+    }
+    from_level(shape, options, running, aged.level, inputs, aged.reason).map(rewritten)
+}
+
+/// Rule 2.
+fn rewritten(mut plan: Compaction) -> Compaction {
+    plan.trivial_move &= plan.reason != Reason::Periodic;
+    plan
+}
