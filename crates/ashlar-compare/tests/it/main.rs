@@ -1,5 +1,7 @@
 //! Whole runs of the program.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod page;
 
 use std::path::Path;

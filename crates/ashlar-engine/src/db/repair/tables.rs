@@ -187,7 +187,7 @@ impl Repair<'_> {
                 let kept = self.table(file, (id, &family.name, &options), &version, &bad, outputs, report)?;
                 if let Replaced::By(new) = kept {
                     gone.delete_file(level, file.number());
-                    edit.added.extend(new.map(|new| (level, new)));
+                    edit.added.extend(new.map(|new| (level, *new)));
                 }
                 (done.files, done.bytes) = (done.files + 1, done.bytes + file.size());
                 done.entries = report.entries;
@@ -285,7 +285,7 @@ impl Repair<'_> {
             report.to_move.push(name);
         }
         // Its place in the order of level 0 is that of the table it stands for.
-        let new = copy.map(|output| NewFile { epoch: file.file.epoch, ..output.file });
+        let new = copy.map(|output| Box::new(NewFile { epoch: file.file.epoch, ..output.file }));
         Ok(Replaced::By(new))
     }
 }
@@ -293,7 +293,7 @@ impl Repair<'_> {
 /// What becomes of a table.
 enum Replaced {
     No,
-    By(Option<NewFile>),
+    By(Option<Box<NewFile>>),
 }
 
 fn deepest(version: &Version) -> usize {
