@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn rates_are_short() {
-        let shown: Vec<_> = [1_234_567.0, 34_560.0, 987.4, 2.34567].into_iter().map(short).collect();
-        assert_eq!(shown, ["1.23M", "34.6k", "987", "2.35"]);
+        let shown: Vec<_> = [1_234_567.0, 34_560.0, 987.4, 3.125].into_iter().map(short).collect();
+        assert_eq!(shown, ["1.23M", "34.6k", "987", "3.12"]);
     }
 
     #[test]
