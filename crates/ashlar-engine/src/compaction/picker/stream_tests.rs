@@ -258,14 +258,14 @@ impl Stream {
     }
 }
 
-/// A million keys of 116 bytes, an eighth of them at eight times the size; in tables of `memtable_mib`.
-fn million(memtable_mib: f64, draw: Draw) -> Stream {
-    Stream::new(CompactionOptions::default(), 125_000, entries(memtable_mib, 8.0), 8 * 123, draw)
+/// A million keys of 116 bytes, an eighth of them at eight times the size; in tables of `memtable_kib`.
+fn million(memtable_kib: usize, draw: Draw) -> Stream {
+    Stream::new(CompactionOptions::default(), 125_000, entries(memtable_kib, 8), 8 * 123, draw)
 }
 
 /// How many entries of 116 bytes, `scale` times as large, a memtable holds.
-fn entries(memtable_mib: f64, scale: f64) -> usize {
-    (memtable_mib * 1_048_576.0 * 0.84 / 116.0 / scale) as usize
+fn entries(memtable_kib: usize, scale: usize) -> usize {
+    memtable_kib * 1024 * 84 / 100 / 116 / scale
 }
 
 /// A tree of one level is written once for each time level 0 goes down: with so many tables at a time.
@@ -275,8 +275,8 @@ fn one_level_bound(s: &Stream, tables: usize) -> f64 {
 
 #[test]
 fn level0_goes_down_at_the_price_of_many_tables() {
-    for (memtable_mib, tables) in [(4.0, 8), (1.0, 12)] {
-        let mut s = million(memtable_mib, Draw::Uniform);
+    for (memtable_kib, tables) in [(4096, 8), (1024, 12)] {
+        let mut s = million(memtable_kib, Draw::Uniform);
         s.compaction_cost = 0.02;
         let bound = one_level_bound(&s, tables);
         let (filled, over, again) = (s.round(), s.round(), s.round());
@@ -286,7 +286,7 @@ fn level0_goes_down_at_the_price_of_many_tables() {
 
 #[test]
 fn without_a_writer_level0_goes_down_at_its_trigger() {
-    let mut s = million(4.0, Draw::Uniform);
+    let mut s = million(4096, Draw::Uniform);
     s.tells = false;
     s.compaction_cost = 0.02;
     s.run(125_000);
@@ -295,9 +295,10 @@ fn without_a_writer_level0_goes_down_at_its_trigger() {
 
 #[test]
 fn a_writer_that_outruns_compaction_costs_no_more() {
-    let (mut even, mut behind) = (million(1.0, Draw::Uniform), million(1.0, Draw::Uniform));
+    let (mut even, mut behind) = (million(1024, Draw::Uniform), million(1024, Draw::Uniform));
     (even.compaction_cost, behind.compaction_cost) = (0.02, 0.3);
-    (even.round(), behind.round());
+    even.round();
+    behind.round();
     let (even, slow) = (even.round(), behind.round());
     assert!(slow < even * 1.1 && behind.level0_most <= behind.options.l0_slowdown, "{slow} {even}");
 }
@@ -306,7 +307,7 @@ fn a_writer_that_outruns_compaction_costs_no_more() {
 fn two_levels_cost_little_more_than_one() {
     // Ten million keys: 256 MiB in the base, ten tables of it in a memtable's range.
     let options = CompactionOptions::default();
-    let mut s = Stream::new(options, 625_000, entries(64.0, 16.0), 16 * 123, Draw::Uniform);
+    let mut s = Stream::new(options, 625_000, entries(64 << 10, 16), 16 * 123, Draw::Uniform);
     s.compaction_cost = 0.02;
     let (filled, over, again) = (s.round(), s.round(), s.round());
     assert!(filled < 2.5 && over < 3.45 && again < 3.6, "{filled:.2} {over:.2} {again:.2}");
@@ -314,13 +315,13 @@ fn two_levels_cost_little_more_than_one() {
 
 #[test]
 fn ascending_keys_are_only_moved() {
-    let mut s = million(4.0, Draw::Ascending);
+    let mut s = million(4096, Draw::Ascending);
     assert_eq!(s.round(), 1.0);
 }
 
 #[test]
 fn skewed_keys_cost_less_than_even_ones() {
-    let mut s = million(4.0, Draw::Zipf);
+    let mut s = million(4096, Draw::Zipf);
     let (filled, over) = (s.round(), s.round());
     let bound = one_level_bound(&s, 8);
     assert!(filled < bound / 2.0 && over < bound / 2.0, "{filled:.2} {over:.2}: {bound:.2}");
