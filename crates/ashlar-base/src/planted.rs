@@ -1,6 +1,6 @@
 //! Mistakes that storage engines have made, to be made again on purpose: a suite that does not find them finds nothing.
 //!
-//! They are there only in builds with the feature `planted`, and one at a time, when it was chosen ([`choose`]). In every
+//! They are there only in builds with the feature `planted`, and one at a time, when it was chosen (`choose`). In every
 //! other build [`planted`] is the constant `false`, and the compiler leaves nothing of what stands behind it.
 //! `rel bugs` runs them all; the table of who made them, and which suite finds them, stands there.
 

@@ -1,7 +1,7 @@
 //! The matrix of damage: every part of every file, damaged in nine ways, inside a database that is then opened, read in every
 //! way, verified and compacted.
 //!
-//! What may come of it stands in a letter per cell ([`expected`]); anything else, and above all an answer that is wrong or a
+//! What may come of it stands in a letter per cell (module `expected`); anything else, and above all an answer that is wrong or a
 //! history with a hole, is a finding.
 //!
 //! | letter | meaning |
