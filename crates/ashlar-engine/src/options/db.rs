@@ -108,6 +108,12 @@ impl DbOptions {
                 self.info_log.files_kept
             )));
         }
+        if self.stats_dump_secs > u64::from(u32::MAX) {
+            return Err(Error::invalid(format!(
+                "stats_dump_period_sec is {}, the range is 0 to 4294967295",
+                self.stats_dump_secs
+            )));
+        }
         if (1..16 << 20).contains(&self.memory_bytes) {
             return Err(Error::invalid(format!(
                 "memory_bytes is {}, the least is 16777216 (or 0)",

@@ -139,7 +139,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     uses!("max_log_file_size", "0", open, db.info_log.file_bytes_max, Range::Whole(0, u64::MAX, "bytes"), "LOG is replaced at this size; 0: never. 16 MiB unless set."),
     uses!("log_file_time_to_roll", "0", open, db.info_log.file_secs_max, Range::Whole(0, u64::MAX, "seconds"), "LOG is replaced at this age; 0: never."),
     uses!("keep_log_file_num", "1000", open, db.info_log.files_kept, Range::Whole(1, 1 << 30, "files"), "How many logs are kept, LOG included. 10 unless set."),
-    uses!("stats_dump_period_sec", "600", live, db.stats_dump_secs, Range::Whole(0, 1 << 32, "seconds"), "Every so often `rocksdb.stats` of all families and the statistics are written to LOG. 0: never."),
+    uses!("stats_dump_period_sec", "600", live, db.stats_dump_secs, Range::Whole(0, (1 << 32) - 1, "seconds"), "Every so often `rocksdb.stats` of all families and the statistics are written to LOG. 0: never."),
     ignored!("stats_persist_period_sec", "600", live, "No history of statistics is kept; stats_dump_period_sec writes them to LOG, and they are read at any time."),
     ignored!("stats_history_buffer_size", "1048576", live, "No history of statistics is kept."),
     ignored!("persist_stats_to_disk", "false", open, "No history of statistics is kept."),
