@@ -9,14 +9,16 @@ fn a_damage_is_told_with_its_keys_and_a_status() {
     let db = format!("--db={}", dir.display());
     let lines: String = (0..3000).map(|i| format!("key{i:05}\tvalue {i}\n")).collect();
     good(&["db", &db, "load", "--tsv", "--create_if_missing", "--compact"], lines.as_bytes());
+    // A table that the compaction replaced may be there still: a remark.
     let said = good(&["db", &db, "check"], b"");
     assert!(
-        said.starts_with("1 tables, 0 blob files, 1 logs with 3000 entries") && said.ends_with(": sound\n"),
+        said.contains("1 tables, 0 blob files, 1 logs with 3000 entries") && said.ends_with(": sound\n"),
         "{said}"
     );
     let json = good(&["db", &db, "check", "--json"], b"");
     assert!(
-        json.starts_with("{\"sound\": true, \"tables\": 1, ") && json.ends_with("\"remarks\": []}\n"),
+        json.starts_with("{\"sound\": true, \"tables\": 1, ")
+            && json.contains("\"damages\": [], \"remarks\": ["),
         "{json}"
     );
 
