@@ -2,6 +2,7 @@
 //! record for each step that counts.
 
 use crate::engine::EngineName;
+use crate::job::{Before, Job, Step, Workload};
 use crate::measure::{Moment, Passed, forget_peak, peak_memory};
 use crate::open_loop;
 use crate::oracle::Oracle;
@@ -11,7 +12,6 @@ use crate::peers::Fjall;
 #[cfg(feature = "redb")]
 use crate::peers::Redb;
 use crate::peers::{Ashlar, Flawed, RocksDb, Shim};
-use crate::task::{Before, Step, Task, Workload};
 use crate::work::{self, Done};
 use ashlar_report::record::{
     Amplification, Counters, Cpu, Engine, Hashes, Latency, Limit, Memory, Ops, Phase, Record, SCHEMA, Space,
@@ -21,38 +21,38 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Does what `task`, in JSON, says.
-pub fn run(task: &str) -> Result<()> {
-    let task: Task = serde_json::from_str(task).map_err(|e| format!("--child: {e}"))?;
-    match task.engine {
-        EngineName::Ashlardb => on::<Ashlar>(&task),
-        EngineName::Rocksdb => on::<RocksDb>(&task),
+/// Does what `job`, in JSON, says.
+pub fn run(job: &str) -> Result<()> {
+    let job: Job = serde_json::from_str(job).map_err(|e| format!("--child: {e}"))?;
+    match job.engine {
+        EngineName::Ashlardb => on::<Ashlar>(&job),
+        EngineName::Rocksdb => on::<RocksDb>(&job),
         #[cfg(feature = "fjall")]
-        EngineName::Fjall => on::<Fjall>(&task),
+        EngineName::Fjall => on::<Fjall>(&job),
         #[cfg(feature = "redb")]
-        EngineName::Redb => on::<Redb>(&task),
-        EngineName::TestSlow | EngineName::TestCareless | EngineName::TestForgetful => on::<Flawed>(&task),
-        _ => on::<Shim>(&task),
+        EngineName::Redb => on::<Redb>(&job),
+        EngineName::TestSlow | EngineName::TestCareless | EngineName::TestForgetful => on::<Flawed>(&job),
+        _ => on::<Shim>(&job),
     }
 }
 
-fn on<P: Peer>(task: &Task) -> Result<()> {
-    let dir = Path::new(&task.dir);
-    let peer = P::open(task.engine, dir, &task.settings, task.library.as_deref())?;
+fn on<P: Peer>(job: &Job) -> Result<()> {
+    let dir = Path::new(&job.dir);
+    let peer = P::open(job.engine, dir, &job.settings, job.library.as_deref())?;
     let oracle = Oracle::default();
     let mut records = Vec::new();
     let mut same_data = true;
-    for step in &task.steps {
-        prepare(&peer, task, step)?;
-        let (done, mut record) = measured(&peer, task, step)?;
+    for step in &job.steps {
+        prepare(&peer, job, step)?;
+        let (done, mut record) = measured(&peer, job, step)?;
         if !same_data {
             record.hash.reads = None;
         }
         same_data &= leaves_same_data(step, &done);
         if done.cut && matches!(step.workload, Workload::Fillseq | Workload::Fillrandom) {
-            work::complete(&peer, task, step, &done)?;
+            work::complete(&peer, job, step, &done)?;
         }
-        work::replay(&oracle, task, step, &done)?;
+        work::replay(&oracle, job, step, &done)?;
         if step.measured {
             record.space = space(dir, &oracle);
             let live = record.space.logical_live.filter(|&bytes| bytes > 0);
@@ -80,22 +80,22 @@ fn leaves_same_data(step: &Step, done: &Done) -> bool {
     fill || !writes || (!done.cut && step.workload != Workload::Readwhilewriting)
 }
 
-fn prepare<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<()> {
+fn prepare<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
     if step.before != Before::Nothing {
         peer.settle()?;
     }
     match (step.before, step.workload) {
         (Before::Warm, Workload::Readseq) => work::scan(peer, 1).map(drop),
-        (Before::Warm, _) => work::warm(peer, task),
+        (Before::Warm, _) => work::warm(peer, job),
         _ => Ok(()),
     }
 }
 
-fn measured<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<(Done, Record)> {
+fn measured<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<(Done, Record)> {
     let wrote = peer.written();
     forget_peak();
     let start = Moment::now();
-    let (done, latency_us) = perform(peer, task, step)?;
+    let (done, latency_us) = perform(peer, job, step)?;
     let end = Moment::now();
     let writes = step.workload.writes();
     if writes {
@@ -108,19 +108,19 @@ fn measured<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<(Done, Record
     let flush_and_compact = counted.flush_bytes.zip(counted.compact_write_bytes).map(|(f, c)| f + c);
     // Sums can be held together only where every engine did the same.
     let comparable = !done.cut && step.threads == 1;
-    let mut params = task.settings.params(task.keys);
+    let mut params = job.settings.params(job.keys);
     params.threads = step.threads;
     params.batch = step.batch;
     params.limit = if done.cut { Limit::Time } else { Limit::Count };
     let record = Record {
         schema: SCHEMA,
-        experiment: task.experiment.clone(),
+        experiment: job.experiment.clone(),
         row: step.row.clone(),
         title: step.title.clone(),
         workload: step.workload.text().to_owned(),
-        class: task.settings.class,
-        size: task.size.clone(),
-        engine: Engine { name: task.engine.text().to_owned(), version: peer.version() },
+        class: job.settings.class,
+        size: job.size.clone(),
+        engine: Engine { name: job.engine.text().to_owned(), version: peer.version() },
         params,
         ops: Some(ops(&done, &passed, all.cpu, step)),
         phase: Some(Phase {
@@ -132,7 +132,7 @@ fn measured<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<(Done, Record
         cpu: Cpu { process_s: Some(all.cpu), thread_s: Some(passed.cpu_thread), ..all.switches },
         io_end: passed.io,
         mem: Memory {
-            configured_bytes: Some(task.settings.memory_bytes()),
+            configured_bytes: Some(job.settings.memory_bytes()),
             rss_peak: peak_memory(),
             ..Memory::default()
         },
@@ -171,12 +171,12 @@ fn ops(done: &Done, passed: &Passed, all: f64, step: &Step) -> Ops {
 /// Latencies by kind of operation.
 type Latencies = BTreeMap<String, Latency>;
 
-fn perform<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<(Done, Latencies)> {
+fn perform<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<(Done, Latencies)> {
     if step.workload == Workload::Openloop {
-        let (done, latency) = open_loop::put(peer, task)?;
+        let (done, latency) = open_loop::put(peer, job)?;
         return Ok((done, BTreeMap::from([("write".to_owned(), latency)])));
     }
-    Ok((work::run(peer, task, step)?, BTreeMap::new()))
+    Ok((work::run(peer, job, step)?, BTreeMap::new()))
 }
 
 fn since(now: Written, then: Written, writes: bool) -> Counters {

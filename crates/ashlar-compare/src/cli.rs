@@ -4,8 +4,8 @@ use crate::command::{Command, Shown};
 use crate::drive::Matrix;
 use crate::engine::EngineName;
 use crate::experiment::{self, Experiment, Session, Size};
+use crate::job::Workload;
 use crate::settings::{Class, Settings};
-use crate::task::Workload;
 use clap::Parser;
 use std::path::PathBuf;
 

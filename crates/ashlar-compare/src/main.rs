@@ -21,7 +21,7 @@ mod peers;
 mod place;
 mod report;
 mod settings;
-mod task;
+mod job;
 mod work;
 
 use clap::Parser;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let done = match (&cli.command, &cli.child) {
         (Some(command), _) => command.run(),
-        (None, Some(task)) => child::run(task),
+        (None, Some(job)) => child::run(job),
         (None, None) => cli.matrix().and_then(|matrix| drive::run(&matrix)),
     };
     match done {

@@ -3,8 +3,8 @@
 //! A latency counts from the moment the write was due, so an engine that stalls is charged for the queue behind it. A
 //! closed loop hides that: it simply asks less often.
 
+use crate::job::Job;
 use crate::peer::{Peer, Result};
-use crate::task::Task;
 use crate::work::{Done, Stream};
 use ashlar_bench::{KeyMaker, Random, Values};
 use ashlar_report::record::{From, Latency};
@@ -23,8 +23,8 @@ struct Source {
 }
 
 impl Source {
-    fn new(task: &Task) -> Source {
-        let s = &task.settings;
+    fn new(job: &Job) -> Source {
+        let s = &job.settings;
         Source {
             maker: KeyMaker::new(s.key_bytes),
             values: Values::new(s.seed, s.compress_ratio, s.value_bytes),
@@ -32,36 +32,36 @@ impl Source {
         }
     }
 
-    fn next(&mut self, task: &Task) -> (&[u8], &[u8]) {
-        (self.maker.key(self.random.below(task.keys)), self.values.next(task.settings.value_bytes))
+    fn next(&mut self, job: &Job) -> (&[u8], &[u8]) {
+        (self.maker.key(self.random.below(job.keys)), self.values.next(job.settings.value_bytes))
     }
 }
 
 /// Puts the first `puts` entries, as fast as it goes.
-pub fn replay<P: Peer>(peer: &P, task: &Task, puts: u64) -> Result<()> {
-    let mut source = Source::new(task);
+pub fn replay<P: Peer>(peer: &P, job: &Job, puts: u64) -> Result<()> {
+    let mut source = Source::new(job);
     (0..puts).try_for_each(|_| {
-        let (key, value) = source.next(task);
+        let (key, value) = source.next(job);
         peer.put(key, value)
     })
 }
 
-/// Puts `task.keys` drawn keys, `task.rate` per second.
-pub fn put<P: Peer>(peer: &P, task: &Task) -> Result<(Done, Latency)> {
-    let s = &task.settings;
-    let mut source = Source::new(task);
+/// Puts `job.keys` drawn keys, `job.rate` per second.
+pub fn put<P: Peer>(peer: &P, job: &Job) -> Result<(Done, Latency)> {
+    let s = &job.settings;
+    let mut source = Source::new(job);
     let mut seen = Histogram::<u64>::new_with_bounds(1, HOUR_NANOS, 3).map_err(|e| e.to_string())?;
     let start = Instant::now();
-    for i in 0..task.keys {
-        let due = start + Duration::from_secs_f64(i as f64 / task.rate);
+    for i in 0..job.keys {
+        let due = start + Duration::from_secs_f64(i as f64 / job.rate);
         wait_until(due);
-        let (key, value) = source.next(task);
+        let (key, value) = source.next(job);
         peer.put(key, value)?;
         let nanos = u64::try_from(due.elapsed().as_nanos()).unwrap_or(HOUR_NANOS);
         seen.saturating_record(nanos);
     }
-    let bytes = task.keys * (s.key_bytes + s.value_bytes) as u64;
-    Ok((Done { ops: task.keys, bytes, ..Done::default() }, latency(&seen, From::Intended, Some(task.rate))))
+    let bytes = job.keys * (s.key_bytes + s.value_bytes) as u64;
+    Ok((Done { ops: job.keys, bytes, ..Done::default() }, latency(&seen, From::Intended, Some(job.rate))))
 }
 
 fn wait_until(due: Instant) {

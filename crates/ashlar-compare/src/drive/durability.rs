@@ -4,7 +4,7 @@
 //! `msync`, `sync_file_range`, and writes to files opened with `O_DSYNC` or `O_SYNC`) must grow by one for each further put at least; opening and closing cancel out.
 
 use super::{Matrix, process};
-use crate::task::{Step, Task, Workload};
+use crate::job::{Job, Step, Workload};
 use ashlar_report::record::{Record, Status};
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -44,11 +44,11 @@ impl Checked {
     }
 }
 
-/// Traces the engine of `task`, opened as there.
-pub fn check(matrix: &Matrix, task: &Task) -> Checked {
+/// Traces the engine of `job`, opened as there.
+pub fn check(matrix: &Matrix, job: &Job) -> Checked {
     let counted = |puts: u64| {
         let step = Step::new("probe", Workload::Fillseq, puts);
-        let small = Task { steps: vec![step], keys: puts, ..task.clone() };
+        let small = Job { steps: vec![step], keys: puts, ..job.clone() };
         waits(matrix, &small)
     };
     match counted(FEW).and_then(|few| Ok((few, counted(MORE)?))) {
@@ -57,13 +57,13 @@ pub fn check(matrix: &Matrix, task: &Task) -> Checked {
     }
 }
 
-fn waits(matrix: &Matrix, task: &Task) -> Result<u64, String> {
+fn waits(matrix: &Matrix, job: &Job) -> Result<u64, String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let trace = matrix.dir.join(format!("ashlar-compare-trace-{}", std::process::id()));
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-y", "-s", "1", "-e", CALLS, "-o"]);
     command.arg(&trace).arg(program);
-    let done = process::watched(matrix, task, command);
+    let done = process::watched(matrix, job, command);
     let text = std::fs::read_to_string(&trace);
     // A trace that was never begun cannot be removed.
     let _ = std::fs::remove_file(&trace);

@@ -9,9 +9,9 @@ mod process;
 use crate::command::Shown;
 use crate::engine::EngineName;
 use crate::experiment::Session;
+use crate::job::{Job, Workload};
 use crate::report;
 use crate::settings::Class;
-use crate::task::{Task, Workload};
 use ashlar_report::history;
 use ashlar_report::machine::Machine;
 use ashlar_report::record::{Header, Line, Record, Run, SCHEMA, Status};
@@ -152,13 +152,13 @@ fn one(
     session: &Session,
     outcome: &mut Outcome,
 ) -> Vec<Record> {
-    let task = process::task(matrix, engine, class, session);
-    let done = task.clone().and_then(|task| {
+    let job = process::job(matrix, engine, class, session);
+    let done = job.clone().and_then(|job| {
         let checked = session.settings.sync.then(|| {
-            outcome.durability.entry(engine).or_insert_with(|| durability::check(matrix, &task)).clone()
+            outcome.durability.entry(engine).or_insert_with(|| durability::check(matrix, &job)).clone()
         });
-        let task = with_rate(matrix, task, &outcome.records)?;
-        let mut records = process::run(matrix, &task)?;
+        let job = with_rate(matrix, job, &outcome.records)?;
+        let mut records = process::run(matrix, &job)?;
         if let Some(checked) = checked {
             records.iter_mut().for_each(|record| checked.mark(record));
         }
@@ -184,21 +184,21 @@ fn one(
 }
 
 /// The open loop's rate: as told, or a part of what the engine reached.
-fn with_rate(matrix: &Matrix, task: Task, so_far: &[Record]) -> Result<Task, Status> {
-    let paced = task.steps.iter().any(|step| step.workload == Workload::Openloop);
+fn with_rate(matrix: &Matrix, job: Job, so_far: &[Record]) -> Result<Job, Status> {
+    let paced = job.steps.iter().any(|step| step.workload == Workload::Openloop);
     let rate = match (paced, matrix.rate) {
         (false, _) => 0.0,
         (true, Some(rate)) => rate,
-        (true, None) => match peak(so_far, task.engine) {
+        (true, None) => match peak(so_far, job.engine) {
             Some(peak) => peak * matrix.load,
             None => {
-                let records = process::run(matrix, &process::fill(matrix, &task)?)?;
-                let peak = peak(&records, task.engine);
+                let records = process::run(matrix, &process::fill(matrix, &job)?)?;
+                let peak = peak(&records, job.engine);
                 peak.ok_or_else(|| process::failed("fillrandom gave no figure".into()))? * matrix.load
             }
         },
     };
-    Ok(Task { rate, ..task })
+    Ok(Job { rate, ..job })
 }
 
 /// The engine's median of fillrandom, in operations per second.

@@ -3,9 +3,9 @@
 use super::Matrix;
 use crate::engine::EngineName;
 use crate::experiment::Session;
+use crate::job::{Job, Step, Workload};
 use crate::place;
 use crate::settings::{Class, Settings};
-use crate::task::{Step, Task, Workload};
 use ashlar_report::record::{Record, Status};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ pub fn failed(why: String) -> Status {
 ///
 /// # Errors
 /// The engine is not here.
-pub fn task(matrix: &Matrix, engine: EngineName, class: Class, session: &Session) -> Result<Task, Status> {
+pub fn job(matrix: &Matrix, engine: EngineName, class: Class, session: &Session) -> Result<Job, Status> {
     let library = place::library(engine, matrix.rocksdb.as_deref()).map_err(|why| Status::NotHere { why })?;
-    Ok(Task {
+    Ok(Job {
         experiment: matrix.experiment.clone(),
         size: matrix.size.clone(),
         engine,
@@ -40,12 +40,12 @@ pub fn task(matrix: &Matrix, engine: EngineName, class: Class, session: &Session
 }
 
 /// The same with a fill in random order, to see how fast the engine is.
-pub fn fill(matrix: &Matrix, task: &Task) -> Result<Task, Status> {
+pub fn fill(matrix: &Matrix, job: &Job) -> Result<Job, Status> {
     if matrix.load <= 0.0 {
         return Err(failed("--load is above 0".into()));
     }
-    let step = Step::new("fillrandom", Workload::Fillrandom, task.keys);
-    Ok(Task { steps: vec![step], ..task.clone() })
+    let step = Step::new("fillrandom", Workload::Fillrandom, job.keys);
+    Ok(Job { steps: vec![step], ..job.clone() })
 }
 
 /// The record of a step that has no figures.
@@ -69,29 +69,29 @@ pub fn marked(
     }
 }
 
-/// Runs `task` in a process of its own, in a fresh folder.
+/// Runs `job` in a process of its own, in a fresh folder.
 ///
 /// # Errors
 /// What became of it instead.
-pub fn run(matrix: &Matrix, task: &Task) -> Result<Vec<Record>, Status> {
+pub fn run(matrix: &Matrix, job: &Job) -> Result<Vec<Record>, Status> {
     let mut command = Command::new(std::env::current_exe().map_err(|e| failed(e.to_string()))?);
-    if task.engine == EngineName::Rocksdb
+    if job.engine == EngineName::Rocksdb
         && matrix.jemalloc
         && let Some(jemalloc) = jemalloc()
     {
         command.env("LD_PRELOAD", jemalloc);
     }
-    let lines = watched(matrix, task, command)?;
+    let lines = watched(matrix, job, command)?;
     let read = |line: &String| serde_json::from_str(line).map_err(|e| failed(e.to_string()));
     lines.iter().map(read).collect()
 }
 
-/// Runs `command` with `task` as its last arguments, and answers the lines it printed.
-pub fn watched(matrix: &Matrix, task: &Task, mut command: Command) -> Result<Vec<String>, Status> {
-    let dir = Scratch::new(&matrix.dir, task.engine).map_err(failed)?;
-    let task = Task { dir: dir.0.join("db").to_string_lossy().into_owned(), ..task.clone() };
-    let task_text = serde_json::to_string(&task).map_err(|e| failed(e.to_string()))?;
-    command.arg("--child").arg(task_text).stdout(Stdio::piped()).stderr(Stdio::piped());
+/// Runs `command` with `job` as its last arguments, and answers the lines it printed.
+pub fn watched(matrix: &Matrix, job: &Job, mut command: Command) -> Result<Vec<String>, Status> {
+    let dir = Scratch::new(&matrix.dir, job.engine).map_err(failed)?;
+    let job = Job { dir: dir.0.join("db").to_string_lossy().into_owned(), ..job.clone() };
+    let job_text = serde_json::to_string(&job).map_err(|e| failed(e.to_string()))?;
+    command.arg("--child").arg(job_text).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
     let (out, errors) = (child.stdout.take(), child.stderr.take());
     let reader = std::thread::spawn(move || {

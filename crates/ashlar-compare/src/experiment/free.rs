@@ -1,8 +1,8 @@
 //! A choice of one's own: workloads that share a load share a session.
 
 use super::Session;
+use crate::job::{Before, Step, Workload};
 use crate::settings::Settings;
-use crate::task::{Before, Step, Workload};
 
 /// The sessions of `workloads`. A fill begins with an empty database; the overwrite comes last, because reads want what the
 /// load left. Reads find everything settled and in the cache.

@@ -14,8 +14,8 @@ mod ycsb;
 pub use free::sessions as free;
 
 use crate::engine::EngineName;
+use crate::job::Step;
 use crate::settings::{Class, Settings};
-use crate::task::Step;
 use clap::ValueEnum;
 
 /// Which experiment.

@@ -4,8 +4,8 @@
 //! with the log and Snappy beside each holds all three.
 
 use super::{Session, Size, settings};
+use crate::job::{Before, Step, Workload};
 use crate::settings::Settings;
-use crate::task::{Before, Step, Workload};
 use ashlar_report::history;
 
 const KIB: u64 = 1 << 10;

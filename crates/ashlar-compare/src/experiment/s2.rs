@@ -4,8 +4,8 @@
 //! values of 2 KiB. The script's overwrite has 32 writers; here it is one, as for every engine of this program.
 
 use super::{Session, Size, settings};
+use crate::job::{Before, Step, Workload};
 use crate::settings::Settings;
-use crate::task::{Before, Step, Workload};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

@@ -4,8 +4,8 @@
 //! come as on the page, straight after the load, and once more after everything was settled.
 
 use super::{Session, Size, settings};
+use crate::job::{Before, Step, Workload};
 use crate::settings::Settings;
-use crate::task::{Before, Step, Workload};
 use ashlar_report::history;
 
 const KEYS: u64 = 1_000_000;

@@ -2,7 +2,7 @@
 //! tenth of the data.
 
 use super::{Session, Size, settings};
-use crate::task::{Before, Step, Workload};
+use crate::job::{Before, Step, Workload};
 
 /// Ten fields of 100 bytes, each with a name of two bytes and a length of four.
 const RECORD: usize = 10 * (100 + 2 + 4);

@@ -1,8 +1,8 @@
 //! Gets by many threads, alone or beside one that puts as fast as it can. The writer's puts are not among the operations.
 
 use super::{Done, Stream, Until};
+use crate::job::{Job, Step};
 use crate::peer::{Peer, Read, Result};
-use crate::task::{Step, Task};
 use ashlar_bench::{KeyMaker, Random, Values};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// # Errors
 /// "not offered:" where the engine lets fewer threads read.
-pub fn read<P: Peer>(peer: &P, task: &Task, step: &Step, writes: bool) -> Result<Done> {
+pub fn read<P: Peer>(peer: &P, job: &Job, step: &Step, writes: bool) -> Result<Done> {
     let readers = (0..step.threads).map(|_| peer.reader()).collect::<Result<Vec<_>>>()?;
     let left = AtomicUsize::new(readers.len());
     let until = Until::new(step.seconds);
@@ -20,7 +20,7 @@ pub fn read<P: Peer>(peer: &P, task: &Task, step: &Step, writes: bool) -> Result
             .map(|(index, reader)| {
                 let left = &left;
                 scope.spawn(move || {
-                    let done = one(reader, task, step, index, until);
+                    let done = one(reader, job, step, index, until);
                     // The pair of the load below: an end seen there is all that matters.
                     left.fetch_sub(1, Ordering::Relaxed);
                     done
@@ -28,7 +28,7 @@ pub fn read<P: Peer>(peer: &P, task: &Task, step: &Step, writes: bool) -> Result
             })
             .collect();
         // The writer is this thread: an engine's writer need not be fit for others.
-        let puts = if writes { write(peer, task, |_| left.load(Ordering::Relaxed) > 0) } else { Ok(0) };
+        let puts = if writes { write(peer, job, |_| left.load(Ordering::Relaxed) > 0) } else { Ok(0) };
         let seen: Vec<_> = threads
             .into_iter()
             .map(|t| t.join().unwrap_or_else(|_| Err("a reader panicked".into())))
@@ -46,13 +46,13 @@ pub fn read<P: Peer>(peer: &P, task: &Task, step: &Step, writes: bool) -> Result
     Ok(all)
 }
 
-fn one<R: Read>(mut reader: R, task: &Task, step: &Step, index: u64, until: Until) -> Result<Done> {
-    let s = &task.settings;
+fn one<R: Read>(mut reader: R, job: &Job, step: &Step, index: u64, until: Until) -> Result<Done> {
+    let s = &job.settings;
     let mut maker = KeyMaker::new(s.key_bytes);
     let mut random = Random::new(s.seed, Stream::Reads as u64 + (index << 8));
     let mut done = Done::default();
     while done.ops < step.ops && !done.cut {
-        let key = maker.key(random.below(task.keys));
+        let key = maker.key(random.below(job.keys));
         done.found += u64::from(reader.get(key, |value| done.saw(value))?);
         done.ops += 1;
         done.cut = until.over(done.ops);
@@ -61,14 +61,14 @@ fn one<R: Read>(mut reader: R, task: &Task, step: &Step, index: u64, until: Unti
 }
 
 /// Puts drawn keys as long as `go_on`, told how many were put, says so; answers how many.
-pub fn write<P: Peer>(peer: &P, task: &Task, go_on: impl Fn(u64) -> bool) -> Result<u64> {
-    let s = &task.settings;
+pub fn write<P: Peer>(peer: &P, job: &Job, go_on: impl Fn(u64) -> bool) -> Result<u64> {
+    let s = &job.settings;
     let mut maker = KeyMaker::new(s.key_bytes);
     let mut values = Values::new(s.seed, s.compress_ratio, s.value_bytes);
     let mut random = Random::new(s.seed, Stream::Again as u64);
     let mut puts = 0;
     while go_on(puts) {
-        peer.put(maker.key(random.below(task.keys)), values.next(s.value_bytes))?;
+        peer.put(maker.key(random.below(job.keys)), values.next(s.value_bytes))?;
         puts += 1;
     }
     Ok(puts)

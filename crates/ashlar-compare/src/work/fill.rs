@@ -1,9 +1,9 @@
 //! Puts: in order, drawn, over what is there, one by one or in batches.
 
 use super::{Done, Stream, Until};
+use crate::job::{Job, Step, Workload};
 use crate::peer::{Entries, Peer, Result};
 use crate::settings::Settings;
-use crate::task::{Step, Task, Workload};
 use ashlar_bench::{KeyMaker, Random, Values};
 
 /// The entries of a step, one after the other.
@@ -42,9 +42,9 @@ impl Source {
 }
 
 /// Puts the step's entries.
-pub fn put<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<Done> {
-    let s = &task.settings;
-    let mut source = Source::new(s, task.keys, step.workload);
+pub fn put<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
+    let s = &job.settings;
+    let mut source = Source::new(s, job.keys, step.workload);
     let until = Until::new(step.seconds);
     let mut done = Done::default();
     if step.batch > 1 {
@@ -69,9 +69,9 @@ pub fn put<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<Done> {
 }
 
 /// Puts what a fill that was cut off after `done` had still to put.
-pub fn complete<P: Peer>(peer: &P, task: &Task, step: &Step, done: &Done) -> Result<()> {
-    let s = &task.settings;
-    let mut source = Source::new(s, task.keys, step.workload);
+pub fn complete<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<()> {
+    let s = &job.settings;
+    let mut source = Source::new(s, job.keys, step.workload);
     for _ in 0..done.ops {
         source.next();
     }

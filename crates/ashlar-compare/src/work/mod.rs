@@ -10,8 +10,8 @@ mod ycsb;
 pub use fill::complete;
 pub use read::{scan, warm};
 
+use crate::job::{Job, Step, Workload};
 use crate::peer::{Peer, Result};
-use crate::task::{Step, Task, Workload};
 use std::time::{Duration, Instant};
 
 /// What a loop did.
@@ -81,37 +81,37 @@ impl Until {
     }
 }
 
-/// Does one step. A step that is given no time limit and the same task does the same on every engine.
-pub fn run<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<Done> {
+/// Does one step. A step that is given no time limit and the same job does the same on every engine.
+pub fn run<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
     match step.workload {
-        Workload::Fillseq | Workload::Fillrandom | Workload::Overwrite => fill::put(peer, task, step),
-        Workload::Readrandom if step.threads > 1 => beside::read(peer, task, step, false),
-        Workload::Readwhilewriting => beside::read(peer, task, step, true),
-        Workload::Readrandom => read::get(peer, task, step),
-        Workload::Seekrandom => read::seek(peer, task, step),
+        Workload::Fillseq | Workload::Fillrandom | Workload::Overwrite => fill::put(peer, job, step),
+        Workload::Readrandom if step.threads > 1 => beside::read(peer, job, step, false),
+        Workload::Readwhilewriting => beside::read(peer, job, step, true),
+        Workload::Readrandom => read::get(peer, job, step),
+        Workload::Seekrandom => read::seek(peer, job, step),
         Workload::Readseq => scan(peer, step.ops),
         Workload::YcsbA
         | Workload::YcsbB
         | Workload::YcsbC
         | Workload::YcsbD
         | Workload::YcsbE
-        | Workload::YcsbF => ycsb::mixed(peer, task, step),
+        | Workload::YcsbF => ycsb::mixed(peer, job, step),
         Workload::Openloop => Err("an open loop is driven by its clock".into()),
     }
 }
 
 /// Writes again what `step` wrote when it did `done`: for the oracle.
-pub fn replay<P: Peer>(peer: &P, task: &Task, step: &Step, done: &Done) -> Result<()> {
+pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<()> {
     let exactly = Step { ops: done.ops, seconds: 0.0, batch: 1, ..step.clone() };
     match step.workload {
         Workload::Fillseq | Workload::Fillrandom => {
-            fill::put(peer, task, &Step { ops: step.ops, ..exactly }).map(drop)
+            fill::put(peer, job, &Step { ops: step.ops, ..exactly }).map(drop)
         }
-        Workload::Overwrite => fill::put(peer, task, &exactly).map(drop),
-        Workload::Readwhilewriting => beside::write(peer, task, |puts| puts < done.puts).map(drop),
-        Workload::Openloop => crate::open_loop::replay(peer, task, done.ops),
+        Workload::Overwrite => fill::put(peer, job, &exactly).map(drop),
+        Workload::Readwhilewriting => beside::write(peer, job, |puts| puts < done.puts).map(drop),
+        Workload::Openloop => crate::open_loop::replay(peer, job, done.ops),
         Workload::YcsbA | Workload::YcsbB | Workload::YcsbD | Workload::YcsbE | Workload::YcsbF => {
-            ycsb::mixed(peer, task, &exactly).map(drop)
+            ycsb::mixed(peer, job, &exactly).map(drop)
         }
         Workload::Readrandom | Workload::Seekrandom | Workload::Readseq | Workload::YcsbC => Ok(()),
     }

@@ -1,20 +1,20 @@
 //! Reads by one thread.
 
 use super::{Done, Stream, Until};
+use crate::job::{Job, Step};
 use crate::peer::{Cursor, Peer, Read, Result};
-use crate::task::{Step, Task};
 use ashlar_bench::{KeyMaker, Random};
 
 /// Gets drawn keys.
-pub fn get<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<Done> {
-    let s = &task.settings;
+pub fn get<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
+    let s = &job.settings;
     let mut maker = KeyMaker::new(s.key_bytes);
     let mut random = Random::new(s.seed, Stream::Reads as u64);
     let mut done = Done::default();
     let mut reader = peer.reader()?;
     let until = Until::new(step.seconds);
     while done.ops < step.ops && !done.cut {
-        let key = maker.key(random.below(task.keys));
+        let key = maker.key(random.below(job.keys));
         let found = reader.get(key, |value| done.saw(value))?;
         done.found += u64::from(found);
         done.ops += 1;
@@ -24,15 +24,15 @@ pub fn get<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<Done> {
 }
 
 /// Seeks drawn keys and steps ten entries from each.
-pub fn seek<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<Done> {
+pub fn seek<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
     const STEPS: usize = 10;
-    let s = &task.settings;
+    let s = &job.settings;
     let mut maker = KeyMaker::new(s.key_bytes);
     let mut random = Random::new(s.seed, Stream::Seeks as u64);
     let mut done = Done::default();
     let until = Until::new(step.seconds);
     while done.ops < step.ops && !done.cut {
-        let key = maker.key(random.below(task.keys));
+        let key = maker.key(random.below(job.keys));
         let mut cursor = peer.cursor()?;
         cursor.seek(key)?;
         done.found += u64::from(cursor.entry().is_some_and(|(at, _)| at == key));
@@ -70,10 +70,10 @@ pub fn scan<P: Peer>(peer: &P, least: u64) -> Result<Done> {
 }
 
 /// Brings every block into the cache: gets every fourth key, so that no block is left out.
-pub fn warm<P: Peer>(peer: &P, task: &Task) -> Result<()> {
+pub fn warm<P: Peer>(peer: &P, job: &Job) -> Result<()> {
     let mut reader = peer.reader()?;
-    let mut maker = KeyMaker::new(task.settings.key_bytes);
-    for number in (0..task.keys).step_by(4) {
+    let mut maker = KeyMaker::new(job.settings.key_bytes);
+    for number in (0..job.keys).step_by(4) {
         reader.get(maker.key(number), |_| ())?;
     }
     Ok(())

@@ -5,8 +5,8 @@
 //! Source: Cooper et al., "Benchmarking Cloud Serving Systems with YCSB", 2010.
 
 use super::{Done, Stream, Until};
+use crate::job::{Job, Step, Workload};
 use crate::peer::{Cursor, Peer, Read, Result};
-use crate::task::{Step, Task, Workload};
 use ashlar_bench::{Access, KeyMaker, KeyOrder, KeyStream, Random, Values};
 
 const THETA: f64 = 0.99;
@@ -22,14 +22,14 @@ fn calm(workload: Workload) -> u64 {
 }
 
 /// Does `step.ops` operations of the mix.
-pub fn mixed<P: Peer>(peer: &P, task: &Task, step: &Step) -> Result<Done> {
-    let s = &task.settings;
+pub fn mixed<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
+    let s = &job.settings;
     let calm = calm(step.workload);
     let mut maker = KeyMaker::new(s.key_bytes);
     let mut values = Values::new(s.seed, s.compress_ratio, s.value_bytes);
     let mut random = Random::new(s.seed, Stream::Mixed as u64 + ((step.workload as u64) << 8));
-    let mut chosen = KeyStream::new(KeyOrder::Random, task.keys, Access::Zipfian { theta: THETA });
-    let mut keys = task.keys;
+    let mut chosen = KeyStream::new(KeyOrder::Random, job.keys, Access::Zipfian { theta: THETA });
+    let mut keys = job.keys;
     let mut done = Done::default();
     let mut reader = peer.reader()?;
     let until = Until::new(step.seconds);

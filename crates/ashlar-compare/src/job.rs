@@ -146,7 +146,7 @@ impl Step {
 
 /// What one process does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Task {
+pub struct Job {
     /// `s0`, `s2`, `s3`, `ycsb`, `free`.
     pub experiment: String,
     /// `smoke`, `standard`, `large`.
