@@ -1,5 +1,7 @@
 //! `ashlar-fuzz`: damages real files and hands them to the decoders (see `--help`).
 
+#![allow(clippy::expect_used, reason = "a panic in a target is a finding")]
+
 mod corpus;
 mod harvest;
 mod memory;

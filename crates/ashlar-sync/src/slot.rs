@@ -21,8 +21,8 @@ pub struct Lease<'a, T> {
 }
 
 impl<T> Lease<'_, T> {
+    #[expect(clippy::expect_used, reason = "a lease is made of a full slot only, and keeps it full")]
     fn value(&self) -> &Arc<T> {
-        // A lease is made of a full slot only, and keeps it full.
         self.slot.as_ref().expect("a lease of a full slot")
     }
 

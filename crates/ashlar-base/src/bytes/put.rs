@@ -26,6 +26,7 @@ pub fn put_varsigned64(out: &mut Vec<u8>, value: i64) {
 /// # Panics
 /// When the slice is 4 GiB or longer: every caller has refused such input before.
 #[inline]
+#[expect(clippy::expect_used, reason = "a length that does not fit would be written cut: worse than a panic")]
 pub fn put_slice(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = u32::try_from(bytes.len()).expect("slices of 4 GiB and more are refused at the door");
     put_varint32(out, len);

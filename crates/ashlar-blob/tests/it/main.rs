@@ -1,6 +1,6 @@
 //! Blob files of RocksDB read, ours written, and damage told.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 #![allow(clippy::cast_possible_truncation, reason = "test data is small")]
 
 use ashlar_base::{ErrorKind, FamilyId, FileNumber};

@@ -3,7 +3,7 @@
 //! `db` the commands on databases, `level` the proof of a format level, `bench` the benchmark, `sst`, `manifest` and `wal`
 //! the files explained, `options` the names of options.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
 
 mod bench;

@@ -1,6 +1,6 @@
 //! Whole runs of the program.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 
 mod page;
 

@@ -1,6 +1,6 @@
 //! The engine as a whole, through its public door.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
 
 mod atomic_flush;

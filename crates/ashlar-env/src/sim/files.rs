@@ -185,6 +185,7 @@ impl Drop for SimFile {
 }
 
 impl SimFile {
+    #[expect(clippy::expect_used, reason = "the simulated disk is a judge: what cannot be must not go on")]
     fn state(&self) -> MutexGuard<'_, FileState> {
         self.inode.file().expect("only files are opened")
     }

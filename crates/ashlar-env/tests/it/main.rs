@@ -1,6 +1,6 @@
 //! The environment from outside: one conformance suite over three file systems, and the LOCK file between processes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod conformance;
 mod lock;

@@ -225,6 +225,10 @@ pub(super) fn put_restarts(out: &mut Vec<u8>, restarts: &[u32]) {
 
 /// A length or offset inside a block.
 #[inline]
+#[expect(
+    clippy::expect_used,
+    reason = "an offset that does not fit would be written cut: worse than a panic"
+)]
 pub(super) fn offset32(value: usize) -> u32 {
     u32::try_from(value).expect("keys, values and blocks are below 4 GiB: refused at the door")
 }

@@ -115,6 +115,7 @@ pub fn encode_compression_record(out: &mut Vec<u8>, compression: u32) {
 }
 
 #[inline]
+#[expect(clippy::expect_used, reason = "the one caller cuts fragments to what is left of a 32 KiB block")]
 fn put_fragment(out: &mut Vec<u8>, framing: Framing, kind: RecordKind, log_number: u32, fragment: &[u8]) {
     let recyclable = framing == Framing::Recyclable;
     let type_byte = RecordType { kind, recyclable }.to_u8();

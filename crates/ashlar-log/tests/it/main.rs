@@ -1,7 +1,7 @@
 //! WALs written by RocksDB 7.8.3 and LevelDB 1.23, read whole: records where RocksDB's tools saw them, batches with the
 //! entries that RocksDB's `ldb idump` printed for the same directory (`tests/golden/*.expected.txt`).
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use ashlar_base::{FileNumber, Result};
 use ashlar_env::ReadFile;

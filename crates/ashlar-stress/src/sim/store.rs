@@ -447,6 +447,7 @@ impl Store {
 }
 
 /// Adds a change to a batch, and says what it is to the model.
+#[expect(clippy::expect_used, reason = "keys and values of a plan are small")]
 fn add(batch: &mut WriteBatch, id: FamilyId, change: &Change, family: String) -> Change {
     match change {
         Change::Put { key, value, .. } => batch.put(id, key, value),

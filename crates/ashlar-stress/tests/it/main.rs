@@ -1,6 +1,6 @@
 //! The quick form of every suite, and single cases on the simulated machine.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 
 mod mixed;
 mod quick;

@@ -1,6 +1,6 @@
 //! Tables as files: written, read back, compared with RocksDB's and LevelDB's, damaged.
 // Test data is small, and a fixture that fails should say where.
-#![allow(clippy::cast_possible_truncation, clippy::unwrap_used)]
+#![allow(clippy::cast_possible_truncation, clippy::unwrap_used, clippy::expect_used)]
 
 mod charges;
 mod fixture;

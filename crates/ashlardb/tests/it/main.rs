@@ -19,7 +19,7 @@
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 #![allow(clippy::cast_possible_truncation, reason = "test data is small")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
 
