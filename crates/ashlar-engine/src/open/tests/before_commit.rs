@@ -79,16 +79,7 @@ fn marks_behind_a_sequence_that_goes_back_are_looked_for() {
 #[test]
 fn what_is_undecided_and_in_tables_is_not_read() {
     for decided in [true, false] {
-        let env = Env::mem();
-        let r = fresh(&env);
-        let edit = VersionEdit {
-            log_number: Some(FileNumber(20)),
-            min_log_to_keep: Some(FileNumber(10)),
-            last_seq: Some(seq(5)),
-            ..VersionEdit::of(FamilyId::DEFAULT)
-        };
-        r.versions.raise_last_sequence(seq(5));
-        r.versions.commit(vec![edit]).unwrap();
+        let env = log_10_kept_for_what_it_prepares();
         write_wal(&env, 10, &[marked(4, &[(PERSISTED, ""), (0, "p"), (END, "x")])]);
         let decision = if decided { (COMMIT, "x") } else { (NOOP, "") };
         write_wal(&env, 20, &[marked(6, &[(0, "a"), decision])]);

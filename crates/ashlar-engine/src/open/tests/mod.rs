@@ -78,6 +78,21 @@ fn fresh(env: &Env) -> Recovered {
     recover(env).unwrap()
 }
 
+/// A database whose families need the logs from 20 on, sequences after 5: log 10 is kept for what is prepared in it.
+fn log_10_kept_for_what_it_prepares() -> Env {
+    let env = Env::mem();
+    let r = fresh(&env);
+    let edit = VersionEdit {
+        log_number: Some(FileNumber(20)),
+        min_log_to_keep: Some(FileNumber(10)),
+        last_seq: Some(seq(5)),
+        ..VersionEdit::of(FamilyId::DEFAULT)
+    };
+    r.versions.raise_last_sequence(seq(5));
+    r.versions.commit(vec![edit]).unwrap();
+    env
+}
+
 /// A table file as far as recovery looks at it: 100 bytes under the right name.
 fn table_file(env: &Env, number: FileNumber) -> Result<()> {
     let file = env.fs.create(&dir().join(FileKind::Table(number).name()))?;

@@ -101,16 +101,7 @@ fn a_commit_with_a_timestamp_is_a_commit() {
 #[test]
 fn kept_logs_are_read_for_what_they_prepare() {
     for prepares in [true, false] {
-        let env = Env::mem();
-        let r = fresh(&env);
-        let edit = VersionEdit {
-            log_number: Some(FileNumber(20)),
-            min_log_to_keep: Some(FileNumber(10)),
-            last_seq: Some(seq(5)),
-            ..VersionEdit::of(FamilyId::DEFAULT)
-        };
-        r.versions.raise_last_sequence(seq(5));
-        r.versions.commit(vec![edit]).unwrap();
+        let env = log_10_kept_for_what_it_prepares();
         let first = match prepares {
             true => marked(6, &[(BEGIN, ""), (0, "p"), (END, "x")]),
             false => batch(1, &["old"]),
