@@ -10,6 +10,7 @@
 
 use super::core::Core;
 use super::install::note_counts;
+use super::limited::Limited;
 use crate::column_family::LiveFamily;
 use crate::flush::{self, FlushOutcome, FlushRun};
 use crate::health::{Severity, Source};
@@ -28,6 +29,7 @@ pub(super) struct AtomicFlushJob {
     left: VecDeque<(FamilyId, FlushRun)>,
     done: Vec<(FamilyId, FlushOutcome)>,
     in_step: bool,
+    limited: Limited,
     /// When its present run began.
     started: Duration,
 }
@@ -35,7 +37,15 @@ pub(super) struct AtomicFlushJob {
 impl AtomicFlushJob {
     pub(super) fn new(core: Arc<Core>, marked: Vec<FamilyId>) -> Self {
         let (left, done) = (VecDeque::new(), Vec::new());
-        AtomicFlushJob { core, marked, left, done, in_step: false, started: Duration::ZERO }
+        AtomicFlushJob {
+            core,
+            marked,
+            left,
+            done,
+            in_step: false,
+            limited: Limited::default(),
+            started: Duration::ZERO,
+        }
     }
 
     /// One step; `true` when nothing is left to do.
@@ -47,13 +57,17 @@ impl AtomicFlushJob {
         if self.left.is_empty() && self.done.is_empty() {
             self.started = self.core.env.clock.now();
             self.pick()?;
+            self.limited.begin();
             return Ok(self.left.is_empty());
         }
         if let Some((family, mut run)) = self.left.pop_front() {
-            if run.step(budget.bytes)? == Progress::More {
+            let progress = run.step(budget.bytes)?;
+            self.limited.wrote(&self.core, JobKind::Flush, run.bytes_written());
+            if progress == Progress::More {
                 self.left.push_front((family, run));
             } else {
                 self.done.push((family, run.finish()?));
+                self.limited.begin();
             }
             return Ok(false);
         }
@@ -162,7 +176,7 @@ impl Job for AtomicFlushJob {
         let advanced = self.advance(budget);
         self.in_step = false;
         match advanced {
-            Ok(false) => StepResult::Again,
+            Ok(false) => self.limited.go_on(),
             Ok(true) => {
                 self.marked.iter().for_each(|id| self.core.well(Source::Flush(*id)));
                 self.end();

@@ -9,8 +9,8 @@
 //! 4. A database that closes, a family that was dropped, and [`Core::compactions_aborted`] end it at its next step.
 
 use super::core::{Core, State};
-use super::flush_job::go_on;
 use super::install::note_counts;
+use super::limited::Limited;
 use super::output::numbers;
 use crate::column_family::{Family, LiveFamily};
 use crate::compaction::{
@@ -40,9 +40,7 @@ pub(super) struct CompactionJob {
     shared: Arc<Shared>,
     phase: Phase,
     in_step: bool,
-    /// Bytes of its part that the limit on background writing knows of.
-    told: u64,
-    pause: Duration,
+    limited: Limited,
 }
 
 /// What the jobs of one compaction share.
@@ -93,8 +91,7 @@ impl CompactionJob {
             shared: Arc::new(shared),
             phase: Phase::Begin,
             in_step: false,
-            told: 0,
-            pause: Duration::ZERO,
+            limited: Limited::default(),
         }
     }
 
@@ -127,9 +124,7 @@ impl CompactionJob {
             }
             Phase::Run(mut part) => {
                 let progress = part.step(budget.bytes)?;
-                let written = part.bytes_written();
-                let new = written.saturating_sub(std::mem::replace(&mut self.told, written));
-                self.pause = shared.core.pause_for(JobKind::Compaction, new);
+                self.limited.wrote(&shared.core, JobKind::Compaction, part.bytes_written());
                 if progress == Progress::More {
                     self.phase = Phase::Run(part);
                 } else if let Some(all) = shared.finished(part) {
@@ -206,8 +201,7 @@ impl Shared {
                 shared: Arc::clone(self),
                 phase: Phase::Run(part),
                 in_step: false,
-                told: 0,
-                pause: Duration::ZERO,
+                limited: Limited::default(),
             };
             self.core.submit(Box::new(job), Lane::Low);
         }
@@ -305,7 +299,7 @@ impl Job for CompactionJob {
         let advanced = self.advance(budget);
         self.in_step = false;
         match advanced {
-            Ok(false) => go_on(std::mem::take(&mut self.pause)),
+            Ok(false) => self.limited.go_on(),
             Ok(true) => {
                 self.phase = Phase::Over;
                 self.shared.end();

@@ -14,7 +14,7 @@ use crate::snapshot::SnapshotList;
 use crate::super_version::SuperVersion;
 use crate::version::{OpenTables, VersionSet};
 use crate::write::{Committer, GroupCommitter};
-use ashlar_base::stats::{Statistics, Ticker};
+use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
@@ -155,26 +155,6 @@ impl Core {
     pub(crate) fn compactions_aborted(&self) -> bool {
         // Relaxed: a job that misses it sees it at its next step.
         self.aborts.load(Ordering::Relaxed) > 0
-    }
-
-    /// How long background work has to pause after a step that wrote `bytes`.
-    pub(super) fn pause_for(&self, kind: JobKind, bytes: u64) -> Duration {
-        let rate = self.options().rate_limit_bytes;
-        let pause = self.limiter.wrote(kind == JobKind::Flush, bytes, rate, self.env.clock.now());
-        if rate > 0 && bytes > 0 {
-            let delayed = u64::from(!pause.is_zero());
-            self.statistics.add_all([
-                (Ticker::RateLimiterRequestsWrite, 1),
-                (Ticker::RateLimiterBytesWrite, bytes),
-                (Ticker::NumberRateLimiterDrains, delayed),
-                (Ticker::RateLimiterDelayedRequestsWrite, delayed),
-                (
-                    Ticker::RateLimiterTotalWaitMicrosWrite,
-                    u64::try_from(pause.as_micros()).unwrap_or(u64::MAX),
-                ),
-            ]);
-        }
-        pause
     }
 
     /// What reads may see now.

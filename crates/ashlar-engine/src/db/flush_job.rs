@@ -6,6 +6,7 @@
 
 use super::core::Core;
 use super::install::note_counts;
+use super::limited::Limited;
 use super::output::numbers;
 use crate::column_family::Family;
 use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
@@ -24,9 +25,7 @@ pub(super) struct FlushJob {
     family: FamilyId,
     run: Option<FlushRun>,
     in_step: bool,
-    /// Bytes of the present run that the limit on background writing knows of.
-    told: u64,
-    pause: Duration,
+    limited: Limited,
     /// When its present run began.
     started: Duration,
 }
@@ -38,8 +37,7 @@ impl FlushJob {
             family,
             run: None,
             in_step: false,
-            told: 0,
-            pause: Duration::ZERO,
+            limited: Limited::default(),
             started: Duration::ZERO,
         }
     }
@@ -54,13 +52,11 @@ impl FlushJob {
         let Some(run) = &mut self.run else {
             self.started = self.core.env.clock.now();
             self.run = self.pick()?;
+            self.limited.begin();
             return Ok(self.run.is_none());
         };
         let progress = run.step(budget.bytes)?;
-        let written = run.bytes_written();
-        let new = written.saturating_sub(std::mem::replace(&mut self.told, written));
-        // After the last step whoever writes next pauses.
-        self.pause = self.core.pause_for(JobKind::Flush, new);
+        self.limited.wrote(&self.core, JobKind::Flush, run.bytes_written());
         if progress == Progress::More {
             return Ok(false);
         }
@@ -148,11 +144,6 @@ impl Core {
     }
 }
 
-/// Again, after a pause if there is one.
-pub(super) fn go_on(pause: Duration) -> StepResult {
-    if pause.is_zero() { StepResult::Again } else { StepResult::Wait(pause) }
-}
-
 impl Job for FlushJob {
     fn kind(&self) -> JobKind {
         JobKind::Flush
@@ -168,7 +159,7 @@ impl Job for FlushJob {
         let advanced = self.advance(budget);
         self.in_step = false;
         match advanced {
-            Ok(false) => go_on(std::mem::take(&mut self.pause)),
+            Ok(false) => self.limited.go_on(),
             Ok(true) => {
                 self.core.well(Source::Flush(self.family));
                 self.end();

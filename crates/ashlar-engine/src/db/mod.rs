@@ -9,6 +9,7 @@
 //! | `open`, `read_only`, `replay`, `close` | the beginning and the end |
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
+//! | `limited` | the pauses of background work under the limit on its writing |
 //! | `timer_job` | what is due by the clock alone |
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
 //! | `properties`, `stats`, `counters`, `tell`, `pins` | what it tells about itself |
@@ -27,6 +28,7 @@ mod families;
 mod flush_job;
 mod gather_job;
 mod install;
+mod limited;
 mod live_files;
 mod maintenance;
 mod manual;

@@ -118,8 +118,13 @@ fn a_write_of_low_priority_waits_while_compaction_is_behind() {
 #[test]
 fn background_writing_keeps_to_its_rate() {
     let _readers = crate::beside_others();
+    for atomic_flush in [false, true] {
+        keeps_to_its_rate(DbOptions { rate_limit_bytes: 100_000, atomic_flush, ..DbOptions::default() });
+    }
+}
+
+fn keeps_to_its_rate(options: DbOptions) {
     let sim = SimEnv::new(5);
-    let options = DbOptions { rate_limit_bytes: 100_000, ..DbOptions::default() };
     let mut shape = family(4);
     shape.table.compression = Compression::None;
     let db = open(&sim, options, shape);

@@ -1,0 +1,56 @@
+//! A background job under the limit on background writing: what it has told of its bytes, and the pause they cost.
+
+use super::core::Core;
+use ashlar_base::stats::Ticker;
+use ashlar_env::{JobKind, StepResult};
+use std::time::Duration;
+
+/// The account of one job.
+#[derive(Default)]
+pub(super) struct Limited {
+    /// Bytes of the present run that the limit knows of.
+    told: u64,
+    pause: Duration,
+}
+
+impl Limited {
+    /// A run begins, which has written nothing.
+    pub(super) fn begin(&mut self) {
+        self.told = 0;
+    }
+
+    /// A step of the run ended, which has written so much since it began. For the last step of a run whoever writes next
+    /// pauses.
+    pub(super) fn wrote(&mut self, core: &Core, kind: JobKind, written: u64) {
+        let new = written.saturating_sub(std::mem::replace(&mut self.told, written));
+        self.pause = core.pause_for(kind, new);
+    }
+
+    /// Again, after the pause of the last step if there is one.
+    pub(super) fn go_on(&mut self) -> StepResult {
+        let pause = std::mem::take(&mut self.pause);
+        if pause.is_zero() { StepResult::Again } else { StepResult::Wait(pause) }
+    }
+}
+
+impl Core {
+    /// How long background work has to pause after a step that wrote `bytes`.
+    fn pause_for(&self, kind: JobKind, bytes: u64) -> Duration {
+        let rate = self.options().rate_limit_bytes;
+        let pause = self.limiter.wrote(kind == JobKind::Flush, bytes, rate, self.env.clock.now());
+        if rate > 0 && bytes > 0 {
+            let delayed = u64::from(!pause.is_zero());
+            self.statistics.add_all([
+                (Ticker::RateLimiterRequestsWrite, 1),
+                (Ticker::RateLimiterBytesWrite, bytes),
+                (Ticker::NumberRateLimiterDrains, delayed),
+                (Ticker::RateLimiterDelayedRequestsWrite, delayed),
+                (
+                    Ticker::RateLimiterTotalWaitMicrosWrite,
+                    u64::try_from(pause.as_micros()).unwrap_or(u64::MAX),
+                ),
+            ]);
+        }
+        pause
+    }
+}
