@@ -84,7 +84,6 @@ pub fn run(budget: &Budget) -> Report {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(["bug", "made before", "suite", "caught after", "as"]);
-    let mut times = Vec::new();
     let wanted = |bug: Bug| budget.replay.as_ref().is_none_or(|name| *name == format!("{bug:?}"));
     for (bug, what) in Bug::ALL.iter().filter(|(bug, _)| wanted(*bug)) {
         let (suite, anchor) = owed(*bug);
@@ -93,7 +92,7 @@ pub fn run(budget: &Budget) -> Report {
         let end = match hunt(*bug, suite, share) {
             Taken::Caught(took, how) => {
                 report.count("caught", 1);
-                times.push(took);
+                report.time("to catch", took);
                 [format!("{:.1} s", took.as_secs_f64()), how]
             }
             Taken::Missed(took) => {
@@ -105,9 +104,6 @@ pub fn run(budget: &Budget) -> Report {
         eprintln!("{:<28} {:<8} {:<8} {}", row[0], suite, end[0], end[1]);
         table.add_row([row.to_vec(), end.to_vec()].concat());
     }
-    times.sort();
-    let median = times.get(times.len() / 2).copied().unwrap_or_default();
-    report.count("milliseconds to catch, median", u64::try_from(median.as_millis()).unwrap_or(u64::MAX));
     report.table = table.to_string();
     report.done(budget)
 }

@@ -10,6 +10,7 @@
 //! | [`sweep`] | does a call that fails, once or for good, lose, hang or change anything? |
 //! | [`meta`] | does any setting, or another way to say the same, change an answer? |
 //! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
+//! | [`torture`] | do processes that are killed, at any moment, leave all that was acknowledged? |
 //! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
 //! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
 //! | [`fuzz`] | does any decoder panic, hang or swell over damaged files? (the program `ashlar-fuzz`) |
@@ -18,10 +19,12 @@ pub mod bugs;
 pub mod corrupt;
 pub mod fuzz;
 pub mod meta;
+pub mod process;
 pub mod report;
 pub mod sim;
 pub mod suite;
 pub mod sweep;
+pub mod torture;
 pub mod turns;
 
 pub use suite::{Budget, Failure, Harm, Length, Report};

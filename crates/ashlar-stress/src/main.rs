@@ -1,6 +1,8 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
-use ashlar_stress::{Budget, Length, Report, bugs, corrupt, fuzz, meta, report, sim, sweep};
+use ashlar_stress::{
+    Budget, Length, Report, bugs, corrupt, fuzz, meta, process, report, sim, sweep, torture,
+};
 use clap::{Args, Parser, Subcommand};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -33,8 +35,22 @@ enum Command {
     Diff(Flags),
     /// Damaged files against every decoder (the program ashlar-fuzz)
     Fuzz(Flags),
+    /// Processes killed with signal 9 while they write and while they recover
+    Torture {
+        #[command(flatten)]
+        flags: Flags,
+        /// Instead: one kill with a log of this size, as 1GiB or 64MiB, and how long the next open takes
+        #[arg(long, value_parser = size)]
+        wal: Option<u64>,
+    },
     /// Mistakes of other systems, made on purpose: which of them the suites find
     Bugs(Flags),
+    /// What a suite's child process does
+    #[command(hide = true)]
+    Child {
+        /// The role, and what belongs to it
+        words: Vec<String>,
+    },
     /// One table of the reports in FILES
     Report {
         /// Written by --json
@@ -44,7 +60,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 7] = ["sim", "sweep", "meta", "corrupt", "diff", "fuzz", "bugs"];
+const SUITES: [&str; 8] = ["sim", "sweep", "meta", "corrupt", "diff", "fuzz", "torture", "bugs"];
 
 #[derive(Args)]
 struct Flags {
@@ -57,6 +73,9 @@ struct Flags {
     /// Only the case of a failure, in its words
     #[arg(long)]
     replay: Option<String>,
+    /// Cases at once, in suites that can
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
     /// End with the first failure
     #[arg(long)]
     first: bool,
@@ -77,16 +96,29 @@ fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(number * seconds))
 }
 
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "1GiB, 64MiB or a number of bytes".to_owned();
+    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let shift = match &text[unit..] {
+        "GiB" => 30,
+        "MiB" => 20,
+        "" => 0,
+        _ => return Err(wrong()),
+    };
+    text[..unit].parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift)).ok_or_else(wrong)
+}
+
 fn keep(report: &Report, path: &Path) -> Result<(), String> {
     let line = serde_json::to_string(report).map_err(|e| e.to_string())?;
     let file = OpenOptions::new().create(true).append(true).open(path);
     file.and_then(|mut file| writeln!(file, "{line}")).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn suite(flags: Flags, run: fn(&Budget) -> Report) -> Result<bool, String> {
+fn suite(flags: Flags, run: impl FnOnce(&Budget) -> Report) -> Result<bool, String> {
     let length = flags.time.map_or(Length::Quick, Length::For);
     let mut budget = Budget::new(flags.seed, length, flags.replay);
     budget.first = flags.first;
+    budget.threads = flags.threads;
     let report = run(&budget);
     println!("{report}");
     if let Some(path) = &flags.json {
@@ -103,6 +135,11 @@ fn go(command: Command) -> Result<bool, String> {
         Command::Corrupt(flags) => suite(flags, corrupt::run),
         Command::Diff(flags) => suite(flags, corrupt::diff::run),
         Command::Fuzz(flags) => suite(flags, fuzz::run),
+        Command::Torture { flags, wal: None } => suite(flags, torture::run),
+        Command::Torture { flags, wal: Some(bytes) } => {
+            suite(flags, |budget| torture::big_log::run(budget, bytes))
+        }
+        Command::Child { words } => process::play(&words).map(|()| true),
         Command::Bugs(flags) => suite(flags, bugs::run),
         Command::Report { files } => {
             let mut reports = Vec::new();

@@ -13,7 +13,7 @@ pub fn parse(text: &str) -> Result<Vec<Report>, String> {
     lines.map(|line| serde_json::from_str(line).map_err(|e| format!("{e}: {line}"))).collect()
 }
 
-/// Sums reports of one suite: figures and times are added, failures put together.
+/// One report per suite, of all that there are of it.
 pub fn merge(reports: &[Report]) -> Vec<Report> {
     let mut merged: BTreeMap<&str, Report> = BTreeMap::new();
     for report in reports {
@@ -22,16 +22,7 @@ pub fn merge(reports: &[Report]) -> Vec<Report> {
             seed: report.seed,
             ..Report::default()
         });
-        sum.seconds += report.seconds;
-        for (what, n) in &report.figures {
-            sum.count(what, *n);
-        }
-        sum.failures.extend(report.failures.iter().cloned());
-        for why in &report.skipped {
-            if !sum.skipped.contains(why) {
-                sum.skip(why.clone());
-            }
-        }
+        sum.absorb(report.clone());
     }
     merged.into_values().collect()
 }
@@ -51,8 +42,7 @@ pub fn table(suites: &[&str], reports: &[Report]) -> String {
         };
         let found = Harm::ALL.map(|harm| report.found(harm));
         sums.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);
-        let done: Vec<String> = report.figures.iter().map(|(what, n)| format!("{n} {what}")).collect();
-        let begin = [report.suite.clone(), format!("{:.0}", report.seconds), wrapped(&done)];
+        let begin = [report.suite.clone(), format!("{:.0}", report.seconds), wrapped(&report.done_list())];
         table.add_row([begin.to_vec(), found.map(|n| n.to_string()).to_vec()].concat());
     }
     let end =

@@ -7,8 +7,9 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a suite goes on.
@@ -31,13 +32,18 @@ pub struct Budget {
     pub replay: Option<String>,
     /// The first failure is the last.
     pub first: bool,
+    /// Cases at once, in suites that can.
+    pub threads: usize,
+    /// The program `rel`, whose child processes some suites kill.
+    pub program: PathBuf,
     began: Instant,
 }
 
 impl Budget {
-    /// Begins now.
+    /// Begins now, in the program `rel`.
     pub fn new(seed: u64, length: Length, replay: Option<String>) -> Budget {
-        Budget { seed, length, replay, first: false, began: Instant::now() }
+        let program = std::env::current_exe().unwrap_or_default();
+        Budget { seed, length, replay, first: false, threads: 1, program, began: Instant::now() }
     }
 
     /// What an ordinary test run does.
@@ -62,6 +68,38 @@ impl Budget {
             Length::For(_) => u64::MAX,
         };
         (self.seed..end).take_while(|_| !self.is_over())
+    }
+
+    /// [`Budget::seeds`], or the one that is replayed, some at a time: each is a case, and `report` gets what they did and
+    /// found.
+    pub fn each_seed(&self, quick: u64, report: &mut Report, case: impl Fn(u64, &mut Report) + Sync) {
+        let (first, end) = match (self.replayed(""), self.length) {
+            (Some(only), _) => (only, only + 1),
+            (None, Length::Quick) => (self.seed, self.seed + quick),
+            (None, Length::For(_)) => (self.seed, u64::MAX),
+        };
+        let (next, enough) = (AtomicU64::new(first), AtomicBool::new(false));
+        let work = || {
+            let mut piece = Report::default();
+            while !enough.load(Ordering::Relaxed) && !self.is_over() {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= end {
+                    break;
+                }
+                case(seed, &mut piece);
+                enough.fetch_or(self.is_enough(&piece), Ordering::Relaxed);
+            }
+            piece
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.threads.max(1)).map(|_| scope.spawn(work)).collect();
+            for worker in workers {
+                match worker.join() {
+                    Ok(piece) => report.absorb(piece),
+                    Err(panic) => report.fail("", format!("panic: {}", text_of(&*panic))),
+                }
+            }
+        });
     }
 
     /// The number behind `word` when a case of that kind is replayed: `disk-17` with the word `disk-`.
@@ -142,6 +180,9 @@ pub struct Report {
     pub seconds: f64,
     /// What was done, counted.
     pub figures: BTreeMap<String, u64>,
+    /// How long what took, in microseconds, in no order.
+    #[serde(default)]
+    pub times: BTreeMap<String, Vec<u64>>,
     /// What was found.
     pub failures: Vec<Failure>,
     /// What could not be done here, and why.
@@ -160,6 +201,42 @@ impl Report {
     /// Counts `n` more of `what`.
     pub fn count(&mut self, what: &str, n: u64) {
         *self.figures.entry(what.to_owned()).or_default() += n;
+    }
+
+    /// Notes how long `what` took once.
+    pub fn time(&mut self, what: &str, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.times.entry(what.to_owned()).or_default().push(micros);
+    }
+
+    /// Takes over what another report of the suite has: figures are added, times and failures put together.
+    pub fn absorb(&mut self, other: Report) {
+        self.seconds += other.seconds;
+        for (what, n) in &other.figures {
+            self.count(what, *n);
+        }
+        for (what, times) in other.times {
+            self.times.entry(what).or_default().extend(times);
+        }
+        self.failures.extend(other.failures);
+        for why in other.skipped {
+            if !self.skipped.contains(&why) {
+                self.skip(why);
+            }
+        }
+    }
+
+    /// What was done: the figures, and of times the median and the 99th percentile.
+    pub fn done_list(&self) -> Vec<String> {
+        let figures = self.figures.iter().map(|(what, n)| format!("{n} {what}"));
+        let times = self.times.iter().map(|(what, times)| {
+            let mut sorted = times.clone();
+            sorted.sort_unstable();
+            let at = |percent: usize| sorted.get(sorted.len().saturating_sub(1) * percent / 100);
+            let millis = |micros: Option<&u64>| micros.copied().unwrap_or_default() as f64 / 1000.0;
+            format!("{what} p50 {:.1} ms, p99 {:.1} ms", millis(at(50)), millis(at(99)))
+        });
+        figures.chain(times).collect()
     }
 
     /// Notes what was found in the case that `replay` makes again; the harm is read from the text.
@@ -191,13 +268,12 @@ impl Report {
 
     /// The figures in one line.
     pub fn line(&self) -> String {
-        let figures: Vec<String> = self.figures.iter().map(|(what, n)| format!("{n} {what}")).collect();
         let found: Vec<String> = Harm::ALL
             .into_iter()
             .filter(|harm| *harm != Harm::MissedBug || self.suite == "bugs")
             .map(|harm| format!("{} {}", self.found(harm), harm.name()))
             .collect();
-        format!("{}: {}: {}", self.suite, figures.join(", "), found.join(", "))
+        format!("{}: {}: {}", self.suite, self.done_list().join(", "), found.join(", "))
     }
 }
 

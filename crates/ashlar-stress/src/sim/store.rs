@@ -276,7 +276,8 @@ impl Store {
             let Some(family) = self.db.family(change.family()) else {
                 return Err(format!("family {} is gone", change.family()));
             };
-            modelled.push(add(&mut batch, family.id(), change, model_name(change.family(), generation)));
+            add(&mut batch, family.id(), change).map_err(|e| e.to_string())?;
+            modelled.push(change.in_family(model_name(change.family(), generation)));
         }
         if modelled.is_empty() {
             return Ok(());
@@ -446,9 +447,21 @@ impl Store {
     }
 }
 
-/// Adds a change to a batch, and says what it is to the model.
-#[expect(clippy::expect_used, reason = "keys and values of a plan are small")]
-fn add(batch: &mut WriteBatch, id: FamilyId, change: &Change, family: String) -> Change {
+/// The changes as one batch.
+///
+/// # Errors
+/// A family that is not there, or a change that no batch takes.
+pub fn batch(db: &Db, changes: &[Change]) -> Result<WriteBatch, String> {
+    let mut batch = WriteBatch::new();
+    for change in changes {
+        let name = change.family();
+        let family = db.family(name).ok_or_else(|| format!("family {name} is gone"))?;
+        add(&mut batch, family.id(), change).map_err(|e| e.to_string())?;
+    }
+    Ok(batch)
+}
+
+fn add(batch: &mut WriteBatch, id: FamilyId, change: &Change) -> Result<(), Error> {
     match change {
         Change::Put { key, value, .. } => batch.put(id, key, value),
         Change::Delete { key, .. } => batch.delete(id, key),
@@ -456,8 +469,6 @@ fn add(batch: &mut WriteBatch, id: FamilyId, change: &Change, family: String) ->
         Change::Merge { key, operand, .. } => batch.merge(id, key, operand),
         Change::DeleteRange { from, to, .. } => batch.delete_range(id, from, to),
     }
-    .expect("small enough");
-    change.in_family(family)
 }
 
 /// Writes a few fresh keys into every family of an open store, to see that it takes them. Returns what it now holds.

@@ -1,6 +1,6 @@
 //! Every suite, with the budget of an ordinary test run.
 
-use ashlar_stress::{Budget, Report, corrupt, meta, sim, sweep};
+use ashlar_stress::{Budget, Report, corrupt, meta, sim, sweep, torture};
 use ashlar_testkit::report::{figure, skipped};
 
 /// Says what a suite did; nothing may have been found.
@@ -11,6 +11,14 @@ fn clean(report: Report) -> Report {
     }
     assert!(report.failures.is_empty(), "{report}");
     report
+}
+
+/// The budget of suites that kill child processes.
+fn with_children() -> Budget {
+    let mut budget = Budget::quick();
+    budget.program = env!("CARGO_BIN_EXE_rel").into();
+    budget.threads = 2;
+    budget
 }
 
 #[test]
@@ -41,4 +49,11 @@ fn no_setting_changes_an_answer() {
 #[test]
 fn rocksdb_shows_no_more_of_a_damaged_directory() {
     clean(corrupt::diff::run(&Budget::quick()));
+}
+
+#[test]
+fn killed_processes_leave_what_was_acknowledged() {
+    let report = clean(torture::run(&with_children()));
+    assert!(report.figures["kills"] >= 12 && report.figures["keys compared"] > 1000, "too few: {report}");
+    assert!(report.figures["kills in the recovery"] > 0, "{report}");
 }

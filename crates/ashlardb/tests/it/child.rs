@@ -3,8 +3,6 @@
 //! ```text
 //! write DIR LEVEL WRITE_BUFFER KIND SEED PROGRESS   obeys the list KIND SEED until killed; the number of operations that
 //!                                                   returned stands in the file PROGRESS before the next one begins
-//! hold DIR LEVEL WRITE_BUFFER KIND SEED PROGRESS    the same with manual_wal_flush: the log is flushed after each HELD_BACK
-//!                                                   operations, and PROGRESS says how many were flushed
 //! open DIR                                          says how opening went, on standard output
 //! churn DIR                                         opens, fills and closes databases in DIR again and again; says how many
 //!                                                   descriptors and threads the process had before and has after it
@@ -21,9 +19,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "ASHLAR_TEST_CHILD";
-
-/// How many operations a child that flushes its log by hand leaves in the process.
-pub const HELD_BACK: u64 = 100;
 
 /// What a list of operations looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,12 +90,8 @@ fn entry() {
     };
     let words: Vec<&str> = role.split('\t').collect();
     match words.as_slice() {
-        [role @ ("write" | "hold"), dir, level, buffer, kind, seed, progress] => {
-            let shape = Shape {
-                level: level.parse().unwrap(),
-                write_buffer: buffer.parse().unwrap(),
-                manual_wal_flush: *role == "hold",
-            };
+        ["write", dir, level, buffer, kind, seed, progress] => {
+            let shape = Shape { level: level.parse().unwrap(), write_buffer: buffer.parse().unwrap() };
             let kind = Kind::ALL.into_iter().find(|k| k.word() == *kind).unwrap();
             obey(Path::new(dir), shape, kind.ops(seed.parse().unwrap()), Path::new(progress));
         }
@@ -136,12 +127,6 @@ fn obey(dir: &Path, shape: Shape, ops: impl Iterator<Item = Op>, progress: &Path
     let progress = std::fs::File::create(progress).unwrap();
     for (done, op) in (1_u64..).zip(ops) {
         store.apply(&op);
-        if shape.manual_wal_flush {
-            if done % HELD_BACK != 0 {
-                continue;
-            }
-            store.db().flush_wal(false).unwrap();
-        }
         progress.write_all_at(&done.to_le_bytes(), 0).unwrap();
     }
 }
@@ -181,7 +166,7 @@ impl Writer {
     pub fn start(dir: &Path, shape: Shape, kind: Kind, seed: u64) -> Writer {
         let progress = tempfile::NamedTempFile::new().unwrap();
         let words = [
-            if shape.manual_wal_flush { "hold" } else { "write" },
+            "write",
             dir.to_str().unwrap(),
             &shape.level.to_string(),
             &shape.write_buffer.to_string(),

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `golden` | do we read what RocksDB 7.8.3 and LevelDB left, and leave it readable? |
 //! | `judge` | do RocksDB 7.8.3 and 11.8.1 read what we write, and we what they write? |
-//! | `kill` | does every acknowledged write survive `kill -9`, without a hole? |
 //! | `modes` | what do the recovery modes make of damaged logs, beside RocksDB? |
 //! | `carried` | what do we do with what we cannot carry along? |
 //! | `door`, `locks`, `damage`, `threads` | does the API keep its word? |
@@ -31,7 +30,6 @@ mod examples;
 mod golden;
 mod integrity;
 mod judge;
-mod kill;
 mod locks;
 
 mod manual;

@@ -15,22 +15,21 @@ pub const FAMILIES: [&str; 3] = ["default", "one", "two"];
 pub struct Shape {
     pub level: FormatLevel,
     pub write_buffer: usize,
-    pub manual_wal_flush: bool,
 }
 
 impl Shape {
     /// Nothing is flushed unless a list says so.
     pub fn large(level: FormatLevel) -> Shape {
-        Shape { level, write_buffer: 4 << 20, manual_wal_flush: false }
+        Shape { level, write_buffer: 4 << 20 }
     }
 
     /// Flushes and compactions are under way most of the time.
     pub fn small(level: FormatLevel) -> Shape {
-        Shape { level, write_buffer: 128 << 10, manual_wal_flush: false }
+        Shape { level, write_buffer: 128 << 10 }
     }
 
     pub fn builder(self, dir: &Path) -> Builder {
-        let builder = Db::builder(dir).format_level(self.level).manual_wal_flush(self.manual_wal_flush);
+        let builder = Db::builder(dir).format_level(self.level);
         let builder = builder.tune(|_, family| {
             family.write_buffer_bytes = self.write_buffer;
             family.merge_operator = standard_operator(MERGE_OPERATOR);

@@ -1,0 +1,101 @@
+//! Starting the processes of a case, and killing them.
+
+use super::child::ANYWHERE;
+use super::points::Point;
+use crate::process::{Ended, Running};
+use crate::suite::Budget;
+use ashlar_testkit::Rng;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How a process ends.
+#[derive(Clone, Debug)]
+pub(super) enum Kill {
+    /// So long after it has begun.
+    After(Duration),
+    /// By itself, at a call; by the clock when the call does not come.
+    At(Point, Duration),
+}
+
+impl Kill {
+    /// One in three at a named call.
+    pub(super) fn draw(rng: &mut Rng, millis: (usize, usize)) -> Kill {
+        let time = Duration::from_millis(rng.between(millis.0, millis.1) as u64);
+        if rng.percent(33) { Kill::At(Point::draw(rng), time * 3) } else { Kill::After(time) }
+    }
+
+    fn word(&self) -> String {
+        match self {
+            Kill::After(_) => ANYWHERE.to_owned(),
+            Kill::At(point, _) => point.to_string(),
+        }
+    }
+
+    fn time(&self) -> Duration {
+        match self {
+            Kill::After(time) | Kill::At(_, time) => *time,
+        }
+    }
+
+    /// Lets a process go on until it has its end. The place of the call at which it killed itself.
+    fn execute(&self, running: &mut Running) -> Result<Option<String>, String> {
+        match (running.wait(self.time())?, self) {
+            (Ended::Killed, Kill::At(point, _)) => Ok(Some(point.place())),
+            (Ended::Killed, Kill::After(_)) => Err("a child was killed by somebody else".to_owned()),
+            (Ended::NotYet, _) => running.kill().map(|()| None),
+        }
+    }
+}
+
+/// What is known of a process that was killed.
+pub(super) struct Killed {
+    /// Operations acknowledged, by writer.
+    pub(super) floors: Vec<u64>,
+    /// The named call, if it was at one.
+    pub(super) at: Option<String>,
+}
+
+/// Writes in a process of its own until it is killed. The time runs from the first acknowledged operation.
+pub(super) fn writers(
+    budget: &Budget,
+    dir: &Path,
+    (seed, round): (u64, u64),
+    writers: usize,
+    kill: &Kill,
+) -> Result<Killed, String> {
+    let progress = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+    let floors = || -> Vec<u64> {
+        let mut bytes = vec![0; writers * 8];
+        // A file that is shorter has no number of the last writers yet.
+        let _ = progress.as_file().read_at(&mut bytes, 0);
+        bytes.as_chunks().0.iter().map(|count| u64::from_le_bytes(*count)).collect()
+    };
+    let (path, file) = (dir.to_string_lossy(), progress.path().to_string_lossy());
+    let role = ["torture-write", &path, &seed.to_string(), &round.to_string(), &file, &kill.word()];
+    let mut running = Running::start(budget, &role)?;
+    let began = Instant::now();
+    while floors().iter().all(|count| *count == 0) {
+        if let (Ended::Killed, Kill::At(point, _)) = (running.wait(Duration::ZERO)?, kill) {
+            return Ok(Killed { floors: floors(), at: Some(point.place()) });
+        }
+        if began.elapsed() > Duration::from_secs(120) {
+            return Err("HANG: a child does not write".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let at = kill.execute(&mut running)?;
+    Ok(Killed { floors: floors(), at })
+}
+
+/// Recovers in a process of its own that is killed, in the recovery or right after it.
+pub(super) fn recovery(
+    budget: &Budget,
+    dir: &Path,
+    (seed, round): (u64, u64),
+    kill: &Kill,
+) -> Result<Option<String>, String> {
+    let path = dir.to_string_lossy();
+    let role = ["torture-recover", &path, &seed.to_string(), &round.to_string(), &kill.word()];
+    kill.execute(&mut Running::start(budget, &role)?)
+}
