@@ -11,6 +11,7 @@
 //! | [`meta`] | does any setting, or another way to say the same, change an answer? |
 //! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
 //! | [`torture`] | do processes that are killed, at any moment, leave all that was acknowledged? |
+//! | [`limits`] | what if others have the directory, nothing is left to open, the disk is full, the directory goes? |
 //! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
 //! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
 //! | [`fuzz`] | does any decoder panic, hang or swell over damaged files? (the program `ashlar-fuzz`) |
@@ -18,6 +19,7 @@
 pub mod bugs;
 pub mod corrupt;
 pub mod fuzz;
+pub mod limits;
 pub mod meta;
 pub mod process;
 pub mod report;

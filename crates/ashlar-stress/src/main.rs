@@ -1,7 +1,7 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
 use ashlar_stress::{
-    Budget, Length, Report, bugs, corrupt, fuzz, meta, process, report, sim, sweep, torture,
+    Budget, Length, Report, bugs, corrupt, fuzz, limits, meta, process, report, sim, sweep, torture,
 };
 use clap::{Args, Parser, Subcommand};
 use std::fs::OpenOptions;
@@ -43,6 +43,8 @@ enum Command {
         #[arg(long, value_parser = size)]
         wal: Option<u64>,
     },
+    /// Other owners, no descriptors, full disks, what must not be written, what is taken away
+    Limits(Flags),
     /// Mistakes of other systems, made on purpose: which of them the suites find
     Bugs(Flags),
     /// What a suite's child process does
@@ -60,7 +62,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 8] = ["sim", "sweep", "meta", "corrupt", "diff", "fuzz", "torture", "bugs"];
+const SUITES: [&str; 9] = ["sim", "sweep", "meta", "corrupt", "diff", "fuzz", "torture", "limits", "bugs"];
 
 #[derive(Args)]
 struct Flags {
@@ -139,6 +141,7 @@ fn go(command: Command) -> Result<bool, String> {
         Command::Torture { flags, wal: Some(bytes) } => {
             suite(flags, |budget| torture::big_log::run(budget, bytes))
         }
+        Command::Limits(flags) => suite(flags, limits::run),
         Command::Child { words } => process::play(&words).map(|()| true),
         Command::Bugs(flags) => suite(flags, bugs::run),
         Command::Report { files } => {

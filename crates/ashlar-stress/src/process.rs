@@ -6,12 +6,13 @@
 //! rel child log-write DIR PROGRESS                        writes into one long log until it is killed
 //! rel child log-pass DIR                                  reads that log into memtables, and says how long it took
 //! rel child log-open DIR                                  opens it, and says how long it took and with how much memory
+//! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
 //! ```
 //! A child dies with the process that started it. What it has to say stands in its standard output, a failure in its
 //! standard error.
 
 use crate::suite::Budget;
-use crate::torture;
+use crate::{limits, torture};
 use rustix::process::Signal;
 use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;
@@ -31,6 +32,7 @@ pub fn play(words: &[String]) -> Result<(), String> {
         ["log-write", rest @ ..] => torture::big_log::write(rest),
         ["log-pass", rest @ ..] => torture::big_log::pass(rest),
         ["log-open", rest @ ..] => torture::big_log::reopen(rest),
+        ["limits", rest @ ..] => limits::roles::play(rest),
         _ => Err(format!("no such role: {words:?}")),
     }
 }
@@ -78,6 +80,11 @@ impl Running {
         command.stderr(errors.try_clone().map_err(|e| e.to_string())?);
         let child = command.spawn().map_err(|e| format!("{}: {e}", budget.program.display()))?;
         Ok(Running { child, errors })
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Waits until it is dead, `time` at the most.

@@ -1,6 +1,6 @@
 //! Every suite, with the budget of an ordinary test run.
 
-use ashlar_stress::{Budget, Report, corrupt, meta, sim, sweep, torture};
+use ashlar_stress::{Budget, Report, corrupt, limits, meta, sim, sweep, torture};
 use ashlar_testkit::report::{figure, skipped};
 
 /// Says what a suite did; nothing may have been found.
@@ -56,4 +56,10 @@ fn killed_processes_leave_what_was_acknowledged() {
     let report = clean(torture::run(&with_children()));
     assert!(report.figures["kills"] >= 12 && report.figures["keys compared"] > 1000, "too few: {report}");
     assert!(report.figures["kills in the recovery"] > 0, "{report}");
+}
+
+#[test]
+fn limits_of_the_machine_are_met() {
+    let report = clean(limits::run(&with_children()));
+    assert!(report.figures["cases"] + report.skipped.len() as u64 >= 11, "too few: {report}");
 }

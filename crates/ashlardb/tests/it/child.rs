@@ -3,16 +3,12 @@
 //! ```text
 //! write DIR LEVEL WRITE_BUFFER KIND SEED PROGRESS   obeys the list KIND SEED until killed; the number of operations that
 //!                                                   returned stands in the file PROGRESS before the next one begins
-//! open DIR                                          says how opening went, on standard output
-//! churn DIR                                         opens, fills and closes databases in DIR again and again; says how many
-//!                                                   descriptors and threads the process had before and has after it
 //! ```
 //! Words are separated by tabs.
 
 use crate::store::{FAMILIES, Shape, Store};
 use ashlar_testkit::ops::{Mix, draw};
 use ashlar_testkit::{Change, Op, Rng};
-use ashlardb::Db;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -95,31 +91,8 @@ fn entry() {
             let kind = Kind::ALL.into_iter().find(|k| k.word() == *kind).unwrap();
             obey(Path::new(dir), shape, kind.ops(seed.parse().unwrap()), Path::new(progress));
         }
-        ["open", dir] => match Db::open(dir) {
-            Ok(_) => println!("\nopened"),
-            Err(e) => println!("\nrefused {e}"),
-        },
-        ["churn", dir] => churn(Path::new(dir)),
         _ => panic!("no such role: {role}"),
     }
-}
-
-fn churn(dir: &Path) {
-    let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
-    let before = (count("fd"), count("task"));
-    for round in 0..20_u64 {
-        let mut store = Store::open(dir, Shape::small(ashlardb::FormatLevel::default()));
-        Kind::Random.ops(round).take(3000).for_each(|op| store.apply(&op));
-        let kept = (store.db().clone(), store.db().default_family(), store.db().snapshot().unwrap());
-        store.close();
-        drop(kept);
-    }
-    // The thread of the last job ends a moment after the close that waited for the job.
-    let start = Instant::now();
-    while (count("fd"), count("task")) != before && start.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    println!("\ncounted {before:?} {:?}", (count("fd"), count("task")));
 }
 
 fn obey(dir: &Path, shape: Shape, ops: impl Iterator<Item = Op>, progress: &Path) {
@@ -136,23 +109,6 @@ fn command(role: &str) -> Command {
     command.args(["--exact", "child::entry", "--nocapture"]).env(ROLE, role);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command
-}
-
-/// What a child process says about opening a directory: "opened", or "refused …".
-pub fn opens(dir: &Path) -> String {
-    said("open", dir, &["opened", "refused"])
-}
-
-/// What a child process says about many openings: "counted (descriptors, threads) (descriptors, threads)".
-pub fn churns(dir: &Path) -> String {
-    said("churn", dir, &["counted"])
-}
-
-fn said(role: &str, dir: &Path, begins: &[&str]) -> String {
-    let output = command(&format!("{role}\t{}", dir.display())).stdout(Stdio::piped()).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let said = text.lines().find(|line| begins.iter().any(|word| line.starts_with(word)));
-    said.unwrap_or_else(|| panic!("the child said: {text}")).to_owned()
 }
 
 /// A child that writes.
@@ -176,11 +132,6 @@ impl Writer {
         ];
         let child = command(&words.join("\t")).spawn().unwrap();
         Writer { child, progress }
-    }
-
-    /// Its process id.
-    pub fn id(&self) -> u32 {
-        self.child.id()
     }
 
     /// Operations that returned so far.

@@ -6,7 +6,7 @@
 //! | `judge` | do RocksDB 7.8.3 and 11.8.1 read what we write, and we what they write? |
 //! | `modes` | what do the recovery modes make of damaged logs, beside RocksDB? |
 //! | `carried` | what do we do with what we cannot carry along? |
-//! | `door`, `locks`, `damage`, `threads` | does the API keep its word? |
+//! | `door`, `damage`, `threads` | does the API keep its word? |
 //! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
 //! | `upkeep` | do compactions on request leave every answer as it was? |
 //! | `observe` | does what it tells about itself add up, on a small workload to the last count? |
@@ -30,8 +30,6 @@ mod examples;
 mod golden;
 mod integrity;
 mod judge;
-mod locks;
-
 mod manual;
 mod modes;
 mod observe;

@@ -1,6 +1,5 @@
 //! Limits that are kept: the disk's, open files, the cap on memory, and what holds writers back.
 
-mod disk;
 mod full;
 mod memory;
 mod metadata;

@@ -1,0 +1,171 @@
+//! A small file system that writers fill, and that is given room again: writes resume in the same handle, everything
+//! acknowledged is there, and RocksDB reads what a close leaves.
+
+use super::store::{Known, open};
+use super::{Case, SKIPPED, expect};
+use ashlar_base::ErrorKind;
+use ashlar_base::error::IoKind;
+use ashlar_engine::Db;
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::health::Severity;
+use ashlar_engine::options::WriteOptions;
+use ashlar_testkit::judge::{JudgeError, Opening};
+use ashlar_testkit::{Judge, JudgeVersion, Rng};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const BALLAST: usize = 6 << 20;
+const WRITERS: u64 = 3;
+
+/// A file system of its own in memory; gone when dropped.
+pub(super) struct Mounted(PathBuf);
+
+impl Mounted {
+    /// Mounts it in a folder. An error is a skip: who is not root cannot.
+    pub(super) fn new(folder: &Path, options: &str) -> Result<Mounted, String> {
+        let at = folder.join("disk");
+        std::fs::create_dir_all(&at).map_err(|e| e.to_string())?;
+        mount(Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&at))?;
+        Ok(Mounted(at))
+    }
+
+    /// Changes its options. Files that a close gave back are closed a moment later.
+    pub(super) fn remount(&self, options: &str) -> Result<(), String> {
+        let began = Instant::now();
+        loop {
+            let done = mount(Command::new("mount").args(["-o", &format!("remount,{options}")]).arg(&self.0));
+            if done.is_ok() || began.elapsed() > Duration::from_secs(10) {
+                return done;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+fn mount(command: &mut Command) -> Result<(), String> {
+    let why = match command.output() {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(e) => e.to_string(),
+    };
+    Err(format!("{SKIPPED}no file system can be mounted: {why}"))
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+impl Known {
+    /// On a full disk that holds up flushes a deletion is taken, unless the log is full as well.
+    fn delete_one(&mut self, db: &Db) -> Result<bool, String> {
+        let was = db.health().0;
+        let (Some(key), Some(family)) = (self.there.pop_first(), db.family("default")) else {
+            return Ok(false);
+        };
+        let mut batch = WriteBatch::new();
+        batch.delete(family.id(), &key).map_err(|e| e.to_string())?;
+        let deleted = db.write(&mut batch, WriteOptions::default());
+        match &deleted {
+            Ok(_) => return Ok(true),
+            Err(e) if e.kind() == ErrorKind::Indeterminate => drop(self.maybe.insert(key)),
+            Err(_) => drop(self.there.insert(key)),
+        }
+        let lawful = was != Severity::Full || db.health().0 == Severity::Hard;
+        expect(lawful, || format!("a deletion on a full disk: {deleted:?}"))?;
+        Ok(false)
+    }
+}
+
+/// Each writer writes until it is refused, for want of room.
+fn fill(db: &Db, known: &mut [Known], seed: u64) -> Result<(), String> {
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .zip(known.iter_mut())
+            .map(|(writer, known)| {
+                scope.spawn(move || {
+                    let mut rng = Rng::new(seed * WRITERS + writer);
+                    (0..1_000_000)
+                        .find_map(|i| known.put(db, format!("fill {writer} {i:06}"), &mut rng).err())
+                })
+            })
+            .collect();
+        for writer in writers {
+            let refused = writer.join().map_err(|_| "panic: a writer".to_owned())?;
+            let full = [ErrorKind::Io(IoKind::NoSpace), ErrorKind::Indeterminate];
+            let lawful = refused.as_ref().is_some_and(|e| full.contains(&e.kind()));
+            expect(lawful, || format!("a full disk: {refused:?}"))?;
+        }
+        Ok(())
+    })
+}
+
+fn check(db: &Db, known: &[Known]) -> Result<(), String> {
+    known.iter().try_for_each(|known| known.check(db))
+}
+
+/// Filled twice; given room once by removing a file, once by making the file system larger.
+pub(super) fn filled_and_enlarged(case: &mut Case<'_>) -> Result<(), String> {
+    let disk = Mounted::new(case.folder, "size=16m")?;
+    let (ballast, dir) = (disk.path("ballast"), disk.path("db"));
+    std::fs::write(&ballast, vec![7; BALLAST]).map_err(|e| e.to_string())?;
+    let db = open(&dir).map_err(|e| e.to_string())?;
+    let mut known: Vec<Known> = (0..WRITERS).map(|_| Known::default()).collect();
+    let mut rng = Rng::new(case.seed);
+    for round in 0..2 {
+        fill(&db, &mut known, case.seed)?;
+        expect(db.health().0 >= Severity::Soft, || format!("{:?}", db.health()))?;
+        check(&db, &known)?;
+        let deleted = known[1].delete_one(&db)?;
+        case.report.count("deletions taken by a full disk", u64::from(deleted));
+        if round == 0 {
+            std::fs::remove_file(&ballast).map_err(|e| e.to_string())?;
+        } else {
+            disk.remount("size=64m")?;
+        }
+        known[0].until_taken(&db, &format!("again {round}"), &mut rng)?;
+        case.report.count("times writes resumed on a disk that was full", 1);
+        let more = known[0].fill(&db, &format!("more {round}"), 500, &mut rng);
+        more.map_err(|e| format!("there is room: {e}"))?;
+        check(&db, &known)?;
+    }
+    db.resume().map_err(|e| format!("there is room: {e}"))?;
+    db.wait_for_background().map_err(|e| format!("there is room: {e}"))?;
+    expect(db.health().0 == Severity::Well, || format!("{:?}", db.health()))?;
+    db.close().map_err(|e| e.to_string())?;
+    drop(db);
+    check(&open(&dir).map_err(|e| format!("opened again: {e}"))?, &known)?;
+    let there: usize = known.iter().map(|known| known.there.len()).sum();
+    case.report.count("writes acknowledged on disks that were full", there as u64);
+    JudgeVersion::ALL.into_iter().try_for_each(|version| judge(case, version, &dir, &known))
+}
+
+/// RocksDB finds what was acknowledged, and nothing that was refused.
+fn judge(case: &mut Case<'_>, version: JudgeVersion, dir: &Path, known: &[Known]) -> Result<(), String> {
+    let said = |e: JudgeError| format!("{}: {e}", version.name());
+    let mut judge = match Judge::spawn(version) {
+        Ok(judge) => judge,
+        Err(JudgeError::Skip(skip)) => {
+            case.report.skip(format!("a disk that was full, read by {}: {skip}", version.name()));
+            return Ok(());
+        }
+        Err(e) => return Err(said(e)),
+    };
+    judge.open(dir, Opening::Existing, "").map_err(said)?;
+    let found: BTreeSet<Vec<u8>> =
+        judge.dump("default").map_err(said)?.into_iter().map(|(key, _)| key).collect();
+    judge.close().map_err(said)?;
+    let whole = known.iter().all(|known| known.there.is_subset(&found));
+    expect(whole, || format!("{} misses keys", version.name()))?;
+    let allowed = |key: &Vec<u8>| known.iter().any(|k| k.there.contains(key) || k.maybe.contains(key));
+    expect(found.iter().all(allowed), || format!("{} finds what was refused", version.name()))?;
+    case.report.count("disks that were full, read by RocksDB", 1);
+    Ok(())
+}
