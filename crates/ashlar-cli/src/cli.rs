@@ -198,8 +198,13 @@ pub(crate) enum DbCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Makes a database that opens of what is left, and says what is lost; damaged files go to lost/ in the directory
-    Repair,
+    /// Makes a database that opens of what is left, with the settings of its OPTIONS file, and says what is lost; damaged
+    /// files go to lost/ in the directory
+    Repair {
+        /// The account as JSON; keys are hexadecimal
+        #[arg(long)]
+        json: bool,
+    },
     /// Says what opening found, how the levels look, and how the database is
     Info,
     /// Proves that RocksDB of a release (--level) reads everything in the directory, or says what it does not read

@@ -4,7 +4,7 @@ use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, St
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
-use ashlar_engine::open::{list_families, survey};
+use ashlar_engine::open::{DirState, list_families, survey};
 use ashlar_engine::options::{DbOptions, FamilyOptions, Options, load_latest_options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -152,21 +152,27 @@ impl Builder {
 
     /// The settings of the newest OPTIONS file in the directory, RocksDB's or ours, for the database and each family that
     /// is there; orders, merge operators, listeners and statistics handed over before stay. Also answers what of the file does not fit, and
-    /// what is done instead. Without a database or an OPTIONS file nothing changes.
+    /// what is done instead. Without a database or an OPTIONS file nothing changes. Where no MANIFEST reads, which is for
+    /// [`Builder::repair`], all families of the file are taken.
     ///
     /// # Errors
     /// `Corruption`: the file is no OPTIONS file. `Io`.
     pub fn stored_options(mut self) -> Result<(Self, Vec<String>)> {
         let env = self.env.clone().map_or_else(Env::os, Ok)?;
         let level = self.options.format_level;
-        if survey(&*env.fs, &self.path)?.manifest().is_none() {
-            return Ok((self, Vec::new()));
-        }
-        let there = list_families(&env, &self.path)?;
+        let manifest = survey(&*env.fs, &self.path).map(DirState::manifest);
+        let there = match manifest.and_then(|m| m.map(|_| list_families(&env, &self.path)).transpose()) {
+            Ok(None) => return Ok((self, Vec::new())),
+            Ok(there) => there,
+            // An open fails for it too, and a repair makes no family of this.
+            Err(e) if e.is_corruption() => None,
+            Err(e) => return Err(e),
+        };
+        let is_there = |name: &String| there.as_ref().is_none_or(|there| there.contains(name));
         let Some(stored) = load_latest_options(&*env.fs, &self.path, level)? else {
             return Ok((self, Vec::new()));
         };
-        for (name, mut options) in stored.families.into_iter().filter(|(name, _)| there.contains(name)) {
+        for (name, mut options) in stored.families.into_iter().filter(|(name, _)| is_there(name)) {
             let given = self.families.iter().position(|f| f.name == name);
             let before = given.map_or(&self.default, |at| &self.families[at].options);
             options.merge_operator = before.merge_operator.clone().or(options.merge_operator);
@@ -190,8 +196,9 @@ impl Builder {
         self
     }
 
-    /// Makes a database that opens of what is left in the directory, with these settings, and says what is lost. Nobody
-    /// may have it open. Damaged files are moved to `lost/` in it; `progress` is called after each table.
+    /// Makes a database that opens of what is left in the directory, with these settings, and says what is lost. The
+    /// OPTIONS file there names merge operators, as in an open; [`Builder::stored_options`] takes all of it. Nobody may
+    /// have it open. Damaged files are moved to `lost/` in it; `progress` is called after each table.
     ///
     /// # Errors
     /// `Busy(Locked)`. `InvalidArgument`: no directory, or a family whose comparator is not known. `NotSupported`: its logs

@@ -47,7 +47,8 @@ fn print_json(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\"damages\": [{}], \"remarks\": [{}]}}", damages.join(", "), remarks.join(", "))
 }
 
-fn damage(damage: &Damage) -> String {
+/// A damage as JSON.
+pub(super) fn damage(damage: &Damage) -> String {
     let Damage { file, offset, cause, family, risk } = damage;
     let null = || "null".to_owned();
     format!(

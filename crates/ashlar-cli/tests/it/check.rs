@@ -47,6 +47,12 @@ fn a_damage_is_told_with_its_keys_and_a_status() {
             && said.contains(&format!("moved to lost/: {name}\n")),
         "{said}"
     );
+    let said = good(&["db", &db, "repair", "--json"], b"");
+    assert!(
+        said.starts_with("{\"lossless\": true, \"manifest\": ")
+            && said.ends_with("\"losses\": [], \"moved\": [], \"remarks\": []}\n"),
+        "{said}"
+    );
     let said = good(&["db", &db, "check"], b"");
     assert!(said.ends_with(": sound\n"), "{said}");
     let left = good(&["db", &db, "dump", "--count_only"], b"");

@@ -7,7 +7,7 @@
 use super::core::{Core, Hold, State};
 use super::counters::Counters;
 use super::output::Writer;
-use super::purge_job::purge;
+use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
 use super::replay::Replayer;
 use super::schedule::widen;
@@ -24,8 +24,8 @@ use crate::open::{
     recover_manifest, replay_wals, settle_identity, survey,
 };
 use crate::options::{
-    DbOptions, Facts, FamilyOptions, Finding, lint, options_file, read_latest_options, stored_operators,
-    write_options_file,
+    DbOptions, Facts, FamilyOptions, Finding, StoredFamily, lint, options_file, read_latest_options,
+    stored_families, write_options_file,
 };
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
@@ -105,20 +105,32 @@ impl Settings {
         versions: &VersionSet,
         report: &mut RecoveryReport,
     ) -> Result<()> {
-        let file = match read_latest_options(&*env.fs, dir) {
-            Ok(Some((_, file))) => file,
-            Ok(None) => return Ok(()),
+        let stored = match read_latest_options(&*env.fs, dir) {
+            Ok(found) => found.map(|(_, file)| stored_families(&file)).unwrap_or_default(),
             Err(e) => {
                 report.foreign.push(format!("the OPTIONS file was not read: {e}"));
                 return Ok(());
             }
         };
-        let stored = stored_operators(&file);
-        for family in versions.families() {
-            let Some(operator) = stored.get(&family.name) else { continue };
-            let mut options = self.of(&family.name, &family.version.order);
-            options.recall_operator(&family.name, operator)?;
-            self.recalled.insert(family.name.clone(), options);
+        let there = versions.families();
+        self.recall_operators(&stored, there.iter().map(|f| (&*f.name, &f.version.order)))
+    }
+
+    /// Holds the settings of families that are there against the merge operators they had.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a family had another one.
+    pub(super) fn recall_operators<'f>(
+        &mut self,
+        stored: &[StoredFamily],
+        there: impl Iterator<Item = (&'f str, &'f Order)>,
+    ) -> Result<()> {
+        for (name, order) in there {
+            let Some(family) = stored.iter().find(|family| family.name == name) else { continue };
+            let Some(operator) = &family.merge_operator else { continue };
+            let mut options = self.of(name, order);
+            options.recall_operator(name, operator)?;
+            self.recalled.insert(name.to_owned(), options);
         }
         Ok(())
     }
@@ -204,7 +216,7 @@ pub(super) fn open(
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     settle_identity(&env, &versions, &mut report)?;
-    report.lost = purge(&env, dir, &versions, &pending, report.tail_dropped())?.lost;
+    report.lost = purge_at_open(&env, dir, &versions, &pending, report.tail_dropped())?;
     report.advice = settings.advice(&options, &versions);
     let info_log = InfoLog::open(&env, dir, &options.info_log, &log_header(&report));
     let parts = Parts {

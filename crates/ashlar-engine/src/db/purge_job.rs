@@ -4,7 +4,7 @@
 //! again after a pause, and so is an OPTIONS file that could not be written.
 
 use super::core::Core;
-use crate::files::{Live, PendingOutputs, Unlinked, find_obsolete, unlink};
+use crate::files::{Live, PendingOutputs, RepairMark, Spared, Unlinked, find_obsolete, unlink};
 use crate::health::{Severity, Source};
 use crate::version::VersionSet;
 use ashlar_base::{Error, Result};
@@ -59,19 +59,19 @@ impl Job for PurgeJob {
     }
 }
 
-/// Removes every obsolete file; tables that an open cannot place go to `lost/`. Keeps all of
-/// them while it is in doubt which MANIFEST a crash would leave.
+/// Removes every obsolete file; what is spared goes to `lost/`. Keeps all of them while it is in doubt which MANIFEST a
+/// crash would leave.
 pub(super) fn purge(
     env: &Env,
     dir: &Path,
     versions: &VersionSet,
     pending: &PendingOutputs,
-    tail_dropped: bool,
+    spared: Spared,
 ) -> Result<Unlinked> {
     if !versions.may_unlink() {
         return Ok(Unlinked::default());
     }
-    let live = Live::now(versions, pending, tail_dropped);
+    let live = Live::now(versions, pending, spared);
     let entries = env.fs.list(dir)?;
     let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), &live);
     let mut done = unlink(&*env.fs, dir, &obsolete);
@@ -79,6 +79,29 @@ pub(super) fn purge(
         Some(e) => Err(e),
         None => Ok(done),
     }
+}
+
+/// The purge of an open, after its commit. Answers what it moved to `lost/`: tables and blob files behind a tail that was
+/// dropped, everything after a repair that did not end.
+pub(super) fn purge_at_open(
+    env: &Env,
+    dir: &Path,
+    versions: &VersionSet,
+    pending: &PendingOutputs,
+    tail_dropped: bool,
+) -> Result<Vec<String>> {
+    let mark = RepairMark::of(&*env.fs, dir);
+    let unended = mark.stands()?;
+    let spared = match (unended, tail_dropped) {
+        (true, _) => Spared::Everything,
+        (false, true) => Spared::Orphans,
+        (false, false) => Spared::Nothing,
+    };
+    let done = purge(env, dir, versions, pending, spared)?;
+    if unended {
+        mark.clear()?;
+    }
+    Ok(done.lost)
 }
 
 impl Core {
@@ -97,7 +120,7 @@ impl Core {
     fn purge(&self) -> Result<()> {
         self.let_go();
         let min_wal = self.versions.min_wal();
-        let done = purge(&self.env, &self.dir, &self.versions, &self.pending, false)?;
+        let done = purge(&self.env, &self.dir, &self.versions, &self.pending, Spared::Nothing)?;
         self.tell_deleted(&done.removed);
         self.committer.wals().forget_below(min_wal);
         Ok(())

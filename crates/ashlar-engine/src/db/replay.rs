@@ -14,7 +14,7 @@ use crate::options::FamilyOptions;
 use crate::rewrite::Progress;
 use crate::version::{FamilyState, VersionSet};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{FamilyId, Order, Result, SeqNum};
+use ashlar_base::{FamilyId, Order, Result, SeqNum, ValueType};
 use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
@@ -26,6 +26,9 @@ use std::sync::Arc;
 
 /// The options of a family, given its name and the order the database says.
 pub(super) type OptionsOf<'a> = &'a dyn Fn(&str, &Order) -> FamilyOptions;
+
+/// Whether tables hold a merge operand already, by its family, key and sequence.
+pub(super) type HoldsOperand<'a> = &'a dyn Fn(FamilyId, &[u8], SeqNum) -> Result<bool>;
 
 struct Family {
     state: Arc<FamilyState>,
@@ -46,6 +49,8 @@ pub(super) struct Replayer<'a> {
     pending: Vec<PendingFile>,
     /// Full memtables become tables.
     spills: bool,
+    /// Operands that are left out.
+    held: Option<HoldsOperand<'a>>,
 }
 
 impl<'a> Replayer<'a> {
@@ -72,12 +77,19 @@ impl<'a> Replayer<'a> {
             last: SeqNum::ZERO,
             pending: Vec::new(),
             spills: true,
+            held: None,
         }
     }
 
     /// Each table gets a checksum in the MANIFEST.
     pub(super) fn with_file_checksums(mut self, yes: bool) -> Self {
         self.writer.file_checksums = yes;
+        self
+    }
+
+    /// Leaves out merge operands that tables hold already.
+    pub(super) fn without_operands(mut self, held: HoldsOperand<'a>) -> Self {
+        self.held = Some(held);
         self
     }
 
@@ -151,6 +163,12 @@ impl ReplaySink for Replayer<'_> {
             let (seq, op) = op?;
             let Some(family) = op.family().filter(|f| filter.takes(*f)) else { continue };
             let Some(op) = memtable_op(&op, 0)? else { continue };
+            if op.value_type == ValueType::Merge
+                && let Some(held) = self.held
+                && held(family, op.key, seq)?
+            {
+                continue;
+            }
             self.insert(family, seq, op)?;
             if !touched.contains(&family) {
                 touched.push(family);

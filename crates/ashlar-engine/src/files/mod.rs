@@ -3,12 +3,15 @@
 mod checksum;
 mod obsolete;
 mod pending;
+mod repair_mark;
 mod unlink;
 mod within;
 
 pub use crate::version::Tables;
 pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum};
-pub use obsolete::{Action, Live, Obsolete, find_obsolete};
+pub use obsolete::{Action, Live, Obsolete, Spared, find_obsolete};
 pub use pending::{PendingFile, PendingOutputs};
+pub(crate) use repair_mark::RepairMark;
+pub(crate) use unlink::LOST;
 pub use unlink::{Unlinked, unlink};
 pub use within::{KeyRange, tables_within};

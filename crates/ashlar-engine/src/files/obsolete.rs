@@ -4,7 +4,8 @@
 //! 2. What is live is told by the caller, who has made every edit behind it durable first.
 //! 3. A file whose number is at or above the smallest pending output is being written: it stays.
 //! 4. After an open that dropped the tail of a log, a table or blob file that the MANIFEST does not know may be what
-//!    the tail spoke of. It is moved to `lost/` instead of being removed.
+//!    the tail spoke of; after a repair that did not end, anything may be what it found damaged. [`Spared`] says what of
+//!    this is moved to `lost/` instead of being removed.
 //!
 //! Source: RocksDB `db/db_impl/db_impl_files.cc` (`PurgeObsoleteFiles`).
 
@@ -33,14 +34,27 @@ pub struct Live {
     pub wals: BTreeSet<FileNumber>,
     /// The MANIFEST that `CURRENT` names. 0, when there is none yet or it is in doubt, keeps all.
     pub manifest: FileNumber,
-    /// The open dropped the tail of the MANIFEST or of a WAL, and this is the first look at the directory since.
-    pub tail_dropped: bool,
+    /// What of the obsolete is kept.
+    pub spared: Spared,
+}
+
+/// What of the obsolete is moved to `lost/` instead of being removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Spared {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Tables and blob files: the open dropped the tail of the MANIFEST or of a WAL, and this is the first look at the
+    /// directory since.
+    Orphans,
+    /// Those, logs and MANIFESTs.
+    Everything,
 }
 
 impl Live {
     /// What `versions` needs now. To be asked *before* the directory is listed; then a file that begins, or is
     /// committed, meanwhile is seen as pending. Ask [`VersionSet::may_unlink`] first.
-    pub fn now(versions: &VersionSet, pending: &PendingOutputs, tail_dropped: bool) -> Live {
+    pub fn now(versions: &VersionSet, pending: &PendingOutputs, spared: Spared) -> Live {
         // The counter before the set: a number reserved in between is at or above one of the two.
         let next = versions.next_file_number();
         let smallest_pending = Some(pending.smallest().map_or(next, |p| p.min(next)));
@@ -53,7 +67,7 @@ impl Live {
             min_wal: if planted(Bug::LogRemovedEarly) { next } else { versions.min_wal() },
             wals: (prev_log.0 != 0).then_some(prev_log).into_iter().collect(),
             manifest: versions.manifest_number(),
-            tail_dropped,
+            spared,
         }
     }
 }
@@ -99,14 +113,15 @@ pub fn find_obsolete<'a>(names: impl IntoIterator<Item = &'a str>, live: &Live) 
 /// `None`: it stays.
 fn fate(kind: FileKind, live: &Live, options_from: FileNumber) -> Option<Action> {
     let pending = |n: FileNumber| live.smallest_pending.is_some_and(|p| n >= p);
-    let orphan = if live.tail_dropped { Action::Lose } else { Action::Remove };
+    let unless = |spared| if live.spared >= spared { Action::Lose } else { Action::Remove };
+    let (orphan, replaced) = (unless(Spared::Orphans), unless(Spared::Everything));
     match kind {
         FileKind::Table(n) | FileKind::LevelDbTable(n) => {
             (!live.tables.contains(&n) && !pending(n)).then_some(orphan)
         }
         FileKind::Blob(n) => (!live.blobs.contains(&n) && !pending(n)).then_some(orphan),
-        FileKind::Wal(n) => (n < live.min_wal && !live.wals.contains(&n)).then_some(Action::Remove),
-        FileKind::Manifest(n) => (n < live.manifest).then_some(Action::Remove),
+        FileKind::Wal(n) => (n < live.min_wal && !live.wals.contains(&n)).then_some(replaced),
+        FileKind::Manifest(n) => (n < live.manifest).then_some(replaced),
         // Two newer OPTIONS files prove that nobody is writing this one any more.
         FileKind::Options(n) | FileKind::OptionsTemp(n) => (n < options_from).then_some(Action::Remove),
         FileKind::Temp(n) => (!pending(n) && n < live.manifest).then_some(Action::Remove),
@@ -130,7 +145,7 @@ mod tests {
             min_wal: FileNumber(20),
             wals: numbers(&[18]),
             manifest: FileNumber(21),
-            tail_dropped: false,
+            spared: Spared::Nothing,
         }
     }
 
@@ -204,15 +219,19 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_tail_spares_tables_and_blobs() {
-        let live = Live { tail_dropped: true, ..live() };
-        let fates: Vec<_> = find_obsolete(["000009.sst", "000014.blob", "000017.log", "000010.sst"], &live)
-            .into_iter()
-            .map(|o| (o.name, o.action))
-            .collect();
-        let expected =
-            [("000009.sst", Action::Lose), ("000014.blob", Action::Lose), ("000017.log", Action::Remove)];
-        assert_eq!(fates, expected.map(|(n, a)| (n.to_string(), a)));
+    fn what_is_spared_is_moved() {
+        use Action::{Lose, Remove};
+        let names =
+            ["000009.sst", "000014.blob", "000017.log", "MANIFEST-000005", "000005.dbtmp", "000010.sst"];
+        for (spared, expected) in [
+            (Spared::Nothing, [Remove, Remove, Remove, Remove, Remove]),
+            (Spared::Orphans, [Lose, Lose, Remove, Remove, Remove]),
+            (Spared::Everything, [Lose, Lose, Lose, Lose, Remove]),
+        ] {
+            let obsolete = find_obsolete(names, &Live { spared, ..live() });
+            let fates: Vec<_> = obsolete.iter().map(|o| (&*o.name, o.action)).collect();
+            assert_eq!(fates, names.into_iter().zip(expected).collect::<Vec<_>>(), "{spared:?}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use ashlar_env::Fs;
 use std::path::Path;
 
 /// The directory for files that an open could not place, inside the database directory.
-const LOST: &str = "lost";
+pub(crate) const LOST: &str = "lost";
 
 /// What became of a list of obsolete files.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ fn lose(fs: &dyn Fs, dir: &Path, name: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Live, find_obsolete};
+    use super::super::{Live, Spared, find_obsolete};
     use super::*;
     use ashlar_env::Env;
 
@@ -78,7 +78,7 @@ mod tests {
         for name in ["000009.sst", "lost/000009.sst", "000003.log", "notes"] {
             env.fs.create(&dir.join(name)).unwrap().write_at(name.as_bytes(), 0).unwrap();
         }
-        let live = Live { min_wal: ashlar_base::FileNumber(4), tail_dropped: true, ..Live::default() };
+        let live = Live { min_wal: ashlar_base::FileNumber(4), spared: Spared::Orphans, ..Live::default() };
         let list = find_obsolete(["000009.sst", "000003.log", "000002.log", "notes"], &live);
         let done = unlink(&*env.fs, dir, &list);
         assert_eq!(done.removed, ["000003.log", "000002.log"], "a file that is gone already counts");

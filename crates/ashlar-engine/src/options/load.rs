@@ -9,8 +9,7 @@ use super::{DbOptions, FamilyOptions, FormatLevel, Group, Options};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
-use ashlar_format::options_file::{OptionsFile, SectionKind, unescape};
-use std::collections::BTreeMap;
+use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
 use std::path::{Path, PathBuf};
 
 /// A longer file is no OPTIONS file: ten thousand families need a fifth of it.
@@ -173,13 +172,29 @@ fn stored_operator(value: Option<&str>) -> Option<String> {
     (!matches!(text.as_str(), "" | "nullptr")).then_some(text)
 }
 
-/// The names of the families' merge operators in a file.
-pub(crate) fn stored_operators(file: &OptionsFile) -> BTreeMap<String, String> {
-    let of = |kind: &SectionKind, value| match kind {
-        SectionKind::Family { name } => Some((name.clone(), stored_operator(value)?)),
+/// What a file says of a family that is no tuning.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredFamily {
+    /// Its name.
+    pub(crate) name: String,
+    /// The name of its comparator.
+    pub(crate) comparator: Option<String>,
+    /// Its merge operator, as it stands there.
+    pub(crate) merge_operator: Option<String>,
+}
+
+/// The families of a file, in its order, which is that of their ids.
+pub(crate) fn stored_families(file: &OptionsFile) -> Vec<StoredFamily> {
+    let families = file.sections.iter().filter_map(|section| match &section.kind {
+        SectionKind::Family { name } => Some((name.clone(), section)),
         _ => None,
+    });
+    let stored = |(name, section): (String, &Section)| StoredFamily {
+        name,
+        comparator: section.get("comparator").map(unescape),
+        merge_operator: stored_operator(section.get("merge_operator")),
     };
-    file.sections.iter().filter_map(|s| of(&s.kind, s.get("merge_operator"))).collect()
+    families.map(stored).collect()
 }
 
 impl FamilyOptions {

@@ -17,7 +17,7 @@ pub use family::FamilyOptions;
 pub(crate) use file::{options_file, write_options_file};
 pub use format_level::FormatLevel;
 pub use lint::{Facts, Finding, lint};
-pub(crate) use load::stored_operators;
 pub use load::{LoadedOptions, load_latest_options, read_latest_options, read_options_file};
+pub(crate) use load::{StoredFamily, stored_families};
 pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, markdown, option_names};
 pub use operation::{CompactRangeOptions, ReadOptions, WriteOptions};

@@ -14,6 +14,7 @@
 //! | `options` | are settings by RocksDB's names stored, loaded, changed, and known to RocksDB? |
 //! | `integrity` | is every damage found, by file, offset and keys, and are checksums over files those of RocksDB? |
 //! | `repair` | does what is left of a damaged directory open, here and in RocksDB, and is every loss told? |
+//! | `repair_names` | does a repair take from the OPTIONS file what no other file tells? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -36,6 +37,7 @@ mod observe;
 mod operations;
 mod options;
 mod repair;
+mod repair_names;
 mod store;
 mod threads;
 mod upkeep;

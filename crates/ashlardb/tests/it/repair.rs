@@ -20,6 +20,16 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Takes `CURRENT` and the MANIFESTs away.
+pub fn forget_tree(dir: &Path) {
+    for file in files(dir, "") {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        if name == "CURRENT" || name.starts_with("MANIFEST-") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+}
+
 fn builder(dir: &Path) -> Builder {
     Db::builder(dir).format_level(FormatLevel::V7_8)
 }
@@ -143,10 +153,7 @@ fn without_a_manifest_everything_is_merged() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("db");
     let entries = database(&dir, "");
-    for file in files(&dir, "").into_iter().filter(|f| f.to_str().unwrap().contains("MANIFEST-")) {
-        std::fs::remove_file(file).unwrap();
-    }
-    std::fs::remove_file(dir.join("CURRENT")).unwrap();
+    forget_tree(&dir);
     let account = repair(&dir);
     assert!(account.is_lossless() && account.remarks[0].contains("no MANIFEST"), "{account}");
     assert_eq!(compare(&dir, &entries, &account, "no MANIFEST"), 0, "{account}");
@@ -254,6 +261,76 @@ fn a_repair_that_crashes_is_begun_again() {
     assert!(images as u64 >= changes, "{images} of {changes}");
     report::figure(&format!(
         "repair: crashed before each of {changes} changes, {images} images repaired again"
+    ));
+}
+
+/// The table and the log that `damaged` begins with, a bit of the log flipped too, each with its bytes.
+fn originals(sim: &SimEnv) -> Vec<Vec<u8>> {
+    let fs = sim.env().fs;
+    let entries = fs.list(Path::new(DIR)).unwrap();
+    let read = |name: &str| {
+        let file = fs.open_read(&Path::new(DIR).join(name)).unwrap();
+        let mut bytes = vec![0; file.len() as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    let log = entries.iter().filter(|e| e.name.ends_with(".log")).max_by_key(|e| e.len).unwrap();
+    let mut bytes = read(&log.name);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let file = fs.open_write(&Path::new(DIR).join(&log.name)).unwrap();
+    file.write_at(&bytes[middle..=middle], middle as u64).unwrap();
+    file.sync_all().unwrap();
+    let table = entries.iter().filter(|e| e.name.ends_with(".sst")).max_by_key(|e| e.len).unwrap();
+    vec![read(&table.name), bytes]
+}
+
+/// Whether a file with these bytes is in the directory, or in `lost/`.
+fn is_kept(sim: &SimEnv, bytes: &[u8]) -> bool {
+    let fs = sim.env().fs;
+    [DIR.into(), Path::new(DIR).join("lost")].iter().any(|dir: &PathBuf| {
+        fs.list(dir).unwrap_or_default().iter().any(|entry| {
+            let Ok(file) = fs.open_read(&dir.join(&entry.name)) else { return false };
+            let mut found = vec![0; file.len() as usize];
+            file.read_exact_at(&mut found, 0).is_ok() && found == bytes
+        })
+    })
+}
+
+/// The open after a crash does not remove what the repair had replaced and not yet moved away.
+#[test]
+fn a_repair_that_crashes_leaves_its_originals_to_nobody() {
+    let (sim, _) = damaged(7);
+    let originals = originals(&sim);
+    let whole = sim.crash(CrashMode::KILL);
+    let before = whole.calls_of(CallClass::Change);
+    let account = repair_at(&whole).unwrap();
+    assert!(account.moved.len() == 2 && originals.iter().all(|bytes| is_kept(&whole, bytes)), "{account}");
+    let changes = whole.calls_of(CallClass::Change) - before;
+    let mark = Path::new(DIR).join("lost/REPAIRING");
+    let (mut images, mut moved) = (0, 0);
+    for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
+        let run = sim.crash(CrashMode::KILL);
+        let from = run.calls_of(CallClass::Change);
+        (1..=changes).for_each(|at| run.photograph_at(from + at, mode));
+        repair_at(&run).unwrap();
+        for (at, _, image) in run.photographs() {
+            if image.env().fs.metadata(&mark).unwrap().is_none() {
+                // Not begun to commit, or all of it moved.
+                continue;
+            }
+            let what = format!("{mode:?} before change {}", at - from);
+            let db = Db::builder(DIR).env(image.env()).open().unwrap_or_else(|e| panic!("{what}: {e}"));
+            moved += db.recovery().lost.len();
+            db.close().unwrap();
+            assert!(originals.iter().all(|bytes| is_kept(&image, bytes)), "{what}");
+            assert!(image.env().fs.metadata(&mark).unwrap().is_none(), "{what}");
+            images += 1;
+        }
+    }
+    assert!(images >= 4 && moved >= 2, "{images} images, {moved} moved");
+    report::figure(&format!(
+        "repair: {images} crashes behind its mark, {moved} files moved by the next open"
     ));
 }
 

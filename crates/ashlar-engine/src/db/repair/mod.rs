@@ -1,8 +1,10 @@
 //! Repair: from whatever is left of a directory to a database that opens, and an account of what is lost.
 //!
 //! ```text
-//! LOCK -> MANIFEST that reads, or none -> tables and blob files verified, damaged tables copied around their damage
-//!      -> logs replayed past their damages, into tables -> one commit: a new MANIFEST -> damaged files to lost/
+//! LOCK -> OPTIONS, for names -> MANIFEST that reads, or none
+//!      -> tables and blob files verified, damaged tables copied around their damage
+//!      -> logs replayed past their damages, into tables -> the mark -> one commit: a new MANIFEST
+//!      -> damaged files to lost/ -> the mark goes
 //! ```
 //! 1. With a MANIFEST that reads, the tree stays as it is: sound tables are not touched, what was deleted stays deleted. A
 //!    damaged table is replaced, in its place, by one of its readable blocks.
@@ -10,7 +12,10 @@
 //!    already, so that deleted keys may come back. The report says so.
 //! 3. An entry whose value stood in a blob file that cannot be read is left out. An older value of its key may show.
 //! 4. Until the commit the directory only gains files. Nothing damaged is ever deleted: it goes to `lost/`, with a note.
+//!    A crash behind the commit changes nothing of that: the mark tells the next open (`files::RepairMark`).
 //! 5. A read that fails (`Io`) proves no damage: the repair ends with it, and changes nothing.
+//! 6. From the OPTIONS file come the names of merge operators, as in an open, and, without a MANIFEST, those of comparators
+//!    and of families that only logs know. One that does not read is told.
 //!
 //! Source: RocksDB `db/repair.cc` for what is asked.
 //!
@@ -19,8 +24,10 @@
 //! | `found` | what the directory holds, and which MANIFEST counts |
 //! | `tables` | one table: kept, copied around its damage, or lost |
 //! | `rebuild` | a tree without a MANIFEST |
+//! | `covered` | what of the logs stands in tables already |
 //! | `report` | what was kept and what is lost |
 
+mod covered;
 mod found;
 mod rebuild;
 mod report;
@@ -34,19 +41,20 @@ use super::output::{Writer, numbers};
 use super::purge_job::purge;
 use super::replay::Replayer;
 use super::session::new_session_id;
-use crate::files::{Action, Obsolete, PendingOutputs, unlink};
-use crate::inspect::{CheckReport, Verified, check_logs};
+use crate::files::{Action, Obsolete, PendingOutputs, RepairMark, Spared, unlink};
+use crate::inspect::{CheckReport, Damage, Risk, Verified, check_logs};
 use crate::open::{RecoveryReport, needed_from, replay_wals, settle_identity};
-use crate::options::{DbOptions, FamilyOptions};
+use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
 use crate::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
 };
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
-use ashlar_env::{Env, WriteFile};
+use ashlar_env::{Env, Fs, WriteFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::RecoveryMode;
+use covered::Covered;
 use found::Found;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -62,10 +70,11 @@ const LEVELS_MAX: usize = 64;
 impl Db {
     /// Makes a database that opens of what is left in `dir`, which nobody may have open, and says what is lost. Damaged
     /// files are moved to `lost/` in the directory. A sound database loses nothing: its logs become tables.
-    /// Families and orders as in [`Db::open`]. `progress` is called after each table.
+    /// Families, orders and merge operators as in [`Db::open`]. `progress` is called after each table.
     ///
     /// # Errors
-    /// `Busy(Locked)`; `InvalidArgument`: no directory, or a family whose order is not known and not listed. `NotSupported`:
+    /// `Busy(Locked)`; `InvalidArgument`: no directory, a family whose order is not known and not listed, or one that is
+    /// listed with another merge operator than it has. `NotSupported`:
     /// prepared transactions or timestamps in its logs, which could not be carried along. `Io`: nothing was given up
     /// because of it, and before the commit nothing changed.
     /// # Cost
@@ -78,18 +87,45 @@ impl Db {
         others: FamilyOptions,
         progress: &mut dyn FnMut(&Verified),
     ) -> Result<RepairReport> {
-        let settings = Settings::new(&options, families, others)?;
+        let mut settings = Settings::new(&options, families, others)?;
         if env.fs.metadata(dir)?.is_none() {
             return Err(Error::invalid("there is no such directory").at_path(dir));
         }
         let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
         let found = Found::list(&*env.fs, dir)?;
         let mut report = RepairReport::default();
+        let stored = stored(&*env.fs, dir, &mut report)?;
         let replayed = found.manifest(&*env.fs, dir, &mut report)?;
+        let there = there(replayed.as_ref(), &stored);
+        settings.recall_operators(&stored, there.iter().map(|(name, order)| (*name, order)))?;
         let session_id = new_session_id(&*env.rand);
-        let repair = Repair { env, dir, options, settings, found, session_id };
+        let repair = Repair { env, dir, options, settings, stored, found, session_id };
         repair.run(replayed, &mut report, progress)?;
         Ok(report)
+    }
+}
+
+/// The families of the OPTIONS file. One that does not read is a line of the report.
+fn stored(fs: &dyn Fs, dir: &Path, report: &mut RepairReport) -> Result<Vec<StoredFamily>> {
+    match read_latest_options(fs, dir) {
+        Ok(found) => Ok(found.map(|(_, file)| stored_families(&file)).unwrap_or_default()),
+        Err(e) if e.is_corruption() => {
+            let name = e.path().map(tables::file_name).unwrap_or_default();
+            report.losses.push(Damage::of(&name, &e, Risk::Nothing));
+            Ok(Vec::new())
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// The families there are, as far as it is known before tables are read, each with its order if that is built in.
+fn there<'a>(replayed: Option<&'a Replayed>, stored: &'a [StoredFamily]) -> Vec<(&'a str, Order)> {
+    let order = |name: &Option<String>| name.as_deref().and_then(Order::by_name).unwrap_or(Order::Bytewise);
+    match replayed {
+        Some(replayed) => {
+            replayed.families.values().map(|family| (&*family.name, order(&family.comparator))).collect()
+        }
+        None => stored.iter().map(|family| (&*family.name, order(&family.comparator))).collect(),
     }
 }
 
@@ -99,6 +135,8 @@ struct Repair<'a> {
     dir: &'a Path,
     options: DbOptions,
     settings: Settings,
+    /// The families that the OPTIONS file lists.
+    stored: Vec<StoredFamily>,
     found: Found,
     session_id: String,
 }
@@ -140,30 +178,62 @@ impl Repair<'_> {
         let (env, dir) = (self.env.clone(), self.dir.to_path_buf());
         let versions = Arc::new(VersionSet::new(env, dir, level, Arc::clone(&pool), beginning));
         let mut edits: BTreeMap<FamilyId, VersionEdit> = edits.into_iter().collect();
-        let mut between = Vec::new();
-        let replay = self.replay(&versions, &pending, replayed.as_ref(), report)?;
+        let covered = replayed.is_none().then(|| Covered::by(&versions, &edits));
+        let replay = self.replay(&versions, &pending, (replayed.as_ref(), covered.as_ref()), report)?;
         for edit in replay {
             let all = edits.entry(edit.family).or_insert_with(|| VersionEdit::of(edit.family));
             all.added.extend(edit.added);
             all.blob_added.extend(edit.blob_added);
         }
+        let mut between = Vec::new();
         if replayed.is_none() {
             for edit in edits.values_mut() {
                 between.extend(self.merge(&versions, &pending, &writer, edit)?);
             }
         }
         let edits = edits.into_values().filter(|e| !e.added.is_empty() || !e.blob_added.is_empty()).collect();
+        self.settle(&versions, &pending, edits, &between, report)
+    }
+
+    /// Makes `edits` count, and only then moves away what they stand for.
+    fn settle(
+        &self,
+        versions: &VersionSet,
+        pending: &PendingOutputs,
+        edits: Vec<VersionEdit>,
+        between: &[String],
+        report: &mut RepairReport,
+    ) -> Result<()> {
+        let mark = RepairMark::of(&*self.env.fs, self.dir);
+        let unended = mark.stands()?;
+        let marked = unended || !report.to_move.is_empty() || self.leaves_any(versions, &edits);
+        if marked {
+            mark.set()?;
+        }
         let wal = versions.new_file_number();
-        commit(&versions, edits, wal)?;
-        settle_identity(&self.env, &versions, &mut RecoveryReport::default())?;
+        commit(versions, edits, wal)?;
+        settle_identity(&self.env, versions, &mut RecoveryReport::default())?;
         self.move_away(report)?;
         for name in between {
             self.env.fs.remove(&self.dir.join(name))?;
         }
-        let done = purge(&self.env, self.dir, &versions, &pending, true)?;
+        let spared = if unended { Spared::Everything } else { Spared::Orphans };
+        let done = purge(&self.env, self.dir, versions, pending, spared)?;
         report.moved.extend(done.lost);
         report.manifest = versions.manifest_number();
-        self.leave_note(report)
+        self.leave_note(report)?;
+        if marked { mark.clear() } else { Ok(()) }
+    }
+
+    /// Whether any table or blob file of the directory is in no tree once `edits` count.
+    fn leaves_any(&self, versions: &VersionSet, edits: &[VersionEdit]) -> bool {
+        let (mut tables, mut blobs) = versions.live_files();
+        for edit in edits {
+            tables.extend(edit.added.iter().map(|(_, file)| file.number));
+            blobs.extend(edit.blob_added.iter().map(|blob| blob.number));
+        }
+        self.found.tables.iter().any(|(number, _, _)| !tables.contains(number))
+            || self.found.blobs.iter().any(|number| !blobs.contains(number))
     }
 
     /// A version set to take numbers from: above all that is there.
@@ -195,6 +265,13 @@ impl Repair<'_> {
         Ok(db)
     }
 
+    /// The settings of a family whose keys are in `order`, whatever was listed.
+    fn settings(&self, family: &str, order: &Order) -> FamilyOptions {
+        let mut options = self.settings.of(family, order);
+        (options.order, options.table.order) = (order.clone(), order.clone());
+        options
+    }
+
     /// The order of a family's keys: a built-in one, or that of the family as it is listed.
     fn order(&self, family: &str, comparator: Option<&str>) -> Result<Order> {
         let Some(name) = comparator else { return Ok(Order::Bytewise) };
@@ -210,7 +287,7 @@ impl Repair<'_> {
         &self,
         versions: &Arc<VersionSet>,
         pending: &Arc<PendingOutputs>,
-        replayed: Option<&Replayed>,
+        (replayed, covered): (Option<&Replayed>, Option<&Covered>),
         report: &mut RepairReport,
     ) -> Result<Vec<VersionEdit>> {
         let mut checked = CheckReport::default();
@@ -220,10 +297,11 @@ impl Repair<'_> {
         let last = replayed.map_or(SeqNum::ZERO, |r| r.last_seq);
         check_logs(&*self.env.fs, self.dir, (from, prev), &tracked, last, &mut checked)?;
         report.take_logs(checked);
-        let options_of = |name: &str, order: &Order| self.settings.of(name, order);
-        let mut replayer =
-            Replayer::new(&self.env, self.dir, versions, pending, &self.session_id, &options_of)
-                .with_file_checksums(self.options.file_checksums);
+        let options_of = |name: &str, order: &Order| self.settings(name, order);
+        let replayer = Replayer::new(&self.env, self.dir, versions, pending, &self.session_id, &options_of)
+            .with_file_checksums(self.options.file_checksums);
+        let holds = |id: FamilyId, key: &[u8], seq| covered.map_or(Ok(false), |c| c.holds(id, key, seq));
+        let mut replayer = replayer.without_operands(&holds);
         let mut recovery = RecoveryReport::default();
         replay_wals(&self.env, self.dir, versions, RecoveryMode::SkipAny, &mut replayer, &mut recovery)?;
         if let Some(reason) = recovery.read_only.first() {

@@ -1,12 +1,14 @@
 //! A tree without a MANIFEST: what every table says of itself, and all of them merged into one level.
 //!
 //! 1. A table names its family, its order and the sequences of its entries; it does not say whether it still counted.
+//!    A family that only logs write to is taken for the one of the OPTIONS file that no table names, where that is plain.
 //! 2. Which of two versions of a key is the newer, sequences tell; which table is, they do not: so tables that overlap are
 //!    never just put side by side, but merged.
 
 use super::report::RepairReport;
 use super::tables::{BadBlobs, Kept, Outputs};
 use super::{Begun, Repair};
+use crate::column_family::DEFAULT_FAMILY;
 use crate::compaction::{Compaction, CompactionInput, CompactionPart, Reason};
 use crate::db::output::{Writer, numbers};
 use crate::files::PendingOutputs;
@@ -19,6 +21,7 @@ use ashlar_cache::FramePool;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
 use ashlar_table::{Anatomy, ReaderOptions, TableReader};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -73,7 +76,8 @@ impl Repair<'_> {
             (done.files, done.bytes, done.entries) = (done.files + 1, done.bytes + len, report.entries);
             progress(&done);
         }
-        families.entry(FamilyId::DEFAULT).or_insert_with(|| Gathered::empty("default", self.default_order()));
+        self.add_families_of_logs(&mut families, report)?;
+        tell_apart(&mut families, report);
         let mut begun = Vec::new();
         for (id, family) in families {
             begun.push(self.begin(id, family, &bad, open)?);
@@ -81,8 +85,37 @@ impl Repair<'_> {
         Ok(Kept { families: begun, last_seq })
     }
 
-    fn default_order(&self) -> Order {
-        self.settings.of("default", &Order::Bytewise).order
+    /// Adds the families that no table names: `default`, and those that only logs write to.
+    fn add_families_of_logs(
+        &self,
+        families: &mut BTreeMap<FamilyId, Gathered>,
+        report: &mut RepairReport,
+    ) -> Result<()> {
+        let stored = |name: &str| self.stored.iter().find(|f| f.name == name)?.comparator.as_deref();
+        let order = |name: &str| match stored(name) {
+            Some(comparator) => self.order(name, Some(comparator)),
+            None => Ok(self.settings.of(name, &Order::Bytewise).order),
+        };
+        if let Entry::Vacant(default) = families.entry(FamilyId::DEFAULT) {
+            default.insert(Gathered::empty(DEFAULT_FAMILY, order(DEFAULT_FAMILY)?));
+        }
+        let mut unnamed = self.found.families_in_logs(&*self.env.fs, self.dir)?;
+        unnamed.retain(|id| !families.contains_key(id));
+        let taken: BTreeSet<&str> = families.values().map(|family| &*family.name).collect();
+        let free: Vec<String> =
+            self.stored.iter().map(|f| f.name.clone()).filter(|name| !taken.contains(&**name)).collect();
+        let plain = free.len() == unnamed.len();
+        for (at, id) in unnamed.into_iter().enumerate() {
+            let name = free.get(at).filter(|_| plain).cloned().unwrap_or_else(|| nameless(id));
+            report.remarks.push(format!(
+                "no table names family {} of the logs: it is {name:?} now{}",
+                id.0,
+                if plain { ", which the OPTIONS file lists and no table names" } else { "" }
+            ));
+            let gathered = Gathered::empty(&name, order(&name)?);
+            families.insert(id, gathered);
+        }
+        Ok(())
     }
 
     /// Takes one table; its largest sequence.
@@ -101,9 +134,9 @@ impl Repair<'_> {
         let id = FamilyId(u32::try_from(said.column_family_id.unwrap_or(0)).unwrap_or(0));
         let told = said.column_family_name.filter(|told| !told.is_empty());
         let family_name = match (id, told) {
-            (FamilyId::DEFAULT, _) => "default".to_owned(),
+            (FamilyId::DEFAULT, _) => DEFAULT_FAMILY.to_owned(),
             (_, Some(told)) => told,
-            (id, None) => format!("family_{}", id.0),
+            (id, None) => nameless(id),
         };
         let order = self.order(&family_name, said.comparator.as_deref())?;
         let options = ReaderOptions::new(order.clone(), FramePool::new(POOL_BYTES), number);
@@ -124,7 +157,7 @@ impl Repair<'_> {
             file.oldest_blob_file = seen.oldest_blob.number();
             family.tables.push(file);
         } else {
-            let options = self.settings.of(&family_name, &order);
+            let options = self.settings(&family_name, &order);
             let copy = outputs.copy((id, &family_name, &options), (&order, &[]), &table, bad, report)?;
             family.tables.extend(copy.map(|output| output.file));
         }
@@ -142,7 +175,7 @@ impl Repair<'_> {
             };
             edit.blob_added.push(BlobAddition { number, count, bytes, ..BlobAddition::default() });
         }
-        let levels = self.settings.of(&name, &order).compaction.num_levels;
+        let levels = self.settings(&name, &order).compaction.num_levels;
         let state = FamilyState {
             id,
             comparator: order.name().to_owned(),
@@ -172,7 +205,7 @@ impl Repair<'_> {
             file.epoch = epoch;
         }
         let version = Arc::new(family.version.apply(std::slice::from_ref(edit))?);
-        let options = self.settings.of(&family.name, &version.order);
+        let options = self.settings(&family.name, &version.order);
         let bottom = u8::try_from(version.levels.len().saturating_sub(1)).unwrap_or(u8::MAX);
         let mut output = writer.plan(self.dir, (family.id, &family.name), &options);
         output.table = options.table.for_level(i32::from(bottom), i32::from(bottom), true);
@@ -207,6 +240,24 @@ impl Repair<'_> {
         edit.blob_added.extend(outcome.edit.blob_added);
         edit.blob_garbage = outcome.edit.blob_garbage;
         Ok(between)
+    }
+}
+
+/// The name of a family that nothing names.
+fn nameless(id: FamilyId) -> String {
+    format!("family_{}", id.0)
+}
+
+/// Of families of one name the newest keeps it: the others were dropped.
+fn tell_apart(families: &mut BTreeMap<FamilyId, Gathered>, report: &mut RepairReport) {
+    let mut taken = BTreeSet::new();
+    for (id, family) in families.iter_mut().rev() {
+        if !taken.insert(family.name.clone()) {
+            let name = format!("{}_{}", family.name, id.0);
+            report.remarks.push(format!("a family {:?} that was dropped is {name:?} now", family.name));
+            family.name.clone_from(&name);
+            taken.insert(name);
+        }
     }
 }
 

@@ -180,7 +180,7 @@ impl Repair<'_> {
             tree.complete(replayed.last_seq);
             let version = tree.finish(LEVELS_MAX, &tables).map_err(|e| e.at_path(&replayed.path))?;
             let bad = self.bad_blobs(&family.name, &version, report)?;
-            let options = self.settings.of(&family.name, &order);
+            let options = self.settings(&family.name, &order);
             let mut edit = VersionEdit::of(id);
             let mut gone = VersionEdit::of(id);
             for (level, file) in version.files() {

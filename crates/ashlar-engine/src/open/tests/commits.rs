@@ -243,16 +243,16 @@ fn a_panic_while_installing_fails_later_commits() {
 
 #[test]
 fn what_is_live_now() {
-    use crate::files::{Live, PendingOutputs, find_obsolete};
+    use crate::files::{Live, PendingOutputs, Spared, find_obsolete};
     let env = Env::mem();
     let v = fresh(&env).versions;
     let a = flush(&env, &v, "a", 5).unwrap();
     let pending = PendingOutputs::new();
-    let idle = Live::now(&v, &pending, false);
+    let idle = Live::now(&v, &pending, Spared::Nothing);
     assert_eq!(idle.smallest_pending, Some(v.next_file_number()));
     let writing = pending.reserve(|| v.new_file_number());
     let committed_meanwhile = flush(&env, &v, "b", 6).unwrap();
-    let live = Live::now(&v, &pending, false);
+    let live = Live::now(&v, &pending, Spared::Nothing);
     assert_eq!(live.smallest_pending, Some(writing.number()));
     let gone = |live: &Live| {
         let list = env.fs.list(dir()).unwrap();
@@ -270,5 +270,5 @@ fn what_is_live_now() {
     edit.delete_file(Level(0), a);
     v.commit(vec![edit]).unwrap();
     let table = FileKind::Table(a).name();
-    assert_eq!(gone(&Live::now(&v, &pending, false)), [table, "MANIFEST-000001".to_string()]);
+    assert_eq!(gone(&Live::now(&v, &pending, Spared::Nothing)), [table, "MANIFEST-000001".to_string()]);
 }

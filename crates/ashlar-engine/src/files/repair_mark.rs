@@ -1,0 +1,47 @@
+//! The mark of a repair that has not ended: `lost/REPAIRING`, an empty file.
+//!
+//! A repair's commit makes the damaged originals obsolete; only after it are they moved to `lost/`. A crash in between
+//! leaves them to the next open, which removes what is obsolete.
+//!
+//! 1. The mark is durable before the commit of a repair that has something to keep, and goes after the last move is.
+//! 2. While it stands, an open, or another repair, moves whatever is obsolete instead of removing it.
+
+use super::LOST;
+use ashlar_base::Result;
+use ashlar_env::Fs;
+use std::path::{Path, PathBuf};
+
+/// The mark in one directory.
+pub(crate) struct RepairMark<'a> {
+    fs: &'a dyn Fs,
+    dir: &'a Path,
+}
+
+impl<'a> RepairMark<'a> {
+    /// Of the database in `dir`.
+    pub(crate) fn of(fs: &'a dyn Fs, dir: &'a Path) -> Self {
+        RepairMark { fs, dir }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.join(LOST).join("REPAIRING")
+    }
+
+    /// Whether a repair began to commit and did not end.
+    pub(crate) fn stands(&self) -> Result<bool> {
+        Ok(self.fs.metadata(&self.path())?.is_some())
+    }
+
+    /// Sets it, durably.
+    pub(crate) fn set(&self) -> Result<()> {
+        self.fs.create_dir_all(&self.dir.join(LOST))?;
+        self.fs.create(&self.path())?.sync_all()?;
+        self.fs.sync_dir(&self.dir.join(LOST))?;
+        self.fs.sync_dir(self.dir)
+    }
+
+    /// Takes it away. A crash that brings it back does no harm.
+    pub(crate) fn clear(&self) -> Result<()> {
+        self.fs.remove(&self.path())
+    }
+}

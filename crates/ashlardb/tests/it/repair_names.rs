@@ -1,0 +1,120 @@
+//! Repair takes from the OPTIONS file what no other file tells: merge operators, and families that only logs write to.
+
+use crate::integrity::files;
+use crate::repair::forget_tree;
+use ashlardb::{Db, ErrorKind};
+use std::path::Path;
+
+const ADDS: &str = "merge_operator=uint64add";
+
+/// A counter: two operands that a flush folded into one, one in the log, which has the others too.
+fn counters(dir: &Path) {
+    let db = Db::builder(dir).family("sums", |f| f.options(ADDS)).open().unwrap();
+    let sums = db.family("sums").unwrap();
+    // Keeps the log.
+    db.put(b"in the log", b"").unwrap();
+    for add in [1_u64, 4] {
+        sums.merge(b"k", add.to_le_bytes()).unwrap();
+    }
+    db.engine().flush(&db.engine().families()[1..]).unwrap();
+    sums.merge(b"k", 7_u64.to_le_bytes()).unwrap();
+    db.close().unwrap();
+}
+
+#[test]
+fn merge_operators_come_from_the_options_file() {
+    for tree in [true, false] {
+        let temp = tempfile::tempdir().unwrap();
+        counters(temp.path());
+        if !tree {
+            forget_tree(temp.path());
+        }
+        let other = Db::builder(temp.path()).family("sums", |f| f.options("merge_operator=max"));
+        let e = other.repair(|_| {}).unwrap_err();
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("merge operator"), "{e}");
+        let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
+        assert!(account.losses.is_empty(), "{account}");
+        let db = Db::open(temp.path()).unwrap();
+        let sum = db.family("sums").unwrap().get(b"k").unwrap();
+        assert_eq!(sum.as_deref(), Some(&12_u64.to_le_bytes()[..]), "a tree: {tree}");
+    }
+}
+
+#[test]
+fn families_that_only_logs_write_to_keep_their_names() {
+    let temp = tempfile::tempdir().unwrap();
+    let reverse = "comparator=rocksdb.ReverseBytewiseComparator";
+    let db =
+        Db::builder(temp.path()).family("one", |f| f).family("two", |f| f.options(reverse)).open().unwrap();
+    db.family("one").unwrap().put(b"k", b"in a table").unwrap();
+    db.flush().unwrap();
+    for key in [b"a", b"b"] {
+        db.family("two").unwrap().put(key, b"in the log").unwrap();
+    }
+    db.close().unwrap();
+    forget_tree(temp.path());
+    let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
+    let told =
+        |account: &ashlardb::RepairReport, what: &str| account.remarks.iter().any(|r| r.contains(what));
+    assert!(account.is_lossless() && told(&account, "family 2 of the logs: it is \"two\""), "{account}");
+    let db = Db::open(temp.path()).unwrap();
+    assert_eq!(db.family("one").unwrap().get(b"k").unwrap().as_deref(), Some(&b"in a table"[..]));
+    let two: Vec<_> = db.family("two").unwrap().scan(..).into_iter().map(|e| e.unwrap().0.to_vec()).collect();
+    assert_eq!(two, [b"b", b"a"], "in its own order");
+    db.close().unwrap();
+}
+
+/// Where the OPTIONS file lists more families than logs have, which is which is not guessed.
+#[test]
+fn a_family_that_nothing_names_gets_a_name_from_its_number() {
+    let temp = tempfile::tempdir().unwrap();
+    let db = Db::builder(temp.path()).family("one", |f| f).family("two", |f| f).open().unwrap();
+    db.family("two").unwrap().put(b"k", b"v").unwrap();
+    db.close().unwrap();
+    forget_tree(temp.path());
+    let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
+    assert!(account.remarks.iter().any(|r| r.contains("it is \"family_2\" now")), "{account}");
+    let db = Db::open(temp.path()).unwrap();
+    assert_eq!(db.family("family_2").unwrap().get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+/// The tables of a family that was dropped, found beside those of a newer one of its name, are another family.
+#[test]
+fn a_dropped_family_does_not_share_a_name() {
+    let temp = tempfile::tempdir().unwrap();
+    let db = Db::builder(temp.path()).family("f", |f| f).open().unwrap();
+    db.family("f").unwrap().put(b"k", b"dropped").unwrap();
+    db.flush().unwrap();
+    let table = files(temp.path(), ".sst").pop().unwrap();
+    let dropped = std::fs::read(&table).unwrap();
+    db.drop_family(&db.family("f").unwrap()).unwrap();
+    db.create_family("f").unwrap().put(b"k", b"there").unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    std::fs::write(&table, dropped).unwrap();
+    forget_tree(temp.path());
+    let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
+    assert!(account.remarks.iter().any(|r| r.contains("is \"f_1\" now")), "{account}");
+    let db = Db::open(temp.path()).unwrap();
+    assert_eq!(db.family("f").unwrap().get(b"k").unwrap().as_deref(), Some(&b"there"[..]));
+    assert_eq!(db.family("f_1").unwrap().get(b"k").unwrap().as_deref(), Some(&b"dropped"[..]));
+}
+
+#[test]
+fn stored_settings_are_found_without_a_manifest() {
+    let temp = tempfile::tempdir().unwrap();
+    let builder = Db::builder(temp.path()).tune(|_, family| family.table.block_size = 2345);
+    builder.open().unwrap().close().unwrap();
+    forget_tree(temp.path());
+    std::fs::write(temp.path().join("CURRENT"), "?").unwrap();
+    let (builder, notices) = Db::builder(temp.path()).stored_options().unwrap();
+    assert!(notices.is_empty(), "{notices:?}");
+    let builder = builder.tune(|_, family| assert_eq!(family.table.block_size, 2345));
+    assert!(builder.repair(|_| {}).unwrap().is_lossless());
+    Db::open(temp.path()).unwrap().close().unwrap();
+    for file in files(temp.path(), "").into_iter().filter(|f| f.to_str().unwrap().contains("OPTIONS-")) {
+        std::fs::write(file, "[Version]\n  torn").unwrap();
+    }
+    let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
+    assert!(account.is_lossless() && account.losses[0].file.starts_with("OPTIONS-"), "{account}");
+}
