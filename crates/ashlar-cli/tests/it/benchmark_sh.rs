@@ -99,14 +99,35 @@ fn statistics(text: &str) {
     field(text, "Blob file count:", 8);
 }
 
+/// The numbers that the script finds are those of the line of JSON, as printed.
+fn same_as_json(text: &str, benchmark: &str, json: &str) {
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    let number = |name: &str| json[name].as_f64().unwrap_or_else(|| panic!("{name}: {json}"));
+    assert_eq!(json["benchmark"], benchmark, "{json}");
+    assert_eq!(field(text, benchmark, 3), format!("{:.3}", number("micros_per_op")), "{json}");
+    assert_eq!(field(text, benchmark, 5), format!("{:.0}", number("ops_per_sec").trunc()), "{json}");
+    assert_eq!(field(text, benchmark, 7), format!("{:.3}", number("seconds")), "{json}");
+    assert_eq!(field(text, benchmark, 9), format!("{}", number("operations")), "{json}");
+    if let Some(rate) = json["mb_per_sec"].as_f64() {
+        assert_eq!(field(text, benchmark, 11), format!("{rate:.1}"), "{json}");
+    }
+    let kind = field(text, "Microseconds per", 3).trim_end_matches(':');
+    for (at, name) in [(3, "p50"), (5, "p75"), (7, "p99"), (9, "p999"), (11, "p9999")] {
+        let percentile = json["latency_us"][kind][name].as_f64().unwrap();
+        assert_eq!(field(text, "Percentiles:", at), format!("{percentile:.2}"), "{name} of {kind}: {json}");
+    }
+}
+
 #[test]
 fn the_scripts_jobs_run_and_its_fields_are_found() {
     let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("lines.json");
     let db_bench = dir.path().join("db_bench");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ashlar"), &db_bench).unwrap();
     for (benchmark, own, shape, operations) in JOBS {
         let mut words = vec![format!("--benchmarks={benchmark}")];
         words.extend(common(dir.path()));
+        words.push(format!("--json={}", json.display()));
         words.extend(shape.split_whitespace().chain(own.split_whitespace()).map(str::to_owned));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let ran = program(&db_bench, &words, b"");
@@ -128,6 +149,7 @@ fn the_scripts_jobs_run_and_its_fields_are_found() {
         }
         assert!(field(&text, "Min:", 6).parse::<f64>().unwrap() > 0.0);
         statistics(&text);
+        same_as_json(&text, benchmark, std::fs::read_to_string(&json).unwrap().lines().last().unwrap());
     }
     let report = std::fs::read_to_string(dir.path().join("r.csv")).unwrap();
     assert!(report.starts_with("secs_elapsed,interval_qps\n"), "{report}");
