@@ -1,7 +1,8 @@
 //! What needs no engine: theory by name, and pages of records that are there.
 
-use ashlar_report::record::{Run, parse};
-use ashlar_report::{markdown, page, theory};
+use crate::tables;
+use ashlar_report::record::Run;
+use ashlar_report::{aggregate, markdown, page, theory};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
@@ -14,15 +15,26 @@ pub struct Shown {
     /// Writes the same as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Writes medians, spread and ratios of every number, as JSON
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
 }
 
 impl Shown {
+    /// True when no file is wanted.
+    pub fn nothing(&self) -> bool {
+        self.report.is_none() && self.markdown.is_none() && self.summary.is_none()
+    }
+
     /// Writes what is wanted. The old file stays until the new one is whole.
     ///
     /// # Errors
     /// A file cannot be written: which, and why.
     pub fn write(&self, run: &Run) -> Result<(), String> {
-        for (path, form) in [(&self.report, page as fn(&Run) -> String), (&self.markdown, markdown)] {
+        type Form = fn(&Run) -> String;
+        let forms: [(_, Form); 3] =
+            [(&self.report, page), (&self.markdown, markdown), (&self.summary, aggregate)];
+        for (path, form) in forms {
             if let Some(path) = path {
                 replace(path, &form(run)).map_err(|e| format!("{}: {e}", path.display()))?;
             }
@@ -49,7 +61,7 @@ pub enum Command {
         #[arg(allow_negative_numbers = true)]
         arguments: Vec<f64>,
     },
-    /// Shows a file of records, several runs as one; without --report and --markdown as Markdown on the terminal
+    /// Shows files of records, several runs as one; when no file is named to write to, as Markdown on the terminal
     Report {
         /// What --json wrote
         #[arg(required = true)]
@@ -57,6 +69,13 @@ pub enum Command {
         /// Where to
         #[command(flatten)]
         shown: Shown,
+    },
+    /// Makes the tables of a document again from their records: what stands between `<!-- rates FILE… -->` and
+    /// `<!-- end of rates -->`; names of files count from the document's folder
+    Tables {
+        /// README.md, say
+        #[arg(required = true)]
+        documents: Vec<PathBuf>,
     },
 }
 
@@ -70,18 +89,19 @@ impl Command {
             Command::Calc { name: None, .. } => print!("{}", theory::help()),
             Command::Calc { name: Some(name), arguments } => println!("{}", theory::answer(name, arguments)?),
             Command::Report { records, shown } => {
-                let mut run = Run::default();
-                for path in records {
-                    let said = |e: String| format!("{}: {e}", path.display());
-                    let text = std::fs::read_to_string(path).map_err(|e| said(e.to_string()))?;
-                    let part = parse(&text).map_err(said)?;
-                    run.headers.extend(part.headers);
-                    run.records.extend(part.records);
-                }
-                if shown.report.is_none() && shown.markdown.is_none() {
+                let run = tables::read(records)?;
+                if shown.nothing() {
                     print!("{}", markdown(&run));
                 }
                 shown.write(&run)?;
+            }
+            Command::Tables { documents } => {
+                for path in documents {
+                    let said = |e: std::io::Error| format!("{}: {e}", path.display());
+                    let document = std::fs::read_to_string(path).map_err(said)?;
+                    let folder = path.parent().unwrap_or(Path::new(""));
+                    replace(path, &tables::renewed(&document, folder)?).map_err(said)?;
+                }
             }
         }
         Ok(())

@@ -21,6 +21,7 @@ mod peers;
 mod place;
 mod report;
 mod settings;
+mod tables;
 mod job;
 mod work;
 

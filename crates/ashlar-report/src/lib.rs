@@ -2,10 +2,12 @@
 //!
 //! [`record`] is the file: a line of JSON about the machine, then one per run. [`schema`] says whether a file is one.
 //! [`theory`] says what amplification should be, [`history`] what others once measured, [`summary`] takes medians, and
-//! [`page()`] and [`markdown()`] show all of it. Nothing here does I/O: texts come in, texts go out.
+//! [`page()`] and [`markdown()`] show all of it; [`aggregate()`] is the same for programs. Nothing here does I/O: texts come
+//! in, texts go out.
 
 #![forbid(unsafe_code)]
 
+mod aggregate;
 pub mod history;
 pub mod machine;
 mod markdown;
@@ -18,5 +20,6 @@ pub mod summary;
 pub mod theory;
 mod words;
 
-pub use markdown::markdown;
+pub use aggregate::aggregate;
+pub use markdown::{markdown, rates};
 pub use page::page;

@@ -9,12 +9,22 @@ use std::fmt::Write;
 
 /// A page of this run, to be put below a heading of one's own.
 pub fn markdown(run: &Run) -> String {
+    shown(run, amplification)
+}
+
+/// The same without amplification: a table of rates for each experiment.
+pub fn rates(run: &Run) -> String {
+    shown(run, |_| String::new())
+}
+
+/// `more` stands below each experiment's rates.
+fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
     let summary = Summary::of(run);
     let mut out = String::new();
     for group in &summary.groups {
         let _ = writeln!(out, "### {}\n", group.title());
-        out.push_str(&rates(group, &summary.engines));
-        out.push_str(&amplification(group));
+        out.push_str(&table(group, &summary.engines));
+        out.push_str(&more(group));
     }
     if !summary.marks.is_empty() {
         let marks: String = summary.marks.iter().map(|mark| format!("- {}\n", text(mark))).collect();
@@ -35,7 +45,7 @@ fn line(out: &mut String, cells: impl IntoIterator<Item = String>) {
 }
 
 /// Rows down, engines across, medians; the best of a row is bold.
-fn rates(group: &Group<'_>, engines: &[&str]) -> String {
+fn table(group: &Group<'_>, engines: &[&str]) -> String {
     let both = engines.contains(&OURS) && engines.contains(&REFERENCE);
     let mut out =
         "Operations per second, median; in brackets half the span of the repetitions.\n\n".to_owned();

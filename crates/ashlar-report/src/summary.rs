@@ -2,6 +2,7 @@
 
 use crate::history;
 use crate::record::{Class, Published, Record, Run, Status};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The engine that others are held against, where it is there.
@@ -54,7 +55,7 @@ pub struct Cell<'a> {
 }
 
 /// Of several repetitions.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Median.
     pub median: f64,
