@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::command::{Command, Shown};
-use crate::drive::Matrix;
+use crate::drive::{Matrix, Stop};
 use crate::engine::EngineName;
 use crate::experiment::{self, Experiment, Session, Size};
 use crate::job::Workload;
@@ -122,6 +122,9 @@ pub struct Cli {
     /// RocksDB without jemalloc, even where it is installed
     #[arg(long)]
     no_jemalloc: bool,
+    /// Counts the instructions of an operation too, by valgrind on small runs: slow, but no other load disturbs it
+    #[arg(long)]
+    callgrind: bool,
     /// A run that takes longer, in seconds, is ended and marked
     #[arg(long, default_value_t = 1800)]
     timeout: u64,
@@ -160,6 +163,8 @@ impl Cli {
             rocksdb: self.rocksdb.clone(),
             jemalloc: !self.no_jemalloc,
             timeout: std::time::Duration::from_secs(self.timeout),
+            callgrind: self.callgrind,
+            stop: Stop::default(),
         })
     }
 

@@ -165,4 +165,23 @@ pub struct Job {
     pub keys: u64,
     /// Writes per second of [`Workload::Openloop`].
     pub rate: f64,
+    /// True where somebody outside counts what the process does: then it checks nothing and measures nothing beside the steps.
+    pub probe: bool,
+}
+
+/// A small one for tests.
+#[cfg(test)]
+pub fn sample() -> Job {
+    Job {
+        experiment: "free".into(),
+        size: None,
+        engine: EngineName::Ashlardb,
+        library: None,
+        dir: String::new(),
+        settings: crate::settings::sample(),
+        steps: Vec::new(),
+        keys: 5000,
+        rate: 0.0,
+        probe: false,
+    }
 }

@@ -10,17 +10,23 @@
 mod child;
 mod cli;
 mod command;
+mod device;
 mod drive;
 mod engine;
 mod experiment;
+mod figures;
 mod measure;
+mod meter;
+mod null;
 mod open_loop;
 mod oracle;
 mod peer;
 mod peers;
 mod place;
 mod report;
+mod sampler;
 mod settings;
+mod space;
 mod tables;
 mod job;
 mod work;
@@ -33,12 +39,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
+    let mut interrupted = false;
     let done = match (&cli.command, &cli.child) {
         (Some(command), _) => command.run(),
         (None, Some(job)) => child::run(job),
-        (None, None) => cli.matrix().and_then(|matrix| drive::run(&matrix)),
+        (None, None) => cli.matrix().and_then(|matrix| {
+            drive::run(&matrix)?;
+            interrupted = matrix.stop.asked();
+            Ok(())
+        }),
     };
     match done {
+        Ok(()) if interrupted => ExitCode::from(drive::INTERRUPTED),
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("ashlar-compare: {why}");

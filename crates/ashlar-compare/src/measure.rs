@@ -4,7 +4,7 @@
 //! `/proc/self/status`, context switches of the threads that are there
 //! from `/proc/self/task`. What a machine does not count is `None`.
 
-use ashlar_report::record::{Cpu, Io};
+use ashlar_report::record::{Cpu, Io, Memory};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ pub struct Passed {
     pub cpu_thread: f64,
     /// Bytes and calls.
     pub io: Io,
-    /// Context switches; the rest of it is unknown.
+    /// Context switches, and processor time by mode; the rest of it is unknown.
     pub switches: Cpu,
 }
 
@@ -50,6 +50,7 @@ impl Moment {
         let more = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         let io = |of: fn(&Io) -> Option<u64>| more(of(&later.io), of(&self.io));
         let cpu = |of: fn(&Cpu) -> Option<u64>| more(of(&later.switches), of(&self.switches));
+        let time = |of: fn(&Cpu) -> Option<f64>| Some((of(&later.switches)? - of(&self.switches)?).max(0.0));
         Passed {
             seconds: (later.at - self.at).as_secs_f64(),
             cpu: later.process.saturating_sub(self.process).as_secs_f64(),
@@ -67,6 +68,8 @@ impl Moment {
                 vol_cs: cpu(|cpu| cpu.vol_cs),
                 invol_cs: cpu(|cpu| cpu.invol_cs),
                 machine_cs: cpu(|cpu| cpu.machine_cs),
+                user_s: time(|cpu| cpu.user_s),
+                sys_s: time(|cpu| cpu.sys_s),
                 ..Cpu::default()
             },
         }
@@ -94,24 +97,41 @@ fn io() -> Io {
     }
 }
 
-/// Switches of all threads that are there, and of the machine.
+/// Switches of all threads that are there, and of the machine; processor time of the process by mode.
 fn switches() -> Cpu {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let texts: Vec<_> =
         threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok()).collect();
+    let modes = std::fs::read_to_string("/proc/self/stat").ok().and_then(|text| modes(&text));
     let sum = |name| texts.iter().map(|text| field(text, name)).sum();
     Cpu {
         vol_cs: sum("voluntary_ctxt_switches:"),
         invol_cs: sum("nonvoluntary_ctxt_switches:"),
         machine_cs: std::fs::read_to_string("/proc/stat").ok().and_then(|text| field(&text, "ctxt")),
+        user_s: modes.map(|(user, _)| user),
+        sys_s: modes.map(|(_, sys)| sys),
         ..Cpu::default()
     }
 }
 
-/// The most memory that was resident since [`forget_peak`], in bytes.
-pub fn peak_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    field(&text, "VmHWM:").map(|kib| kib * 1024)
+/// Seconds in user mode and in the kernel: the 12th and 13th field behind the name in brackets, in hundredths of a second.
+fn modes(stat: &str) -> Option<(f64, f64)> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut seconds = || Some(fields.next()?.parse::<f64>().ok()? / 100.0);
+    Some((seconds()?, seconds()?))
+}
+
+/// Bytes given to write calls since the process began; 0 where nobody counts them.
+pub fn written() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    field(&text, "wchar:").unwrap_or(0)
+}
+
+/// Resident now and at most since [`forget_peak`], in bytes.
+pub fn memory() -> Memory {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bytes = |name| field(&text, name).map(|kib| kib * 1024);
+    Memory { rss_peak: bytes("VmHWM:"), rss: bytes("VmRSS:"), file: bytes("RssFile:"), ..Memory::default() }
 }
 
 /// Begins the peak anew at what is resident now. Where it cannot, the peak is that of the process.
@@ -143,6 +163,12 @@ mod tests {
     fn fields_are_found() {
         assert_eq!(field("Name: x\nVmHWM:\t  12 kB\n", "VmHWM:"), Some(12));
         assert_eq!(field("a: 1", "b:"), None);
-        assert!(peak_memory().unwrap() > 1 << 20);
+        let stat = "7 (a b) c) S 1 7 7 0 -1 4194304 100 0 0 0 250 75 0 0 20 0 1";
+        assert_eq!(modes(stat), Some((2.5, 0.75)));
+        let memory = memory();
+        assert!(
+            memory.rss_peak.unwrap() >= memory.rss.unwrap() && memory.rss.unwrap() > 1 << 20,
+            "{memory:?}"
+        );
     }
 }

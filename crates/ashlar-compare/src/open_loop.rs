@@ -4,16 +4,14 @@
 //! closed loop hides that: it simply asks less often.
 
 use crate::job::Job;
+use crate::meter::{Kind, Meter};
 use crate::peer::{Peer, Result};
 use crate::work::{Done, Stream};
 use ashlar_bench::{KeyMaker, Random, Values};
-use ashlar_report::record::{From, Latency};
-use hdrhistogram::Histogram;
 use std::time::{Duration, Instant};
 
 /// Shorter waits are spun away: a sleep is not that exact.
 const SLEEP_FROM: Duration = Duration::from_micros(300);
-const HOUR_NANOS: u64 = 3_600_000_000_000;
 
 /// What is put, in the order in which it is due.
 struct Source {
@@ -32,8 +30,9 @@ impl Source {
         }
     }
 
-    fn next(&mut self, job: &Job) -> (&[u8], &[u8]) {
-        (self.maker.key(self.random.below(job.keys)), self.values.next(job.settings.value_bytes))
+    fn next(&mut self, job: &Job) -> (u64, &[u8], &[u8]) {
+        let number = self.random.below(job.keys);
+        (number, self.maker.key(number), self.values.next(job.settings.value_bytes))
     }
 }
 
@@ -41,27 +40,28 @@ impl Source {
 pub fn replay<P: Peer>(peer: &P, job: &Job, puts: u64) -> Result<()> {
     let mut source = Source::new(job);
     (0..puts).try_for_each(|_| {
-        let (key, value) = source.next(job);
+        let (_, key, value) = source.next(job);
         peer.put(key, value)
     })
 }
 
 /// Puts `job.keys` drawn keys, `job.rate` per second.
-pub fn put<P: Peer>(peer: &P, job: &Job) -> Result<(Done, Latency)> {
+pub fn put<P: Peer>(peer: &P, job: &Job, meter: &mut Meter) -> Result<Done> {
     let s = &job.settings;
     let mut source = Source::new(job);
-    let mut seen = Histogram::<u64>::new_with_bounds(1, HOUR_NANOS, 3).map_err(|e| e.to_string())?;
-    let start = Instant::now();
+    let mut done = Done::default();
+    let start = meter.begin_paced(job.rate);
     for i in 0..job.keys {
         let due = start + Duration::from_secs_f64(i as f64 / job.rate);
         wait_until(due);
-        let (key, value) = source.next(job);
+        let (number, key, value) = source.next(job);
+        done.asks(number);
         peer.put(key, value)?;
-        let nanos = u64::try_from(due.elapsed().as_nanos()).unwrap_or(HOUR_NANOS);
-        seen.saturating_record(nanos);
+        meter.ended_due(Kind::Write, due);
+        done.ops += 1;
     }
-    let bytes = job.keys * (s.key_bytes + s.value_bytes) as u64;
-    Ok((Done { ops: job.keys, bytes, ..Done::default() }, latency(&seen, From::Intended, Some(job.rate))))
+    done.bytes = done.ops * (s.key_bytes + s.value_bytes) as u64;
+    Ok(done)
 }
 
 fn wait_until(due: Instant) {
@@ -71,24 +71,5 @@ fn wait_until(due: Instant) {
             return;
         }
         if left > SLEEP_FROM { std::thread::sleep(left - SLEEP_FROM / 2) } else { std::hint::spin_loop() }
-    }
-}
-
-/// Percentiles, in microseconds, of nanoseconds.
-pub fn latency(seen: &Histogram<u64>, from: From, rate: Option<f64>) -> Latency {
-    let at = |part| seen.value_at_quantile(part) as f64 / 1000.0;
-    Latency {
-        from,
-        rate,
-        count: seen.len(),
-        mean: seen.mean() / 1000.0,
-        p50: at(0.5),
-        p75: at(0.75),
-        p90: at(0.9),
-        p95: at(0.95),
-        p99: at(0.99),
-        p999: at(0.999),
-        p9999: at(0.9999),
-        max: seen.max() as f64 / 1000.0,
     }
 }

@@ -47,9 +47,11 @@ pub fn text(matrix: &Matrix, outcome: &Outcome) -> String {
         let _ = marks.iter().try_for_each(|why| writeln!(out, "{}: {why}", name.text()));
     }
     let _ = writeln!(out, "{}", if free { figures(matrix, outcome) } else { matrix_of(matrix, outcome) });
-    let paced = latencies(matrix, outcome);
-    if paced.row_count() > 0 {
-        let _ = writeln!(out, "{paced}");
+    if free {
+        let _ = writeln!(out, "{}", latencies(matrix, outcome));
+    }
+    if let Some(line) = overheads(outcome) {
+        let _ = writeln!(out, "{line}");
     }
     for what in disagreements(outcome) {
         let _ = writeln!(out, "VOID: {what}");
@@ -110,13 +112,17 @@ fn counting(outcome: &Outcome) -> impl Iterator<Item = &Record> {
     outcome.records.iter().filter(|r| r.counts())
 }
 
-/// Rows that say which figures may not be compared: what was read differs.
+/// Rows that say which figures may not be compared: what was asked for or read differs.
 fn disagreements(outcome: &Outcome) -> Vec<String> {
     let mut void = Vec::new();
     for row in rows(outcome) {
-        let of = counting(outcome).filter(|r| r.row == row.name && r.class == row.class);
+        let of = || counting(outcome).filter(|r| r.row == row.name && r.class == row.class);
+        let asked: BTreeSet<_> = of().filter_map(|r| r.hash.ops.as_ref()).collect();
         let reads: BTreeSet<_> =
-            of.filter_map(|r| Some((r.hash.reads.as_ref()?, r.ops.as_ref()?.found))).collect();
+            of().filter_map(|r| Some((r.hash.reads.as_ref()?, r.ops.as_ref()?.found))).collect();
+        if asked.len() > 1 {
+            void.push(format!("the engines were not asked for the same in {}", row.name));
+        }
         if reads.len() > 1 {
             void.push(format!("the engines did not read the same in {}", row.name));
         }
@@ -230,29 +236,48 @@ fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
     right(table, 2..11)
 }
 
+/// Every kind of operation of every row, in microseconds.
 fn latencies(matrix: &Matrix, outcome: &Outcome) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(["openloop", "rate /s", "p50 us", "p90", "p99", "p99.9", "p99.99", "longest stall"]);
-    for engine in &matrix.engines {
-        let of = counting(outcome).filter(|r| r.engine.name == engine.text() && r.workload == "openloop");
-        let seen: Vec<_> = of.filter_map(|r| r.latency_us.get("write")).collect();
-        if seen.is_empty() {
-            continue;
+    table.set_header([
+        "latency", "engine", "of", "due /s", "p50 us", "p90", "p99", "p99.9", "p99.99", "longest",
+    ]);
+    for row in rows(outcome) {
+        for &engine in &matrix.engines {
+            let kinds: BTreeSet<_> = of(outcome, row, engine).flat_map(|r| r.latency_us.keys()).collect();
+            for kind in kinds {
+                let seen: Vec<_> = of(outcome, row, engine).filter_map(|r| r.latency_us.get(kind)).collect();
+                let m = |figure: fn(&Latency) -> Option<f64>| {
+                    number(median(seen.iter().filter_map(|l| figure(l))), 1)
+                };
+                table.add_row([
+                    row.name.to_owned(),
+                    engine.text().to_owned(),
+                    kind.clone(),
+                    m(|l| l.rate),
+                    m(|l| Some(l.p50)),
+                    m(|l| Some(l.p90)),
+                    m(|l| Some(l.p99)),
+                    m(|l| Some(l.p999)),
+                    m(|l| Some(l.p9999)),
+                    m(|l| Some(l.max)),
+                ]);
+            }
         }
-        let m = |figure: fn(&Latency) -> f64| number(median(seen.iter().map(|l| figure(l))), 1);
-        table.add_row([
-            engine.text().to_owned(),
-            m(|l| l.rate.unwrap_or_default()),
-            m(|l| l.p50),
-            m(|l| l.p90),
-            m(|l| l.p99),
-            m(|l| l.p999),
-            m(|l| l.p9999),
-            m(|l| l.max),
-        ]);
     }
-    right(table, 1..8)
+    right(table, 3..10)
+}
+
+/// What the driver itself takes of each operation.
+fn overheads(outcome: &Outcome) -> Option<String> {
+    let each = |row: Row<'_>| {
+        let of_row = counting(outcome).filter(|r| r.row == row.name && r.class == row.class);
+        let us = median(of_row.filter_map(|r| r.ops.as_ref()?.driver_overhead_us))?;
+        Some(format!("{} {us:.3}", row.name))
+    };
+    let all: Vec<String> = rows(outcome).into_iter().filter_map(each).collect();
+    (!all.is_empty()).then(|| format!("the driver's own part, us per operation: {}", all.join(", ")))
 }
 
 fn right(mut table: Table, columns: std::ops::Range<usize>) -> Table {
@@ -319,5 +344,11 @@ mod tests {
         assert_eq!(disagreements(&outcome), [""; 0]);
         outcome.records.push(of("redb", "2"));
         assert_eq!(disagreements(&outcome), ["the engines did not read the same in 1B"]);
+        let mut asked = of("lmdb", "1");
+        asked.hash.ops = Some("3".into());
+        outcome.records = vec![of("ashlardb", "1"), asked.clone()];
+        assert_eq!(disagreements(&outcome), [""; 0], "a sum that is not given");
+        outcome.records[0].hash.ops = Some("4".into());
+        assert_eq!(disagreements(&outcome), ["the engines were not asked for the same in 1B"]);
     }
 }

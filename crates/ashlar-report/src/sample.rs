@@ -77,7 +77,11 @@ fn measured(engine: &str, workload: &str, rate: f64) -> Record {
     let seconds = [1.0, 0.9, 0.95, 0.0, 1.1, 1.0];
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let ops = seconds.map(|part| (part * rate) as u64).to_vec();
-    record.series = Some(Series { interval_s: 1.0, ops, ..Series::default() });
+    let longest_us = vec![2000, 3000, 2500, 0, 1_400_000, 900];
+    let write_bytes =
+        if reads { Vec::new() } else { vec![40 << 20, 90 << 20, 70 << 20, 95 << 20, 30 << 20, 40 << 20] };
+    let (rss, du) = (vec![30 << 20; 6], vec![100 << 20; 6]);
+    record.series = Some(Series { interval_s: 1.0, ops, longest_us, write_bytes, rss, du });
     record.mem.configured_bytes = Some(4 << 20);
     record.mem.rss_peak = Some(30 << 20);
     (record.cpu.vol_cs, record.cpu.invol_cs) = (Some(100), Some(20));

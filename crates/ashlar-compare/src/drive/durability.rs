@@ -48,7 +48,7 @@ impl Checked {
 pub fn check(matrix: &Matrix, job: &Job) -> Checked {
     let counted = |puts: u64| {
         let step = Step::new("probe", Workload::Fillseq, puts);
-        let small = Job { steps: vec![step], keys: puts, ..job.clone() };
+        let small = Job { steps: vec![step], keys: puts, probe: true, ..job.clone() };
         waits(matrix, &small)
     };
     match counted(FEW).and_then(|few| Ok((few, counted(MORE)?))) {

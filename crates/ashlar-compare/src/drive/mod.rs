@@ -2,14 +2,19 @@
 //!
 //! Every record goes to the file as soon as it is there, so a run that is broken off leaves a valid file.
 
+mod callgrind;
 mod durability;
 mod needs;
 mod process;
+mod stop;
+
+pub use stop::{STATUS as INTERRUPTED, Stop};
 
 use crate::command::Shown;
+use crate::device;
 use crate::engine::EngineName;
 use crate::experiment::Session;
-use crate::job::{Job, Workload};
+use crate::job::{Job, Step, Workload};
 use crate::report;
 use crate::settings::Class;
 use ashlar_report::history;
@@ -51,8 +56,12 @@ pub struct Matrix {
     pub rocksdb: Option<PathBuf>,
     /// RocksDB runs on jemalloc where that is installed.
     pub jemalloc: bool,
+    /// Counts instructions too.
+    pub callgrind: bool,
     /// How long one process may take.
     pub timeout: Duration,
+    /// Whether it is to end early.
+    pub stop: Stop,
 }
 
 /// All that came out.
@@ -90,28 +99,47 @@ pub fn run(matrix: &Matrix) -> Result<(), String> {
     let mut shown = Run { headers: vec![header(matrix)], records: Vec::new() };
     keep(Line::Machine(Box::new(shown.headers[0].clone())))?;
     let mut outcome = Outcome::default();
-    let mut order = 0;
-    for rep in 1..=matrix.reps {
-        for session in &matrix.sessions {
-            for &class in &matrix.classes {
-                for engine in turns(&matrix.engines, rep) {
-                    order += 1;
-                    let name = names(session);
-                    eprintln!("{} {rep} {}: {name}", engine.text(), class.text());
-                    for record in one(matrix, engine, class, session, &mut outcome) {
-                        let record = Record { rep, order, ..record };
-                        keep(Line::Run(Box::new(record.clone())))?;
-                        shown.records.push(record.clone());
-                        outcome.records.push(record);
-                    }
-                }
-                // So that a run that is broken off leaves a page too.
-                matrix.shown.write(&shown)?;
-            }
+    matrix.stop.listen()?;
+    let all = processes(matrix);
+    for (order, Process { rep, session, class, engine }) in (1..).zip(&all) {
+        eprintln!("{} {rep} {}: {}", engine.text(), class.text(), names(session));
+        for record in one(matrix, *engine, *class, session, &mut outcome) {
+            let record = Record { rep: *rep, order, ..record };
+            keep(Line::Run(Box::new(record.clone())))?;
+            shown.records.push(record.clone());
+            outcome.records.push(record);
+        }
+        // So that a run that is broken off leaves a page too.
+        matrix.shown.write(&shown)?;
+        if matrix.stop.asked() {
+            println!("interrupted: this was process {order} of {}", all.len());
+            break;
         }
     }
     println!("{}", report::text(matrix, &outcome));
     Ok(())
+}
+
+/// One engine's part of a session.
+struct Process<'a> {
+    rep: u32,
+    session: &'a Session,
+    class: Class,
+    engine: EngineName,
+}
+
+/// All of them, in the order in which they run.
+fn processes(matrix: &Matrix) -> Vec<Process<'_>> {
+    let mut all = Vec::new();
+    for rep in 1..=matrix.reps {
+        for session in &matrix.sessions {
+            for &class in &matrix.classes {
+                let turns = turns(&matrix.engines, rep).into_iter();
+                all.extend(turns.map(|engine| Process { rep, session, class, engine }));
+            }
+        }
+    }
+    all
 }
 
 /// Where and when.
@@ -126,7 +154,10 @@ fn header(matrix: &Matrix) -> Header {
         suite_version: env!("CARGO_PKG_VERSION").to_owned(),
         suite_commit: commit.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()),
         command: std::env::args().collect::<Vec<_>>().join(" "),
-        machine: Machine::read(&matrix.dir, &|path| std::fs::read_to_string(path).ok()),
+        machine: Machine {
+            disk: device::measure(&matrix.dir),
+            ..Machine::read(&matrix.dir, &|path| std::fs::read_to_string(path).ok())
+        },
     }
 }
 
@@ -162,6 +193,13 @@ fn one(
         if let Some(checked) = checked {
             records.iter_mut().for_each(|record| checked.mark(record));
         }
+        if matrix.callgrind {
+            let measured = job.steps.iter().filter(|step| step.measured);
+            records
+                .iter_mut()
+                .zip(measured)
+                .for_each(|(record, step)| count(matrix, &job, step, record, outcome));
+        }
         Ok(records)
     });
     let records = match done {
@@ -181,6 +219,26 @@ fn one(
             ..record
         })
         .collect()
+}
+
+/// Notes the instructions of an operation in `record`. They are counted in the first repetition only.
+fn count(matrix: &Matrix, job: &Job, step: &Step, record: &mut Record, outcome: &mut Outcome) {
+    let same =
+        |r: &&Record| (&r.row, r.class, &r.engine.name) == (&record.row, record.class, &record.engine.name);
+    let known = outcome.records.iter().find(same).and_then(|before| before.ops.as_ref());
+    let counted = match known {
+        Some(before) => before.instructions_op,
+        None => match callgrind::instructions(matrix, job, step) {
+            Ok(counted) => Some(counted),
+            Err(why) => {
+                outcome.mark(job.engine, format!("{}: instructions not counted: {why}", step.row));
+                None
+            }
+        },
+    };
+    if let Some(ops) = &mut record.ops {
+        ops.instructions_op = counted;
+    }
 }
 
 /// The open loop's rate: as told, or a part of what the engine reached.

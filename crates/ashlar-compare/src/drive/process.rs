@@ -36,6 +36,7 @@ pub fn job(matrix: &Matrix, engine: EngineName, class: Class, session: &Session)
         steps: session.steps.clone(),
         keys: session.keys,
         rate: 0.0,
+        probe: false,
     })
 }
 
@@ -106,17 +107,19 @@ pub fn watched(matrix: &Matrix, job: &Job, mut command: Command) -> Result<Vec<S
         }
         text
     });
-    let ended = wait(&mut child, matrix.timeout);
+    let ended = wait(&mut child, matrix);
     let lines = reader.join().unwrap_or_default();
     let said = complaints.join().unwrap_or_default();
     let last_output = tail(&said);
     match ended.map_err(failed)? {
+        // A terminal interrupts the process as well: it may have ended by itself.
+        Some(status) if status.success() => Ok(lines),
+        _ if matrix.stop.asked() => Err(Status::Failed { why: "interrupted".into(), last_output }),
         None => {
             let why = format!("took longer than {} s and was ended", matrix.timeout.as_secs());
             Err(Status::Timeout { why, last_output })
         }
-        Some(status) if !status.success() => Err(unsuccessful(status, last_output)),
-        Some(_) => Ok(lines),
+        Some(status) => Err(unsuccessful(status, last_output)),
     }
 }
 
@@ -135,14 +138,14 @@ fn tail(said: &str) -> String {
     lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
-/// The status, or `None` when it took too long and was ended.
-fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>, String> {
+/// The status, or `None` when it took too long, or somebody asked the run to stop, and it was ended.
+fn wait(child: &mut Child, matrix: &Matrix) -> Result<Option<ExitStatus>, String> {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
             return Ok(Some(status));
         }
-        if start.elapsed() > limit {
+        if start.elapsed() > matrix.timeout || matrix.stop.asked() {
             child.kill().and_then(|()| child.wait()).map_err(|e| e.to_string())?;
             return Ok(None);
         }

@@ -1,7 +1,8 @@
 //! Gets by many threads, alone or beside one that puts as fast as it can. The writer's puts are not among the operations.
 
-use super::{Done, Stream, Until};
-use crate::job::{Job, Step};
+use super::{Done, Stream};
+use crate::job::{Job, Step, Workload};
+use crate::meter::{Kind, Meter};
 use crate::peer::{Peer, Read, Result};
 use ashlar_bench::{KeyMaker, Random, Values};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,17 +11,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// # Errors
 /// "not offered:" where the engine lets fewer threads read.
-pub fn read<P: Peer>(peer: &P, job: &Job, step: &Step, writes: bool) -> Result<Done> {
+pub fn read<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     let readers = (0..step.threads).map(|_| peer.reader()).collect::<Result<Vec<_>>>()?;
     let left = AtomicUsize::new(readers.len());
-    let until = Until::new(step.seconds);
+    let writes = step.workload == Workload::Readwhilewriting;
     let (seen, puts) = std::thread::scope(|scope| {
         let threads: Vec<_> = (0_u64..)
             .zip(readers)
             .map(|(index, reader)| {
                 let left = &left;
                 scope.spawn(move || {
-                    let done = one(reader, job, step, index, until);
+                    let done = one(reader, job, step, index);
                     // The pair of the load below: an end seen there is all that matters.
                     left.fetch_sub(1, Ordering::Relaxed);
                     done
@@ -36,28 +37,42 @@ pub fn read<P: Peer>(peer: &P, job: &Job, step: &Step, writes: bool) -> Result<D
         (seen, puts)
     });
     let mut all = Done { puts: puts?, ..Done::default() };
-    for done in seen {
-        let done = done?;
+    let mut together: Option<Meter> = None;
+    for each in seen {
+        let (done, own) = each?;
+        together = Some(match together {
+            Some(others) => others.and(own),
+            None => own,
+        });
+        all.asked = all.asked.wrapping_add(done.asked);
+        all.digest = all.digest.wrapping_add(done.digest);
         all.ops += done.ops;
         all.found += done.found;
         all.bytes += done.bytes;
         all.cut |= done.cut;
     }
+    if let Some(together) = together {
+        *meter = together;
+    }
     Ok(all)
 }
 
-fn one<R: Read>(mut reader: R, job: &Job, step: &Step, index: u64, until: Until) -> Result<Done> {
+fn one<R: Read>(mut reader: R, job: &Job, step: &Step, index: u64) -> Result<(Done, Meter)> {
     let s = &job.settings;
     let mut maker = KeyMaker::new(s.key_bytes);
     let mut random = Random::new(s.seed, Stream::Reads as u64 + (index << 8));
     let mut done = Done::default();
+    let mut meter = Meter::new(step.seconds);
+    meter.begin();
     while done.ops < step.ops && !done.cut {
-        let key = maker.key(random.below(job.keys));
-        done.found += u64::from(reader.get(key, |value| done.saw(value))?);
+        let number = random.below(job.keys);
+        done.asks(number);
+        done.found += u64::from(reader.get(maker.key(number), |value| done.saw(value))?);
+        meter.ended(Kind::Read, 1);
         done.ops += 1;
-        done.cut = until.over(done.ops);
+        done.cut = meter.over();
     }
-    Ok(done)
+    Ok((done, meter))
 }
 
 /// Puts drawn keys as long as `go_on`, told how many were put, says so; answers how many.

@@ -1,7 +1,8 @@
 //! Puts: in order, drawn, over what is there, one by one or in batches.
 
-use super::{Done, Stream, Until};
+use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
+use crate::meter::{Kind, Meter};
 use crate::peer::{Entries, Peer, Result};
 use crate::settings::Settings;
 use ashlar_bench::{KeyMaker, Random, Values};
@@ -34,33 +35,36 @@ impl Source {
     }
 
     #[inline]
-    fn next(&mut self) -> (&[u8], &[u8]) {
+    fn next(&mut self) -> (u64, &[u8], &[u8]) {
         let number = self.random.as_mut().map_or(self.next, |random| random.below(self.keys));
         self.next += 1;
-        (self.maker.key(number), self.values.next(self.value_bytes))
+        (number, self.maker.key(number), self.values.next(self.value_bytes))
     }
 }
 
 /// Puts the step's entries.
-pub fn put<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
+pub fn put<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     let s = &job.settings;
     let mut source = Source::new(s, job.keys, step.workload);
-    let until = Until::new(step.seconds);
     let mut done = Done::default();
+    meter.begin();
     if step.batch > 1 {
         let mut entries = Entries::new(s.key_bytes, s.value_bytes);
         while done.ops < step.ops && !done.cut {
             let count = step.batch.min(step.ops - done.ops);
-            batch(peer, &mut source, &mut entries, count)?;
+            batch(peer, &mut source, &mut entries, count, &mut done)?;
+            meter.ended(Kind::Write, count);
             done.ops += count;
-            done.cut = until.over(0);
+            done.cut = meter.over();
         }
     } else {
         while done.ops < step.ops && !done.cut {
-            let (key, value) = source.next();
+            let (number, key, value) = source.next();
             peer.put(key, value)?;
+            meter.ended(Kind::Write, 1);
+            done.asks(number);
             done.ops += 1;
-            done.cut = until.over(done.ops);
+            done.cut = meter.over();
         }
     }
     done.cut &= done.ops < step.ops;
@@ -80,16 +84,23 @@ pub fn complete<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Resul
     let mut left = step.ops - done.ops;
     while left > 0 {
         let count = each.min(left);
-        batch(peer, &mut source, &mut entries, count)?;
+        batch(peer, &mut source, &mut entries, count, &mut Done::default())?;
         left -= count;
     }
     Ok(())
 }
 
-fn batch<P: Peer>(peer: &P, source: &mut Source, entries: &mut Entries, count: u64) -> Result<()> {
+fn batch<P: Peer>(
+    peer: &P,
+    source: &mut Source,
+    entries: &mut Entries,
+    count: u64,
+    done: &mut Done,
+) -> Result<()> {
     entries.clear();
     for _ in 0..count {
-        let (key, value) = source.next();
+        let (number, key, value) = source.next();
+        done.asks(number);
         entries.push(key, value);
     }
     peer.put_all(entries)

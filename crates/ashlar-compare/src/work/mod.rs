@@ -11,8 +11,8 @@ pub use fill::complete;
 pub use read::{scan, warm};
 
 use crate::job::{Job, Step, Workload};
+use crate::meter::Meter;
 use crate::peer::{Peer, Result};
-use std::time::{Duration, Instant};
 
 /// What a loop did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Done {
     pub puts: u64,
     /// Bytes of the keys and values that were written, or found.
     pub bytes: u64,
+    /// Sum of what was asked for: numbers of keys, and what was to be done with them.
+    pub asked: u64,
     /// Sum of the words that were read; 0 for writes.
     pub digest: u64,
     /// True when the clock ended it.
@@ -32,6 +34,12 @@ pub struct Done {
 }
 
 impl Done {
+    /// Notes what is asked for: the number of a key, and what is to be done with it.
+    #[inline]
+    pub fn asks(&mut self, what: u64) {
+        self.asked = self.asked.wrapping_mul(3).wrapping_add(what);
+    }
+
     #[inline]
     fn saw(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
@@ -64,54 +72,38 @@ pub enum Stream {
     Mixed = 6,
 }
 
-/// An end by the clock. It is looked at every 64 operations, so that it costs nothing.
-#[derive(Clone, Copy)]
-pub struct Until(Option<Instant>);
-
-impl Until {
-    /// In `seconds`; 0: never.
-    pub fn new(seconds: f64) -> Until {
-        Until((seconds > 0.0).then(|| Instant::now() + Duration::from_secs_f64(seconds)))
-    }
-
-    /// True when it is over; `done` counts operations.
-    #[inline]
-    fn over(&self, done: u64) -> bool {
-        done.is_multiple_of(64) && self.0.is_some_and(|end| Instant::now() >= end)
-    }
-}
-
-/// Does one step. A step that is given no time limit and the same job does the same on every engine.
-pub fn run<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
+/// Does one step, measured by `meter`. A step that is given no time limit and the same job does the same on every engine.
+pub fn run<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     match step.workload {
-        Workload::Fillseq | Workload::Fillrandom | Workload::Overwrite => fill::put(peer, job, step),
-        Workload::Readrandom if step.threads > 1 => beside::read(peer, job, step, false),
-        Workload::Readwhilewriting => beside::read(peer, job, step, true),
-        Workload::Readrandom => read::get(peer, job, step),
-        Workload::Seekrandom => read::seek(peer, job, step),
-        Workload::Readseq => scan(peer, step.ops),
+        Workload::Fillseq | Workload::Fillrandom | Workload::Overwrite => fill::put(peer, job, step, meter),
+        Workload::Readrandom if step.threads > 1 => beside::read(peer, job, step, meter),
+        Workload::Readwhilewriting => beside::read(peer, job, step, meter),
+        Workload::Readrandom => read::get(peer, job, step, meter),
+        Workload::Seekrandom => read::seek(peer, job, step, meter),
+        Workload::Readseq => scan(peer, step.ops, meter),
         Workload::YcsbA
         | Workload::YcsbB
         | Workload::YcsbC
         | Workload::YcsbD
         | Workload::YcsbE
-        | Workload::YcsbF => ycsb::mixed(peer, job, step),
-        Workload::Openloop => Err("an open loop is driven by its clock".into()),
+        | Workload::YcsbF => ycsb::mixed(peer, job, step, meter),
+        Workload::Openloop => crate::open_loop::put(peer, job, meter),
     }
 }
 
 /// Writes again what `step` wrote when it did `done`: for the oracle.
 pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<()> {
+    let mut unread = Meter::new(0.0);
     let exactly = Step { ops: done.ops, seconds: 0.0, batch: 1, ..step.clone() };
     match step.workload {
         Workload::Fillseq | Workload::Fillrandom => {
-            fill::put(peer, job, &Step { ops: step.ops, ..exactly }).map(drop)
+            fill::put(peer, job, &Step { ops: step.ops, ..exactly }, &mut unread).map(drop)
         }
-        Workload::Overwrite => fill::put(peer, job, &exactly).map(drop),
+        Workload::Overwrite => fill::put(peer, job, &exactly, &mut unread).map(drop),
         Workload::Readwhilewriting => beside::write(peer, job, |puts| puts < done.puts).map(drop),
         Workload::Openloop => crate::open_loop::replay(peer, job, done.ops),
         Workload::YcsbA | Workload::YcsbB | Workload::YcsbD | Workload::YcsbE | Workload::YcsbF => {
-            ycsb::mixed(peer, job, &exactly).map(drop)
+            ycsb::mixed(peer, job, &exactly, &mut unread).map(drop)
         }
         Workload::Readrandom | Workload::Seekrandom | Workload::Readseq | Workload::YcsbC => Ok(()),
     }
@@ -120,6 +112,8 @@ pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle::Oracle;
+    use ashlar_bench::Random;
 
     #[test]
     fn every_byte_counts() {
@@ -128,12 +122,34 @@ mod tests {
         assert_ne!(words(&[0; 100]), words(&[[0; 50], [1; 50]].concat()));
     }
 
+    /// Of as many draws as keys, 1 - 1/e of the keys come up; as many of the reads find theirs.
     #[test]
-    fn the_clock_ends_a_loop() {
-        assert!(!Until::new(0.0).over(64));
-        assert!(!Until::new(1000.0).over(64));
-        let over = Until::new(1e-9);
-        std::thread::sleep(Duration::from_millis(1));
-        assert!(over.over(128) && !over.over(127));
+    fn drawn_keys_are_as_distinct_as_chance_has_them() {
+        const KEYS: u32 = 1_000_000;
+        let job = Job { keys: KEYS.into(), ..crate::job::sample() };
+        let (oracle, step) = (Oracle::default(), Step::new("x", Workload::Fillrandom, job.keys));
+        let done = run(&oracle, &job, &step, &mut Meter::new(0.0)).unwrap();
+        let entry = (job.settings.key_bytes + job.settings.value_bytes) as u64;
+        let distinct = oracle.live_bytes() / entry;
+        let share = |count: u64| count as f64 / f64::from(KEYS);
+        assert!((share(distinct) - 0.632).abs() < 0.002, "{distinct}");
+
+        let drawn = |stream: Stream| {
+            let mut random = Random::new(job.settings.seed, stream as u64);
+            (0..KEYS).map(move |_| usize::try_from(random.below(KEYS.into())).unwrap())
+        };
+        let mut written = vec![false; KEYS as usize];
+        drawn(Stream::Load).for_each(|key| written[key] = true);
+        assert_eq!(written.iter().filter(|&&is| is).count() as u64, distinct);
+        let found = drawn(Stream::Reads).filter(|&key| written[key]).count() as u64;
+        assert!((share(found) - 0.632).abs() < 0.002, "{found}");
+
+        let mut other = job.clone();
+        other.settings.seed += 1;
+        let short = Step { ops: 1000, ..step };
+        let asked = |job: &Job| run(&Oracle::default(), job, &short, &mut Meter::new(0.0)).unwrap().asked;
+        assert_eq!(asked(&job), asked(&job));
+        assert_ne!(asked(&job), asked(&other));
+        assert_ne!(asked(&job), done.asked);
     }
 }

@@ -1,38 +1,43 @@
 //! Reads by one thread.
 
-use super::{Done, Stream, Until};
+use super::{Done, Stream};
 use crate::job::{Job, Step};
+use crate::meter::{Kind, Meter, STEPS};
 use crate::peer::{Cursor, Peer, Read, Result};
 use ashlar_bench::{KeyMaker, Random};
 
 /// Gets drawn keys.
-pub fn get<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
+pub fn get<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     let s = &job.settings;
     let mut maker = KeyMaker::new(s.key_bytes);
     let mut random = Random::new(s.seed, Stream::Reads as u64);
     let mut done = Done::default();
     let mut reader = peer.reader()?;
-    let until = Until::new(step.seconds);
+    meter.begin();
     while done.ops < step.ops && !done.cut {
-        let key = maker.key(random.below(job.keys));
-        let found = reader.get(key, |value| done.saw(value))?;
+        let number = random.below(job.keys);
+        done.asks(number);
+        let found = reader.get(maker.key(number), |value| done.saw(value))?;
+        meter.ended(Kind::Read, 1);
         done.found += u64::from(found);
         done.ops += 1;
-        done.cut = until.over(done.ops);
+        done.cut = meter.over();
     }
     Ok(done)
 }
 
 /// Seeks drawn keys and steps ten entries from each.
-pub fn seek<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
+pub fn seek<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     const STEPS: usize = 10;
     let s = &job.settings;
     let mut maker = KeyMaker::new(s.key_bytes);
     let mut random = Random::new(s.seed, Stream::Seeks as u64);
     let mut done = Done::default();
-    let until = Until::new(step.seconds);
+    meter.begin();
     while done.ops < step.ops && !done.cut {
-        let key = maker.key(random.below(job.keys));
+        let number = random.below(job.keys);
+        done.asks(number);
+        let key = maker.key(number);
         let mut cursor = peer.cursor()?;
         cursor.seek(key)?;
         done.found += u64::from(cursor.entry().is_some_and(|(at, _)| at == key));
@@ -43,15 +48,17 @@ pub fn seek<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
             cursor.next()?;
         }
         cursor.check()?;
+        meter.ended(Kind::Scan, 1);
         done.ops += 1;
-        done.cut = until.over(done.ops);
+        done.cut = meter.over();
     }
     Ok(done)
 }
 
 /// Reads everything in order, as often as it takes to see `least` entries.
-pub fn scan<P: Peer>(peer: &P, least: u64) -> Result<Done> {
+pub fn scan<P: Peer>(peer: &P, least: u64, meter: &mut Meter) -> Result<Done> {
     let mut done = Done::default();
+    meter.begin();
     loop {
         let mut cursor = peer.cursor()?;
         cursor.first()?;
@@ -60,10 +67,14 @@ pub fn scan<P: Peer>(peer: &P, least: u64) -> Result<Done> {
             done.saw(value);
             done.ops += 1;
             cursor.next()?;
+            if done.ops.is_multiple_of(STEPS) {
+                meter.ended(Kind::Steps, STEPS);
+            }
         }
         cursor.check()?;
         done.found = done.ops;
         if done.ops >= least || done.ops == 0 {
+            meter.untimed(done.ops % STEPS);
             return Ok(done);
         }
     }

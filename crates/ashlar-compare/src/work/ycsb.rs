@@ -4,8 +4,9 @@
 //! keys are the largest: the loader's order, without YCSB's hash.
 //! Source: Cooper et al., "Benchmarking Cloud Serving Systems with YCSB", 2010.
 
-use super::{Done, Stream, Until};
+use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
+use crate::meter::{Kind, Meter};
 use crate::peer::{Cursor, Peer, Read, Result};
 use ashlar_bench::{Access, KeyMaker, KeyOrder, KeyStream, Random, Values};
 
@@ -21,8 +22,17 @@ fn calm(workload: Workload) -> u64 {
     }
 }
 
+fn kind(workload: Workload, reads: bool) -> Kind {
+    match (workload, reads) {
+        (Workload::YcsbE, true) => Kind::Scan,
+        (_, true) => Kind::Read,
+        (Workload::YcsbF, false) => Kind::Update,
+        (_, false) => Kind::Write,
+    }
+}
+
 /// Does `step.ops` operations of the mix.
-pub fn mixed<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
+pub fn mixed<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     let s = &job.settings;
     let calm = calm(step.workload);
     let mut maker = KeyMaker::new(s.key_bytes);
@@ -32,7 +42,7 @@ pub fn mixed<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
     let mut keys = job.keys;
     let mut done = Done::default();
     let mut reader = peer.reader()?;
-    let until = Until::new(step.seconds);
+    meter.begin();
     while done.ops < step.ops && !done.cut {
         let reads = random.below(100) < calm;
         let drawn = chosen.next(&mut random);
@@ -41,6 +51,7 @@ pub fn mixed<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
             Workload::YcsbD | Workload::YcsbE if !reads => keys,
             _ => drawn,
         };
+        done.asks(number << 1 | u64::from(reads));
         let key = maker.key(number);
         if reads && step.workload == Workload::YcsbE {
             let length = 1 + random.below(LONGEST_SCAN);
@@ -55,8 +66,9 @@ pub fn mixed<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Done> {
             done.puts += 1;
             done.bytes += (s.key_bytes + s.value_bytes) as u64;
         }
+        meter.ended(kind(step.workload, reads), 1);
         done.ops += 1;
-        done.cut = until.over(done.ops);
+        done.cut = meter.over();
     }
     Ok(done)
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 
+mod interrupt;
 mod page;
 
 use std::path::Path;
@@ -44,11 +45,17 @@ fn the_same_work_on_both() {
     }
     let run = ashlar_report::record::parse(&records).unwrap();
     assert_eq!((run.headers.len(), run.records.len() + 1), (1, records.lines().count()));
-    assert!(run.headers[0].machine.threads.unwrap() > 0);
+    let machine = &run.headers[0].machine;
+    assert!(machine.threads.unwrap() > 0 && machine.disk.unwrap().sync_us > 0.0, "{machine:?}");
+    same_everywhere(&run);
     for line in records.lines().skip(1).filter(|line| !line.contains(r#""state":"not_here""#)) {
         let record: serde_json::Value = serde_json::from_str(line).unwrap();
         assert!(record["ops"]["total"].as_u64().unwrap() >= 5000, "{line}");
         assert!(record["ops"]["us_cpu_op"].as_f64().unwrap() > 0.0, "{line}");
+        let latencies = record["latency_us"].as_object().unwrap();
+        assert!(latencies.values().any(|l| l["count"].as_u64() > Some(0) && l["p50"].as_f64() > Some(0.0)));
+        let paced = record["workload"] == "openloop";
+        assert_eq!(record["ops"]["driver_overhead_us"].is_null(), paced, "{line}");
         let writes = !record["amp"]["wa_proc"].is_null();
         let reads =
             record["workload"].as_str().unwrap().contains("read") || record["workload"] == "seekrandom";
@@ -60,6 +67,28 @@ fn the_same_work_on_both() {
     std::fs::remove_file(&page).unwrap();
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["records"], "databases were left behind");
+}
+
+/// The tables of the README are made of records that lie beside it.
+#[test]
+fn the_readmes_tables_are_those_of_the_records() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let results = root.join("docs/results");
+    std::fs::create_dir_all(dir.path().join("docs/results")).unwrap();
+    for entry in std::fs::read_dir(results).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), dir.path().join("docs/results").join(entry.file_name())).unwrap();
+    }
+    let copy = dir.path().join("README.md");
+    std::fs::write(&copy, &text).unwrap();
+    let made = Command::new(env!("CARGO_BIN_EXE_ashlar-compare")).arg("tables").arg(&copy).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(
+        std::fs::read_to_string(&copy).unwrap() == text,
+        "cargo run --release -p ashlar-compare -- tables README.md"
+    );
 }
 
 #[test]
@@ -98,6 +127,17 @@ fn theory_is_asked_by_name() {
     assert_eq!(calc(&["btree_wa", "4096", "128"]).0, "33\n");
     assert!(calc(&[]).0.contains("lsm_wa levels per_level"));
     assert!(calc(&["btree"]).1.contains("calc btree: there is none. There are:"));
+}
+
+/// The same seed asks for the same and reads the same: in every repetition, on every engine.
+fn same_everywhere(run: &ashlar_report::record::Run) {
+    for row in ["fillseq", "fillrandom", "overwrite", "readrandom", "readseq", "seekrandom", "openloop"] {
+        let of_row = run.records.iter().filter(|r| r.row == row && r.counts());
+        let sums: std::collections::BTreeSet<_> = of_row.map(|r| format!("{:?}", r.hash)).collect();
+        assert_eq!(sums.len(), 1, "{row}: {sums:?}");
+        let sums = sums.first().unwrap();
+        assert!(!sums.contains("None"), "{row}: {sums}");
+    }
 }
 
 /// The text that was printed, and the records.
@@ -148,6 +188,12 @@ fn a_slowed_engine_is_seen() {
     let (text, run) = run(&args);
     let slow = run.records[1].ops.as_ref().unwrap();
     assert!(slow.us_wall_op >= 1000.0 && slow.per_sec <= 1000.0, "each put sleeps a millisecond: {text}");
+    let put = &run.records[1].latency_us["write"];
+    assert!(put.count == 200 && put.p50 >= 1000.0, "{put:?}");
+    let summary: serde_json::Value = serde_json::from_str(&ashlar_report::aggregate(&run)).unwrap();
+    let to_best = |row: usize| summary["rows"][row]["to_best"].as_f64().unwrap();
+    assert_eq!(to_best(0), 1.0, "{summary}");
+    assert!(to_best(1) < 0.5, "its figure and ours are no tie: {summary}");
 }
 
 #[test]

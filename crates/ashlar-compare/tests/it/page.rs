@@ -82,7 +82,7 @@ fn the_page_in_a_browser() {
     assert_eq!(count(&text, "<rect class=\"b\""), bars(&run));
     assert!(bars(&run) >= 3);
     let curves = run.records.iter().filter(|r| r.rep == 1).flat_map(|r| r.latency_us.keys()).count();
-    assert_eq!(count(&text, "<polyline "), curves);
+    assert_eq!(count(&text, "<polyline class=\"c"), curves);
     assert!(text.contains("AshlarDB beside other engines"), "{text}");
     wide(&browser, dir.path(), &std::fs::read_to_string(&page).unwrap());
     let shot = place("shot.png");

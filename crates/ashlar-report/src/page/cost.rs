@@ -3,7 +3,7 @@
 use super::name;
 use crate::record::Record;
 use crate::summary::{Cell, Group};
-use crate::words::{bytes, escape, factor, known, rate};
+use crate::words::{bytes, escape, factor, known, rate, thousands};
 use std::fmt::Write;
 
 /// A table of all rows and engines.
@@ -22,8 +22,8 @@ pub fn section(group: &Group<'_>) -> String {
     }
     format!(
         "<details open><summary>Cost and memory</summary>\n<div class=\"scroll\"><table class=\"figures\"><thead>\
-         <tr><th>row</th><th class=\"t\">engine</th><th>ops/s</th><th>± %</th><th>µs/op</th><th>CPU µs/op</th><th>switches/op</th>\
-         <th>write calls/op</th><th>settled s</th><th>RSS peak</th><th>configured</th><th>levels</th></tr></thead><tbody>\n\
+         <tr><th>row</th><th class=\"t\">engine</th><th>ops/s</th><th>± %</th><th>µs/op</th><th>CPU µs/op</th><th>driver’s</th><th>instructions</th>\
+         <th>switches/op</th><th>write calls/op</th><th>settled s</th><th>RSS peak</th><th>configured</th><th>levels</th></tr></thead><tbody>\n\
          {rows}</tbody></table></div></details>\n"
     )
 }
@@ -40,6 +40,8 @@ fn line(cell: &Cell<'_>) -> String {
         known(speed.map(|speed| (speed.max - speed.min) / 2.0 / speed.median * 100.0), |v| format!("{v:.0}")),
         known(cell.median(|r| Some(r.ops.as_ref()?.us_wall_op)), factor),
         known(cell.median(|r| r.ops.as_ref()?.us_cpu_op), factor),
+        known(cell.median(|r| r.ops.as_ref()?.driver_overhead_us), factor),
+        known(cell.median(|r| r.ops.as_ref()?.instructions_op), thousands),
         known(cell.median(switches), small),
         known(cell.median(|r| each(r.io.syscw, r)), small),
         known(cell.median(|r| r.phase.as_ref()?.settle_seconds), |v| format!("{v:.2}")),

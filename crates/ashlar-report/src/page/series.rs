@@ -1,9 +1,10 @@
-//! Course over time: a line per engine, all of a row on the same axes, so that stalls are seen.
+//! Course over time: a line per engine, all of a row on the same axes, so that stalls are seen. The area is operations, the
+//! line above it bytes given to write calls: where it rises and the area falls, background work is being paid for.
 
 use super::{name, row_title};
 use crate::record::{Record, Series};
 use crate::summary::{Group, OURS, Row};
-use crate::words::{escape, rate};
+use crate::words::{bytes, escape, known, micros, rate};
 use std::fmt::Write;
 
 /// Shorter runs have no course.
@@ -17,7 +18,8 @@ pub fn section(group: &Group<'_>) -> String {
     }
     format!(
         "<h3>Course over time</h3>\n<p class=\"note\">Operations in each second of the typical repetition; all engines of a \
-         card on the same axes. A second without any is a stall.</p>\n<div class=\"cards\">\n{cards}</div>\n"
+         card on the same axes. A second without any is a stall; beside it the longest single operation. The thin line is \
+         bytes written in each second, background work included.</p>\n<div class=\"cards\">\n{cards}</div>\n"
     )
 }
 
@@ -28,9 +30,11 @@ fn card(group: &Group<'_>, row: &Row<'_>) -> Option<String> {
     let per_sec = |series: &Series, ops: u64| ops as f64 / series.interval_s.max(1e-9);
     let all = courses.iter().flat_map(|(_, s)| s.ops.iter().map(move |&ops| per_sec(s, ops)));
     let most = all.fold(1.0, f64::max);
+    let written = |s: &Series| s.write_bytes.iter().copied().max().unwrap_or(0);
+    let most_written = courses.iter().map(|(_, s)| written(s)).max().unwrap_or(0);
     let mut out = format!(
         "<figure class=\"card\">\n<figcaption>{} <span class=\"scale\">{} s × {} ops/s</span></figcaption>\n\
-         <table class=\"course\"><thead><tr><th>engine</th><th></th><th>least</th><th>median</th><th>stalls</th></tr>\
+         <table class=\"course\"><thead><tr><th>engine</th><th></th><th>least</th><th>median</th><th>stalls</th><th>longest</th><th>written/s</th></tr>\
          </thead><tbody>\n",
         row_title(group, row.id, row.title),
         rate(long as f64 * courses[0].1.interval_s),
@@ -38,16 +42,19 @@ fn card(group: &Group<'_>, row: &Row<'_>) -> Option<String> {
     );
     for (engine, series) in &courses {
         let mut sorted: Vec<f64> = series.ops.iter().map(|&ops| per_sec(series, ops)).collect();
-        let line = line(&sorted, long, most);
+        let drawn = drawing(&sorted, &series.write_bytes, long, most, most_written);
         sorted.sort_by(f64::total_cmp);
         let _ = writeln!(
             out,
-            "<tr{}><th scope=\"row\">{}</th><td class=\"bar\">{line}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr{}><th scope=\"row\">{}</th><td class=\"bar\">{drawn}</td><td>{}</td><td>{}</td><td>{}</td>\
+             <td>{}</td><td>{}</td></tr>",
             if *engine == OURS { " class=\"ours\"" } else { "" },
             escape(name(engine)),
             rate(*sorted.first()?),
             rate(sorted[sorted.len() / 2]),
-            sorted.iter().filter(|&&rate| rate == 0.0).count()
+            sorted.iter().filter(|&&rate| rate == 0.0).count(),
+            known(series.longest_us.iter().max().map(|&us| us as f64), micros),
+            known((most_written > 0).then(|| mean(&series.write_bytes)).flatten(), bytes)
         );
     }
     out.push_str("</tbody></table>\n</figure>\n");
@@ -58,8 +65,12 @@ fn course(record: &Record) -> Option<&Series> {
     record.series.as_ref().filter(|series| !series.ops.is_empty())
 }
 
-/// Steps, filled below: a step is an interval.
-fn line(rates: &[f64], long: usize, most: f64) -> String {
+fn mean(values: &[u64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<u64>() as f64 / values.len() as f64)
+}
+
+/// Steps, filled below: a step is an interval. Above them, where it was sampled, what was written.
+fn drawing(rates: &[f64], written: &[u64], long: usize, most: f64, most_written: u64) -> String {
     let at = |index: usize| index as f64 / long as f64 * 100.0;
     let mut path = "M0,100".to_owned();
     for (index, rate) in rates.iter().enumerate() {
@@ -68,7 +79,18 @@ fn line(rates: &[f64], long: usize, most: f64) -> String {
         let _ = write!(path, "L{:.2},{y:.2}L{:.2},{y:.2}", at(index), at(index + 1));
     }
     let _ = write!(path, "L{:.2},100Z", at(rates.len()));
+    let points = written.iter().enumerate().map(|(index, &bytes)| {
+        let y = 100.0 - bytes as f64 / most_written as f64 * 96.0;
+        format!("{:.2},{y:.2}", at(index) + 50.0 / long as f64)
+    });
+    let points = points.collect::<Vec<_>>().join(" ");
+    let line = if most_written > 0 && !points.is_empty() {
+        format!("<polyline class=\"w\" points=\"{points}\"/>")
+    } else {
+        String::new()
+    };
     format!(
-        "<svg class=\"steps\" viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path d=\"{path}\"/></svg>"
+        "<svg class=\"steps\" viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path \
+         d=\"{path}\"/>{line}</svg>"
     )
 }

@@ -22,7 +22,9 @@ fn a_bar_per_engine_and_row() {
     // LevelDB's and Kyoto's published figures of five rows.
     assert_eq!(count(&text, "<rect class=\"h\""), 10);
     assert_eq!(count(&text, "class=\"steps\""), 20);
-    assert_eq!(count(&text, "<polyline "), 20);
+    assert_eq!(count(&text, "<polyline class=\"c"), 20);
+    // Bytes written were sampled in the two rows that write.
+    assert_eq!(count(&text, "<polyline class=\"w\""), 12);
     assert_eq!(count(&text, "<figure class=\"triangle\">"), 4);
     assert_eq!(count(&text, "<polygon class=\"said\""), 4);
     assert_eq!(count(&text, "<tr class=\"ours\">"), 10, "rates and courses");

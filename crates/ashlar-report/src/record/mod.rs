@@ -224,6 +224,8 @@ pub struct Ops {
     pub us_cpu_thread_op: Option<f64>,
     /// What the driver itself costs per operation, measured with an engine that does nothing.
     pub driver_overhead_us: Option<f64>,
+    /// Instructions per operation, all threads, counted by callgrind on a small run.
+    pub instructions_op: Option<f64>,
 }
 
 /// Times on the wall.
@@ -284,8 +286,12 @@ pub struct Series {
     pub interval_s: f64,
     /// Operations done.
     pub ops: Vec<u64>,
+    /// Microseconds of the longest operation that ended in it; 0 where none did.
+    pub longest_us: Vec<u64>,
     /// Bytes given to write calls, where they were sampled.
     pub write_bytes: Vec<u64>,
+    /// Bytes of memory that were resident, where they were sampled.
+    pub rss: Vec<u64>,
     /// Bytes of the directory, where they were sampled.
     pub du: Vec<u64>,
 }

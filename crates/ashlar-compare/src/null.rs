@@ -1,0 +1,145 @@
+//! An engine that does nothing: what is left of a loop around it is the driver's own cost.
+//!
+//! Keys and values are made, the clock is read, latencies are kept, a value of the right length is read to its end: all that
+//! happens around every engine, and nothing else.
+
+use crate::engine::EngineName;
+use crate::job::{Job, Step, Workload};
+use crate::meter::Meter;
+use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
+use crate::settings::Settings;
+use crate::work;
+use std::hint::black_box;
+use std::path::Path;
+
+/// Operations at most, and seconds: enough to see nanoseconds, too few to be noticed.
+const OPS: u64 = 100_000;
+const SECONDS: f64 = 0.03;
+
+/// Microseconds of the driver per operation of `step`, by one thread; `None` for an open loop, which waits.
+pub fn overhead(job: &Job, step: &Step) -> Option<f64> {
+    let workload = match step.workload {
+        Workload::Openloop => return None,
+        Workload::Readwhilewriting => Workload::Readrandom,
+        other => other,
+    };
+    let short = Step { workload, threads: 1, ops: step.ops.min(OPS), ..step.clone() };
+    let mut meter = Meter::new(SECONDS);
+    let done = work::run(&Null::of(&job.settings), job, &short, &mut meter).ok()?;
+    Some(meter.elapsed().as_secs_f64() * 1e6 / done.ops.max(1) as f64)
+}
+
+/// Takes everything, and has one entry as often as it is asked for.
+struct Null {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Null {
+    fn of(settings: &Settings) -> Null {
+        Null { key: vec![1; settings.key_bytes], value: vec![1; settings.value_bytes] }
+    }
+}
+
+impl Peer for Null {
+    type Cursor<'a> = Same<'a>;
+    type Reader<'a> = Same<'a>;
+
+    fn open(_: EngineName, _: &Path, settings: &Settings, _: Option<&str>) -> Result<Self> {
+        Ok(Null::of(settings))
+    }
+
+    fn version(&self) -> String {
+        "nothing".into()
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        black_box((key, value));
+        Ok(())
+    }
+
+    fn put_all(&self, entries: &Entries) -> Result<()> {
+        black_box(entries.bytes());
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Same<'_>> {
+        Ok(Same { entry: self, left: OPS })
+    }
+
+    fn cursor(&self) -> Result<Same<'_>> {
+        self.reader()
+    }
+
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn written(&self) -> Written {
+        Written::default()
+    }
+
+    fn levels(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The same entry again and again.
+struct Same<'a> {
+    entry: &'a Null,
+    left: u64,
+}
+
+impl Read for Same<'_> {
+    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
+        black_box(key);
+        see(black_box(&self.entry.value));
+        Ok(true)
+    }
+}
+
+impl Cursor for Same<'_> {
+    fn first(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        black_box(key);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<()> {
+        self.left -= 1;
+        Ok(())
+    }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        (self.left > 0).then(|| (black_box(&self.entry.key[..]), black_box(&self.entry.value[..])))
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much it is depends on the build and on who else runs; the figure stands in every record.
+    #[test]
+    fn every_loop_runs_on_nothing() {
+        let job = crate::job::sample();
+        for &workload in <Workload as clap::ValueEnum>::value_variants() {
+            let step = Step::new("x", workload, 5000);
+            match overhead(&job, &step) {
+                None => assert_eq!(workload, Workload::Openloop),
+                Some(us) => assert!(us > 0.0 && us < 1000.0, "{workload:?}: {us}"),
+            }
+        }
+    }
+}
