@@ -7,12 +7,12 @@ use crate::sim::brief;
 use crate::sim::check::Crash;
 use crate::sim::plan::{Setup, Step, steps};
 use crate::sim::store::{Store, open};
-use crate::sim::tally::Tally;
+use crate::sim::tally::{Tally, flavour};
 use crate::suite::{Budget, Length, Report, Watchdog, guarded};
 use crate::turns;
 use ashlar_base::error::{IoKind, ShutdownKind};
 use ashlar_engine::health::Severity;
-use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
+use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv, SyncFault};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
 use std::time::Duration;
@@ -23,6 +23,8 @@ struct Fault {
     class: CallClass,
     at: u64,
     repeat: Repeat,
+    /// What it has done all the same, if it is a file's sync.
+    sync: SyncFault,
 }
 
 fn script(seed: u64) -> (Setup, Vec<Step>) {
@@ -69,8 +71,9 @@ fn cold_reads() -> Vec<Step> {
 fn once(seed: u64, fault: Option<Fault>, counts: &mut [u64; 4]) -> Result<(), String> {
     let (setup, steps) = script(seed);
     let sim = SimEnv::new(seed);
-    if let Some(Fault { class, at, repeat }) = fault {
+    if let Some(Fault { class, at, repeat, sync }) = fault {
         let kind = if at % 3 == 0 { IoKind::NoSpace } else { IoKind::Other };
+        sim.set_sync_fault(sync);
         sim.fail_call(class, at, repeat, kind);
     }
     let mut store = match Store::new(sim.clone(), setup.clone()) {
@@ -161,15 +164,20 @@ fn go_on(store: &mut Store) -> Result<(), String> {
 fn cases(counts: &[u64; 4]) -> Vec<Fault> {
     let mut cases = Vec::new();
     let [write, sync, _, read] = *counts;
-    for (class, n) in [(CallClass::Write, write), (CallClass::Sync, sync), (CallClass::Read, read)] {
+    let mut fail = |class, n, repeats: &[Repeat], sync| {
         for at in 1..=n {
-            for repeat in [Repeat::Once, Repeat::Sticky] {
-                cases.push(Fault { class, at, repeat });
-            }
+            cases.extend(repeats.iter().map(|repeat| Fault { class, at, repeat: *repeat, sync }));
         }
+    };
+    let both = [Repeat::Once, Repeat::Sticky];
+    for (class, n) in [(CallClass::Write, write), (CallClass::Sync, sync), (CallClass::Read, read)] {
+        fail(class, n, &both, SyncFault::Kept);
     }
     // From here on nothing changes any more.
-    cases.extend((1..=write + sync).map(|at| Fault { class: CallClass::Change, at, repeat: Repeat::Sticky }));
+    fail(CallClass::Change, write + sync, &[Repeat::Sticky], SyncFault::Kept);
+    for fault in [SyncFault::Reverted, SyncFault::Late, SyncFault::Spurious] {
+        fail(CallClass::Sync, sync, &both, fault);
+    }
     cases
 }
 
@@ -209,9 +217,15 @@ fn sweep(script: u64, only: Option<u64>, budget: &Budget, watchdog: &Watchdog, r
     }
     report.count("scripts", 1);
     report.count("calls", counts[0] + counts[1] + counts[3]);
-    // A quick run makes every call fail once, and one in three for good.
+    // A quick run makes every call fail once, and one in three for good, or as a sync that fails in another way.
     let quick = budget.length == Length::Quick && only.is_none();
-    let rare = |fault: &Fault| quick && fault.repeat == Repeat::Sticky && fault.at % 3 != 1;
+    let plain = |fault: &Fault| [fault.repeat == Repeat::Once, fault.sync == SyncFault::Kept];
+    let rare = |fault: &Fault| match plain(fault) {
+        _ if !quick => false,
+        [true, true] => false,
+        [false, false] => true,
+        _ => fault.at % 3 != fault.sync as u64 % 3,
+    };
     let wanted = |case: u64, fault: &Fault| only.map_or(!rare(fault), |only| only == case);
     for (case, fault) in (0..).zip(cases(&counts)).filter(|(case, fault)| wanted(*case, fault)) {
         if budget.is_enough(report) {
@@ -219,6 +233,9 @@ fn sweep(script: u64, only: Option<u64>, budget: &Budget, watchdog: &Watchdog, r
         }
         watchdog.begins(case);
         report.count("calls made to fail", 1);
+        if fault.class == CallClass::Sync {
+            report.count(&format!("syncs made to fail, {}", flavour(fault.sync)), 1);
+        }
         if let Err(e) = guarded(|| once(script, Some(fault), &mut [0; 4])) {
             report.fail(format!("{script}-{case}"), format!("{fault:?}: {e}"));
         }

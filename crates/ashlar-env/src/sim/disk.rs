@@ -8,7 +8,7 @@
 
 use super::camera::Camera;
 use super::crash::{CrashMode, DirMode, surviving};
-use super::fault::{Call, CallClass, Record};
+use super::fault::{Call, CallClass, Record, SyncFault};
 use super::inode::{FileEvent, FileState, Inode, Kind};
 use crate::mem::names_of;
 use crate::{EntryKind, FsEntry, SeededRand};
@@ -326,6 +326,21 @@ impl Disk {
         if len != before {
             file.change(FileEvent::Truncate { len }).map_err(|e| Error::io("truncate", path, &e))?;
         }
+        self.charge(file, before);
+        Ok(())
+    }
+
+    /// A sync of the file fails, in the way that is planned.
+    pub(super) fn fail_sync(&mut self, file: &mut FileState) -> io::Result<()> {
+        let Record { sync_fault, rand, .. } = &self.record;
+        let (fault, before) = (*sync_fault, file.now.len() as u64);
+        let late = match (fault, file.pending.len() as u64) {
+            (SyncFault::Late, pending @ 1..) => 1 + rand.below(pending),
+            _ => 0,
+        };
+        self.record.failed_syncs += 1;
+        self.record.reverted |= fault == SyncFault::Reverted && !file.pending.is_empty();
+        file.fail_sync(fault, usize::try_from(late).unwrap_or(usize::MAX))?;
         self.charge(file, before);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::camera::{Photograph, Shot};
 use super::crash::CrashMode;
 use super::disk::Disk;
-use super::fault::{CallClass, Repeat};
+use super::fault::{CallClass, Repeat, SyncFault};
 use super::files::SimFs;
 use crate::jobs::InlineExecutor;
 use crate::{Clock, Env, SeededRand, VirtualClock};
@@ -92,10 +92,28 @@ impl SimEnv {
 
     /// Makes call number `at` of `class` fail with `Io(kind)`; counted from 1 since the machine was made, see
     /// [`SimEnv::calls_of`]. `Sticky`: that call and all later ones of the class. A failing write leaves a drawn
-    /// prefix of its bytes in the file. A failing sync leaves the bytes readable but they never become durable, not
-    /// by a later sync either, as on ext4. Any other failing call does nothing. Plans add up.
+    /// prefix of its bytes in the file. What a failing sync of a file does, [`SimEnv::set_sync_fault`] says. Any other
+    /// failing call does nothing. Plans add up.
     pub fn fail_call(&self, class: CallClass, at: u64, repeat: Repeat, kind: IoKind) {
         self.fs.disk.lock().record.plan(class, at, repeat, kind);
+    }
+
+    /// From now on a file's sync that fails does this; [`SyncFault::Kept`] until then. What [`SimEnv::reverted`] says
+    /// begins anew.
+    pub fn set_sync_fault(&self, fault: SyncFault) {
+        let mut disk = self.fs.disk.lock();
+        (disk.record.sync_fault, disk.record.reverted) = (fault, false);
+    }
+
+    /// Syncs of files that failed.
+    pub fn failed_syncs(&self) -> u64 {
+        self.fs.disk.lock().record.failed_syncs
+    }
+
+    /// Whether a failed sync took bytes out of the cache that were not synced ([`SyncFault::Reverted`]): a kill then loses
+    /// what a power cut loses.
+    pub fn reverted(&self) -> bool {
+        self.fs.disk.lock().record.reverted
     }
 
     /// Drops all plans of [`SimEnv::fail_call`].

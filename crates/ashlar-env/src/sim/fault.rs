@@ -29,6 +29,27 @@ pub enum Repeat {
     Sticky,
 }
 
+/// What a file's sync that fails has done. In all of them the error is told once: a later sync of the file answers `Ok`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SyncFault {
+    /// F1: nothing is durable, the pages count as clean, reads go on showing the new bytes (ext4, XFS).
+    #[default]
+    Kept,
+    /// F2: nothing is durable, and reads show the old bytes again (btrfs).
+    Reverted,
+    /// F3: a write-back before the sync had failed, and only the sync tells of it: what was written before that moment is
+    /// not durable, what was written after it is.
+    Late,
+    /// F4: everything is durable all the same.
+    Spurious,
+}
+
+impl SyncFault {
+    /// All of them.
+    pub const ALL: [SyncFault; 4] =
+        [SyncFault::Kept, SyncFault::Reverted, SyncFault::Late, SyncFault::Spurious];
+}
+
 /// A call of the file system, as the record keeps it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'a> {
@@ -57,13 +78,30 @@ pub(super) struct Record {
     hash: u64,
     plans: Vec<Plan>,
     injected: u64,
-    /// Draws how much of a failing write reaches the file.
+    /// Syncs of files among them.
+    pub(super) failed_syncs: u64,
+    /// What a file's sync that fails does.
+    pub(super) sync_fault: SyncFault,
+    /// Unsynced bytes went out of the cache.
+    pub(super) reverted: bool,
+    /// Draws how much of a failing write reaches the file, and of what a write-back lost.
     pub(super) rand: SeededRand,
 }
 
 impl Record {
     pub(super) fn new(rand: SeededRand) -> Self {
-        Record { reads: 0, writes: 0, syncs: 0, hash: 0, plans: Vec::new(), injected: 0, rand }
+        Record {
+            reads: 0,
+            writes: 0,
+            syncs: 0,
+            hash: 0,
+            plans: Vec::new(),
+            injected: 0,
+            failed_syncs: 0,
+            sync_fault: SyncFault::default(),
+            reverted: false,
+            rand,
+        }
     }
 
     pub(super) fn count(&self, class: CallClass) -> u64 {

@@ -208,7 +208,7 @@ impl SimFile {
         match called {
             Ok(()) => file.sync().map_err(|e| Error::io("sync", &self.path, &e)),
             Err(e) => {
-                file.fail_sync();
+                disk.fail_sync(&mut file).map_err(|e| Error::io("sync", &self.path, &e))?;
                 Err(e)
             }
         }

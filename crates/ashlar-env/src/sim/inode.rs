@@ -4,6 +4,7 @@
 //! 2. A directory's durable side changes only by whole directory events, see `disk.rs`.
 //! 3. Inodes are counted: one lives while a name, a durable name, a pending event or a handle leads to it.
 
+use super::fault::SyncFault;
 use crate::mem;
 use std::collections::BTreeMap;
 use std::io;
@@ -108,9 +109,21 @@ impl FileState {
         Ok(())
     }
 
-    /// What ext4 and XFS do when the disk fails under a sync: the error is told once, the pages count as clean, reads
-    /// go on showing them, and no later sync writes them.
-    pub(super) fn fail_sync(&mut self) {
-        self.pending.clear();
+    /// The disk fails under a sync; `late` of the events since the last one were lost before it, if it is of that kind.
+    /// No later sync writes what is lost here.
+    pub(super) fn fail_sync(&mut self, fault: SyncFault, late: usize) -> io::Result<()> {
+        match fault {
+            SyncFault::Kept => self.pending.clear(),
+            SyncFault::Reverted => {
+                self.pending.clear();
+                self.now.clone_from(&self.base);
+            }
+            SyncFault::Late => {
+                self.pending.drain(..late.min(self.pending.len()));
+                self.sync()?;
+            }
+            SyncFault::Spurious => self.sync()?,
+        }
+        Ok(())
     }
 }

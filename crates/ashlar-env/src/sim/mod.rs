@@ -22,4 +22,4 @@ mod tests;
 
 pub use crash::{CrashMode, DataMode, DirMode};
 pub use env::SimEnv;
-pub use fault::{CallClass, Repeat};
+pub use fault::{CallClass, Repeat, SyncFault};

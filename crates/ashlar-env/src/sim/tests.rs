@@ -343,6 +343,35 @@ fn bytes_of_a_failed_sync_never_become_durable() {
     }
 }
 
+/// What a reader sees, and what a power cut leaves, of "old" when writing "NE" over it and "!" behind it ends in a sync that
+/// fails in this way.
+fn failed_sync(fault: SyncFault, seed: u64) -> [Vec<u8>; 2] {
+    let sim = SimEnv::new(seed);
+    let file = sim.env().fs.create(p("/a")).unwrap();
+    sim.env().fs.sync_dir(p("/")).unwrap();
+    file.write_at(b"old", 0).unwrap();
+    file.sync_data().unwrap();
+    file.write_at(b"NE", 0).unwrap();
+    file.write_at(b"!", 3).unwrap();
+    sim.set_sync_fault(fault);
+    sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
+    assert!(file.sync_data().is_err());
+    file.sync_data().expect("the error is told once");
+    assert_eq!(sim.reverted(), fault == SyncFault::Reverted);
+    assert_eq!(sim.used_bytes(), read(&sim, "/a").unwrap().len() as u64);
+    [&sim, &sim.crash(CrashMode::DROP_ALL)].map(|sim| read(sim, "/a").unwrap())
+}
+
+#[test]
+fn a_failed_sync_has_four_ways() {
+    let seen = |fault| (0..20).map(|seed| failed_sync(fault, seed)).collect::<BTreeSet<_>>();
+    let is = |reader: &[u8], durable: &[u8]| [reader.to_vec(), durable.to_vec()];
+    assert_eq!(seen(SyncFault::Kept), [is(b"NEd!", b"old")].into());
+    assert_eq!(seen(SyncFault::Reverted), [is(b"old", b"old")].into());
+    assert_eq!(seen(SyncFault::Late), [is(b"NEd!", b"old"), is(b"NEd!", b"old!")].into());
+    assert_eq!(seen(SyncFault::Spurious), [is(b"NEd!", b"NEd!")].into());
+}
+
 #[test]
 fn a_full_disk_takes_a_prefix_and_room_comes_back() {
     let (sim, fs) = machine();

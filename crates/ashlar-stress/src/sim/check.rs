@@ -20,7 +20,7 @@ pub struct Crash<'a> {
     pub promise: &'a Promise,
     /// The families after the operation that was under way.
     pub names_after: &'a Names,
-    /// Some crash on the way here was no kill.
+    /// Some crash on the way here was no kill, or a failed sync took what was not synced.
     pub power: bool,
     /// Between operations and background steps.
     pub quiet: bool,
@@ -42,8 +42,9 @@ pub fn any_mode(rng: &mut Rng) -> CrashMode {
 impl<'a> Crash<'a> {
     /// Of a store between two steps, or in the middle of the one that began with `promise`.
     pub fn of(store: &'a Store, promise: &'a Promise, quiet: bool) -> Crash<'a> {
-        let Store { setup, model, .. } = store;
-        Crash { setup, model, promise, names_after: &store.promise.names, power: false, quiet, depth: 0 }
+        let Store { setup, model, sim, .. } = store;
+        let (names_after, power) = (&store.promise.names, sim.reverted());
+        Crash { setup, model, promise, names_after, power, quiet, depth: 0 }
     }
 
     /// What an open store holds: the cut and the families, or what is wrong with it.

@@ -1,14 +1,17 @@
-//! The engine on the simulated machine: crashes at any call, disks that fill up, and what must hold afterwards.
+//! The engine on the simulated machine: crashes at any call, disks that fill up, calls that fail, and what must hold
+//! afterwards.
 //!
 //! One seed decides everything. What must hold after a crash: the store is the model cut behind some write M; M is not
 //! below the last write that was acknowledged as durable for that kind of crash; batches are whole, over all families;
 //! the families are those that were created and not dropped; the store takes writes again; a further crash loses nothing
 //! of what was found.
 //!
-//! `--replay=N` makes the history of seed N again, twice, and compares the two; `--replay=disk-N` the full disk of seed N.
+//! `--replay=N` makes the history of seed N again, twice, and compares the two; `--replay=disk-N` the full disk of seed
+//! N, `--replay=failing-N` its history in which calls fail.
 
 pub(crate) mod check;
 mod crashes;
+mod failing;
 mod full_disk;
 mod judged;
 pub mod plan;
@@ -17,6 +20,7 @@ pub(crate) mod tally;
 
 pub(crate) use crashes::brief;
 use crashes::history;
+use failing::failing;
 use full_disk::full_disk;
 
 use crate::suite::{Budget, Length, Report, Watchdog};
@@ -29,10 +33,12 @@ use tally::Tally;
 const HISTORIES: u64 = 16;
 /// Full disks of a quick run.
 const DISKS: u64 = 12;
+/// Histories with failing calls of a quick run.
+const FAILING: u64 = 10;
 /// A history takes seconds at most, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Histories with crashes, and disks that fill: a third as many in a long run.
+/// Histories with crashes; disks that fill, and histories in which calls fail: of each a third as many in a long run.
 pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("sim", budget);
     let mut judges = Judges::start();
@@ -42,6 +48,8 @@ pub fn run(budget: &Budget) -> Report {
         histories(seed..seed + 1, true, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
     } else if let Some(seed) = budget.replayed("disk-") {
         disks(seed..seed + 1, &mut tally, &mut report);
+    } else if let Some(seed) = budget.replayed("failing-") {
+        failures(seed..seed + 1, &mut tally, &mut report);
     } else {
         for seed in budget.seeds(HISTORIES) {
             if budget.is_enough(&report) {
@@ -50,10 +58,13 @@ pub fn run(budget: &Budget) -> Report {
             histories(seed..seed + 1, false, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
             if budget.length != Length::Quick && seed % 3 == 0 {
                 disks(seed..seed + 1, &mut tally, &mut report);
+                failures(seed..seed + 1, &mut tally, &mut report);
             }
         }
         if budget.length == Length::Quick && !budget.is_enough(&report) {
-            disks(budget.seed + 1..budget.seed + 1 + DISKS, &mut tally, &mut report);
+            let first = budget.seed + 1;
+            disks(first..first + DISKS, &mut tally, &mut report);
+            failures(first..first + FAILING, &mut tally, &mut report);
         }
     }
     drop(watchdog);
@@ -100,5 +111,15 @@ fn disks(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report) {
             Err(e) => report.fail(format!("disk-{seed}"), e),
         }
         report.count("full disks", 1);
+    }
+}
+
+fn failures(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report) {
+    let _turn = turns::beside_others();
+    for seed in seeds {
+        if let Err(e) = failing(seed, tally) {
+            report.fail(format!("failing-{seed}"), e);
+        }
+        report.count("histories with failing calls", 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::judged::Looked;
 use crate::suite::Report;
-use ashlar_env::sim::{CrashMode, DataMode, DirMode};
+use ashlar_env::sim::{CrashMode, DataMode, DirMode, SyncFault};
 use std::collections::BTreeMap;
 
 /// Counts.
@@ -25,6 +25,10 @@ pub struct Tally {
     /// Blob files that were there at the ends.
     pub blob_files: u64,
     pub judged: Looked,
+    /// Calls that were made to fail.
+    pub failed: u64,
+    /// Syncs of files among them, by what they did all the same.
+    pub failed_syncs: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
@@ -56,13 +60,27 @@ impl Tally {
             ("directories read by RocksDB 7.8.3", &judged.directories[0]),
             ("directories read by RocksDB 11.8.1", &judged.directories[1]),
             ("blob files", &self.blob_files),
+            ("calls that failed", &self.failed),
         ] {
             report.count(what, *n);
         }
         report.count("crashes", self.all_crashes());
+        for (fault, n) in &self.failed_syncs {
+            report.count(&format!("syncs that failed, {fault}"), *n);
+        }
         for (mode, n) in &self.crashes {
             report.count(&format!("crashes {mode}"), *n);
         }
+    }
+}
+
+/// What a failed sync does, with its number in `--json`.
+pub fn flavour(fault: SyncFault) -> &'static str {
+    match fault {
+        SyncFault::Kept => "F1 kept",
+        SyncFault::Reverted => "F2 reverted",
+        SyncFault::Late => "F3 late",
+        SyncFault::Spurious => "F4 spurious",
     }
 }
 
