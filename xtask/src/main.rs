@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod fetch;
 mod fuzz;
+mod loom;
 mod peers;
 mod project;
 mod rel;
@@ -20,14 +21,15 @@ The chores of AshlarDB.
 
 usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says more
 
-  setup   fetch what the tests hold us against: RocksDB's tools (7.8.3) and its library (11.8.1)
-  peers   fetch and build the engines that ashlar-compare drives beside ours
-  check   format, lints, layers and sizes, documentation: everything but running code
-  test    setup, check, all tests, the heavy suites; ends with a line \"N passed, N failed, N skipped\"
-  bench   ashlar's benchmark, release build
-  fuzz    damage real files and hand them to every decoder
-  rel     crashes, failing calls, damage, for as long as one likes; what must hold afterwards
-  tidy    the rules of the house that no compiler checks
+  setup     fetch what the tests hold us against: RocksDB's tools (7.8.3) and its library (11.8.1)
+  peers     fetch and build the engines that ashlar-compare drives beside ours
+  check     format, lints, layers and sizes, documentation: everything but running code
+  test      setup, check, all tests, the heavy suites; ends with a line \"N passed, N failed, N skipped\"
+  bench     ashlar's benchmark, release build
+  fuzz      damage real files and hand them to every decoder
+  rel       crashes, failing calls, damage, for as long as one likes; what must hold afterwards
+  loom      every order in which threads can meet in locks, queue, memtable and cache
+  tidy      the rules of the house that no compiler checks
 
 Everything is built below the target folder of this checkout; only `setup` and `peers` reach outside
 (apt-get, mvn, pip, cargo fetch).";
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         "test" => (suite::HELP, suite::main),
         "bench" => (bench::HELP, bench::main),
         "fuzz" => (fuzz::HELP, fuzz::main),
+        "loom" => (loom::HELP, loom::main),
         "rel" => (rel::HELP, rel::main),
         "tidy" => (tidy::HELP, tidy::main),
         "--help" | "-h" | "help" => {

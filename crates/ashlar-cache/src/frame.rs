@@ -1,10 +1,10 @@
 //! A block in memory and the pin that keeps it there.
 
 use crate::pool::FramePool;
+use ashlar_sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a frame costs beside its bytes: its own header, its slot and its place in the clock ring.
 const OVERHEAD: usize = 160;
@@ -74,7 +74,9 @@ impl Frame {
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        if *self.detached.get_mut()
+        // Nobody else has it any more. An exchange sees the last value also where the count of the `Arc` orders nothing,
+        // as under loom.
+        if self.detached.swap(false, Ordering::Relaxed)
             && let Some(charge) = &self.charge
         {
             charge.pool.unpin(charge.size);

@@ -15,6 +15,8 @@
 
 mod clock;
 mod frame;
+#[cfg(all(test, loom))]
+mod models;
 mod pool;
 mod slots;
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use crate::clock::{Clock, Entry, Verdict};
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Counters;
+use ashlar_sync::atomic::{AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Entries the hand looks at for one insert before it gives up and the block is not kept.
 const SWEEP: usize = 512;

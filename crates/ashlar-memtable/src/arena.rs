@@ -14,15 +14,16 @@
 
 use crate::rep::MemoryLimit;
 use ashlar_base::memory::MemoryCharge;
+use ashlar_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Size and alignment of everything in the arena.
 pub(crate) const UNIT: usize = 8;
 const UNIT_BITS: u32 = 19;
-const CHUNKS: usize = 4096;
-const FIRST_CHUNK_UNITS: u64 = 1 << 12;
+/// In a model as few and as small as it takes to grow.
+const CHUNKS: usize = if cfg!(loom) { 4 } else { 4096 };
+const FIRST_CHUNK_UNITS: u64 = if cfg!(loom) { 32 } else { 1 << 12 };
 const CHUNK_UNITS_MAX: u64 = 1 << UNIT_BITS;
 const UNIT_MASK: usize = (1 << UNIT_BITS) - 1;
 /// Above this an allocation gets its own chunk.
@@ -224,8 +225,8 @@ fn free_chunk(base: NonNull<u64>) {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        for slot in &mut self.chunks {
-            if let Some(base) = NonNull::new(*slot.get_mut()) {
+        for slot in &self.chunks {
+            if let Some(base) = NonNull::new(slot.load(Ordering::Relaxed)) {
                 free_chunk(base);
             }
         }

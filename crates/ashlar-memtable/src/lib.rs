@@ -5,8 +5,12 @@
 
 mod arena;
 mod cursor;
+#[cfg(all(test, loom))]
+mod models;
 mod node;
 mod rep;
+#[cfg(loom)]
+mod shadow;
 mod skiplist;
 mod tombstones;
 

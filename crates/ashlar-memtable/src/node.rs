@@ -15,10 +15,10 @@
 use crate::arena::{Address, Arena, UNIT, unit_of};
 use crate::rep::{MemoryLimit, Op};
 use ashlar_base::{InternalKey, Trailer};
+use ashlar_sync::atomic::{AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::slice;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Nodes have at most this many links. At two nodes per node of the next level this suits four million entries.
 pub(crate) const HEIGHT_MAX: usize = 22;
@@ -104,7 +104,7 @@ impl<'a> Spot<'a> {
     }
 
     #[inline]
-    fn link_cell(self) -> &'a AtomicU64 {
+    fn link_cell(self) -> LinkCell<'a> {
         link_cell(self.node, self.level)
     }
 
@@ -219,6 +219,8 @@ impl<'a> Fresh<'a> {
             // linked. Checked by: miri `conformance`.
             unsafe { link.as_ptr().write(0) };
         }
+        #[cfg(loom)]
+        crate::shadow::begins(node, height);
         let trailer = Trailer::from_raw(u64::from(op.seq_delta) << 8 | op.value_type as u64);
         // SAFETY: bounds, alignment: the header unit. Aliasing: ours alone until linked. Checked by: miri `conformance`.
         unsafe { node.as_ptr().write(u64::from(key_len) << 32 | u64::from(value_len)) };
@@ -289,8 +291,20 @@ impl<'a> Fresh<'a> {
     }
 }
 
+/// Where a link is read and changed.
+#[cfg(not(loom))]
+type LinkCell<'a> = &'a AtomicU64;
+#[cfg(loom)]
+type LinkCell<'a> = std::sync::Arc<AtomicU64>;
+
+#[cfg(loom)]
+fn link_cell<'a>(node: NonNull<u64>, level: usize) -> LinkCell<'a> {
+    crate::shadow::link(node, level)
+}
+
+#[cfg(not(loom))]
 #[inline]
-fn link_cell<'a>(node: NonNull<u64>, level: usize) -> &'a AtomicU64 {
+fn link_cell<'a>(node: NonNull<u64>, level: usize) -> LinkCell<'a> {
     // SAFETY: bounds: every caller's level is below the node's height (invariant 2; `Fresh` asserts), and the links
     // stand right before the header. Checked by: miri `conformance`.
     let cell = unsafe { node.sub(level + 1) };
@@ -303,6 +317,8 @@ fn link_cell<'a>(node: NonNull<u64>, level: usize) -> &'a AtomicU64 {
 /// Key and value length.
 #[inline]
 fn lengths(node: NonNull<u64>) -> (usize, usize) {
+    #[cfg(loom)]
+    crate::shadow::reads(node);
     // SAFETY: initialised by `Fresh::alloc`, never written again; the address was received through an Acquire (or is
     // our own). Checked by: miri `conformance`.
     let word = unsafe { node.as_ptr().read() };
@@ -330,6 +346,8 @@ fn bytes<'a>(node: NonNull<u64>, at: usize, len: usize) -> &'a [u8] {
 /// Fills bytes of the body of a node that is not linked yet.
 #[inline]
 fn put(node: NonNull<u64>, at: usize, from: &[u8]) {
+    #[cfg(loom)]
+    crate::shadow::writes(node);
     let start = body(node, at);
     // SAFETY: bounds: callers stay within what they allocated behind the header; `from` is outside the arena or elsewhere in it: the target is fresh memory that nobody
     // else can name. Checked by: miri `conformance`.

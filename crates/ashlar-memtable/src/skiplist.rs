@@ -30,9 +30,10 @@ use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, RunCursor, SeqNum, Trailer, ValueType};
 use ashlar_sync::ReadPin;
+use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::cmp::Ordering as Order;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU64 as StaticU64;
 
 /// `lcp` stops counting here.
 const LCP_MAX: u32 = 255;
@@ -44,7 +45,8 @@ const HINT_STEPS: u32 = 2;
 /// A rank is estimated from about this many nodes, as a power of two.
 const RANK_NODES_LOG2: u32 = 10;
 
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+// Of the process, not of a model: never loom's.
+static NEXT_ID: StaticU64 = StaticU64::new(1);
 
 /// Where a writer's last insert went, per level. Every anchor stands before or on the lowest one.
 #[derive(Debug, Default)]

@@ -14,10 +14,10 @@
 use crate::rep::{MemoryLimit, Op, TombstoneParts};
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{Order, SeqNum};
+use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{EpochCell, Mutex, Rank};
 use std::cmp::Ordering as KeyOrdering;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A tombstone that was copied and has no sequence yet.
 #[derive(Debug)]

@@ -4,6 +4,9 @@
 
 mod epoch;
 mod lock;
+#[cfg(all(test, loom))]
+mod models;
+mod primitive;
 mod rank;
 mod signal;
 mod slot;
@@ -13,3 +16,12 @@ pub use lock::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use rank::{Rank, holds_no_lock};
 pub use signal::{Signal, WaitHook, Waited};
 pub use slot::{Lease, LeaseSlot};
+
+/// Atomics that the model checker can be put under: those of the standard library otherwise.
+pub mod atomic {
+    pub use crate::primitive::atomic::*;
+}
+
+/// The model checker, for the models of the crates above.
+#[cfg(loom)]
+pub use loom;

@@ -4,6 +4,7 @@
 //! 2. Poison is ignored: code under a lock is free of panics, and a panicking test must not hide its reason behind a
 //!    second one.
 
+use crate::primitive;
 use crate::rank::{Held, Rank};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -12,21 +13,21 @@ use std::sync::{PoisonError, TryLockError};
 /// A mutual exclusion lock with a rank.
 pub struct Mutex<T: ?Sized> {
     rank: Rank,
-    inner: std::sync::Mutex<T>,
+    inner: primitive::Mutex<T>,
 }
 
 /// The right to use what a [`Mutex`] guards.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T: ?Sized> {
     // Released before the rank is given back.
-    guard: std::sync::MutexGuard<'a, T>,
+    guard: primitive::MutexGuard<'a, T>,
     _held: Held,
 }
 
 impl<T> Mutex<T> {
     /// A lock of `rank` around `value`.
-    pub const fn new(rank: Rank, value: T) -> Self {
-        Mutex { rank, inner: std::sync::Mutex::new(value) }
+    pub fn new(rank: Rank, value: T) -> Self {
+        Mutex { rank, inner: primitive::Mutex::new(value) }
     }
 
     /// What the lock guarded.
@@ -84,33 +85,31 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 }
 
 /// Many readers or one writer, with a rank. A reader counts as a holder of the rank, as a writer does.
-pub struct RwLock<T: ?Sized> {
+pub struct RwLock<T> {
     rank: Rank,
-    inner: std::sync::RwLock<T>,
+    inner: primitive::RwLock<T>,
 }
 
 /// The right to read what a [`RwLock`] guards.
 #[derive(Debug)]
-pub struct RwLockReadGuard<'a, T: ?Sized> {
-    guard: std::sync::RwLockReadGuard<'a, T>,
+pub struct RwLockReadGuard<'a, T> {
+    guard: primitive::RwLockReadGuard<'a, T>,
     _held: Held,
 }
 
 /// The right to change what a [`RwLock`] guards.
 #[derive(Debug)]
-pub struct RwLockWriteGuard<'a, T: ?Sized> {
-    guard: std::sync::RwLockWriteGuard<'a, T>,
+pub struct RwLockWriteGuard<'a, T> {
+    guard: primitive::RwLockWriteGuard<'a, T>,
     _held: Held,
 }
 
 impl<T> RwLock<T> {
     /// A lock of `rank` around `value`.
-    pub const fn new(rank: Rank, value: T) -> Self {
-        RwLock { rank, inner: std::sync::RwLock::new(value) }
+    pub fn new(rank: Rank, value: T) -> Self {
+        RwLock { rank, inner: primitive::RwLock::new(value) }
     }
-}
 
-impl<T: ?Sized> RwLock<T> {
     /// Waits until no writer holds the lock.
     ///
     /// # Panics
@@ -137,27 +136,27 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
+impl<T: fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RwLock").field("rank", &self.rank).field("inner", &&self.inner).finish()
     }
 }
 
-impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+impl<T> Deref for RwLockReadGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.guard
     }
 }
 
-impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
+impl<T> Deref for RwLockWriteGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.guard
     }
 }
 
-impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+impl<T> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.guard
     }

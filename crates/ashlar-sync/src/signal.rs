@@ -8,9 +8,10 @@
 //! 2. A notify with nobody waiting is one atomic addition and one load.
 //! 3. With a hook (inline executor) nothing blocks: waiting runs background work, step by step, in the caller.
 
+use crate::primitive::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::primitive::{Condvar, Mutex, one_order};
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// What runs background work in a caller that waits. The inline executor's side of a [`Signal`].
@@ -65,6 +66,7 @@ impl Signal {
     pub fn notify(&self) {
         // SeqCst on both sides: either we see the waiter counted in `wait`, or he sees our addition.
         self.count.fetch_add(1, Ordering::SeqCst);
+        one_order();
         if self.waiting.load(Ordering::SeqCst) != 0 {
             // The empty critical section orders us after a waiter's look at `count` and before, or after, his sleep.
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
@@ -103,6 +105,7 @@ impl Signal {
 
     fn block(&self, seen: u64, timeout: Option<Duration>) -> Waited {
         self.waiting.fetch_add(1, Ordering::SeqCst);
+        one_order();
         let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let unchanged = |(): &mut ()| self.seen() == seen;
         match timeout {

@@ -4,10 +4,10 @@
 //!    code, and may be taken while others are held; it has no rank.
 //! 2. A value leaves the slot only when nobody leases it and nobody holds a count of it: who takes it is its one owner.
 
+use crate::primitive::{RwLock, RwLockReadGuard, RwLockWriteGuard, spin_loop};
 use std::fmt;
-use std::hint::spin_loop;
 use std::ops::Deref;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
 
 /// A value that comes and goes.
 pub struct LeaseSlot<T> {
@@ -43,7 +43,7 @@ impl<T> Deref for Lease<'_, T> {
 
 impl<T> LeaseSlot<T> {
     /// An empty slot.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         LeaseSlot { value: RwLock::new(None) }
     }
 

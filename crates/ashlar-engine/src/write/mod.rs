@@ -15,6 +15,8 @@
 //! Source: `hot-path` protocol of the design, §2.7 (the plain path); RocksDB `db/write_thread.cc` for group commit.
 
 mod committer;
+#[cfg(all(test, loom))]
+mod models;
 mod queue;
 mod refusal;
 mod set;

@@ -1,0 +1,116 @@
+//! Every order in which a few threads can meet in the types of this crate, tried by loom (`cargo xtask loom`).
+
+use crate::primitive::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::{EpochCell, LeaseSlot, ReadPin, Signal, Waited};
+use loom::thread;
+use std::sync::Arc;
+
+/// Two wait for a state that a third brings about: none of them sleeps for ever.
+#[test]
+fn a_signal_loses_no_wake_up() {
+    loom::model(|| {
+        let shared = Arc::new((Signal::new(None), AtomicBool::new(false)));
+        let wait = |shared: &(Signal, AtomicBool)| {
+            loop {
+                let seen = shared.0.seen();
+                if shared.1.load(Ordering::Acquire) {
+                    return;
+                }
+                assert_eq!(shared.0.wait(seen, None), Waited::Notified);
+            }
+        };
+        let other = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || wait(&shared))
+        };
+        let notifier = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.store(true, Ordering::Release);
+                shared.0.notify();
+            })
+        };
+        wait(&shared);
+        other.join().expect("waits");
+        notifier.join().expect("notifies");
+    });
+}
+
+/// A value that notes its end. What is noted is no part of the model: each step of it happens at once.
+struct Mortal(Arc<std::sync::atomic::AtomicBool>);
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        assert!(!self.0.swap(true, Ordering::SeqCst), "dropped twice");
+    }
+}
+
+fn mortal() -> (Arc<Mortal>, Arc<std::sync::atomic::AtomicBool>) {
+    let gone = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    (Arc::new(Mortal(Arc::clone(&gone))), gone)
+}
+
+/// The switch of a version under a reader: what was loaded under a pin lives as long as the pin. The epochs themselves are
+/// in the model, so that one preemption makes as many orders as can be tried in half a minute.
+#[test]
+fn what_is_pinned_outlives_its_replacement() {
+    let mut orders = loom::model::Builder::new();
+    orders.preemption_bound = Some(1);
+    orders.check(|| {
+        let (first, _) = mortal();
+        let (second, _) = mortal();
+        let cell = Arc::new(EpochCell::new(first));
+        let reader = {
+            let cell = Arc::clone(&cell);
+            thread::spawn(move || {
+                let pin = ReadPin::enter();
+                let value = cell.load(&pin);
+                assert!(!value.0.load(Ordering::SeqCst));
+                thread::yield_now();
+                assert!(!value.0.load(Ordering::SeqCst), "freed under the pin");
+            })
+        };
+        cell.set(second);
+        reader.join().expect("reads");
+        assert!(!cell.get().0.load(Ordering::SeqCst));
+    });
+}
+
+/// A lease and a taker: what is taken, nobody uses.
+#[test]
+fn what_is_taken_from_a_slot_nobody_leases() {
+    loom::model(|| {
+        let slot = Arc::new(LeaseSlot::new());
+        slot.fill(Arc::new(AtomicU32::new(0)));
+        let reader = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || {
+                if let Some(lease) = slot.lease() {
+                    // Only who owns it alone may set it to one.
+                    assert_eq!(lease.load(Ordering::Relaxed), 0);
+                    thread::yield_now();
+                    assert_eq!(lease.load(Ordering::Relaxed), 0);
+                }
+            })
+        };
+        if let Some(value) = slot.take_unused() {
+            value.store(1, Ordering::Relaxed);
+        }
+        reader.join().expect("reads");
+    });
+}
+
+/// Two fill one slot: one value stands there, and both know which.
+#[test]
+fn two_fill_a_slot_and_agree() {
+    loom::model(|| {
+        let slot = Arc::new(LeaseSlot::new());
+        let other = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || slot.fill(Arc::new(1)))
+        };
+        let (here, mine) = slot.fill(Arc::new(2));
+        let (there, theirs) = other.join().expect("fills");
+        assert!(Arc::ptr_eq(&here, &there) && mine != theirs);
+    });
+}
