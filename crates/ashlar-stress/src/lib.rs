@@ -14,6 +14,7 @@
 //! | [`limits`] | what if others have the directory, nothing is left to open, the disk is full, the directory goes? |
 //! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
 //! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
+//! | [`power`] | does a power cut of a real file system take what was promised to survive? |
 //! | [`fuzz`] | does any decoder panic, hang or swell over damaged files? (the program `ashlar-fuzz`) |
 
 pub mod bugs;
@@ -21,6 +22,7 @@ pub mod corrupt;
 pub mod fuzz;
 pub mod limits;
 pub mod meta;
+pub mod power;
 pub mod process;
 pub mod report;
 pub mod sim;

@@ -1,7 +1,7 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
 use ashlar_stress::{
-    Budget, Length, Report, bugs, corrupt, fuzz, limits, meta, process, report, sim, sweep, torture,
+    Budget, Length, Report, bugs, corrupt, fuzz, limits, meta, power, process, report, sim, sweep, torture,
 };
 use clap::{Args, Parser, Subcommand};
 use std::fs::OpenOptions;
@@ -33,6 +33,8 @@ enum Command {
     Corrupt(Flags),
     /// The same damaged directories for us and for RocksDB
     Diff(Flags),
+    /// Power cuts of a real ext4 under a database (needs root)
+    Power(Flags),
     /// Damaged files against every decoder (the program ashlar-fuzz)
     Fuzz(Flags),
     /// Processes killed with signal 9 while they write and while they recover
@@ -62,7 +64,8 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 9] = ["sim", "sweep", "meta", "corrupt", "diff", "fuzz", "torture", "limits", "bugs"];
+const SUITES: [&str; 10] =
+    ["sim", "sweep", "meta", "corrupt", "diff", "fuzz", "torture", "power", "limits", "bugs"];
 
 #[derive(Args)]
 struct Flags {
@@ -136,6 +139,7 @@ fn go(command: Command) -> Result<bool, String> {
         Command::Meta(flags) => suite(flags, meta::run),
         Command::Corrupt(flags) => suite(flags, corrupt::run),
         Command::Diff(flags) => suite(flags, corrupt::diff::run),
+        Command::Power(flags) => suite(flags, power::run),
         Command::Fuzz(flags) => suite(flags, fuzz::run),
         Command::Torture { flags, wal: None } => suite(flags, torture::run),
         Command::Torture { flags, wal: Some(bytes) } => {

@@ -2,8 +2,10 @@
 //!
 //! Nothing here knows the engine: operation lists, the model and the judges speak in bytes, so that they can be held
 //! against any key-value store, ours and RocksDB's alike. Failures are values that name the first difference.
-//! `unsafe` is in two places only: the program `rocksdb-judge`, which calls RocksDB's C functions, and the counting heap.
+//! `unsafe` is in three places only: the program `rocksdb-judge`, which calls RocksDB's C functions, the counting heap, and
+//! the kernel's call that cuts a file system off its device.
 
+pub mod ext4;
 pub mod golden;
 pub mod heap;
 pub mod judge;
