@@ -397,6 +397,7 @@ impl Parts {
         let committer = GroupCommitter::new(self.env.clone(), set, self.versions.last_sequence(), tally);
         let writer = Writer {
             file_checksums: self.options.file_checksums,
+            statistics: Some(Arc::clone(&self.statistics)),
             ..Writer::new(&self.env, &self.versions, &self.session_id)
         };
         let (now, snapshots) = (self.env.clock.now(), SnapshotList::with_clock(Arc::clone(&self.env.clock)));

@@ -6,6 +6,7 @@ use crate::rewrite::{BlobPlan, Numbers, OutputChecks, OutputPlan};
 use crate::version::VersionSet;
 use ashlar_base::FamilyId;
 use ashlar_base::memory::MemoryBudget;
+use ashlar_base::stats::Statistics;
 use ashlar_env::Env;
 use ashlar_table::TableIdentity;
 use std::path::Path;
@@ -18,6 +19,8 @@ pub(super) struct Writer {
     pub(super) db_id: String,
     pub(super) session_id: String,
     pub(super) budget: Option<Arc<MemoryBudget>>,
+    /// What the writing of tables is counted into.
+    pub(super) statistics: Option<Arc<Statistics>>,
     /// Each file gets a checksum in the MANIFEST.
     pub(super) file_checksums: bool,
 }
@@ -27,7 +30,7 @@ impl Writer {
         let db_id = versions.db_facts().db_id.unwrap_or_default();
         let budget = versions.tables().pool().budget().cloned();
         let (env, session_id) = (env.clone(), session_id.to_owned());
-        Writer { env, db_id, session_id, budget, file_checksums: false }
+        Writer { env, db_id, session_id, budget, statistics: None, file_checksums: false }
     }
 
     /// The plan for a family's next tables, as a flush writes them; compaction chooses by level.
@@ -50,6 +53,7 @@ impl Writer {
             table: options.table.for_level(-1, 1, false),
             merge_operator: options.merge_operator.clone(),
             budget: self.budget.clone(),
+            statistics: self.statistics.clone(),
             blobs: BlobPlan::new(family.0, &options.blob, 0),
             identity,
             checks: OutputChecks {

@@ -46,6 +46,7 @@ impl Place {
             table,
             merge_operator: None,
             budget: None,
+            statistics: None,
             blobs,
             identity,
             checks: OutputChecks::default(),

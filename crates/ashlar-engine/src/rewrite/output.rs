@@ -21,6 +21,7 @@ use crate::version::TableCounts;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::Fragment;
+use ashlar_base::stats::Statistics;
 use ashlar_base::{
     Error, FileNumber, InternalKey, InternalKeyBuf, MergeOperator, Result, Trailer, ValueType,
 };
@@ -53,6 +54,8 @@ pub struct OutputPlan {
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// What the memory of a table in the making is charged to.
     pub budget: Option<Arc<MemoryBudget>>,
+    /// What compressions are counted into.
+    pub statistics: Option<Arc<Statistics>>,
     /// What becomes of large values and of blobs.
     pub blobs: BlobPlan,
     /// Who writes them; the number is filled in for each. `creation_time` is recorded as oldest ancestor time.
@@ -164,7 +167,7 @@ impl TableOutputs {
             Ok(builder) => {
                 let budget = self.plan.budget.as_ref();
                 let charge = budget.map_or_else(MemoryCharge::none, |b| b.charge(MemoryUse::Buffers, 0));
-                let builder = builder.charged_to(charge);
+                let builder = builder.charged_to(charge).counted_into(self.plan.statistics.clone());
                 Ok(Open { pending, file, sum, builder, oldest_blob: OldestBlobFile::default(), older: 0 })
             }
             Err(e) => {

@@ -1,6 +1,7 @@
 //! Blocks into a file: compressed, checksummed, written in large pieces.
 
 use ashlar_base::Result;
+use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_env::WriteFile;
 use ashlar_format::Unreadable;
 use ashlar_format::compress::{Compression, Compressor};
@@ -25,6 +26,8 @@ pub(super) struct BlockSink {
     rejected: u64,
     /// Some block is stored compressed.
     compressed: bool,
+    /// What compressions are counted into.
+    statistics: Option<Arc<Statistics>>,
 }
 
 impl BlockSink {
@@ -39,7 +42,13 @@ impl BlockSink {
             stored: Vec::new(),
             rejected: 0,
             compressed: false,
+            statistics: None,
         }
+    }
+
+    /// Compressions from here on are counted, and above the usual level timed.
+    pub(super) fn count_into(&mut self, statistics: Option<Arc<Statistics>>) {
+        self.statistics = statistics;
     }
 
     /// Bytes of memory its buffers take.
@@ -89,13 +98,23 @@ impl BlockSink {
 
     fn put_smaller(&mut self, raw: &[u8], data: bool) -> Result<(BlockHandle, Compression)> {
         if self.compression() == Compression::None {
+            if let Some(statistics) = &self.statistics {
+                statistics.tick(Ticker::NumberBlockCompressionBypassed);
+                statistics.add(Ticker::BytesCompressionBypassed, raw.len() as u64);
+            }
             return Ok((self.put_raw(raw)?, Compression::None));
         }
         let mut stored = std::mem::take(&mut self.stored);
+        let statistics = self.statistics.as_deref();
+        let time = statistics.and_then(|s| s.time_in_detail(Distribution::CompressionTimesNanos));
         let form = match &mut self.plain {
             Some(plain) if !data => plain.compress(raw, &mut stored),
             _ => self.compressor.compress(raw, &mut stored),
         };
+        drop(time);
+        if let Some(statistics) = statistics {
+            count(statistics, raw.len(), stored.len(), form);
+        }
         self.compressed |= form != Compression::None;
         let handle = self.put(&stored, form);
         self.stored = stored;
@@ -130,5 +149,17 @@ impl BlockSink {
         self.written += self.pending.len() as u64;
         self.pending.clear();
         Ok(())
+    }
+}
+
+/// A block of `raw` bytes was tried, and is stored in `stored` bytes.
+fn count(statistics: &Statistics, raw: usize, stored: usize, form: Compression) {
+    if form == Compression::None {
+        statistics.tick(Ticker::NumberBlockCompressionRejected);
+        statistics.add(Ticker::BytesCompressionRejected, raw as u64);
+    } else {
+        statistics.tick(Ticker::NumberBlockCompressed);
+        statistics.add(Ticker::BytesCompressedFrom, raw as u64);
+        statistics.add(Ticker::BytesCompressedTo, stored as u64);
     }
 }

@@ -9,6 +9,7 @@ use crate::options::{MAX_BLOCK_SIZE, TableIdentity, TableOptions};
 use crate::reader::MAX_BLOCK;
 use ashlar_base::checksum::xxh3_64;
 use ashlar_base::memory::MemoryCharge;
+use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_env::WriteFile;
 use ashlar_format::block::BlockBuilder;
@@ -151,6 +152,13 @@ impl TableBuilder {
     #[must_use]
     pub fn charged_to(mut self, charge: MemoryCharge) -> Self {
         self.charge = charge;
+        self
+    }
+
+    /// Counts how blocks are compressed.
+    #[must_use]
+    pub fn counted_into(mut self, statistics: Option<Arc<Statistics>>) -> Self {
+        self.sink.count_into(statistics);
         self
     }
 

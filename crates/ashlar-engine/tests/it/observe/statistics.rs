@@ -2,11 +2,12 @@
 
 use super::Store;
 use ashlar_base::FamilyId;
-use ashlar_base::stats::{Distribution, Statistics, Ticker};
+use ashlar_base::stats::{Distribution, Statistics, StatsLevel, Ticker};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::options::{BlobOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_env::Env;
+use ashlar_testkit::Rng;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -145,6 +146,32 @@ fn background_work_is_counted() {
     assert_eq!(statistics.ticker(Ticker::CompactionKeyDropNew), 1000);
     assert_eq!(statistics.distribution(Distribution::NumfilesInSinglecompaction).max(), 3);
     assert!(statistics.ticker(Ticker::NoFileOpens) >= 4);
+}
+
+/// Every block that is tried is counted, and above the usual level timed; one that hardly shrinks is stored raw.
+#[test]
+fn compressions_are_counted_and_timed() {
+    let _readers = crate::beside_others();
+    let (store, statistics) = counting();
+    let tried = [Ticker::NumberBlockCompressed, Ticker::NumberBlockCompressionRejected];
+    let bytes = [Ticker::BytesCompressedFrom, Ticker::BytesCompressedTo];
+    (0..1000u32).for_each(|n| store.put(&n.to_be_bytes(), &[7; 100]));
+    store.flush();
+    let [compressed, rejected] = shown(&statistics, tried);
+    let [from, to] = shown(&statistics, bytes);
+    assert!(compressed > 20 && rejected <= 1, "{compressed} compressed, {rejected} not");
+    assert!(from > 100_000 && to < from / 2, "{from} bytes became {to}");
+    assert_eq!(statistics.distribution(Distribution::CompressionTimesNanos).count(), 0);
+    statistics.set_level(StatsLevel::All);
+    let mut rng = Rng::new(1);
+    (0..1000u32).for_each(|n| store.put(&n.to_be_bytes(), &rng.bytes(100)));
+    store.flush();
+    let [compressed_now, rejected_now] = shown(&statistics, tried);
+    assert!(rejected_now > 20, "{rejected_now} blocks of noise");
+    assert!(statistics.ticker(Ticker::BytesCompressionRejected) > 90_000);
+    let timed = statistics.distribution(Distribution::CompressionTimesNanos).count();
+    assert_eq!(timed, compressed_now + rejected_now - compressed - rejected);
+    assert_eq!(statistics.ticker(Ticker::NumberBlockCompressionBypassed), 0);
 }
 
 #[test]
