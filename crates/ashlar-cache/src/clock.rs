@@ -64,6 +64,11 @@ impl Clock {
         self.ring.len()
     }
 
+    /// Entries that are not known to be dead.
+    pub(crate) fn living(&self) -> usize {
+        self.ring.len().saturating_sub(self.dead)
+    }
+
     pub(crate) fn push(&mut self, entry: Entry) {
         self.ring.push_back(entry);
     }

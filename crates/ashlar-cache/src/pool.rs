@@ -93,6 +93,11 @@ impl FramePool {
         }
     }
 
+    /// Blocks that stand in slots.
+    pub fn frames(&self) -> usize {
+        self.clock.lock().living()
+    }
+
     /// Changes the cap. A lower one evicts at once what is not held; held frames leave as they are let go.
     pub fn set_capacity(&self, capacity: usize) {
         self.capacity.store(capacity, Ordering::Relaxed);

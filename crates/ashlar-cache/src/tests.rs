@@ -26,8 +26,10 @@ fn keeps_and_finds() {
     let usage = pool.usage();
     assert_eq!((usage.hits, usage.misses, usage.pinned), (1, 1, 0));
     assert!(usage.used > 100 && usage.used < 400, "{usage:?}");
+    assert_eq!(pool.frames(), 1);
     drop(slots);
     assert_eq!(pool.usage().pinned, pool.usage().used, "held, in no slot");
+    assert_eq!(pool.frames(), 0);
     assert!(is_block(&pin, 1, 3));
     drop(pin);
     assert_eq!((pool.usage().used, pool.usage().pinned), (0, 0));

@@ -5,12 +5,16 @@ use super::core::Core;
 use super::schedule::gauges_of;
 use crate::column_family::Family;
 use crate::compaction::picker::{Targets, scores};
+use crate::files::{Live, Spared, find_obsolete};
 use crate::inspect::{
-    Answer, BlobNow, FamilyShape, TableSums, find, levelstats, live_data_bytes, tables_text,
+    Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find, levelstats, live_data_bytes, tables_text,
 };
 use crate::pressure::Pace;
 use crate::super_version::SuperVersion;
+use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Error, Result};
+use ashlar_env::FsEntry;
+use ashlar_format::filename::FileKind;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -139,6 +143,7 @@ impl<'a> Look<'a> {
                 let sizes: BTreeMap<_, _> = files.map(|(_, f)| (f.number(), f.size())).collect();
                 sizes.values().sum()
             }
+            "obsolete-sst-files-size" => self.obsolete_table_bytes()?,
             "live-sst-files-size" => FamilyShape::of(version).bytes(),
             "estimate-pending-compaction-bytes" => gauges_of(version, self.family).debt_bytes,
             "num-blob-files" => self.blobs().files as u64,
@@ -169,6 +174,7 @@ impl<'a> Look<'a> {
             "aggregated-table-properties-at-level" => self.sums(Some(number))?.text(),
             "options-statistics" => self.core.statistics.to_string(),
             "blob-stats" => self.blobs().text(),
+            "block-cache-entry-stats" | "fast-block-cache-entry-stats" => self.cache_roles().text(),
             _ => return None,
         })
     }
@@ -197,6 +203,7 @@ impl<'a> Look<'a> {
                 ])
             }
             "cfstats" => self.core.family_stats(self).map(),
+            "block-cache-entry-stats" | "fast-block-cache-entry-stats" => self.cache_roles().map(),
             _ => return None,
         })
     }
@@ -247,6 +254,33 @@ impl<'a> Look<'a> {
             now.garbage = now.garbage.saturating_add(live.garbage.bytes);
         }
         now
+    }
+
+    /// What memory is held for, all families together.
+    fn cache_roles(&self) -> CacheRoles {
+        let (budget, pool) = (self.core.memory.budget(), self.core.tables.pool());
+        let held = |what| budget.held(what) as u64;
+        CacheRoles {
+            cap: budget.cap() as u64,
+            blocks: pool.frames() as u64,
+            block_bytes: pool.usage().used as u64,
+            memtable_bytes: held(MemoryUse::Memtables),
+            table_bytes: held(MemoryUse::Tables),
+            buffer_bytes: held(MemoryUse::Buffers),
+        }
+    }
+
+    /// Bytes of the tables in the directory that the next purge removes; `None` when it cannot be listed.
+    fn obsolete_table_bytes(&self) -> Option<u64> {
+        let core = self.core;
+        // What is live before what is there.
+        let live = Live::now(&core.versions, &core.pending, Spared::Nothing);
+        let entries = core.env.fs.list(&core.dir).ok()?;
+        let is_table = |kind| matches!(kind, FileKind::Table(_) | FileKind::LevelDbTable(_));
+        let of = |entry: &&FsEntry| {
+            find_obsolete([entry.name.as_str()], &live).iter().any(|obsolete| is_table(obsolete.kind))
+        };
+        Some(entries.iter().filter(of).map(|entry| entry.len).sum())
     }
 
     fn targets(&self) -> Targets {

@@ -1,6 +1,7 @@
 //! Properties: what a database says about itself, under RocksDB's names. And the level check: which releases read it.
 
 mod aggregate;
+mod cache_roles;
 mod catalog;
 mod check;
 mod human;
@@ -11,6 +12,7 @@ mod stats_text;
 mod work;
 
 pub use aggregate::TableSums;
+pub use cache_roles::CacheRoles;
 pub use catalog::{Answer, PROPERTIES, Property, find};
 pub use check::{CheckReport, Damage, KeySpan, Risk, Verified, check_database};
 pub(crate) use check::{check_files, check_logs, span_of, to_read};

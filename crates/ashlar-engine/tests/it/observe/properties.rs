@@ -5,8 +5,8 @@ use ashlar_base::FamilyId;
 use ashlar_engine::Db;
 use ashlar_engine::inspect::{Answer, PROPERTIES};
 use ashlar_engine::options::{DbOptions, FamilyOptions};
-use ashlar_env::Env;
 use ashlar_env::sim::SimEnv;
+use ashlar_env::{Env, JobExecutor};
 use ashlar_testkit::report;
 use std::path::Path;
 
@@ -131,6 +131,41 @@ fn deletions_aborts_and_runs_are_counted() {
     assert_eq!((int("num-running-compactions"), int("num-running-compaction-sorted-runs")), (1, 3));
     store.db.wait_for_background().unwrap();
     assert_eq!((int("num-running-compactions"), int("num-running-compaction-sorted-runs")), (0, 0));
+}
+
+/// Tables that nobody needs are told as long as they are there, and what memory is held for.
+#[test]
+fn obsolete_tables_and_the_roles_of_memory_are_told() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(10);
+    let mut family = FamilyOptions::default();
+    family.compaction.automatic = false;
+    let db = Db::open(sim.env(), Path::new("/db"), DbOptions::default(), vec![], family).unwrap();
+    let store = Store { family: db.family("default").unwrap(), db };
+    let int = |name: &str| store.db.property_int(&store.family, &format!("rocksdb.{name}")).unwrap();
+    for _ in 0..2 {
+        (0..1000u32).for_each(|n| store.put(&n.to_be_bytes(), &[7; 100]));
+        store.flush();
+    }
+    assert_eq!(int("obsolete-sst-files-size"), 0);
+    for (name, bytes) in [("000001.sst", 100), ("000002.ldb", 30), ("999999.sst", 7)] {
+        sim.env().fs.create(&Path::new("/db").join(name)).unwrap().write_at(&vec![0; bytes], 0).unwrap();
+    }
+    assert_eq!(int("obsolete-sst-files-size"), 130, "a number that is still to come may be in the making");
+    let reader = store.db.iter(&store.family, Default::default()).unwrap();
+    store.db.compact_range(&store.family, None, None).unwrap();
+    sim.jobs().drive(1000);
+    assert_eq!(int("obsolete-sst-files-size"), 0, "the purge took them, and what was compacted is read");
+    assert!(int("total-sst-files-size") > int("live-sst-files-size"));
+    drop(reader);
+    store.put(b"in memory", b"1");
+    store.get(&5u32.to_be_bytes());
+    let roles = store.db.property_map(&store.family, "rocksdb.block-cache-entry-stats").unwrap();
+    let role = |name: &str| roles[name].parse::<u64>().unwrap();
+    assert_eq!((role("count.data-block"), role("bytes.data-block")), (1, int("block-cache-usage")));
+    assert!(role("bytes.write-buffer") > 0 && role("bytes.block-based-table-reader") > 0, "{roles:?}");
+    let text = store.db.property(&store.family, "rocksdb.fast-block-cache-entry-stats").unwrap();
+    assert!(text.contains(" DataBlock(1,") && text.contains(" WriteBuffer(1,"), "{text}");
 }
 
 #[test]

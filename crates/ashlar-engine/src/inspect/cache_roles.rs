@@ -1,0 +1,127 @@
+//! `rocksdb.block-cache-entry-stats`: what the memory of a database is held for, by RocksDB's roles of cache entries.
+//!
+//! The cache holds data blocks only. What else the cap on memory pays for stands under the role that RocksDB charges it to the
+//! cache as, each as one entry; the capacity is that cap.
+//! Source: RocksDB `cache/cache_entry_roles.cc` (names), `db/internal_stats.cc` (shape).
+
+use super::human::bytes;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The roles: as texts and as maps spell them.
+const ROLES: [(&str, &str); 14] = [
+    ("DataBlock", "data-block"),
+    ("FilterBlock", "filter-block"),
+    ("FilterMetaBlock", "filter-meta-block"),
+    ("DeprecatedFilterBlock", "deprecated-filter-block"),
+    ("IndexBlock", "index-block"),
+    ("OtherBlock", "other-block"),
+    ("WriteBuffer", "write-buffer"),
+    ("CompressionDictionaryBuildingBuffer", "compression-dictionary-building-buffer"),
+    ("FilterConstruction", "filter-construction"),
+    ("BlockBasedTableReader", "block-based-table-reader"),
+    ("FileMetadata", "file-metadata"),
+    ("BlobValue", "blob-value"),
+    ("BlobCache", "blob-cache"),
+    ("Misc", "misc"),
+];
+
+/// What memory is held for, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheRoles {
+    /// The cap on all of it.
+    pub cap: u64,
+    /// Data blocks in the cache.
+    pub blocks: u64,
+    /// Their bytes.
+    pub block_bytes: u64,
+    /// Memtables.
+    pub memtable_bytes: u64,
+    /// Indexes, filters and dictionaries of open tables.
+    pub table_bytes: u64,
+    /// Buffers of the log, of flushes and of compactions.
+    pub buffer_bytes: u64,
+}
+
+impl CacheRoles {
+    /// Entries and bytes of a role.
+    fn of(&self, role: &str) -> (u64, u64) {
+        let one = |bytes| (u64::from(bytes > 0), bytes);
+        match role {
+            "data-block" => (self.blocks, self.block_bytes),
+            "write-buffer" => one(self.memtable_bytes),
+            "block-based-table-reader" => one(self.table_bytes),
+            "misc" => one(self.buffer_bytes),
+            _ => (0, 0),
+        }
+    }
+
+    fn percent(&self, part: u64) -> f64 {
+        if self.cap == 0 { 0.0 } else { part as f64 * 100.0 / self.cap as f64 }
+    }
+
+    /// The text.
+    pub fn text(&self) -> String {
+        let used = self.block_bytes + self.memtable_bytes + self.table_bytes + self.buffer_bytes;
+        let mut out = format!(
+            "Block cache AshlarDB capacity: {} usage: {}\nBlock cache entry stats(count,size,portion):",
+            bytes(self.cap),
+            bytes(used)
+        );
+        for (name, role) in ROLES {
+            let (count, size) = self.of(role);
+            if count > 0 {
+                // Writing to a String cannot fail.
+                let _ = write!(out, " {name}({count},{},{:.6}%)", bytes(size), self.percent(size));
+            }
+        }
+        out + "\n"
+    }
+
+    /// Names and values; they are counted when they are asked for, so no collection is ever old.
+    pub fn map(&self) -> BTreeMap<String, String> {
+        let fixed = [
+            ("id", "AshlarDB".to_owned()),
+            ("capacity", self.cap.to_string()),
+            ("secs_for_last_collection", "0.000000".to_owned()),
+            ("secs_since_last_collection", "0".to_owned()),
+        ];
+        let mut map: BTreeMap<String, String> = fixed.map(|(name, value)| (name.to_owned(), value)).into();
+        for (_, role) in ROLES {
+            let (count, size) = self.of(role);
+            map.insert(format!("count.{role}"), count.to_string());
+            map.insert(format!("bytes.{role}"), size.to_string());
+            map.insert(format!("percent.{role}"), format!("{:.6}", self.percent(size)));
+        }
+        map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_have_their_shares() {
+        let held = CacheRoles {
+            cap: 4 << 20,
+            blocks: 3,
+            block_bytes: 1 << 20,
+            memtable_bytes: 2 << 20,
+            ..CacheRoles::default()
+        };
+        assert_eq!(
+            held.text(),
+            "Block cache AshlarDB capacity: 4.00 MB usage: 3.00 MB\nBlock cache entry stats(count,size,portion): \
+             DataBlock(3,1.00 MB,25.000000%) WriteBuffer(1,2.00 MB,50.000000%)\n"
+        );
+        let map = held.map();
+        assert_eq!(map.len(), 4 + 3 * ROLES.len());
+        assert_eq!(
+            (map["count.data-block"].as_str(), map["percent.write-buffer"].as_str()),
+            ("3", "50.000000")
+        );
+        assert_eq!((map["bytes.misc"].as_str(), map["count.index-block"].as_str()), ("0", "0"));
+        assert_eq!(CacheRoles::default().percent(5), 0.0);
+    }
+}
