@@ -27,6 +27,9 @@ pub struct BlobOptions {
     pub force_threshold: f64,
     /// Tables of this level and deeper ones have their large values separated: `blob_file_starting_level`.
     pub starting_level: u8,
+    /// Whether columns of entities are separated as values are. Their tables need RocksDB 11 to be read: the format level
+    /// decides, whatever stands here.
+    pub columns: bool,
 }
 
 impl Default for BlobOptions {
@@ -41,6 +44,7 @@ impl Default for BlobOptions {
             age_cutoff: 0.25,
             force_threshold: 1.0,
             starting_level: 0,
+            columns: false,
         }
     }
 }
@@ -78,6 +82,12 @@ impl BlobOptions {
     #[inline]
     pub fn separates(&self, value_len: usize) -> bool {
         self.enabled && value_len > 0 && value_len as u64 >= self.min_blob_bytes
+    }
+
+    /// Whether a column of that length goes to a blob file.
+    #[inline]
+    pub fn separates_column(&self, value_len: usize) -> bool {
+        self.columns && self.separates(value_len)
     }
 
     /// Values in files below this number are moved when a compaction meets them; `files` are all of the family, ascending.

@@ -86,11 +86,13 @@ impl FamilyOptions {
         given.or_else(|| self.stored_merge_operator.as_deref().map(id_of))
     }
 
-    /// The options as they are used at `level`: what tables say of order, operator and version made consistent.
+    /// The options as they are used at `level`: what tables say of order, operator and version, and
+    /// what they may hold of entities, made consistent.
     pub fn at_level(mut self, level: FormatLevel) -> Self {
         self.table.order = self.order.clone();
         self.table.merge_operator = self.merge_operator_name();
         self.table.format_version = self.table.format_version.min(level.max_table_version());
+        self.blob.columns = level >= FormatLevel::V11;
         self
     }
 }

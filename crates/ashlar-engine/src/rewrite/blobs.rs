@@ -1,6 +1,7 @@
 //! Large values and blobs on their way through a rewrite.
 //!
-//! 1. A put whose value is large enough goes to a blob file; the table gets an index in its place, at the same sequence.
+//! 1. A put whose value is large enough goes to a blob file; the table gets an index in its place, at the same sequence. So
+//!    do the columns of an entity, each by itself, where the format level lets a table hold such entities.
 //! 2. A blob in a file that counts as old is read, verified, and treated as if the entry held its value: it goes to a new
 //!    blob file, or into the table where values are not separated (any more).
 //! 3. A blob file is finished and fsynced when it is full, the last one with the rewrite: before any edit can name a table
@@ -148,7 +149,7 @@ impl BlobOutputs {
                 },
                 _ => None,
             },
-            ValueType::Entity => self.move_columns(numbers, user_key, value)?,
+            ValueType::Entity => self.hold_columns(numbers, user_key, value)?,
             _ => None,
         };
         if self.plan.inputs.is_some() {
@@ -232,34 +233,42 @@ impl BlobOutputs {
         }
     }
 
-    /// An entity whose columns stand in old files gets new ones.
-    fn move_columns(
+    /// An entity with large columns in it, or with columns in old files, gets new ones.
+    fn hold_columns(
         &mut self,
         numbers: &Numbers,
         user_key: &[u8],
         value: &[u8],
     ) -> Result<Option<ValueType>> {
         let entity = Entity::decode(value).map_err(|e| e.into_error())?;
-        let mut values = Vec::with_capacity(entity.columns().len());
+        let mut moved = Vec::with_capacity(entity.columns().len());
         for column in entity.columns() {
-            values.push(match column.value {
+            moved.push(match column.value {
                 ColumnValue::Blob(place) => self.moved(user_key, &place)?,
                 ColumnValue::Inline(_) => None,
             });
         }
-        if values.iter().all(Option::is_none) {
-            return Ok(None);
-        }
-        let mut columns = Vec::with_capacity(values.len());
-        for (column, moved) in entity.columns().iter().zip(&values) {
-            let value = match moved {
-                None => column.value,
-                Some(value) if self.plan.options.separates(value.len()) => {
+        let mut changed = false;
+        let mut columns = Vec::with_capacity(moved.len());
+        for (column, moved) in entity.columns().iter().zip(&moved) {
+            let (value, separate) = match (column.value, moved) {
+                (_, Some(value)) => (ColumnValue::Inline(value), self.plan.options.separates(value.len())),
+                (ColumnValue::Inline(value), None) => {
+                    (column.value, self.plan.options.separates_column(value.len()))
+                }
+                (blob, None) => (blob, false),
+            };
+            changed |= separate || moved.is_some();
+            let value = match value {
+                ColumnValue::Inline(value) if separate => {
                     ColumnValue::Blob(self.write(numbers, user_key, value)?)
                 }
-                Some(value) => ColumnValue::Inline(value),
+                stays => stays,
             };
             columns.push(Column { name: column.name, value });
+        }
+        if !changed {
+            return Ok(None);
         }
         let entity = Entity::new(columns).map_err(|m| m.into_error())?;
         self.entry.clear();

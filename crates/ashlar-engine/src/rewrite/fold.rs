@@ -80,13 +80,11 @@ impl Operands {
             Base::Value(value) => (ValueType::Put, merge(Some(value))?),
             Base::Entity(stored) => {
                 let entity = Entity::decode(stored).ok()?;
-                let inline = |column: &Column<'_>| matches!(column.value, ColumnValue::Inline(_));
-                if !entity.columns().iter().all(inline) {
-                    return None;
-                }
                 let existing = match entity.default_column() {
                     Some(ColumnValue::Inline(value)) => value,
-                    _ => &[],
+                    // Whoever reads the key reads it.
+                    Some(ColumnValue::Blob(_)) => return None,
+                    None => &[],
                 };
                 let value = merge(Some(existing))?;
                 let mut columns = vec![Column { name: b"", value: ColumnValue::Inline(&value) }];

@@ -170,6 +170,69 @@ fn rocksdb_reads_the_blob_files_we_write() {
     ));
 }
 
+/// Columns are values like others: the large ones go to blob files where the level's RocksDB knows such entities, and stay in
+/// the table where it does not. Either way RocksDB reads the default column, and we all of them.
+#[test]
+fn large_columns_are_separated_where_the_level_knows_them() {
+    let _readers = crate::beside_others();
+    let mut rng = Rng::new(5);
+    for (level, separated) in [(FormatLevel::V11, true), (FormatLevel::V9_11, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut family = settings(Compression::None);
+        family.blob.file_bytes = 1 << 20;
+        let reopen = || open_with(dir.path(), level, family.clone()).unwrap();
+        let db = reopen();
+        let rows: Vec<(Vec<u8>, [Vec<u8>; 3])> = (0..30)
+            .map(|n| (format!("row{n:03}").into_bytes(), [50, 99, 2000].map(|len| rng.bytes(len))))
+            .collect();
+        for (n, (key, [default, small, large])) in rows.iter().enumerate() {
+            let mut batch = WriteBatch::new();
+            // Of every third row the default column is the large one.
+            let (default, last) = if n % 3 == 0 { (large, default) } else { (default, large) };
+            let columns: [(&[u8], &[u8]); 3] = [(b"", default), (b"a", small), (b"z", last)];
+            batch.put_entity(FamilyId::DEFAULT, key, &columns).unwrap();
+            db.write(&mut batch, WriteOptions::default()).unwrap();
+        }
+        let looked = |db: &Db| {
+            let family = db.family("default").unwrap();
+            for (n, (key, [default, small, large])) in rows.iter().enumerate() {
+                let (default, last) = if n % 3 == 0 { (large, default) } else { (default, large) };
+                let row = db.get_entity(&family, key, &Default::default()).unwrap().unwrap();
+                let columns = [&b""[..], b"a", b"z"].map(|name| row.get(name).map(<[u8]>::to_vec));
+                assert_eq!(columns, [default, small, last].map(|value| Some(value.clone())), "{level}");
+            }
+        };
+        let family = db.family("default").unwrap();
+        db.flush(std::slice::from_ref(&family)).unwrap();
+        looked(&db);
+        let bytes = db.property_int(&family, "rocksdb.total-blob-file-size").unwrap();
+        assert_eq!(bytes > 30 * 2000, separated, "{level}: {bytes} bytes of blobs");
+        // Merged over, and half of them deleted: what is left is carried, the rest is garbage.
+        let mut state = State::new();
+        for (n, (key, [default, _, large])) in rows.iter().enumerate() {
+            let mut batch = WriteBatch::new();
+            if n % 2 == 0 {
+                batch.delete(FamilyId::DEFAULT, key).unwrap();
+            } else {
+                batch.merge(FamilyId::DEFAULT, key, b"more").unwrap();
+                let base = if n % 3 == 0 { large } else { default };
+                state.insert(key.clone(), [&base[..], b",more"].concat());
+            }
+            db.write(&mut batch, WriteOptions::default()).unwrap();
+        }
+        db.compact_range(&family, None, None).unwrap();
+        compare(&db, &listed(&state), &format!("{level}, compacted"));
+        db.close().unwrap();
+        match judged(dir.path(), level, &state, &format!("{level}")) {
+            Err(JudgeError::Skip(skip)) => return skip.announce("large_columns_are_separated"),
+            other => other.unwrap(),
+        }
+        let db = reopen();
+        compare(&db, &listed(&state), &format!("{level}, opened again"));
+        db.close().unwrap();
+    }
+}
+
 /// Old values leave: what an iterator and a snapshot still read stays until they are gone.
 #[test]
 fn a_blob_file_stays_as_long_as_somebody_may_read_it() {
