@@ -51,6 +51,8 @@ impl Core {
         let options = options.at_level(level);
         // Alone, so that the log that is current now holds nothing of the new family yet.
         let made = self.committer.lead_alone(|| {
+            // What was written before the family is not lost where the family is there.
+            self.committer.flush()?;
             let wal = Arc::clone(&self.committer.current().wal);
             let made = self.versions.create_family(
                 name,
@@ -85,6 +87,9 @@ impl Core {
             return Err(Error::invalid("the family \"default\" cannot be dropped"));
         }
         let dropped = self.committer.lead_unlogged(|| {
+            // As when one is made. A log that cannot be written does not keep the drop from making room: resuming brings
+            // what it held back into tables.
+            let _ = self.committer.flush();
             self.versions.drop_family(family.id()).inspect_err(|e| self.settle(e))?;
             let mut state = self.state();
             let dropped = state.families.remove(family.id());

@@ -105,6 +105,29 @@ fn a_handle_that_is_dropped_hands_over() {
     assert_eq!(count(&open(&sim, false)), 10);
 }
 
+/// Where a family is there, or gone, everything is there that was written before.
+#[test]
+fn families_come_and_go_behind_what_was_written() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(6);
+    let db = open(&sim, true);
+    let after_a_kill = || {
+        let left = open(&sim.crash(CrashMode::KILL), true);
+        let default = left.family("default").unwrap();
+        let there =
+            |n: &u32| left.get(&default, &n.to_be_bytes(), &ReadOptions::default()).unwrap().is_some();
+        ((0..100).filter(there).count(), left.families().len())
+    };
+    puts(&db, 0..5);
+    assert_eq!(after_a_kill(), (0, 2));
+    let made = db.create_family("made", FamilyOptions::default()).unwrap();
+    assert_eq!(after_a_kill(), (5, 3));
+    puts(&db, 5..8);
+    assert_eq!(after_a_kill(), (5, 3));
+    db.drop_family(&made).unwrap();
+    assert_eq!(after_a_kill(), (8, 2));
+}
+
 /// Memtables of one family fill and are flushed while the other's wait in the log: after a crash before any call, both
 /// hold the same writes.
 #[test]
