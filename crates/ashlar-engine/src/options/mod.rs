@@ -9,6 +9,7 @@ mod lint;
 mod load;
 mod names;
 mod operation;
+mod page;
 
 pub use ashlar_blob::BlobOptions;
 pub use compaction::CompactionOptions;
@@ -19,5 +20,6 @@ pub use format_level::FormatLevel;
 pub use lint::{Facts, Finding, lint};
 pub use load::{LoadedOptions, load_latest_options, read_latest_options, read_options_file};
 pub(crate) use load::{StoredFamily, stored_families};
-pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, markdown, option_names};
+pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, option_names};
 pub use operation::{CompactRangeOptions, ReadOptions, WriteOptions};
+pub use page::markdown;

@@ -100,6 +100,11 @@ struct Rule {
     advice: &'static str,
 }
 
+/// The rules: name, whether it is asked for each family, advice.
+pub(super) fn rules() -> impl Iterator<Item = (&'static str, bool, &'static str)> {
+    rules::RULES.iter().map(|rule| (rule.name, rule.of_family, rule.advice))
+}
+
 /// What the rules say of a file, the database first, then family by family.
 pub fn lint(file: &OptionsFile, facts: &Facts) -> Vec<Finding> {
     let ask = |rule: &Rule, family: Option<&str>| {

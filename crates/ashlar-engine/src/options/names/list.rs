@@ -1,4 +1,4 @@
-//! The table as it is shown: lists, explanations, the page `docs/options.md`.
+//! The table as it is shown: lists, explanations, the greater part of the page `docs/options.md`.
 
 use super::database::DATABASE;
 use super::family::FAMILY;
@@ -119,8 +119,8 @@ impl OptionName {
     }
 }
 
-/// The page `docs/options.md`.
-pub fn markdown() -> String {
+/// The table with how many names have which answer, as Markdown.
+pub fn table() -> String {
     let all = option_names();
     let mut out = String::from(PAGE_HEAD);
     out.push_str(

@@ -32,7 +32,7 @@ mod value;
 
 pub use apply::{Notice, Options};
 pub(crate) use family::{STRING_APPEND, operator_of};
-pub use list::{OptionName, explain, markdown, option_names};
+pub use list::{OptionName, explain, option_names, table};
 pub(crate) use nested::id_of;
 pub use row::{AnswerKind, Group, Range};
 pub(crate) use value::{Value, integer};
