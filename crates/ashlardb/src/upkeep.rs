@@ -64,6 +64,14 @@ impl Db {
 }
 
 impl Family {
+    /// Writes what the family has in memory to a table and waits for it; with `atomic_flush` all families in one step.
+    ///
+    /// # Errors
+    /// As [`Db::flush`].
+    pub fn flush(&self) -> Result<()> {
+        self.db.engine().flush(std::slice::from_ref(&self.inner))
+    }
+
     /// Compacts the keys `begin..=end` (`None`: without bound) down to the deepest level that has some. Waits for it.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use ashlar_base::Level;
 use ashlar_testkit::ops::{Mix, draw};
 use ashlar_testkit::oracle::Model;
 use ashlar_testkit::{Op, Skip};
-use ashlardb::{CompactRangeOptions, ErrorKind, Family, FormatLevel};
+use ashlardb::{CompactRangeOptions, Db, ErrorKind, Family, FormatLevel};
 use std::path::Path;
 
 const LEVEL: FormatLevel = FormatLevel::V7_8;
@@ -80,4 +80,17 @@ fn judged(seeds: u64) -> Result<(), Skip> {
 #[test]
 fn compactions_on_request_change_no_answer() {
     judged(3).unwrap_or_else(|skip| skip.announce("compactions_on_request_change_no_answer"));
+}
+
+#[test]
+fn a_family_is_flushed_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    let [one, two] = ["one", "two"].map(|name| db.create_family(name).unwrap());
+    one.put(b"k", b"1").unwrap();
+    two.put(b"k", b"2").unwrap();
+    one.flush().unwrap();
+    assert_eq!((one.live_files().unwrap().len(), two.live_files().unwrap().len()), (1, 0));
+    db.flush().unwrap();
+    assert_eq!((one.live_files().unwrap().len(), two.live_files().unwrap().len()), (1, 1));
 }
