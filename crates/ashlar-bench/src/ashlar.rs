@@ -2,6 +2,7 @@
 
 use crate::flags::Flags;
 use crate::store::{Engine, Store, Walk, WriteHow, Writer};
+use ashlar_base::checksum::xxh3_64;
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, Result};
 use ashlar_blob::BlobOptions;
@@ -10,7 +11,10 @@ use ashlar_env::{EntryKind, Env};
 use ashlar_format::filename::FileKind;
 use ashlar_format::filter::FilterPolicy;
 use ashlar_table::TableOptions;
-use ashlardb::{Builder, Compression, Cursor, Db, FormatLevel, MergeOperator, WriteBatch, standard_operator};
+use ashlardb::{
+    Builder, Compression, Cursor, Db, Family, FormatLevel, MergeOperator, SizeOptions, View, WriteBatch,
+    standard_operator,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,11 +42,14 @@ impl Engine for Ashlar {
             builder = stored(builder, &self.env, Path::new(path))?;
         }
         builder = settings(builder, flags)?.create(create && !flags.readonly);
+        for number in 1..flags.num_column_families {
+            builder = builder.family(&family_name(number), |family| family);
+        }
         let mut levels = 0;
         let builder =
             builder.read_only(flags.readonly).tune(|_, family| levels = family.compaction.num_levels);
         let last_level = u8::try_from(levels.saturating_sub(1)).unwrap_or(u8::MAX);
-        Ok(Box::new(Opened { db: builder.open()?, last_level }))
+        Ok(Box::new(Opened::new(builder.open()?, flags.num_column_families, last_level)?))
     }
 
     /// Only files that databases are made of, and only where a `CURRENT` says that there is one.
@@ -65,6 +72,11 @@ impl Engine for Ashlar {
     }
 }
 
+/// db_bench's name of a family but the first, which is `default`.
+fn family_name(number: u64) -> String {
+    format!("column_family_name_{number:06}")
+}
+
 /// The builder with what an OPTIONS file says of the database and of the family `default`.
 fn stored(builder: Builder, env: &Env, path: &Path) -> Result<Builder> {
     let file = read_options_file(&*env.fs, path)?;
@@ -82,6 +94,7 @@ fn stored(builder: Builder, env: &Env, path: &Path) -> Result<Builder> {
 fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
     let blob_compression = compression(&flags.blob_compression_type)?;
     let codec = compression(&flags.compression_type)?;
+    let wal_compression = compression(&flags.wal_compression)?;
     let operator = operator(&flags.merge_operator)?;
     let statistics = if flags.statistics { Some(statistics(flags.stats_level)?) } else { None };
     let mut format_version = flags.format_version;
@@ -120,6 +133,9 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         set(&mut db.max_open_files, flags.open_files);
         db.statistics = statistics.or(db.statistics.take());
         db.manual_wal_flush |= flags.manual_wal_flush;
+        if !stored || wal_compression != Compression::None {
+            db.wal_compression = wal_compression;
+        }
         set(&mut db.max_background_jobs, size(flags.max_background_jobs));
         set(&mut db.max_subcompactions, size(flags.subcompactions));
         if !stored || flags.enable_blob_files {
@@ -149,11 +165,17 @@ fn filter(flags: &Flags) -> FilterPolicy {
     }
 }
 
+/// The checksums of blocks by db_bench's numbers.
+const CHECKSUMS: [&str; 5] = ["kNoChecksum", "kCRC32c", "kxxHash", "kxxHash64", "kXXH3"];
+
 /// The flags that are options, as an option string.
 fn options(flags: &Flags) -> String {
     let mut options = flags.options.clone();
     if flags.partition_index || flags.partition_index_and_filters {
         options.push_str(";block_based_table_factory.index_type=kTwoLevelIndexSearch");
+    }
+    if let Some(kind) = flags.checksum_type.and_then(|kind| CHECKSUMS.get(usize::try_from(kind).ok()?)) {
+        options.push_str(&format!(";block_based_table_factory.checksum={kind}"));
     }
     if flags.partition_index_and_filters {
         options.push_str(";block_based_table_factory.partition_filters=true");
@@ -176,8 +198,9 @@ fn operator(id: &str) -> Result<Option<Arc<dyn MergeOperator>>> {
         return Ok(None);
     }
     let unknown = || {
-        Error::invalid(format!("unknown merge_operator {id:?}"))
-            .hint("The operators are put, uint64add, max, stringappend, stringappendtest and bytesxor")
+        Error::invalid(format!("unknown merge_operator {id:?}")).hint(
+            "The operators are put, uint64add, max, stringappend, stringappendtest, bytesxor and sortlist",
+        )
     };
     standard_operator(id).map(Some).ok_or_else(unknown)
 }
@@ -215,24 +238,56 @@ pub(crate) fn compression(name: &str) -> Result<Compression> {
 
 struct Opened {
     db: Db,
+    /// Where keys go when there is more than one family.
+    families: Vec<Family>,
     /// The deepest level of the tree.
     last_level: u8,
+}
+
+impl Opened {
+    fn new(db: Db, families: u64, last_level: u8) -> Result<Opened> {
+        let default = (families > 1).then(|| Ok(db.default_family()));
+        let others = (1..families).map(|number| db.family(&family_name(number)));
+        let families = default.into_iter().chain(others).collect::<Result<_>>()?;
+        Ok(Opened { db, families, last_level })
+    }
+}
+
+/// The family of a key; `None`: there is one only.
+fn family_of<'f>(families: &'f [Family], key: &[u8]) -> Option<&'f Family> {
+    if families.is_empty() {
+        return None;
+    }
+    let place = xxh3_64(key) % families.len() as u64;
+    families.get(usize::try_from(place).ok()?)
 }
 
 impl Store for Opened {
     fn writer(&self, how: WriteHow) -> Box<dyn Writer + '_> {
         let db = if how.disable_wal { self.db.without_wal() } else { self.db.with_sync(how.sync) };
-        Box::new(Batch { db, batch: Some(WriteBatch::new()) })
+        Box::new(Batch { db, families: &self.families, batch: Some(WriteBatch::new()) })
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<usize>> {
-        Ok(self.db.get(key)?.map(|view| view.len()))
+        let found = match family_of(&self.families, key) {
+            Some(family) => family.get(key),
+            None => self.db.get(key),
+        };
+        Ok(found?.map(|view| view.len()))
     }
 
     fn multi_get(&self, keys: &[Vec<u8>]) -> Result<(u64, u64)> {
-        let values = self.db.multi_get(keys)?;
-        let found = values.iter().flatten();
-        Ok(found.fold((0, 0), |(found, bytes), value| (found + 1, bytes + value.len() as u64)))
+        let add = |(found, bytes), value: &View| (found + 1, bytes + value.len() as u64);
+        if self.families.is_empty() {
+            return Ok(self.db.multi_get(keys)?.iter().flatten().fold((0, 0), add));
+        }
+        let mut sum = (0, 0);
+        for family in &self.families {
+            let here = |key: &&Vec<u8>| family_of(&self.families, key).is_some_and(|f| f.id() == family.id());
+            let values = family.multi_get(keys.iter().filter(here))?;
+            sum = values.iter().flatten().fold(sum, add);
+        }
+        Ok(sum)
     }
 
     fn cursor(&self) -> Result<Box<dyn Walk + '_>> {
@@ -272,6 +327,16 @@ impl Store for Opened {
         self.db.verify_checksums(|_| ()).map(drop)
     }
 
+    fn verify_files(&self) -> Result<()> {
+        self.db.verify_file_checksums(|_| ()).map(drop)
+    }
+
+    fn approximate_size(&self, lower: &[u8], upper: &[u8]) -> Result<u64> {
+        let files = SizeOptions { memtables: false, files: true };
+        let sizes = self.db.default_family().approximate_sizes(&[(lower, upper)], files)?;
+        Ok(sizes.first().copied().unwrap_or(0))
+    }
+
     fn wait_for_background(&self) -> Result<()> {
         self.db.wait_for_background()
     }
@@ -290,23 +355,35 @@ impl Store for Opened {
     }
 }
 
-struct Batch {
+struct Batch<'a> {
     db: Db,
+    families: &'a [Family],
     /// Always there between calls: the door's batches are filled by value.
     batch: Option<WriteBatch>,
 }
 
-impl Writer for Batch {
+impl Batch<'_> {
+    /// Adds to the batch what `fill` does, in the family of `key`.
+    fn add(&mut self, key: &[u8], fill: impl FnOnce(WriteBatch) -> WriteBatch) {
+        let family = family_of(self.families, key);
+        self.batch = self.batch.take().map(|batch| match family {
+            Some(family) => batch.in_family(family, fill),
+            None => fill(batch),
+        });
+    }
+}
+
+impl Writer for Batch<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) {
-        self.batch = self.batch.take().map(|b| b.put(key, value));
+        self.add(key, |batch| batch.put(key, value));
     }
 
     fn merge(&mut self, key: &[u8], operand: &[u8]) {
-        self.batch = self.batch.take().map(|b| b.merge(key, operand));
+        self.add(key, |batch| batch.merge(key, operand));
     }
 
     fn delete(&mut self, key: &[u8]) {
-        self.batch = self.batch.take().map(|b| b.delete(key));
+        self.add(key, |batch| batch.delete(key));
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -400,6 +477,31 @@ mod tests {
     }
 
     #[test]
+    fn keys_belong_to_families() {
+        let (engine, dir) = (Ashlar::new(Env::mem()), Path::new("/db"));
+        let flags = Flags { num_column_families: 3, merge_operator: "max".into(), ..Flags::default() };
+        let store = engine.open(dir, &flags, true).unwrap();
+        let keys: Vec<Vec<u8>> = (0..60_u8).map(|n| vec![n]).collect();
+        let mut writer = store.writer(WriteHow::default());
+        keys.iter().for_each(|key| writer.put(key, b"12345"));
+        writer.delete(&[7]);
+        writer.merge(&[8], b"987");
+        writer.commit().unwrap();
+        drop(writer);
+        store.flush().unwrap();
+        assert_eq!((store.get(&[7]).unwrap(), store.get(&[8]).unwrap()), (None, Some(3)));
+        assert_eq!(store.multi_get(&keys).unwrap(), (59, 58 * 5 + 3));
+        store.close().unwrap();
+        drop(store);
+        let db = Db::builder(dir).env(engine.env.clone()).open().unwrap();
+        let names: Vec<String> = db.families().iter().map(|f| f.name().to_owned()).collect();
+        assert_eq!(names, ["default", "column_family_name_000001", "column_family_name_000002"]);
+        let counts: Vec<usize> =
+            db.families().iter().map(|family| db.scan(..).family(family).into_iter().count()).collect();
+        assert!(counts.iter().sum::<usize>() == 59 && counts.iter().all(|n| *n > 8), "{counts:?}");
+    }
+
+    #[test]
     fn options_reach_the_database() {
         let (env, dir) = (Env::mem(), Path::new("/db"));
         let engine = Ashlar::new(env.clone());
@@ -414,6 +516,8 @@ mod tests {
         let flags = Flags {
             options: "max_compaction_bytes=12345678;".into(),
             partition_index_and_filters: true,
+            checksum_type: Some(1),
+            wal_compression: "zstd".into(),
             use_ribbon_filter: true,
             bloom_bits: 10.0,
             ..Flags::default()
@@ -425,6 +529,8 @@ mod tests {
             "partition_filters=true",
             "filter_policy=ribbonfilter:10:0",
             "compression=kSnappyCompression",
+            "checksum=kCRC32c",
+            "wal_compression=kZSTD",
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }
@@ -454,7 +560,7 @@ mod tests {
         assert!(said.contains("The types are none, snappy, zlib, lz4 and zstd"), "{said}");
         let said = open(|f| f.level = "rocksdb-3".into()).unwrap();
         assert!(said.contains("The levels are"), "{said}");
-        let said = open(|f| f.merge_operator = "sortlist".into()).unwrap();
+        let said = open(|f| f.merge_operator = "append".into()).unwrap();
         assert!(said.contains("put, uint64add, max, stringappend"), "{said}");
         let said = open(|f| (f.statistics, f.stats_level) = (true, 6)).unwrap();
         assert!(said.contains("the levels are 0 to 5"), "{said}");

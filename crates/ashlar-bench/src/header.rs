@@ -81,8 +81,8 @@ pub(crate) fn settings(flags: &Flags) -> String {
         "Keys:       {key_size} bytes each (+ 0 bytes user-defined timestamp)\n\
          Values:     {value_size} bytes each ({after:.0} bytes after compression)\n\
          Entries:    {num}\n\
-         Prefix:    0 bytes\n\
-         Keys per prefix:    0\n\
+         Prefix:    {} bytes\n\
+         Keys per prefix:    {}\n\
          RawSize:    {raw:.1} MB (estimated)\n\
          FileSize:   {stored:.1} MB (estimated)\n\
          Write rate: {} bytes/second\n\
@@ -90,8 +90,12 @@ pub(crate) fn settings(flags: &Flags) -> String {
          Compression: {compression}\n\
          Compression sampling rate: 0\n\
          Memtablerep: SkipListFactory\n\
-         Perf Level: 1\n",
-        flags.benchmark_write_rate_limit, flags.benchmark_read_rate_limit
+         Perf Level: {}\n",
+        flags.prefix_size,
+        flags.keys_per_prefix,
+        flags.benchmark_write_rate_limit,
+        flags.benchmark_read_rate_limit,
+        flags.perf_level
     );
     if cfg!(debug_assertions) {
         text.push_str("WARNING: Assertions are enabled; benchmarks unnecessarily slow\n");
@@ -125,6 +129,14 @@ mod tests {
             assert!(text.contains(line), "{line}: {text}");
         }
         assert!(text.ends_with("\n------------------------------------------------\n"));
+        assert!(
+            text.contains("Prefix:    0 bytes\nKeys per prefix:    0\n") && text.contains("Perf Level: 1\n")
+        );
+        let flags = Flags { prefix_size: 4, keys_per_prefix: 10, perf_level: 3, ..Flags::default() };
+        let text = settings(&flags);
+        assert!(
+            text.contains("Prefix:    4 bytes\nKeys per prefix:    10\n") && text.contains("Perf Level: 3\n")
+        );
     }
 
     #[test]

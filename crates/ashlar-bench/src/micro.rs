@@ -1,4 +1,4 @@
-//! Functions over a block in memory: checksums, hashes, codecs. No database is asked.
+//! Functions over a block in memory: checksums, hashes, codecs; and loads of a pointer. No database is asked.
 
 use crate::ashlar::compression;
 use crate::plan::Micro;
@@ -8,6 +8,7 @@ use ashlar_base::checksum::{crc32c, xxh3_64, xxh32, xxh64};
 use ashlar_base::{Error, Result};
 use ashlar_format::compress::{Compressor, decompress};
 use std::hint::black_box;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 impl Worker<'_> {
     /// Calls `function` once per operation, on blocks of the size that tables have.
@@ -29,20 +30,38 @@ impl Worker<'_> {
             Micro::Xxh3 => self.over(&block, |b| {
                 black_box(xxh3_64(b));
             }),
-            Micro::Compress | Micro::Uncompress => return self.codec(function, &block),
+            Micro::Compress(codec) => return self.codec(codec, &block, true),
+            Micro::Uncompress(codec) => return self.codec(codec, &block, false),
+            Micro::AcquireLoad => {
+                self.loads();
+                return Ok(());
+            }
         }
         self.meter.stats.message = Some(format!("({} per op)", self.block_size));
         Ok(())
     }
 
-    fn codec(&mut self, function: Micro, block: &[u8]) -> Result<()> {
-        let codec = compression(self.codec)?;
+    /// Loads of a pointer that nobody changes.
+    fn loads(&mut self) {
+        static POINTER: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+        let mut budget = self.budget();
+        while budget.take(1, self.clock) > 0 {
+            for _ in 0..1000 {
+                black_box(POINTER.load(Ordering::Acquire));
+            }
+            self.meter.finished(1, OpKind::Other);
+        }
+        self.meter.stats.message = Some("(each op is 1000 loads)".to_owned());
+    }
+
+    fn codec(&mut self, codec: Option<&'static str>, block: &[u8], forward: bool) -> Result<()> {
+        let codec = compression(codec.unwrap_or(self.codec))?;
         let refused = |_| Error::not_supported(format!("compressing with {}", codec.name()));
         let mut compressor = Compressor::new(codec, Compressor::DEFAULT).map_err(refused)?;
         let mut stored = Vec::new();
         let wrong = |_| Error::corruption(format!("{} cannot compress a block", codec.name()));
         compressor.compress_always(block, &mut stored).map_err(wrong)?;
-        if function == Micro::Compress {
+        if forward {
             let mut out = Vec::new();
             self.over(block, |b| {
                 out.clear();

@@ -85,6 +85,22 @@ pub trait Store: Send + Sync {
         Err(Error::not_supported("verification of all files"))
     }
 
+    /// Compares every file with the checksum that was recorded when it was written.
+    ///
+    /// # Errors
+    /// `Corruption`. `NotSupported` for an engine that records none.
+    fn verify_files(&self) -> Result<()> {
+        Err(Error::not_supported("checksums over whole files"))
+    }
+
+    /// About how many bytes of files the keys from `lower` on and before `upper` take.
+    ///
+    /// # Errors
+    /// The engine's. `NotSupported` for one that cannot tell.
+    fn approximate_size(&self, _lower: &[u8], _upper: &[u8]) -> Result<u64> {
+        Err(Error::not_supported("sizes of ranges"))
+    }
+
     /// Waits until no background work is due.
     fn wait_for_background(&self) -> Result<()>;
 

@@ -300,7 +300,19 @@ fn the_rest_of_the_tools_benchmarks() {
 
 #[test]
 fn functions_over_blocks_are_measured_alone() {
-    let names = ["crc32c", "xxhash", "xxhash64", "xxh3", "compress", "uncompress"];
+    let names = [
+        "crc32c",
+        "xxhash",
+        "xxhash64",
+        "xxh3",
+        "compress",
+        "uncompress",
+        "snappycomp",
+        "snappyuncomp",
+        "zstdcomp",
+        "zstduncomp",
+        "acquireload",
+    ];
     let flags = "--reads=500 --block_size=1000 --compression_type=snappy";
     let text = bench(&Maps::default(), &format!("--benchmarks={} {flags}", names.join(","))).unwrap();
     let lines = lines(&text);
@@ -310,6 +322,13 @@ fn functions_over_blocks_are_measured_alone() {
     );
     assert_eq!((lines[0].2.as_str(), lines[5].2.as_str()), ("(1000 per op)", ""));
     assert!(lines[4].2.starts_with("(output: 5") || lines[4].2.starts_with("(output: 6"), "{}", lines[4].2);
+    assert_eq!(lines[4].2, lines[6].2, "the codec of the flag is snappy");
+    assert!(
+        lines[8].2.starts_with("(output: ") && lines[8].2 != lines[6].2,
+        "zstd is another codec: {}",
+        lines[8].2
+    );
+    assert_eq!(lines[10].2, "(each op is 1000 loads)");
     let refused = bench(&Maps::default(), "--benchmarks=compress --reads=1 --compression_type=xpress");
     assert!(matches!(refused, Err(Failure::Engine("compress", _))));
 }

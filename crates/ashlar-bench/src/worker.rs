@@ -68,6 +68,8 @@ impl Worker<'_> {
             Work::Micro(function) => self.micro(function),
             Work::CompactLevel(level) => self.once(self.store.compact_level(level)),
             Work::Verify => self.once(self.store.verify()),
+            Work::VerifyFiles => self.once(self.store.verify_files()),
+            Work::ApproximateSize => self.approximate_size(),
             Work::Compact => self.once(self.store.compact()),
             Work::Flush => self.once(self.store.flush()),
             Work::Wait => self.once(self.store.wait_for_background()),
@@ -350,6 +352,22 @@ impl Worker<'_> {
             self.meter.finished(1, OpKind::Seek);
             number += 1;
         }
+        Ok(())
+    }
+
+    /// The bytes that the ranges take are told; they are not read.
+    fn approximate_size(&mut self) -> Result<()> {
+        let (mut lower, mut upper) = (self.plan.maker(), self.plan.maker());
+        let mut numbers = self.numbers(self.plan.keys);
+        let mut budget = self.budget();
+        let mut total = 0_u64;
+        while budget.take(1, self.clock) > 0 {
+            let (one, other) = (numbers.next(&mut self.random), numbers.next(&mut self.random));
+            let range = (lower.key(one.min(other)), upper.key(one.max(other)));
+            total = total.saturating_add(self.store.approximate_size(range.0, range.1)?);
+            self.meter.finished(1, OpKind::Other);
+        }
+        self.meter.stats.message = Some(format!("(Size: {total} bytes)"));
         Ok(())
     }
 

@@ -168,7 +168,7 @@ fn option(parsed: &mut Parsed, flag: &options::OptionFlag, value: &str) -> Resul
     Ok(())
 }
 
-/// Flags of years ago, as what took their place.
+/// Flags of years ago, and of LevelDB's tool, as what stands in their place.
 fn retired(parsed: &mut Parsed) {
     let flags = &mut parsed.flags;
     if let Some(factor) = flags.max_grandparent_overlap_factor.take() {
@@ -179,6 +179,11 @@ fn retired(parsed: &mut Parsed) {
             format!("WARNING: --max_grandparent_overlap_factor={factor} is --max_compaction_bytes={bytes}");
         parsed.warnings.push(text);
     }
+    if let Some(codec) = flags.compression.take() {
+        flags.compression_type = if codec == 0 { "none" } else { "snappy" }.to_owned();
+    }
+    flags.compression_level = flags.zstd_compression_level.take().or(flags.compression_level);
+    flags.target_file_size_base = flags.max_file_size.take().or(flags.target_file_size_base);
     if let Some(writes) = flags.writes_per_second.take().filter(|writes| *writes > 0) {
         flags.benchmark_write_rate_limit = writes.saturating_mul(flags.key_size + flags.value_size);
         let limit = flags.benchmark_write_rate_limit;
@@ -229,6 +234,8 @@ fn check(flags: &Flags) -> Result<(), String> {
     range("batch_size", flags.batch_size, 1, 1 << 20)?;
     range("ops_between_duration_checks", flags.ops_between_duration_checks, 1, u64::MAX)?;
     range("perf_level", flags.perf_level, 1, 6)?;
+    range("num_column_families", flags.num_column_families, 1, 10_000)?;
+    range("checksum_type", flags.checksum_type.unwrap_or(0), 0, 4)?;
     if flags.keys_per_prefix > 0 && (flags.prefix_size == 0 || flags.prefix_size > flags.key_size) {
         let (prefix, key) = (flags.prefix_size, flags.key_size);
         return Err(format!(

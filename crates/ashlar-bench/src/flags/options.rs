@@ -45,6 +45,11 @@ pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
     number("rate_limiter_bytes_per_sec"),
     onto(number("memtable_bloom_size_ratio"), "memtable_prefix_bloom_size_ratio"),
     switch("memtable_whole_key_filtering"),
+    number("max_write_buffer_size_to_maintain"),
+    number("max_successive_merges"),
+    switch("avoid_flush_during_shutdown"),
+    onto(number("wal_ttl_seconds"), "WAL_ttl_seconds"),
+    onto(number("wal_size_limit_MB"), "WAL_size_limit_MB"),
     // The tree.
     number("max_background_compactions"),
     number("max_background_flushes"),
@@ -58,6 +63,8 @@ pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
     number("preserve_internal_time_seconds"),
     number("delete_obsolete_files_period_micros"),
     switch("report_bg_io_stats"),
+    switch("paranoid_checks"),
+    switch("force_consistency_checks"),
     // Tables.
     number("table_cache_numshardbits"),
     onto(switch("cache_index_and_filter_blocks"), "block_based_table_factory.cache_index_and_filter_blocks"),
@@ -72,7 +79,15 @@ pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
     onto(number("read_amp_bytes_per_bit"), "block_based_table_factory.read_amp_bytes_per_bit"),
     onto(switch("enable_index_compression"), "block_based_table_factory.enable_index_compression"),
     onto(switch("block_align"), "block_based_table_factory.block_align"),
+    onto(
+        switch("pin_top_level_index_and_filter"),
+        "block_based_table_factory.pin_top_level_index_and_filter",
+    ),
+    onto(switch("optimize_filters_for_memory"), "block_based_table_factory.optimize_filters_for_memory"),
+    onto(switch("verify_compression"), "block_based_table_factory.verify_compression"),
     switch("optimize_filters_for_hits"),
+    onto(number("compression_max_dict_buffer_bytes"), "compression_opts.max_dict_buffer_bytes"),
+    onto(switch("compression_use_zstd_dict_trainer"), "compression_opts.use_zstd_dict_trainer"),
     onto(number("compression_parallel_threads"), "compression_opts.parallel_threads"),
     // Blobs.
     number("blob_file_starting_level"),
@@ -83,6 +98,9 @@ pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
     onto(switch("mmap_write"), "allow_mmap_writes"),
     switch("use_direct_reads"),
     switch("use_direct_io_for_flush_and_compaction"),
+    onto(number("file_opening_threads"), "max_file_opening_threads"),
+    number("writable_file_max_buffer_size"),
+    number("log_readahead_size"),
     // What it tells.
     number("stats_dump_period_sec"),
     number("stats_persist_period_sec"),

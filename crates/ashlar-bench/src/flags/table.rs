@@ -107,7 +107,7 @@ flags! {
     readwritepercent: u64 = 90;
     /// Percent of merges in readrandommergerandom.
     mergereadpercent: u64 = 70;
-    /// What merges are folded with: put, uint64add, max, stringappend, stringappendtest, bytesxor. Without it: merges are refused.
+    /// What merges are folded with: put, uint64add, max, stringappend, stringappendtest, bytesxor, sortlist. Without it: merges are refused.
     merge_operator: String = String::new();
     /// Key space of merges. -1: as many as --num.
     merge_keys: i64 = -1;
@@ -119,12 +119,22 @@ flags! {
     disable_wal: bool = false;
     /// Records of the log stay in the process until it holds 1 MiB of them, or a memtable is full.
     manual_wal_flush: bool = false;
+    /// How records of the log are compressed: none, zstd.
+    wal_compression: String = "none".to_owned();
+    /// Families; a key belongs to one of them, by its hash. Cursors walk over the first one.
+    num_column_families: u64 = 1;
     /// Bytes per second that the writers may write together. 0: no limit.
     benchmark_write_rate_limit: u64 = 0;
     /// Gets or seeks per second of all threads together. 0: no limit.
     benchmark_read_rate_limit: u64 = 0;
     /// The writer beside readers ends after --writes operations, not with the readers.
     finish_after_writes: bool = false;
+    /// LevelDB's: --compression_type, 0 none, 1 snappy.
+    compression: Option<u64> = None;
+    /// LevelDB's: --compression_level.
+    zstd_compression_level: Option<i32> = None;
+    /// LevelDB's: --target_file_size_base.
+    max_file_size: Option<u64> = None;
     /// Retired: --benchmark_write_rate_limit in writes.
     writes_per_second: Option<u64> = None;
     /// Retired: --max_compaction_bytes in tables.
@@ -145,6 +155,8 @@ flags! {
     block_restart_interval: Option<u64> = None;
     /// Bits of filter per key; 0: no filter; negative: the engine's own.
     bloom_bits: f64 = -1.0;
+    /// How blocks are checked: 0 not, 1 CRC32c, 2 xxHash, 3 xxHash64, 4 XXH3. Without it: the engine's own.
+    checksum_type: Option<u64> = None;
     /// Filters are Ribbon filters of --bloom_bits.
     use_ribbon_filter: bool = false;
     /// Indexes and filters are written in partitions.

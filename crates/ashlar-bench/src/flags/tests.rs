@@ -115,6 +115,76 @@ fn retired_flags_become_others() {
     assert_eq!(flags("--writes_per_second=0").benchmark_write_rate_limit, 0);
 }
 
+/// Flags of db_bench for what is there, each with a value that scripts give. All are taken; what has no effect says why.
+const EVERYDAY: &str = "\
+    --benchmarks=fillseq --db=/d --wal_dir=/d --use_existing_db=0 --num=10 --reads=-1 --writes=-1 --deletes=-1 --threads=1 \
+    --duration=0 --seed=1 --key_size=16 --value_size=100 --value_size_distribution_type=fixed --value_size_min=100 \
+    --value_size_max=102400 --compression_ratio=0.5 --compression_type=snappy --compression_level=3 \
+    --compression_max_dict_bytes=0 --compression_zstd_max_train_bytes=0 --compression_max_dict_buffer_bytes=0 \
+    --compression_use_zstd_dict_trainer=1 --compression_parallel_threads=1 --min_level_to_compress=-1 --batch_size=1 \
+    --seek_nexts=0 --reverse_iterator=0 --max_scan_distance=0 --readwritepercent=90 --mergereadpercent=70 --deletepercent=2 \
+    --merge_operator=put --merge_keys=-1 --read_random_exp_range=0.0 --prefix_size=0 --keys_per_prefix=0 \
+    --total_order_seek=1 --prefix_same_as_start=0 --auto_prefix_mode=0 --sync=0 --use_fsync=0 --disable_wal=0 \
+    --manual_wal_flush=0 --wal_compression=none --wal_bytes_per_sync=0 --bytes_per_sync=0 --write_buffer_size=65536 \
+    --db_write_buffer_size=0 --max_write_buffer_number=2 --min_write_buffer_number_to_merge=1 --max_background_jobs=2 \
+    --max_background_compactions=-1 --max_background_flushes=-1 --subcompactions=1 --num_levels=7 \
+    --target_file_size_base=65536 --target_file_size_multiplier=1 --max_bytes_for_level_base=262144 \
+    --max_bytes_for_level_multiplier=10 --level_compaction_dynamic_level_bytes=1 --level0_file_num_compaction_trigger=4 \
+    --level0_slowdown_writes_trigger=20 --level0_stop_writes_trigger=36 --soft_pending_compaction_bytes_limit=68719476736 \
+    --hard_pending_compaction_bytes_limit=137438953472 --delayed_write_rate=8388608 --compaction_style=0 --compaction_pri=3 \
+    --universal_size_ratio=0 --universal_min_merge_width=0 --universal_max_merge_width=0 --universal_incremental=0 \
+    --universal_max_size_amplification_percent=0 --universal_compression_size_percent=-1 --universal_max_read_amp=-1 \
+    --universal_allow_trivial_move=0 --universal_stop_style=1 --universal_reduce_file_locking=1 \
+    --fifo_compaction_max_table_files_size_mb=0 --fifo_compaction_max_data_files_size_mb=0 --fifo_compaction_ttl=0 \
+    --fifo_compaction_allow_compaction=1 --fifo_compaction_use_kv_ratio_compaction=0 --fifo_age_for_warm=0 \
+    --disable_auto_compactions=0 --max_compaction_bytes=0 --compaction_readahead_size=2097152 --cache_type=lru_cache \
+    --cache_size=33554432 --cache_numshardbits=-1 --cache_index_and_filter_blocks=0 --cache_high_pri_pool_ratio=0.0 \
+    --cache_low_pri_pool_ratio=0.0 --pin_l0_filter_and_index_blocks_in_cache=0 --pin_top_level_index_and_filter=0 \
+    --row_cache_size=0 --block_size=4096 --block_restart_interval=16 --index_block_restart_interval=1 --format_version=6 \
+    --checksum_type=4 --partition_index=0 --partition_index_and_filters=0 --partition_filters=0 --metadata_block_size=4096 \
+    --optimize_filters_for_memory=0 --bloom_bits=10 --use_ribbon_filter=0 --whole_key_filtering=1 \
+    --memtable_bloom_size_ratio=0 --memtable_whole_key_filtering=0 --memtablerep=skip_list --max_successive_merges=0 \
+    --allow_concurrent_memtable_write=1 --enable_pipelined_write=1 --open_files=-1 --file_opening_threads=16 \
+    --table_cache_numshardbits=4 --verify_checksum=1 --verify_compression=0 --mmap_read=0 --mmap_write=0 \
+    --use_direct_reads=0 --use_direct_io_for_flush_and_compaction=0 --advise_random_on_open=1 --paranoid_checks=1 \
+    --rate_limiter_bytes_per_sec=0 --rate_limiter_auto_tuned=0 --rate_limit_bg_reads=0 --rate_limiter_refill_period_us=100000 \
+    --benchmark_write_rate_limit=0 --benchmark_read_rate_limit=0 --finish_after_writes=0 --bgwriter_num=0 \
+    --use_tailing_iterator=0 --readahead_size=0 --async_io=0 --multiread_batched=0 --multiread_stride=0 \
+    --num_column_families=2 --num_hot_column_families=0 --num_multi_db=0 --transaction_db=0 --optimistic_transaction_db=0 \
+    --transaction_sets=2 --transaction_lock_timeout=100 --enable_blob_files=0 --min_blob_size=0 --blob_file_size=268435456 \
+    --blob_compression_type=none --enable_blob_garbage_collection=0 --blob_garbage_collection_age_cutoff=0.25 \
+    --blob_garbage_collection_force_threshold=1.0 --blob_compaction_readahead_size=0 --blob_file_starting_level=0 \
+    --use_blob_cache=0 --use_shared_block_and_blob_cache=1 --blob_cache_size=8388608 --blob_cache_numshardbits=6 \
+    --prepopulate_blob_cache=0 --statistics=0 --stats_level=3 --histogram=1 --confidence_interval_only=0 --stats_interval=0 \
+    --stats_interval_seconds=0 --stats_per_interval=0 --report_interval_seconds=0 --report_file=r --report_bg_io_stats=0 \
+    --perf_level=1 --progress_reports=1 --thread_status_per_interval=0 --ops_between_duration_checks=1000 --undefok=a \
+    --write_thread_max_yield_usec=100 --write_thread_slow_yield_usec=3 --enable_write_thread_adaptive_yield=1 \
+    --num_deletion_threads=1 --readonly=0 --use_secondary_db=0 --ttl_seconds=0 --periodic_compaction_seconds=0 \
+    --preclude_last_level_data_seconds=0 --preserve_internal_time_seconds=0 --user_timestamp_size=0 \
+    --disable_seek_compaction=1 --disable_data_sync=0 --max_grandparent_overlap_factor=10 --source_compaction_factor=1 \
+    --writes_per_second=0 --delete_obsolete_files_period_micros=0 --cache_remove_scan_count_limit=16 --comparisons=0 \
+    --max_file_size=65536 --key_prefix=0 --reuse_logs=0 --compression=1 --zstd_compression_level=1 --key_shape=integer \
+    --key_distribution=uniform --zipfian_theta=0.99 --options_file=o";
+
+#[test]
+fn every_flag_for_what_is_there_is_taken() {
+    let all: Vec<&str> = EVERYDAY.split_whitespace().collect();
+    let mut silent = 0;
+    for flag in &all {
+        let parsed = parse(&words(flag)).unwrap_or_else(|e| panic!("{flag}: {e}"));
+        silent += usize::from(parsed.warnings.is_empty());
+        assert!(parsed.warnings.iter().all(|w| w.starts_with("WARNING: --")), "{:?}", parsed.warnings);
+    }
+    let names: BTreeSet<&str> = all.iter().map(|flag| flag.split('=').next().unwrap()).collect();
+    assert!(names.len() == all.len() && silent > 130, "{} names, {silent} without a word", names.len());
+    let parsed = parse(&words(EVERYDAY)).unwrap();
+    assert_eq!((parsed.flags.compression_level, parsed.flags.num_column_families), (Some(1), 2));
+    assert_eq!(flags("--compression=0").compression_type, "none");
+    assert_eq!(flags("--max_file_size=4096").target_file_size_base, Some(4096));
+    assert!(error("--checksum_type=5").contains("5 is not 0 to 4"));
+    assert!(error("--num_column_families=0").contains("0 is not 1 to 10000"));
+}
+
 #[test]
 fn files_of_flags_stand_for_their_lines() {
     let read = |name: &str| match name {

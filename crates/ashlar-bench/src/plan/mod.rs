@@ -50,6 +50,10 @@ pub enum Work {
     CompactLevel(u8),
     /// Reads every file and checks it.
     Verify,
+    /// Compares every file with the checksum that was recorded of it.
+    VerifyFiles,
+    /// Asks how many bytes the keys between two random ones take.
+    ApproximateSize,
     /// Waits for a whole compaction.
     Compact,
     /// Waits for a flush.
@@ -73,10 +77,12 @@ pub enum Micro {
     XxHash64,
     /// XXH3, 64 bits.
     Xxh3,
-    /// Compression by the codec of `--compression_type`.
-    Compress,
+    /// Compression by this codec; `None`: that of `--compression_type`.
+    Compress(Option<&'static str>),
     /// And back.
-    Uncompress,
+    Uncompress(Option<&'static str>),
+    /// A thousand loads of one pointer.
+    AcquireLoad,
 }
 
 /// What one more thread does beside the ones that are measured.

@@ -83,6 +83,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         },
         ..entry("readrandomsmall", "a thousandth of readrandom", Work::Get)
     },
+    Entry {
+        adjust: |plan, flags| plan.keys = flags.num.checked_next_power_of_two().unwrap_or(u64::MAX),
+        ..entry(
+            "readrandomfast",
+            "gets of random keys below the next power of two: some are not there",
+            Work::Get,
+        )
+    },
     entry("multireadrandom", "gets of --batch_size random keys at once", Work::MultiGet),
     entry("readseq", "a walk forward", Work::Scan { backward: false }),
     entry("readreverse", "a walk backward", Work::Scan { backward: true }),
@@ -153,6 +161,15 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry { adjust: once, ..entry("compact0", "compacts level 0 into the next one", Work::CompactLevel(0)) },
     Entry { adjust: once, ..entry("compact1", "compacts level 1 into the next one", Work::CompactLevel(1)) },
     Entry { adjust: once, ..entry("verifychecksum", "reads every file and checks it", Work::Verify) },
+    Entry {
+        adjust: once,
+        ..entry(
+            "verifyfilechecksums",
+            "compares files with their checksums in the MANIFEST, where it has them",
+            Work::VerifyFiles,
+        )
+    },
+    entry("approximatesizerandom", "sizes of random ranges, estimated", Work::ApproximateSize),
     Entry { adjust: once, ..entry("flush", "flushes the memtables", Work::Flush) },
     Entry { adjust: once, ..entry("waitforcompaction", "waits for background work", Work::Wait) },
     entry("stats", "prints the engine's statistics", Work::Print(&["stats"])),
@@ -174,9 +191,43 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry { adjust: micro, ..entry("xxhash", "XXH32 of blocks in memory", Work::Micro(Micro::XxHash)) },
     Entry { adjust: micro, ..entry("xxhash64", "XXH64 of blocks in memory", Work::Micro(Micro::XxHash64)) },
     Entry { adjust: micro, ..entry("xxh3", "XXH3 of blocks in memory", Work::Micro(Micro::Xxh3)) },
-    Entry { adjust: micro, ..entry("compress", "compresses blocks in memory", Work::Micro(Micro::Compress)) },
-    Entry { adjust: micro, ..entry("uncompress", "uncompresses them", Work::Micro(Micro::Uncompress)) },
+    Entry {
+        adjust: micro,
+        ..entry("compress", "compresses blocks in memory", Work::Micro(Micro::Compress(None)))
+    },
+    Entry { adjust: micro, ..entry("uncompress", "uncompresses them", Work::Micro(Micro::Uncompress(None))) },
+    Entry {
+        adjust: micro,
+        ..entry("snappycomp", "compress with snappy, by LevelDB's name", Work::Micro(Micro::Compress(SNAPPY)))
+    },
+    Entry {
+        adjust: micro,
+        ..entry("snappyuncomp", "uncompress with snappy", Work::Micro(Micro::Uncompress(SNAPPY)))
+    },
+    Entry {
+        adjust: micro,
+        ..entry("zstdcomp", "compress with zstd, by LevelDB's name", Work::Micro(Micro::Compress(ZSTD)))
+    },
+    Entry {
+        adjust: micro,
+        ..entry("zstduncomp", "uncompress with zstd", Work::Micro(Micro::Uncompress(ZSTD)))
+    },
+    Entry {
+        adjust: |plan, flags| {
+            if flags.reads < 0 {
+                plan.count = Some(100_000);
+            }
+        },
+        ..entry(
+            "acquireload",
+            "a thousand loads of one pointer by all threads",
+            Work::Micro(Micro::AcquireLoad),
+        )
+    },
 ];
+
+const SNAPPY: Option<&str> = Some("snappy");
+const ZSTD: Option<&str> = Some("zstd");
 
 /// Bytes that a function over blocks goes through, unless --reads says how many blocks.
 const MICRO_BYTES: u64 = 500 << 20;

@@ -2,11 +2,76 @@
 
 use super::{ashlar, good, program};
 
-const ALL: &str = "fillseq,fillbatch,fillsync,fill100K,filluniquerandom,fillrandom,overwrite,updaterandom,mergerandom,\
-                   readrandom,multireadrandom,readseq,readreverse,readmissing,readhot,seekrandom,newiterator,\
-                   readwhilewriting,readwhilemerging,readwhilescanning,seekrandomwhilewriting,readrandomwriterandom,\
-                   readrandommergerandom,compact,readrandom,stats,levelstats,flush,waitforcompaction,deleteseq,\
-                   deleterandom,readseq";
+/// db_bench's names for what is there, with the operations that `--num=1000 --reads=1000` makes of each; `None`: it prints.
+/// Those that begin anew stand in front, those that delete at the end.
+const BENCHMARKS: &[(&str, Option<u64>)] = &[
+    ("fillseq", Some(1000)),
+    ("fillbatch", Some(1000)),
+    ("fillseqbatch", Some(1000)),
+    ("fillrandbatch", Some(1000)),
+    ("fillsync", Some(1)),
+    ("fillseqsync", Some(10)),
+    ("fillrandsync", Some(10)),
+    ("fill100K", Some(1)),
+    ("fillseq100K", Some(1)),
+    ("fillrand100K", Some(1)),
+    // A seek, four steps and a seek for every five keys.
+    ("fillseekseq", Some(1200)),
+    ("filluniquerandom", Some(1000)),
+    ("readseq", Some(1000)),
+    ("readreverse", Some(1000)),
+    ("readtocache", Some(1000)),
+    ("readrandomfast", Some(1000)),
+    ("fillrandom", Some(1000)),
+    ("overwritebatch", Some(1000)),
+    ("overwrite", Some(1000)),
+    ("updaterandom", Some(1000)),
+    ("mergerandom", Some(1000)),
+    ("readrandom", Some(1000)),
+    ("readmissing", Some(1000)),
+    ("readhot", Some(1000)),
+    ("readrandomsmall", Some(1)),
+    ("multireadrandom", Some(1000)),
+    ("seekrandom", Some(1000)),
+    ("seekordered", Some(1000)),
+    ("newiterator", Some(1000)),
+    ("approximatesizerandom", Some(1000)),
+    ("readwhilewriting", Some(1000)),
+    ("readwhilemerging", Some(1000)),
+    ("readwhilescanning", Some(1000)),
+    ("multireadwhilewriting", Some(1000)),
+    ("seekrandomwhilewriting", Some(1000)),
+    ("seekrandomwhilemerging", Some(1000)),
+    ("newiteratorwhilewriting", Some(1000)),
+    ("readrandomwriterandom", Some(1000)),
+    ("readrandommergerandom", Some(1000)),
+    ("flush", Some(1)),
+    ("compact0", Some(1)),
+    ("compact1", Some(1)),
+    ("compact", Some(1)),
+    ("compactall", Some(1)),
+    ("waitforcompaction", Some(1)),
+    ("verifychecksum", Some(1)),
+    ("verifyfilechecksums", Some(1)),
+    ("stats", None),
+    ("levelstats", None),
+    ("memstats", None),
+    ("sstables", None),
+    ("resetstats", None),
+    ("crc32c", Some(1000)),
+    ("xxhash", Some(1000)),
+    ("xxhash64", Some(1000)),
+    ("xxh3", Some(1000)),
+    ("compress", Some(1000)),
+    ("uncompress", Some(1000)),
+    ("snappycomp", Some(1000)),
+    ("snappyuncomp", Some(1000)),
+    ("zstdcomp", Some(1000)),
+    ("zstduncomp", Some(1000)),
+    ("acquireload", Some(1000)),
+    ("deleteseq", Some(1000)),
+    ("deleterandom", Some(1000)),
+];
 
 /// The fields by which RocksDB's scripts read a line: name, micros, ops/sec, seconds, operations, message.
 fn results(text: &str) -> Vec<(String, u64, String)> {
@@ -33,34 +98,20 @@ fn results(text: &str) -> Vec<(String, u64, String)> {
 fn every_benchmark_runs_on_the_engine() {
     let dir = tempfile::tempdir().unwrap();
     let db = format!("--db={}", dir.path().join("bench").display());
-    let text = good(
-        &[
-            "bench",
-            &format!("--benchmarks={ALL}"),
-            &db,
-            "--num=1000",
-            "--seed=7",
-            "-seek_nexts",
-            "4",
-            "--merge_operator=put",
-        ],
-        b"",
-    );
+    let all: Vec<&str> = BENCHMARKS.iter().map(|(name, _)| *name).collect();
+    let names = format!("--benchmarks={}", all.join(","));
+    let flags =
+        ["--num=1000", "--reads=1000", "--writes=-1", "--seed=7", "-seek_nexts", "4", "--merge_operator=put"];
+    let text = good(&[&["bench", &names, &db][..], &flags[..]].concat(), b"");
     let results = results(&text);
-    let names: Vec<&str> = results.iter().map(|(name, ..)| name.as_str()).collect();
-    let measured: Vec<&str> = ALL.split(',').filter(|n| !n.ends_with("stats")).collect();
-    assert_eq!(names, measured);
-    for (name, operations, message) in &results {
-        match name.as_str() {
-            "compact" | "flush" | "waitforcompaction" | "fillsync" | "fill100K" => {
-                assert_eq!(*operations, 1, "{name}")
-            }
-            // What fillrandom and overwrite left of the thousand keys, later with the deletes.
-            "readseq" | "readreverse" => assert!((1..1000).contains(operations), "{name}: {operations}"),
-            "readmissing" => assert_eq!(message, "(0 of 1000 found)"),
-            _ => assert_eq!(*operations, 1000, "{name}"),
-        }
-    }
+    let measured: Vec<(&str, u64)> =
+        BENCHMARKS.iter().filter_map(|(name, operations)| Some((*name, (*operations)?))).collect();
+    let found: Vec<(&str, u64)> =
+        results.iter().map(|(name, operations, _)| (name.as_str(), *operations)).collect();
+    assert_eq!(found, measured);
+    let message = |name: &str| results.iter().find(|(found, ..)| found == name).unwrap().2.clone();
+    assert_eq!(message("readmissing"), "(0 of 1000 found)");
+    assert_eq!(message("acquireload"), "(each op is 1000 loads)");
     assert!(
         text.contains("** Compaction Stats [default] **") && text.contains("Level Files Size(MB)"),
         "{text}"
@@ -69,6 +120,23 @@ fn every_benchmark_runs_on_the_engine() {
     // The database stays where it was asked for, and can be used again.
     let again = good(&["bench", "--benchmarks=fillseq,readseq", &db, "--use_existing_db", "--num=1000"], b"");
     assert!(again.contains("fillseq      : skipped (--use_existing_db is true)"), "{again}");
+}
+
+/// Every shape of keys, drawn evenly and with few that are hot; and in several families. What was written is found.
+#[test]
+fn shapes_of_keys_and_families_are_found_again() {
+    for shape in ["integer", "decimal", "uuid", "url"] {
+        for distribution in ["uniform", "zipfian"] {
+            let (shape, drawn) =
+                (format!("--key_shape={shape}"), format!("--key_distribution={distribution}"));
+            let run =
+                ["bench", "--benchmarks=fillseq,readrandom,multireadrandom", "--num=1000", "--batch_size=10"];
+            let text = good(&[&run[..], &[&shape, &drawn, "--num_column_families=3"]].concat(), b"");
+            for (name, _, message) in results(&text).iter().skip(1) {
+                assert_eq!(message, "(1000 of 1000 found)", "{name} {shape} {drawn}");
+            }
+        }
+    }
 }
 
 #[test]
