@@ -9,7 +9,6 @@ typedef struct {
     leveldb_writeoptions_t *write;
     leveldb_cache_t *cache;
     leveldb_filterpolicy_t *filter;
-    char about[160];
 } Db;
 
 typedef struct {
@@ -25,10 +24,7 @@ static int failed(char *error) {
 }
 
 void *shim_open(const char *dir, const shim_settings *s) {
-    if (s->no_log) {
-        shim_fail("not offered: LevelDB writes its log always");
-        return NULL;
-    }
+    if (s->no_log) return shim_refuse("not offered: LevelDB writes its log always");
     Db *d = calloc(1, sizeof *d);
     d->options = leveldb_options_create();
     d->read = leveldb_readoptions_create();
@@ -47,7 +43,7 @@ void *shim_open(const char *dir, const shim_settings *s) {
             leveldb_options_set_filter_policy(d->options, d->filter);
         }
     }
-    snprintf(d->about, sizeof d->about, "%d.%d (C API, no assertions); codec %s, checksums verified",
+    shim_say("%d.%d (C API, no assertions); codec %s, checksums verified",
              leveldb_major_version(), leveldb_minor_version(), s->own || s->codec ? "snappy" : "none");
     char *error = NULL;
     d->db = leveldb_open(d->options, dir, &error);
@@ -68,10 +64,6 @@ int shim_close(void *db) {
     if (d->filter) leveldb_filterpolicy_destroy(d->filter);
     free(d);
     return 0;
-}
-
-const char *shim_about(void *db) {
-    return ((Db *)db)->about;
 }
 
 int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
@@ -95,9 +87,7 @@ int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_
 }
 
 void *shim_reader(void *db) {
-    Reader *r = calloc(1, sizeof *r);
-    r->of = db;
-    return r;
+    return shim_of(db, sizeof(Reader));
 }
 
 void shim_reader_close(void *reader) {

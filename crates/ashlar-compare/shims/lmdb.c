@@ -9,7 +9,6 @@
 typedef struct {
     MDB_env *env;
     MDB_dbi dbi;
-    char about[160];
 } Db;
 
 typedef struct {
@@ -41,12 +40,9 @@ static int set_up(Db *d, const char *dir, const shim_settings *s) {
 }
 
 void *shim_open(const char *dir, const shim_settings *s) {
-    if (s->no_log) {
-        shim_fail("not offered: LMDB has no log to go without");
-        return NULL;
-    }
+    if (s->no_log) return shim_refuse("not offered: LMDB has no log to go without");
     Db *d = calloc(1, sizeof *d);
-    snprintf(d->about, sizeof d->about, "%d.%d.%d (C API); no codec, no cache but the page cache, %s", MDB_VERSION_MAJOR,
+    shim_say("%d.%d.%d (C API); no codec, no cache but the page cache, %s", MDB_VERSION_MAJOR,
              MDB_VERSION_MINOR, MDB_VERSION_PATCH, s->sync ? "synced" : "NOSYNC");
     int code = set_up(d, dir, s);
     if (code) {
@@ -64,8 +60,19 @@ int shim_close(void *db) {
     return 0;
 }
 
-const char *shim_about(void *db) {
-    return ((Db *)db)->about;
+/* Ends a transaction: commits it when all went well. */
+static int ended(MDB_txn *txn, int code) {
+    if (code) {
+        mdb_txn_abort(txn);
+        return failed("put", code);
+    }
+    code = mdb_txn_commit(txn);
+    return code ? failed("commit", code) : 0;
+}
+
+static int put_at(MDB_txn *txn, MDB_dbi dbi, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
+    MDB_val k = {key_len, (void *)key}, v = {value_len, (void *)value};
+    return mdb_put(txn, dbi, &k, &v, 0);
 }
 
 int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
@@ -74,31 +81,17 @@ int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_
     int code = mdb_txn_begin(d->env, NULL, 0, &txn);
     if (code) return failed("begin", code);
     for (size_t i = 0; i < count && !code; i++) {
-        uint8_t *at = (uint8_t *)entries + i * (key_len + value_len);
-        MDB_val key = {key_len, at}, value = {value_len, at + key_len};
-        code = mdb_put(txn, d->dbi, &key, &value, 0);
+        const uint8_t *at = entries + i * (key_len + value_len);
+        code = put_at(txn, d->dbi, at, key_len, at + key_len, value_len);
     }
-    if (code) {
-        mdb_txn_abort(txn);
-        return failed("put", code);
-    }
-    code = mdb_txn_commit(txn);
-    return code ? failed("commit", code) : 0;
+    return ended(txn, code);
 }
 
 int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
     Db *d = db;
     MDB_txn *txn;
-    MDB_val k = {key_len, (void *)key}, v = {value_len, (void *)value};
     int code = mdb_txn_begin(d->env, NULL, 0, &txn);
-    if (code) return failed("begin", code);
-    code = mdb_put(txn, d->dbi, &k, &v, 0);
-    if (code) {
-        mdb_txn_abort(txn);
-        return failed("put", code);
-    }
-    code = mdb_txn_commit(txn);
-    return code ? failed("commit", code) : 0;
+    return code ? failed("begin", code) : ended(txn, put_at(txn, d->dbi, key, key_len, value, value_len));
 }
 
 static int begin(Reader *r, Db *d) {
@@ -164,11 +157,7 @@ static int move(Cursor *c, MDB_val key, MDB_cursor_op how, shim_entry *e) {
     int code = mdb_cursor_get(c->at, &key, &value, how);
     if (code == MDB_NOTFOUND) return 0;
     if (code) return failed("cursor", code);
-    e->key = key.mv_data;
-    e->key_len = key.mv_size;
-    e->value = value.mv_data;
-    e->value_len = value.mv_size;
-    return 1;
+    return shim_at(e, key.mv_data, key.mv_size, value.mv_data, value.mv_size);
 }
 
 int shim_first(void *cursor, shim_entry *entry) {
@@ -191,12 +180,4 @@ int shim_settle(void *db) {
     return 0;
 }
 
-int shim_levels(void *db, uint64_t *levels, int max) {
-    (void)db, (void)levels, (void)max;
-    return 0;
-}
-
-int shim_written(void *db, uint64_t *flush, uint64_t *compaction) {
-    (void)db, (void)flush, (void)compaction;
-    return 0;
-}
+SHIM_WITHOUT_LEVELS

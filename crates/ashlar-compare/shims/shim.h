@@ -1,13 +1,16 @@
 /* What a shim is to the comparison: the same few functions around each C or C++ engine.
  *
  * A shim is compiled against the engine's own headers by `cargo xtask peers` into one shared object that exports only the
- * functions below; `src/peers/shim.rs` loads it at run time. So no build of the workspace needs the engines.
+ * functions below; `src/peers/shim/` loads it at run time. So no build of the workspace needs the engines.
  *
  * 1. Moves and gets return 1 for an entry, 0 for none, -1 for a failure; other calls 0, or -1. The text of the last failure
  *    of this thread is shim_error().
  * 2. Bytes that a get or a move hands out stand until the next call on the same reader or cursor.
  * 3. Readers and cursors are closed before their database. A reader may be used by one thread at a time.
  * 4. What an engine has no equivalent for is refused with a text that begins with "not offered:", never approximated.
+ * 5. A process opens one database at a time.
+ *
+ * Behind the declarations stands what the shims share.
  */
 #ifndef ASHLAR_COMPARE_SHIM_H
 #define ASHLAR_COMPARE_SHIM_H
@@ -19,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHIM_ABI 1
+#define SHIM_ABI 2
 #define EXPORT __attribute__((visibility("default")))
 
 #ifdef __cplusplus
@@ -53,8 +56,8 @@ EXPORT const char *shim_error(void);
 /* Makes a database in the empty directory, or opens the one that is there. NULL: a failure. */
 EXPORT void *shim_open(const char *dir, const shim_settings *settings);
 EXPORT int shim_close(void *db);
-/* Version, and what was set. */
-EXPORT const char *shim_about(void *db);
+/* Version of the engine whose database was opened last, and what was set. */
+EXPORT const char *shim_about(void);
 EXPORT int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len);
 /* One atomic batch: count times a key and a value of these lengths, one after the other. */
 EXPORT int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count);
@@ -79,7 +82,9 @@ EXPORT int shim_written(void *db, uint64_t *flush, uint64_t *compaction);
 #endif
 
 static __thread char shim_text[512];
+static char shim_version[240];
 
+/* Keeps the text of the failure; -1. */
 static int shim_fail(const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -87,6 +92,58 @@ static int shim_fail(const char *format, ...) {
     va_end(args);
     return -1;
 }
+
+/* The same, where a pointer is wanted; NULL. */
+static inline void *shim_refuse(const char *why) {
+    shim_fail("%s", why);
+    return NULL;
+}
+
+/* What shim_about answers. */
+static inline void shim_say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(shim_version, sizeof shim_version, format, args);
+    va_end(args);
+}
+
+const char *shim_about(void) {
+    return shim_version;
+}
+
+/* A zeroed reader or cursor; its first member points to its database. */
+static inline void *shim_of(void *db, size_t size) {
+    void **made = calloc(1, size);
+    if (made) *made = db;
+    return made;
+}
+
+/* Hands an entry out; 1. */
+static inline int shim_at(shim_entry *e, const void *key, size_t key_len, const void *value, size_t value_len) {
+    *e = (shim_entry){key, key_len, value, value_len};
+    return 1;
+}
+
+/* The entries of a batch, one put each, until one fails. */
+static inline int shim_put_each(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
+    int put = 0;
+    for (size_t i = 0; i < count && put == 0; i++) {
+        const uint8_t *at = entries + i * (key_len + value_len);
+        put = shim_put(db, at, key_len, at + key_len, value_len);
+    }
+    return put;
+}
+
+/* For an engine without levels, that does not count what it writes. */
+#define SHIM_WITHOUT_LEVELS                                              \
+    int shim_levels(void *db, uint64_t *levels, int max) {               \
+        (void)db, (void)levels, (void)max;                               \
+        return 0;                                                        \
+    }                                                                    \
+    int shim_written(void *db, uint64_t *flush, uint64_t *compaction) {  \
+        (void)db, (void)flush, (void)compaction;                         \
+        return 0;                                                        \
+    }
 
 uint32_t shim_abi(void) {
     return SHIM_ABI;

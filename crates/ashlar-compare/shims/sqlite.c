@@ -12,7 +12,6 @@ typedef struct {
     sqlite3_stmt *of[STATEMENTS];
     int wal;
     int has_reader;
-    char about[200];
 } Db;
 
 typedef struct {
@@ -46,7 +45,7 @@ static int set_up(Db *d, const shim_settings *s) {
     bad |= run(d, "PRAGMA journal_mode=%s", journal);
     bad |= run(d, "PRAGMA synchronous=%s", s->sync ? "FULL" : "OFF");
     bad |= run(d, "CREATE TABLE IF NOT EXISTS e (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID");
-    snprintf(d->about, sizeof d->about, "%s (C API, amalgamation); no codec, journal %s, synchronous %s",
+    shim_say("%s (C API, amalgamation); no codec, journal %s, synchronous %s",
              sqlite3_libversion(), journal, s->sync ? "FULL" : "OFF");
     const char *texts[STATEMENTS] = {"BEGIN", "COMMIT", "ROLLBACK", "REPLACE INTO e (k, v) VALUES (?1, ?2)",
                                      "SELECT v FROM e WHERE k = ?1"};
@@ -77,10 +76,6 @@ int shim_close(void *db) {
     return closed;
 }
 
-const char *shim_about(void *db) {
-    return ((Db *)db)->about;
-}
-
 static int step(Db *d, int statement, const char *what) {
     int done = sqlite3_step(d->of[statement]);
     sqlite3_reset(d->of[statement]);
@@ -97,14 +92,9 @@ int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value,
 int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
     Db *d = db;
     if (step(d, BEGIN, "begin")) return -1;
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t *at = entries + i * (key_len + value_len);
-        if (shim_put(db, at, key_len, at + key_len, value_len)) {
-            step(d, ROLLBACK, "rollback");
-            return -1;
-        }
-    }
-    return step(d, COMMIT, "commit");
+    if (shim_put_each(db, entries, key_len, value_len, count) == 0) return step(d, COMMIT, "commit");
+    step(d, ROLLBACK, "rollback");
+    return -1;
 }
 
 /* One connection, exclusive: one reader. */
@@ -139,8 +129,7 @@ int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **v
 }
 
 void *shim_cursor(void *db) {
-    Cursor *c = calloc(1, sizeof *c);
-    c->of = db;
+    Cursor *c = shim_of(db, sizeof *c);
     if (sqlite3_prepare_v2(c->of->db, "SELECT k, v FROM e WHERE k >= ?1 ORDER BY k", -1, &c->from, NULL) != SQLITE_OK) {
         failed(c->of, "cursor");
         free(c);
@@ -159,11 +148,9 @@ int shim_next(void *cursor, shim_entry *entry) {
     Cursor *c = cursor;
     int got = sqlite3_step(c->from);
     if (got != SQLITE_ROW) return got == SQLITE_DONE ? 0 : failed(c->of, "cursor");
-    entry->key = sqlite3_column_blob(c->from, 0);
-    entry->key_len = (size_t)sqlite3_column_bytes(c->from, 0);
-    entry->value = sqlite3_column_blob(c->from, 1);
-    entry->value_len = (size_t)sqlite3_column_bytes(c->from, 1);
-    return 1;
+    const void *key = sqlite3_column_blob(c->from, 0), *value = sqlite3_column_blob(c->from, 1);
+    size_t key_len = (size_t)sqlite3_column_bytes(c->from, 0), value_len = (size_t)sqlite3_column_bytes(c->from, 1);
+    return shim_at(entry, key, key_len, value, value_len);
 }
 
 int shim_seek(void *cursor, const uint8_t *key, size_t key_len, shim_entry *entry) {
@@ -183,12 +170,4 @@ int shim_settle(void *db) {
     return d->wal ? run(d, "PRAGMA wal_checkpoint(TRUNCATE)") : 0;
 }
 
-int shim_levels(void *db, uint64_t *levels, int max) {
-    (void)db, (void)levels, (void)max;
-    return 0;
-}
-
-int shim_written(void *db, uint64_t *flush, uint64_t *compaction) {
-    (void)db, (void)flush, (void)compaction;
-    return 0;
-}
+SHIM_WITHOUT_LEVELS

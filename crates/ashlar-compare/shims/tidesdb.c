@@ -7,7 +7,6 @@
 typedef struct {
     tidesdb_t *db;
     tidesdb_column_family_t *cf;
-    char about[160];
 } Db;
 
 typedef struct {
@@ -40,7 +39,7 @@ static int set_up(Db *d, const char *dir, const shim_settings *s) {
         family.enable_bloom_filter = s->filter_bits > 0;
         family.bloom_fpr = 0.01;
     }
-    snprintf(d->about, sizeof d->about, "%s (C API); codec %s, %s", TIDESDB_VERSION,
+    shim_say("%s (C API); codec %s, %s", TIDESDB_VERSION,
              family.encoding_count ? "lz4" : "none", s->sync ? "TDB_SYNC_FULL" : "TDB_SYNC_NONE");
     int code = tidesdb_open(&config, &d->db);
     if (code) return failed("open", code);
@@ -53,10 +52,7 @@ static int set_up(Db *d, const char *dir, const shim_settings *s) {
 }
 
 void *shim_open(const char *dir, const shim_settings *s) {
-    if (s->no_log) {
-        shim_fail("not offered: TidesDB writes its log always");
-        return NULL;
-    }
+    if (s->no_log) return shim_refuse("not offered: TidesDB writes its log always");
     Db *d = calloc(1, sizeof *d);
     if (set_up(d, dir, s)) {
         if (d->db) tidesdb_close(d->db);
@@ -71,10 +67,6 @@ int shim_close(void *db) {
     int code = tidesdb_close(d->db);
     free(d);
     return code ? failed("close", code) : 0;
-}
-
-const char *shim_about(void *db) {
-    return ((Db *)db)->about;
 }
 
 int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
@@ -102,9 +94,7 @@ int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value,
 }
 
 void *shim_reader(void *db) {
-    Reader *r = calloc(1, sizeof *r);
-    r->of = db;
-    return r;
+    return shim_of(db, sizeof(Reader));
 }
 
 void shim_reader_close(void *reader) {
@@ -127,8 +117,7 @@ int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **v
 }
 
 void *shim_cursor(void *db) {
-    Cursor *c = calloc(1, sizeof *c);
-    c->of = db;
+    Cursor *c = shim_of(db, sizeof *c);
     int code = tidesdb_txn_begin(c->of->db, &c->txn);
     if (!code) code = tidesdb_iter_new(c->txn, c->of->cf, &c->at);
     if (code) {

@@ -5,7 +5,6 @@
 typedef struct {
     KCDB *db;
     int hard; /* batches are physically synchronised */
-    char about[160];
 } Db;
 
 typedef struct {
@@ -24,10 +23,7 @@ static int failed(Db *d, const char *what) {
 }
 
 void *shim_open(const char *dir, const shim_settings *s) {
-    if (s->no_log) {
-        shim_fail("not offered: TreeDB has no class below its mapped writes");
-        return NULL;
-    }
+    if (s->no_log) return shim_refuse("not offered: TreeDB has no class below its mapped writes");
     Db *d = calloc(1, sizeof *d);
     d->db = kcdbnew();
     d->hard = s->sync != 0;
@@ -39,7 +35,7 @@ void *shim_open(const char *dir, const shim_settings *s) {
         snprintf(path, sizeof path, "%s/peer.kct#opts=sl%s#pccap=%llu#psiz=%llu#msiz=268435456%s", dir,
                  s->codec ? "c" : "", (unsigned long long)(s->cache + s->write_buffer),
                  (unsigned long long)s->block, s->codec ? "#zcomp=lzo" : "");
-    snprintf(d->about, sizeof d->about, "%s (C API); codec %s, %s", KCVERSION, codec,
+    shim_say("%s (C API); codec %s, %s", KCVERSION, codec,
              s->sync ? "OAUTOSYNC" : "mapped writes, no log");
     uint32_t mode = KCOWRITER | KCOCREATE | (s->sync ? KCOAUTOSYNC : 0);
     if (!kcdbopen(d->db, path, mode)) {
@@ -59,10 +55,6 @@ int shim_close(void *db) {
     return closed;
 }
 
-const char *shim_about(void *db) {
-    return ((Db *)db)->about;
-}
-
 int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
     Db *d = db;
     /* Kyoto Cabinet takes the addresses 0 and 1 for orders; an empty slice may lie at either. */
@@ -74,19 +66,13 @@ int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value,
 int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
     Db *d = db;
     if (!kcdbbegintran(d->db, d->hard)) return failed(d, "begin");
-    int put = 0;
-    for (size_t i = 0; i < count && put == 0; i++) {
-        const uint8_t *at = entries + i * (key_len + value_len);
-        put = shim_put(db, at, key_len, at + key_len, value_len);
-    }
+    int put = shim_put_each(db, entries, key_len, value_len, count);
     if (!kcdbendtran(d->db, put == 0)) return failed(d, "commit");
     return put;
 }
 
 void *shim_reader(void *db) {
-    Reader *r = calloc(1, sizeof *r);
-    r->of = db;
-    return r;
+    return shim_of(db, sizeof(Reader));
 }
 
 void shim_reader_close(void *reader) {
@@ -105,8 +91,7 @@ int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **v
 }
 
 void *shim_cursor(void *db) {
-    Cursor *c = calloc(1, sizeof *c);
-    c->of = db;
+    Cursor *c = shim_of(db, sizeof *c);
     c->at = kcdbcursor(c->of->db);
     return c;
 }
@@ -120,13 +105,12 @@ void shim_cursor_close(void *cursor) {
 
 /* Reads the entry and steps past it, in one call: two would lock and look up twice. */
 static int take(Cursor *c, shim_entry *e) {
+    size_t key_len, value_len;
     const char *value = NULL;
     if (c->key) kcfree(c->key);
-    c->key = kccurget(c->at, &e->key_len, &value, &e->value_len, 1);
+    c->key = kccurget(c->at, &key_len, &value, &value_len, 1);
     if (c->key == NULL) return kcdbecode(c->of->db) == KCENOREC ? 0 : failed(c->of, "cursor");
-    e->key = (const uint8_t *)c->key;
-    e->value = (const uint8_t *)value;
-    return 1;
+    return shim_at(e, c->key, key_len, value, value_len);
 }
 
 static int jumped(Cursor *c, int found, shim_entry *e) {
@@ -153,12 +137,4 @@ int shim_settle(void *db) {
     return kcdbsync(d->db, 0, NULL, NULL) ? 0 : failed(d, "synchronize");
 }
 
-int shim_levels(void *db, uint64_t *levels, int max) {
-    (void)db, (void)levels, (void)max;
-    return 0;
-}
-
-int shim_written(void *db, uint64_t *flush, uint64_t *compaction) {
-    (void)db, (void)flush, (void)compaction;
-    return 0;
-}
+SHIM_WITHOUT_LEVELS

@@ -17,7 +17,6 @@ typedef struct {
 typedef struct {
     WT_CONNECTION *conn;
     At at; /* of the writer */
-    char about[240];
 } Db;
 
 static int failed(const char *what, int code) {
@@ -54,7 +53,7 @@ static int set_up(Db *d, const char *dir, const shim_settings *s) {
                      (unsigned long long)chunk,
                      s->filter_bits ? "true" : "false", s->filter_bits ? s->filter_bits : 2);
     }
-    snprintf(d->about, sizeof d->about, "%s (C API), %s; codec %s%s", WIREDTIGER_VERSION_STRING, lsm ? "LSM" : "B-tree",
+    shim_say("%s (C API), %s; codec %s%s", WIREDTIGER_VERSION_STRING, lsm ? "LSM" : "B-tree",
              !s->own && s->codec ? "snappy" : "none", floor);
     int code = wiredtiger_open(dir, NULL, config, &d->conn);
     if (code) return failed(config, code);
@@ -81,10 +80,6 @@ int shim_close(void *db) {
     int code = d->conn->close(d->conn, NULL);
     free(d);
     return code ? failed("close", code) : 0;
-}
-
-const char *shim_about(void *db) {
-    return ((Db *)db)->about;
 }
 
 int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
@@ -134,11 +129,7 @@ static int entry_of(WT_CURSOR *c, shim_entry *e) {
     int code = c->get_key(c, &key);
     if (!code) code = c->get_value(c, &value);
     if (code) return failed("entry", code);
-    e->key = key.data;
-    e->key_len = key.size;
-    e->value = value.data;
-    e->value_len = value.size;
-    return 1;
+    return shim_at(e, key.data, key.size, value.data, value.size);
 }
 
 int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **value, size_t *value_len) {
@@ -197,12 +188,4 @@ int shim_settle(void *db) {
     return code ? failed("checkpoint", code) : 0;
 }
 
-int shim_levels(void *db, uint64_t *levels, int max) {
-    (void)db, (void)levels, (void)max;
-    return 0;
-}
-
-int shim_written(void *db, uint64_t *flush, uint64_t *compaction) {
-    (void)db, (void)flush, (void)compaction;
-    return 0;
-}
+SHIM_WITHOUT_LEVELS

@@ -4,7 +4,7 @@
 //! what they find.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
+use crate::peer::{Cursor, Entries, Peer, Read, Result};
 use crate::settings::Settings;
 use crate::work::words;
 use std::cell::RefCell;
@@ -93,18 +93,6 @@ impl Peer for Oracle {
     }
 
     fn settle(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn written(&self) -> Written {
-        Written::default()
-    }
-
-    fn levels(&self) -> Vec<u64> {
-        Vec::new()
-    }
-
-    fn close(self) -> Result<()> {
         Ok(())
     }
 }

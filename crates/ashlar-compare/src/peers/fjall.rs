@@ -1,7 +1,7 @@
 //! fjall, an LSM tree in Rust. A put reaches the operating system's buffers; with sync each is followed by `persist`.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
+use crate::peer::{Cursor, Entries, Peer, Read, Result};
 use crate::settings::{Class, Settings};
 use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
@@ -95,18 +95,6 @@ impl Peer for Fjall {
         while self.db.outstanding_flushes() > 0 || self.db.active_compactions() > 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        Ok(())
-    }
-
-    fn written(&self) -> Written {
-        Written::default()
-    }
-
-    fn levels(&self) -> Vec<u64> {
-        Vec::new()
-    }
-
-    fn close(self) -> Result<()> {
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ mod redb;
 mod rocksdb;
 mod shim;
 mod stats_text;
+mod symbols;
 
 pub use ashlar::Ashlar;
 #[cfg(feature = "fjall")]

@@ -4,7 +4,7 @@
 //! `Immediate` or the close. That is less than the other engines' asynchronous class; the version line says so.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
+use crate::peer::{Cursor, Entries, Peer, Read, Result};
 use crate::settings::{Class, Settings};
 use redb::{Database, Durability, Range, ReadOnlyTable, ReadableDatabase, TableDefinition, WriteTransaction};
 use std::path::Path;
@@ -89,14 +89,6 @@ impl Peer for Redb {
     /// A durable transaction: what was committed before it is kept with it.
     fn settle(&self) -> Result<()> {
         self.db.begin_write().map_err(text)?.commit().map_err(text)
-    }
-
-    fn written(&self) -> Written {
-        Written::default()
-    }
-
-    fn levels(&self) -> Vec<u64> {
-        Vec::new()
     }
 
     fn close(self) -> Result<()> {

@@ -1,12 +1,9 @@
 //! The functions of RocksDB's C API that are called, looked up by name in a shared object.
 //!
-//! 1. A function's type is its declaration in `include/rocksdb/c.h` of 11.8.1.
-//! 2. The pointers live as long as the library, which the same struct owns.
-//!
-//! Source: RocksDB `include/rocksdb/c.h`.
+//! A function's type is its declaration in `include/rocksdb/c.h` of 11.8.1.
 
 use crate::peer::Result;
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use crate::peers::symbols;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::path::Path;
 
@@ -15,31 +12,7 @@ pub type Opaque = *mut c_void;
 type ErrorOut = *mut *mut c_char;
 type Bytes = *const c_char;
 
-macro_rules! functions {
-    ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The looked-up functions, and the library that keeps them in memory.
-        pub struct Functions {
-            $(pub $field: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
-            _library: Library,
-        }
-
-        impl Functions {
-            fn look_up(library: Library) -> Result<Self> {
-                $(
-                    // SAFETY: the type is the function's declaration in c.h (invariant 1); the copied pointer lives in
-                    // a struct that also owns the library. Checked by: the test `the_same_work_on_both`.
-                    let $field = *unsafe {
-                        library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>($name)
-                    }
-                    .map_err(|e| e.to_string())?;
-                )*
-                Ok(Functions { $($field,)* _library: library })
-            }
-        }
-    };
-}
-
-functions! {
+symbols::functions! {
     options_create = b"rocksdb_options_create\0": fn() -> Opaque;
     options_destroy = b"rocksdb_options_destroy\0": fn(Opaque);
     options_from_string = b"rocksdb_get_options_from_string\0": fn(Opaque, Bytes, Opaque, ErrorOut);
@@ -87,13 +60,9 @@ functions! {
 }
 
 impl Functions {
-    /// Loads RocksDB's shared object: bound at once, its symbols kept to itself.
+    /// Loads RocksDB's shared object.
     pub fn load(library: &Path) -> Result<Functions> {
-        // SAFETY: loading runs the library's initialisers; it is RocksDB, checked by digest when it was fetched, and this
-        // process does nothing else. Checked by: the test `the_same_work_on_both`.
-        let library =
-            unsafe { Library::open(Some(library), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| e.to_string())?;
-        Functions::look_up(library)
+        Functions::look_up(symbols::load(library)?)
     }
 
     /// Runs a call that reports failure through a `char**`, and takes the text over.

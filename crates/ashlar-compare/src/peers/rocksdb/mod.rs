@@ -176,10 +176,6 @@ impl Peer for RocksDb {
         let name = |level| CString::new(format!("rocksdb.num-files-at-level{level}")).ok();
         (0..7_u32).map_while(|level| self.property(&name(level)?)?.parse().ok()).collect()
     }
-
-    fn close(self) -> Result<()> {
-        Ok(())
-    }
 }
 
 impl Drop for RocksDb {

@@ -1,10 +1,9 @@
 //! The functions of a shim, looked up by name in a shared object. Their declarations are `shims/shim.h`.
 //!
-//! 1. A function's type is its declaration in `shim.h`; [`ABI`] refuses an object of another one.
-//! 2. The pointers live as long as the library, which the same struct owns.
+//! A function's type is its declaration in `shim.h`; [`ABI`] refuses an object of another one.
 
 use crate::peer::Result;
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use crate::peers::symbols;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 
@@ -13,7 +12,7 @@ pub type Opaque = *mut c_void;
 type Bytes = *const u8;
 
 /// `SHIM_ABI`.
-const ABI: u32 = 1;
+const ABI: u32 = 2;
 
 /// `shim_settings`.
 #[repr(C)]
@@ -41,36 +40,12 @@ pub struct Entry {
     pub value_len: usize,
 }
 
-macro_rules! functions {
-    ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The looked-up functions, and the library that keeps them in memory.
-        pub struct Functions {
-            $(pub $field: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
-            _library: Library,
-        }
-
-        impl Functions {
-            fn look_up(library: Library) -> Result<Self> {
-                $(
-                    // SAFETY: the type is the function's declaration in shim.h (invariant 1); the copied pointer lives in
-                    // a struct that also owns the library. Checked by: the test `peers::conformance`.
-                    let $field = *unsafe {
-                        library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>($name)
-                    }
-                    .map_err(|e| e.to_string())?;
-                )*
-                Ok(Functions { $($field,)* _library: library })
-            }
-        }
-    };
-}
-
-functions! {
+symbols::functions! {
     abi = b"shim_abi\0": fn() -> u32;
     error = b"shim_error\0": fn() -> *const c_char;
     open = b"shim_open\0": fn(*const c_char, *const Settings) -> Opaque;
     close = b"shim_close\0": fn(Opaque) -> c_int;
-    about = b"shim_about\0": fn(Opaque) -> *const c_char;
+    about = b"shim_about\0": fn() -> *const c_char;
     put = b"shim_put\0": fn(Opaque, Bytes, usize, Bytes, usize) -> c_int;
     put_all = b"shim_put_all\0": fn(Opaque, Bytes, usize, usize, usize) -> c_int;
     reader = b"shim_reader\0": fn(Opaque) -> Opaque;
@@ -87,13 +62,9 @@ functions! {
 }
 
 impl Functions {
-    /// Loads a shim: bound at once, its symbols kept to itself.
+    /// Loads a shim.
     pub fn load(library: &Path) -> Result<Functions> {
-        // SAFETY: loading runs the library's initialisers; it is what `cargo xtask peers` built from pinned sources, and this
-        // process does nothing else. Checked by: the test `peers::conformance`.
-        let library =
-            unsafe { Library::open(Some(library), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| e.to_string())?;
-        let functions = Functions::look_up(library)?;
+        let functions = Functions::look_up(symbols::load(library)?)?;
         // SAFETY: takes nothing, answers a constant.
         let found = unsafe { (functions.abi)() };
         if found != ABI {
