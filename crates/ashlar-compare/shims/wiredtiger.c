@@ -1,13 +1,15 @@
 /* WiredTiger: variant 0 is a B-tree, variant 1 an LSM tree. A session and a cursor for each reader.
  *
  * An LSM tree refuses a cache below three chunks and some more, and a B-tree rolls writes back in a very small one: there the
- * cache is a floor, and the text of shim_about says so. A write that is rolled back is tried again, as users must.
+ * cache is a floor, and the text of shim_about says so. What is rolled back, a write or a whole batch, is tried again, as users
+ * must.
  */
 #include "shim.h"
+#include <time.h>
 #include <wiredtiger.h>
 
 #define TABLE "table:peer"
-#define RETRIES 1000
+#define TRIES 100
 
 typedef struct {
     WT_SESSION *session;
@@ -47,7 +49,8 @@ static int set_up(Db *d, const char *dir, const shim_settings *s) {
                  (unsigned long long)cache);
     at = snprintf(table, sizeof table, "key_format=u,value_format=u%s", lsm ? ",type=lsm" : "");
     if (!s->own) {
-        at += snprintf(table + at, sizeof table - (size_t)at, ",block_compressor=%s", s->codec ? "snappy" : "none");
+        at += snprintf(table + at, sizeof table - (size_t)at, ",block_compressor=%s,leaf_page_max=%llu",
+                       s->codec ? "snappy" : "none", (unsigned long long)s->block);
         if (lsm)
             snprintf(table + at, sizeof table - (size_t)at, ",lsm=(chunk_size=%llu,bloom=%s,bloom_bit_count=%u)",
                      (unsigned long long)chunk,
@@ -82,31 +85,51 @@ int shim_close(void *db) {
     return code ? failed("close", code) : 0;
 }
 
+static int insert(WT_CURSOR *c, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
+    WT_ITEM k = {.data = key, .size = key_len}, v = {.data = value, .size = value_len};
+    c->set_key(c, &k);
+    c->set_value(c, &v);
+    return c->insert(c);
+}
+
+/* True when a write was rolled back and is to be tried again: at once, later after pauses in which eviction catches up. */
+static int again(int code, int tries) {
+    if (code != WT_ROLLBACK || tries >= TRIES) return 0;
+    const struct timespec pause = {0, 1000000};
+    if (tries > 2) nanosleep(&pause, NULL);
+    return 1;
+}
+
 int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
     WT_CURSOR *c = ((Db *)db)->at.cursor;
-    WT_ITEM k = {.data = key, .size = key_len}, v = {.data = value, .size = value_len};
-    int code = WT_ROLLBACK;
-    for (int i = 0; code == WT_ROLLBACK && i < RETRIES; i++) {
-        c->set_key(c, &k);
-        c->set_value(c, &v);
-        code = c->insert(c);
-    }
+    int tries = 0, code;
+    do code = insert(c, key, key_len, value, value_len);
+    while (again(code, ++tries));
     return code ? failed("insert", code) : 0;
 }
 
-int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
-    WT_SESSION *session = ((Db *)db)->at.session;
-    int code = session->begin_transaction(session, NULL);
-    if (code) return failed("begin", code);
-    for (size_t i = 0; i < count; i++) {
+/* One try of a batch. A transaction that was told to roll back does so as a whole, its commit included. */
+static int transact(At *w, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
+    int code = w->session->begin_transaction(w->session, NULL);
+    if (code) return code;
+    for (size_t i = 0; i < count && !code; i++) {
         const uint8_t *at = entries + i * (key_len + value_len);
-        if (shim_put(db, at, key_len, at + key_len, value_len)) {
-            session->rollback_transaction(session, NULL);
-            return -1;
-        }
+        code = insert(w->cursor, at, key_len, at + key_len, value_len);
     }
-    code = session->commit_transaction(session, NULL);
-    return code ? failed("commit", code) : 0;
+    if (code) {
+        w->session->rollback_transaction(w->session, NULL);
+        return code;
+    }
+    return w->session->commit_transaction(w->session, NULL);
+}
+
+int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count) {
+    int tries = 0, code;
+    do code = transact(&((Db *)db)->at, entries, key_len, value_len, count);
+    while (again(code, ++tries));
+    if (code == WT_ROLLBACK)
+        return shim_fail("not offered: a transaction of %zu entries, in a cache that cannot hold what it changes", count);
+    return code ? failed("batch", code) : 0;
 }
 
 void *shim_reader(void *db) {

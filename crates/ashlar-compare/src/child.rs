@@ -41,10 +41,15 @@ fn on<P: Peer>(job: &Job) -> Result<()> {
     let oracle = Oracle::default();
     let mut records = Vec::new();
     let mut same_data = true;
+    let mut alone = 0.0;
     for step in &job.steps {
         prepare(&peer, job, step)?;
-        let figures = measured(&peer, job, step)?;
+        let paced = Job { rate: alone * step.share, ..job.clone() };
+        let figures = measured(&peer, if step.share > 0.0 { &paced } else { job }, step)?;
         let done = figures.done;
+        if step.workload == Workload::Overwrite {
+            alone = done.ops as f64 / figures.worked.seconds.max(1e-9);
+        }
         let read_same = same_data;
         same_data &= leaves_same_data(step, &done);
         if done.cut && matches!(step.workload, Workload::Fillseq | Workload::Fillrandom) {

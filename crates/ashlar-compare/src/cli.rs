@@ -205,6 +205,10 @@ impl Cli {
             codec: self.compression.clone(),
             file_bytes: None,
             base_bytes: None,
+            l0_triggers: None,
+            bulk: false,
+            direct_io: false,
+            memory_limit_bytes: None,
             cache_bytes: self.cache_size.unwrap_or((raw * 2).max(64 << 20)),
             write_buffer_bytes: self.write_buffer_size,
             write_buffers: self.max_write_buffer_number,
@@ -237,7 +241,7 @@ mod tests {
             assert!(why.contains(args[1]) && why.contains(listed), "{why}");
         }
         let why = parsed(&["--experiment", "s3", "--size", "tiny"]).unwrap_err();
-        assert!(why.contains("smoke, standard, large"), "{why}");
+        assert!(why.contains("smoke, quarter, standard, large"), "{why}");
         let cli = parsed(&["--experiment", "s3", "--rows", "1A,9Z"]).unwrap();
         let why = cli.matrix().unwrap_err();
         assert!(why.starts_with("s3 has no row 9Z: there are 1C, 1A, "), "{why}");

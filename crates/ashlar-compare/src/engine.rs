@@ -1,5 +1,6 @@
 //! The engines, by name.
 
+use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 /// The engines that can be driven. The last three are AshlarDB spoilt on purpose: the suite's checks must catch them.
@@ -90,6 +91,26 @@ impl EngineName {
             EngineName::Treedb => Some("treedb"),
             EngineName::Sqlite | EngineName::SqliteRollback => Some("sqlite"),
             EngineName::Lmdb => Some("lmdb"),
+            _ => None,
+        }
+    }
+
+    /// What of `settings` it has nothing of the kind for.
+    pub fn lacks(self, settings: &Settings) -> Option<&'static str> {
+        let ours = matches!(
+            self,
+            EngineName::Ashlardb
+                | EngineName::TestSlow
+                | EngineName::TestCareless
+                | EngineName::TestForgetful
+        );
+        match self {
+            EngineName::Rocksdb => None,
+            _ if settings.direct_io && ours => {
+                Some("direct I/O; AshlarDB reads and writes through the operating system's cache")
+            }
+            _ if settings.direct_io => Some("direct I/O; of the peers it is driven on RocksDB only"),
+            _ if settings.bulk && !ours => Some("a load without compactions"),
             _ => None,
         }
     }

@@ -118,6 +118,9 @@ pub struct Step {
     pub batch: u64,
     /// Threads that read.
     pub threads: u32,
+    /// Of the rate that the session's last overwrite reached, what the writer of [`Workload::Readwhilewriting`] may put; 0: as
+    /// fast as it can.
+    pub share: f64,
     /// No longer than this; 0: as long as it takes. A fill that is cut off is completed in batches that do not count, so that
     /// what follows finds the same data on every engine.
     pub seconds: f64,
@@ -137,6 +140,7 @@ impl Step {
             ops,
             batch: 1,
             threads: 1,
+            share: 0.0,
             seconds: 0.0,
             measured: true,
             before: Before::Nothing,
@@ -149,7 +153,7 @@ impl Step {
 pub struct Job {
     /// `s0`, `s2`, `s3`, `ycsb`, `free`.
     pub experiment: String,
-    /// `smoke`, `standard`, `large`.
+    /// `smoke`, `quarter`, `standard`, `large`.
     pub size: Option<String>,
     /// On which engine.
     pub engine: EngineName,
@@ -163,7 +167,7 @@ pub struct Job {
     pub steps: Vec<Step>,
     /// Keys.
     pub keys: u64,
-    /// Writes per second of [`Workload::Openloop`].
+    /// Writes per second of [`Workload::Openloop`], and of the writer that a step slows down.
     pub rate: f64,
     /// True where somebody outside counts what the process does: then it checks nothing and measures nothing beside the steps.
     pub probe: bool,

@@ -23,6 +23,14 @@ pub struct Settings {
     pub file_bytes: Option<u64>,
     /// Bytes of level 1; `None`: as the engine likes.
     pub base_bytes: Option<u64>,
+    /// Tables of level 0 that start a compaction, slow writers, stop them; `None`: as the engine likes.
+    pub l0_triggers: Option<[u32; 3]>,
+    /// Nothing is compacted before everything is settled; then all of it is, at once.
+    pub bulk: bool,
+    /// Tables are read and written around the operating system's cache.
+    pub direct_io: bool,
+    /// Memory for caches of every kind, the operating system's among them; `None`: as much as there is.
+    pub memory_limit_bytes: Option<u64>,
     /// Bytes of the block cache.
     pub cache_bytes: u64,
     /// Bytes of a memtable.
@@ -73,6 +81,7 @@ impl Settings {
             filter_bits: Some(self.filter_bits),
             batch: 1,
             seed: self.seed,
+            memory_limit_bytes: self.memory_limit_bytes,
             ..Params::default()
         }
     }
@@ -90,6 +99,10 @@ pub fn sample() -> Settings {
         data_bytes: 1 << 20,
         file_bytes: None,
         base_bytes: None,
+        l0_triggers: None,
+        bulk: false,
+        direct_io: false,
+        memory_limit_bytes: None,
         cache_bytes: 4 << 20,
         write_buffer_bytes: 1 << 20,
         write_buffers: 2,

@@ -23,8 +23,11 @@ pub fn failed(why: String) -> Status {
 /// What the process is told. The directory is chosen when it starts.
 ///
 /// # Errors
-/// The engine is not here.
+/// The engine is not here, or lacks what the settings ask for.
 pub fn job(matrix: &Matrix, engine: EngineName, class: Class, session: &Session) -> Result<Job, Status> {
+    if let Some(what) = engine.lacks(&session.settings) {
+        return Err(Status::NotHere { why: format!("{NOT_OFFERED}{what}") });
+    }
     let library = place::library(engine, matrix.rocksdb.as_deref()).map_err(|why| Status::NotHere { why })?;
     Ok(Job {
         experiment: matrix.experiment.clone(),

@@ -3,7 +3,7 @@
 //! Four million bytes are 2 + 2 for engines with a memtable (one memtable and the cache), and one cache for the others. Reads
 //! come as on the page, straight after the load, and once more after everything was settled.
 
-use super::{Session, Size, settings};
+use super::{CACHE_FLOOR, Session, Size, settings};
 use crate::job::{Before, Step, Workload};
 use crate::settings::Settings;
 use ashlar_report::history;
@@ -18,13 +18,18 @@ pub fn sessions(size: Size) -> Vec<Session> {
     let (writes, reads) = (page.memory(60, 4), page.memory(4, 60));
     let large = Settings { value_bytes: LARGE_VALUE, ..base.clone() };
     let sync = Settings { sync: true, ..base.clone() };
+    // A floor is a floor in every size.
+    let floor = Settings { cache_bytes: CACHE_FLOOR * u64::from(size.parts()), ..base.clone() };
     vec![
         page.session(&base, [page.fill("1C", true), page.scan("1A"), page.scan("1A-settled")]),
         page.session(&base, [page.fill("1D", false), page.get("1B"), page.get("1B-settled")]),
+        page.session(&floor, [page.fill("1C-floor", true), page.scan("1A-floor")]),
+        page.session(&floor, [page.fill("1D-floor", false), page.get("1B-floor")]),
         page.session(&large, [Step { ops: page.keys / 1000, ..page.fill("2A-seq", true) }]),
         page.session(&large, [Step { ops: page.keys / 1000, ..page.fill("2A-rand", false) }]),
         page.session(&base, [Step { batch: 1000, ..page.fill("2B-seq", true) }]),
         page.session(&base, [Step { batch: 1000, ..page.fill("2B-rand", false) }]),
+        page.session(&floor, [Step { batch: 1000, ..page.fill("2B-rand-floor", false) }]),
         page.session(&sync, [Step { ops: page.keys / 100, ..page.fill("2C-seq", true) }]),
         page.session(&sync, [Step { ops: page.keys / 100, ..page.fill("2C-rand", false) }]),
         page.session(&plain, [page.fill("2D-seq", true), page.scan("3B-seq")]),
@@ -59,12 +64,16 @@ impl Page {
     }
 
     fn step(&self, row: &str, workload: Workload, ops: u64) -> Step {
-        let (name, settled) = row.split_once("-settled").map_or((row, false), |(name, _)| (name, true));
+        let (name, what) = match row.rsplit_once('-') {
+            Some((name, "settled")) => (name, ", settled"),
+            Some((name, "floor")) => (name, ", cache_floor"),
+            _ => (row, ""),
+        };
         let title = history::title("s3", name).unwrap_or(name);
         Step {
-            title: if settled { format!("{title}, settled") } else { title.to_owned() },
+            title: format!("{title}{what}"),
             seconds: self.size.of(0.5, 60.0, 600.0),
-            before: if settled { Before::Settle } else { Before::Nothing },
+            before: if what == ", settled" { Before::Settle } else { Before::Nothing },
             ..Step::new(row, workload, ops)
         }
     }

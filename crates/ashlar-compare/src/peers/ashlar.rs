@@ -11,10 +11,14 @@ use std::path::Path;
 /// The engine refuses a smaller block cache.
 const LEAST_CACHE: u64 = 1 << 20;
 
+/// More tables of level 0 than a bulk load makes.
+const BULK: u32 = 10_000_000;
+
 /// An open database.
 pub struct Ashlar {
     db: Db,
     about: String,
+    bulk: bool,
 }
 
 fn text(e: ashlardb::Error) -> String {
@@ -38,6 +42,7 @@ impl Peer for Ashlar {
         let (buffer, block) = (size(settings.write_buffer_bytes)?, size(settings.block_bytes)?);
         let bits_per_key = f64::from(settings.filter_bits);
         let own = settings.class == Class::Own;
+        let l0 = if settings.bulk { Some([BULK; 3]) } else { settings.l0_triggers };
         let builder = Db::builder(dir).tune(|db, family| {
             if own {
                 return;
@@ -54,6 +59,13 @@ impl Peer for Ashlar {
             if let Some(bytes) = settings.base_bytes {
                 family.compaction.base_level_bytes = bytes;
             }
+            if let Some(triggers) = l0 {
+                let [trigger, slowdown, stop] = triggers.map(|tables| tables as usize);
+                family.compaction.l0_trigger = trigger;
+                family.compaction.l0_slowdown = slowdown;
+                family.compaction.l0_stop = stop;
+            }
+            family.compaction.automatic = !settings.bulk;
         });
         let db = builder.open().map_err(text)?;
         let db = if settings.no_log { db.without_wal() } else { db.with_sync(settings.sync) };
@@ -61,7 +73,7 @@ impl Peer for Ashlar {
         let floor = if small { ", cache at its floor of 1 MiB" } else { "" };
         let codec = if own { "its own" } else { settings.codec.as_str() };
         let about = format!("{} (crate, mimalloc); codec {codec}{floor}", env!("CARGO_PKG_VERSION"));
-        Ok(Ashlar { db, about })
+        Ok(Ashlar { db, about, bulk: settings.bulk })
     }
 
     fn version(&self) -> String {
@@ -91,6 +103,9 @@ impl Peer for Ashlar {
 
     fn settle(&self) -> Result<()> {
         self.db.flush().map_err(text)?;
+        if self.bulk {
+            self.db.compact().map_err(text)?;
+        }
         self.db.engine().wait_for_background().map_err(text)
     }
 

@@ -1,4 +1,5 @@
-//! Gets by many threads, alone or beside one that puts as fast as it can. The writer's puts are not among the operations.
+//! Gets by many threads, alone or beside one that puts, as fast as it can or at a rate. The writer's puts are not among the
+//! operations.
 
 use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
@@ -6,6 +7,7 @@ use crate::meter::{Kind, Meter};
 use crate::peer::{Peer, Read, Result};
 use ashlar_bench::{KeyMaker, Random, Values};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Reads with `step.threads` threads, each `step.ops` times or until the clock says so.
 ///
@@ -29,7 +31,9 @@ pub fn read<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Res
             })
             .collect();
         // The writer is this thread: an engine's writer need not be fit for others.
-        let puts = if writes { write(peer, job, |_| left.load(Ordering::Relaxed) > 0) } else { Ok(0) };
+        let pace = Pace { start: Instant::now(), rate: job.rate };
+        let reading = || left.load(Ordering::Relaxed) > 0;
+        let puts = if writes { write(peer, job, |puts| pace.due(puts, reading)) } else { Ok(0) };
         let seen: Vec<_> = threads
             .into_iter()
             .map(|t| t.join().unwrap_or_else(|_| Err("a reader panicked".into())))
@@ -55,6 +59,29 @@ pub fn read<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Res
         *meter = together;
     }
     Ok(all)
+}
+
+/// When a writer may put.
+struct Pace {
+    start: Instant,
+    /// Puts per second; 0: as fast as it can.
+    rate: f64,
+}
+
+impl Pace {
+    /// Waits until the next put is due, after `puts` of them; false when `reading` ended before.
+    fn due(&self, puts: u64, reading: impl Fn() -> bool) -> bool {
+        const NAP: Duration = Duration::from_millis(1);
+        while self.rate > 0.0 && reading() {
+            let due = Duration::from_secs_f64(puts as f64 / self.rate);
+            let left = due.saturating_sub(self.start.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(NAP));
+        }
+        reading()
+    }
 }
 
 fn one<R: Read>(mut reader: R, job: &Job, step: &Step, index: u64) -> Result<(Done, Meter)> {
@@ -87,4 +114,19 @@ pub fn write<P: Peer>(peer: &P, job: &Job, go_on: impl Fn(u64) -> bool) -> Resul
         puts += 1;
     }
     Ok(puts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_paced_writer_keeps_its_rate_and_stops_with_the_readers() {
+        let pace = Pace { start: Instant::now(), rate: 1000.0 };
+        assert!((0..20).all(|puts| pace.due(puts, || true)));
+        assert!(pace.start.elapsed() >= Duration::from_millis(19));
+        assert!(!pace.due(1_000_000, || pace.start.elapsed() < Duration::from_millis(40)));
+        let free = Pace { rate: 0.0, ..pace };
+        assert!(free.due(1_000_000, || true) && !free.due(0, || false));
+    }
 }

@@ -80,7 +80,8 @@ pub fn complete<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Resul
         source.next();
     }
     let mut entries = Entries::new(s.key_bytes, s.value_bytes);
-    let each = ((1 << 20) / (s.key_bytes + s.value_bytes) as u64).clamp(1, 1000);
+    // Few enough for a transaction in a small cache.
+    let each = ((1 << 20) / (s.key_bytes + s.value_bytes) as u64).clamp(1, 100);
     let mut left = step.ops - done.ops;
     while left > 0 {
         let count = each.min(left);

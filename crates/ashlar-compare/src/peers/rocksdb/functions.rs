@@ -46,6 +46,7 @@ symbols::functions! {
     write = b"rocksdb_write\0": fn(Opaque, Opaque, Opaque, ErrorOut);
     flush = b"rocksdb_flush\0": fn(Opaque, Opaque, ErrorOut);
     wait = b"rocksdb_wait_for_compact\0": fn(Opaque, Opaque, ErrorOut);
+    compact_range = b"rocksdb_compact_range\0": fn(Opaque, Bytes, usize, Bytes, usize);
     property = b"rocksdb_property_value\0": fn(Opaque, Bytes) -> *mut c_char;
     iter_create = b"rocksdb_create_iterator\0": fn(Opaque, Opaque) -> Opaque;
     iter_first = b"rocksdb_iter_seek_to_first\0": fn(Opaque);

@@ -12,7 +12,10 @@ use crate::settings::{Class, Settings};
 use functions::{Functions, Opaque};
 use std::ffi::{CStr, CString, c_uchar};
 use std::path::Path;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
+
+/// More tables of level 0 than a bulk load makes.
+const BULK: u64 = 10_000_000;
 
 /// An open database.
 pub struct RocksDb {
@@ -23,6 +26,7 @@ pub struct RocksDb {
     write: Opaque,
     read: Opaque,
     value_bytes: usize,
+    bulk: bool,
 }
 
 /// The settings as RocksDB's option string.
@@ -38,13 +42,25 @@ fn option_string(s: &Settings) -> Result<String> {
     if s.class == Class::Own {
         return Ok("create_if_missing=true;".into());
     }
-    let sizes = [("target_file_size_base", s.file_bytes), ("max_bytes_for_level_base", s.base_bytes)];
-    let sizes: String =
-        sizes.iter().filter_map(|(name, bytes)| Some(format!("{name}={};", (*bytes)?))).collect();
+    let l0 = |which: usize| if s.bulk { Some(BULK) } else { s.l0_triggers.map(|t| u64::from(t[which])) };
+    let numbers = [
+        ("target_file_size_base", s.file_bytes),
+        ("max_bytes_for_level_base", s.base_bytes),
+        ("level0_file_num_compaction_trigger", l0(0)),
+        ("level0_slowdown_writes_trigger", l0(1)),
+        ("level0_stop_writes_trigger", l0(2)),
+    ];
+    let numbers: String =
+        numbers.iter().filter_map(|(name, number)| Some(format!("{name}={};", (*number)?))).collect();
+    // A vector is sorted once, when it is flushed; it takes one writer at a time, and pipelined writes want more.
+    let bulk = "disable_auto_compactions=true;memtable=vector;allow_concurrent_memtable_write=false;";
+    let direct = "use_direct_reads=true;use_direct_io_for_flush_and_compaction=true;";
     Ok(format!(
-        "create_if_missing=true;write_buffer_size={};max_write_buffer_number={};\
-         compression={codec};enable_pipelined_write=true;{sizes}",
-        s.write_buffer_bytes, s.write_buffers
+        "create_if_missing=true;write_buffer_size={};max_write_buffer_number={};compression={codec};{numbers}{}{}",
+        s.write_buffer_bytes,
+        s.write_buffers,
+        if s.bulk { bulk } else { "enable_pipelined_write=true;" },
+        if s.direct_io { direct } else { "" },
     ))
 }
 
@@ -95,7 +111,8 @@ impl Peer for RocksDb {
         // SAFETY: as above.
         let read = unsafe { (f.read_options_create)() };
         let value_bytes = settings.value_bytes.max(1);
-        let mut opened = RocksDb { f, db: null_mut(), options, cache, write, read, value_bytes };
+        let bulk = settings.bulk;
+        let mut opened = RocksDb { f, db: null_mut(), options, cache, write, read, value_bytes, bulk };
         let f = &opened.f;
         let text = CString::new(option_string(settings)?).map_err(|e| e.to_string())?;
         // SAFETY: the options are live, the text is NUL-terminated and only read.
@@ -159,6 +176,10 @@ impl Peer for RocksDb {
         let wait = unsafe { (f.wait_options_create)() };
         // SAFETY: database and options are live.
         let flushed = f.checked(|e| unsafe { (f.flush)(self.db, flush, e) });
+        if self.bulk {
+            // SAFETY: the database is live; no bounds, which is everything.
+            unsafe { (f.compact_range)(self.db, null(), 0, null(), 0) };
+        }
         // SAFETY: as above.
         let waited = f.checked(|e| unsafe { (f.wait)(self.db, wait, e) });
         // SAFETY: destroyed once.
