@@ -22,6 +22,6 @@ mod writer;
 
 pub use garbage::{BlobAmount, GarbageMeter, LiveBlobFile, OldestBlobFile, blob_places, obsolete_files};
 pub use options::BlobOptions;
-pub use reader::BlobReader;
+pub use reader::{BlobReader, BlobVerified};
 pub use records::{BlobRecord, BlobRecords};
 pub use writer::{BlobSummary, BlobWriter};

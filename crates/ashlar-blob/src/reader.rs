@@ -104,7 +104,7 @@ impl BlobReader {
 
     /// All records in order, each verified.
     pub fn records(&self) -> BlobRecords<'_> {
-        BlobRecords::new(self)
+        BlobRecords::from(self, BlobHeader::LEN as u64)
     }
 
     /// Reads every record, compares its checksums and uncompresses its value. Answers how much there is.
@@ -112,18 +112,33 @@ impl BlobReader {
     /// # Errors
     /// The first that is wrong; `Corruption` too when the footer counts other blobs.
     pub fn verify(&self) -> Result<BlobAmount> {
-        let mut total = BlobAmount::default();
-        let mut records = self.records();
-        while let Some(record) = records.next()? {
+        let mut done = BlobVerified::default();
+        while !self.verify_some(&mut done, u64::MAX)? {}
+        Ok(done.total)
+    }
+
+    /// [`BlobReader::verify`] in steps: goes on from `done` until about `bytes` more are read. True: it was the last.
+    ///
+    /// # Errors
+    /// As [`BlobReader::verify`].
+    pub fn verify_some(&self, done: &mut BlobVerified, bytes: u64) -> Result<bool> {
+        let until = done.at.saturating_add(bytes);
+        let mut records = BlobRecords::from(self, done.at);
+        while done.at < until {
+            let Some(record) = records.next()? else {
+                if done.total.count == self.count {
+                    return Ok(true);
+                }
+                let text =
+                    format!("blob file has {} blobs, its footer says {}", done.total.count, self.count);
+                return Err(Error::corruption(text).at_path(self.path()));
+            };
             let (place, key_len) = (record.place, record.key.len());
             self.uncompress(record.stored.to_vec(), place.offset)?;
-            total.add(&place, key_len);
+            done.total.add(&place, key_len);
+            done.at = records.position();
         }
-        if total.count != self.count {
-            let text = format!("blob file has {} blobs, its footer says {}", total.count, self.count);
-            return Err(Error::corruption(text).at_path(self.path()));
-        }
-        Ok(total)
+        Ok(false)
     }
 
     /// The file's number.
@@ -153,6 +168,28 @@ impl BlobReader {
 
     pub(crate) fn file(&self) -> &dyn ReadFile {
         &*self.file
+    }
+}
+
+/// How far a verification has come; see [`BlobReader::verify_some`].
+#[derive(Clone, Copy, Debug)]
+pub struct BlobVerified {
+    /// Where the next record is.
+    at: u64,
+    /// What was verified.
+    total: BlobAmount,
+}
+
+impl BlobVerified {
+    /// Bytes of the file so far.
+    pub fn bytes(&self) -> u64 {
+        self.at
+    }
+}
+
+impl Default for BlobVerified {
+    fn default() -> Self {
+        BlobVerified { at: BlobHeader::LEN as u64, total: BlobAmount::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::reader::BlobReader;
 use ashlar_base::{Cursor, Error, Result};
-use ashlar_format::blob::{BlobFooter, BlobHeader, BlobPlace, BlobRecordHeader};
+use ashlar_format::blob::{BlobFooter, BlobPlace, BlobRecordHeader};
 
 /// A record as it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,14 @@ pub struct BlobRecords<'r> {
 }
 
 impl<'r> BlobRecords<'r> {
-    pub(crate) fn new(reader: &'r BlobReader) -> Self {
-        BlobRecords { reader, at: BlobHeader::LEN as u64, body: Vec::new() }
+    /// From the record at `at` on.
+    pub(crate) fn from(reader: &'r BlobReader, at: u64) -> Self {
+        BlobRecords { reader, at, body: Vec::new() }
+    }
+
+    /// Where the next record is.
+    pub(crate) fn position(&self) -> u64 {
+        self.at
     }
 
     /// The next record, verified; `None` at the footer. After an error the walk is over.

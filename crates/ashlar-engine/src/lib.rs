@@ -35,5 +35,7 @@ pub mod open;
 pub mod inspect;
 mod db;
 
-pub use db::{Db, LiveFile, MemtableStats, OpenFamily, Pins, RepairReport, SizeOptions, SnapshotPins};
+pub use db::{
+    Db, LiveFile, MemtableStats, OpenFamily, Pins, RepairReport, Scrubbed, SizeOptions, SnapshotPins,
+};
 pub use inspect::Verified;

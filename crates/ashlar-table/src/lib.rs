@@ -33,3 +33,4 @@ pub use iter::TableIter;
 pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};
 pub use reader::{NearBlock, TableFound, TableReader, TableSurvey};
 pub use unique_id::{unique_id, unique_id_bytes};
+pub use verify::Verification;

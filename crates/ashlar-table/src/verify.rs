@@ -11,6 +11,8 @@ use ashlar_cache::FramePool;
 use ashlar_format::block::{
     BlockCursor, Bucket, DataBlock, EntryFormat, HashIndex, InternalEntries, ValueRange,
 };
+use std::fmt;
+use std::ops::Deref;
 
 /// Uncompressed blocks kept while a table is verified by itself: none is read twice.
 const POOL_BYTES: usize = 1 << 20;
@@ -26,35 +28,90 @@ impl TableReader {
     /// # Errors
     /// `Corruption` with the block's offset, for the first thing found.
     pub fn verify(&self) -> Result<u64> {
-        if let Some(e) = self.filter_error() {
+        let mut verification = Verification::begin(self)?;
+        while !verification.step(u64::MAX)? {}
+        Ok(verification.entries())
+    }
+}
+
+/// [`TableReader::verify`] in steps.
+pub struct Verification<T> {
+    table: T,
+    walk: Walk,
+    readahead: Readahead,
+    next: Option<BlockAt>,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl<T: Deref<Target = TableReader>> Verification<T> {
+    /// Begins: looks at the filter.
+    ///
+    /// # Errors
+    /// As [`TableReader::verify`].
+    pub fn begin(table: T) -> Result<Self> {
+        if let Some(e) = table.filter_error() {
             return Err(e.clone());
         }
-        let partitioned = self.filter().is_partitioned();
-        let mut walk = Walk { table: self, last: None, entries: 0, partitioned };
-        let mut readahead = Readahead::new(READAHEAD, self.charge_buffer());
-        self.filter().check(self.file())?;
-        let mut next = self.first_block()?;
-        let mut blocks = 0_u64;
-        while let Some(at) = next {
-            walk.block(at, &mut readahead)?;
-            blocks += 1;
-            next = self.after(at)?;
+        table.filter().check(table.file())?;
+        let walk = Walk { last: None, entries: 0, partitioned: table.filter().is_partitioned() };
+        let readahead = Readahead::new(READAHEAD, table.charge_buffer());
+        let next = table.first_block()?;
+        Ok(Verification { walk, readahead, next, blocks: 0, bytes: 0, table })
+    }
+
+    /// Verifies blocks until they have about so many stored bytes. True: it was the last of them, and the counts agree.
+    ///
+    /// # Errors
+    /// As [`TableReader::verify`]. It is over then.
+    pub fn step(&mut self, bytes: u64) -> Result<bool> {
+        let until = self.bytes.saturating_add(bytes);
+        while let Some(at) = self.next {
+            self.walk.block(&self.table, at, &mut self.readahead)?;
+            self.bytes += self.table.handle(at).map_or(0, |handle| handle.size);
+            self.blocks += 1;
+            self.next = self.table.after(at)?;
+            if self.bytes >= until {
+                break;
+            }
         }
-        let properties = self.properties();
+        match self.next {
+            Some(_) => Ok(false),
+            None => self.check_counts().map(|()| true),
+        }
+    }
+
+    /// Entries so far.
+    pub fn entries(&self) -> u64 {
+        self.walk.entries
+    }
+
+    /// Stored bytes of the blocks so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn check_counts(&self) -> Result<()> {
+        let (properties, blocks, found) = (self.table.properties(), self.blocks, self.walk.entries);
         // RocksDB leaves the number at 0 in tables with a dictionary.
         if let Some(said) = properties.num_data_blocks.filter(|said| *said != 0 && *said != blocks) {
             let text = format!("table has {blocks} data blocks where its properties say {said}");
-            return Err(Error::corruption(text).at_path(self.path()));
+            return Err(Error::corruption(text).at_path(self.table.path()));
         }
         if let Some(all) = properties.num_entries {
             let points = all.saturating_sub(properties.num_range_deletions.unwrap_or(0));
-            if walk.entries != points && walk.entries != all {
-                let found = walk.entries;
+            if found != points && found != all {
                 let text = format!("table has {found} entries where its properties say {points}");
-                return Err(Error::corruption(text).at_path(self.path()));
+                return Err(Error::corruption(text).at_path(self.table.path()));
             }
         }
-        Ok(walk.entries)
+        Ok(())
+    }
+}
+
+impl<T: Deref<Target = TableReader>> fmt::Debug for Verification<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Verification({}, {} bytes)", self.table.path().display(), self.bytes)
     }
 }
 
@@ -88,17 +145,16 @@ impl Anatomy {
     }
 }
 
-struct Walk<'a> {
-    table: &'a TableReader,
+/// What a verification carries from one key to the next.
+struct Walk {
     last: Option<InternalKeyBuf>,
     entries: u64,
     /// Each partition of the filter must know the keys whose versions begin before it.
     partitioned: bool,
 }
 
-impl Walk<'_> {
-    fn block(&mut self, at: BlockAt, readahead: &mut Readahead) -> Result<()> {
-        let table = self.table;
+impl Walk {
+    fn block(&mut self, table: &TableReader, at: BlockAt, readahead: &mut Readahead) -> Result<()> {
         let Some(handle) = table.handle(at) else { return Ok(()) };
         let bytes = readahead.read(table.file(), handle)?;
         let block = DataBlock::parse(&bytes).map_err(|e| table.misread(at, e))?;
@@ -109,7 +165,7 @@ impl Walk<'_> {
             if block.restart(restarts) == Some(cursor.offset()) && has_whole_key(&block, cursor.offset()) {
                 restarts += 1;
             }
-            self.entry(key).map_err(|what| Error::corruption(what).at(table.path(), handle.offset))?;
+            self.entry(table, key).map_err(|what| Error::corruption(what).at(table.path(), handle.offset))?;
             let (user_key, trailer) = key.split();
             if !table.filter().block_may_contain(handle.offset, user_key) {
                 let what = "filter denies a key of its block";
@@ -134,13 +190,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, key: InternalKey<'_>) -> Result<(), &'static str> {
+    fn entry(&mut self, table: &TableReader, key: InternalKey<'_>) -> Result<(), &'static str> {
         let (user_key, trailer) = key.split();
-        let order = self.table.order();
+        let order = table.order();
         if trailer.value_type().is_none() {
             return Err("key of an unknown type");
         }
-        if self.table.global_seq().is_some() && trailer.seq() != SeqNum::ZERO {
+        if table.global_seq().is_some() && trailer.seq() != SeqNum::ZERO {
             return Err("key with a sequence number of its own, where all have one in common");
         }
         let mut new_user_key = true;
@@ -150,7 +206,7 @@ impl Walk<'_> {
             }
             new_user_key = last.as_key().user_key() != user_key;
         }
-        let may_contain = || self.table.filter().may_contain(self.table.file(), user_key, trailer);
+        let may_contain = || table.filter().may_contain(table.file(), user_key, trailer);
         if (new_user_key || self.partitioned) && !may_contain() {
             return Err("filter denies a key of the table");
         }

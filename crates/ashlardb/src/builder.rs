@@ -122,6 +122,13 @@ impl Builder {
         self
     }
 
+    /// Bytes per second that the scrubber reads of tables and blob files, round after round, to find damage before somebody
+    /// needs what it hit. A round takes an hour at least. 0, the default: no scrubber. See [`Db::scrubbed`].
+    pub fn scrub(mut self, bytes_per_second: u64) -> Self {
+        self.options.scrub_bytes_per_second = bytes_per_second;
+        self
+    }
+
     /// Where files, time, threads and randomness come from.
     pub fn env(mut self, env: Env) -> Self {
         self.env = Some(env);

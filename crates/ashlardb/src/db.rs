@@ -2,8 +2,8 @@
 
 use crate::Pins;
 use crate::{
-    Builder, CheckReport, Columns, Family, MayExist, RecoveryReport, Result, Scan, ScanRange, Snapshot,
-    Verified, View, WriteBatch,
+    Builder, CheckReport, Columns, Family, MayExist, RecoveryReport, Result, Scan, ScanRange, Scrubbed,
+    Snapshot, Verified, View, WriteBatch,
 };
 use ashlar_base::{Error, FamilyId, SeqNum};
 pub use ashlar_engine::health::Severity;
@@ -372,6 +372,12 @@ impl Db {
     /// `Shutdown`. Damage is no error but in the report.
     pub fn verify_db(&self, progress: impl FnMut(&Verified)) -> Result<CheckReport> {
         self.engine.verify_db(progress)
+    }
+
+    /// What the scrubber ([`crate::Builder::scrub`]) has read and found since the open: its damages are those of
+    /// [`Db::verify_db`].
+    pub fn scrubbed(&self) -> Scrubbed {
+        self.engine.scrubbed()
     }
 
     /// Compacts every family wholly and waits for it.

@@ -52,7 +52,7 @@ pub use ashlar_engine::iter::CursorPins;
 pub use ashlar_engine::open::{RecoveryReport, list_families};
 pub use ashlar_engine::options::FormatLevel;
 pub use ashlar_engine::read::{MayExist, View};
-pub use ashlar_engine::{MemtableStats, RepairReport, SizeOptions, Verified};
+pub use ashlar_engine::{MemtableStats, RepairReport, Scrubbed, SizeOptions, Verified};
 pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;
 pub use batch::WriteBatch;

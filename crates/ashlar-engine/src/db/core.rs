@@ -2,6 +2,7 @@
 
 use super::counters::Counters;
 use super::output::Writer;
+use super::scrub_job::Scrubbed;
 use crate::column_family::FamilySet;
 use crate::compaction::Running;
 use crate::events::Events;
@@ -42,6 +43,8 @@ pub(crate) struct Core {
     pub(crate) health: Health,
     pub(crate) pressure: Pressure,
     pub(super) limiter: RateLimiter,
+    /// What the scrubber has done.
+    pub(super) scrubbed: Mutex<Scrubbed>,
     pub(super) counters: Counters,
     pub(crate) recovery: RecoveryReport,
     pub(super) writer: Writer,
@@ -102,6 +105,8 @@ pub(crate) struct State {
     pub(crate) submitted: Vec<JobId>,
     /// There is a timer; its id as soon as it is known.
     pub(crate) timer: Option<Option<JobId>>,
+    /// There is a scrubber, likewise.
+    pub(crate) scrub: Option<Option<JobId>>,
     /// What failed of each family's background work, and how often since the open.
     pub(crate) failed: BTreeMap<(FamilyId, JobKind), Failed>,
     /// A purge of obsolete files is under way.
@@ -121,7 +126,7 @@ pub(crate) struct State {
 impl State {
     /// No job of any kind is there.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.jobs == 0 && self.timer.is_none()
+        self.jobs == 0 && self.timer.is_none() && self.scrub.is_none()
     }
 
     /// Bytes of the memtables that take writes or wait for a flush.

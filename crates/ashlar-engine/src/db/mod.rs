@@ -10,6 +10,7 @@
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
 //! | `limited` | the pauses of background work under the limit on its writing |
+//! | `scrub_job` | looking for damage all the time |
 //! | `timer_job` | what is due by the clock alone |
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
 //! | `properties`, `stats`, `counters`, `tell`, `pins` | what it tells about itself |
@@ -48,6 +49,7 @@ mod verify;
 mod session;
 mod stats;
 mod tell;
+mod scrub_job;
 mod timer_job;
 mod writes;
 
@@ -55,6 +57,7 @@ pub use live_files::LiveFile;
 pub use open::OpenFamily;
 pub use pins::{Pins, SnapshotPins};
 pub use repair::RepairReport;
+pub use scrub_job::Scrubbed;
 pub use sizes::{MemtableStats, SizeOptions};
 
 use crate::batch::WriteBatch;

@@ -11,6 +11,7 @@ use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
 use super::replay::Replayer;
 use super::schedule::widen;
+use super::scrub_job::Scrubbed;
 use super::session::new_session_id;
 use super::tell::log_header;
 use super::writes::Host;
@@ -237,12 +238,18 @@ pub(super) fn open(
         info_log,
     };
     let core = parts.assemble(&settings);
-    schedule_on_release(&core);
     core.write_options()?;
+    begin_background(&core);
+    Ok(core)
+}
+
+/// Whatever works by itself begins.
+fn begin_background(core: &Arc<Core>) {
+    schedule_on_release(core);
     core.update_pressure();
     core.schedule();
     core.arm_timer();
-    Ok(core)
+    core.start_scrub();
 }
 
 /// A snapshot that ends may let tombstones go.
@@ -421,6 +428,7 @@ impl Parts {
                 health: self.health,
                 pressure: Pressure::new(),
                 limiter: RateLimiter::new(),
+                scrubbed: Mutex::new(Rank::Statistics, Scrubbed::default()),
                 counters: Counters::new(now),
                 recovery: self.report,
                 writer,

@@ -111,11 +111,11 @@ impl Core {
 
     /// Ends the pauses of jobs that failed and wait to try again, so that they see a close or a hard state at once.
     pub(super) fn wake_jobs(&self) {
-        let (submitted, timer) = {
+        let (submitted, timer, scrub) = {
             let state = self.state();
-            (state.submitted.clone(), state.timer.flatten())
+            (state.submitted.clone(), state.timer.flatten(), state.scrub.flatten())
         };
-        for id in submitted.into_iter().chain(timer) {
+        for id in submitted.into_iter().chain(timer).chain(scrub) {
             self.env.jobs.wake(id);
         }
     }

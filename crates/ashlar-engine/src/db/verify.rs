@@ -4,7 +4,7 @@ use super::Db;
 use crate::files::{FileChecksum, check_file_checksum};
 use crate::inspect::{CheckReport, Damage, Risk, Verified, check_files, to_read};
 use crate::version::{Version, replay_manifest};
-use ashlar_base::{Error, Result};
+use ashlar_base::{Error, FileNumber, Result};
 use ashlar_format::filename::FileKind;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Db {
         let (fs, dir) = (&*self.core().env.fs, &*self.core().dir);
         let mut report = CheckReport::default();
         let manifest = self.core().versions.manifest_number();
-        if let Err(e) = replay_manifest(fs, dir, manifest)
+        if let Err(e) = self.verify_manifest(manifest)
             // Another one may have taken its place meanwhile.
             && manifest == self.core().versions.manifest_number()
         {
@@ -98,6 +98,21 @@ impl Db {
         check_files(fs, dir, &named, &mut report, &mut progress);
         self.core().check_open()?;
         Ok(report)
+    }
+
+    /// Reads a MANIFEST to its end. What an open takes for a torn tail is damage in one that is in use: each record was made
+    /// durable before it counted. Unless it is being written: then it is whole once a commit that comes behind is done.
+    fn verify_manifest(&self, number: FileNumber) -> Result<()> {
+        let (core, mut torn) = (self.core(), None);
+        loop {
+            let replayed = replay_manifest(&*core.env.fs, &core.dir, number)?;
+            let Some(tail) = replayed.dropped.filter(|_| !core.health.is_read_only()) else { return Ok(()) };
+            if torn == Some(tail.offset) {
+                return Err(Error::corruption(tail.reason).at(&replayed.path, tail.offset));
+            }
+            torn = Some(tail.offset);
+            core.versions.commit(Vec::new())?;
+        }
     }
 
     /// The file sets of this moment, by family.

@@ -128,6 +128,13 @@ pub enum Event {
     },
     /// Background work that had failed succeeds again.
     ErrorRecovered,
+    /// The scrubber met a damage.
+    DamageFound {
+        /// The file's name.
+        file: String,
+        /// Where and what, and the keys at risk.
+        cause: String,
+    },
 }
 
 impl Event {
@@ -147,13 +154,14 @@ impl Event {
             Event::StallConditionsChanged { .. } => "stall_conditions_changed",
             Event::BackgroundError { .. } => "background_error",
             Event::ErrorRecovered => "error_recovered",
+            Event::DamageFound { .. } => "damage_found",
         }
     }
 
     /// Whether it is one of a usual day.
     pub(super) fn level(&self) -> InfoLogLevel {
         match self {
-            Event::BackgroundError { .. } => InfoLogLevel::Error,
+            Event::BackgroundError { .. } | Event::DamageFound { .. } => InfoLogLevel::Error,
             Event::StallConditionsChanged { now, .. } if *now != StallCondition::Normal => InfoLogLevel::Warn,
             _ => InfoLogLevel::Info,
         }
@@ -212,6 +220,9 @@ impl Event {
                 named("").text("work", work).text("status", &cause.to_string())
             }
             Event::ErrorRecovered => object.text("event", self.name()),
+            Event::DamageFound { file, cause } => {
+                object.text("event", self.name()).text("file", file).text("status", cause)
+            }
         };
         object.end()
     }

@@ -38,6 +38,8 @@ pub struct DbOptions {
     pub max_subcompactions: usize,
     /// Bytes per second that flushes and compactions write at most, flushes first. 0: no limit.
     pub rate_limit_bytes: u64,
+    /// Bytes per second that the scrubber reads of tables and blob files, round after round, looking for damage. 0: none.
+    pub scrub_bytes_per_second: u64,
     /// When the live logs are larger than this, the families that hold the oldest one are flushed.
     /// 0: four times the sum of all write buffers.
     pub max_total_wal_bytes: u64,
@@ -79,6 +81,7 @@ impl Default for DbOptions {
             max_background_jobs: 0,
             max_subcompactions: 0,
             rate_limit_bytes: 0,
+            scrub_bytes_per_second: 0,
             max_total_wal_bytes: 0,
             atomic_flush: false,
             wal_compression: Compression::None,

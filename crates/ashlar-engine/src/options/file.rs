@@ -40,7 +40,11 @@ fn section(kind: SectionKind, group: Group, options: &Options) -> Section {
 
 /// Settings that no RocksDB has a stored name for.
 fn own_settings(db: &DbOptions) -> Vec<(String, String)> {
-    let sizes = [("memory_bytes", db.memory_bytes), ("block_cache_bytes", db.block_cache_bytes)];
+    let sizes = [
+        ("memory_bytes", db.memory_bytes),
+        ("block_cache_bytes", db.block_cache_bytes),
+        ("scrub_bytes_per_second", db.scrub_bytes_per_second),
+    ];
     sizes.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_string())).collect()
 }
 

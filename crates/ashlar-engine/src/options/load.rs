@@ -162,6 +162,7 @@ fn take_own(db: &mut DbOptions, name: &str, value: &str, notices: &mut Vec<Strin
     match (name, value.parse()) {
         ("memory_bytes", Ok(bytes)) => db.memory_bytes = bytes,
         ("block_cache_bytes", Ok(bytes)) => db.block_cache_bytes = bytes,
+        ("scrub_bytes_per_second", Ok(bytes)) => db.scrub_bytes_per_second = bytes,
         _ => notices.push(format!("database: {name}={value}: not known to this version")),
     }
 }

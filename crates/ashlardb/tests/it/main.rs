@@ -15,6 +15,7 @@
 //! | `integrity` | is every damage found, by file, offset and keys, and are checksums over files those of RocksDB? |
 //! | `repair` | does what is left of a damaged directory open, here and in RocksDB, and is every loss told? |
 //! | `repair_names` | does a repair take from the OPTIONS file what no other file tells? |
+//! | `scrub` | is damage found while nobody asks? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -38,6 +39,7 @@ mod operations;
 mod options;
 mod repair;
 mod repair_names;
+mod scrub;
 mod store;
 mod threads;
 mod upkeep;

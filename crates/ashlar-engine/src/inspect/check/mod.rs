@@ -107,6 +107,21 @@ pub(crate) fn check_files(
     }
 }
 
+/// Checks one table or blob file of a family's version.
+pub(crate) fn check_file(
+    fs: &dyn Fs,
+    dir: &Path,
+    (name, version): (&str, &Version),
+    number: FileNumber,
+    report: &mut CheckReport,
+) {
+    let family = Family { fs, dir, name, version };
+    match version.files().find(|(_, file)| file.number() == number) {
+        Some((_, file)) => family.table(file, report),
+        None => family.blob_file(number, report),
+    }
+}
+
 /// What there is to read in these versions.
 pub(crate) fn to_read<'v>(versions: impl Iterator<Item = &'v Version>) -> Verified {
     let mut all = Verified::default();

@@ -1,0 +1,237 @@
+//! The scrubber: reads every table and blob file again and again, at a bounded rate, to find damage before somebody needs
+//! what it hit.
+//!
+//! 1. Files go by number, one at a time, opened anew and read past the cache. A version is held while one of its files is
+//!    read, and no longer: what becomes obsolete goes, and is passed over.
+//! 2. It begins at any file, so that all have their turn where a database is never open for a whole round. A round takes an
+//!    hour at least.
+//! 3. Damage changes nothing, and is told once: as an event, and with the keys at risk by [`Db::scrubbed`]. A read that
+//!    fails is no damage; it is told, and the next round tries again.
+//! 4. It is no background work that anybody waits for but a close. It pauses when that is paused.
+
+use super::Db;
+use super::core::Core;
+use crate::events::Event;
+use crate::inspect::{CheckReport, Damage, Risk, check_file};
+use crate::version::Version;
+use ashlar_base::{Error, FileNumber, Result};
+use ashlar_blob::{BlobReader, BlobVerified};
+use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
+use ashlar_format::filename::FileKind;
+use ashlar_table::{TableReader, Verification};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The least time from the beginning of a round to that of the next.
+const ROUND: Duration = Duration::from_secs(3600);
+
+/// How soon to look again while background work is paused.
+const PAUSED: Duration = Duration::from_secs(1);
+
+/// What the scrubber has done since the open.
+#[derive(Clone, Debug, Default)]
+pub struct Scrubbed {
+    /// Times that it came to the last file. The first round may have begun at any.
+    pub rounds: u64,
+    /// Files read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Every damage found, each file once, with the keys at risk.
+    pub damages: Vec<Damage>,
+}
+
+/// Round after round.
+pub(super) struct ScrubJob {
+    core: Arc<Core>,
+    /// When the round began.
+    begun: Duration,
+    /// Files up to this one have had their turn.
+    after: FileNumber,
+    reading: Option<Reading>,
+    /// What was read is paid for then: a wake does not end a pause.
+    paid_at: Duration,
+    /// Files whose damage was told.
+    told: BTreeSet<FileNumber>,
+}
+
+/// One file, and the version that keeps it.
+struct Reading {
+    family: String,
+    version: Arc<Version>,
+    number: FileNumber,
+    size: u64,
+    /// Bytes of it that were paid for by a pause.
+    paid: u64,
+    content: Content,
+}
+
+enum Content {
+    Unopened,
+    Table(Verification<Arc<TableReader>>),
+    Blobs(Arc<BlobReader>, BlobVerified),
+}
+
+impl Reading {
+    /// Reads on. True: to the end.
+    fn step(&mut self, core: &Core, bytes: u64) -> Result<bool> {
+        match &mut self.content {
+            Content::Unopened => {
+                self.content = self.open(core)?;
+                Ok(false)
+            }
+            Content::Table(verification) => verification.step(bytes),
+            Content::Blobs(reader, done) => reader.verify_some(done, bytes),
+        }
+    }
+
+    fn open(&self, core: &Core) -> Result<Content> {
+        if let Some((_, file)) = self.version.files().find(|(_, file)| file.number() == self.number) {
+            let table = self.version.tables().open(&file.file)?;
+            return Verification::begin(table).map(Content::Table);
+        }
+        let file = core.env.fs.open_read(&core.dir.join(FileKind::Blob(self.number).name()))?;
+        let reader = BlobReader::open(file, self.number, None, Some(self.size))?;
+        Ok(Content::Blobs(reader, BlobVerified::default()))
+    }
+
+    fn bytes(&self) -> u64 {
+        match &self.content {
+            Content::Unopened => 0,
+            Content::Table(verification) => verification.bytes(),
+            Content::Blobs(_, done) => done.bytes(),
+        }
+    }
+}
+
+impl ScrubJob {
+    /// The file after the last one, by number.
+    fn next(&self) -> Option<Reading> {
+        let versions: Vec<(String, Arc<Version>)> = {
+            let state = self.core.state();
+            state.families.iter().map(|f| (f.family.name().to_owned(), Arc::clone(&f.version))).collect()
+        };
+        let files = versions.iter().flat_map(|(family, version)| {
+            let tables = version.files().map(|(_, file)| (file.number(), file.size()));
+            let blobs = version.blobs().files().iter().map(|(number, file)| (*number, file.added.bytes));
+            tables.chain(blobs).map(move |(number, size)| (number, size, family, version))
+        });
+        let (number, size, family, version) =
+            files.filter(|(number, ..)| *number > self.after).min_by_key(|(number, ..)| *number)?;
+        let (family, version) = (family.clone(), Arc::clone(version));
+        Some(Reading { family, version, number, size, paid: 0, content: Content::Unopened })
+    }
+
+    /// Ends a round, or reads on. How long to pause then.
+    fn read(&mut self, rate: u64, bytes: usize) -> Duration {
+        let Some(mut reading) = self.reading.take().or_else(|| self.next()) else {
+            self.core.scrubbed.lock().rounds += 1;
+            let now = self.core.env.clock.now();
+            let pause = (self.begun + ROUND).saturating_sub(now);
+            (self.after, self.begun) = (FileNumber(0), now + pause);
+            return pause;
+        };
+        let stepped = reading.step(&self.core, bytes as u64);
+        // Index, filter and footer are read by the opening; they are paid for at the end.
+        let over = stepped.as_ref().map_or(true, |done| *done);
+        let read = if over { reading.size } else { reading.bytes().min(reading.size) };
+        let cost = read.saturating_sub(reading.paid);
+        reading.paid += cost;
+        if over {
+            self.after = reading.number;
+            let mut scrubbed = self.core.scrubbed.lock();
+            (scrubbed.files, scrubbed.bytes) = (scrubbed.files + 1, scrubbed.bytes + reading.size);
+        }
+        match stepped {
+            Ok(false) => self.reading = Some(reading),
+            Ok(true) => {}
+            Err(e) => self.tell(&reading, &e),
+        }
+        Duration::from_secs_f64(cost as f64 / rate as f64)
+    }
+
+    /// What is wrong with a file, with the keys at risk.
+    fn tell(&mut self, reading: &Reading, cause: &Error) {
+        let core = &self.core;
+        if !cause.is_corruption() && !cause.is_not_found() {
+            return core.events.tell(&Event::BackgroundError { work: "scrub", cause: cause.clone() });
+        }
+        if !self.told.insert(reading.number) {
+            return;
+        }
+        let mut report = CheckReport::default();
+        let family = (&*reading.family, &*reading.version);
+        check_file(&*core.env.fs, &core.dir, family, reading.number, &mut report);
+        if report.damages.is_empty() {
+            let name = cause.path().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
+            report.damages.push(Damage::of(&name, cause, Risk::Nothing).in_family(&reading.family));
+        }
+        for damage in &report.damages {
+            core.events.tell(&Event::DamageFound { file: damage.file.clone(), cause: damage.to_string() });
+        }
+        core.scrubbed.lock().damages.extend(report.damages);
+    }
+}
+
+impl Job for ScrubJob {
+    fn kind(&self) -> JobKind {
+        JobKind::Other("scrub")
+    }
+
+    fn step(&mut self, budget: StepBudget) -> StepResult {
+        let rate = self.core.options().scrub_bytes_per_second;
+        if self.core.is_closed() || rate == 0 {
+            self.reading = None;
+            self.core.scrub_ended();
+            return StepResult::Done;
+        }
+        if self.core.state().pauses > 0 {
+            return StepResult::Wait(PAUSED);
+        }
+        let now = self.core.env.clock.now();
+        if self.paid_at <= now {
+            self.paid_at = now + self.read(rate, budget.bytes);
+        }
+        match self.paid_at.saturating_sub(now) {
+            Duration::ZERO => StepResult::Again,
+            pause => StepResult::Wait(pause),
+        }
+    }
+
+    fn abort(mut self: Box<Self>) {
+        self.reading = None;
+        self.core.scrub_ended();
+    }
+}
+
+impl Core {
+    /// Begins to scrub, if settings want it.
+    pub(super) fn start_scrub(self: &Arc<Self>) {
+        if self.options().scrub_bytes_per_second == 0 {
+            return;
+        }
+        let last = self.versions.next_file_number().0.max(1);
+        let (core, begun) = (Arc::clone(self), self.env.clock.now());
+        let after = FileNumber(self.env.rand.next_u64() % last);
+        let (reading, told, paid_at) = (None, BTreeSet::new(), begun);
+        let job = ScrubJob { core, begun, after, reading, paid_at, told };
+        self.state().scrub = Some(None);
+        let id = self.env.jobs.submit(Box::new(job), Lane::Low);
+        if let Some(scrub) = &mut self.state().scrub {
+            *scrub = Some(id);
+        }
+    }
+
+    fn scrub_ended(&self) {
+        self.state().scrub = None;
+        self.progress.notify();
+    }
+}
+
+impl Db {
+    /// What the scrubber has read and found since the open; nothing unless `scrub_bytes_per_second` is set.
+    pub fn scrubbed(&self) -> Scrubbed {
+        self.core().scrubbed.lock().clone()
+    }
+}
