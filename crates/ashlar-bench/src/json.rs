@@ -2,67 +2,29 @@
 
 use crate::plan::Plan;
 use crate::stats::Measured;
-use std::fmt::Write as _;
+use serde_json::{Map, Value, json};
 
-/// The line, with its newline.
+/// The line, with its newline. What is no number, such as a rate of no time, is null.
 pub(crate) fn line(engine: &(String, String), plan: &Plan, measured: &Measured) -> String {
-    let mut out = String::from("{");
-    let mut field = |name: &str, value: String| {
-        let comma = if out.len() > 1 { "," } else { "" };
-        // Writing to a String cannot fail.
-        let _ = write!(out, "{comma}{}:{value}", text(name));
-    };
-    field("engine", text(&engine.0));
-    field("version", text(&engine.1));
-    field("benchmark", text(&measured.name));
-    field("threads", plan.threads.to_string());
-    field("keys", plan.keys.to_string());
-    field("operations", measured.operations.to_string());
-    field("seconds", number(measured.seconds));
-    field("micros_per_op", number(measured.micros_per_op));
-    field("ops_per_sec", number(measured.ops_per_sec));
-    field("mb_per_sec", measured.mb_per_sec.map_or_else(|| "null".into(), number));
-    field("message", measured.message.as_deref().map_or_else(|| "null".into(), text));
-    let histograms = measured.histograms.iter().map(|(kind, h)| {
-        let p = |percent| number(h.percentile(percent));
-        format!(
-            "{}:{{\"count\":{},\"mean\":{},\"p50\":{},\"p75\":{},\"p99\":{},\"p999\":{},\"p9999\":{}}}",
-            text(kind.name()),
-            h.count(),
-            number(h.average()),
-            p(50.0),
-            p(75.0),
-            p(99.0),
-            p(99.9),
-            p(99.99)
-        )
+    let latencies: Map<String, Value> = measured
+        .histograms
+        .iter()
+        .map(|(kind, h)| {
+            let p = |percent| h.percentile(percent);
+            let of_kind = json!({
+                "count": h.count(), "mean": h.average(), "p50": p(50.0), "p75": p(75.0), "p99": p(99.0),
+                "p999": p(99.9), "p9999": p(99.99),
+            });
+            (kind.name().to_owned(), of_kind)
+        })
+        .collect();
+    let line = json!({
+        "engine": engine.0, "version": engine.1, "benchmark": measured.name, "threads": plan.threads,
+        "keys": plan.keys, "operations": measured.operations, "seconds": measured.seconds,
+        "micros_per_op": measured.micros_per_op, "ops_per_sec": measured.ops_per_sec,
+        "mb_per_sec": measured.mb_per_sec, "message": measured.message, "latency_us": latencies,
     });
-    field("latency_us", format!("{{{}}}", histograms.collect::<Vec<_>>().join(",")));
-    out.push_str("}\n");
-    out
-}
-
-/// JSON has no infinities.
-fn number(value: f64) -> String {
-    if value.is_finite() { value.to_string() } else { "null".to_owned() }
-}
-
-fn text(value: &str) -> String {
-    let mut out = String::from("\"");
-    for c in value.chars() {
-        match c {
-            '"' | '\\' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    format!("{line}\n")
 }
 
 #[cfg(test)]
@@ -78,12 +40,15 @@ mod tests {
             ThreadStats { done: 4, message: Some("(1 of \"2\")\n".into()), ..ThreadStats::default() };
         stats.histograms.entry(OpKind::Read).or_default().add(2);
         let got = line(&("A".into(), "1".into()), &plan, &Measured::new("readrandom", stats));
-        assert_eq!(
-            got,
-            "{\"engine\":\"A\",\"version\":\"1\",\"benchmark\":\"readrandom\",\"threads\":1,\"keys\":10,\
-             \"operations\":4,\"seconds\":0,\"micros_per_op\":0,\"ops_per_sec\":0,\"mb_per_sec\":null,\
-             \"message\":\"(1 of \\\"2\\\")\\u000a\",\"latency_us\":{\"read\":{\"count\":1,\"mean\":2,\"p50\":2,\
-             \"p75\":2,\"p99\":2,\"p999\":2,\"p9999\":2}}}\n"
-        );
+        assert!(got.ends_with("}\n") && got.lines().count() == 1, "{got}");
+        let read = json!({
+            "count": 1, "mean": 2.0, "p50": 2.0, "p75": 2.0, "p99": 2.0, "p999": 2.0, "p9999": 2.0,
+        });
+        let expected = json!({
+            "engine": "A", "version": "1", "benchmark": "readrandom", "threads": 1, "keys": 10, "operations": 4,
+            "seconds": 0.0, "micros_per_op": 0.0, "ops_per_sec": 0.0, "mb_per_sec": null,
+            "message": "(1 of \"2\")\n", "latency_us": { "read": read },
+        });
+        assert_eq!(serde_json::from_str::<Value>(&got).unwrap(), expected);
     }
 }

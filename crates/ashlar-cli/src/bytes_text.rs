@@ -1,7 +1,7 @@
 //! Bytes as text: hexadecimal digits, words of the command line, keys in sentences.
 
 use ashlar_base::{InternalKey, ValueType};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Write};
 
 /// Bytes as capital hexadecimal digits.
@@ -10,23 +10,6 @@ pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
-    }
-}
-
-/// A text as JSON writes it, quotes included.
-pub(crate) struct JsonText<'a>(pub(crate) &'a str);
-
-impl fmt::Display for JsonText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for c in self.0.chars() {
-            match c {
-                '"' | '\\' => write!(f, "\\{c}")?,
-                c if u32::from(c) < 0x20 => write!(f, "\\u{:04x}", u32::from(c))?,
-                c => f.write_char(c)?,
-            }
-        }
-        f.write_char('"')
     }
 }
 

@@ -337,9 +337,9 @@ fn body(node: NonNull<u64>, at: usize) -> NonNull<u8> {
 #[inline]
 fn bytes<'a>(node: NonNull<u64>, at: usize, len: usize) -> &'a [u8] {
     let start = body(node, at);
-    // SAFETY: bounds: callers stay within key length + 8 + value length. Initialised: `Fresh::alloc` filled all of it. Aliasing: nothing writes to the body of a linked node, and
-    // `Fresh::number` holds no slice when it writes its own. Lifetime: callers tie 'a to the borrow of the arena.
-    // Checked by: miri `conformance`.
+    // SAFETY: bounds: callers stay within key length + 8 + value length. Initialised: `Fresh::alloc` filled all of it.
+    // Aliasing: nothing writes to the body of a linked node, and `Fresh::number` holds no slice when it writes its own.
+    // Lifetime: callers tie 'a to the borrow of the arena. Checked by: miri `conformance`.
     unsafe { slice::from_raw_parts(start.as_ptr(), len) }
 }
 
@@ -349,7 +349,7 @@ fn put(node: NonNull<u64>, at: usize, from: &[u8]) {
     #[cfg(loom)]
     crate::shadow::writes(node);
     let start = body(node, at);
-    // SAFETY: bounds: callers stay within what they allocated behind the header; `from` is outside the arena or elsewhere in it: the target is fresh memory that nobody
-    // else can name. Checked by: miri `conformance`.
+    // SAFETY: bounds: callers stay within what they allocated behind the header; `from` is outside the arena or elsewhere in
+    // it: the target is fresh memory that nobody else can name. Checked by: miri `conformance`.
     unsafe { start.as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len()) };
 }

@@ -4,8 +4,8 @@
 //!
 //! 1. Under a pin there is no I/O, no lock, no sleep and no user code: a pin that stays holds back all freeing.
 //! 2. What a cell held is dropped by whichever thread happens to collect, possibly inside [`ReadPin::enter`],
-//!    [`EpochCell::set`] or the drop of a cell, possibly while that thread holds a lock. Its `Drop` must therefore take no ranked lock and
-//!    do no I/O; it may notify a signal.
+//!    [`EpochCell::set`] or the drop of a cell, possibly while that thread holds a lock. Its `Drop` must therefore take no
+//!    ranked lock and do no I/O; it may notify a signal.
 
 use crossbeam_epoch::{Atomic, Guard, Owned};
 use std::fmt;

@@ -158,9 +158,9 @@ impl Builder {
     }
 
     /// The settings of the newest OPTIONS file in the directory, RocksDB's or ours, for the database and each family that
-    /// is there; orders, merge operators, listeners and statistics handed over before stay. Also answers what of the file does not fit, and
-    /// what is done instead. Without a database or an OPTIONS file nothing changes. Where no MANIFEST reads, which is for
-    /// [`Builder::repair`], all families of the file are taken.
+    /// is there; orders, merge operators, listeners and statistics handed over before stay. Also answers what of the file does
+    /// not fit, and what is done instead. Without a database or an OPTIONS file nothing changes. Where no MANIFEST reads,
+    /// which is for [`Builder::repair`], all families of the file are taken.
     ///
     /// # Errors
     /// `Corruption`: the file is no OPTIONS file. `Io`.

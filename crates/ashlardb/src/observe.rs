@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 impl Db {
     /// What the database counts since the open or the last reset: a sum per [`Ticker`], and, from a higher level on
-    /// ([`Statistics::set_level`], or [`crate::Builder::statistics`]), a histogram per [`Distribution`]. Printed, it is the text of
-    /// RocksDB's statistics.
+    /// ([`Statistics::set_level`], or [`crate::Builder::statistics`]), a histogram per [`Distribution`]. Printed, it is the
+    /// text of RocksDB's statistics.
     ///
     /// ```
     /// # use ashlardb::{Db, Distribution, StatsLevel, Ticker};

@@ -2,11 +2,12 @@
 
 use super::Target;
 use crate::Done;
-use crate::bytes_text::{Hex, JsonText, counted};
+use crate::bytes_text::{Hex, counted};
 use crate::outcome::Outcome;
-use ashlardb::{CheckReport, Damage, Env, KeySpan, Risk, check_database};
+use ashlardb::{CheckReport, Damage, Env, KeySpan, Risk, SeqNum, check_database};
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use std::io::{self, Write};
+use serde_json::{Value, json};
+use std::io::Write;
 
 /// Bytes read of those there are; only where somebody looks.
 pub(super) fn bar() -> ProgressBar {
@@ -23,7 +24,7 @@ pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
     bar.finish_and_clear();
     let report = report?;
     match json {
-        true => print_json(&report, out)?,
+        true => writeln!(out, "{}", as_json(&report))?,
         false => write!(out, "{report}")?,
     }
     match report.damages.len() as u64 {
@@ -35,49 +36,39 @@ pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
     }
 }
 
-fn print_json(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
+fn as_json(report: &CheckReport) -> Value {
     let CheckReport { damages, remarks, tables, blob_files, logs, entries, bytes, checksums } = report;
-    write!(out, "{{\"sound\": {}, \"tables\": {tables}, \"blob_files\": {blob_files}, ", report.is_sound())?;
-    write!(
-        out,
-        "\"logs\": {logs}, \"entries\": {entries}, \"bytes\": {bytes}, \"checksums\": {checksums}, "
-    )?;
-    let damages: Vec<String> = damages.iter().map(damage).collect();
-    let remarks: Vec<String> = remarks.iter().map(|remark| JsonText(remark).to_string()).collect();
-    writeln!(out, "\"damages\": [{}], \"remarks\": [{}]}}", damages.join(", "), remarks.join(", "))
+    json!({
+        "sound": report.is_sound(), "tables": tables, "blob_files": blob_files, "logs": logs, "entries": entries,
+        "bytes": bytes, "checksums": checksums, "damages": damages_json(damages), "remarks": remarks,
+    })
 }
 
-/// A damage as JSON.
-pub(super) fn damage(damage: &Damage) -> String {
-    let Damage { file, offset, cause, family, risk } = damage;
-    let null = || "null".to_owned();
-    format!(
-        "{{\"file\": {}, \"offset\": {}, \"cause\": {}, \"family\": {}, \"risk\": {}}}",
-        JsonText(file),
-        offset.map_or_else(null, |offset| offset.to_string()),
-        JsonText(cause),
-        family.as_ref().map_or_else(null, |family| JsonText(family).to_string()),
-        at_risk(risk)
-    )
+/// Damages as JSON.
+pub(super) fn damages_json(damages: &[Damage]) -> Value {
+    let each = |damage: &Damage| {
+        let Damage { file, offset, cause, family, risk } = damage;
+        json!({ "file": file, "offset": offset, "cause": cause, "family": family, "risk": at_risk(risk) })
+    };
+    damages.iter().map(each).collect()
 }
 
-fn at_risk(risk: &Risk) -> String {
-    let list = |items: Vec<String>| items.join(", ");
+fn at_risk(risk: &Risk) -> Value {
     match risk {
-        Risk::Nothing => "{\"kind\": \"nothing\"}".to_owned(),
-        Risk::UnknownKeys => "{\"kind\": \"unknown keys\"}".to_owned(),
-        Risk::Database => "{\"kind\": \"database\"}".to_owned(),
+        Risk::Nothing => json!({ "kind": "nothing" }),
+        Risk::UnknownKeys => json!({ "kind": "unknown keys" }),
+        Risk::Database => json!({ "kind": "database" }),
         Risk::Keys(spans) => {
-            let span =
-                |s: &KeySpan| format!("{{\"from\": \"{}\", \"to\": \"{}\"}}", Hex(&s.from), Hex(&s.to));
-            format!("{{\"kind\": \"keys\", \"ranges\": [{}]}}", list(spans.iter().map(span).collect()))
+            let span = |s: &KeySpan| json!({ "from": hex(&s.from), "to": hex(&s.to) });
+            json!({ "kind": "keys", "ranges": spans.iter().map(span).collect::<Value>() })
         }
         Risk::Writes { from, to, behind, more } => {
-            let to = to.map_or_else(|| "null".to_owned(), |to| to.to_string());
-            let keys = list(behind.iter().map(|key| format!("\"{}\"", Hex(key))).collect());
-            format!(
-                "{{\"kind\": \"writes\", \"from\": {from}, \"to\": {to}, \"behind\": [{keys}], \"more\": {more}}}"
-            )
+            let keys: Value = behind.iter().map(|key| hex(key)).collect();
+            json!({ "kind": "writes", "from": from.get(), "to": to.map(SeqNum::get), "behind": keys, "more": more })
         }
     }
+}
+
+fn hex(key: &[u8]) -> String {
+    Hex(key).to_string()
 }

@@ -2,9 +2,9 @@
 
 use super::{Target, check};
 use crate::Done;
-use crate::bytes_text::JsonText;
 use ashlardb::{Builder, RepairReport, Result};
-use std::io::{self, Write};
+use serde_json::{Value, json};
+use std::io::Write;
 
 /// Repairs with the settings that the directory's OPTIONS file has, if it reads, and prints the account.
 pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
@@ -16,7 +16,7 @@ pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
     });
     bar.finish_and_clear();
     match json {
-        true => print_json(&report?, out)?,
+        true => writeln!(out, "{}", as_json(&report?))?,
         false => write!(out, "{}", report?)?,
     }
     Ok(())
@@ -37,18 +37,13 @@ fn settings(target: &Target) -> Result<Builder> {
     }
 }
 
-fn print_json(report: &RepairReport, out: &mut dyn Write) -> io::Result<()> {
-    let names = |list: &[String]| list.iter().map(|name| JsonText(name).to_string()).collect::<Vec<_>>();
-    let RepairReport { manifest, tables_kept, entries, log_batches, .. } = report;
-    write!(out, "{{\"lossless\": {}, \"manifest\": {manifest}, ", report.is_lossless())?;
-    write!(
-        out,
-        "\"tables_kept\": {tables_kept}, \"rewritten\": [{}], ",
-        names(&report.rewritten).join(", ")
-    )?;
-    write!(out, "\"entries\": {entries}, \"log_batches\": {log_batches}, ")?;
-    let losses: Vec<String> = report.losses.iter().map(check::damage).collect();
-    let (moved, remarks) = (names(&report.moved).join(", "), names(&report.remarks).join(", "));
-    let losses = losses.join(", ");
-    writeln!(out, "\"losses\": [{losses}], \"moved\": [{moved}], \"remarks\": [{remarks}]}}")
+fn as_json(report: &RepairReport) -> Value {
+    let RepairReport {
+        manifest, tables_kept, rewritten, entries, log_batches, losses, moved, remarks, ..
+    } = report;
+    json!({
+        "lossless": report.is_lossless(), "manifest": manifest.0, "tables_kept": tables_kept, "rewritten": rewritten,
+        "entries": entries, "log_batches": log_batches, "losses": check::damages_json(losses), "moved": moved,
+        "remarks": remarks,
+    })
 }

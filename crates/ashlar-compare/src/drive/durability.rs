@@ -1,7 +1,8 @@
 //! Whether an engine waits for the device when it is told to: what it really called, seen by `strace`.
 //!
 //! Two short runs that differ only in the number of synchronous puts are traced. The calls that wait (`fsync`, `fdatasync`,
-//! `msync`, `sync_file_range`, and writes to files opened with `O_DSYNC` or `O_SYNC`) must grow by one for each further put at least; opening and closing cancel out.
+//! `msync`, `sync_file_range`, and writes to files opened with `O_DSYNC` or `O_SYNC`) must grow by one for each further put at
+//! least; opening and closing cancel out.
 
 use super::{Matrix, process};
 use crate::job::{Job, Step, Workload};

@@ -49,8 +49,8 @@ pub struct FlushRun {
 /// What a flush made.
 #[derive(Debug)]
 pub struct FlushOutcome {
-    /// Adds the table to level 0, and its blob files; no table when the memtables were empty. Family set; log number, sequence and epoch
-    /// number not.
+    /// Adds the table to level 0, and its blob files; no table when the memtables were empty. Family set; log number, sequence
+    /// and epoch number not.
     pub edit: VersionEdit,
     /// How many memtables, from the oldest on, the edit replaces.
     pub memtables: usize,

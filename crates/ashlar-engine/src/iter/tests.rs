@@ -90,7 +90,8 @@ fn memtable(order: &Order, entries: &[Written]) -> Arc<dyn MemtableRep> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Diet {
     Plain,
-    /// Merge operands, range deletions, and values that their entries only point to, too, in tables that may be cut between versions of a key.
+    /// Merge operands, range deletions, and values that their entries only point to, too, in tables that may be cut between
+    /// versions of a key.
     Rich,
 }
 

@@ -1,8 +1,8 @@
 //! Folding merge operands on the way, so that a key that is merged into for ever does not grow for ever.
 //!
 //! The operands of one stripe (see `retention`) are gathered, newest first, until what they are applied to shows up:
-//! 1. a put (timed or not, its value may be a blob), an entity or a delete of the same stripe, or an entry that a range tombstone of the
-//!    same stripe hides: they fold, over the default column of an entity;
+//! 1. a put (timed or not, its value may be a blob), an entity or a delete of the same stripe, or an entry that a range
+//!    tombstone of the same stripe hides: they fold, over the default column of an entity;
 //! 2. the end of the key, where nothing lies beneath: they fold over nothing;
 //! 3. anything else, another stripe included: they go on, combined into one where the operator can without a base.
 //!
@@ -47,7 +47,8 @@ impl Operands {
         Operands { operator, blobs, gathered: Vec::new(), stripe: 0, bytes: 0, entry_bytes_max }
     }
 
-    /// The value that a blob index or a timed put stands for; `None` when it cannot be read: whoever reads the key gets the error.
+    /// The value that a blob index or a timed put stands for; `None` when it cannot be read: whoever reads the key gets the
+    /// error.
     fn fetch(&self, entry: Entry<'_>) -> Option<Vec<u8>> {
         let (user_key, trailer) = entry.key.split();
         let value = self.blobs.as_ref()?.value(user_key, trailer.value_type(), entry.value);

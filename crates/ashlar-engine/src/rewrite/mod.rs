@@ -1,7 +1,8 @@
 //! Rewriting sorted runs into tables: what flush and compaction share.
 //!
 //! `merge` brings the runs into one order, `retention` says which versions survive, `cut` where an output ends,
-//! `tombstones` what becomes of range tombstones, `fold` of merge operands, `blobs` of large values, `output` writes tables, `drive` is the loop through all of them, resumable after any entry.
+//! `tombstones` what becomes of range tombstones, `fold` of merge operands, `blobs` of large values, `output` writes tables,
+//! `drive` is the loop through all of them, resumable after any entry.
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc`, `db/compaction/compaction_outputs.cc` (behaviour).
 

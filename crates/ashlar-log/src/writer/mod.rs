@@ -40,8 +40,8 @@ pub trait LogWriter: Send + Sync {
     /// Frames `payload` into `range`, which `layout` gave out for a payload of this length. Each range once.
     fn fill(&self, range: &LogRange, payload: &[u8]);
 
-    /// Makes everything up to `range.end` visible to readers of the file, or to those of a later flush in a log that buffers. All ranges before must have been filled;
-    /// several filled ranges are published by one call with the last.
+    /// Makes everything up to `range.end` visible to readers of the file, in a log that buffers to those after its flush. All
+    /// ranges before must have been filled; several filled ranges are published by one call with the last.
     ///
     /// # Errors
     /// `Io`: the write failed, now or earlier; whether the records reached the file is unknown.
