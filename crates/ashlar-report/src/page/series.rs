@@ -9,6 +9,8 @@ use std::fmt::Write;
 
 /// Shorter runs have no course.
 const LEAST: usize = 3;
+/// Less than this in every second is no writing: a line of a log now and then.
+const LEAST_WRITTEN: u64 = 1 << 16;
 
 /// All rows that last long enough; nothing when none does.
 pub fn section(group: &Group<'_>) -> String {
@@ -31,7 +33,7 @@ fn card(group: &Group<'_>, row: &Row<'_>) -> Option<String> {
     let all = courses.iter().flat_map(|(_, s)| s.ops.iter().map(move |&ops| per_sec(s, ops)));
     let most = all.fold(1.0, f64::max);
     let written = |s: &Series| s.write_bytes.iter().copied().max().unwrap_or(0);
-    let most_written = courses.iter().map(|(_, s)| written(s)).max().unwrap_or(0);
+    let most_written = courses.iter().map(|(_, s)| written(s)).max().filter(|&most| most >= LEAST_WRITTEN);
     let mut out = format!(
         "<figure class=\"card\">\n<figcaption>{} <span class=\"scale\">{} s × {} ops/s</span></figcaption>\n\
          <table class=\"course\"><thead><tr><th>engine</th><th></th><th>least</th><th>median</th><th>stalls</th><th>longest</th><th>written/s</th></tr>\
@@ -54,7 +56,7 @@ fn card(group: &Group<'_>, row: &Row<'_>) -> Option<String> {
             rate(sorted[sorted.len() / 2]),
             sorted.iter().filter(|&&rate| rate == 0.0).count(),
             known(series.longest_us.iter().max().map(|&us| us as f64), micros),
-            known((most_written > 0).then(|| mean(&series.write_bytes)).flatten(), bytes)
+            known(most_written.and_then(|_| mean(&series.write_bytes)), bytes)
         );
     }
     out.push_str("</tbody></table>\n</figure>\n");
@@ -69,8 +71,8 @@ fn mean(values: &[u64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<u64>() as f64 / values.len() as f64)
 }
 
-/// Steps, filled below: a step is an interval. Above them, where it was sampled, what was written.
-fn drawing(rates: &[f64], written: &[u64], long: usize, most: f64, most_written: u64) -> String {
+/// Steps, filled below: a step is an interval. Above them, where something was, what was written.
+fn drawing(rates: &[f64], written: &[u64], long: usize, most: f64, most_written: Option<u64>) -> String {
     let at = |index: usize| index as f64 / long as f64 * 100.0;
     let mut path = "M0,100".to_owned();
     for (index, rate) in rates.iter().enumerate() {
@@ -79,16 +81,14 @@ fn drawing(rates: &[f64], written: &[u64], long: usize, most: f64, most_written:
         let _ = write!(path, "L{:.2},{y:.2}L{:.2},{y:.2}", at(index), at(index + 1));
     }
     let _ = write!(path, "L{:.2},100Z", at(rates.len()));
-    let points = written.iter().enumerate().map(|(index, &bytes)| {
-        let y = 100.0 - bytes as f64 / most_written as f64 * 96.0;
-        format!("{:.2},{y:.2}", at(index) + 50.0 / long as f64)
+    let line = most_written.filter(|_| !written.is_empty()).map_or(String::new(), |most| {
+        let point = |(index, &bytes): (usize, &u64)| {
+            let y = 100.0 - bytes as f64 / most as f64 * 96.0;
+            format!("{:.2},{y:.2}", at(index) + 50.0 / long as f64)
+        };
+        let points: Vec<String> = written.iter().enumerate().map(point).collect();
+        format!("<polyline class=\"w\" points=\"{}\"/>", points.join(" "))
     });
-    let points = points.collect::<Vec<_>>().join(" ");
-    let line = if most_written > 0 && !points.is_empty() {
-        format!("<polyline class=\"w\" points=\"{points}\"/>")
-    } else {
-        String::new()
-    };
     format!(
         "<svg class=\"steps\" viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path \
          d=\"{path}\"/>{line}</svg>"
