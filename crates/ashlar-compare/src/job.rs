@@ -169,7 +169,7 @@ pub struct Job {
     pub keys: u64,
     /// Writes per second of [`Workload::Openloop`], and of the writer that a step slows down.
     pub rate: f64,
-    /// True where somebody outside counts what the process does: then it checks nothing and measures nothing beside the steps.
+    /// True where somebody outside counts what the process does: it does the steps and nothing else.
     pub probe: bool,
 }
 

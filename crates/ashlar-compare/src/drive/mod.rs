@@ -153,7 +153,11 @@ fn header(matrix: &Matrix) -> Header {
         time: ashlar_bench::utc(u64::try_from(now.as_micros()).unwrap_or(0)),
         suite_version: env!("CARGO_PKG_VERSION").to_owned(),
         suite_commit: commit.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: ["ashlar-compare".to_owned()]
+            .into_iter()
+            .chain(std::env::args().skip(1))
+            .collect::<Vec<_>>()
+            .join(" "),
         machine: Machine {
             disk: device::measure(&matrix.dir),
             ..Machine::read(&matrix.dir, &|path| std::fs::read_to_string(path).ok())

@@ -96,7 +96,8 @@ pub fn watched(matrix: &Matrix, job: &Job, mut command: Command) -> Result<Vec<S
     let job = Job { dir: dir.0.join("db").to_string_lossy().into_owned(), ..job.clone() };
     let job_text = serde_json::to_string(&job).map_err(|e| failed(e.to_string()))?;
     command.arg("--child").arg(job_text).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = command.spawn().map_err(|e| failed(format!("cannot start {program}: {e}")))?;
     let (out, errors) = (child.stdout.take(), child.stderr.take());
     let reader = std::thread::spawn(move || {
         let lines = out.map(|out| BufReader::new(out).lines().map_while(Result::ok));

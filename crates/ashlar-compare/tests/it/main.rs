@@ -196,6 +196,24 @@ fn a_slowed_engine_is_seen() {
     assert!(to_best(1) < 0.5, "its figure and ours are no tie: {summary}");
 }
 
+/// The engine and its careless twin do the same here: their counts tell how exact a count is.
+#[test]
+fn instructions_are_counted_nearly_the_same_every_time() {
+    let engines =
+        ["--engines", "ashlardb,test-careless", "--workloads", "readrandom,overwrite", "--num", "2000"];
+    let (text, run) = run(&[&engines[..], &["--reps", "1", "--callgrind"]].concat());
+    if text.contains("instructions not counted") {
+        return ashlar_testkit::report::skipped("instructions_are_counted", "no valgrind: see the marks");
+    }
+    for row in ["readrandom", "overwrite"] {
+        let of_row = run.records.iter().filter(|r| r.row == row);
+        let counts: Vec<f64> = of_row.map(|r| r.ops.as_ref().unwrap().instructions_op.unwrap()).collect();
+        assert_eq!(counts.len(), 2, "{text}");
+        assert!(counts.iter().all(|&count| (500.0..500_000.0).contains(&count)), "{row}: {counts:?}");
+        assert!((counts[0] / counts[1] - 1.0).abs() < 0.2, "{row}: {counts:?}");
+    }
+}
+
 #[test]
 fn a_peer_that_hangs_is_a_mark_and_the_run_goes_on() {
     let args = ["--engines", "test-slow,ashlardb", "--workloads", "fillseq", "--num", "10000", "--reps", "1"];
