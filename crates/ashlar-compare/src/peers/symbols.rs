@@ -1,7 +1,8 @@
 //! C functions looked up by name in a shared object that is loaded at run time.
 //!
 //! 1. A function's type is its declaration in the header that the caller of [`functions`] names.
-//! 2. The pointers live as long as the library, which the same struct owns.
+//! 2. A library is never unloaded: an engine may leave a thread behind when its last database is closed, as LevelDB does, and
+//!    that thread runs in the library. So the pointers are good until the process ends.
 
 use crate::peer::Result;
 use libloading::os::unix::{RTLD_LOCAL, RTLD_NOW};
@@ -16,26 +17,26 @@ pub fn load(library: &Path) -> Result<Library> {
     unsafe { Library::open(Some(library), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| e.to_string())
 }
 
-/// A struct `Functions` of pointers, each by its field, its symbol and its type, and of the library they lie in.
+/// A struct `Functions` of pointers, each by its field, its symbol and its type.
 macro_rules! functions {
     ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
         /// The looked-up functions, and the library that keeps them in memory.
         pub struct Functions {
             $(pub $field: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
-            _library: $crate::peers::symbols::Library,
         }
 
         impl Functions {
             fn look_up(library: $crate::peers::symbols::Library) -> $crate::peer::Result<Self> {
                 $(
-                    // SAFETY: the type is the function's declaration (invariant 1 of `peers::symbols`); the copied pointer
-                    // lives in a struct that also owns the library. Checked by: the test `peers::conformance`.
+                    // SAFETY: the type is the function's declaration (invariant 1 of `peers::symbols`); the library stays
+                    // loaded (invariant 2). Checked by: the test `peers::conformance`.
                     let $field = *unsafe {
                         library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>($name)
                     }
                     .map_err(|e| e.to_string())?;
                 )*
-                Ok(Functions { $($field,)* _library: library })
+                std::mem::forget(library);
+                Ok(Functions { $($field,)* })
             }
         }
     };

@@ -1,6 +1,6 @@
 //! RocksDB through its C API, in its fastest form: pipelined writes, the hyper clock cache, gets into one buffer.
 //!
-//! 1. Every pointer came from the library that `f` keeps loaded and is given back once, in `Drop`, the database first.
+//! 1. Every pointer came from the library behind `f` and is given back once, in `Drop`, the database first.
 //! 2. Readers and cursors borrow the database, so they are gone before it.
 
 mod functions;

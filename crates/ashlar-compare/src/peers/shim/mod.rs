@@ -1,6 +1,6 @@
 //! An engine in C or C++ behind the shim that `cargo xtask peers` compiled around it (`shims/shim.h`).
 //!
-//! 1. Every pointer came from the library that `f` keeps loaded and is given back once, in `Drop`, the database last.
+//! 1. Every pointer came from the library behind `f` and is given back once, in `Drop`, the database last.
 //! 2. Readers and cursors borrow the database, so they are closed before it.
 //! 3. Bytes of a get are used before the reader's next call, bytes of a cursor before its next move.
 
