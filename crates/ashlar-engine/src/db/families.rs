@@ -74,6 +74,7 @@ impl Core {
             Ok(family)
         })?;
         self.renew_options();
+        self.schedule();
         Ok(made)
     }
 

@@ -8,6 +8,7 @@ mod blobs;
 mod compaction;
 mod foreign;
 mod gathering;
+mod health;
 mod limits;
 mod manual_wal_flush;
 mod merges;
