@@ -30,7 +30,13 @@ enum Command {
     /// The same operations under other settings, and in other words
     Meta(Flags),
     /// Every part of every file, damaged in nine ways
-    Corrupt(Flags),
+    Corrupt {
+        #[command(flatten)]
+        flags: Flags,
+        /// Instead: every byte of a table, a log and a MANIFEST, each bit of it by itself and all at once
+        #[arg(long)]
+        exhaustive: bool,
+    },
     /// The same damaged directories for us and for RocksDB
     Diff(Flags),
     /// Power cuts of a real ext4 under a database (needs root)
@@ -41,8 +47,8 @@ enum Command {
     Torture {
         #[command(flatten)]
         flags: Flags,
-        /// Instead: one kill with a log of this size, as 1GiB or 64MiB, and how long the next open takes
-        #[arg(long, value_parser = size)]
+        /// Instead: one kill with a log of this size, and how long the next open takes
+        #[arg(long, value_name = "SIZE", value_parser = size, num_args = 0..=1, default_missing_value = "1GiB")]
         wal: Option<u64>,
     },
     /// Other owners, no descriptors, full disks, what must not be written, what is taken away
@@ -64,8 +70,20 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 10] =
-    ["sim", "sweep", "meta", "corrupt", "diff", "fuzz", "torture", "power", "limits", "bugs"];
+const SUITES: [&str; 12] = [
+    "sim",
+    "sweep",
+    "meta",
+    "corrupt",
+    "corrupt --exhaustive",
+    "diff",
+    "fuzz",
+    "torture",
+    "torture --wal",
+    "power",
+    "limits",
+    "bugs",
+];
 
 #[derive(Args)]
 struct Flags {
@@ -137,7 +155,8 @@ fn go(command: Command) -> Result<bool, String> {
         Command::Sim(flags) => suite(flags, sim::run),
         Command::Sweep(flags) => suite(flags, sweep::run),
         Command::Meta(flags) => suite(flags, meta::run),
-        Command::Corrupt(flags) => suite(flags, corrupt::run),
+        Command::Corrupt { flags, exhaustive: false } => suite(flags, corrupt::run),
+        Command::Corrupt { flags, exhaustive: true } => suite(flags, corrupt::exhaustive::run),
         Command::Diff(flags) => suite(flags, corrupt::diff::run),
         Command::Power(flags) => suite(flags, power::run),
         Command::Fuzz(flags) => suite(flags, fuzz::run),

@@ -61,7 +61,7 @@ impl Shared {
 pub fn run(budget: &Budget) -> Report {
     let _turn = turns::beside_others();
     let mut report = Report::new("power", budget);
-    let watchdog = Watchdog::new("power", "", Duration::from_secs(120));
+    let watchdog = Watchdog::new("power", Duration::from_secs(120));
     let replayed = budget.replayed("");
     let mut machine = None;
     let seeds: Box<dyn Iterator<Item = u64>> = match replayed {

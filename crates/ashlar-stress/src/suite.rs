@@ -2,14 +2,17 @@
 //!
 //! A report is a line of JSON when it is kept (`--json=FILE`); `rel report` makes one table of many.
 
+use crate::turns;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Write;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a suite goes on.
@@ -70,14 +73,19 @@ impl Budget {
         (self.seed..end).take_while(|_| !self.is_over())
     }
 
-    /// [`Budget::seeds`], or the one that is replayed, some at a time: each is a case, and `report` gets what they did and
-    /// found.
+    /// [`Budget::seeds`], or the one that is replayed, each a case of [`Budget::each`].
     pub fn each_seed(&self, quick: u64, report: &mut Report, case: impl Fn(u64, &mut Report) + Sync) {
-        let (first, end) = match (self.replayed(""), self.length) {
-            (Some(only), _) => (only, only + 1),
-            (None, Length::Quick) => (self.seed, self.seed + quick),
-            (None, Length::For(_)) => (self.seed, u64::MAX),
+        let end = match self.length {
+            Length::Quick => self.seed + quick,
+            Length::For(_) => u64::MAX,
         };
+        self.each(self.seed..end, report, case);
+    }
+
+    /// Case after case, or the one that is replayed, some at a time, beside others, and as long as there is time; `report`
+    /// gets what they did and found.
+    pub fn each(&self, cases: Range<u64>, report: &mut Report, case: impl Fn(u64, &mut Report) + Sync) {
+        let Range { start: first, end } = self.replayed("").map_or(cases, |only| only..only + 1);
         let (next, enough) = (AtomicU64::new(first), AtomicBool::new(false));
         let work = || {
             let mut piece = Report::default();
@@ -86,7 +94,9 @@ impl Budget {
                 if seed >= end {
                     break;
                 }
+                let turn = turns::beside_others();
                 case(seed, &mut piece);
+                drop(turn);
                 enough.fetch_or(self.is_enough(&piece), Ordering::Relaxed);
             }
             piece
@@ -219,11 +229,7 @@ impl Report {
             self.times.entry(what).or_default().extend(times);
         }
         self.failures.extend(other.failures);
-        for why in other.skipped {
-            if !self.skipped.contains(&why) {
-                self.skip(why);
-            }
-        }
+        other.skipped.into_iter().for_each(|why| self.skip(why));
     }
 
     /// What was done: the figures, and of times the median and the 99th percentile.
@@ -250,9 +256,12 @@ impl Report {
         self.failures.push(Failure { harm, replay: replay.into(), what: what.into() });
     }
 
-    /// Notes what could not be done.
+    /// Notes what could not be done, once.
     pub fn skip(&mut self, why: impl Into<String>) {
-        self.skipped.push(why.into());
+        let why = why.into();
+        if !self.skipped.contains(&why) {
+            self.skipped.push(why);
+        }
     }
 
     /// The report, its time taken.
@@ -310,45 +319,53 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
 
 /// Ends the process when a case takes for ever: a loop inside a step cannot be left in any other way.
 pub struct Watchdog {
-    case: Arc<AtomicU64>,
+    watched: Arc<Mutex<Watched>>,
 }
 
-/// What the watchdog is told when all cases are over.
-const OVER: u64 = u64::MAX;
+/// The case that began last.
+struct Watched {
+    case: String,
+    since: Instant,
+    over: bool,
+}
 
 impl Watchdog {
-    /// Watches a suite; `words` go before the number of the case in what is printed.
-    pub fn new(suite: &'static str, words: &'static str, patience: Duration) -> Watchdog {
-        let case = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&case);
+    /// Watches a suite: from here on, and from the beginning of each case, it has `patience`.
+    pub fn new(suite: &'static str, patience: Duration) -> Watchdog {
+        let watched = Watched { case: String::new(), since: Instant::now(), over: false };
+        let watched = Arc::new(Mutex::new(watched));
+        let seen = Arc::clone(&watched);
         std::thread::spawn(move || {
-            let (mut before, mut since) = (OVER - 1, Instant::now());
             loop {
                 std::thread::sleep(Duration::from_millis(200));
-                let now = seen.load(Ordering::Relaxed);
-                if now == OVER {
+                let watched = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                if watched.over {
                     return;
                 }
-                if now != before {
-                    (before, since) = (now, Instant::now());
-                } else if since.elapsed() >= patience {
-                    eprintln!("HANG: rel {suite} --replay={words}{now}");
+                if watched.since.elapsed() >= patience {
+                    // Not by a macro: what those print in a test is kept back, and this is its last word.
+                    let _ = writeln!(std::io::stderr(), "HANG: rel {suite} --replay={}", watched.case);
                     std::process::exit(101);
                 }
             }
         });
-        Watchdog { case }
+        Watchdog { watched }
     }
 
-    /// A case begins.
-    pub fn begins(&self, case: u64) {
-        self.case.store(case, Ordering::Relaxed);
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A case begins, in the words of `--replay`. Whoever waits for others does that before.
+    pub fn begins(&self, case: impl fmt::Display) {
+        let case = case.to_string();
+        *self.watched() = Watched { case, since: Instant::now(), over: false };
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        self.case.store(OVER, Ordering::Relaxed);
+        self.watched().over = true;
     }
 }
 

@@ -187,9 +187,8 @@ const FIRST_SCRIPT: u64 = 3;
 
 /// Every call of a script fails in turn; `--replay=SCRIPT-CASE` is one of them.
 pub fn run(budget: &Budget) -> Report {
-    let _turn = turns::beside_others();
     let mut report = Report::new("sweep", budget);
-    let watchdog = Watchdog::new("sweep", "SCRIPT-", Duration::from_secs(60));
+    let watchdog = Watchdog::new("sweep", Duration::from_secs(60));
     let replay = budget.replay.as_deref().and_then(|words| words.split_once('-'));
     let replay = replay.and_then(|(script, case)| Some((script.parse().ok()?, case.parse().ok()?)));
     let first = FIRST_SCRIPT + budget.seed;
@@ -211,7 +210,10 @@ pub fn run(budget: &Budget) -> Report {
 
 fn sweep(script: u64, only: Option<u64>, budget: &Budget, watchdog: &Watchdog, report: &mut Report) {
     let mut counts = [0; 4];
-    if let Err(e) = guarded(|| once(script, None, &mut counts)) {
+    let turn = turns::beside_others();
+    let whole = guarded(|| once(script, None, &mut counts));
+    drop(turn);
+    if let Err(e) = whole {
         report.fail(format!("{script}-0"), format!("no call fails: {e}"));
         return;
     }
@@ -231,7 +233,8 @@ fn sweep(script: u64, only: Option<u64>, budget: &Budget, watchdog: &Watchdog, r
         if budget.is_enough(report) {
             break;
         }
-        watchdog.begins(case);
+        let _turn = turns::beside_others();
+        watchdog.begins(format!("{script}-{case}"));
         report.count("calls made to fail", 1);
         if fault.class == CallClass::Sync {
             report.count(&format!("syncs made to fail, {}", flavour(fault.sync)), 1);

@@ -29,15 +29,16 @@ enum Theirs {
 
 /// Case after case, each read by 7.8.3 and 11.8.1 in turn; `--replay=N` is the Nth.
 pub fn run(budget: &Budget) -> Report {
-    let _turn = turns::beside_others();
     let mut report = Report::new("diff", budget);
+    let turn = turns::beside_others();
     let subjects = (subject(1, FormatLevel::V7_8), subject(2, FormatLevel::V7_8));
     let (Ok(subject), Ok(twin)) = subjects else {
         report.fail("0", "no subject");
         return report.done(budget);
     };
+    drop(turn);
     let mut judges = [None, None];
-    let watchdog = Watchdog::new("diff", "", Duration::from_secs(120));
+    let watchdog = Watchdog::new("diff", Duration::from_secs(120));
     let cases: Box<dyn Iterator<Item = u64>> = match budget.replayed("") {
         Some(case) => Box::new(case..case + 1),
         None => Box::new(budget.seeds(CASES)),
@@ -46,6 +47,7 @@ pub fn run(budget: &Budget) -> Report {
         if budget.is_enough(&report) {
             break;
         }
+        let _turn = turns::beside_others();
         watchdog.begins(case);
         let done = guarded(|| one(case, (&subject, &twin), &mut judges, &mut report));
         match done {

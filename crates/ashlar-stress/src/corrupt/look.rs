@@ -31,6 +31,28 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
+    pub(super) const ALL: [Outcome; 7] = [
+        Outcome::Refused,
+        Outcome::ReadError,
+        Outcome::OnlyVerify,
+        Outcome::CutReported,
+        Outcome::CutSilently,
+        Outcome::IdenticalReported,
+        Outcome::Identical,
+    ];
+
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Outcome::Refused => "open refused",
+            Outcome::ReadError => "read refused",
+            Outcome::OnlyVerify => "found by verification",
+            Outcome::CutReported => "cut and reported",
+            Outcome::CutSilently => "cut without a word",
+            Outcome::IdenticalReported => "same and reported",
+            Outcome::Identical => "same",
+        }
+    }
+
     pub(super) fn letter(self) -> char {
         match self {
             Outcome::Refused => 'E',

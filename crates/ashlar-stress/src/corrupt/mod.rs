@@ -4,6 +4,8 @@
 //! What may come of it stands in a letter per cell (module `expected`); anything else, and above all an answer that is wrong or a
 //! history with a hole, is a finding.
 //!
+//! Another form, [`exhaustive`], flips every byte of three files.
+//!
 //! | letter | meaning |
 //! |---|---|
 //! | `E` | the open is refused, with the file's name |
@@ -17,6 +19,7 @@
 
 mod damage;
 pub mod diff;
+pub mod exhaustive;
 mod look;
 mod parts;
 mod subject;
@@ -76,8 +79,8 @@ type Cells = BTreeMap<(Part, Kind), BTreeSet<char>>;
 
 /// Samples of every cell at both levels; in a long run again and again, each time elsewhere.
 pub fn run(budget: &Budget) -> Report {
-    let _turn = turns::beside_others();
     let mut report = Report::new("corrupt", budget);
+    let turn = turns::beside_others();
     let subjects: Result<Vec<_>, _> = LEVELS
         .iter()
         .map(|level| Ok::<_, ashlar_base::Error>((subject(1, *level)?, subject(2, *level)?)))
@@ -95,7 +98,8 @@ pub fn run(budget: &Budget) -> Report {
             other => report.fail("0", format!("nothing is damaged, and yet: {other:?}")),
         }
     }
-    let watchdog = Watchdog::new("corrupt", "", Duration::from_secs(60));
+    drop(turn);
+    let watchdog = Watchdog::new("corrupt", Duration::from_secs(60));
     let mut cells = [Cells::new(), Cells::new()];
     let cases: Box<dyn Iterator<Item = u64>> = match budget.replayed("") {
         Some(case) => Box::new(case..case + 1),
@@ -105,6 +109,7 @@ pub fn run(budget: &Budget) -> Report {
         if budget.is_enough(&report) {
             break;
         }
+        let _turn = turns::beside_others();
         watchdog.begins(case);
         one(case, &subjects, &mut cells, &mut report);
     }
@@ -139,9 +144,11 @@ fn one(case: u64, subjects: &[(Subject, Subject)], cells: &mut [Cells], report: 
             cells[level].entry((part, kind)).or_default().insert(outcome.letter());
             let allowed = expected(part, kind);
             if !allowed.contains(outcome.letter()) {
-                let silent = matches!(outcome.letter(), '=' | 't');
-                let harm = if silent { Harm::SilentDamage } else { Harm::WrongAnswer };
-                report.fail_as(harm, case.to_string(), format!("{cell}: {outcome:?}, expected {allowed}"));
+                report.fail_as(
+                    harm(outcome),
+                    case.to_string(),
+                    format!("{cell}: {outcome:?}, expected {allowed}"),
+                );
             }
         }
         Err(_) if expected(part, kind).contains('U') => {
@@ -152,6 +159,15 @@ fn one(case: u64, subjects: &[(Subject, Subject)], cells: &mut [Cells], report: 
             cells[level].entry((part, kind)).or_default().insert('!');
             report.fail(case.to_string(), format!("{cell}: {e}"));
         }
+    }
+}
+
+/// Of an outcome that a part may not have.
+fn harm(outcome: Outcome) -> Harm {
+    if matches!(outcome, Outcome::Identical | Outcome::CutSilently) {
+        Harm::SilentDamage
+    } else {
+        Harm::WrongAnswer
     }
 }
 

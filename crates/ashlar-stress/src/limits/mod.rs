@@ -45,13 +45,13 @@ const CASES: [(&str, Run); 11] = [
 
 /// Every case, once; in a long run again and again with other seeds.
 pub fn run(budget: &Budget) -> Report {
-    let _turn = turns::beside_others();
-    let watchdog = Watchdog::new("limits", "case ", Duration::from_secs(300));
+    let watchdog = Watchdog::new("limits", Duration::from_secs(300));
     let mut report = Report::new("limits", budget);
     for seed in budget.seed.. {
-        for (number, (name, case)) in (0..).zip(CASES) {
+        for (name, case) in CASES {
             if budget.replay.as_deref().is_none_or(|only| only == name) && !budget.is_enough(&report) {
-                watchdog.begins(number);
+                let _turn = turns::beside_others();
+                watchdog.begins(name);
                 one(budget, (name, case), seed, &mut report);
             }
         }
@@ -69,12 +69,7 @@ fn one(budget: &Budget, (name, case): (&str, Run), seed: u64, report: &mut Repor
     match done {
         Ok(()) => report.count("cases", 1),
         Err(why) => match why.strip_prefix(SKIPPED) {
-            Some(why) => {
-                let why = format!("{name}: {why}");
-                if !report.skipped.contains(&why) {
-                    report.skip(why);
-                }
-            }
+            Some(why) => report.skip(format!("{name}: {why}")),
             None => report.fail(name, format!("{name}: {why}")),
         },
     }

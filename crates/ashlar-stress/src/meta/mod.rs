@@ -37,9 +37,8 @@ struct Case {
 
 /// Case after case. `--replay=N` is the Nth.
 pub fn run(budget: &Budget) -> Report {
-    let _turn = turns::beside_others();
     let mut report = Report::new("meta", budget);
-    let watchdog = Watchdog::new("meta", "", Duration::from_secs(120));
+    let watchdog = Watchdog::new("meta", Duration::from_secs(120));
     let mut cover = Cover::default();
     let quick = report::scale(CASES, 4 * CASES) as u64;
     let only = budget.replayed("");
@@ -56,6 +55,7 @@ pub fn run(budget: &Budget) -> Report {
         if !wanted {
             continue;
         }
+        let _turn = turns::beside_others();
         watchdog.begins(number);
         let choice = if number % DEFAULTS == 0 { Choice::default() } else { choice };
         cover.meet(&choice);

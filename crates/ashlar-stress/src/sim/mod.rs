@@ -43,13 +43,13 @@ pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("sim", budget);
     let mut judges = Judges::start();
     let mut tally = Tally::default();
-    let watchdog = Watchdog::new("sim", "", PATIENCE);
+    let watchdog = Watchdog::new("sim", PATIENCE);
     if let Some(seed) = budget.replayed("") {
         histories(seed..seed + 1, true, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
     } else if let Some(seed) = budget.replayed("disk-") {
-        disks(seed..seed + 1, &mut tally, &mut report);
+        disks(seed..seed + 1, &mut tally, &mut report, &watchdog);
     } else if let Some(seed) = budget.replayed("failing-") {
-        failures(seed..seed + 1, &mut tally, &mut report);
+        failures(seed..seed + 1, &mut tally, &mut report, &watchdog);
     } else {
         for seed in budget.seeds(HISTORIES) {
             if budget.is_enough(&report) {
@@ -57,14 +57,14 @@ pub fn run(budget: &Budget) -> Report {
             }
             histories(seed..seed + 1, false, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
             if budget.length != Length::Quick && seed % 3 == 0 {
-                disks(seed..seed + 1, &mut tally, &mut report);
-                failures(seed..seed + 1, &mut tally, &mut report);
+                disks(seed..seed + 1, &mut tally, &mut report, &watchdog);
+                failures(seed..seed + 1, &mut tally, &mut report, &watchdog);
             }
         }
         if budget.length == Length::Quick && !budget.is_enough(&report) {
             let first = budget.seed + 1;
-            disks(first..first + DISKS, &mut tally, &mut report);
-            failures(first..first + FAILING, &mut tally, &mut report);
+            disks(first..first + DISKS, &mut tally, &mut report, &watchdog);
+            failures(first..first + FAILING, &mut tally, &mut report, &watchdog);
         }
     }
     drop(watchdog);
@@ -85,10 +85,10 @@ fn histories(
     watchdog: &Watchdog,
 ) {
     for seed in seeds {
-        watchdog.begins(seed);
         let pair = replay || seed % 100 == 7;
         let _turn: Box<dyn std::any::Any> =
             if pair { Box::new(turns::alone()) } else { Box::new(turns::beside_others()) };
+        watchdog.begins(seed);
         let first = history(seed, tally, judges.as_deref_mut());
         if pair {
             let second = history(seed, &mut Tally::default(), None);
@@ -103,9 +103,10 @@ fn histories(
     }
 }
 
-fn disks(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report) {
-    let _turn = turns::beside_others();
+fn disks(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report, watchdog: &Watchdog) {
     for seed in seeds {
+        let _turn = turns::beside_others();
+        watchdog.begins(format!("disk-{seed}"));
         match full_disk(seed, tally) {
             Ok(refused) => report.count("times a full disk refused and resumed", refused),
             Err(e) => report.fail(format!("disk-{seed}"), e),
@@ -114,9 +115,10 @@ fn disks(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report) {
     }
 }
 
-fn failures(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report) {
-    let _turn = turns::beside_others();
+fn failures(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report, watchdog: &Watchdog) {
     for seed in seeds {
+        let _turn = turns::beside_others();
+        watchdog.begins(format!("failing-{seed}"));
         if let Err(e) = failing(seed, tally) {
             report.fail(format!("failing-{seed}"), e);
         }

@@ -127,12 +127,13 @@ pub(crate) fn reopen(words: &[&str]) -> Result<(), String> {
     db.close().map_err(|e| e.to_string())
 }
 
-/// Writes a log of so many bytes, kills, and opens again.
+/// Writes a log of so many bytes, kills, and opens again. `--replay=BYTES` does it with so many.
 pub fn run(budget: &Budget, log_bytes: u64) -> Report {
     let _turn = turns::beside_others();
-    let mut report = Report::new("torture", budget);
+    let mut report = Report::new("torture --wal", budget);
+    let log_bytes = budget.replayed("").unwrap_or(log_bytes);
     if let Err(e) = guarded(|| one(budget, log_bytes, &mut report)) {
-        report.fail(format!("wal-{log_bytes}"), e);
+        report.fail(log_bytes.to_string(), e);
     }
     report.done(budget)
 }
@@ -161,11 +162,11 @@ fn one(budget: &Budget, log_bytes: u64, report: &mut Report) -> Result<(), Strin
     let bound = 2 * family.write_buffer_bytes as u64 + SPARE_BYTES;
     if took >= 2 * plain {
         let what = format!("the open took {took} ms, a plain pass over the log {plain} ms");
-        report.fail_as(Harm::WrongAnswer, format!("wal-{log_bytes}"), what);
+        report.fail_as(Harm::WrongAnswer, log_bytes.to_string(), what);
     }
     if peak > bound {
         let what = format!("the open took {peak} bytes of memory, more than {bound}");
-        report.fail_as(Harm::WrongAnswer, format!("wal-{log_bytes}"), what);
+        report.fail_as(Harm::WrongAnswer, log_bytes.to_string(), what);
     }
     Ok(())
 }

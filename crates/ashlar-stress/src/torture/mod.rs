@@ -20,7 +20,6 @@ mod points;
 mod round;
 
 use crate::suite::{Budget, Report, Watchdog, guarded};
-use crate::turns;
 use ashlar_testkit::report;
 use std::time::Duration;
 
@@ -29,8 +28,7 @@ const CASES: usize = 6;
 
 /// Case after case.
 pub fn run(budget: &Budget) -> Report {
-    let _turn = turns::beside_others();
-    let watchdog = Watchdog::new("torture", "", Duration::from_secs(300));
+    let watchdog = Watchdog::new("torture", Duration::from_secs(300));
     let mut report = Report::new("torture", budget);
     let quick = report::scale(CASES, 5 * CASES) as u64;
     budget.each_seed(quick, &mut report, |seed, piece| {

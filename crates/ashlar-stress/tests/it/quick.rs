@@ -1,11 +1,20 @@
 //! Every suite, with the budget of an ordinary test run.
 
-use ashlar_stress::{Budget, Report, corrupt, limits, meta, sim, sweep, torture};
+use ashlar_stress::{Budget, Length, Report, corrupt, limits, meta, sim, sweep, torture};
 use ashlar_testkit::report::{figure, skipped};
+use std::sync::Mutex;
+use std::time::Duration;
 
-/// Says what a suite did; nothing may have been found.
+/// What all suites took so far.
+static TOGETHER: Mutex<Duration> = Mutex::new(Duration::ZERO);
+
+/// Says what a suite did, and how long it took; nothing may have been found.
 fn clean(report: Report) -> Report {
-    figure(&format!("{} ({:.1} s)", report.line(), report.seconds));
+    let mut together = TOGETHER.lock().unwrap();
+    *together += Duration::from_secs_f64(report.seconds);
+    let so_far = together.as_secs_f64();
+    drop(together);
+    figure(&format!("{} ({:.1} s, suites so far {so_far:.1} s)", report.line(), report.seconds));
     for why in &report.skipped {
         skipped(&format!("rel {}", report.suite), why);
     }
@@ -44,6 +53,14 @@ fn every_call_may_fail() {
 fn damage_is_told_or_no_matter() {
     let report = clean(corrupt::run(&Budget::quick()));
     assert!(report.figures["cells"] >= 200, "too few: {report}");
+}
+
+#[test]
+fn no_flipped_byte_goes_unnoticed() {
+    let mut sample = Budget::new(0, Length::For(Duration::from_secs(3)), None);
+    sample.threads = 2;
+    let report = clean(corrupt::exhaustive::run(&sample));
+    assert!(report.figures["flips"] >= 100, "too few: {report}");
 }
 
 #[test]
