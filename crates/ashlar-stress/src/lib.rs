@@ -11,6 +11,7 @@
 //! | [`meta`] | does any setting, or another way to say the same, change an answer? |
 //! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
 //! | [`torture`] | do processes that are killed, at any moment, leave all that was acknowledged? |
+//! | [`compat`] | do directories pass between us and releases of RocksDB, as the format levels promise? |
 //! | [`limits`] | what if others have the directory, nothing is left to open, the disk is full, the directory goes? |
 //! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
 //! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
@@ -18,6 +19,8 @@
 //! | [`fuzz`] | does any decoder panic, hang or swell over damaged files? (the program `ashlar-fuzz`) |
 
 pub mod bugs;
+pub mod compat;
+mod contents;
 pub mod corrupt;
 pub mod fuzz;
 pub mod limits;

@@ -1,7 +1,7 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
 use ashlar_stress::{
-    Budget, Length, Report, bugs, corrupt, fuzz, limits, meta, power, process, report, sim, sweep, torture,
+    Budget, Length, Report, bugs, compat, corrupt, fuzz, limits, meta, power, process, report, sim, sweep, torture,
 };
 use clap::{Args, Parser, Subcommand};
 use std::fs::OpenOptions;
@@ -53,6 +53,8 @@ enum Command {
     },
     /// Other owners, no descriptors, full disks, what must not be written, what is taken away
     Limits(Flags),
+    /// Directories that pass between us and releases of RocksDB, at every format level
+    Compat(Flags),
     /// Mistakes of other systems, made on purpose: which of them the suites find
     Bugs(Flags),
     /// What a suite's child process does
@@ -70,7 +72,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 12] = [
+const SUITES: [&str; 13] = [
     "sim",
     "sweep",
     "meta",
@@ -82,6 +84,7 @@ const SUITES: [&str; 12] = [
     "torture --wal",
     "power",
     "limits",
+    "compat",
     "bugs",
 ];
 
@@ -165,6 +168,7 @@ fn go(command: Command) -> Result<bool, String> {
             suite(flags, |budget| torture::big_log::run(budget, bytes))
         }
         Command::Limits(flags) => suite(flags, limits::run),
+        Command::Compat(flags) => suite(flags, compat::run),
         Command::Child { words } => process::play(&words).map(|()| true),
         Command::Bugs(flags) => suite(flags, bugs::run),
         Command::Report { files } => {

@@ -3,15 +3,15 @@
 use super::history::Histories;
 use super::kill::{Kill, recovery, writers};
 use super::plan::{Plan, open};
+use crate::contents::{self, ours, same};
 use crate::sim::plan::Setup;
-use crate::sim::store::listing;
 use crate::suite::{Budget, Length, Report};
 use ashlar_engine::Db;
-use ashlar_engine::options::{FormatLevel, ReadOptions};
+use ashlar_engine::options::FormatLevel;
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_testkit::judge::{JudgeError, MERGING, Opening, copy_flat};
-use ashlar_testkit::oracle::{State, first_difference};
+use ashlar_testkit::oracle::State;
 use ashlar_testkit::report::scale;
 use ashlar_testkit::{Judge, JudgeVersion, Rng};
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ impl Victim<'_> {
         self.report.time("recovery", began.elapsed());
         let torn = only_torn_ends(&db, &before)?;
         self.report.count("torn ends", u64::from(torn));
-        let state = state_of(&db)?;
+        let state = ours(&db)?;
         let keys: usize = state.names().map(|name| state.entries(name).len()).sum();
         self.report.count("keys compared", keys as u64);
         let settled = self.histories.settle(&state, db.visible().get());
@@ -102,7 +102,7 @@ impl Victim<'_> {
         if !db.recovery().is_clean() {
             return Err(format!("a close in order leaves an unclean store: {}", db.recovery()));
         }
-        same(&state, &state_of(&db)?).map_err(|e| format!("opened again: {e}"))?;
+        same(&state, &ours(&db)?).map_err(|e| format!("opened again: {e}"))?;
         db.close().map_err(|e| format!("second close: {e}"))
     }
 
@@ -142,40 +142,11 @@ impl Victim<'_> {
         let format = if both { 5 } else { 6 };
         let options = format!("block_based_table_factory={{format_version={format}}};{MERGING}");
         judge.open(dir, Opening::Existing, &options).map_err(said)?;
-        let mut listings = Vec::new();
-        for name in judge.families().map_err(said)? {
-            listings.push((name.clone(), judge.dump(&name).map_err(said)?));
-        }
+        let found = contents::theirs(&mut judge).map_err(said)?;
         judge.close().map_err(said)?;
         self.report.count(what, 1);
-        Ok(Some(State::of(listings)))
+        Ok(Some(found))
     }
-}
-
-/// Everything in it; both directions agree.
-fn state_of(db: &Db) -> Result<State, String> {
-    let mut listings = Vec::new();
-    for family in db.families() {
-        let list = |reverse| {
-            let listed = listing(db, &family, ReadOptions::default(), reverse);
-            listed.map_err(|e| format!("scan of {}: {e}", family.name()))
-        };
-        let forward = list(false)?;
-        if let Some(difference) = first_difference(&forward, &list(true)?) {
-            return Err(format!("family {} backwards: {difference}", family.name()));
-        }
-        listings.push((family.name().to_owned(), forward));
-    }
-    Ok(State::of(listings))
-}
-
-fn same(expected: &State, found: &State) -> Result<(), String> {
-    for name in expected.names().chain(found.names()) {
-        if let Some(difference) = first_difference(&expected.entries(name), &found.entries(name)) {
-            return Err(format!("family {name}: {difference}"));
-        }
-    }
-    Ok(())
 }
 
 /// Names and lengths of the files.

@@ -1,6 +1,6 @@
 //! Every suite, with the budget of an ordinary test run.
 
-use ashlar_stress::{Budget, Length, Report, corrupt, limits, meta, sim, sweep, torture};
+use ashlar_stress::{Budget, Length, Report, compat, corrupt, limits, meta, sim, sweep, torture};
 use ashlar_testkit::report::{figure, skipped};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -85,4 +85,10 @@ fn killed_processes_leave_what_was_acknowledged() {
 fn limits_of_the_machine_are_met() {
     let report = clean(limits::run(&with_children()));
     assert!(report.figures["cases"] + report.skipped.len() as u64 >= 11, "too few: {report}");
+}
+
+#[test]
+fn directories_pass_between_releases() {
+    let report = clean(compat::run(&Budget::quick()));
+    assert_eq!(report.figures["golden directories"], 16, "{report}");
 }

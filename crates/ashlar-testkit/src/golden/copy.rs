@@ -4,6 +4,26 @@ use super::Listing;
 use crate::judge::{Skip, copy_flat};
 use std::path::{Path, PathBuf};
 
+/// Directories that open as databases, by name, and which of them need the merge operator `uint64add`.
+pub const DIRECTORIES: [(&str, bool); 16] = [
+    ("rocksdb-7.8.3/atomic_flush", false),
+    ("rocksdb-7.8.3/blobs", false),
+    ("rocksdb-7.8.3/column_families", true),
+    ("rocksdb-7.8.3/compressions", false),
+    ("rocksdb-7.8.3/manifest_history", false),
+    ("rocksdb-7.8.3/manifest_tags", false),
+    ("rocksdb-7.8.3/merge_flushed", true),
+    ("rocksdb-7.8.3/range_del", false),
+    ("rocksdb-7.8.3/ttl", false),
+    ("rocksdb-7.8.3/wal_frag", false),
+    ("rocksdb-7.8.3/wal_ops", true),
+    ("rocksdb-7.8.3/wal_recycle", false),
+    ("rocksdb-7.8.3/wal_trailer", false),
+    ("rocksdb-7.8.3/wal_zstd", false),
+    ("leveldb-1.23/plain", false),
+    ("leveldb-1.23/snappy", false),
+];
+
 /// A private copy of a golden directory; removed when dropped.
 #[derive(Debug)]
 pub struct Golden {

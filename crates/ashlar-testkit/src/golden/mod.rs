@@ -6,5 +6,5 @@
 mod copy;
 mod listing;
 
-pub use copy::{Golden, golden, path, tables};
+pub use copy::{DIRECTORIES, Golden, golden, path, tables};
 pub use listing::{InternalEntry, Listing, entries};

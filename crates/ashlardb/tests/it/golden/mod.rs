@@ -13,33 +13,13 @@ mod entries;
 mod reencode;
 
 use crate::store::{copy, listing};
-use ashlar_testkit::golden::{Golden, golden};
+use ashlar_testkit::golden::{DIRECTORIES, Golden, golden};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::oracle::first_difference;
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Skip, Tools, report};
 use ashlardb::{Db, FormatLevel, UInt64Add};
 use std::path::Path;
 use std::sync::Arc;
-
-/// What is read, by name, and which of it needs the merge operator `uint64add`.
-const DIRECTORIES: [(&str, bool); 16] = [
-    ("rocksdb-7.8.3/atomic_flush", false),
-    ("rocksdb-7.8.3/blobs", false),
-    ("rocksdb-7.8.3/column_families", true),
-    ("rocksdb-7.8.3/compressions", false),
-    ("rocksdb-7.8.3/manifest_history", false),
-    ("rocksdb-7.8.3/manifest_tags", false),
-    ("rocksdb-7.8.3/merge_flushed", true),
-    ("rocksdb-7.8.3/range_del", false),
-    ("rocksdb-7.8.3/ttl", false),
-    ("rocksdb-7.8.3/wal_frag", false),
-    ("rocksdb-7.8.3/wal_ops", true),
-    ("rocksdb-7.8.3/wal_recycle", false),
-    ("rocksdb-7.8.3/wal_trailer", false),
-    ("rocksdb-7.8.3/wal_zstd", false),
-    ("leveldb-1.23/plain", false),
-    ("leveldb-1.23/snappy", false),
-];
 
 #[derive(Default)]
 struct Tally {
