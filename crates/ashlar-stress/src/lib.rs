@@ -13,6 +13,7 @@
 //! | [`torture`] | do processes that are killed, at any moment, leave all that was acknowledged? |
 //! | [`compat`] | do directories pass between us and releases of RocksDB, as the format levels promise? |
 //! | [`limits`] | what if others have the directory, nothing is left to open, the disk is full, the directory goes? |
+//! | [`soak`] | does anything grow - memory, threads, descriptors, files - over hours of the same work? |
 //! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
 //! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
 //! | [`power`] | does a power cut of a real file system take what was promised to survive? |
@@ -29,6 +30,7 @@ pub mod power;
 pub mod process;
 pub mod report;
 pub mod sim;
+pub mod soak;
 pub mod suite;
 pub mod sweep;
 pub mod torture;

@@ -1,7 +1,8 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
 use ashlar_stress::{
-    Budget, Length, Report, bugs, compat, corrupt, fuzz, limits, meta, power, process, report, sim, sweep, torture,
+    Budget, Length, Report, bugs, compat, corrupt, fuzz, limits, meta, power, process, report, sim, soak,
+    sweep, torture,
 };
 use clap::{Args, Parser, Subcommand};
 use std::fs::OpenOptions;
@@ -55,6 +56,8 @@ enum Command {
     Limits(Flags),
     /// Directories that pass between us and releases of RocksDB, at every format level
     Compat(Flags),
+    /// The same work for hours: memory, threads, descriptors and files, and whether they grow
+    Soak(Flags),
     /// Mistakes of other systems, made on purpose: which of them the suites find
     Bugs(Flags),
     /// What a suite's child process does
@@ -72,7 +75,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 13] = [
+const SUITES: [&str; 14] = [
     "sim",
     "sweep",
     "meta",
@@ -85,6 +88,7 @@ const SUITES: [&str; 13] = [
     "power",
     "limits",
     "compat",
+    "soak",
     "bugs",
 ];
 
@@ -169,6 +173,7 @@ fn go(command: Command) -> Result<bool, String> {
         }
         Command::Limits(flags) => suite(flags, limits::run),
         Command::Compat(flags) => suite(flags, compat::run),
+        Command::Soak(flags) => suite(flags, soak::run),
         Command::Child { words } => process::play(&words).map(|()| true),
         Command::Bugs(flags) => suite(flags, bugs::run),
         Command::Report { files } => {

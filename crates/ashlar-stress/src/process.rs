@@ -6,13 +6,14 @@
 //! rel child log-write DIR PROGRESS                        writes into one long log until it is killed
 //! rel child log-pass DIR                                  reads that log into memtables, and says how long it took
 //! rel child log-open DIR                                  opens it, and says how long it took and with how much memory
+//! rel child soak DIR SEED SECONDS                         works for so long, and says what it has between two rounds
 //! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
 //! ```
 //! A child dies with the process that started it. What it has to say stands in its standard output, a failure in its
 //! standard error.
 
 use crate::suite::Budget;
-use crate::{limits, torture};
+use crate::{limits, soak, torture};
 use rustix::process::Signal;
 use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;
@@ -32,6 +33,7 @@ pub fn play(words: &[String]) -> Result<(), String> {
         ["log-write", rest @ ..] => torture::big_log::write(rest),
         ["log-pass", rest @ ..] => torture::big_log::pass(rest),
         ["log-open", rest @ ..] => torture::big_log::reopen(rest),
+        ["soak", rest @ ..] => soak::work::play(rest),
         ["limits", rest @ ..] => limits::roles::play(rest),
         _ => Err(format!("no such role: {words:?}")),
     }

@@ -1,6 +1,6 @@
 //! Every suite, with the budget of an ordinary test run.
 
-use ashlar_stress::{Budget, Length, Report, compat, corrupt, limits, meta, sim, sweep, torture};
+use ashlar_stress::{Budget, Length, Report, compat, corrupt, limits, meta, sim, soak, sweep, torture};
 use ashlar_testkit::report::{figure, skipped};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -91,4 +91,10 @@ fn limits_of_the_machine_are_met() {
 fn directories_pass_between_releases() {
     let report = clean(compat::run(&Budget::quick()));
     assert_eq!(report.figures["golden directories"], 16, "{report}");
+}
+
+#[test]
+fn nothing_grows() {
+    let report = clean(soak::run(&with_children()));
+    assert!(report.figures["rounds"] >= 8, "{report}");
 }
