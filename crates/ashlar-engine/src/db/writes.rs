@@ -152,13 +152,16 @@ impl Core {
                 &all
             }
         };
-        let number = self.versions.new_file_number();
         let last = self.visible();
         let next = last.checked_add(1).unwrap_or(last);
         let before = self.committer.current();
         // Nothing may be held back of a log that is not the last.
         self.committer.flush()?;
-        let wal = Arc::new(Wal::create_after(&self.env, &before.wal, number, next)?);
+        let wal = self.tables.give_way_to(|| {
+            let number = self.versions.new_file_number();
+            Wal::create_after(&self.env, &before.wal, number, next).map(Arc::new)
+        })?;
+        let number = wal.number();
         let sealed;
         {
             let mut state = self.state();

@@ -94,21 +94,28 @@ impl OpenTables {
         self.close_down_to(open.saturating_sub((open / 8).max(2)));
     }
 
-    /// Opens a table's file through `open`, within the limit. When the process has no descriptor left, tables are closed
-    /// and it is tried once more.
+    /// Does what takes a descriptor. When the process has none left, tables are closed and it is tried once more.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub(crate) fn give_way_to<T>(&self, mut open: impl FnMut() -> Result<T>) -> Result<T> {
+        match open() {
+            Err(e) if e.kind() == ErrorKind::Io(IoKind::TooManyFiles) => {
+                self.close_some();
+                open()
+            }
+            other => other,
+        }
+    }
+
+    /// Opens a table's file through `open`, within the limit.
     pub(super) fn open_file(
         &self,
-        mut open: impl FnMut() -> Result<Arc<dyn ReadFile>>,
+        open: impl FnMut() -> Result<Arc<dyn ReadFile>>,
     ) -> Result<Arc<dyn ReadFile>> {
         let descriptor = Descriptor::new(&self.descriptors);
         self.close_down_to(self.limit.load(Ordering::Relaxed));
-        let file = match open() {
-            Err(e) if e.kind() == ErrorKind::Io(IoKind::TooManyFiles) => {
-                self.close_some();
-                open()?
-            }
-            other => other?,
-        };
+        let file = self.give_way_to(open)?;
         Ok(Arc::new(CountedFile { file, _descriptor: descriptor }))
     }
 

@@ -222,3 +222,17 @@ fn without_descriptors_reads_are_right_or_refused() {
     assert!(compacted.is_some(), "tables gave way each time");
     tree.scan();
 }
+
+#[test]
+fn a_new_log_finds_its_descriptor_at_the_tables() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(12);
+    let tree = Tree::build(sim.env(), Path::new("/data/db"), -1, 800);
+    (0..tree.keys).for_each(|key| tree.check(key).expect("there are enough"));
+    sim.set_open_files(sim.open_files());
+    let mut batch = WriteBatch::new();
+    batch.put(tree.family.id(), &name(0), &value(0)).expect("small");
+    tree.db.write(&mut batch, WriteOptions::default()).expect("the log is open");
+    tree.db.flush(std::slice::from_ref(&tree.family)).expect("tables give way to the next log");
+    tree.scan();
+}
