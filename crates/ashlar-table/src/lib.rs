@@ -29,7 +29,7 @@ mod verify;
 pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, NamedProperty, StoredBlock};
 pub use around::LostStretch;
 pub use builder::{MAX_ENTRY_BYTES, TableBuilder, TableSummary};
-pub use iter::TableIter;
+pub use iter::{TableIter, TableSource};
 pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};
 pub use reader::{NearBlock, TableFound, TableReader, TableSurvey};
 pub use unique_id::{unique_id, unique_id_bytes};

@@ -88,7 +88,7 @@ impl Db {
 }
 
 impl Core {
-    fn pins(&self) -> Pins {
+    pub(super) fn pins(&self) -> Pins {
         self.let_go();
         // What was replaced and is held still. Clones: the last reference may end here, outside of every lock.
         let retired = self.state().retired.clone();

@@ -4,8 +4,9 @@ use super::core::Core;
 use super::counters::Hold;
 use super::properties::Look;
 use super::schedule::gauges_of;
-use crate::inspect::{DbWrites, FamilyStats, LevelNow, db_text, family_text};
+use crate::inspect::{DbWrites, FamilyStats, LevelNow, db_text, family_text, human_bytes};
 use crate::pressure::Pace;
+use ashlar_base::memory::MemoryUse;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +46,22 @@ impl Core {
     /// The text of `rocksdb.dbstats`.
     pub(super) fn db_text(&self) -> String {
         let now = self.db_writes();
-        db_text(&now, &self.counters.tell_writes(now))
+        let writes = db_text(&now, &self.counters.tell_writes(now));
+        format!("{writes}{}\nPins: {}\n", self.memory_line(), self.pins())
+    }
+
+    /// What the cap on memory is used for.
+    fn memory_line(&self) -> String {
+        let budget = self.memory.budget();
+        let held = |what| human_bytes(budget.held(what) as u64);
+        format!(
+            "Memory: cap {}, memtables {}, tables {}, buffers {}, blocks {}",
+            human_bytes(budget.cap() as u64),
+            held(MemoryUse::Memtables),
+            held(MemoryUse::Tables),
+            held(MemoryUse::Buffers),
+            human_bytes(self.tables.pool().usage().used as u64),
+        )
     }
 
     /// Writes the texts of all families and the statistics to the log of what happens.

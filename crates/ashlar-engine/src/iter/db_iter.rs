@@ -9,7 +9,8 @@
 //! 3. After [`SKIPS_MAX`] steps over entries of one user key the rest of them is skipped by a seek; after as many keys that
 //!    are gone, what a range tombstone covers in runs older than itself.
 //! 4. Off the end `next` and `prev` stay there; so after an error, until the next positioning call.
-//! 5. The cursor holds what it reads: memtables and tables live as long as it does.
+//! 5. The cursor holds what it reads: memtables live and files stay on disk as long as it does. Of a file it holds the block
+//!    it stands in; the table it has while it goes from block to block only, and others may have it closed in between.
 //!
 //! Source: RocksDB `db/db_iter.cc` (the rules and the skipping by seek).
 
@@ -547,7 +548,7 @@ impl DbIter {
     #[cold]
     fn at_path(&self, e: Error) -> Error {
         match self.merge.path() {
-            Some(path) => e.at_path(path),
+            Some(path) => e.at_path(&path),
             None => e,
         }
     }

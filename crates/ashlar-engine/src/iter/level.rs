@@ -5,13 +5,13 @@
 
 use super::run::note_tombstones;
 use crate::range_del::Sources;
-use crate::version::{FileMeta, Version};
+use crate::version::{FileMeta, FileTable, Version};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
 use ashlar_table::{ReadHow, TableIter};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// See the module.
@@ -25,7 +25,7 @@ pub(crate) struct LevelIter {
     /// The files whose range tombstones are known already.
     noted: BTreeSet<usize>,
     /// The file the cursor stands in; `None` = off the end.
-    current: Option<(usize, TableIter)>,
+    current: Option<(usize, TableIter<FileTable>)>,
 }
 
 impl LevelIter {
@@ -40,8 +40,8 @@ impl LevelIter {
     }
 
     /// The file it stands in.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.current.as_ref().map(|(_, table)| table.table().path())
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.current.as_ref().map(|(_, table)| table.source().path())
     }
 
     /// Bytes of the block it stands in.
@@ -54,27 +54,28 @@ impl LevelIter {
     }
 
     /// The cursor of file `at`, the present one where it is that file's.
-    fn table(&mut self, at: usize) -> Result<Option<TableIter>> {
+    fn table(&mut self, at: usize) -> Result<Option<TableIter<FileTable>>> {
         match self.current.take() {
             Some((now, table)) if now == at => return Ok(Some(table)),
             _ => {}
         }
         let Some(file) = self.version.level(self.level).get(at) else { return Ok(None) };
-        let table = self.version.table(file)?;
+        let tables = self.version.tables();
+        let table = tables.lease(file)?;
         if !table.range_tombstones().is_empty() && self.noted.insert(at) {
             note_tombstones(&table, file, &self.sources, self.run);
         }
-        Ok(Some(table.iter(self.how)))
+        Ok(Some(TableIter::new(FileTable::new(tables, file), self.how)))
     }
 
     /// Goes to file `at`, positions there by `place`, and on to the first entry of a later file if that finds none.
     fn enter_forward(
         &mut self,
         mut at: usize,
-        place: impl FnOnce(&mut TableIter) -> Result<()>,
+        place: impl FnOnce(&mut TableIter<FileTable>) -> Result<()>,
     ) -> Result<()> {
         let Some(mut table) = self.table(at)? else { return Ok(()) };
-        place(&mut table).or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })?;
+        place(&mut table)?;
         while table.entry().is_none() {
             at += 1;
             match self.table(at)? {
@@ -91,7 +92,7 @@ impl LevelIter {
     fn enter_backward(
         &mut self,
         mut at: usize,
-        place: impl FnOnce(&mut TableIter) -> Result<()>,
+        place: impl FnOnce(&mut TableIter<FileTable>) -> Result<()>,
     ) -> Result<()> {
         let Some(mut table) = self.table(at)? else { return Ok(()) };
         place(&mut table)?;
@@ -122,16 +123,23 @@ impl LevelIter {
     pub(crate) fn aim(&mut self, target: InternalKey<'_>) -> Result<()> {
         let at = self.file_of(target);
         let Some(mut table) = self.table(at)? else { return Ok(()) };
-        table.aim(target)?;
+        let aimed = table.aim(target);
+        aimed.or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })?;
         self.current = Some((at, table));
         Ok(())
+    }
+
+    /// See [`TableIter::land`].
+    pub(crate) fn land(&mut self, target: InternalKey<'_>) -> Result<()> {
+        let Some((at, _)) = self.current else { return Ok(()) };
+        self.enter_forward(at, |table| table.land(target))
     }
 }
 
 impl InternalIterator for LevelIter {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
-        let at = self.file_of(target);
-        self.enter_forward(at, |table| table.seek(target))
+        self.aim(target)?;
+        self.land(target)
     }
 
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {

@@ -14,7 +14,7 @@ use super::Run;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Direction, Entry, InternalIterator, InternalKey, Order, Result};
 use std::cmp::Ordering;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// See the module.
 pub(crate) struct MergingIter {
@@ -32,7 +32,7 @@ impl MergingIter {
     }
 
     /// The file of the present entry, if it is in one.
-    pub(crate) fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<PathBuf> {
         self.runs.get(*self.heap.first()?)?.path()
     }
 
@@ -182,11 +182,9 @@ impl InternalIterator for MergingIter {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
         let _step = perf::time(Metric::SeekInternalSeekTime);
         self.heap.clear();
-        if self.runs.len() > 1 {
-            // What the runs wait for comes at the same time.
-            self.runs.iter_mut().try_for_each(|run| run.aim(target))?;
-        }
-        self.position(Direction::Forward, |run| run.seek(target))
+        // What the runs wait for comes at the same time.
+        self.runs.iter_mut().try_for_each(|run| run.aim(target))?;
+        self.position(Direction::Forward, |run| run.land(target))
     }
 
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {

@@ -4,13 +4,13 @@ use crate::iter::LevelIter;
 use crate::options::ReadOptions;
 use crate::range_del::{Bounds, Sources};
 use crate::super_version::SuperVersion;
-use crate::version::FileMeta;
+use crate::version::{FileMeta, FileTable};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Order, Result};
 use ashlar_memtable::MemtableRep;
 use ashlar_table::{ReadHow, TableIter, TableReader};
 use std::cmp::Ordering;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One sorted run under a merge.
@@ -18,7 +18,7 @@ pub(crate) enum Run {
     /// A memtable.
     Mem(Box<dyn InternalIterator>),
     /// One table of level 0.
-    Table(TableIter),
+    Table(TableIter<FileTable>),
     /// A deeper level.
     Level(LevelIter),
 }
@@ -32,7 +32,7 @@ impl Run {
         }
     }
 
-    /// Makes a [`seek`](InternalIterator::seek) to `target`, which must follow, wait less for memory.
+    /// The first half of a [`seek`](InternalIterator::seek) to `target`; see [`TableIter::aim`].
     ///
     /// # Errors
     /// As the seek.
@@ -41,6 +41,19 @@ impl Run {
             Run::Mem(_) => Ok(()),
             Run::Table(table) => table.aim(target),
             Run::Level(level) => level.aim(target),
+        }
+    }
+
+    /// The second half.
+    ///
+    /// # Errors
+    /// As the seek.
+    pub(crate) fn land(&mut self, target: InternalKey<'_>) -> Result<()> {
+        self.note_seek();
+        match self {
+            Run::Mem(memtable) => memtable.seek(target),
+            Run::Table(table) => table.land(target),
+            Run::Level(level) => level.land(target),
         }
     }
 
@@ -54,10 +67,10 @@ impl Run {
     }
 
     /// The file the run stands in, if it is one.
-    pub(crate) fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<PathBuf> {
         match self {
             Run::Mem(_) => None,
-            Run::Table(table) => Some(table.table().path()),
+            Run::Table(table) => Some(table.source().path()),
             Run::Level(level) => level.path(),
         }
     }
@@ -75,8 +88,8 @@ macro_rules! dispatch {
 
 impl InternalIterator for Run {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
-        self.note_seek();
-        dispatch!(self, run => run.seek(target))
+        self.aim(target)?;
+        self.land(target)
     }
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
         self.note_seek();
@@ -123,9 +136,8 @@ pub(crate) fn runs(
         runs.push(Run::Mem(MemtableRep::iter(Arc::clone(memtable))));
     }
     for file in version.level(Level::ZERO).iter().filter(|f| within(f, &version.order, options)) {
-        let table = version.table(file)?;
-        note_tombstones(&table, file, sources, runs.len());
-        runs.push(Run::Table(table.iter(how)));
+        note_tombstones(&*version.tables().lease(file)?, file, sources, runs.len());
+        runs.push(Run::Table(TableIter::new(FileTable::new(version.tables(), file), how)));
     }
     for (level, files) in (0u8..).zip(&version.levels).skip(1) {
         if !files.is_empty() {

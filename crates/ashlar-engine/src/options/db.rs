@@ -29,7 +29,7 @@ pub struct DbOptions {
     pub db_write_buffer_bytes: u64,
     /// Bytes of uncompressed blocks kept in memory, over all families, as far as the cap on memory leaves room. 256 MiB.
     pub block_cache_bytes: u64,
-    /// Files of tables open at once; those that running operations and cursors hold may pass it. Less than 0: all that were
+    /// Files of tables open at once; those that running operations hold may pass it. Less than 0: all that were
     /// read since the open. A read-only open holds all of them in any case. -1.
     pub max_open_files: i64,
     /// Jobs in the background at once: a quarter of them flush, the others compact, at least one of each. 0: one per core.

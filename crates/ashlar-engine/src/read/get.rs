@@ -320,18 +320,8 @@ impl<'k> Search<'k> {
         if let Some(trace) = &mut self.trace {
             trace.begin(Place::Table(level, file.number()));
         }
-        let (leased, opened);
-        let table: &TableReader = match file.open_table() {
-            Some(table) => {
-                leased = table;
-                &leased
-            }
-            None => {
-                let _step = perf::time(Metric::FindTableNanos);
-                opened = version.table(file)?;
-                &opened
-            }
-        };
+        let open = version.tables().lease(file)?;
+        let table: &TableReader = &open;
         if !table.range_tombstones().is_empty() {
             self.cover(table.range_tombstones());
         }
@@ -407,7 +397,7 @@ impl<'k> Search<'k> {
         let key = self.key;
         let deeper = levels.filter_map(|level| version.find_file(level, &key));
         for file in level_zero.chain(deeper) {
-            let table = version.table(file)?;
+            let table = version.tables().lease(file)?;
             if !table.range_tombstones().is_empty() {
                 self.cover(table.range_tombstones());
             }

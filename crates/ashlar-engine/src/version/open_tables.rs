@@ -6,7 +6,8 @@
 //! ring: open files; the hand gives those that were read since it last passed a second chance
 //! ```
 //! 1. A descriptor is counted before its file is opened. Who would pass the limit closes tables that nobody reads first; what
-//!    is being read stays, so the limit is passed by no more than what running operations and cursors hold.
+//!    is being read stays, so the limit is passed by no more than what running operations hold. A cursor that stands is none:
+//!    it has its table from here when it moves to another block.
 //! 2. Index, filter and block slots go with the table, and come back with it at the next read. So when the memory budget is
 //!    short, cold tables are closed; a sixteenth of the cap is left to those in use.
 //!

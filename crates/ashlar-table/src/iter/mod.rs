@@ -2,8 +2,10 @@
 
 mod readahead;
 mod run_cursor;
+mod source;
 mod table_iter;
 
 pub(crate) use readahead::Readahead;
 pub(crate) use run_cursor::TableRunCursor;
+pub use source::TableSource;
 pub use table_iter::TableIter;

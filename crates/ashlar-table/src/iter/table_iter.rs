@@ -1,257 +1,291 @@
 //! The general cursor over a table, both ways, through the pool.
+//!
+//! 1. The cursor pins the block it stands in. The table it asks its [`TableSource`] for, and no longer than one call: to be
+//!    positioned, and to go from a block to the next. While it moves in a block it needs nothing else.
+//! 2. A table that was closed in between comes back as the same file: places in it stay what they are.
 
-use crate::iter::Readahead;
+use crate::iter::{Readahead, TableSource};
 use crate::options::ReadHow;
 use crate::reader::{BlockAt, TableReader};
-use ashlar_base::{Entry, InternalIterator, InternalKey, InternalKeyBuf, Malformed, Order, Result, Trailer};
+use ashlar_base::Malformed;
+use ashlar_base::{Entry, InternalIterator, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer};
 use ashlar_cache::FramePin;
+use ashlar_format::Unreadable;
 use ashlar_format::block::{BlockCursor, DataBlock};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A cursor over the entries of one table. Pins the block it stands in.
+/// A cursor over the entries of one table. Pins the block it stands in, not the table.
 #[derive(Debug)]
-pub struct TableIter {
-    table: Arc<TableReader>,
+pub struct TableIter<S = Arc<TableReader>> {
+    source: S,
+    place: Place,
+}
+
+/// A block, and an entry in it.
+#[derive(Debug, Default)]
+struct Place {
     how: ReadHow,
     readahead: Option<Readahead>,
     at: BlockAt,
     /// `None` exactly when the cursor is off the end.
     pin: Option<FramePin>,
     cursor: BlockCursor,
-    /// The key as presented, for a table whose one sequence number stands in the MANIFEST.
+    /// The one sequence number of all entries, for a table where it stands in the MANIFEST.
+    global_seq: Option<SeqNum>,
+    /// The key as presented, for such a table.
     presented: Option<InternalKeyBuf>,
 }
 
-impl TableIter {
-    pub(crate) fn new(table: Arc<TableReader>, how: ReadHow) -> Self {
-        let readahead = (how.readahead > 0).then(|| Readahead::new(how.readahead, table.charge_buffer()));
-        TableIter {
-            table,
-            how,
-            readahead,
-            at: BlockAt::default(),
-            pin: None,
-            cursor: BlockCursor::default(),
-            presented: None,
-        }
+impl<S: TableSource> TableIter<S> {
+    /// A cursor over all entries of a table, off the end.
+    pub fn new(source: S, how: ReadHow) -> Self {
+        TableIter { source, place: Place { how, ..Place::default() } }
     }
 
-    /// The table it goes over.
-    pub fn table(&self) -> &Arc<TableReader> {
-        &self.table
+    /// Where it has its table from.
+    pub fn source(&self) -> &S {
+        &self.source
     }
 
     /// Bytes of the block it stands in; 0 off the end.
     pub fn block_bytes(&self) -> usize {
-        self.pin.as_ref().map_or(0, |pin| pin.len())
+        self.place.pin.as_ref().map_or(0, |pin| pin.len())
+    }
+
+    /// The first half of a [`seek`](InternalIterator::seek) to `target`: pins the block that has to be searched, and asks the
+    /// processor for it. Where the cursor stands is not said until it [lands](TableIter::land). Who seeks in several tables
+    /// aims in all of them first: their memory comes at the same time.
+    ///
+    /// # Errors
+    /// As the seek.
+    pub fn aim(&mut self, target: InternalKey<'_>) -> Result<()> {
+        self.go(|place, table| place.aim(table, target))
+    }
+
+    /// The second half: searches the block that the cursor was aimed at.
+    ///
+    /// # Errors
+    /// As the seek.
+    pub fn land(&mut self, target: InternalKey<'_>) -> Result<()> {
+        let (user_key, wanted) = target.split();
+        let (order, stored) = (self.source.order(), stored_trailer(self.place.global_seq, wanted));
+        match self.place.in_block(|cursor, block| cursor.seek_key(block, order, user_key, stored)) {
+            Ok(()) if self.place.pin.is_none() => Ok(()),
+            Ok(()) if self.place.cursor.is_on_entry() && self.place.global_seq.is_none() => Ok(()),
+            Ok(()) => self.go(|place, table| place.settle_behind(table, user_key, wanted)),
+            Err(e) => self.go(|place, table| Err(table.misread(place.at, e))),
+        }
+    }
+
+    /// Closes the call of a move that needs the table: off the end after an error.
+    fn go(&mut self, act: impl FnOnce(&mut Place, &TableReader) -> Result<()>) -> Result<()> {
+        let moved = self.source.open().and_then(|table| act(&mut self.place, &table));
+        if moved.is_err() {
+            self.place.leave();
+        }
+        self.place.present();
+        moved
+    }
+}
+
+impl Place {
+    fn leave(&mut self) {
+        self.pin = None;
+        self.cursor.reset();
     }
 
     /// Pins the block; off the end for none. False then.
-    fn load(&mut self, block: Option<BlockAt>) -> Result<bool> {
+    fn load(&mut self, table: &TableReader, block: Option<BlockAt>) -> Result<bool> {
         if self.pin.is_some() && block == Some(self.at) {
             return Ok(true);
         }
-        self.pin = None;
-        self.cursor.reset();
+        self.leave();
         let Some(at) = block else { return Ok(false) };
         self.at = at;
-        self.pin = Some(self.table.block(at, self.how.fill_cache, self.readahead.as_mut())?);
+        self.global_seq = table.global_seq();
+        if self.how.readahead > 0 && self.readahead.is_none() {
+            self.readahead = Some(Readahead::new(self.how.readahead, table.charge_buffer()));
+        }
+        self.pin = Some(table.block(at, self.how.fill_cache, self.readahead.as_mut())?);
         Ok(true)
     }
 
-    /// Runs `act` on the pinned block and the table's order.
+    /// Runs `act` on the pinned block.
     #[inline]
     fn in_block(
         &mut self,
-        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>, &Order) -> Result<(), Malformed>,
-    ) -> Result<()> {
+        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>) -> Result<(), Malformed>,
+    ) -> Result<(), Unreadable> {
         let Some(pin) = &self.pin else { return Ok(()) };
-        let moved = match DataBlock::reopen(pin) {
-            Ok(block) => act(&mut self.cursor, &block, self.table.order()).map_err(Into::into),
-            Err(e) => Err(e),
-        };
-        moved.map_err(|e| self.table.misread(self.at, e))
+        let block = DataBlock::reopen(pin)?;
+        act(&mut self.cursor, &block).map_err(Into::into)
+    }
+
+    /// The same, while the table is at hand.
+    #[inline]
+    fn in_block_of(
+        &mut self,
+        table: &TableReader,
+        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>) -> Result<(), Malformed>,
+    ) -> Result<()> {
+        self.in_block(act).map_err(|e| table.misread(self.at, e))
     }
 
     /// If the block has ended: goes on to the first entry of the next block that has any.
-    #[inline]
-    fn skip_forward(&mut self) -> Result<()> {
+    fn skip_forward(&mut self, table: &TableReader) -> Result<()> {
         while !self.cursor.is_on_entry() {
-            let next = self.table.after(self.at)?;
-            if !self.load(next)? {
+            let next = table.after(self.at)?;
+            if !self.load(table, next)? {
                 break;
             }
-            self.in_block(|cursor, block, _| cursor.first(block))?;
+            self.in_block_of(table, |cursor, block| cursor.first(block))?;
         }
         Ok(())
     }
 
     /// If the block has ended at its front: goes on to the last entry of the block before that has any.
-    #[inline]
-    fn skip_backward(&mut self) -> Result<()> {
+    fn skip_backward(&mut self, table: &TableReader) -> Result<()> {
         while !self.cursor.is_on_entry() {
-            let before = self.table.before(self.at)?;
-            if !self.load(before)? {
+            let before = table.before(self.at)?;
+            if !self.load(table, before)? {
                 break;
             }
-            self.in_block(|cursor, block, _| cursor.last(block))?;
+            self.in_block_of(table, |cursor, block| cursor.last(block))?;
         }
         Ok(())
     }
 
-    /// Closes a positioning call: off the end after an error, the presented key up to date.
+    /// Brings the presented key up to date.
     #[inline]
-    fn settle(&mut self, moved: Result<()>) -> Result<()> {
-        if moved.is_err() {
-            self.pin = None;
-            self.cursor.reset();
-        }
-        if let Some(seq) = self.table.global_seq()
+    fn present(&mut self) {
+        if let Some(seq) = self.global_seq
             && let Some(key) = self.cursor.internal_key()
         {
             let (user_key, trailer) = key.split();
             let trailer = Trailer::from_raw(seq.get() << 8 | u64::from(trailer.type_byte()));
             self.presented.get_or_insert_with(|| InternalKeyBuf::new(&[], trailer)).set(user_key, trailer);
         }
-        moved
     }
 
-    /// The trailer to look for inside the table. Where one sequence number stands for all, every stored one is zero.
-    fn stored_trailer(&self, target: Trailer) -> Trailer {
-        let Some(seq) = self.table.global_seq() else { return target };
-        match target.seq().cmp(&seq) {
-            Ordering::Greater => Trailer::FIRST,
-            Ordering::Equal => Trailer::from_raw(u64::from(target.type_byte())),
-            Ordering::Less => Trailer::LAST,
-        }
-    }
-
-    /// Pins the block that a [`seek`](InternalIterator::seek) to `target` will search, and asks the processor for it. The
-    /// cursor stands nowhere until that seek. Who seeks in several tables aims in all of them first: their memory comes at
-    /// the same time.
-    ///
-    /// # Errors
-    /// As the seek.
-    pub fn aim(&mut self, target: InternalKey<'_>) -> Result<()> {
+    /// See [`TableIter::aim`].
+    fn aim(&mut self, table: &TableReader, target: InternalKey<'_>) -> Result<()> {
         let (user_key, wanted) = target.split();
-        let found = self.table.find(user_key, self.stored_trailer(wanted))?;
-        self.load_to_search(found).map(drop)
-    }
-
-    /// [`TableIter::load`], and asks the processor for a block that it did not stand in.
-    #[inline]
-    fn load_to_search(&mut self, block: Option<BlockAt>) -> Result<bool> {
-        if self.pin.is_some() && block == Some(self.at) {
-            return Ok(true);
-        }
-        let loaded = self.load(block)?;
-        if let Some(pin) = &self.pin {
-            pin.prefetch();
-        }
-        Ok(loaded)
-    }
-
-    fn seek_inner(&mut self, target: InternalKey<'_>) -> Result<()> {
-        let (user_key, wanted) = target.split();
-        let trailer = self.stored_trailer(wanted);
-        let found = self.table.find(user_key, trailer)?;
-        if !self.load_to_search(found)? {
+        let found = table.find(user_key, stored_trailer(table.global_seq(), wanted))?;
+        if self.pin.is_some() && found == Some(self.at) {
             return Ok(());
         }
-        self.in_block(|cursor, block, order| cursor.seek_key(block, order, user_key, trailer))?;
-        self.skip_forward()?;
-        // A stored trailer of zero equals `LAST`, though as presented it comes before the target.
-        if self.table.global_seq().is_some_and(|seq| wanted.seq() < seq)
-            && self.cursor.internal_key().is_some_and(|k| k.user_key() == user_key)
-        {
-            self.in_block(|cursor, block, _| cursor.next(block))?;
-            self.skip_forward()?;
+        self.load(table, found)?;
+        if let Some(pin) = &self.pin {
+            pin.prefetch();
         }
         Ok(())
     }
 
-    fn seek_for_prev_inner(&mut self, target: InternalKey<'_>) -> Result<()> {
+    /// Behind a search for a key: from the end of the block on to the entry that is presented at or after it.
+    fn settle_behind(&mut self, table: &TableReader, user_key: &[u8], wanted: Trailer) -> Result<()> {
+        self.skip_forward(table)?;
+        // A stored trailer of zero equals `LAST`, though as presented it comes before the target.
+        if self.global_seq.is_some_and(|seq| wanted.seq() < seq)
+            && self.cursor.internal_key().is_some_and(|k| k.user_key() == user_key)
+        {
+            self.in_block_of(table, |cursor, block| cursor.next(block))?;
+            self.skip_forward(table)?;
+        }
+        Ok(())
+    }
+
+    fn seek_for_prev(&mut self, table: &TableReader, target: InternalKey<'_>) -> Result<()> {
         let (user_key, trailer) = target.split();
-        let stored = self.stored_trailer(trailer);
-        let found = self.table.find(user_key, stored)?;
+        let (order, stored) = (table.order(), stored_trailer(table.global_seq(), trailer));
+        let found = table.find(user_key, stored)?;
         if found.is_none() {
-            return self.last_inner();
+            return self.last(table);
         }
-        self.load(found)?;
-        self.in_block(|cursor, block, order| cursor.seek_key_for_prev(block, order, user_key, stored))?;
-        self.skip_backward()
+        self.load(table, found)?;
+        self.in_block_of(table, |cursor, block| cursor.seek_key_for_prev(block, order, user_key, stored))?;
+        self.skip_backward(table)
     }
 
-    fn first_inner(&mut self) -> Result<()> {
-        let first = self.table.first_block()?;
-        if !self.load(first)? {
+    fn first(&mut self, table: &TableReader) -> Result<()> {
+        let first = table.first_block()?;
+        if !self.load(table, first)? {
             return Ok(());
         }
-        self.in_block(|cursor, block, _| cursor.first(block))?;
-        self.skip_forward()
+        self.in_block_of(table, |cursor, block| cursor.first(block))?;
+        self.skip_forward(table)
     }
 
-    fn last_inner(&mut self) -> Result<()> {
-        let last = self.table.last_block()?;
-        if !self.load(last)? {
+    fn last(&mut self, table: &TableReader) -> Result<()> {
+        let last = table.last_block()?;
+        if !self.load(table, last)? {
             return Ok(());
         }
-        self.in_block(|cursor, block, _| cursor.last(block))?;
-        self.skip_backward()
+        self.in_block_of(table, |cursor, block| cursor.last(block))?;
+        self.skip_backward(table)
     }
 }
 
-impl InternalIterator for TableIter {
+/// The trailer to look for inside the table. Where one sequence number stands for all, every stored one is zero.
+fn stored_trailer(global_seq: Option<SeqNum>, target: Trailer) -> Trailer {
+    let Some(seq) = global_seq else { return target };
+    match target.seq().cmp(&seq) {
+        Ordering::Greater => Trailer::FIRST,
+        Ordering::Equal => Trailer::from_raw(u64::from(target.type_byte())),
+        Ordering::Less => Trailer::LAST,
+    }
+}
+
+impl<S: TableSource> InternalIterator for TableIter<S> {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
-        let moved = self.seek_inner(target);
-        self.settle(moved)
+        self.aim(target)?;
+        self.land(target)
     }
 
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
-        let moved = self.seek_for_prev_inner(target);
-        self.settle(moved)
+        self.go(|place, table| place.seek_for_prev(table, target))
     }
 
     fn first(&mut self) -> Result<()> {
-        let moved = self.first_inner();
-        self.settle(moved)
+        self.go(Place::first)
     }
 
     fn last(&mut self) -> Result<()> {
-        let moved = self.last_inner();
-        self.settle(moved)
+        self.go(Place::last)
     }
 
     #[inline]
     fn next(&mut self) -> Result<()> {
-        if self.pin.is_none() {
-            return Ok(());
+        match self.place.in_block(|cursor, block| cursor.next(block)) {
+            Ok(()) if self.place.cursor.is_on_entry() => {
+                self.place.present();
+                Ok(())
+            }
+            Ok(()) if self.place.pin.is_none() => Ok(()),
+            Ok(()) => self.go(Place::skip_forward),
+            Err(e) => self.go(|place, table| Err(table.misread(place.at, e))),
         }
-        let mut moved = self.in_block(|cursor, block, _| cursor.next(block));
-        if moved.is_ok() {
-            moved = self.skip_forward();
-        }
-        self.settle(moved)
     }
 
     #[inline]
     fn prev(&mut self) -> Result<()> {
-        if self.pin.is_none() {
-            return Ok(());
+        match self.place.in_block(|cursor, block| cursor.prev(block)) {
+            Ok(()) if self.place.cursor.is_on_entry() => {
+                self.place.present();
+                Ok(())
+            }
+            Ok(()) if self.place.pin.is_none() => Ok(()),
+            Ok(()) => self.go(Place::skip_backward),
+            Err(e) => self.go(|place, table| Err(table.misread(place.at, e))),
         }
-        let mut moved = self.in_block(|cursor, block, _| cursor.prev(block));
-        if moved.is_ok() {
-            moved = self.skip_backward();
-        }
-        self.settle(moved)
     }
 
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
-        let stored = self.cursor.internal_key()?;
-        let value = self.cursor.value_range().of(self.pin.as_ref()?);
-        let key = if self.table.global_seq().is_some() { self.presented.as_ref()?.as_key() } else { stored };
+        let Place { cursor, pin, presented, global_seq, .. } = &self.place;
+        let stored = cursor.internal_key()?;
+        let value = cursor.value_range().of(pin.as_ref()?);
+        let key = if global_seq.is_some() { presented.as_ref()?.as_key() } else { stored };
         Some(Entry { key, value })
     }
 }

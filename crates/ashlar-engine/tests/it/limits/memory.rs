@@ -16,6 +16,7 @@ use ashlar_env::Env;
 use ashlar_testkit::{Rng, report};
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -66,14 +67,14 @@ fn resident() -> Option<usize> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()? << 10)
 }
 
-struct Load {
-    db: Db,
+struct Load<'a> {
+    db: &'a Db,
     family: std::sync::Arc<Family>,
     rng: Rng,
     refused: usize,
 }
 
-impl Load {
+impl Load<'_> {
     fn put(&mut self, key: usize) {
         let value: Vec<u8> = (0..VALUE / 8).flat_map(|_| self.rng.next_u64().to_le_bytes()).collect();
         let mut batch = WriteBatch::new();
@@ -95,25 +96,38 @@ impl Load {
     }
 }
 
+/// Says what is charged.
+fn charged(db: &Db) {
+    let family = db.family("default").expect("always there");
+    let text = db.property(&family, "rocksdb.dbstats").unwrap_or_default();
+    text.lines().filter(|line| line.starts_with("Memory: ")).for_each(|line| println!("CHARGED {line}"));
+}
+
 /// The work of the child. Says a line per sample: phase, milliseconds, bytes.
 fn child(dir: &Path) {
     let (bytes, cap) = sizes();
     let keys = bytes / VALUE;
     let env = Env::os().expect("a machine");
-    let (phase, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (phase, over, opened) = (AtomicUsize::new(0), AtomicBool::new(false), OnceLock::new());
     std::thread::scope(|scope| {
         let clock = &env.clock;
-        let (phase, over) = (&phase, &over);
+        let (phase, over, opened) = (&phase, &over, &opened);
         scope.spawn(move || {
+            let mut peak = 0;
             while !over.load(Ordering::Relaxed) {
                 if let Some(bytes) = resident() {
                     println!("SAMPLE {} {} {bytes}", phase.load(Ordering::Relaxed), clock.now().as_millis());
+                    if bytes > peak + (1 << 20) {
+                        peak = bytes;
+                        opened.get().into_iter().for_each(charged);
+                    }
                 }
                 clock.sleep(Duration::from_millis(10));
             }
         });
         let options = DbOptions { memory_bytes: cap as u64, ..DbOptions::default() };
         let db = Db::open(env.clone(), dir, options, Vec::new(), FamilyOptions::default()).expect("opens");
+        let db = opened.get_or_init(|| db);
         let family = db.family("default").expect("always there");
         let mut load = Load { db, family, rng: Rng::new(5), refused: 0 };
         phase.store(1, Ordering::Relaxed);
@@ -169,6 +183,8 @@ fn memory_stays_within_its_cap() {
     let peaks_text: Vec<String> =
         PHASES.iter().zip(peaks).map(|(phase, peak)| format!("{phase} {}", mib(peak))).collect();
     let refused = text.lines().find_map(|l| l.strip_prefix("REFUSED ")).unwrap_or("?");
+    let charged = text.lines().filter_map(|l| l.strip_prefix("CHARGED Memory: ")).next_back();
+    report::figure(&format!("memory charged when most was resident: {}", charged.unwrap_or("?")));
     report::figure(&format!(
         "memory: {} MiB of {VALUE} B values, {ITERATORS} iterators, cap {} MiB, promise {} MiB: peaks of {samples} samples, MiB: {}; writes refused {refused}",
         mib(bytes),

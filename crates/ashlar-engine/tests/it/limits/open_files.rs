@@ -149,7 +149,7 @@ fn a_thousand_tables_are_read_through_few_descriptors() {
             })
             .collect();
         readers.into_iter().for_each(|reader| reader.join().expect("reads right"));
-        // A cursor keeps its table, however many others are read.
+        // A cursor goes on where it stands, however many other tables are read.
         (0..tree.keys).step_by(8).for_each(|key| tree.check(key).expect("reads"));
         for (n, iter) in cursors.iter_mut().enumerate() {
             assert_eq!(iter.entry(), Some((&*name(n * 1000), &*value(n * 1000))));
@@ -163,7 +163,8 @@ fn a_thousand_tables_are_read_through_few_descriptors() {
     (0..tree.keys).step_by(8).for_each(|key| tree.check(key).expect("reads"));
     look();
     let reached = most.load(Ordering::Relaxed);
-    let allowed = LIMIT + READERS + CURSORS + 1;
+    // A thread that reads has one open table more at most, wherever its cursors stand; so has the compaction.
+    let allowed = LIMIT + READERS + 2;
     tree.db.set_db_options(&[("max_open_files", "20")]).expect("changes while open");
     let lowered = descriptors(&dir).unwrap_or(0);
     report::figure(&format!(
@@ -183,43 +184,50 @@ fn without_descriptors_reads_are_right_or_refused() {
     let tree = Tree::build(sim.env(), Path::new("/data/db"), -1, 800);
     assert!(tree.tables() > 90, "{} tables", tree.tables());
     let others = 12;
-    sim.set_open_files(sim.open_files() + others);
+    let most = sim.open_files() + others;
+    sim.set_open_files(most);
     // More tables than descriptors: those that nobody reads give theirs up.
     for round in 0..3 {
         (0..tree.keys).step_by(1 + round).for_each(|key| tree.check(key).expect("others give way"));
     }
     tree.scan();
-    // Cursors hold theirs: what is not there is an error, and no answer is wrong.
+    // Cursors hold none while they stand: more of them than descriptors, each in a table of its own.
     let mut cursors = Vec::new();
-    let mut refused = None;
     for n in 0..2 * others {
         let mut iter = tree.db.iter(&tree.family, ReadOptions::default()).expect("nothing to open yet");
-        match iter.seek(&name(n * 30)) {
-            Ok(()) => {
-                assert_eq!(iter.entry(), Some((&*name(n * 30), &*value(n * 30))));
-                cursors.push(iter);
-            }
-            Err(e) => refused = Some(e),
+        iter.seek(&name(n * 30)).expect("others give way");
+        cursors.push(iter);
+    }
+    for (n, iter) in cursors.iter_mut().enumerate() {
+        for key in n * 30..n * 30 + 30 {
+            assert_eq!(iter.entry(), Some((&*name(key), &*value(key))));
+            iter.next().expect("others give way");
         }
     }
-    let refused = refused.expect("there are not as many");
-    assert_eq!(refused.kind(), ErrorKind::Io(IoKind::TooManyFiles), "{refused}");
-    let missed = (0..tree.keys).filter(|key| tree.check(*key) == Err(ErrorKind::Io(IoKind::TooManyFiles)));
-    assert!(missed.count() > 0, "all are held by cursors");
-    let held = cursors.len();
+    // What cannot be opened is an error, and no answer is wrong.
+    tree.db.set_db_options(&[("max_open_files", "0")]).expect("changes while open");
+    sim.set_open_files(sim.open_files());
+    let refused = (0..tree.keys).filter(|key| tree.check(*key) == Err(ErrorKind::Io(IoKind::TooManyFiles)));
+    assert!(refused.count() > 0, "there is nothing to open a table with");
+    let failed = cursors.iter_mut().filter_map(|iter| iter.seek(&name(1)).err());
+    assert!(failed.into_iter().all(|e| e.kind() == ErrorKind::Io(IoKind::TooManyFiles)));
+    sim.set_open_files(most);
+    tree.db.set_db_options(&[("max_open_files", "-1")]).expect("changes while open");
+    for iter in &mut cursors {
+        iter.seek(&name(1)).expect("they are free again");
+        assert_eq!(iter.entry(), Some((&*name(1), &*value(1))));
+    }
+    report::figure(&format!("open files: {} cursors where {others} descriptors were left", cursors.len()));
     drop(cursors);
     (0..tree.keys).for_each(|key| tree.check(key).expect("they are free again"));
-    report::figure(&format!(
-        "open files: {held} cursors where {others} descriptors were left, the next one refused"
-    ));
     // Background work that finds none gets them from the tables, and goes on by itself.
     for key in 0..tree.keys {
         let mut batch = WriteBatch::new();
         batch.put(tree.family.id(), &name(key), &value(key)).expect("small");
         tree.db.write(&mut batch, WriteOptions::default()).expect("a write");
     }
-    let compacted = (0..4).find(|_| tree.try_compact().is_ok());
-    assert!(compacted.is_some(), "tables gave way each time");
+    let compacted = (0..3).fold(tree.try_compact(), |done, _| done.or_else(|_| tree.try_compact()));
+    compacted.expect("tables gave way each time");
     tree.scan();
 }
 

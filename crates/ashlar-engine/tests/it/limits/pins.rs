@@ -80,3 +80,61 @@ fn what_readers_keep_is_told_and_comes_free() {
     let free = db.pins().expect("open");
     assert_eq!((free.memtable_bytes, free.obsolete_files, free.snapshots), (0, 0, 0), "{free}");
 }
+
+/// Bytes of indexes and filters in memory.
+fn tables_bytes(db: &Db) -> u64 {
+    let family = db.family("default").expect("always there");
+    db.property_int(&family, "rocksdb.estimate-table-readers-mem").expect("a number")
+}
+
+#[test]
+fn indexes_give_way_under_cursors() {
+    const ENTRIES: usize = 128_000;
+    const CURSORS: usize = 64;
+    // A quarter of the cap is left to blocks, and the log has its buffer.
+    const CAP: u64 = 16 << 20;
+    const LEFT: u64 = CAP - CAP / 4 - (4 << 20);
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(23);
+    let mut family_options = FamilyOptions::default();
+    // An entry to a block: indexes are what memory goes to.
+    family_options.table.block_size = 1;
+    family_options.compaction.target_file_bytes = 256 << 10;
+    let options = DbOptions { memory_bytes: CAP, ..DbOptions::default() };
+    let none: Vec<OpenFamily> = Vec::new();
+    let db = Db::open(sim.env(), Path::new("/data/db"), options, none, family_options).expect("opens");
+    let family = db.family("default").expect("always there");
+    let name = |key: usize| format!("{key:08}").into_bytes();
+    for from in (0..ENTRIES).step_by(1000) {
+        let mut batch = WriteBatch::new();
+        (from..from + 1000).for_each(|key| batch.put(family.id(), &name(key), &[7; 40]).expect("small"));
+        db.write(&mut batch, WriteOptions::default()).expect("a write");
+    }
+    db.flush(std::slice::from_ref(&family)).expect("flushes");
+    db.compact_range(&family, None, None).expect("compacts");
+    db.wait_for_background().expect("idle");
+    db.set_db_options(&[("max_open_files", "0")]).expect("changes while open");
+    db.set_db_options(&[("max_open_files", "-1")]).expect("changes while open");
+
+    let each = ENTRIES / CURSORS;
+    let (mut cursors, mut one, mut most) = (Vec::new(), 0, 0);
+    for n in 0..CURSORS {
+        let mut iter = db.iter(&family, ReadOptions::default()).expect("opens");
+        iter.seek(&name(n * each)).expect("reads");
+        cursors.push(iter);
+        most = most.max(tables_bytes(&db));
+        one = if n == 0 { most } else { one };
+    }
+    let whole = one * db.shape(&family).tables() as u64;
+    for (n, iter) in cursors.iter_mut().enumerate() {
+        for key in n * each..(n + 1) * each {
+            assert_eq!(iter.key(), Some(&*name(key)));
+            iter.next().expect("tables come back");
+        }
+    }
+    report::figure(&format!(
+        "pins: {CURSORS} cursors over tables with {whole} B of indexes and filters, {one} B each: {most} B in memory at most"
+    ));
+    assert!(whole > LEFT * 5 / 4, "{whole} B are no load");
+    assert!(most <= LEFT + one, "{most} B of {whole} B");
+}

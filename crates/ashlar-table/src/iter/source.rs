@@ -1,0 +1,38 @@
+//! Where a cursor has its table from.
+
+use crate::reader::TableReader;
+use ashlar_base::{Order, Result};
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A table that somebody may close while a cursor stands in one of its blocks.
+pub trait TableSource: Send {
+    /// The table; it stays open as long as this lives.
+    type Open<'a>: Deref<Target = TableReader>
+    where
+        Self: 'a;
+
+    /// The table, opened if it is not. It is the same file each time.
+    ///
+    /// # Errors
+    /// As [`TableReader::open`].
+    fn open(&self) -> Result<Self::Open<'_>>;
+
+    /// The order of its keys.
+    fn order(&self) -> &Order;
+}
+
+/// Open as long as the cursor lives.
+impl TableSource for Arc<TableReader> {
+    type Open<'a> = &'a TableReader;
+
+    #[inline]
+    fn open(&self) -> Result<&TableReader> {
+        Ok(self)
+    }
+
+    #[inline]
+    fn order(&self) -> &Order {
+        TableReader::order(self)
+    }
+}
