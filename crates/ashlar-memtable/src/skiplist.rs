@@ -31,6 +31,7 @@ use ashlar_base::memory::MemoryCharge;
 use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, RunCursor, SeqNum, Trailer, ValueType};
 use ashlar_sync::ReadPin;
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::alloc::{Layout, handle_alloc_error};
 use std::cmp::Ordering as Order;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as StaticU64;
@@ -96,7 +97,8 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         let arena = Arena::new(charge);
         let head = match Head::new(&arena) {
             Ok(head) => head,
-            Err(MemoryLimit) => panic!("no memory for an empty memtable"),
+            // As for everything small: who has this little left has no other way to go on.
+            Err(MemoryLimit) => handle_alloc_error(Layout::new::<Self>()),
         };
         SkipList {
             order,

@@ -4,12 +4,17 @@ use ashlar_stress::{
     Budget, Length, Report, bugs, compat, corrupt, fuzz, limits, meta, power, process, report, sim, soak,
     sweep, torture,
 };
+use ashlar_testkit::heap::CountingHeap;
 use clap::{Args, Parser, Subcommand};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// What the suites refuse memory with.
+#[global_allocator]
+static HEAP: CountingHeap = CountingHeap;
 
 /// Crashes, failing calls and damage, and what must hold afterwards.
 ///
@@ -26,7 +31,7 @@ struct Cli {
 enum Command {
     /// Random histories on a simulated machine, crashed anywhere; full disks that heal
     Sim(Flags),
-    /// Fixed histories, run again and again with another call failing
+    /// Fixed histories, run again and again with another call failing, or another allocation refused
     Sweep(Flags),
     /// The same operations under other settings, and in other words
     Meta(Flags),

@@ -7,17 +7,18 @@
 //! rel child log-pass DIR                                  reads that log into memtables, and says how long it took
 //! rel child log-open DIR                                  opens it, and says how long it took and with how much memory
 //! rel child soak DIR SEED SECONDS                         works for so long, and says what it has between two rounds
+//! rel child sweep-memory DIR SEED PROGRESS FIRST LAST     a fixed list, and large allocations that are refused
 //! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
 //! ```
 //! A child dies with the process that started it. What it has to say stands in its standard output, a failure in its
 //! standard error.
 
 use crate::suite::Budget;
-use crate::{limits, soak, torture};
+use crate::{limits, soak, sweep, torture};
 use rustix::process::Signal;
 use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// What a child process does.
@@ -34,6 +35,7 @@ pub fn play(words: &[String]) -> Result<(), String> {
         ["log-pass", rest @ ..] => torture::big_log::pass(rest),
         ["log-open", rest @ ..] => torture::big_log::reopen(rest),
         ["soak", rest @ ..] => soak::work::play(rest),
+        ["sweep-memory", rest @ ..] => sweep::memory::child(rest),
         ["limits", rest @ ..] => limits::roles::play(rest),
         _ => Err(format!("no such role: {words:?}")),
     }
@@ -44,12 +46,33 @@ pub fn play(words: &[String]) -> Result<(), String> {
 /// # Errors
 /// It did not: what it says of that.
 pub(crate) fn answer(budget: &Budget, role: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(&budget.program);
-    let output = command.arg("child").args(role).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
+    let output = output(budget, role)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     Err(failed(output.status, &String::from_utf8_lossy(&output.stderr)))
+}
+
+/// As [`answer`]; `None`: it ended as Rust programs do when an allocation is refused.
+///
+/// # Errors
+/// As [`answer`].
+pub(crate) fn answer_or_want_of_memory(budget: &Budget, role: &[&str]) -> Result<Option<String>, String> {
+    let output = output(budget, role)?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()));
+    }
+    let aborted = output.status.signal() == Some(Signal::ABORT.as_raw());
+    if aborted && errors.contains("memory allocation of") && !errors.contains("panicked at") {
+        return Ok(None);
+    }
+    Err(failed(output.status, &errors))
+}
+
+fn output(budget: &Budget, role: &[&str]) -> Result<Output, String> {
+    let mut command = Command::new(&budget.program);
+    command.arg("child").args(role).stdin(Stdio::null()).output().map_err(|e| e.to_string())
 }
 
 fn failed(status: ExitStatus, errors: &str) -> String {

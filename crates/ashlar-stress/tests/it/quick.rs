@@ -45,8 +45,9 @@ fn crashes_lose_nothing_that_was_acknowledged() {
 
 #[test]
 fn every_call_may_fail() {
-    let report = clean(sweep::run(&Budget::quick()));
+    let report = clean(sweep::run(&with_children()));
     assert!(report.figures["calls made to fail"] >= 800, "too few: {report}");
+    assert!(report.figures["allocations refused"] >= 20, "too few: {report}");
 }
 
 #[test]

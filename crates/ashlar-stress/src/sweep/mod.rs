@@ -1,7 +1,10 @@
 //! One fixed list of steps, run again and again with another call failing: once, or from there on for good.
 //!
 //! A step that meets the failure says so or does its work all the same; nothing acknowledged is lost, then or after a
-//! crash; nothing hangs. When the calls work again the store opens and takes writes.
+//! crash; nothing hangs. When the calls work again the store opens and takes writes. The same goes for memory that is
+//! refused (`memory`).
+
+pub(crate) mod memory;
 
 use crate::sim::brief;
 use crate::sim::check::Crash;
@@ -185,15 +188,19 @@ fn cases(counts: &[u64; 4]) -> Vec<Fault> {
 const SCRIPTS: u64 = 6;
 const FIRST_SCRIPT: u64 = 3;
 
-/// Every call of a script fails in turn; `--replay=SCRIPT-CASE` is one of them.
+/// Every call of a script fails in turn, then allocations; `--replay=SCRIPT-CASE` is one of them.
 pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("sweep", budget);
     let watchdog = Watchdog::new("sweep", Duration::from_secs(60));
     let replay = budget.replay.as_deref().and_then(|words| words.split_once('-'));
     let replay = replay.and_then(|(script, case)| Some((script.parse().ok()?, case.parse().ok()?)));
+    if replay.is_none() {
+        memory::sweep(budget, &watchdog, &mut report);
+    }
     let first = FIRST_SCRIPT + budget.seed;
     let scripts = match (replay, budget.length) {
         (Some((script, _)), _) => script..script + 1,
+        (None, _) if budget.replay.is_some() => 0..0,
         (None, Length::Quick) => first..first + 1,
         (None, Length::For(_)) => first..u64::MAX,
     };
