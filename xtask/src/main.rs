@@ -2,9 +2,11 @@
 
 mod bench;
 mod check;
+mod coverage;
 mod fetch;
 mod fuzz;
 mod loom;
+mod nightly;
 mod peers;
 mod project;
 mod rel;
@@ -26,9 +28,12 @@ usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says mo
   check     format, lints, layers and sizes, documentation: everything but running code
   test      setup, check, all tests, the heavy suites; ends with a line \"N passed, N failed, N skipped\"
   bench     ashlar's benchmark, release build
+  coverage  what the tests run of the code, and which errors they never saw
   fuzz      damage real files and hand them to every decoder
   rel       crashes, failing calls, damage, for as long as one likes; what must hold afterwards
   loom      every order in which threads can meet in locks, queue, memtable and cache
+  miri      the crates with unsafe code, interpreted, where a nightly compiler is
+  sanitize  their tests, and the door's, under the thread or address sanitizer, where one is
   tidy      the rules of the house that no compiler checks
 
 Everything is built below the target folder of this checkout; only `setup` and `peers` reach outside
@@ -44,11 +49,14 @@ fn main() -> ExitCode {
     };
     let wants_help = rest.iter().any(|arg| arg == "--help" || arg == "-h");
     let (help, chore): (&str, Chore) = match command {
+        "sanitize" => (nightly::SANITIZE_HELP, nightly::sanitize),
         "setup" => (setup::HELP, setup::main),
+        "miri" => (nightly::MIRI_HELP, nightly::miri),
         "peers" => (peers::HELP, peers::main),
         "check" => (check::HELP, check::main),
         "test" => (suite::HELP, suite::main),
         "bench" => (bench::HELP, bench::main),
+        "coverage" => (coverage::HELP, coverage::main),
         "fuzz" => (fuzz::HELP, fuzz::main),
         "loom" => (loom::HELP, loom::main),
         "rel" => (rel::HELP, rel::main),
