@@ -5,6 +5,7 @@ use crate::engine::EngineName;
 use crate::figures::Figures;
 use crate::job::{Before, Job, Step, Workload};
 use crate::measure::{self, Moment};
+use crate::memory::Held;
 use crate::meter::Meter;
 use crate::null;
 use crate::oracle::Oracle;
@@ -37,6 +38,7 @@ pub fn run(job: &str) -> Result<()> {
 
 fn on<P: Peer>(job: &Job) -> Result<()> {
     let dir = Path::new(&job.dir);
+    let mut held = Held::enter(job)?;
     let peer = P::open(job.engine, dir, &job.settings, job.library.as_deref())?;
     if job.probe {
         return probe(peer, job);
@@ -48,7 +50,8 @@ fn on<P: Peer>(job: &Job) -> Result<()> {
     for step in &job.steps {
         prepare(&peer, job, step)?;
         let paced = Job { rate: alone * step.share, ..job.clone() };
-        let figures = measured(&peer, if step.share > 0.0 { &paced } else { job }, step)?;
+        let paced = if step.share > 0.0 { &paced } else { job };
+        let figures = held.tight(|| measured(&peer, paced, step))?;
         let done = figures.done;
         if step.workload == Workload::Overwrite {
             alone = done.ops as f64 / figures.worked.seconds.max(1e-9);
@@ -58,10 +61,11 @@ fn on<P: Peer>(job: &Job) -> Result<()> {
         if done.cut && matches!(step.workload, Workload::Fillseq | Workload::Fillrandom) {
             work::complete(&peer, job, step, &done)?;
         }
-        work::replay(&oracle, job, step, &done)?;
+        held.grow(|| work::replay(&oracle, job, step, &done))?;
         if step.measured {
             let mut record = figures.record(job, step, taken(dir), oracle.live_bytes());
             record.hash.reads = record.hash.reads.filter(|_| read_same);
+            held.note(&mut record);
             records.push(record);
         }
     }

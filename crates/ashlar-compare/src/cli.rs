@@ -4,7 +4,7 @@ use crate::command::{Command, Shown};
 use crate::drive::{Matrix, Stop};
 use crate::engine::EngineName;
 use crate::experiment::{self, Experiment, Session, Size};
-use crate::job::Workload;
+use crate::job::{Step, Workload};
 use crate::settings::{Class, Settings};
 use clap::Parser;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub struct Cli {
     /// Of the experiment
     #[arg(long, value_enum, default_value = "smoke", requires = "experiment")]
     size: Size,
-    /// Rows of the experiment, separated by commas; rows that share a load come together [default: all]
+    /// Rows of the experiment, separated by commas; with each come those before it on the same load [default: all]
     #[arg(long, value_delimiter = ',', requires = "experiment")]
     rows: Vec<String>,
     /// Settings that all engines share (matched), each engine's own (own), or both
@@ -122,6 +122,10 @@ pub struct Cli {
     /// RocksDB without jemalloc, even where it is installed
     #[arg(long)]
     no_jemalloc: bool,
+    /// A memory control group given over to this program, with no process in it (as systemd delegates one, or `mkdir` makes one
+    /// below one's own): rows that limit memory run in groups below it [default: such rows run unlimited and say so]
+    #[arg(long, value_name = "DIR")]
+    memory_group: Option<PathBuf>,
     /// Counts the instructions of an operation too, by valgrind on small runs: slow, but no other load disturbs it
     #[arg(long)]
     callgrind: bool,
@@ -164,6 +168,7 @@ impl Cli {
             jemalloc: !self.no_jemalloc,
             timeout: std::time::Duration::from_secs(self.timeout),
             callgrind: self.callgrind,
+            memory_group: self.memory_group.clone(),
             stop: Stop::default(),
         })
     }
@@ -187,10 +192,14 @@ impl Cli {
         if let Some(row) = self.rows.iter().find(|row| !there.contains(row)) {
             return Err(format!("{} has no row {row}: there are {}", experiment.text(), there.join(", ")));
         }
-        let wanted = |session: &Session| {
-            self.rows.is_empty() || names(session).iter().any(|name| self.rows.contains(name))
+        let wanted = |step: &Step| step.measured && (self.rows.is_empty() || self.rows.contains(&step.row));
+        // Nothing needs what comes after the last row that is wanted.
+        let cut = |mut session: Session| {
+            let last = session.steps.iter().rposition(wanted)?;
+            session.steps.truncate(last + 1);
+            Some(session)
         };
-        Ok(sessions.into_iter().filter(wanted).collect())
+        Ok(sessions.into_iter().filter_map(cut).collect())
     }
 
     /// Those of a free run.
@@ -252,6 +261,8 @@ mod tests {
     fn rows_choose_sessions() {
         let matrix = parsed(&["--experiment", "s3", "--rows", "1A"]).unwrap().matrix().unwrap();
         assert_eq!((matrix.sessions.len(), matrix.engines.len(), matrix.reps), (1, 12, 1));
+        let rows: Vec<_> = matrix.sessions[0].steps.iter().map(|step| step.row.as_str()).collect();
+        assert_eq!(rows, ["1C", "1A"], "1A-settled comes after it");
         let matrix = parsed(&["--experiment", "s0", "--size", "standard"]).unwrap().matrix().unwrap();
         assert_eq!((matrix.engines.len(), matrix.reps), (3, 3));
         assert_eq!(matrix.size.as_deref(), Some("standard"));

@@ -3,6 +3,7 @@
 use crate::engine::EngineName;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// What is measured.
 #[derive(
@@ -161,6 +162,8 @@ pub struct Job {
     pub library: Option<String>,
     /// Where the database is made.
     pub dir: String,
+    /// The memory control group to enter first.
+    pub group: Option<PathBuf>,
     /// How it is opened.
     pub settings: Settings,
     /// In this order, on one database.
@@ -182,6 +185,7 @@ pub fn sample() -> Job {
         engine: EngineName::Ashlardb,
         library: None,
         dir: String::new(),
+        group: None,
         settings: crate::settings::sample(),
         steps: Vec::new(),
         keys: 5000,

@@ -16,6 +16,7 @@ mod engine;
 mod experiment;
 mod figures;
 mod measure;
+mod memory;
 mod meter;
 mod null;
 mod open_loop;

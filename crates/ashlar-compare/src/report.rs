@@ -40,8 +40,8 @@ pub fn text(matrix: &Matrix, outcome: &Outcome) -> String {
     for (name, version) in versions {
         let _ = writeln!(out, "{name}: {version}");
     }
-    for (name, checked) in &outcome.durability {
-        let _ = writeln!(out, "{}: durability: {}", name.text(), checked.text());
+    for ((name, class), checked) in &outcome.durability {
+        let _ = writeln!(out, "{}: durability {class}: {}", name.text(), checked.text());
     }
     for (name, marks) in &outcome.marks {
         let _ = marks.iter().try_for_each(|why| writeln!(out, "{}: {why}", name.text()));

@@ -239,6 +239,14 @@ fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
     for record in records.iter().filter(|record| record.status != Status::Ok) {
         told.entry((&record.engine.name, record.status.text())).or_default().insert(&record.row);
     }
+    for record in records.iter().filter(|record| record.counts()) {
+        let said =
+            |name: &&str| record.params.options.get(*name).is_some_and(|text| text.starts_with("not "));
+        for name in ["memory limit", "durability"].iter().filter(|name| said(name)) {
+            let text = format!("{name} {}", record.params.options[*name]);
+            told.entry((&record.engine.name, text)).or_default().insert(&record.row);
+        }
+    }
     for ((engine, why), rows) in &told {
         let every = records.iter().filter(|r| r.engine.name == *engine).map(|r| r.row.as_str());
         let all = every.collect::<BTreeSet<_>>() == *rows;

@@ -1,11 +1,13 @@
-//! Whether an engine waits for the device when it is told to: what it really called, seen by `strace`.
+//! Whether an engine waits for the device when it is told to, and only then: what it really called, seen by `strace`.
 //!
-//! Two short runs that differ only in the number of synchronous puts are traced. The calls that wait (`fsync`, `fdatasync`,
-//! `msync`, `sync_file_range`, and writes to files opened with `O_DSYNC` or `O_SYNC`) must grow by one for each further put at
-//! least; opening and closing cancel out.
+//! Two short runs that differ only in the number of puts are traced; opening and closing cancel out. The calls that wait
+//! (`fsync`, `fdatasync`, `msync`, `sync_file_range`, and writes to files opened with `O_DSYNC` or `O_SYNC`) grow by one for
+//! each further put at least when puts are synchronous, and by fewer when they are not. Values are short, so that no memtable
+//! fills: a flush waits too.
 
 use super::{Matrix, process};
 use crate::job::{Job, Step, Workload};
+use crate::settings::Settings;
 use ashlar_report::record::{Record, Status};
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -14,34 +16,39 @@ const CALLS: &str =
     "trace=fsync,fdatasync,msync,sync_file_range,openat,write,writev,pwrite64,pwritev,pwritev2";
 const FEW: u64 = 20;
 const MORE: u64 = 84;
+const VALUE_BYTES: usize = 100;
 
 /// What was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Checked {
-    /// So many waits for so many synchronous puts.
-    Waits(u64, u64),
-    /// Why it could not be seen.
-    NotChecked(String),
+pub struct Checked {
+    /// Whether each put was to wait.
+    pub synchronous: bool,
+    /// So many waits for so many puts, or why it could not be seen.
+    pub seen: Result<(u64, u64), String>,
 }
 
 impl Checked {
     /// In words.
     pub fn text(&self) -> String {
-        match self {
-            Checked::Waits(waits, puts) => format!("{waits} waits for the device in {puts} synchronous puts"),
-            Checked::NotChecked(why) => format!("not checked: {why}"),
+        let puts = if self.synchronous { "synchronous puts" } else { "puts that need not wait" };
+        match &self.seen {
+            Ok((waits, count)) => format!("{waits} waits for the device in {count} {puts}"),
+            Err(why) => format!("not checked: {why}"),
         }
     }
 
-    /// Notes it in a record of a synchronous row; a figure of an engine that did not wait is void.
+    /// Notes it in a record; a figure of an engine that did the other thing is void.
     pub fn mark(&self, record: &mut Record) {
         record.params.options.insert("durability".into(), self.text());
-        if let Checked::Waits(waits, puts) = self
-            && waits < puts
-            && record.status == Status::Ok
-        {
-            record.status = Status::Void { why: format!("not synchronous: {}", self.text()) };
+        if record.status != Status::Ok {
+            return;
         }
+        let what = match self.seen {
+            Ok((waits, puts)) if self.synchronous && waits < puts => "not synchronous",
+            Ok((waits, puts)) if !self.synchronous && waits >= puts => "synchronous, which was not asked for",
+            _ => return,
+        };
+        record.status = Status::Void { why: format!("{what}: {}", self.text()) };
     }
 }
 
@@ -49,13 +56,13 @@ impl Checked {
 pub fn check(matrix: &Matrix, job: &Job) -> Checked {
     let counted = |puts: u64| {
         let step = Step::new("probe", Workload::Fillseq, puts);
-        let small = Job { steps: vec![step], keys: puts, probe: true, ..job.clone() };
+        let value_bytes = job.settings.value_bytes.min(VALUE_BYTES);
+        let settings = Settings { value_bytes, ..job.settings.clone() };
+        let small = Job { settings, steps: vec![step], keys: puts, probe: true, ..job.clone() };
         waits(matrix, &small)
     };
-    match counted(FEW).and_then(|few| Ok((few, counted(MORE)?))) {
-        Ok((few, more)) => Checked::Waits(more.saturating_sub(few), MORE - FEW),
-        Err(why) => Checked::NotChecked(why),
-    }
+    let more = |few: u64| Ok((counted(MORE)?.saturating_sub(few), MORE - FEW));
+    Checked { synchronous: job.settings.sync, seen: counted(FEW).and_then(more) }
 }
 
 fn waits(matrix: &Matrix, job: &Job) -> Result<u64, String> {
@@ -72,29 +79,32 @@ fn waits(matrix: &Matrix, job: &Job) -> Result<u64, String> {
     Ok(count(&text.map_err(|e| e.to_string())?))
 }
 
-/// Calls that wait: syncs, and writes to a file that was opened to wait with every write. A call that another thread
-/// interrupted stands on two lines and counts once.
+/// Calls that wait: syncs, and writes through a descriptor that was opened to wait with every write; the same file may be open
+/// without that too. A call that another thread interrupted stands on two lines and counts once.
 fn count(trace: &str) -> u64 {
-    let waits_always = |line: &&str| line.contains("O_DSYNC") || line.contains("O_SYNC");
-    let opened = trace.lines().filter(|line| line.contains("openat(")).filter(waits_always);
-    let files: BTreeSet<&str> = opened.filter_map(|line| file(line.split('"').nth(1)?)).collect();
-    let waits = |line: &&str| {
-        let Some((before, arguments)) = line.split_once('(') else { return false };
-        match before.split_whitespace().last() {
-            Some("fsync" | "fdatasync" | "msync" | "sync_file_range") => true,
-            Some("write" | "pwrite64" | "pwritev" | "pwritev2" | "writev") => {
-                let path = arguments.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
-                path.and_then(|(path, _)| file(path)).is_some_and(|name| files.contains(name))
-            }
-            _ => false,
+    let mut waiting = BTreeSet::new();
+    let mut interrupted = BTreeSet::new();
+    let mut count = 0;
+    for line in trace.lines() {
+        let (thread, call) = line.trim_start().split_once(' ').unwrap_or((line, ""));
+        let call = call.trim_start();
+        if let Some(end) = call.strip_prefix("<... openat resumed>") {
+            let always = interrupted.remove(thread);
+            waiting.extend(end.rsplit_once("= ").map(|(_, file)| file).filter(|_| always));
+            continue;
         }
-    };
-    trace.lines().filter(waits).count() as u64
-}
-
-/// The name without its folder.
-fn file(path: &str) -> Option<&str> {
-    path.rsplit('/').next().filter(|name| !name.is_empty())
+        let Some((name, arguments)) = call.split_once('(') else { continue };
+        let file = arguments.split_once('>').map(|(file, _)| file);
+        let always = arguments.contains("O_DSYNC") || arguments.contains("O_SYNC");
+        match name {
+            "openat" if !always => {}
+            "openat" if arguments.ends_with("<unfinished ...>") => drop(interrupted.insert(thread)),
+            "openat" => waiting.extend(arguments.rsplit_once("= ").map(|(_, file)| file)),
+            "fsync" | "fdatasync" | "msync" | "sync_file_range" => count += 1,
+            _ => count += u64::from(file.is_some_and(|file| waiting.contains(format!("{file}>").as_str()))),
+        }
+    }
+    count
 }
 
 #[cfg(test)]
@@ -106,20 +116,36 @@ mod tests {
         let trace = "12 fdatasync(3</d/log>)   = 0\n13 fsync(4</d/x> <unfinished ...>\n\
                      12 msync(0x7f, 4096, MS_SYNC) = 0\n13 <... fsync resumed>)   = 0\n12 +++ exited with 0 +++\n\
                      12 openat(AT_FDCWD</>, \"/d/0.log\", O_RDWR|O_CREAT|O_DSYNC, 0644) = 6</d/0.log>\n\
+                     12 openat(AT_FDCWD</>, \"/d/0.log\", O_RDWR) = 8</d/0.log>\n\
                      12 openat(AT_FDCWD</>, \"/d/1.sst\", O_RDWR|O_CREAT, 0644) = 7</d/1.sst>\n\
-                     12 pwrite64(6</d/0.log>, \"}\"..., 141, 8) = 141\n12 write(7</d/1.sst>, \"a\"..., 9) = 9\n";
-        assert_eq!(count(trace), 4);
+                     12 openat(AT_FDCWD</>, \"/d/2\", O_WRONLY|O_SYNC <unfinished ...>\n\
+                     13 <... openat resumed>) = 9</d/3>\n12 <... openat resumed>) = 5</d/2>\n\
+                     12 pwrite64(6</d/0.log>, \"}\"..., 141, 8) = 141\n12 write(7</d/1.sst>, \"a\"..., 9) = 9\n\
+                     12 pwrite64(8</d/0.log>, \"}\"..., 141, 8) = 141\n12 write(9</d/3>, \"a\"..., 9) = 9\n\
+                     13 write(5</d/2>, \"b\"..., 9) = 9\n";
+        assert_eq!(count(trace), 5);
     }
 
     #[test]
-    fn an_engine_that_does_not_wait_is_void() {
-        let mut record = Record::default();
-        Checked::Waits(64, 64).mark(&mut record);
-        Checked::NotChecked("no strace".into()).mark(&mut record);
-        assert_eq!(record.status, Status::Ok);
-        assert_eq!(record.params.options["durability"], "not checked: no strace");
-        Checked::Waits(3, 64).mark(&mut record);
-        let text = record.status.text();
-        assert_eq!(text, "void: not synchronous: 3 waits for the device in 64 synchronous puts");
+    fn an_engine_that_does_the_other_thing_is_void() {
+        let of = |synchronous, seen: Result<(u64, u64), String>| {
+            let mut record = Record::default();
+            Checked { synchronous, seen }.mark(&mut record);
+            (record.status.text(), record.params.options["durability"].clone())
+        };
+        assert_eq!(of(true, Ok((64, 64))).0, "");
+        assert_eq!(
+            of(false, Ok((2, 64))),
+            (String::new(), "2 waits for the device in 64 puts that need not wait".into())
+        );
+        assert_eq!(of(true, Err("no strace".into())), (String::new(), "not checked: no strace".into()));
+        assert_eq!(
+            of(true, Ok((3, 64))).0,
+            "void: not synchronous: 3 waits for the device in 64 synchronous puts"
+        );
+        assert_eq!(
+            of(false, Ok((64, 64))).0,
+            "void: synchronous, which was not asked for: 64 waits for the device in 64 puts that need not wait"
+        );
     }
 }

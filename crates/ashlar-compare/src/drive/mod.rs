@@ -6,6 +6,7 @@ mod callgrind;
 mod durability;
 mod needs;
 mod process;
+mod quiet;
 mod stop;
 
 pub use stop::{STATUS as INTERRUPTED, Stop};
@@ -32,7 +33,7 @@ use std::time::Duration;
 pub struct Matrix {
     /// `s0`, `s2`, `s3`, `ycsb`, `free`.
     pub experiment: String,
-    /// `smoke`, `standard`, `large`; `None` in a free run.
+    /// `smoke`, `quarter`, `standard`, `large`; `None` in a free run.
     pub size: Option<String>,
     /// Engines, in the order of the first repetition.
     pub engines: Vec<EngineName>,
@@ -58,10 +59,19 @@ pub struct Matrix {
     pub jemalloc: bool,
     /// Counts instructions too.
     pub callgrind: bool,
+    /// The memory control group below which processes with a limit run.
+    pub memory_group: Option<PathBuf>,
     /// How long one process may take.
     pub timeout: Duration,
     /// Whether it is to end early.
     pub stop: Stop,
+}
+
+impl Matrix {
+    /// True for sizes whose figures are more than a check that everything works.
+    fn quoted(&self) -> bool {
+        self.size.as_deref().is_some_and(|size| size != "smoke")
+    }
 }
 
 /// All that came out.
@@ -71,8 +81,8 @@ pub struct Outcome {
     pub records: Vec<Record>,
     /// Engines that are not here, and runs that failed: why.
     pub marks: BTreeMap<EngineName, Vec<String>>,
-    /// What each engine really did when it was asked to wait for the device.
-    pub durability: BTreeMap<EngineName, durability::Checked>,
+    /// What each engine really did in each class of durability.
+    pub durability: BTreeMap<(EngineName, &'static str), durability::Checked>,
 }
 
 impl Outcome {
@@ -100,6 +110,9 @@ pub fn run(matrix: &Matrix) -> Result<(), String> {
     keep(Line::Machine(Box::new(shown.headers[0].clone())))?;
     let mut outcome = Outcome::default();
     matrix.stop.listen()?;
+    if matrix.quoted() {
+        quiet::wait(&matrix.stop);
+    }
     let all = processes(matrix);
     for (order, Process { rep, session, class, engine }) in (1..).zip(&all) {
         eprintln!("{} {rep} {}: {}", engine.text(), class.text(), names(session));
@@ -189,13 +202,16 @@ fn one(
 ) -> Vec<Record> {
     let job = process::job(matrix, engine, class, session);
     let done = job.clone().and_then(|job| {
-        let checked = session.settings.sync.then(|| {
-            outcome.durability.entry(engine).or_insert_with(|| durability::check(matrix, &job)).clone()
-        });
+        let asked = (engine, session.settings.durability());
+        let checked =
+            outcome.durability.entry(asked).or_insert_with(|| durability::check(matrix, &job)).clone();
         let job = with_rate(matrix, job, &outcome.records)?;
+        let watch = quiet::Watch::begin();
         let mut records = process::run(matrix, &job)?;
-        if let Some(checked) = checked {
-            records.iter_mut().for_each(|record| checked.mark(record));
+        let disturbed = watch.disturbed();
+        for record in &mut records {
+            checked.mark(record);
+            quiet::mark(record, &disturbed, matrix.quoted());
         }
         if matrix.callgrind {
             let measured = job.steps.iter().filter(|step| step.measured);

@@ -1,12 +1,11 @@
 //! What a run needs of the machine, known before it begins.
 
 use super::Matrix;
+use crate::memory::{self, ORACLE_BYTES};
 use std::fmt::Write;
 
 /// Engines rewrite what they hold, some copy all of it: this much disk for each byte that is put.
 const DISK_FACTOR: u64 = 5;
-/// The oracle's map, per key.
-const ORACLE_BYTES: u64 = 160;
 /// The program, the engine's code and tables.
 const REST_BYTES: u64 = 256 << 20;
 
@@ -22,7 +21,7 @@ struct Amount {
 /// # Errors
 /// What is needed, and what there is.
 pub fn check(matrix: &Matrix) -> Result<(), String> {
-    let (Some(disk), Some(memory)) = (free_disk(matrix), free_memory()) else { return Ok(()) };
+    let (Some(disk), Some(memory)) = (free_disk(matrix), memory::free()) else { return Ok(()) };
     refuse(needed(matrix), Amount { disk, memory }, &matrix.dir.display().to_string())
 }
 
@@ -61,12 +60,6 @@ fn free_disk(matrix: &Matrix) -> Option<u64> {
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-fn free_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +74,6 @@ mod tests {
             "too little disk in /d: 6 MiB needed, 5 MiB free; too little memory: 9 MiB needed, 7 MiB free; a smaller --size, \
              fewer keys, or another --dir"
         );
-        assert!(free_memory().unwrap() > 1 << 20);
+        assert!(memory::free().unwrap() > 1 << 20);
     }
 }

@@ -4,6 +4,7 @@ use super::Matrix;
 use crate::engine::EngineName;
 use crate::experiment::Session;
 use crate::job::{Job, Step, Workload};
+use crate::memory::Group;
 use crate::place;
 use crate::settings::{Class, Settings};
 use ashlar_report::record::{Record, Status};
@@ -35,6 +36,7 @@ pub fn job(matrix: &Matrix, engine: EngineName, class: Class, session: &Session)
         engine,
         library: library.map(|path| path.to_string_lossy().into_owned()),
         dir: String::new(),
+        group: None,
         settings: Settings { class, ..session.settings.clone() },
         steps: session.steps.clone(),
         keys: session.keys,
@@ -85,7 +87,10 @@ pub fn run(matrix: &Matrix, job: &Job) -> Result<Vec<Record>, Status> {
     {
         command.env("LD_PRELOAD", jemalloc);
     }
-    let lines = watched(matrix, job, command)?;
+    let limited = job.settings.memory_limit_bytes.and(matrix.memory_group.as_deref());
+    let group = limited.map(Group::below).transpose().map_err(failed)?;
+    let job = Job { group: group.as_ref().map(|group| group.path().to_path_buf()), ..job.clone() };
+    let lines = watched(matrix, &job, command)?;
     let read = |line: &String| serde_json::from_str(line).map_err(|e| failed(e.to_string()));
     lines.iter().map(read).collect()
 }

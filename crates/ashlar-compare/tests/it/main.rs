@@ -56,6 +56,12 @@ fn the_same_work_on_both() {
         assert!(latencies.values().any(|l| l["count"].as_u64() > Some(0) && l["p50"].as_f64() > Some(0.0)));
         let paced = record["workload"] == "openloop";
         assert_eq!(record["ops"]["driver_overhead_us"].is_null(), paced, "{line}");
+        let durability = record["params"]["options"]["durability"].as_str().unwrap();
+        assert!(
+            durability.starts_with("not checked") || durability.ends_with(" puts that need not wait"),
+            "{durability}"
+        );
+        assert!(["mem", "os"].contains(&record["params"]["regime"].as_str().unwrap()), "{line}");
         let writes = !record["amp"]["wa_proc"].is_null();
         let reads =
             record["workload"].as_str().unwrap().contains("read") || record["workload"] == "seekrandom";
@@ -179,6 +185,7 @@ fn a_peer_with_durability_off_is_caught() {
     assert!(seen.ends_with(" waits for the device in 64 synchronous puts"), "{seen}");
     let careless = run.records[1].status.text();
     assert!(careless.starts_with("void: not synchronous: "), "{careless}");
+    assert!(text.contains("test-careless: void: not synchronous: "), "{text}");
 }
 
 /// A test of the test: what an engine wastes is in its figure.
