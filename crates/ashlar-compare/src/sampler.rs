@@ -1,6 +1,7 @@
 //! What is looked at once a second while a loop runs: bytes written, memory, the directory.
 //!
-//! A thread of its own looks, so that the loop does not wait for it. It begins when the loop does, within a few milliseconds.
+//! A thread of its own looks, so that the loop does not wait for it. Its seconds and bytes count from the loop's beginning, even
+//! where that thread comes late.
 
 use crate::measure;
 use crate::space::taken;
@@ -22,10 +23,10 @@ pub struct Sample {
 /// Does `work`, and samples `dir` and this process as long as it lasts.
 pub fn during<T>(dir: &Path, work: impl FnOnce() -> T) -> (T, Vec<Sample>) {
     let (end, ended) = channel::<()>();
+    let (start, mut written) = (Instant::now(), measure::written());
     std::thread::scope(|scope| {
         let sampling = scope.spawn(move || {
-            let (start, mut samples) = (Instant::now(), Vec::new());
-            let mut written = measure::written();
+            let mut samples = Vec::new();
             for second in 1.. {
                 let due = start + Duration::from_secs(second);
                 let left = due.saturating_duration_since(Instant::now());
