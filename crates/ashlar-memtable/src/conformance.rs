@@ -5,7 +5,7 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
-use crate::{MemtableRep, Op, WriterSlot, skiplist};
+use crate::{MemtableRep, Op, WriterSlot, protected, skiplist};
 use ashlar_base::{
     Comparator, InternalIterator, InternalKeyBuf, LookupKey, Order, SeqNum, Trailer, ValueType, Window,
 };
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 type Make = fn(Order) -> Arc<dyn MemtableRep>;
 
 fn kinds() -> Vec<(&'static str, Make)> {
-    vec![("skiplist", skiplist)]
+    vec![("skiplist", skiplist), ("protected", |order| protected(skiplist(order), 8))]
 }
 
 /// Shorter first, then bytewise from the end: agrees with no built-in order.
@@ -188,7 +188,7 @@ fn finds_the_newest_visible_version() {
                 .next()
                 .filter(|(k, _)| k.1 == key)
                 .map(|(k, v)| (k.2, &v[..]));
-            assert_eq!(mem.get(&pin, &lookup).map(|f| (f.trailer, f.value)), want);
+            assert_eq!(mem.get(&pin, &lookup).unwrap().map(|f| (f.trailer, f.value)), want);
         }
     });
 }
@@ -263,7 +263,7 @@ fn empty_huge_and_sealed() {
         let mut cursor = Arc::clone(&mem).cursor();
         assert!(!cursor.window(&mut Window::new()).unwrap());
         let (mut w, pin) = (WriterSlot::default(), ReadPin::enter());
-        assert!(mem.get(&pin, &LookupKey::new(b"", SeqNum::MAX)).is_none());
+        assert!(mem.get(&pin, &LookupKey::new(b"", SeqNum::MAX)).unwrap().is_none());
         assert_eq!(mem.sealed_at(), None);
         let before = mem.memory();
         let none = mem.prepare(&mut w, &mut std::iter::empty()).unwrap();
@@ -278,7 +278,7 @@ fn empty_huge_and_sealed() {
         assert!(mem.memory() - before >= 6 * huge.len());
         assert!(mem.memory() - before < 6 * huge.len() + (64 << 10) + huge.len());
         let get = |key: &[u8]| {
-            mem.get(&pin, &LookupKey::new(key, seq(2))).map(|f| (f.trailer.seq(), f.value.len()))
+            mem.get(&pin, &LookupKey::new(key, seq(2))).unwrap().map(|f| (f.trailer.seq(), f.value.len()))
         };
         assert_eq!(get(b""), Some((seq(2), huge.len())));
         assert_eq!(get(&huge), Some((seq(2), 0)));
@@ -368,7 +368,7 @@ fn read_along(mem: &dyn MemtableRep, published: &[AtomicU64], rounds: u64) {
         let i = random.below(done);
         let (key, at) = (shared_key(writer, i), 1 + i * WRITERS + writer);
         let pin = ReadPin::enter();
-        let found = mem.get(&pin, &LookupKey::new(&key, seq(at))).expect("published");
+        let found = mem.get(&pin, &LookupKey::new(&key, seq(at))).unwrap().expect("published");
         assert_eq!((found.trailer.seq(), found.value), (seq(at), &at.to_le_bytes()[..]));
     }
 }

@@ -13,7 +13,7 @@ use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, ReverseBytewiseOr
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{
-    Error, ErrorKind, InternalIterator, InternalKeyBuf, LookupKey, Order, RunCursor, SeqNum, Trailer,
+    Error, ErrorKind, InternalIterator, InternalKeyBuf, LookupKey, Order, Result, RunCursor, SeqNum, Trailer,
     ValueType,
 };
 use ashlar_sync::ReadPin;
@@ -118,7 +118,10 @@ pub trait MemtableRep: Send + Sync {
     fn insert(&self, writer: &mut WriterSlot, prepared: Prepared, first: SeqNum);
 
     /// The newest point entry of `key.user_key` at or below `key.seq`, of whatever type.
-    fn get<'g>(&'g self, pin: &'g ReadPin, key: &LookupKey<'_>) -> Option<Found<'g>>;
+    ///
+    /// # Errors
+    /// `Corruption`: the entry is not what was written. Only of a [`protected`](crate::protected()) memtable.
+    fn get<'g>(&'g self, pin: &'g ReadPin, key: &LookupKey<'_>) -> Result<Option<Found<'g>>>;
 
     /// The range tombstones inserted so far, and perhaps some inserted meanwhile, in a few parts (about the logarithm of
     /// their number) that all have to be asked; `None` when there are none. To be called without a [`ReadPin`]: after an

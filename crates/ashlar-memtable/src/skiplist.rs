@@ -28,7 +28,9 @@ use crate::rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, 
 use crate::tombstones::{Pending, TombstoneList};
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::memory::MemoryCharge;
-use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, RunCursor, SeqNum, Trailer, ValueType};
+use ashlar_base::{
+    InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum, Trailer, ValueType,
+};
 use ashlar_sync::ReadPin;
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::alloc::{Layout, handle_alloc_error};
@@ -462,11 +464,11 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
         }
     }
 
-    fn get<'g>(&'g self, _pin: &'g ReadPin, key: &LookupKey<'_>) -> Option<Found<'g>> {
+    fn get<'g>(&'g self, _pin: &'g ReadPin, key: &LookupKey<'_>) -> Result<Option<Found<'g>>> {
         let reach = self.search(&Target { user_key: key.user_key, trailer: key.trailer() });
-        let node = reach.spot.follow(reach.link)?;
+        let Some(node) = reach.spot.follow(reach.link) else { return Ok(None) };
         let (user_key, trailer) = node.key();
-        (user_key == key.user_key).then(|| Found { trailer, value: node.value() })
+        Ok((user_key == key.user_key).then(|| Found { trailer, value: node.value() }))
     }
 
     fn range_tombstones(&self) -> Option<TombstoneParts> {

@@ -229,8 +229,8 @@ mod tests {
             assert_eq!([c(10), c(11), c(99)], [None, Some(seq(11)), Some(seq(11))]);
             assert_eq!(newest(&cut, to.as_bytes(), 99), None);
             let pin = ReadPin::enter();
-            assert_eq!(mem.get(&pin, &LookupKey::new(b"c", seq(11))).unwrap().value, b"1");
-            assert!(mem.get(&pin, &LookupKey::new(b"b", seq(99))).is_none());
+            assert_eq!(mem.get(&pin, &LookupKey::new(b"c", seq(11))).unwrap().unwrap().value, b"1");
+            assert!(mem.get(&pin, &LookupKey::new(b"b", seq(99))).unwrap().is_none());
         }
     }
 

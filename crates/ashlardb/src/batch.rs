@@ -30,6 +30,12 @@ impl WriteBatch {
         Self::default()
     }
 
+    /// An empty batch that remembers a checksum of each operation, made of what it is given; [`crate::Db::write`] compares
+    /// them before it logs anything, and answers `Corruption` if the batch has changed in memory since.
+    pub fn protected() -> Self {
+        WriteBatch { inner: ashlar_engine::batch::WriteBatch::protected(), ..Self::default() }
+    }
+
     /// Sets `key` to `value`.
     pub fn put(mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         let added = self.inner.put(self.family, key.as_ref(), value.as_ref());

@@ -2,7 +2,7 @@
 //!
 //! Source: RocksDB `util/crc32c.h`, `table/format.cc`.
 
-pub use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
+pub use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed, xxh3_128, xxh3_128_with_seed};
 pub use xxhash_rust::xxh32::xxh32;
 pub use xxhash_rust::xxh64::xxh64;
 

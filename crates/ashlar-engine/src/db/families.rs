@@ -5,7 +5,7 @@ use super::core::Core;
 use super::open::refuse_timestamps;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
-use crate::memtable::MemtableList;
+use crate::memtable::{MemtableList, new_memtable};
 use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
 use std::sync::Arc;
@@ -61,10 +61,7 @@ impl Core {
                 wal.number(),
             )?;
             made.version.tables().count_into(&self.statistics);
-            let memtables = MemtableList::new(
-                ashlar_memtable::skiplist_within(options.order.clone(), self.memory.budget()),
-                wal.number(),
-            );
+            let memtables = MemtableList::new(new_memtable(&options, self.memory.budget()), wal.number());
             let live = LiveFamily::new(made.id, name, options, memtables, Arc::clone(&made.version));
             let family = Arc::clone(&live.family);
             let mut state = self.state();

@@ -19,7 +19,7 @@ use crate::column_family::LiveFamily;
 use crate::events::{Events, InfoLog};
 use crate::files::PendingOutputs;
 use crate::health::Health;
-use crate::memtable::MemtableList;
+use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{
     DirState, Families, FamilySpec, Others, Recovered, RecoveryReport, create_database, make_directory,
     recover_manifest, replay_wals, settle_identity, survey,
@@ -41,7 +41,7 @@ use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::LogWriter;
-use ashlar_memtable::{MemtableRep, skiplist_within};
+use ashlar_memtable::MemtableRep;
 use ashlar_sync::{EpochCell, Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -392,9 +392,9 @@ impl Parts {
         for family in self.versions.families() {
             let order = &family.version.order;
             let replayed = self.memtables.remove(&family.id);
-            let current = replayed.unwrap_or_else(|| skiplist_within(order.clone(), self.memory.budget()));
-            let memtables = MemtableList::new(current, self.wal.number());
             let options = settings.of(&family.name, order);
+            let current = replayed.unwrap_or_else(|| new_memtable(&options, self.memory.budget()));
+            let memtables = MemtableList::new(current, self.wal.number());
             let version = Arc::clone(&family.version);
             version.tables().count_into(&self.statistics);
             state.families.insert(LiveFamily::new(family.id, &family.name, options, memtables, version));

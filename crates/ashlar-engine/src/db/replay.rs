@@ -19,7 +19,7 @@ use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchReader;
-use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
+use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +36,11 @@ struct Family {
     mem: Arc<dyn MemtableRep>,
     slot: WriterSlot,
     edit: VersionEdit,
+}
+
+/// A memtable that counts in no budget: there is no cap before the database is open.
+fn empty(order: Order, options: &FamilyOptions) -> Arc<dyn MemtableRep> {
+    protected(skiplist(order), options.memtable_protection_bytes)
 }
 
 /// Takes the batches of the logs.
@@ -66,7 +71,8 @@ impl<'a> Replayer<'a> {
             let order = state.version.order.clone();
             let options = options_of(&state.name, &order);
             let edit = VersionEdit::of(state.id);
-            (state.id, Family { state, options, mem: skiplist(order), slot: WriterSlot::default(), edit })
+            let mem = empty(order, &options);
+            (state.id, Family { state, options, mem, slot: WriterSlot::default(), edit })
         };
         Replayer {
             dir: dir.to_path_buf(),
@@ -137,7 +143,7 @@ impl<'a> Replayer<'a> {
             return Ok(());
         }
         let order = family.state.version.order.clone();
-        let full = std::mem::replace(&mut family.mem, skiplist(order));
+        let full = std::mem::replace(&mut family.mem, empty(order, &family.options));
         full.seal(self.last);
         let mut run = FlushRun::new(FlushInput {
             family: id,

@@ -8,6 +8,7 @@ use super::core::{Core, State};
 use crate::batch::WriteBatch;
 use crate::column_family::LiveFamily;
 use crate::health::{Severity, Source};
+use crate::memtable::new_memtable;
 use crate::merge::Merger;
 use crate::options::{FormatLevel, WriteOptions};
 use crate::pressure::{Memory, Pace};
@@ -18,7 +19,6 @@ use ashlar_base::stats::Distribution;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
-use ashlar_memtable::skiplist_within;
 use ashlar_sync::Waited;
 use std::sync::Arc;
 use std::time::Duration;
@@ -189,8 +189,7 @@ impl Core {
     ) {
         for family in state.families.iter_mut() {
             if families.contains(&family.family.id()) && family.memtables.current().is_used() {
-                let order = family.family.options().order.clone();
-                let next = skiplist_within(order, self.memory.budget());
+                let next = new_memtable(&family.family.options(), self.memory.budget());
                 family.memtables.switch(next, wal, last);
             } else {
                 family.memtables.advance_empty(wal);

@@ -5,7 +5,7 @@ use crate::rewrite::Progress;
 use crate::rewrite::fixture::{Place, dump};
 use ashlar_base::{FamilyId, Level, Order, SeqNum, ValueType};
 use ashlar_env::Env;
-use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
+use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
 use std::sync::Arc;
 
 fn memtable(order: &Order, entries: &[(&str, u64, ValueType, &str)]) -> Arc<dyn MemtableRep> {
@@ -97,4 +97,20 @@ fn one_flush_of_a_family_at_a_time() {
     assert!(pick(&[], false).is_none());
     assert!(pick(&[Arc::clone(&m)], true).is_none());
     assert_eq!(pick(&[m], false).map(|m| m.len()), Some(1));
+}
+
+#[test]
+fn an_entry_that_changed_in_memory_reaches_no_table() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let entry = ("key", 1, Put, "something that does not end in its checksum");
+    let input = FlushInput {
+        family: FamilyId(3),
+        memtables: vec![protected(memtable(&Order::Bytewise, &[entry]), 8)],
+        snapshots: Vec::new(),
+        output: place.plan(),
+        numbers: place.numbers(),
+    };
+    let refused = FlushRun::new(input).map(drop).unwrap_err();
+    assert!(refused.is_corruption() && refused.to_string().contains("in memory"), "{refused}");
+    assert_eq!(place.files(), [""; 0]);
 }

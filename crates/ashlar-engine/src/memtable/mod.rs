@@ -5,14 +5,21 @@
 //!    it, is replaced by a switch.
 //! 3. Each knows the log that was current when it was made: no older log holds any of its data.
 
+use crate::options::FamilyOptions;
+use ashlar_base::memory::MemoryBudget;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FileNumber, SeqNum};
-use ashlar_memtable::MemtableRep;
+use ashlar_memtable::{MemtableRep, protected, skiplist_within};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What an empty memtable takes before anybody wrote to it is less than this.
 const FRESH_BYTES: usize = 4 << 10;
+
+/// An empty memtable as a family wants it, its memory charged to `budget`.
+pub(crate) fn new_memtable(options: &FamilyOptions, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
+    protected(skiplist_within(options.order.clone(), budget), options.memtable_protection_bytes)
+}
 
 /// A memtable and the first log that holds its data.
 #[derive(Clone)]

@@ -20,6 +20,9 @@ pub struct FamilyOptions {
     pub write_buffer_bytes: usize,
     /// Memtables of the family in memory at most, the one that takes writes included; writers wait beyond. 3.
     pub max_write_buffers: usize,
+    /// Bytes of a checksum that each entry has while it is in memory: 0, for none, 1, 2, 4 or 8. Compared by each read of it
+    /// and by the flush (RocksDB's `memtable_protection_bytes_per_key`). Counts from the next memtable on. 0.
+    pub memtable_protection_bytes: usize,
     /// How table files are written.
     pub table: TableOptions,
     /// Which values go to blob files, and how those are kept.
@@ -39,6 +42,7 @@ impl Default for FamilyOptions {
             stored_merge_operator: None,
             write_buffer_bytes: 64 << 20,
             max_write_buffers: 3,
+            memtable_protection_bytes: 0,
             table: TableOptions::default(),
             blob: BlobOptions::default(),
             read_back_outputs: false,
@@ -63,6 +67,12 @@ impl FamilyOptions {
             return Err(Error::invalid(format!(
                 "max_write_buffer_number is {}, the range is 2 to 64",
                 self.max_write_buffers
+            )));
+        }
+        if ![0, 1, 2, 4, 8].contains(&self.memtable_protection_bytes) {
+            return Err(Error::invalid(format!(
+                "memtable_protection_bytes_per_key is {}, it can be 0, 1, 2, 4 or 8",
+                self.memtable_protection_bytes
             )));
         }
         // The default gives way to the level (see `at_level`); what was asked for beyond it does not.

@@ -257,7 +257,7 @@ impl<'k> Search<'k> {
                 parts.iter().for_each(|tombstones| self.cover(tombstones));
             }
             perf::add(Metric::GetFromMemtableCount, 1);
-            while let Some(found) = MemtableRep::get(&**memtable, &pin, &self.key) {
+            while let Some(found) = MemtableRep::get(&**memtable, &pin, &self.key)? {
                 self.home = Home::Memtable;
                 self.meet(found.trailer, found.value.len());
                 let end = match self.judge(found.trailer)? {

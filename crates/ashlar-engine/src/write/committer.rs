@@ -365,7 +365,7 @@ impl GroupCommitter {
 
 /// Copies the operations into the arenas of their families. Fails without a trace that anybody can see.
 fn prepare(set: &WriteSet, scratch: &mut Scratch, member: &mut Member<'_>) -> Result<()> {
-    let reader = member.batch.reader();
+    let reader = member.batch.checked_reader()?;
     for family in families(&reader)? {
         let at = set.find(family).ok_or_else(|| unknown_family(family))?;
         let (Some(slot), Some(target)) = (scratch.slots.get_mut(at), set.families.get(at)) else {

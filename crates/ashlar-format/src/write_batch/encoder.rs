@@ -1,6 +1,6 @@
 //! Building a batch: appends to one buffer, nothing else.
 
-use super::{BATCH_HEADER, BatchReader, tag};
+use super::{BATCH_HEADER, BatchOp, BatchReader, tag};
 use ashlar_base::bytes::{put_slice, put_varint32};
 use ashlar_base::{Cursor, Error, FamilyId, Malformed, Result, SeqNum};
 
@@ -18,6 +18,8 @@ const VALUE_MAX: usize = u32::MAX as usize;
 pub struct BatchEncoder {
     bytes: Vec<u8>,
     count: u32,
+    /// One for each data record, made of what was given before it was encoded; not stored.
+    sums: Option<Vec<u64>>,
 }
 
 /// A state to return to: see [`BatchEncoder::mark`].
@@ -36,7 +38,12 @@ impl Default for BatchEncoder {
 impl BatchEncoder {
     /// An empty batch: a header of twelve zero bytes.
     pub fn new() -> Self {
-        BatchEncoder { bytes: vec![0; BATCH_HEADER], count: 0 }
+        BatchEncoder { bytes: vec![0; BATCH_HEADER], count: 0, sums: None }
+    }
+
+    /// An empty batch that remembers a checksum of each data record, for [`BatchEncoder::checked_reader`].
+    pub fn protected() -> Self {
+        BatchEncoder { sums: Some(Vec::new()), ..BatchEncoder::new() }
     }
 
     /// Takes over an encoded batch after looking at every record. Its sequence is dropped.
@@ -46,7 +53,7 @@ impl BatchEncoder {
     pub fn from_encoded(encoded: &[u8]) -> Result<Self, Malformed> {
         let reader = BatchReader::new(encoded)?;
         reader.validate()?;
-        let mut batch = BatchEncoder { bytes: encoded.to_vec(), count: reader.count() };
+        let mut batch = BatchEncoder { bytes: encoded.to_vec(), count: reader.count(), sums: None };
         set_sequence(&mut batch.bytes, SeqNum::ZERO);
         Ok(batch)
     }
@@ -55,6 +62,7 @@ impl BatchEncoder {
     pub fn clear(&mut self) {
         self.bytes.truncate(BATCH_HEADER);
         self.count = 0;
+        self.cut_sums();
     }
 
     /// The number of data records.
@@ -84,6 +92,7 @@ impl BatchEncoder {
         if mark.len <= self.bytes.len() {
             self.bytes.truncate(mark.len);
             self.count = mark.count;
+            self.cut_sums();
         }
     }
 
@@ -93,6 +102,19 @@ impl BatchEncoder {
         let skipped = c.bytes(BATCH_HEADER, "batch.header");
         debug_assert!(skipped.is_ok(), "a batch always has its header");
         BatchReader::unsequenced(self.count, c)
+    }
+
+    /// [`BatchEncoder::reader`] after the records of a protected batch were compared with their checksums.
+    ///
+    /// # Errors
+    /// `Corruption`: the batch is not what was put into it.
+    #[inline]
+    pub fn checked_reader(&self) -> Result<BatchReader<'_>> {
+        let reader = self.reader();
+        match &self.sums {
+            Some(sums) if !agree(&reader, sums) => Err(changed()),
+            _ => Ok(reader),
+        }
     }
 
     /// Puts sequence and count into the header and hands out the whole batch.
@@ -108,6 +130,7 @@ impl BatchEncoder {
     #[inline]
     pub fn put(&mut self, family: FamilyId, key: &[u8], value: &[u8]) -> Result<()> {
         self.admit(key.len(), value.len())?;
+        self.protect(BatchOp::Put { family, key, value });
         self.start(family, tag::PUT, tag::FAMILY_PUT);
         put_slice(&mut self.bytes, key);
         put_slice(&mut self.bytes, value);
@@ -117,6 +140,7 @@ impl BatchEncoder {
     /// A wide-column entity for a key, encoded (see [`crate::entity`]).
     pub fn entity(&mut self, family: FamilyId, key: &[u8], entity: &[u8]) -> Result<()> {
         self.admit(key.len(), entity.len())?;
+        self.protect(BatchOp::Entity { family, key, entity });
         self.start(family, tag::ENTITY, tag::FAMILY_ENTITY);
         put_slice(&mut self.bytes, key);
         put_slice(&mut self.bytes, entity);
@@ -127,6 +151,7 @@ impl BatchEncoder {
     #[inline]
     pub fn delete(&mut self, family: FamilyId, key: &[u8]) -> Result<()> {
         self.admit(key.len(), 0)?;
+        self.protect(BatchOp::Delete { family, key });
         self.start(family, tag::DELETE, tag::FAMILY_DELETE);
         put_slice(&mut self.bytes, key);
         Ok(())
@@ -135,6 +160,7 @@ impl BatchEncoder {
     /// Removes a key that was put exactly once.
     pub fn single_delete(&mut self, family: FamilyId, key: &[u8]) -> Result<()> {
         self.admit(key.len(), 0)?;
+        self.protect(BatchOp::SingleDelete { family, key });
         self.start(family, tag::SINGLE_DELETE, tag::FAMILY_SINGLE_DELETE);
         put_slice(&mut self.bytes, key);
         Ok(())
@@ -143,6 +169,7 @@ impl BatchEncoder {
     /// An operand for a key.
     pub fn merge(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) -> Result<()> {
         self.admit(key.len(), operand.len())?;
+        self.protect(BatchOp::Merge { family, key, value: operand });
         self.start(family, tag::MERGE, tag::FAMILY_MERGE);
         put_slice(&mut self.bytes, key);
         put_slice(&mut self.bytes, operand);
@@ -153,6 +180,7 @@ impl BatchEncoder {
     /// and drops the empty range: RocksDB cannot replay the one and miscounts the other.
     pub fn delete_range(&mut self, family: FamilyId, begin: &[u8], end: &[u8]) -> Result<()> {
         self.admit(begin.len().max(end.len()), 0)?;
+        self.protect(BatchOp::DeleteRange { family, begin, end });
         self.start(family, tag::DELETE_RANGE, tag::FAMILY_DELETE_RANGE);
         put_slice(&mut self.bytes, begin);
         put_slice(&mut self.bytes, end);
@@ -178,7 +206,27 @@ impl BatchEncoder {
         let count = self.count.checked_add(other.count).ok_or_else(too_many)?;
         self.bytes.extend_from_slice(other.bytes.get(BATCH_HEADER..).unwrap_or_default());
         self.count = count;
+        if let Some(sums) = &mut self.sums {
+            match &other.sums {
+                Some(others) => sums.extend_from_slice(others),
+                None => sums
+                    .extend(other.reader().iter().flatten().filter(BatchOp::is_counted).map(|op| op.sum())),
+            }
+        }
         Ok(())
+    }
+
+    #[inline]
+    fn protect(&mut self, op: BatchOp<'_>) {
+        if let Some(sums) = &mut self.sums {
+            sums.push(op.sum());
+        }
+    }
+
+    fn cut_sums(&mut self) {
+        if let Some(sums) = &mut self.sums {
+            sums.truncate(self.count as usize);
+        }
     }
 
     #[inline]
@@ -204,6 +252,24 @@ impl BatchEncoder {
     }
 }
 
+/// Whether the data records of a batch are those of the checksums.
+#[cold]
+fn agree(reader: &BatchReader<'_>, sums: &[u64]) -> bool {
+    let mut expected = sums.iter();
+    let sound = reader.iter().all(|op| match op {
+        Ok(op) if op.is_counted() => expected.next() == Some(&op.sum()),
+        Ok(_) => true,
+        Err(_) => false,
+    });
+    sound && expected.next().is_none()
+}
+
+#[cold]
+fn changed() -> Error {
+    Error::corruption("the batch has changed in memory since it was filled")
+        .hint("Nothing of it was written: fill it again. Test the machine's memory")
+}
+
 #[cold]
 fn too_large() -> Error {
     Error::invalid("key or value of 4 GiB or more")
@@ -227,5 +293,58 @@ fn write_header(header: &mut [u8; BATCH_HEADER], seq: SeqNum, count: u32) {
 pub fn set_sequence(encoded: &mut [u8], seq: SeqNum) {
     if let Some(field) = encoded.first_chunk_mut::<8>() {
         *field = seq.get().to_le_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::ErrorKind;
+
+    fn protected() -> BatchEncoder {
+        let mut batch = BatchEncoder::protected();
+        let family = FamilyId(3);
+        batch.put(FamilyId::DEFAULT, b"key", b"value").unwrap();
+        batch.merge(family, b"", b"operand").unwrap();
+        batch.delete(FamilyId::DEFAULT, b"gone").unwrap();
+        batch.single_delete(family, b"once").unwrap();
+        batch.delete_range(FamilyId::DEFAULT, b"a", b"b").unwrap();
+        batch.entity(family, b"row", b"\x01\x00").unwrap();
+        batch
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_protected_batch_is_found() {
+        let sound = protected();
+        assert_eq!(sound.checked_reader().unwrap().iter().count(), 6);
+        for bit in BATCH_HEADER * 8..sound.bytes.len() * 8 {
+            let mut flipped = sound.clone();
+            flipped.bytes[bit / 8] ^= 1 << (bit % 8);
+            let found = flipped.checked_reader().err().map(|e| e.kind());
+            assert_eq!(found, Some(ErrorKind::Corruption), "bit {bit}");
+            flipped.sums = None;
+            assert!(flipped.checked_reader().is_ok(), "nobody looks");
+        }
+        let mut short = sound.clone();
+        short.bytes.truncate(sound.bytes.len() - 7);
+        assert!(short.checked_reader().is_err(), "a record is missing");
+    }
+
+    #[test]
+    fn checksums_follow_the_records() {
+        let (mut batch, mark) = (protected(), protected().mark());
+        batch.put(FamilyId(9), b"more", b"").unwrap();
+        batch.log_data(b"aside").unwrap();
+        batch.checked_reader().unwrap();
+        batch.rollback_to(mark);
+        batch.checked_reader().unwrap();
+        let mut plain = BatchEncoder::new();
+        plain.put(FamilyId(9), b"more", b"").unwrap();
+        batch.append_records(&plain).unwrap();
+        batch.append_records(&protected()).unwrap();
+        assert_eq!(batch.checked_reader().unwrap().iter().count(), 13);
+        batch.clear();
+        batch.put(FamilyId::DEFAULT, b"again", b"").unwrap();
+        batch.checked_reader().unwrap();
     }
 }

@@ -1,6 +1,7 @@
 //! One record of a batch.
 
 use super::tag;
+use ashlar_base::checksum::xxh3_64_with_seed;
 use ashlar_base::{Cursor, FamilyId, Malformed, ValueType};
 
 /// One record of a batch. Keys, values and ids borrow from the batch.
@@ -149,6 +150,23 @@ impl<'a> BatchOp<'a> {
             | BatchOp::TimedPut { family, .. } => Some(family),
             _ => None,
         }
+    }
+
+    /// A checksum of a data record: family, type, key and value.
+    pub(super) fn sum(&self) -> u64 {
+        let (key, value): (&[u8], &[u8]) = match *self {
+            BatchOp::Put { key, value, .. }
+            | BatchOp::Merge { key, value, .. }
+            | BatchOp::TimedPut { key, value, .. } => (key, value),
+            BatchOp::Delete { key, .. } | BatchOp::SingleDelete { key, .. } => (key, &[]),
+            BatchOp::DeleteRange { begin, end, .. } => (begin, end),
+            BatchOp::BlobIndex { key, index, .. } => (key, index),
+            BatchOp::Entity { key, entity, .. } => (key, entity),
+            _ => (&[], &[]),
+        };
+        let family = self.family().map_or(0, |family| u64::from(family.0));
+        let seed = family << 8 | self.value_type().map_or(u64::from(u8::MAX), |t| t as u64);
+        xxh3_64_with_seed(value, xxh3_64_with_seed(key, seed))
     }
 
     /// Reads one record: tag and payload.

@@ -63,6 +63,9 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
     dimension("write_buffer_size", &["1 MiB", "64 KiB", "128 KiB"], |s, v| {
         s.family.write_buffer_bytes = [1 << 20, 64 << 10, 128 << 10][v];
     }),
+    dimension("memtable protection", &["off", "8 bytes", "1 byte"], |s, v| {
+        s.family.memtable_protection_bytes = [0, 8, 1][v];
+    }),
     dimension("level0 trigger", &["4", "2", "20"], |s, v| {
         let trigger = [4, 2, 20][v];
         s.family.compaction.l0_trigger = trigger;

@@ -52,7 +52,7 @@ pub(super) const WRITE: &[Row<WriteOptions>] = &[
     uses!("low_pri", "false", open, low_priority, Range::Flag, "While compaction has work to do, wait longer than other writes, and apart from them."),
     ignored!("memtable_insert_hint_per_batch", "false", open, "An insert begins where the last one of its writer ended, where that is near."),
     ignored!("rate_limiter_priority", "IO_TOTAL", open, "Writes of users are not limited."),
-    ignored!("protection_bytes_per_key", "0", open, "A batch is checked whole by the checksums of its log records."),
+    ignored!("protection_bytes_per_key", "0", open, "A batch says by itself whether it carries checksums: one that is made as protected does."),
     ignored!("io_activity", "kUnknown", open, "Counted by what the engine does, not by what it is told."),
 ];
 
