@@ -65,7 +65,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     fs::create_dir_all(&raw).map_err(|e| format!("{}: {e}", raw.display()))?;
     let packages: Vec<&str> =
         if args.is_empty() { PACKAGES.to_vec() } else { args.iter().map(String::as_str).collect() };
-    let programs = run_tests(&folder, &packages)?;
+    let (programs, tested) = run_tests(&folder, &packages)?;
     let counts = folder.join("all.profdata");
     let mut merge = Command::new(tools.join("llvm-profdata"));
     // A process that was killed while it wrote leaves half a file; the others count.
@@ -81,7 +81,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     fs::write(folder.join("errors.txt"), unreached).map_err(|e| e.to_string())?;
     print!("{}", table(&sums));
     println!("unreached error sites: target/coverage/errors.txt");
-    Ok(())
+    tested
 }
 
 /// The folder of LLVM's tools that fit the compiler.
@@ -105,8 +105,8 @@ fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// Runs the tests with counters; answers the test programs.
-fn run_tests(folder: &Path, packages: &[&str]) -> Result<Vec<String>, String> {
+/// Runs the tests with counters; answers the test programs, and whether all passed.
+fn run_tests(folder: &Path, packages: &[&str]) -> Result<(Vec<String>, Result<(), String>), String> {
     let cargo = |more: &[&str]| {
         let mut command = Command::new(project::cargo());
         command.args(["test", "--lib", "--bins", "--tests", "--no-fail-fast"]).args(more);
@@ -118,15 +118,15 @@ fn run_tests(folder: &Path, packages: &[&str]) -> Result<Vec<String>, String> {
         command
     };
     let log = folder.join("tests.log");
-    run::watched(&mut cargo(&[]), &log, LIMIT, |line| {
+    let tested = run::watched(&mut cargo(&[]), &log, LIMIT, |line| {
         if line.starts_with("test result") {
             println!("{line}");
         }
-    })
-    .map_err(|e| format!("tests: {e}; see {}", log.display()))?;
+    });
+    let tested = tested.map_err(|e| format!("tests: {e}; see {}", log.display()));
     let built = output(&mut cargo(&["--no-run", "--message-format=json"]))?;
     let programs = built.lines().filter_map(|line| line.split_once("\"executable\":\"")?.1.split('"').next());
-    Ok(programs.map(str::to_owned).collect())
+    Ok((programs.map(str::to_owned).collect(), tested))
 }
 
 /// What was run of one crate.

@@ -79,7 +79,7 @@ fn entries_of_closed_tables_leave_the_ring() {
 
 #[test]
 fn concurrent_hits_inserts_and_closes() {
-    let rounds: u64 = if cfg!(miri) { 200 } else { 20_000 };
+    let rounds: u64 = if cfg!(miri) { 40 } else { 20_000 };
     let pool = FramePool::new(64 << 10);
     let over = Arc::new(AtomicBool::new(false));
     let tables: Vec<Arc<SlotArray>> = (0..3).map(|_| Arc::new(SlotArray::new(pool.clone(), 64))).collect();
