@@ -153,7 +153,7 @@ impl AtomicFlushJob {
                     live.flushing = false;
                 }
             }
-            state.jobs -= 1;
+            state.job_ended();
         }
         self.core.update_pressure();
         self.core.schedule();

@@ -269,7 +269,7 @@ impl Shared {
                 state.purge_wanted = true;
             }
             state.compactors -= 1;
-            state.jobs -= 1;
+            state.job_ended();
         }
         self.core.update_pressure();
         self.core.schedule();

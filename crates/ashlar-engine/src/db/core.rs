@@ -101,7 +101,7 @@ pub(crate) struct State {
     pub(crate) gathering: bool,
     /// Callers that want no new background work for now.
     pub(crate) pauses: usize,
-    /// The jobs handed to the executor since there was last at most one; some have ended.
+    /// The jobs handed to the executor since there was last none; some have ended.
     pub(crate) submitted: Vec<JobId>,
     /// There is a timer; its id as soon as it is known.
     pub(crate) timer: Option<Option<JobId>>,
@@ -127,6 +127,15 @@ impl State {
     /// No job of any kind is there.
     pub(crate) fn is_quiet(&self) -> bool {
         self.jobs == 0 && self.timer.is_none() && self.scrub.is_none()
+    }
+
+    /// One of `jobs` is over. Only when none is left can those that were submitted be forgotten: one that waits may be
+    /// older than all that came and went.
+    pub(super) fn job_ended(&mut self) {
+        self.jobs -= 1;
+        if self.jobs == 0 {
+            self.submitted.clear();
+        }
     }
 
     /// Bytes of the memtables that take writes or wait for a flush.

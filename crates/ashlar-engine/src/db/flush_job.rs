@@ -118,7 +118,7 @@ impl FlushJob {
             if let Some(live) = state.families.get_mut(self.family) {
                 live.flushing = false;
             }
-            state.jobs -= 1;
+            state.job_ended();
         }
         self.core.update_pressure();
         self.core.schedule();

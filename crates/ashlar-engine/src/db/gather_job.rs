@@ -33,7 +33,7 @@ impl GatherJob {
         {
             let mut state = self.core.state();
             state.gathering = false;
-            state.jobs -= 1;
+            state.job_ended();
         }
         self.core.schedule();
         self.core.progress.notify();

@@ -27,7 +27,7 @@ impl PurgeJob {
         {
             let mut state = self.core.state();
             (state.purging, state.purge_pauses) = (false, false);
-            state.jobs -= 1;
+            state.job_ended();
         }
         self.core.schedule();
         self.core.progress.notify();

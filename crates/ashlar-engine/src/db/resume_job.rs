@@ -179,7 +179,7 @@ impl ResumeJob {
         {
             let mut state = self.core.state();
             state.resuming = false;
-            state.jobs -= 1;
+            state.job_ended();
         }
         self.core.update_pressure();
         self.core.schedule();

@@ -102,11 +102,15 @@ impl Core {
     /// Hands a job that was counted in `State::jobs` to the executor, and remembers it for [`Core::wake_jobs`].
     pub(super) fn submit(&self, job: Box<dyn Job>, lane: Lane) {
         let id = self.env.jobs.submit(job, lane);
-        let mut state = self.state();
-        if state.jobs <= 1 {
-            state.submitted.clear();
+        let urged = {
+            let mut state = self.state();
+            state.submitted.push(id);
+            self.is_closed() || state.pauses > 0
+        };
+        // Who woke all jobs before this id was known could not wake it.
+        if urged {
+            self.env.jobs.wake(id);
         }
-        state.submitted.push(id);
     }
 
     /// Ends the pauses of jobs that failed and wait to try again, so that they see a close or a hard state at once.

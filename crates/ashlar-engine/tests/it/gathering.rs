@@ -6,7 +6,10 @@ use ashlar_engine::column_family::Family;
 use ashlar_engine::options::{CompactionOptions, DbOptions, FamilyOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::jobs::InlineExecutor;
-use ashlar_env::{Clock, Env, MemFs, SeededRand, VirtualClock};
+use ashlar_env::{
+    Clock, Env, Job, JobExecutor, JobId, Lane, MemFs, SeededRand, StepBudget, StepResult, VirtualClock,
+};
+use ashlar_sync::Signal;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +24,14 @@ struct Busy {
 }
 
 impl Busy {
-    /// A database whose base level has many times the bytes of a memtable.
     fn new() -> Busy {
+        Busy::with(|jobs| Arc::new(jobs))
+    }
+
+    /// A database whose base level has many times the bytes of a memtable.
+    fn with(executor: impl FnOnce(InlineExecutor) -> Arc<dyn JobExecutor>) -> Busy {
         let clock = Arc::new(VirtualClock::new());
-        let jobs = Arc::new(InlineExecutor::new(Arc::clone(&clock), SeededRand::new(3)));
+        let jobs = executor(InlineExecutor::new(Arc::clone(&clock), SeededRand::new(3)));
         let env = Env {
             fs: Arc::new(MemFs::new()),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
@@ -105,4 +112,68 @@ fn who_waits_for_background_work_ends_the_waiting() {
     busy.db.continue_background_work().unwrap();
     busy.gather(TRIGGER + 2);
     busy.db.close().unwrap();
+}
+
+/// Jobs go as far as they can before whoever submits them learns their ids, as threads do on a busy machine.
+#[derive(Debug)]
+struct Eager(InlineExecutor);
+
+impl JobExecutor for Eager {
+    fn submit(&self, mut job: Box<dyn Job>, lane: Lane) -> JobId {
+        loop {
+            match job.step(StepBudget::default()) {
+                StepResult::Again => {}
+                StepResult::Wait(_) => break,
+                StepResult::Done => return JobId(u64::MAX),
+            }
+        }
+        let id = self.0.submit(job, lane);
+        // Nothing else is there that could go on: it waits.
+        self.0.drive(1);
+        id
+    }
+
+    fn wake(&self, id: JobId) {
+        self.0.wake(id);
+    }
+
+    fn width(&self, lane: Lane) -> usize {
+        self.0.width(lane)
+    }
+
+    fn widen(&self, lane: Lane, width: usize) {
+        self.0.widen(lane, width);
+    }
+
+    fn signal(&self) -> Signal {
+        self.0.signal()
+    }
+
+    fn drive(&self, steps: usize) -> usize {
+        self.0.drive(steps)
+    }
+
+    fn close(&self) {
+        self.0.close();
+    }
+}
+
+/// A flush that was over before its id was known made the one that waits for the next table forgotten: a close, and a pause
+/// of background work, took as long as it waited.
+#[test]
+fn a_close_wakes_who_waits_whatever_ended_meanwhile() {
+    let _readers = crate::beside_others();
+    let mut busy = Busy::with(|jobs| Arc::new(Eager(jobs)));
+    // Whoever waited for the first tables has ended, too.
+    busy.db.pause_background_work().unwrap();
+    busy.db.continue_background_work().unwrap();
+    busy.gather(TRIGGER + 1);
+    let before = busy.clock.now();
+    busy.db.pause_background_work().unwrap();
+    busy.db.continue_background_work().unwrap();
+    assert_eq!(busy.clock.now(), before);
+    busy.gather(TRIGGER + 2);
+    let before = busy.clock.now();
+    busy.db.close().unwrap();
+    assert_eq!(busy.clock.now(), before);
 }
