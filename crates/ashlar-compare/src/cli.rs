@@ -206,18 +206,11 @@ impl Cli {
     fn settings(&self) -> Settings {
         let raw = self.num * (self.key_size + self.value_size) as u64;
         Settings {
-            class: Class::Matched,
             data_bytes: raw,
             key_bytes: self.key_size,
             value_bytes: self.value_size,
             compress_ratio: self.compression_ratio,
             codec: self.compression.clone(),
-            file_bytes: None,
-            base_bytes: None,
-            l0_triggers: None,
-            bulk: false,
-            direct_io: false,
-            memory_limit_bytes: None,
             cache_bytes: self.cache_size.unwrap_or((raw * 2).max(64 << 20)),
             write_buffer_bytes: self.write_buffer_size,
             write_buffers: self.max_write_buffer_number,
@@ -226,6 +219,7 @@ impl Cli {
             sync: self.sync,
             no_log: self.disable_wal,
             seed: self.seed,
+            ..Settings::default()
         }
     }
 }

@@ -186,7 +186,7 @@ pub fn sample() -> Job {
         library: None,
         dir: String::new(),
         group: None,
-        settings: crate::settings::sample(),
+        settings: Settings::default(),
         steps: Vec::new(),
         keys: 5000,
         rate: 0.0,

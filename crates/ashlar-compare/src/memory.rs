@@ -176,7 +176,7 @@ pub fn free() -> Option<u64> {
 mod tests {
     use super::*;
     use crate::job;
-    use crate::settings::{Settings, sample};
+    use crate::settings::Settings;
 
     #[test]
     fn regimes_are_told_apart() {
@@ -201,7 +201,7 @@ mod tests {
         let path = group.path().to_path_buf();
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
         assert_eq!(fs::read_to_string(parent.path().join("cgroup.subtree_control")).unwrap(), "+memory");
-        let settings = Settings { memory_limit_bytes: Some(10 << 20), ..sample() };
+        let settings = Settings { memory_limit_bytes: Some(10 << 20), ..Settings::default() };
         let job = Job { group: Some(path.clone()), keys: 1 << 16, settings, ..job::sample() };
         let held = Held::enter(&job).unwrap();
         let beside = (2 + 64) << 20;
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_was_not_held_is_said() {
-        let settings = Settings { memory_limit_bytes: Some(1), ..sample() };
+        let settings = Settings { memory_limit_bytes: Some(1), ..Settings::default() };
         let mut record = Record { params: settings.params(1), ..Record::default() };
         record.space.du = Some(90 << 20);
         let held = Held::enter(&Job { settings, ..job::sample() }).unwrap();

@@ -132,12 +132,11 @@ impl Cursor for Nothing {
 mod tests {
     use super::*;
     use crate::peers::Ashlar;
-    use crate::settings::sample;
 
     #[test]
     fn lost_damaged_and_foreign_entries_are_named() {
         let dir = tempfile::tempdir().unwrap();
-        let peer = Ashlar::open(EngineName::Ashlardb, dir.path(), &sample(), None).unwrap();
+        let peer = Ashlar::open(EngineName::Ashlardb, dir.path(), &Settings::default(), None).unwrap();
         let oracle = Oracle::default();
         for key in [b"a", b"b", b"c"] {
             peer.put(key, b"12345678").unwrap();

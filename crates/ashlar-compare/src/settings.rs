@@ -87,29 +87,30 @@ impl Settings {
     }
 }
 
-/// Small ones for tests.
-#[cfg(test)]
-pub fn sample() -> Settings {
-    Settings {
-        class: Class::Matched,
-        key_bytes: 16,
-        value_bytes: 100,
-        compress_ratio: 0.5,
-        codec: "snappy".into(),
-        data_bytes: 1 << 20,
-        file_bytes: None,
-        base_bytes: None,
-        l0_triggers: None,
-        bulk: false,
-        direct_io: false,
-        memory_limit_bytes: None,
-        cache_bytes: 4 << 20,
-        write_buffer_bytes: 1 << 20,
-        write_buffers: 2,
-        block_bytes: 4096,
-        filter_bits: 10,
-        sync: false,
-        no_log: false,
-        seed: 1,
+impl Default for Settings {
+    /// A small database of short entries, with nothing asked that a document does not ask for by itself.
+    fn default() -> Settings {
+        Settings {
+            class: Class::Matched,
+            key_bytes: 16,
+            value_bytes: 100,
+            compress_ratio: 0.5,
+            codec: "snappy".into(),
+            data_bytes: 1 << 20,
+            file_bytes: None,
+            base_bytes: None,
+            l0_triggers: None,
+            bulk: false,
+            direct_io: false,
+            memory_limit_bytes: None,
+            cache_bytes: 4 << 20,
+            write_buffer_bytes: 1 << 20,
+            write_buffers: 2,
+            block_bytes: 4096,
+            filter_bits: 10,
+            sync: false,
+            no_log: false,
+            seed: 1,
+        }
     }
 }

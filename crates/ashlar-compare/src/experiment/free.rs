@@ -49,7 +49,7 @@ mod tests {
     fn workloads_share_a_load() {
         use Workload::{Fillrandom, Fillseq, Openloop, Overwrite, Readrandom, Readseq, Seekrandom};
         let of = |workloads: &[Workload]| {
-            let sessions = sessions(workloads, &crate::settings::sample(), 10, 10);
+            let sessions = sessions(workloads, &Settings::default(), 10, 10);
             sessions
                 .iter()
                 .map(|s| s.steps.iter().filter(|s| s.measured).map(|s| s.workload).collect::<Vec<_>>())
@@ -59,7 +59,7 @@ mod tests {
         let loaded = vec![Fillrandom, Readrandom, Seekrandom, Readseq, Overwrite];
         assert_eq!(of(&all), [vec![Fillseq], loaded, vec![Openloop]]);
         assert_eq!(of(&[Overwrite, Readrandom]), [vec![Readrandom, Overwrite]]);
-        let session = &sessions(&[Overwrite], &crate::settings::sample(), 10, 10)[0];
+        let session = &sessions(&[Overwrite], &Settings::default(), 10, 10)[0];
         assert_eq!((session.steps.len(), session.steps[0].measured), (2, false));
     }
 }

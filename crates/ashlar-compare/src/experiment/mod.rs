@@ -15,7 +15,7 @@ pub use free::sessions as free;
 
 use crate::engine::EngineName;
 use crate::job::Step;
-use crate::settings::{Class, Settings};
+use crate::settings::Settings;
 use clap::ValueEnum;
 
 /// Which experiment.
@@ -155,26 +155,13 @@ impl Session {
 /// Settings of a document: key and value bytes, cache, memtable; the rest is what most of them share.
 fn settings(keys: u64, lengths: [usize; 2], cache_bytes: u64, write_buffer_bytes: u64) -> Settings {
     Settings {
-        class: Class::Matched,
         key_bytes: lengths[0],
         value_bytes: lengths[1],
-        compress_ratio: 0.5,
-        codec: "snappy".into(),
-        file_bytes: None,
-        base_bytes: None,
-        l0_triggers: None,
-        bulk: false,
-        direct_io: false,
-        memory_limit_bytes: None,
         data_bytes: keys * (lengths[0] + lengths[1]) as u64,
         cache_bytes,
         write_buffer_bytes,
-        write_buffers: 2,
-        block_bytes: 4096,
-        filter_bits: 10,
-        sync: false,
-        no_log: false,
         seed: 301,
+        ..Settings::default()
     }
 }
 

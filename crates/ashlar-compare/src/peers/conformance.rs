@@ -6,11 +6,11 @@
 use crate::engine::EngineName;
 use crate::peer::{Cursor, Entries, Peer, Read};
 use crate::place;
-use crate::settings::{Class, Settings, sample};
+use crate::settings::{Class, Settings};
 use std::path::Path;
 
 fn settings(class: Class) -> Settings {
-    Settings { class, key_bytes: 2, value_bytes: 100_000, ..sample() }
+    Settings { class, key_bytes: 2, value_bytes: 100_000, ..Settings::default() }
 }
 
 fn all<P: Peer>(peer: &P, from: Option<&[u8]>) -> Vec<(Vec<u8>, Vec<u8>)> {
