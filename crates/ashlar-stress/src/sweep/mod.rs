@@ -194,9 +194,6 @@ pub fn run(budget: &Budget) -> Report {
     let watchdog = Watchdog::new("sweep", Duration::from_secs(60));
     let replay = budget.replay.as_deref().and_then(|words| words.split_once('-'));
     let replay = replay.and_then(|(script, case)| Some((script.parse().ok()?, case.parse().ok()?)));
-    if replay.is_none() {
-        memory::sweep(budget, &watchdog, &mut report);
-    }
     let first = FIRST_SCRIPT + budget.seed;
     let scripts = match (replay, budget.length) {
         (Some((script, _)), _) => script..script + 1,
@@ -210,6 +207,9 @@ pub fn run(budget: &Budget) -> Report {
         }
         let only = replay.map(|(_, case)| case);
         sweep(script, only, budget, &watchdog, &mut report);
+    }
+    if replay.is_none() && !budget.is_enough(&report) {
+        memory::sweep(budget, &watchdog, &mut report);
     }
     drop(watchdog);
     report.done(budget)
