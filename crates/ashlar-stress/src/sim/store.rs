@@ -245,7 +245,7 @@ impl Store {
             }
         }
         let Some(without) = self.doubt.take() else { return Ok(()) };
-        let mut answers = [true; 2];
+        let mut differences = [None, None];
         for (name, generation) in self.promise.names.clone() {
             let family = self.db.family(&name).ok_or_else(|| format!("family {name} is gone"))?;
             let listed = listing(&self.db, &family, ReadOptions::default(), false);
@@ -253,17 +253,20 @@ impl Store {
                 self.doubt = Some(without);
                 return Ok(());
             };
-            for (answer, state) in answers.iter_mut().zip([self.model.now(), &without]) {
-                *answer &= state.entries(&model_name(&name, generation)) == found;
+            for (difference, state) in differences.iter_mut().zip([self.model.now(), &without]) {
+                let here = first_difference(&state.entries(&model_name(&name, generation)), &found);
+                *difference = difference.take().or(here.map(|here| format!("family {name}: {here}")));
             }
         }
-        match answers {
-            [true, _] => Ok(()),
-            [false, true] => {
+        match differences {
+            [None, _] => Ok(()),
+            [Some(_), None] => {
                 self.model.truncate(self.model.writes() - 1);
                 Ok(())
             }
-            [false, false] => Err("a write that failed is in by half".to_owned()),
+            [Some(with), Some(without)] => {
+                Err(format!("a write that failed is neither in ({with}) nor not in ({without})"))
+            }
         }
     }
 
