@@ -1,9 +1,10 @@
 //! `rocksdb-judge --library PATH`: real RocksDB behind a line protocol (see `session.rs`), for tests.
 //!
 //! A program of its own because RocksDB must not live in our process: its builds abort on failed assertions, and closing
-//! any descriptor of a LOCK file would give up our own lock.
+//! any descriptor of a LOCK file would give up our own lock. A command without an end ends it too (`patience`).
 
 mod capi;
+mod patience;
 mod session;
 
 use std::io::{BufRead, BufWriter, Write};
@@ -22,11 +23,13 @@ fn run() -> Result<(), String> {
     }
     let functions = capi::Functions::load(library.as_ref())?;
     let mut session = session::Session::new(functions);
+    let patience = patience::Patience::new();
     let mut out = BufWriter::new(std::io::stdout().lock());
     writeln!(out, "ok ready").and_then(|()| out.flush()).map_err(|e| e.to_string())?;
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|e| e.to_string())?;
-        session.obey(line.trim(), &mut out).and_then(|()| out.flush()).map_err(|e| e.to_string())?;
+        let done = patience.during(|| session.obey(line.trim(), &mut out).and_then(|()| out.flush()));
+        done.map_err(|e| e.to_string())?;
     }
     Ok(())
 }
