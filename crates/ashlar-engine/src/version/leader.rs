@@ -1,4 +1,4 @@
-//! The committer whose turn it is: plans what waits, writes it with one fsync, installs it. Holds no lock meanwhile.
+//! The committer whose turn it is: plans what waits, makes it durable, installs it. Holds no lock meanwhile.
 //!
 //! See `VersionSet` for the rules.
 

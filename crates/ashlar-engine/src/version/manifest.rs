@@ -1,7 +1,10 @@
-//! The MANIFEST being written: a log of version edits, synced once per commit.
+//! The MANIFEST being written: a log of version edits, each made durable before the next one is written.
 //!
-//! 1. A MANIFEST begins with the whole state; what it says counts only once `CURRENT` names it.
-//! 2. After a failed append or sync the file is never written again: the caller starts a new one.
+//! 1. A MANIFEST begins with the whole state; what it says counts only once `CURRENT` names it. These records, and no
+//!    others, become durable together: the first says how many they are.
+//! 2. So a power cut tears the last record and no other, whatever pages it keeps: a whole record behind damage proves that
+//!    what is damaged was durable, and nobody, RocksDB neither, takes a record from behind a hole.
+//! 3. After a failed append or sync the file is never written again: the caller starts a new one.
 
 use super::current::{SwitchFailure, set_current};
 use ashlar_base::planted::{Bug, planted};
@@ -48,7 +51,8 @@ impl Manifest {
             if let Some(first) = records.first_mut() {
                 first.beginning = count;
             }
-            manifest.append(&records)?;
+            records.iter().try_for_each(|edit| manifest.write(edit))?;
+            manifest.sync()?;
             Ok(manifest)
         };
         let mut manifest = write().map_err(SwitchFailure::Before)?;
@@ -57,14 +61,18 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Appends the records and makes them durable with one fsync. After an error the file must not be used again.
+    /// Appends the records and makes each durable before the next. After an error the file must not be used again.
+    /// # Cost
+    /// One fsync per record.
     pub(super) fn append(&self, records: &[VersionEdit]) -> Result<()> {
-        let mut payload = Vec::new();
-        for edit in records {
-            payload.clear();
-            edit.encode(&mut payload);
-            self.log.append(&payload, false)?;
-        }
+        records.iter().try_for_each(|edit| self.write(edit).and_then(|()| self.sync()))
+    }
+
+    fn write(&self, edit: &VersionEdit) -> Result<()> {
+        self.log.append(&edit.to_bytes(), false).map(drop)
+    }
+
+    fn sync(&self) -> Result<()> {
         if planted(Bug::ManifestUnsynced) { Ok(()) } else { self.log.sync_to(self.log.position()) }
     }
 

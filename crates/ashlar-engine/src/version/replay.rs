@@ -1,8 +1,8 @@
 //! Reading a MANIFEST: records in, the last consistent state out.
 //!
 //! 1. Damage is fatal, except in the last record, which a crash may have torn: that is dropped and reported. An intact
-//!    record behind the damage, or the number of records that a MANIFEST of ours begins with, proves that more than the
-//!    last commit is hit. Of a MANIFEST of others only a record cut off by the end of the file is forgiven.
+//!    record behind the damage, or the number of records that a MANIFEST of ours begins with, proves that what is hit
+//!    was durable. Of a MANIFEST of others only a record cut off by the end of the file is forgiven.
 //! 2. An atomic group counts when all its records are there; one that the end of the file cuts off is dropped.
 //! 3. Trees are checked when everything is read: on the way a MANIFEST may pass through states no reader ever saw.
 //! 4. The last next-file number read wins and is then raised by one; the last sequence must not decrease.
