@@ -39,7 +39,7 @@ pub fn run(job: &str) -> Result<()> {
 fn on<P: Peer>(job: &Job) -> Result<()> {
     let dir = Path::new(&job.dir);
     let mut held = Held::enter(job)?;
-    let peer = P::open(job.engine, dir, &job.settings, job.library.as_deref())?;
+    let peer = P::open(job.engine, dir, &job.settings, job.shared_object.as_deref())?;
     if job.probe {
         return probe(peer, job);
     }

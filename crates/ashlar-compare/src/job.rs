@@ -159,7 +159,7 @@ pub struct Job {
     /// On which engine.
     pub engine: EngineName,
     /// The engine's shared object, when it needs one.
-    pub library: Option<String>,
+    pub shared_object: Option<String>,
     /// Where the database is made.
     pub dir: String,
     /// The memory control group to enter first.
@@ -183,7 +183,7 @@ pub fn sample() -> Job {
         experiment: "free".into(),
         size: None,
         engine: EngineName::Ashlardb,
-        library: None,
+        shared_object: None,
         dir: String::new(),
         group: None,
         settings: Settings::default(),

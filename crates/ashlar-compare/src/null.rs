@@ -6,7 +6,7 @@
 use crate::engine::EngineName;
 use crate::job::{Job, Step, Workload};
 use crate::meter::Meter;
-use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
+use crate::peer::{Cursor, Entries, Peer, Read, Result};
 use crate::settings::Settings;
 use crate::work;
 use std::hint::black_box;
@@ -77,18 +77,6 @@ impl Peer for Null {
     }
 
     fn settle(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn written(&self) -> Written {
-        Written::default()
-    }
-
-    fn levels(&self) -> Vec<u64> {
-        Vec::new()
-    }
-
-    fn close(self) -> Result<()> {
         Ok(())
     }
 }

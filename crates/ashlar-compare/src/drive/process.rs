@@ -34,7 +34,7 @@ pub fn job(matrix: &Matrix, engine: EngineName, class: Class, session: &Session)
         experiment: matrix.experiment.clone(),
         size: matrix.size.clone(),
         engine,
-        library: library.map(|path| path.to_string_lossy().into_owned()),
+        shared_object: library.map(|path| path.to_string_lossy().into_owned()),
         dir: String::new(),
         group: None,
         settings: Settings { class, ..session.settings.clone() },
