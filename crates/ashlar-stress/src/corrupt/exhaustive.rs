@@ -19,23 +19,8 @@ const PATTERNS: [u8; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 255];
 /// above the number of flips.
 const STRIDE: u64 = 1_000_003;
 
-/// The files, and the parts that they are made of.
-const FILES: [(&str, &[Part]); 3] = [
-    (
-        "table",
-        &[
-            Part::Data,
-            Part::Index,
-            Part::Filter,
-            Part::RangeDeletions,
-            Part::Properties,
-            Part::MetaIndex,
-            Part::Footer,
-        ],
-    ),
-    ("log", &[Part::Log]),
-    ("MANIFEST", &[Part::Manifest]),
-];
+/// The files, each by one of its parts.
+const FILES: [(&str, Part); 3] = [("table", Part::Data), ("log", Part::Log), ("MANIFEST", Part::Manifest)];
 
 /// A byte to be flipped.
 struct Byte {
@@ -48,15 +33,15 @@ struct Byte {
 /// Every byte of the three files.
 fn bytes(subject: &Subject) -> Result<Vec<Byte>, String> {
     let mut all = Vec::new();
-    for (file, parts) in FILES {
-        let Some(name) = parts.first().and_then(|part| part.file(&subject.files)) else {
+    for (file, part) in FILES {
+        let Some(name) = part.file(&subject.files) else {
             return Err(format!("there is no {file}"));
         };
         let content = &subject.files[name];
         let mut owners = vec![None; content.len()];
-        for part in parts {
-            for piece in pieces(*part, content).map_err(|e| format!("{}: {e}", part.name()))? {
-                owners[piece.from..piece.to].fill(Some(*part));
+        for part in Part::ALL.into_iter().filter(|part| part.file(&subject.files) == Some(name)) {
+            for piece in pieces(part, content).map_err(|e| format!("{}: {e}", part.name()))? {
+                owners[piece.from..piece.to].fill(Some(part));
             }
         }
         for (at, owner) in owners.into_iter().enumerate() {
