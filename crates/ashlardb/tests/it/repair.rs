@@ -222,6 +222,23 @@ fn repair_at(sim: &SimEnv) -> ashlardb::Result<RepairReport> {
     Db::builder(DIR).env(sim.env()).repair(|_| {})
 }
 
+/// What a crash before each of the changes leaves that a repair of `sim` makes, killed and without power.
+fn crashed_before_each(sim: &SimEnv, changes: u64) -> Vec<(String, SimEnv)> {
+    let mut images = Vec::new();
+    for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
+        let run = sim.crash(CrashMode::KILL);
+        let from = run.calls_of(CallClass::Change);
+        (1..=changes).for_each(|at| run.photograph_at(from + at, mode));
+        repair_at(&run).unwrap();
+        let named = run
+            .photographs()
+            .into_iter()
+            .map(|(at, _, image)| (format!("{mode:?} before change {}", at - from), image));
+        images.extend(named);
+    }
+    images
+}
+
 /// Every key reads right, or is one that the first account told.
 fn holds(sim: &SimEnv, model: &BTreeMap<Vec<u8>, Vec<u8>>, account: &RepairReport, what: &str) {
     let db = Db::builder(DIR).env(sim.env()).create(false).open().unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -246,17 +263,10 @@ fn a_repair_that_crashes_is_begun_again() {
     let changes = whole.calls_of(CallClass::Change) - before;
     holds(&whole, &model, &account, "whole");
     let mut images = 0;
-    for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
-        let run = sim.crash(CrashMode::KILL);
-        let from = run.calls_of(CallClass::Change);
-        (1..=changes).for_each(|at| run.photograph_at(from + at, mode));
-        repair_at(&run).unwrap();
-        for (at, _, image) in run.photographs() {
-            let what = format!("{mode:?} before change {}", at - from);
-            repair_at(&image).unwrap_or_else(|e| panic!("{what}: {e}"));
-            holds(&image, &model, &account, &what);
-            images += 1;
-        }
+    for (what, image) in crashed_before_each(&sim, changes) {
+        repair_at(&image).unwrap_or_else(|e| panic!("{what}: {e}"));
+        holds(&image, &model, &account, &what);
+        images += 1;
     }
     assert!(images as u64 >= changes, "{images} of {changes}");
     report::figure(&format!(
@@ -309,24 +319,17 @@ fn a_repair_that_crashes_leaves_its_originals_to_nobody() {
     let changes = whole.calls_of(CallClass::Change) - before;
     let mark = Path::new(DIR).join("lost/REPAIRING");
     let (mut images, mut moved) = (0, 0);
-    for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
-        let run = sim.crash(CrashMode::KILL);
-        let from = run.calls_of(CallClass::Change);
-        (1..=changes).for_each(|at| run.photograph_at(from + at, mode));
-        repair_at(&run).unwrap();
-        for (at, _, image) in run.photographs() {
-            if image.env().fs.metadata(&mark).unwrap().is_none() {
-                // Not begun to commit, or all of it moved.
-                continue;
-            }
-            let what = format!("{mode:?} before change {}", at - from);
-            let db = Db::builder(DIR).env(image.env()).open().unwrap_or_else(|e| panic!("{what}: {e}"));
-            moved += db.recovery().lost.len();
-            db.close().unwrap();
-            assert!(originals.iter().all(|bytes| is_kept(&image, bytes)), "{what}");
-            assert!(image.env().fs.metadata(&mark).unwrap().is_none(), "{what}");
-            images += 1;
+    for (what, image) in crashed_before_each(&sim, changes) {
+        if image.env().fs.metadata(&mark).unwrap().is_none() {
+            // Not begun to commit, or all of it moved.
+            continue;
         }
+        let db = Db::builder(DIR).env(image.env()).open().unwrap_or_else(|e| panic!("{what}: {e}"));
+        moved += db.recovery().lost.len();
+        db.close().unwrap();
+        assert!(originals.iter().all(|bytes| is_kept(&image, bytes)), "{what}");
+        assert!(image.env().fs.metadata(&mark).unwrap().is_none(), "{what}");
+        images += 1;
     }
     assert!(images >= 4 && moved >= 2, "{images} images, {moved} moved");
     report::figure(&format!(
