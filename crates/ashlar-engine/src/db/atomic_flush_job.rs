@@ -155,9 +155,7 @@ impl AtomicFlushJob {
             }
             state.job_ended();
         }
-        self.core.update_pressure();
-        self.core.schedule();
-        self.core.progress.notify();
+        self.core.after_job();
     }
 }
 

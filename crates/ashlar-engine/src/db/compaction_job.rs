@@ -271,9 +271,7 @@ impl Shared {
             state.compactors -= 1;
             state.job_ended();
         }
-        self.core.update_pressure();
-        self.core.schedule();
-        self.core.progress.notify();
+        self.core.after_job();
     }
 
     fn release(&self, state: &mut State) {

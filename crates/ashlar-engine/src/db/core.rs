@@ -101,7 +101,7 @@ pub(crate) struct State {
     pub(crate) gathering: bool,
     /// Callers that want no new background work for now.
     pub(crate) pauses: usize,
-    /// The jobs handed to the executor since there was last none; some have ended.
+    /// The jobs handed to the executor since there was last none; some have ended, not many.
     pub(crate) submitted: Vec<JobId>,
     /// There is a timer; its id as soon as it is known.
     pub(crate) timer: Option<Option<JobId>>,

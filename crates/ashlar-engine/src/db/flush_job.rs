@@ -120,9 +120,7 @@ impl FlushJob {
             }
             state.job_ended();
         }
-        self.core.update_pressure();
-        self.core.schedule();
-        self.core.progress.notify();
+        self.core.after_job();
     }
 }
 

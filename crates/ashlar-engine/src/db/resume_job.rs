@@ -181,9 +181,7 @@ impl ResumeJob {
             state.resuming = false;
             state.job_ended();
         }
-        self.core.update_pressure();
-        self.core.schedule();
-        self.core.progress.notify();
+        self.core.after_job();
     }
 }
 

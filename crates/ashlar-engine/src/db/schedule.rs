@@ -15,9 +15,12 @@ use crate::pressure::{Forecast, Gauges, Pace, pace};
 use crate::version::Version;
 use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_env::{Env, Job, Lane};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// More noted jobs than this are looked through for those that ended: a database that is never idle notes more and more.
+const SUBMITTED_MANY: usize = 64;
 
 impl Core {
     /// Submits whatever work is due and not under way. Cheap when nothing is.
@@ -99,14 +102,26 @@ impl Core {
         self.compactors_max().saturating_sub(self.state().compactors)
     }
 
+    /// A job that changed what there is to do is over, and counted so: everybody looks again.
+    pub(super) fn after_job(self: &Arc<Self>) {
+        self.update_pressure();
+        self.schedule();
+        self.progress.notify();
+    }
+
     /// Hands a job that was counted in `State::jobs` to the executor, and remembers it for [`Core::wake_jobs`].
     pub(super) fn submit(&self, job: Box<dyn Job>, lane: Lane) {
         let id = self.env.jobs.submit(job, lane);
-        let urged = {
+        let (urged, many) = {
             let mut state = self.state();
             state.submitted.push(id);
-            self.is_closed() || state.pauses > 0
+            let many = state.submitted.len() > SUBMITTED_MANY;
+            (self.is_closed() || state.pauses > 0, many.then(|| state.submitted.clone()))
         };
+        if let Some(many) = many {
+            let ended: BTreeSet<_> = many.into_iter().filter(|id| !self.env.jobs.knows(*id)).collect();
+            self.state().submitted.retain(|id| !ended.contains(id));
+        }
         // Who woke all jobs before this id was known could not wake it.
         if urged {
             self.env.jobs.wake(id);

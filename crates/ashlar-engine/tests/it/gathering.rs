@@ -12,6 +12,7 @@ use ashlar_env::{
 use ashlar_sync::Signal;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const TRIGGER: usize = 2;
@@ -116,7 +117,10 @@ fn who_waits_for_background_work_ends_the_waiting() {
 
 /// Jobs go as far as they can before whoever submits them learns their ids, as threads do on a busy machine.
 #[derive(Debug)]
-struct Eager(InlineExecutor);
+struct Eager {
+    jobs: InlineExecutor,
+    wakes: AtomicUsize,
+}
 
 impl JobExecutor for Eager {
     fn submit(&self, mut job: Box<dyn Job>, lane: Lane) -> JobId {
@@ -127,34 +131,39 @@ impl JobExecutor for Eager {
                 StepResult::Done => return JobId(u64::MAX),
             }
         }
-        let id = self.0.submit(job, lane);
+        let id = self.jobs.submit(job, lane);
         // Nothing else is there that could go on: it waits.
-        self.0.drive(1);
+        self.jobs.drive(1);
         id
     }
 
     fn wake(&self, id: JobId) {
-        self.0.wake(id);
+        self.wakes.fetch_add(1, Ordering::Relaxed);
+        self.jobs.wake(id);
+    }
+
+    fn knows(&self, id: JobId) -> bool {
+        self.jobs.knows(id)
     }
 
     fn width(&self, lane: Lane) -> usize {
-        self.0.width(lane)
+        self.jobs.width(lane)
     }
 
     fn widen(&self, lane: Lane, width: usize) {
-        self.0.widen(lane, width);
+        self.jobs.widen(lane, width);
     }
 
     fn signal(&self) -> Signal {
-        self.0.signal()
+        self.jobs.signal()
     }
 
     fn drive(&self, steps: usize) -> usize {
-        self.0.drive(steps)
+        self.jobs.drive(steps)
     }
 
     fn close(&self) {
-        self.0.close();
+        self.jobs.close();
     }
 }
 
@@ -163,7 +172,7 @@ impl JobExecutor for Eager {
 #[test]
 fn a_close_wakes_who_waits_whatever_ended_meanwhile() {
     let _readers = crate::beside_others();
-    let mut busy = Busy::with(|jobs| Arc::new(Eager(jobs)));
+    let mut busy = Busy::with(|jobs| Arc::new(Eager { jobs, wakes: AtomicUsize::new(0) }));
     // Whoever waited for the first tables has ended, too.
     busy.db.pause_background_work().unwrap();
     busy.db.continue_background_work().unwrap();
@@ -176,4 +185,26 @@ fn a_close_wakes_who_waits_whatever_ended_meanwhile() {
     let before = busy.clock.now();
     busy.db.close().unwrap();
     assert_eq!(busy.clock.now(), before);
+}
+
+/// While one job waits, the ids of all that came and went meanwhile were kept: without end in a database that is never idle.
+#[test]
+fn what_ended_beside_a_job_that_waits_is_forgotten() {
+    const ENDED: usize = 500;
+    let _readers = crate::beside_others();
+    let mut eager = None;
+    let mut busy = Busy::with(|jobs| {
+        let jobs = Arc::new(Eager { jobs, wakes: AtomicUsize::new(0) });
+        eager = Some(Arc::clone(&jobs));
+        jobs
+    });
+    busy.gather(TRIGGER + 1);
+    for n in 0..ENDED {
+        let family = busy.db.create_family(&format!("{n}"), FamilyOptions::default()).unwrap();
+        busy.db.drop_family(&family).unwrap();
+    }
+    let wakes = eager.map(|eager| move || eager.wakes.load(Ordering::Relaxed)).unwrap();
+    let before = wakes();
+    busy.db.close().unwrap();
+    assert!((1..ENDED / 4).contains(&(wakes() - before)), "{} jobs were noted", wakes() - before);
 }

@@ -187,6 +187,10 @@ impl JobExecutor for InlineExecutor {
         }
     }
 
+    fn knows(&self, id: JobId) -> bool {
+        self.inner.state.lock().jobs.contains_key(&id)
+    }
+
     fn width(&self, lane: Lane) -> usize {
         match lane {
             Lane::High => 1,

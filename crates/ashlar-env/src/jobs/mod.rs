@@ -89,6 +89,9 @@ pub trait JobExecutor: Send + Sync + Debug {
     /// ids are ignored.
     fn wake(&self, id: JobId);
 
+    /// Whether a job is there that has not ended. One that ended never is again.
+    fn knows(&self, id: JobId) -> bool;
+
     /// How many jobs of a lane run at once.
     fn width(&self, lane: Lane) -> usize;
 

@@ -156,10 +156,15 @@ fn a_wake_ends_a_wait() {
                 std::thread::yield_now();
             }
         }
+        assert!(b.exec.knows(id), "it waits");
         b.exec.wake(id);
         b.wait_for(|log| log.finished.load(Ordering::SeqCst) == 1);
+        while b.exec.knows(id) {
+            std::thread::yield_now();
+        }
         b.exec.wake(id);
         b.exec.wake(JobId(999));
+        assert!(!b.exec.knows(JobId(999)));
     });
 }
 

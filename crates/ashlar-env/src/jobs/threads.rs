@@ -59,6 +59,11 @@ impl LaneState {
         }
     }
 
+    fn has(&self, id: JobId) -> bool {
+        let stands = self.waiting.contains_key(&id) || self.stepping.contains_key(&id);
+        stands || self.ready.iter().any(|entry| entry.id == id)
+    }
+
     /// Moves jobs whose time has come to the ready ones.
     fn ripen(&mut self, now: Instant) {
         let ripe = |(due, _): &(Option<Instant>, Entry)| due.is_some_and(|d| d <= now);
@@ -226,6 +231,11 @@ impl JobExecutor for ThreadExecutor {
                 return;
             }
         }
+    }
+
+    fn knows(&self, id: JobId) -> bool {
+        let mut state = self.shared.state.lock();
+        [Lane::High, Lane::Low].into_iter().any(|lane| state.lane(lane).has(id))
     }
 
     fn width(&self, lane: Lane) -> usize {
