@@ -47,8 +47,10 @@ pub enum IoKind {
     NotFound,
     /// Disk full or quota reached.
     NoSpace,
-    /// Permission denied, or a read-only file system.
+    /// Permission denied.
     Denied,
+    /// A read-only file system.
+    ReadOnly,
     /// The file exists already.
     AlreadyExists,
     /// No file descriptor left.
@@ -177,7 +179,8 @@ impl Error {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 IoKind::NoSpace
             }
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => IoKind::Denied,
+            io::ErrorKind::PermissionDenied => IoKind::Denied,
+            io::ErrorKind::ReadOnlyFilesystem => IoKind::ReadOnly,
             io::ErrorKind::AlreadyExists => IoKind::AlreadyExists,
             _ if matches!(e.raw_os_error(), Some(23 | 24)) => IoKind::TooManyFiles,
             _ => IoKind::Other,

@@ -46,10 +46,18 @@ pub trait Fs: Send + Sync + Debug {
     /// Opens an existing file for writing, its bytes kept.
     fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>>;
 
-    /// Gives a file or directory another name, atomically; a file under the new name is replaced.
+    /// Gives a file or directory another name, atomically; a file under the new name is replaced, unless it is
+    /// the same one (see [`Fs::link`]): then nothing happens.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
-    /// Removes a file. Open handles keep working.
+    /// Gives a file another name beside the one it has, without copying a byte: it lives as long as one of them.
+    ///
+    /// # Errors
+    /// `NotSupported`: not on this file system, or not between these two places: copy instead. `Io(AlreadyExists)`:
+    /// something has that name.
+    fn link(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// Removes a file's name, and with its last name the file. Open handles keep working.
     fn remove(&self, path: &Path) -> Result<()>;
 
     /// The entries of a directory, sorted by name.
@@ -61,7 +69,7 @@ pub trait Fs: Send + Sync + Debug {
     /// Creates a directory and the missing ones above it; fine when it is there.
     fn create_dir_all(&self, path: &Path) -> Result<()>;
 
-    /// Makes the entries of a directory durable: creations, renames and removals done so far.
+    /// Makes the entries of a directory durable: creations, renames, links and removals done so far.
     fn sync_dir(&self, path: &Path) -> Result<()>;
 
     /// Removes an empty directory.

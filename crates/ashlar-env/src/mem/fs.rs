@@ -132,8 +132,9 @@ impl Fs for MemFs {
         let (old, new) = (names_of(from)?, names_of(to)?);
         let mut root = self.root.lock();
         let (dir, name) = parent(&mut root, &old, "rename", from)?;
-        let is_dir = match dir.get(name) {
-            Some(node) => matches!(node, Node::Dir(_)),
+        let source = match dir.get(name) {
+            Some(Node::Dir(_)) => None,
+            Some(Node::File(file)) => Some(Arc::clone(file)),
             None => return Err(refuse("rename", from, io::ErrorKind::NotFound)),
         };
         if old == new {
@@ -143,12 +144,13 @@ impl Fs for MemFs {
             return Err(refuse("rename", from, io::ErrorKind::InvalidInput));
         }
         let (dir, name) = parent(&mut root, &new, "rename", to)?;
-        match (is_dir, dir.get(name)) {
-            (_, None) | (false, Some(Node::File(_))) => {}
-            (false, Some(Node::Dir(_))) => return Err(refuse("rename", to, io::ErrorKind::IsADirectory)),
-            (true, Some(Node::File(_))) => return Err(refuse("rename", to, io::ErrorKind::NotADirectory)),
-            (true, Some(Node::Dir(d))) if d.is_empty() => {}
-            (true, Some(Node::Dir(_))) => return Err(refuse("rename", to, io::ErrorKind::DirectoryNotEmpty)),
+        match (&source, dir.get(name)) {
+            (Some(file), Some(Node::File(there))) if Arc::ptr_eq(file, there) => return Ok(()),
+            (_, None) | (Some(_), Some(Node::File(_))) => {}
+            (Some(_), Some(Node::Dir(_))) => return Err(refuse("rename", to, io::ErrorKind::IsADirectory)),
+            (None, Some(Node::File(_))) => return Err(refuse("rename", to, io::ErrorKind::NotADirectory)),
+            (None, Some(Node::Dir(d))) if d.is_empty() => {}
+            (None, Some(Node::Dir(_))) => return Err(refuse("rename", to, io::ErrorKind::DirectoryNotEmpty)),
         }
         let (dir, name) = parent(&mut root, &old, "rename", from)?;
         let moved = dir.remove(name);
@@ -156,6 +158,18 @@ impl Fs for MemFs {
         if let Some(node) = moved {
             dir.insert(name.to_owned(), node);
         }
+        Ok(())
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        let content = self.find("link", from, false)?;
+        let names = names_of(to)?;
+        let mut root = self.root.lock();
+        let (dir, name) = parent(&mut root, &names, "link", to)?;
+        if dir.contains_key(name) {
+            return Err(refuse("link", to, io::ErrorKind::AlreadyExists));
+        }
+        dir.insert(name.to_owned(), Node::File(content));
         Ok(())
     }
 

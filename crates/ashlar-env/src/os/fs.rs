@@ -4,7 +4,8 @@ use super::file::{OsReadFile, OsWriteFile};
 use super::lock::OsLock;
 use crate::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
 use ashlar_base::{Error, Result};
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, CWD, OFlags};
+use rustix::io::Errno;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
@@ -45,6 +46,16 @@ impl Fs for OsFs {
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         fs::rename(from, to).map_err(|e| Error::io(&format!("rename to {}", to.display()), from, &e))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        let linked = rustix::fs::linkat(CWD, from, CWD, to, AtFlags::empty());
+        linked.map_err(|e| match e {
+            Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::OPNOTSUPP | Errno::NOSYS => {
+                Error::not_supported("a link to the file").at_path(from).because(e)
+            }
+            _ => Error::io(&format!("link from {}", from.display()), to, &e.into()),
+        })
     }
 
     fn remove(&self, path: &Path) -> Result<()> {

@@ -143,11 +143,13 @@ impl Disk {
                 None => dir.now.remove(name),
             };
             drop(dir);
-            let moved =
-                changes.iter().any(|c| matches!((&c.2, &before), (Some(a), Some(b)) if Arc::ptr_eq(a, b)));
-            if let (Some(mut file), false) = (before.as_ref().and_then(|i| i.file()), moved) {
-                file.unlinked = true;
-                self.used = self.used.saturating_sub(file.now.len() as u64);
+            if let Some(mut file) = to.as_ref().and_then(|inode| inode.file()) {
+                file.names += 1;
+            }
+            if let Some(mut file) = before.as_ref().and_then(|inode| inode.file()) {
+                file.names -= 1;
+                let freed = if file.names == 0 { file.now.len() as u64 } else { 0 };
+                self.used = self.used.saturating_sub(freed);
             }
         }
         self.pending.push(DirEvent { changes });
@@ -182,6 +184,9 @@ impl Disk {
             return Err(refuse("rename", from, io::ErrorKind::InvalidInput));
         }
         let (new_dir, new_name, target) = self.lookup("rename", to)?;
+        if target.as_ref().is_some_and(|target| Arc::ptr_eq(target, &source)) {
+            return Ok(());
+        }
         let refused = match (&source.kind, target.as_ref().map(|t| &t.kind)) {
             (_, None) | (Kind::File(_), Some(Kind::File(_))) => None,
             (Kind::File(_), Some(Kind::Dir(_))) => Some(io::ErrorKind::IsADirectory),
@@ -195,6 +200,15 @@ impl Disk {
             return Err(refuse("rename", to, kind));
         }
         self.change(vec![(new_dir, new_name, Some(source)), (old_dir, old_name, None)]);
+        Ok(())
+    }
+
+    pub(super) fn link(&mut self, from: &Path, to: &Path) -> Result<()> {
+        let file = self.open("link", from)?;
+        let (dir, name, None) = self.lookup("link", to)? else {
+            return Err(refuse("link", to, io::ErrorKind::AlreadyExists));
+        };
+        self.change(vec![(dir, name, Some(file))]);
         Ok(())
     }
 
@@ -301,7 +315,7 @@ impl Disk {
             data = &data[..usize::try_from(keep).unwrap_or(0)];
         }
         let len = file.now.len() as u64;
-        let free = if file.unlinked { u64::MAX } else { self.capacity.saturating_sub(self.used) };
+        let free = if file.names == 0 { u64::MAX } else { self.capacity.saturating_sub(self.used) };
         let growth = offset.saturating_add(data.len() as u64).saturating_sub(len);
         if growth > free {
             let lacking = usize::try_from(growth - free).unwrap_or(usize::MAX);
@@ -319,7 +333,7 @@ impl Disk {
 
     pub(super) fn truncate(&mut self, file: &mut FileState, path: &Path, len: u64) -> Result<()> {
         let before = file.now.len() as u64;
-        let free = if file.unlinked { u64::MAX } else { self.capacity.saturating_sub(self.used) };
+        let free = if file.names == 0 { u64::MAX } else { self.capacity.saturating_sub(self.used) };
         if len.saturating_sub(before) > free {
             return Err(refuse("truncate", path, io::ErrorKind::StorageFull));
         }
@@ -351,7 +365,7 @@ impl Disk {
     }
 
     fn charge(&mut self, file: &FileState, len_before: u64) {
-        if !file.unlinked {
+        if file.names > 0 {
             self.used = self.used.saturating_sub(len_before).saturating_add(file.now.len() as u64);
         }
     }
@@ -412,6 +426,9 @@ impl Copy<'_> {
                 Kind::Dir(_) => self.dir(&inode),
                 Kind::File(_) => self.file(&inode),
             };
+            if let Some(mut file) = copied.file() {
+                file.names += 1;
+            }
             if let Some(mut dir) = new.dir() {
                 dir.now.insert(name.clone(), Arc::clone(&copied));
                 dir.durable.insert(name, copied);
@@ -421,7 +438,7 @@ impl Copy<'_> {
     }
 
     fn file(&mut self, old: &Inode) -> Arc<Inode> {
-        // Two names can lead to one file when only one half of a pair of renames is durable.
+        // Two names can lead to one file: a link, or a pair of renames of which only one half is durable.
         if let Some(made) = self.made.get(&old.id) {
             return Arc::clone(made);
         }

@@ -12,7 +12,7 @@ pub enum CallClass {
     Any,
     /// Calls that read: open, read, list, metadata.
     Read,
-    /// Calls that change something but are no sync: create, write, truncate, rename, remove, lock …
+    /// Calls that change something but are no sync: create, write, truncate, rename, link, remove, lock …
     Write,
     /// Syncs of files and directories.
     Sync,

@@ -120,6 +120,13 @@ impl Fs for SimFs {
         disk.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut disk = self.disk.lock();
+        let data = to.as_os_str().as_encoded_bytes();
+        disk.call(&Call { class: CallClass::Write, name: "link", path: from, offset: 0, len: 0, data })?;
+        disk.link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         self.plain(CallClass::Write, "remove", path, |disk| disk.remove(path))
     }

@@ -30,8 +30,8 @@ pub(super) struct FileState {
     pub(super) base: Vec<u8>,
     /// What happened since, oldest first.
     pub(super) pending: Vec<FileEvent>,
-    /// No name leads here any more: growth is not charged to the disk's capacity.
-    pub(super) unlinked: bool,
+    /// Names that lead here now. Without any, growth is not charged to the disk's capacity.
+    pub(super) names: usize,
     /// Somebody holds the lock on it.
     pub(super) locked: bool,
 }

@@ -214,6 +214,26 @@ fn rename_is_one_event() {
 }
 
 #[test]
+fn a_link_is_a_name_of_its_own() {
+    let (sim, fs) = machine();
+    fs.create_dir_all(p("/copy")).unwrap();
+    fs.sync_dir(p("/")).unwrap();
+    durable(&*fs, "/db/a", b"bytes");
+    fs.link(p("/db/a"), p("/copy/a")).unwrap();
+    assert_eq!(sim.used_bytes(), 5, "charged once");
+    let after = sim.crash(CrashMode::DROP_ALL);
+    assert_eq!((read(&after, "/db/a").unwrap(), read(&after, "/copy/a")), (b"bytes".to_vec(), None));
+    fs.sync_dir(p("/copy")).unwrap();
+    fs.remove(p("/db/a")).unwrap();
+    fs.sync_dir(p("/db")).unwrap();
+    let after = sim.crash(CrashMode::DROP_ALL);
+    assert_eq!((read(&after, "/db/a"), read(&after, "/copy/a").unwrap()), (None, b"bytes".to_vec()));
+    assert_eq!((sim.used_bytes(), after.used_bytes()), (5, 5));
+    after.env().fs.remove(p("/copy/a")).unwrap();
+    assert_eq!(after.used_bytes(), 0, "with its last name");
+}
+
+#[test]
 fn d1_keeps_a_prefix_of_all_directory_changes() {
     let (sim, fs) = machine();
     for name in ["1", "2", "3"] {

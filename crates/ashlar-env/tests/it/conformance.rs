@@ -168,6 +168,31 @@ fn rename_replaces_and_handles_keep_their_file() {
 }
 
 #[test]
+fn a_file_lives_as_long_as_one_of_its_names() {
+    everywhere(|fs, dir| {
+        let (a, b, sub) = (dir.join("a"), dir.join("b"), dir.join("sub"));
+        fs.create_dir_all(&sub).unwrap();
+        write_all(&**fs, &a, b"one");
+        fs.link(&a, &b).unwrap();
+        fs.link(&b, &sub.join("c")).unwrap();
+        fs.open_write(&b).unwrap().write_at(b"O", 0).unwrap();
+        assert_eq!(read_all(&**fs, &a).unwrap(), b"One", "one file");
+        fs.rename(&a, &b).unwrap();
+        assert_eq!(names(&**fs, dir), ["a", "b", "sub"], "they are the same: nothing happens");
+        fs.remove(&a).unwrap();
+        fs.remove(&b).unwrap();
+        assert_eq!(read_all(&**fs, &sub.join("c")).unwrap(), b"One");
+
+        write_all(&**fs, &a, b"other");
+        assert_eq!(kind(fs.link(&a, &sub.join("c"))), ErrorKind::Io(IoKind::AlreadyExists));
+        assert_eq!(kind(fs.link(&dir.join("gone"), &b)), NOT_FOUND);
+        assert_eq!(kind(fs.link(&a, &dir.join("gone/b"))), NOT_FOUND);
+        assert!(fs.link(&sub, &b).is_err(), "no directory");
+        assert_eq!(names(&**fs, dir), ["a", "sub"]);
+    });
+}
+
+#[test]
 fn a_lock_has_one_holder() {
     everywhere(|fs, dir| {
         let path = dir.join("LOCK");

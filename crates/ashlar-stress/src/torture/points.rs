@@ -169,6 +169,10 @@ impl Fs for Trapped {
         self.call("rename", from, || self.fs.rename(from, to))
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.fs.link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         self.call("remove", path, || self.fs.remove(path))
     }

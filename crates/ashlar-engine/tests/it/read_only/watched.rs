@@ -76,6 +76,10 @@ impl Fs for Watched {
         never("rename", from)
     }
 
+    fn link(&self, from: &Path, _: &Path) -> Result<()> {
+        never("link", from)
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         never("remove", path)
     }
