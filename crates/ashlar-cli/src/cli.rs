@@ -57,6 +57,7 @@ Examples:
   ashlar db --db=DIR dump | ashlar db --db=COPY load --create_if_missing
   find . -type f -printf '%p\\t%s\\n' | ashlar db --db=DIR load --tsv --create_if_missing
   ashlar db --db=DIR check                                 is every byte sound, and which keys are at risk
+  ashlar db --db=DIR repair --into=COPY                    what is left, in a copy: DIR stays as it is
   ashlar db --db=DIR info                                  what opening found, levels, sizes, health
   ashlar db --db=DIR explain user:1                        which runs a read asks, and what it costs
   ashlar db --db=DIR level --level=rocksdb-7.8             does RocksDB 7.8 read this directory?
@@ -201,6 +202,9 @@ pub(crate) enum DbCommand {
     /// Makes a database that opens of what is left, with the settings of its OPTIONS file, and says what is lost; damaged
     /// files go to lost/ in the directory
     Repair {
+        /// Leaves DIRECTORY as it is: the database that opens is made in COPY, which shares what it can by hard links
+        #[arg(long, value_name = "COPY")]
+        into: Option<PathBuf>,
         /// The account as JSON; keys are hexadecimal
         #[arg(long)]
         json: bool,

@@ -219,6 +219,21 @@ impl Builder {
         ashlar_engine::Db::repair(env, &self.path, self.options, self.families, self.default, &mut progress)
     }
 
+    /// [`Builder::repair`] that leaves the directory as it is, byte for byte: what it makes is in the directory `into`, which
+    /// is made. Tables and blob files are shared by hard links where the file system can. What is interrupted leaves an
+    /// `into` of no use, to be removed.
+    ///
+    /// # Errors
+    /// Those of [`Builder::repair`]; `InvalidArgument` too when `into` holds something, or lies in the directory.
+    pub fn salvage(self, into: impl AsRef<Path>, progress: impl FnMut(&Verified)) -> Result<RepairReport> {
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
+        let env = self.env.map_or_else(Env::os, Ok)?;
+        let (dir, into, mut progress) = (&self.path, into.as_ref(), progress);
+        ashlar_engine::Db::salvage(env, dir, into, self.options, self.families, self.default, &mut progress)
+    }
+
     /// Opens.
     ///
     /// # Errors

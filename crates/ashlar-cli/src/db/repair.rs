@@ -2,18 +2,23 @@
 
 use super::{Target, check};
 use crate::Done;
-use ashlardb::{Builder, RepairReport, Result};
+use ashlardb::{Builder, RepairReport, Result, Verified};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 
 /// Repairs with the settings that the directory's OPTIONS file has, if it reads, and prints the account.
-pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
+pub(super) fn run(target: &Target, into: Option<&Path>, json: bool, out: &mut dyn Write) -> Done {
     let builder = settings(target)?;
     let bar = check::bar();
-    let report = builder.repair(|done| {
+    let progress = |done: &Verified| {
         bar.set_length(done.bytes_total);
         bar.set_position(done.bytes);
-    });
+    };
+    let report = match into {
+        Some(into) => builder.salvage(into, progress),
+        None => builder.repair(progress),
+    };
     bar.finish_and_clear();
     match json {
         true => writeln!(out, "{}", as_json(&report?))?,

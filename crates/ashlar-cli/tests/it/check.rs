@@ -43,7 +43,16 @@ fn a_damage_is_told_with_its_keys_and_a_status() {
     let from = damage["risk"]["ranges"][0]["from"].as_str();
     assert!(from.is_some_and(|from| from.starts_with("6B6579")), "{damage}");
 
+    let copy = temp.path().join("copy");
+    let into = format!("--into={}", copy.display());
+    let salvaged = good(&["db", &db, "repair", &into], b"");
+    let left = good(&["db", &format!("--db={}", copy.display()), "dump", "--count_only"], b"");
+    let ran = ashlar(&["db", &db, "repair", &into], b"");
+    assert!(ran.status == 1 && ran.err.contains("there is something in the place of the copy"), "{ran:?}");
+    assert_eq!(ashlar(&["db", &db, "check"], b"").status, 1, "the directory is as it was");
+
     let said = good(&["db", &db, "repair"], b"");
+    assert_eq!(said, salvaged);
     assert!(
         said.contains("; losses are listed below\nloss: ")
             && said.contains(&format!("moved to lost/: {name}\n")),
@@ -54,7 +63,7 @@ fn a_damage_is_told_with_its_keys_and_a_status() {
     assert!(["losses", "moved", "remarks"].iter().all(|list| account[list] == json!([])), "{account}");
     let said = good(&["db", &db, "check"], b"");
     assert!(said.ends_with(": sound\n"), "{said}");
-    let left = good(&["db", &db, "dump", "--count_only"], b"");
+    assert_eq!(good(&["db", &db, "dump", "--count_only"], b""), left);
     assert!(left.contains("Keys in range: 29") || left.contains("Keys in range: 28"), "{left}");
 
     let ran = ashlar(&["db", &format!("--db={}", temp.path().join("none").display()), "check"], b"");

@@ -15,7 +15,7 @@
 //! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
 //! | `properties`, `stats`, `counters`, `tell`, `pins` | what it tells about itself |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
-//! | `repair` | a database of what is left of one |
+//! | `repair` | a database of what is left of one, in its place or beside it |
 //! | `change` | settings changed while open |
 
 mod atomic_flush_job;

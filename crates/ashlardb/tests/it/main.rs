@@ -15,6 +15,7 @@
 //! | `integrity` | is every damage found, by file, offset and keys, and are checksums over files those of RocksDB? |
 //! | `repair` | does what is left of a damaged directory open, here and in RocksDB, and is every loss told? |
 //! | `repair_names` | does a repair take from the OPTIONS file what no other file tells? |
+//! | `salvage` | is a damaged directory left as it is, and the copy what its repair would be? |
 //! | `scrub` | is damage found while nobody asks? |
 //! | `examples` | do the examples do what they say? |
 //!
@@ -39,6 +40,7 @@ mod operations;
 mod options;
 mod repair;
 mod repair_names;
+mod salvage;
 mod scrub;
 mod store;
 mod threads;

@@ -10,7 +10,7 @@ use ashlardb::{Builder, Db, ErrorKind, FormatLevel, IoKind, RepairReport, Risk};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
@@ -34,8 +34,13 @@ fn builder(dir: &Path) -> Builder {
     Db::builder(dir).format_level(FormatLevel::V7_8)
 }
 
-fn repair(dir: &Path) -> RepairReport {
-    builder(dir).family("blobs", |f| f.blob_files(200)).repair(|_| {}).unwrap()
+/// Settings for a directory as `database` makes it.
+pub fn settings(dir: &Path) -> Builder {
+    builder(dir).family("blobs", |f| f.blob_files(200))
+}
+
+pub fn repair(dir: &Path) -> RepairReport {
+    settings(dir).repair(|_| {}).unwrap()
 }
 
 /// Whether the account says that the key may be lost.
@@ -50,7 +55,7 @@ fn told(report: &RepairReport, family: &str, key: &[u8]) -> bool {
 }
 
 /// Opens what was repaired and holds it against the model; how many keys are not as they were, all of them told.
-fn compare(dir: &Path, entries: &[Entries; 2], report: &RepairReport, what: &str) -> usize {
+pub fn compare(dir: &Path, entries: &[Entries; 2], report: &RepairReport, what: &str) -> usize {
     let sound = check(dir);
     // A record of a blob file that nothing points to any more may stay.
     assert!(sound.damages.iter().all(|d| d.risk == Risk::Nothing), "{what}: {sound}\n{report}");
@@ -73,7 +78,7 @@ fn compare(dir: &Path, entries: &[Entries; 2], report: &RepairReport, what: &str
 }
 
 /// Does RocksDB open it and list what we list?
-fn judged(dir: &Path, version: JudgeVersion) -> Result<bool, JudgeError> {
+pub fn judged(dir: &Path, version: JudgeVersion) -> Result<bool, JudgeError> {
     let mut judge = Judge::spawn(version)?;
     let temp = tempfile::tempdir().unwrap();
     copy(dir, temp.path());
@@ -88,7 +93,14 @@ fn judged(dir: &Path, version: JudgeVersion) -> Result<bool, JudgeError> {
     Ok(true)
 }
 
-fn damage(kind: usize, bytes: &mut Vec<u8>, rng: &mut Rng) {
+/// What may happen to a file; the last kind: it is gone.
+pub const DAMAGES: usize = 5;
+
+pub fn damage(kind: usize, file: &Path, rng: &mut Rng) {
+    if kind == DAMAGES - 1 {
+        return std::fs::remove_file(file).unwrap();
+    }
+    let mut bytes = std::fs::read(file).unwrap();
     let at = rng.below(bytes.len());
     match kind {
         0 => bytes[at] ^= 1 << rng.below(8),
@@ -96,6 +108,16 @@ fn damage(kind: usize, bytes: &mut Vec<u8>, rng: &mut Rng) {
         2 => bytes.truncate(at),
         _ => bytes.extend([7; 100]),
     }
+    std::fs::write(file, &bytes).unwrap();
+}
+
+/// The names of the files that count: one of each kind at least.
+pub fn targets(dir: &Path) -> Vec<String> {
+    let current = std::fs::read_to_string(dir.join("CURRENT")).unwrap();
+    let mut targets = vec!["CURRENT".to_owned(), current.trim().to_owned()];
+    let data = [".sst", ".blob", ".log"].iter().flat_map(|ends| files(dir, ends));
+    targets.extend(data.map(|file| file.file_name().unwrap().to_str().unwrap().to_owned()));
+    targets
 }
 
 #[test]
@@ -105,22 +127,11 @@ fn whatever_is_damaged_what_is_left_opens_and_losses_are_told() {
     let entries = database(&whole, "");
     let mut rng = Rng::new(11);
     let (mut runs, mut losses, mut lost, mut judgements) = (0, 0, 0, 0);
-    let current = std::fs::read_to_string(whole.join("CURRENT")).unwrap();
-    let mut targets: Vec<PathBuf> = vec![whole.join("CURRENT"), whole.join(current.trim())];
-    targets.extend([".sst", ".blob", ".log"].iter().flat_map(|ends| files(&whole, ends)));
-    for file in &targets {
-        let name = file.file_name().unwrap().to_str().unwrap();
-        for kind in 0..5 {
+    for name in targets(&whole) {
+        for kind in 0..DAMAGES {
             let dir = temp.path().join(format!("run{runs}"));
             copy(&whole, &dir);
-            let victim = dir.join(name);
-            if kind == 4 {
-                std::fs::remove_file(&victim).unwrap();
-            } else {
-                let mut bytes = std::fs::read(&victim).unwrap();
-                damage(kind, &mut bytes, &mut rng);
-                std::fs::write(&victim, &bytes).unwrap();
-            }
+            damage(kind, &dir.join(&name), &mut rng);
             let what = format!("{name}, damage {kind}");
             // A log that is gone leaves no trace behind the newest MANIFEST.
             let silent = kind == 4 && name.ends_with(".log") || kind == 2 && name.ends_with(".log");
@@ -186,10 +197,10 @@ fn a_sound_database_loses_nothing() {
     assert!(!dir.join("lost").exists());
 }
 
-const DIR: &str = "/db";
+pub const DIR: &str = "/db";
 
 /// A database on a simulated disk, one table of which has a bit flipped.
-fn damaged(seed: u64) -> (SimEnv, BTreeMap<Vec<u8>, Vec<u8>>) {
+pub fn damaged(seed: u64) -> (SimEnv, BTreeMap<Vec<u8>, Vec<u8>>) {
     let sim = SimEnv::new(seed);
     let open = Db::builder(DIR).env(sim.env()).default_family(|f| f.tune(|f| f.table.block_size = 512));
     let db = open.open().unwrap();
@@ -222,14 +233,14 @@ fn repair_at(sim: &SimEnv) -> ashlardb::Result<RepairReport> {
     Db::builder(DIR).env(sim.env()).repair(|_| {})
 }
 
-/// What a crash before each of the changes leaves that a repair of `sim` makes, killed and without power.
-fn crashed_before_each(sim: &SimEnv, changes: u64) -> Vec<(String, SimEnv)> {
+/// What a crash before each of the changes leaves that `work` makes on `sim`, killed and without power.
+pub fn crashed_before_each(sim: &SimEnv, changes: u64, work: impl Fn(&SimEnv)) -> Vec<(String, SimEnv)> {
     let mut images = Vec::new();
     for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
         let run = sim.crash(CrashMode::KILL);
         let from = run.calls_of(CallClass::Change);
         (1..=changes).for_each(|at| run.photograph_at(from + at, mode));
-        repair_at(&run).unwrap();
+        work(&run);
         let named = run
             .photographs()
             .into_iter()
@@ -240,8 +251,14 @@ fn crashed_before_each(sim: &SimEnv, changes: u64) -> Vec<(String, SimEnv)> {
 }
 
 /// Every key reads right, or is one that the first account told.
-fn holds(sim: &SimEnv, model: &BTreeMap<Vec<u8>, Vec<u8>>, account: &RepairReport, what: &str) {
-    let db = Db::builder(DIR).env(sim.env()).create(false).open().unwrap_or_else(|e| panic!("{what}: {e}"));
+pub fn holds(
+    sim: &SimEnv,
+    dir: &str,
+    model: &BTreeMap<Vec<u8>, Vec<u8>>,
+    account: &RepairReport,
+    what: &str,
+) {
+    let db = Db::builder(dir).env(sim.env()).create(false).open().unwrap_or_else(|e| panic!("{what}: {e}"));
     for (key, value) in model {
         let found = db.get(key).unwrap_or_else(|e| panic!("{what}: {e}"));
         let right = found.as_deref() == Some(&value[..]);
@@ -261,11 +278,11 @@ fn a_repair_that_crashes_is_begun_again() {
     let account = repair_at(&whole).unwrap();
     assert!(!account.is_lossless() && account.rewritten.len() == 1 && account.moved.len() == 1, "{account}");
     let changes = whole.calls_of(CallClass::Change) - before;
-    holds(&whole, &model, &account, "whole");
+    holds(&whole, DIR, &model, &account, "whole");
     let mut images = 0;
-    for (what, image) in crashed_before_each(&sim, changes) {
+    for (what, image) in crashed_before_each(&sim, changes, |run| drop(repair_at(run).unwrap())) {
         repair_at(&image).unwrap_or_else(|e| panic!("{what}: {e}"));
-        holds(&image, &model, &account, &what);
+        holds(&image, DIR, &model, &account, &what);
         images += 1;
     }
     assert!(images as u64 >= changes, "{images} of {changes}");
@@ -319,7 +336,7 @@ fn a_repair_that_crashes_leaves_its_originals_to_nobody() {
     let changes = whole.calls_of(CallClass::Change) - before;
     let mark = Path::new(DIR).join("lost/REPAIRING");
     let (mut images, mut moved) = (0, 0);
-    for (what, image) in crashed_before_each(&sim, changes) {
+    for (what, image) in crashed_before_each(&sim, changes, |run| drop(repair_at(run).unwrap())) {
         if image.env().fs.metadata(&mark).unwrap().is_none() {
             // Not begun to commit, or all of it moved.
             continue;
@@ -358,7 +375,7 @@ fn a_read_that_fails_is_no_damage() {
                 repair_at(&run).unwrap_or_else(|e| panic!("{what}: {e}"));
             }
         }
-        holds(&run, &model, &account, &what);
+        holds(&run, DIR, &model, &account, &what);
     }
     report::figure(&format!("repair: each of {reads} reads failed once; none was taken for damage"));
 }

@@ -26,11 +26,13 @@
 //! | `rebuild` | a tree without a MANIFEST |
 //! | `covered` | what of the logs stands in tables already |
 //! | `report` | what was kept and what is lost |
+//! | `salvage` | a repair beside the directory, which stays as it is |
 
 mod covered;
 mod found;
 mod rebuild;
 mod report;
+mod salvage;
 mod tables;
 
 pub use report::RepairReport;

@@ -1,0 +1,216 @@
+//! Salvage: the damaged directory stays as it is, byte for byte, whatever becomes of the copy; and the copy is what a repair
+//! of the directory would have made of it.
+
+use crate::integrity::{database, files};
+use crate::repair::{
+    DAMAGES, DIR, compare, copy, crashed_before_each, damage, damaged, forget_tree, holds, judged, repair,
+    settings, targets,
+};
+use crate::store::fingerprint;
+use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
+use ashlar_testkit::judge::JudgeError;
+use ashlar_testkit::rng::Rng;
+use ashlar_testkit::{JudgeVersion, report};
+use ashlardb::{BusyKind, Db, ErrorKind, IoKind, RepairReport};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+fn salvage(dir: &Path, into: &Path) -> ashlardb::Result<RepairReport> {
+    settings(dir).salvage(into, |_| {})
+}
+
+/// What both families list.
+fn content(dir: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let db = settings(dir).create(false).open().unwrap();
+    let list = |name: &str| {
+        let entries = db.family(name).unwrap().scan(..).into_iter().map(|entry| entry.unwrap());
+        entries.map(|(key, value)| (key.to_vec(), value.to_vec())).collect::<Vec<_>>()
+    };
+    let both = ["default", "blobs"].map(list).concat();
+    db.close().unwrap();
+    both
+}
+
+/// Writes, flushes and compacts all there is.
+fn use_up(dir: &Path) {
+    let db = settings(dir).open().unwrap();
+    for family in ["default", "blobs"].map(|name| db.family(name).unwrap()) {
+        (0..100_u32).for_each(|i| family.put(format!("key{i:05}"), [7; 300]).unwrap());
+    }
+    db.compact().unwrap();
+    db.close().unwrap();
+}
+
+/// Files that have a name elsewhere too.
+fn linked(dir: &Path) -> usize {
+    let all = files(dir, "");
+    all.iter().filter(|file| file.is_file() && std::fs::metadata(file).unwrap().nlink() > 1).count()
+}
+
+#[test]
+fn the_source_stays_as_it_is_and_the_copy_is_its_repair() {
+    let temp = tempfile::tempdir().unwrap();
+    let whole = temp.path().join("whole");
+    database(&whole, "");
+    let mut rng = Rng::new(12);
+    let (mut runs, mut shared, mut judgements) = (0, 0, 0);
+    for name in targets(&whole) {
+        for kind in 0..DAMAGES {
+            let [dir, into, repaired] =
+                ["source", "copy", "repaired"].map(|part| temp.path().join(format!("{part}{runs}")));
+            copy(&whole, &dir);
+            damage(kind, &dir.join(&name), &mut rng);
+            copy(&dir, &repaired);
+            let (what, before) = (format!("{name}, damage {kind}"), fingerprint(&dir));
+            let account = salvage(&dir, &into).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert!(fingerprint(&dir) == before, "{what}: changed by the salvage");
+            assert_eq!(account, repair(&repaired), "{what}");
+            assert!(content(&into) == content(&repaired), "{what}\n{account}");
+            shared += linked(&into);
+            runs += 1;
+            if runs % 8 == 0 {
+                for version in JudgeVersion::ALL {
+                    match judged(&into, version) {
+                        Err(JudgeError::Skip(skip)) => skip.announce("the_source_stays_as_it_is"),
+                        other => judgements += usize::from(other.unwrap_or_else(|e| panic!("{what}: {e:?}"))),
+                    }
+                }
+            }
+            use_up(&into);
+            assert!(fingerprint(&dir) == before, "{what}: changed by the life of the copy");
+            [dir, into, repaired].iter().for_each(|dir| std::fs::remove_dir_all(dir).unwrap());
+        }
+    }
+    assert!(shared > runs, "{shared} files shared");
+    report::figure(&format!(
+        "salvage: {runs} damaged directories, as they were; {shared} files shared with them, {judgements} judged"
+    ));
+}
+
+#[test]
+fn a_copy_replaces_nothing_and_nobody_has_the_source_open() {
+    let temp = tempfile::tempdir().unwrap();
+    let [dir, full, file, copy, link] =
+        ["db", "full", "file", "copy", "link"].map(|name| temp.path().join(name));
+    let entries = database(&dir, "");
+    std::fs::create_dir(&full).unwrap();
+    std::fs::write(full.join("mine"), "").unwrap();
+    std::fs::write(&file, "").unwrap();
+    std::os::unix::fs::symlink(&copy, &link).unwrap();
+    let before = fingerprint(temp.path());
+    for into in [&dir, &dir.join("copy"), &dir.join("lost/copy"), &full, &file, &link] {
+        let e = salvage(&dir, into).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{}: {e}", into.display());
+        assert!(e.to_string().contains("ame another") || e.to_string().contains("elsewhere"), "{e}");
+    }
+    assert_eq!(salvage(&full.join("none"), &copy).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert!(fingerprint(temp.path()) == before);
+
+    let db = Db::open(&dir).unwrap();
+    assert_eq!(salvage(&dir, &copy).unwrap_err().kind(), ErrorKind::Busy(BusyKind::Locked));
+    assert!(!copy.exists());
+    db.close().unwrap();
+
+    std::fs::create_dir(&copy).unwrap();
+    let account = salvage(&dir, &copy).unwrap();
+    assert!(account.losses.is_empty() && account.moved.is_empty(), "{account}");
+    assert_eq!(compare(&copy, &entries, &account, "sound"), 0);
+    assert_eq!(salvage(&dir, &copy).unwrap_err().kind(), ErrorKind::InvalidArgument, "a second time");
+}
+
+#[test]
+fn without_a_manifest_the_source_stays_too() {
+    let temp = tempfile::tempdir().unwrap();
+    let (dir, into) = (temp.path().join("db"), temp.path().join("copy"));
+    let entries = database(&dir, "");
+    forget_tree(&dir);
+    let before = fingerprint(&dir);
+    let account = salvage(&dir, &into).unwrap();
+    assert!(account.is_lossless() && account.remarks[0].contains("no MANIFEST"), "{account}");
+    assert_eq!(compare(&into, &entries, &account, "no MANIFEST"), 0, "{account}");
+    assert!(fingerprint(&dir) == before);
+}
+
+#[test]
+fn where_no_link_can_lead_files_are_copied() {
+    let (temp, shm) = (tempfile::tempdir().unwrap(), Path::new("/dev/shm"));
+    let device = |path: &Path| std::fs::metadata(path).map(|about| about.dev()).ok();
+    let Some(elsewhere) = tempfile::tempdir_in(shm).ok().filter(|_| device(shm) != device(temp.path()))
+    else {
+        return report::skipped("where_no_link_can_lead", "there is no second file system to write to");
+    };
+    let (dir, into) = (temp.path().join("db"), elsewhere.path().join("copy"));
+    let entries = database(&dir, "");
+    let account = salvage(&dir, &into).unwrap();
+    assert_eq!((linked(&into), compare(&into, &entries, &account, "elsewhere")), (0, 0));
+}
+
+const COPY: &str = "/copies/one";
+
+fn salvage_at(sim: &SimEnv, into: &str) -> ashlardb::Result<RepairReport> {
+    Db::builder(DIR).env(sim.env()).salvage(into, |_| {})
+}
+
+/// Names and bytes of the source.
+fn source(sim: &SimEnv) -> BTreeMap<String, Vec<u8>> {
+    let fs = sim.env().fs;
+    let read = |name: String| {
+        let file = fs.open_read(&Path::new(DIR).join(&name)).unwrap();
+        let mut bytes = vec![0; file.len() as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        (name, bytes)
+    };
+    fs.list(Path::new(DIR)).unwrap().into_iter().map(|entry| read(entry.name)).collect()
+}
+
+/// A crash before any change that a salvage makes leaves the source, of which another salvage makes the same; over what is
+/// left of the first it does not go. What is left of one that ended is durable.
+#[test]
+fn an_interrupted_salvage_leaves_the_source() {
+    let (sim, model) = damaged(8);
+    let before = source(&sim);
+    let whole = sim.crash(CrashMode::KILL);
+    let from = whole.calls_of(CallClass::Change);
+    let account = salvage_at(&whole, COPY).unwrap();
+    let changes = whole.calls_of(CallClass::Change) - from;
+    assert!(!account.is_lossless() && account.moved.len() == 1, "{account}");
+    for ended in [whole.crash(CrashMode::DROP_ALL), whole] {
+        assert!(source(&ended) == before);
+        holds(&ended, COPY, &model, &account, "whole");
+    }
+    let (mut images, mut refused) = (0, 0);
+    for (what, image) in crashed_before_each(&sim, changes, |run| drop(salvage_at(run, COPY).unwrap())) {
+        assert!(source(&image) == before, "{what}");
+        match salvage_at(&image, COPY) {
+            Ok(again) => assert_eq!(again, account, "{what}"),
+            Err(e) => {
+                assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{what}: {e}");
+                refused += 1;
+            }
+        }
+        assert_eq!(salvage_at(&image, "/copies/two").unwrap(), account, "{what}");
+        holds(&image, "/copies/two", &model, &account, &what);
+        assert!(source(&image) == before, "{what}: afterwards");
+        images += 1;
+    }
+    assert!(images as u64 >= changes && refused > 0, "{images} of {changes}, {refused}");
+    report::figure(&format!(
+        "salvage: crashed before each of {changes} changes, {images} images; {refused} remainders refused"
+    ));
+}
+
+/// Who may not write to the source because nobody may needs no LOCK; who only may not himself does.
+#[test]
+fn a_source_that_nobody_can_write_needs_no_lock() {
+    let (sim, model) = damaged(9);
+    for (kind, needs) in [(IoKind::ReadOnly, false), (IoKind::Denied, true)] {
+        let run = sim.crash(CrashMode::KILL);
+        run.fail_call(CallClass::Change, run.calls_of(CallClass::Change) + 1, Repeat::Once, kind);
+        match salvage_at(&run, COPY) {
+            Ok(account) if !needs => holds(&run, COPY, &model, &account, "read only"),
+            Err(e) if needs => assert_eq!(e.kind(), ErrorKind::Io(kind)),
+            other => panic!("{kind:?}: {other:?}"),
+        }
+    }
+}
