@@ -236,6 +236,8 @@ impl Drop for Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ashlar_base::error::BusyKind;
+    use ashlar_base::{Error, ErrorKind};
     use std::collections::BTreeSet;
 
     fn fill(arena: &Arena, seed: u64, count: u64) -> Vec<(Address, u64, u64)> {
@@ -289,6 +291,11 @@ mod tests {
         unsafe { unit_of(base, to_usize(OWN_CHUNK_UNITS)).as_ptr().write(7) };
         assert!(arena.used_bytes() > 1 << 20);
         assert_eq!(arena.alloc(1 << 62), Err(MemoryLimit));
+        let e = Error::from(MemoryLimit);
+        assert_eq!(
+            (e.kind(), e.message()),
+            (ErrorKind::Busy(BusyKind::Memory), "the memtable cannot hold the entry")
+        );
         arena.next_chunk.store(u32::try_from(CHUNKS).unwrap(), Ordering::Relaxed);
         assert_eq!(arena.alloc(OWN_CHUNK_UNITS + 1), Err(MemoryLimit));
         assert!(arena.alloc(1).is_ok(), "the chunk in use still has room");

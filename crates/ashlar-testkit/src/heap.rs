@@ -4,6 +4,7 @@
 //! bytes are per thread, so that tests beside each other do not mix; what another thread frees is not seen. Refusals hit
 //! the whole process. Bytes that C code allocates by itself are not seen by either.
 
+use crate::report;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -39,6 +40,16 @@ pub fn large_allocations() -> u64 {
 /// Whether one of them was refused.
 pub fn has_refused() -> bool {
     large_allocations() >= FIRST_REFUSED.load(Ordering::Relaxed)
+}
+
+/// Zeroed bytes to be refused by their length: while nobody touches them they take address space only. `None` where there
+/// is not so much of it, or where an interpreter would fill it; `test` is told as skipped then.
+pub fn untouched(test: &str, len: usize) -> Option<Vec<u8>> {
+    if cfg!(miri) || Vec::<u8>::new().try_reserve_exact(len).is_err() {
+        report::skipped(test, &format!("no address space of {len} bytes"));
+        return None;
+    }
+    Some(vec![0; len])
 }
 
 #[inline]

@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 #![allow(clippy::cast_possible_truncation, reason = "test data is small")]
 
+use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, FamilyId, FileNumber};
 use ashlar_blob::{BlobAmount, BlobOptions, BlobReader, BlobWriter};
+use ashlar_env::sim::{CallClass, Repeat, SimEnv};
 use ashlar_env::{Env, ReadFile};
 use ashlar_format::blob::{BlobFooter, BlobHeader, BlobIndex, BlobPlace};
 use ashlar_format::compress::Compression;
+use ashlar_testkit::heap::untouched;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -122,6 +125,33 @@ fn what_is_written_is_read_in_every_compression() {
 fn the_golden_file_is_written_again_byte_by_byte() {
     let values = [(b"blob1".to_vec(), vec![b'1'; 100]), (b"blob2".to_vec(), vec![b'2'; 200])];
     assert!(write(Compression::None, &values).0 == golden("rocksdb-7.8.3/blobs/000010.blob"));
+}
+
+#[test]
+fn a_file_is_given_up_after_a_failed_write() {
+    let sim = SimEnv::new(1);
+    let env = sim.env();
+    let path = Path::new("/000010.blob");
+    let writer = || {
+        let file = env.fs.create(path).unwrap();
+        BlobWriter::new(file, N, FamilyId::DEFAULT, &BlobOptions::default()).unwrap()
+    };
+    let mut failed = writer();
+    sim.fail_call(CallClass::Write, sim.calls_of(CallClass::Write) + 1, Repeat::Once, IoKind::NoSpace);
+    let e = failed.add(b"key", &vec![b'v'; 1 << 20]).unwrap_err();
+    assert_eq!((e.kind(), e.path()), (ErrorKind::Io(IoKind::NoSpace), Some(path)));
+    for refused in [failed.add(b"later", b"value").map(drop), failed.finish().map(drop)] {
+        let e = refused.unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidArgument);
+        assert_eq!((e.message(), e.path()), ("the blob file was given up after a failed write", Some(path)));
+    }
+    let Some(huge) = untouched("a_file_is_given_up_after_a_failed_write, lengths", 1 << 32) else { return };
+    let mut sound = writer();
+    for (key, value) in [(&b"key"[..], &huge[..]), (&huge[..], &b"value"[..])] {
+        let e = sound.add(key, value).unwrap_err();
+        assert_eq!((e.kind(), e.message()), (ErrorKind::InvalidArgument, "a blob of 4 GiB or more"));
+    }
+    assert_eq!(sound.finish().unwrap().amount.count, 0, "a refused value is no failed write");
 }
 
 #[test]

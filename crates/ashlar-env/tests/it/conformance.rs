@@ -4,6 +4,8 @@ use ashlar_base::error::{BusyKind, IoKind};
 use ashlar_base::{ErrorKind, Result};
 use ashlar_env::sim::SimEnv;
 use ashlar_env::{EntryKind, Env, Fs, MemFs, OsFs};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -236,6 +238,77 @@ fn one_file_many_threads() {
                 });
             }
         });
+    });
+}
+
+fn says<T>(answer: Result<T>, kind: ErrorKind, message: &str, path: &Path) {
+    let e = answer.err().expect("an error");
+    assert_eq!((e.kind(), e.message(), e.path()), (kind, message, Some(path)), "{e}");
+}
+
+#[test]
+fn names_that_are_none_are_refused() {
+    let odd = Path::new(OsStr::from_bytes(b"/a\xff"));
+    let (root, plain, dir) = (Path::new("/"), Path::new("/plain"), Path::new("/dir"));
+    let invalid = ErrorKind::InvalidArgument;
+    for fs in [Arc::new(MemFs::new()) as Arc<dyn Fs>, SimEnv::new(1).env().fs] {
+        fs.create_dir_all(dir).unwrap();
+        write_all(&*fs, plain, b"x");
+        let not_text = "file name is not UTF-8";
+        says(fs.create(odd), invalid, not_text, odd);
+        says(fs.open_read(odd), invalid, not_text, odd);
+        says(fs.rename(plain, odd), invalid, not_text, odd);
+        says(fs.metadata(odd), invalid, not_text, odd);
+        says(fs.create_dir_all(odd), invalid, not_text, odd);
+        let no_file = "the root directory is no file";
+        says(fs.create(root), invalid, no_file, root);
+        says(fs.lock(root), invalid, no_file, root);
+        says(fs.remove(root), invalid, no_file, root);
+        says(fs.open_write(dir), invalid, "cannot open for writing a directory", dir);
+        says(fs.lock(dir), invalid, "cannot lock a directory", dir);
+        assert_eq!(names(&*fs, root), ["dir", "plain"]);
+    }
+}
+
+#[test]
+fn offsets_that_no_file_has_are_refused() {
+    everywhere(|fs, dir| {
+        let path = dir.join("a");
+        let file = fs.create(&path).unwrap();
+        file.write_at(b"0123", 0).unwrap();
+        // Out of sight: what is unlinked is charged to nobody.
+        for unlinked in [false, true] {
+            if unlinked {
+                fs.remove(&path).unwrap();
+            }
+            for (answer, words) in [
+                (file.write_at(b"x", u64::MAX - 1), "cannot write"),
+                (file.truncate(u64::MAX), "cannot truncate"),
+            ] {
+                let e = answer.unwrap_err();
+                assert!(matches!(e.kind(), ErrorKind::Io(_)) && e.message() == words, "{e}");
+                assert_eq!(e.path(), Some(&*path));
+            }
+        }
+    });
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("a");
+    write_all(&OsFs::new(), &path, b"0123");
+    let e = OsFs::new().open_read(&path).unwrap().read_at(&mut [0; 2], u64::MAX).unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::Io(_)) && e.message() == "cannot read", "{e}");
+    assert_eq!((e.path(), e.offset()), (Some(&*path), Some(u64::MAX)));
+}
+
+#[test]
+fn nothing_is_below_a_file() {
+    everywhere(|fs, dir| {
+        let file = dir.join("file");
+        write_all(&**fs, &file, b"x");
+        let below = file.join("x");
+        assert!(fs.metadata(&below).is_err() || fs.metadata(&below).unwrap().is_none());
+        assert!(matches!(kind(fs.lock(&below)), ErrorKind::Io(_)));
+        assert!(matches!(kind(fs.create(&below)), ErrorKind::Io(_)));
+        assert!(matches!(kind(fs.sync_dir(&below)), ErrorKind::Io(_)));
     });
 }
 

@@ -90,6 +90,10 @@ fn lines_that_lie_are_refused_by_name() {
     assert_eq!(what("schema_version 2.0\n1\n1\nni::odd 1\n0\n"), must);
     assert_eq!(what("schema_version 2.0\n1\n1\n1\na ni::odd 1\n"), must);
     assert_eq!(what("schema_version 2.0\n1\n1\n1\n// FOOTER\n"), "backup.file fewer files than announced");
+    let lone = "schema_version 2.0\n1\n1\n0\n// FOOTER\nend\n";
+    assert_eq!(what(lone), "backup.footer a name without value");
+    let neither = "schema_version 2.0\n1\n1\n1\na ni::excluded maybe\n";
+    assert_eq!(what(neither), "backup.excluded neither true nor false");
     for path in ["/etc/passwd", "../x", "a/../../x", "a//b", "", ".", "a\\b"] {
         let refused = what(&format!("1\n1\n1\n{path} crc32 1\n"));
         assert_eq!(refused, "backup.file not a path within the backup directory", "{path}");

@@ -168,6 +168,13 @@ fn every_flipped_byte_is_found_by_a_checksum_or_changes_the_header() {
     let mut bytes = Vec::new();
     ttl.encode(&mut bytes);
     assert_eq!((bytes.len(), BlobHeader::decode(&bytes)), (BlobHeader::LEN, Ok(ttl)));
+    let (key, value) = (&ONE[62..67], &ONE[67..131]);
+    let record = BlobRecordHeader::new(key, value);
+    assert_eq!(record.verify(key, value), Ok(()));
+    for (key, value) in [(&key[1..], value), (key, &value[1..]), (&ONE[62..66], &ONE[66..131])] {
+        let refused = record.verify(key, value).unwrap_err();
+        assert_eq!((refused.field, refused.at, refused.what), ("blob record", 32, "lengths differ"));
+    }
     let huge = BlobRecordHeader { key_len: u64::MAX, value_len: 2, expiration: 0, blob_crc: 0 };
     assert_eq!(huge.record_len(), None);
 }

@@ -68,7 +68,8 @@ impl Compressor {
     /// dictionaries, and an empty dictionary, change nothing.
     ///
     /// # Errors
-    /// `Malformed`: bytes that begin like a trained dictionary and are none.
+    /// `Malformed`: no memory. Bytes that begin like a trained dictionary and are none are found out by the first block:
+    /// [`Compressor::compress_always`] refuses it, [`Compressor::compress`] stores it as it is.
     pub fn set_dictionary(&mut self, dictionary: &[u8]) -> Result<(), Malformed> {
         if !self.kind.takes_dictionary() || dictionary.is_empty() {
             return Ok(());
@@ -76,7 +77,7 @@ impl Compressor {
         self.dictionary = dictionary.to_vec();
         if let Engine::Zstd(encoder) = &mut self.engine {
             let with = zstd::bulk::Compressor::with_dictionary(zstd_level(self.level), dictionary);
-            **encoder = with.map_err(|_| wrong("not a zstd dictionary"))?;
+            **encoder = with.map_err(|_| wrong("no memory for zstd"))?;
         }
         Ok(())
     }
@@ -107,7 +108,7 @@ impl Compressor {
     /// stored in one form. Without an algorithm nothing is stored.
     ///
     /// # Errors
-    /// `Malformed`: 4 GiB or more.
+    /// `Malformed`: 4 GiB or more, or a dictionary that is none.
     pub fn compress_always(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
         out.clear();
         self.encode(raw, out)

@@ -3,6 +3,7 @@
 use super::*;
 use crate::unreadable::Unreadable;
 use ashlar_base::bytes::put_varint32;
+use ashlar_testkit::heap::untouched;
 
 const WRITTEN: [Compression; 6] = [
     Compression::Snappy,
@@ -50,6 +51,18 @@ fn what_does_not_shrink_is_stored_raw() {
         let mut compressor = Compressor::new(kind, 1).unwrap();
         assert_eq!(compressor.compress(&noise, &mut out), Compression::None);
         assert_eq!(out, noise);
+    }
+}
+
+#[test]
+fn four_gib_are_refused_before_they_are_touched() {
+    let Some(raw) = untouched("four_gib_are_refused_before_they_are_touched", 1 << 32) else { return };
+    let mut out = Vec::new();
+    for kind in WRITTEN {
+        let mut compressor = Compressor::new(kind, 1).unwrap();
+        let refused = compressor.compress_always(&raw, &mut out).unwrap_err();
+        let what = if kind == Compression::Snappy { "Snappy failed" } else { "too long" };
+        assert_eq!((refused.field, refused.what), ("compression", what), "{kind:?}");
     }
 }
 
@@ -231,6 +244,13 @@ fn a_false_trained_dictionary_is_told() {
     let stored = [&[0xf4, 0x03][..], &frame].concat();
     let refused = decompress_with(Compression::Zstd, &stored, Some(&dictionary), 1000).unwrap_err();
     assert!(matches!(refused, Unreadable::Malformed(m) if m.what.contains("dictionary")));
+    let mut with = Compressor::new(Compression::Zstd, 1).unwrap();
+    with.set_dictionary(&bytes).unwrap();
+    let mut out = Vec::new();
+    let refused = with.compress_always(&raw, &mut out).unwrap_err();
+    assert_eq!((refused.field, refused.what), ("compression", "zstd failed"));
+    assert_eq!(with.compress(&raw, &mut out), Compression::None);
+    assert_eq!(out, raw, "a block can always be stored as it is");
     assert!(train_zstd_dictionary(b"abc", &[1, 1], 100).is_none(), "sizes that do not add up");
     assert!(train_zstd_dictionary(b"", &[], 100).is_none());
 }

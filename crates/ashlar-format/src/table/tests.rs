@@ -73,6 +73,22 @@ fn other_tables_are_named() {
 }
 
 #[test]
+fn a_footer_that_asks_for_features_to_come_is_refused_by_name() {
+    let (footer, start) = Footer::decode(tail(ENTITIES), ENTITIES.len() as u64).unwrap();
+    let mut asking = tail(ENTITIES).to_vec();
+    asking[33] = 1;
+    // Its checksum is made right again, as a newer writer's would be.
+    asking[5..9].fill(0);
+    let sum = footer.checksum.kind.of(&asking).wrapping_add(footer.checksum.modifier(start));
+    asking[5..9].copy_from_slice(&sum.to_le_bytes());
+    let newer = "tables that need a feature newer than format version 7";
+    assert_eq!(Footer::decode(&asking, ENTITIES.len() as u64), Err(Unreadable::NotSupported(newer)));
+    let metaindex = BlockHandle { offset: 7, size: 1 << 32 };
+    let refused = Footer { metaindex, ..footer }.encode(7 + (1 << 32) + 5).unwrap_err();
+    assert_eq!((refused.field, refused.what), ("footer.metaindex", "over 4 GiB"));
+}
+
+#[test]
 fn hostile_footers_do_not_panic() {
     for file in [ENTITIES, SNAPPY_V2] {
         let whole = tail(file);

@@ -1,5 +1,6 @@
 use super::*;
-use ashlar_base::{FamilyId, SeqNum, ValueType};
+use ashlar_base::{ErrorKind, FamilyId, SeqNum, ValueType};
+use ashlar_testkit::heap::untouched;
 
 fn hex(text: &str) -> Vec<u8> {
     text.split_whitespace().map(|b| u8::from_str_radix(b, 16).unwrap()).collect()
@@ -95,6 +96,32 @@ fn marks_bring_the_state_back() {
     b.rollback_to(mark);
     assert!(b.is_empty());
     assert_eq!(b.finish(SeqNum::ZERO), [0; 12]);
+}
+
+#[test]
+fn what_the_format_cannot_hold_is_refused_and_changes_nothing() {
+    let test = "what_the_format_cannot_hold_is_refused_and_changes_nothing";
+    let Some(huge) = untouched(test, 1 << 32) else { return };
+    let (longest, value) = (&huge[..huge.len() - 1], &huge[..]);
+    let mut b = all_plain();
+    let before = b.finish(SeqNum::ZERO).to_vec();
+    for refused in [
+        b.put(D, b"k", value),
+        b.merge(D, b"k", value),
+        b.entity(D, b"k", value),
+        b.put(D, longest, b""),
+        b.delete(D, longest),
+        b.single_delete(D, longest),
+        b.delete_range(D, b"k", longest),
+        b.delete_range(D, longest, b"k"),
+    ] {
+        let e = refused.unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidArgument);
+        assert_eq!(e.message(), "key or value of 4 GiB or more");
+    }
+    let e = b.log_data(value).unwrap_err();
+    assert_eq!((e.kind(), e.message()), (ErrorKind::InvalidArgument, "log data of 4 GiB or more"));
+    assert_eq!(b.finish(SeqNum::ZERO), before);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{LogEnd, LogReader, RecoveryMode};
-use ashlar_base::Error;
 use ashlar_base::error::IoKind;
+use ashlar_base::{Error, ErrorKind};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_format::log_record::Framing;
 use std::path::Path;
@@ -84,6 +84,21 @@ fn holes_are_never_published() {
     assert!(log.publish(&second).is_err());
     assert!(log.publish(&first).is_err(), "poisoned");
     assert_eq!(read(&machine, RecoveryMode::Absolute).0.len(), 0);
+}
+
+#[test]
+fn a_log_shorter_than_its_good_end_is_not_appended_to() {
+    let machine = SimEnv::new(1);
+    let end = log(&machine, Framing::Legacy).append(b"all", true).unwrap().end;
+    for (path, position) in [(NAME, end + 1), ("db/000015.log", 1)] {
+        let path = Path::new(path);
+        let refused = PlainLog::append_to(machine.env().fs, path, FileNumber(14), Framing::Legacy, position)
+            .unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+        assert_eq!(refused.message(), format!("log is shorter than {position} bytes"));
+        assert_eq!(refused.path(), Some(path));
+    }
+    assert_eq!(read(&machine, RecoveryMode::Absolute).0, [b"all"]);
 }
 
 #[test]

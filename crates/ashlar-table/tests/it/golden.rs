@@ -9,7 +9,7 @@ use ashlar_table::{ReaderOptions, TableReader, unique_id_bytes};
 use std::path::Path;
 use std::sync::Arc;
 
-fn read(name: &str) -> Vec<u8> {
+pub fn read(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden").join(name);
     let file = Env::os().unwrap().fs.open_read(&path).unwrap();
     let mut bytes = vec![0; file.len() as usize];

@@ -9,6 +9,7 @@ mod golden;
 mod hostile;
 mod judged;
 mod leveldb_filter;
+mod lies;
 mod model;
 mod shape;
 mod stripped;

@@ -7,6 +7,7 @@ use ashlar_env::Env;
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
 use ashlar_table::{ReaderOptions, TableBuilder, TableOptions, unique_id};
+use ashlar_testkit::heap::untouched;
 use std::path::Path;
 
 fn numbered(count: u32) -> Entries {
@@ -102,6 +103,9 @@ fn refuses_wrong_input() {
     }
     let refused = b.add(key(b"c", 1, ValueType::RangeDelete).as_key(), b"d").unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+    let unknown = [&b"c"[..], &[0x7f, 1, 0, 0, 0, 0, 0, 0]].concat();
+    let refused = b.add(InternalKey::decode(&unknown).unwrap(), b"").unwrap_err();
+    assert_eq!((refused.kind(), refused.message()), (ErrorKind::NotSupported, "entries of type 0x7f"));
     b.add(key(b"b", 4, ValueType::Put).as_key(), b"").unwrap();
     assert_eq!(b.finish().unwrap().entries, 2);
     for options in [
@@ -120,6 +124,24 @@ fn refuses_wrong_input() {
         let refused = TableBuilder::new(file(), options, identity()).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
     }
+}
+
+#[test]
+fn two_gib_are_refused_before_they_are_touched() {
+    let Some(huge) = untouched("two_gib_are_refused_before_they_are_touched", 1 << 31) else { return };
+    let env = Env::mem();
+    let file = env.fs.create(Path::new("/1.sst")).unwrap();
+    let mut builder = TableBuilder::new(file, TableOptions::default(), identity()).unwrap();
+    let put = key(b"k", 1, ValueType::Put);
+    for (refused, what) in [
+        (builder.add(put.as_key(), &huge), "key and value of 2 GiB or more"),
+        (builder.add_range_tombstone(b"a", &huge, put.as_key().seq()), "range tombstones of 2 GiB or more"),
+    ] {
+        let e = refused.unwrap_err();
+        assert_eq!((e.kind(), e.message()), (ErrorKind::InvalidArgument, what));
+        assert_eq!(e.path(), Some(Path::new("/1.sst")));
+    }
+    assert_eq!(builder.entries(), 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ashlar_format::table::{Footer, IndexKind, MetaIndex, Properties};
 use ashlar_table::TableOptions;
 
 /// The table with other properties: block, metaindex and footer are written again behind what stays.
-fn with_properties(table: &[u8], change: impl FnOnce(&mut Properties)) -> Vec<u8> {
+pub fn with_properties(table: &[u8], change: impl FnOnce(&mut Properties)) -> Vec<u8> {
     let (mut footer, _) = Footer::decode(&table[table.len() - Footer::LEN..], table.len() as u64).unwrap();
     let block = |offset: u64, size: u64| &table[offset as usize..][..size as usize];
     let mut meta = MetaIndex::decode(block(footer.metaindex.offset, footer.metaindex.size)).unwrap();
