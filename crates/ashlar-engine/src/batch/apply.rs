@@ -55,3 +55,26 @@ pub(crate) fn memtable_op<'a>(op: &BatchOp<'a>, seq_delta: u32) -> Result<Option
     };
     Ok(Some(Op { key, value, value_type, seq_delta }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::ErrorKind;
+
+    #[test]
+    fn marks_of_two_phases_are_refused_by_name() {
+        let xid = &b"x"[..];
+        for mark in [
+            BatchOp::BeginPrepare,
+            BatchOp::EndPrepare { xid },
+            BatchOp::Commit { xid },
+            BatchOp::Rollback { xid },
+            BatchOp::BeginPersistedPrepare,
+            BatchOp::BeginUnprepare,
+        ] {
+            let e = memtable_op(&mark, 0).map(drop).unwrap_err();
+            assert_eq!((e.kind(), e.message()), (ErrorKind::NotSupported, "records of two-phase commit"));
+        }
+        assert!(memtable_op(&BatchOp::Noop, 0).unwrap().is_none());
+    }
+}

@@ -286,6 +286,24 @@ fn failing_call(class: CallClass, at: u64, kind: IoKind) -> bool {
 }
 
 #[test]
+fn entries_that_were_not_read_stop_a_compaction() {
+    let (_, _, plan) = small(&SimEnv::new(1));
+    assert!(check_count(&plan, 7).is_ok(), "nobody knows how many there are");
+    for (_, file) in plan.files() {
+        let counts = TableCounts { entries: 401, range_deletions: 1, ..TableCounts::default() };
+        file.counts.set(counts).unwrap();
+    }
+    for read in 800..=802 {
+        assert!(check_count(&plan, read).is_ok(), "with range tombstones or without");
+    }
+    for read in [0, 799, 803] {
+        let e = check_count(&plan, read).unwrap_err();
+        assert!(e.is_corruption(), "{e}");
+        assert!(e.message().ends_with(&format!("read {read} entries where its inputs have 800")), "{e}");
+    }
+}
+
+#[test]
 fn finished_outputs_survive_any_crash() {
     let sim = SimEnv::new(5);
     let (place, version, plan) = small(&sim);

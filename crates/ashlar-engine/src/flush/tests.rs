@@ -3,7 +3,7 @@
 use super::*;
 use crate::rewrite::Progress;
 use crate::rewrite::fixture::{Place, dump};
-use ashlar_base::{FamilyId, Level, Order, SeqNum, ValueType};
+use ashlar_base::{ErrorKind, FamilyId, Level, Order, SeqNum, ValueType};
 use ashlar_env::Env;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
 use std::sync::Arc;
@@ -88,6 +88,24 @@ fn given_up_half_way_nothing_stays() {
     assert_eq!(run.step(100).unwrap(), Progress::More);
     assert_eq!(place.files(), ["000010.sst"]);
     drop(run);
+    assert_eq!(place.files(), [""; 0]);
+}
+
+#[test]
+fn finished_before_its_end_nothing_stays() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let entries = [("a", 1, Put, "v"), ("b", 2, Put, "v")];
+    let input = FlushInput {
+        family: FamilyId::DEFAULT,
+        memtables: vec![memtable(&Order::Bytewise, &entries)],
+        snapshots: vec![],
+        output: place.plan(),
+        numbers: place.numbers(),
+    };
+    let mut run = FlushRun::new(input).unwrap();
+    assert_eq!(run.step(1).unwrap(), Progress::More);
+    let e = run.finish().map(drop).unwrap_err();
+    assert_eq!((e.kind(), e.message()), (ErrorKind::InvalidArgument, "a flush was finished before its end"));
     assert_eq!(place.files(), [""; 0]);
 }
 

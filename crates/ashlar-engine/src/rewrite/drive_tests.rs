@@ -4,7 +4,7 @@ use super::*;
 use crate::rewrite::retention::Beneath;
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
-use ashlar_base::{Comparator, LookupKey, SeqNum, ValueType, Window};
+use ashlar_base::{Comparator, ErrorKind, LookupKey, SeqNum, ValueType, Window};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -346,8 +346,11 @@ fn of_two_equal_internal_keys_the_newest_run_speaks() {
 }
 
 fn one_run(entries: Vec<Version>) -> Result<Vec<Version>> {
+    one_run_under(Retention::above_unknown(vec![], Default::default()), entries)
+}
+
+fn one_run_under(keep: Retention, entries: Vec<Version>) -> Result<Vec<Version>> {
     let run = Box::new(MemoryRun { entries, at: 0, width: 64 }) as Box<dyn RunCursor>;
-    let keep = Retention::above_unknown(vec![], Default::default());
     let mut work = start(&Order::Bytewise, 0, vec![run], keep, Collect::default())?;
     while work.step(1)? == Progress::More {}
     Ok(std::mem::take(&mut work.sink().entries))
@@ -362,5 +365,14 @@ fn damage_stops_the_rewrite() {
     assert_eq!(one_run(vec![v(b"a", 1, merge), v(b"a", 1, merge)]).unwrap().len(), 1);
     let range = one_run(vec![v(b"a", 1, ValueType::RangeDelete)]).unwrap_err();
     assert!(range.to_string().contains("RangeDelete"), "{range}");
+    // Carried along, unless the entry above it has given up its place in the order.
+    let unknown = vec![v(b"a", 2, put), (b"a".to_vec(), Trailer::from_raw(0x17f), vec![])];
+    assert_eq!(one_run(unknown.clone()).unwrap(), unknown);
+    let bottom = Retention {
+        beneath: Beneath::Ranges(vec![]),
+        ..Retention::above_unknown(vec![], Default::default())
+    };
+    let e = one_run_under(bottom, unknown).unwrap_err();
+    assert_eq!((e.kind(), e.message()), (ErrorKind::NotSupported, "value type 0x7f in compaction"));
     assert_eq!(one_run(vec![]).unwrap(), vec![]);
 }

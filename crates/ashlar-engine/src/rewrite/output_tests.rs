@@ -132,6 +132,30 @@ fn what_is_not_taken_is_removed() {
 }
 
 #[test]
+fn a_file_that_is_not_what_was_written_is_refused() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let mut plan = place.plan();
+    plan.checks.read_back = true;
+    let path = place.dir.join("000010.sst");
+    let file = place.env.fs.create(&path).unwrap();
+    let mut builder = TableBuilder::new(file, plan.table.clone(), plan.identity.clone()).unwrap();
+    builder.add(InternalKeyBuf::new(b"k", trailer(1, PUT)).as_key(), b"v").unwrap();
+    let (number, written) = (FileNumber(10), builder.finish().unwrap());
+    let sink = TableOutputs::new(plan, CutLimits::none(), place.numbers());
+    sink.check_size(number, written.size).unwrap();
+    sink.read_back(number, &written).unwrap();
+    let (size, longer) = (written.size, written.size + 1);
+    let more = TableSummary { entries: 2, ..written };
+    for (refused, what) in [
+        (sink.check_size(number, longer), format!("table has {size} bytes where {longer} were written")),
+        (sink.read_back(number, &more), "table reads back with 1 entries where 2 were written".to_owned()),
+    ] {
+        let e = refused.unwrap_err();
+        assert!(e.is_corruption() && e.message() == what && e.path() == Some(&*path), "{e}");
+    }
+}
+
+#[test]
 fn no_entry_no_table() {
     let place = Place::new(Env::mem(), Order::Bytewise);
     let mut sink = TableOutputs::new(place.plan(), limits(20_000), place.numbers());

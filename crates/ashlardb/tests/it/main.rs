@@ -38,6 +38,7 @@ mod modes;
 mod observe;
 mod operations;
 mod options;
+mod refusals;
 mod repair;
 mod repair_names;
 mod salvage;

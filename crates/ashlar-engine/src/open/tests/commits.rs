@@ -1,6 +1,7 @@
 //! The commit queue: what is durable, what is installed, what a broken edit costs.
 
 use super::*;
+use ashlar_base::ErrorKind;
 use ashlar_format::version_edit::{BlobAddition, BlobGarbage, WalAddition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,6 +70,20 @@ fn a_broken_edit_fails_alone() {
     assert!(v.may_unlink());
     flush(&env, &v, "b", 7).unwrap();
     assert_eq!(v.families()[0].version.file_count(), 2);
+    assert_eq!(shape(&recover(&env).unwrap().versions), shape(&v));
+}
+
+#[test]
+fn families_come_and_go_by_commits_of_their_own() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let create = VersionEdit { family_add: Some(b"x".to_vec()), ..VersionEdit::of(FamilyId(1)) };
+    let drop = VersionEdit { family_drop: true, ..VersionEdit::of(FamilyId::DEFAULT) };
+    for edit in [create, drop] {
+        let e = v.commit(vec![edit]).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidArgument);
+        assert_eq!(e.message(), "families are created and dropped by commits of their own");
+    }
     assert_eq!(shape(&recover(&env).unwrap().versions), shape(&v));
 }
 

@@ -125,6 +125,8 @@ fn edits_that_make_no_sense() {
     let of = |id| VersionEdit::of(FamilyId(id));
     let add = |id, name: &[u8]| VersionEdit { family_add: Some(name.to_vec()), ..of(id) };
     let in_group = |n| VersionEdit { atomic_group: Some(n), ..VersionEdit::default() };
+    let mut elsewhere = flush_edit(FileNumber(1), "k", 5);
+    elsewhere.added[0].1.path_id = 3;
     let cases: Vec<(Vec<VersionEdit>, &str)> = vec![
         (vec![], "no log_file_number entry"),
         (vec![VersionEdit { log_number: None, ..base.clone() }], "no log_file_number entry"),
@@ -135,6 +137,8 @@ fn edits_that_make_no_sense() {
         (vec![base.clone(), add(3, b"x"), add(3, b"y")], "adds family 3 again"),
         (vec![base.clone(), add(3, b"x"), add(4, b"x")], "a second family \"x\""),
         (vec![base.clone(), add(0, b"x")], "adds family 0 again"),
+        (vec![base.clone(), add(3, b"a\xff")], "a family name that is not UTF-8: \"a\\xff\""),
+        (vec![base.clone(), elsewhere], "tables in further directories (db_paths): table "),
         (vec![base.clone(), VersionEdit { family_drop: true, ..of(0) }], "drops the default family"),
         (
             vec![base.clone(), VersionEdit { family_drop: true, ..of(4) }],
@@ -166,6 +170,25 @@ fn edits_that_make_no_sense() {
     write_manifest(&env, &[vec![2, 0, 3, 2, 4, 0], vec![0xe7, 0x07, 3, 0x61, 0x62, 0x63]]);
     let e = refused(&env);
     assert_eq!(e.offset(), Some(13), "{e}");
+}
+
+#[test]
+fn family_numbers_end_at_32_bits() {
+    let env = Env::mem();
+    env.fs.create_dir_all(dir()).unwrap();
+    put(&env, "CURRENT", b"MANIFEST-000005\n");
+    let full = VersionEdit {
+        log_number: Some(FileNumber(0)),
+        next_file: Some(FileNumber(6)),
+        last_seq: Some(seq(9)),
+        max_family: Some(FamilyId(u32::MAX)),
+        ..VersionEdit::default()
+    };
+    write_manifest(&env, &[full.to_bytes()]);
+    let v = recover(&env).unwrap().versions;
+    let e = v.create_family("one too many", Order::Bytewise, 7, FileNumber(4)).map(drop).unwrap_err();
+    assert_eq!((e.kind(), e.message()), (ErrorKind::NotSupported, "more than 2^32 families"));
+    assert_eq!(list_families(&env, dir()).unwrap(), ["default"]);
 }
 
 fn write_manifest(env: &Env, records: &[Vec<u8>]) {

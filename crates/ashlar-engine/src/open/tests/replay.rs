@@ -245,7 +245,8 @@ fn batches_that_are_wrong_inside() {
     wrong_count[8] = 2;
     let mut backwards = BatchEncoder::new();
     backwards.delete_range(FamilyId::DEFAULT, b"z", b"a").unwrap();
-    for bad in [wrong_count, backwards.finish(seq(3)).to_vec(), b"short".to_vec(), vec![0xff; 30]] {
+    let beyond = batch(SeqNum::MAX.get(), &["x"]);
+    for bad in [wrong_count, backwards.finish(seq(3)).to_vec(), b"short".to_vec(), vec![0xff; 30], beyond] {
         let env = Env::mem();
         fresh(&env);
         write_wal(&env, 10, &[batch(1, &["k0", "k1"]), bad, batch(4, &["k3"])]);
@@ -256,6 +257,39 @@ fn batches_that_are_wrong_inside() {
         let (_, notes) = replay_into(&env, &mut r, SkipAny).unwrap();
         assert_eq!(notes.ops, ["0:k0@1", "0:k1@2", "0:k3@4"]);
         assert!(!r.report.is_clean());
+    }
+}
+
+#[test]
+fn sequences_end_at_56_bits() {
+    let bytes = batch(SeqNum::MAX.get(), &["a", "b"]);
+    let ops: Vec<_> = sequenced_ops(&BatchReader::new(&bytes).unwrap()).collect();
+    assert!(matches!(ops[0], Ok((SeqNum::MAX, _))));
+    let e = ops[1].as_ref().unwrap_err();
+    assert!(ops.len() == 2 && e.is_corruption() && e.message() == "a sequence number over 56 bits", "{e}");
+}
+
+#[test]
+fn timestamps_in_a_log_are_refused_by_family() {
+    use ashlar_base::checksum::{crc32c, mask_crc};
+    use ashlar_format::log_record::encode_timestamp_sizes;
+    for (family, refused) in [(0, true), (7, false)] {
+        let env = six();
+        let typed = [&[10_u8][..], &encode_timestamp_sizes(&[(FamilyId(family), 8)])].concat();
+        let mut record = mask_crc(crc32c(&typed)).to_le_bytes().to_vec();
+        record.extend(u16::try_from(typed.len() - 1).unwrap().to_le_bytes());
+        record.extend(typed);
+        damage(&env, 10, |b| b.splice(0..0, record).for_each(drop));
+        let mut r = recover(&env).unwrap();
+        let replayed = replay_into(&env, &mut r, PointInTime);
+        if !refused {
+            assert_eq!(replayed.unwrap().1.ops.len(), 6, "a family that is gone");
+            continue;
+        }
+        let e = replayed.map(drop).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::NotSupported);
+        assert_eq!(e.message(), "user-defined timestamps in the log, of family 0");
+        assert_eq!((e.path(), e.offset()), (Some(&*dir().join("000010.log")), Some(0)));
     }
 }
 

@@ -1,0 +1,120 @@
+//! What users ask for and cannot have: told by kind and in words, and nothing is left of the attempt.
+
+use ashlar_testkit::golden::golden;
+use ashlardb::{Builder, Comparator, Db, Env, ErrorKind, FormatLevel, Risk, check_database};
+use std::cmp::Ordering;
+use std::path::Path;
+use std::sync::Arc;
+
+fn says<T>(answer: ashlardb::Result<T>, kind: ErrorKind, message: &str) {
+    let Err(e) = answer else { panic!("not refused: {message}") };
+    assert_eq!((e.kind(), e.message()), (kind, message), "{e}");
+}
+
+/// Bytewise; the last bytes may be a timestamp.
+#[derive(Debug)]
+struct Mine {
+    timestamp_len: usize,
+}
+
+impl Comparator for Mine {
+    fn name(&self) -> &str {
+        "test.Mine"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.cmp(b)
+    }
+
+    fn timestamp_len(&self) -> usize {
+        self.timestamp_len
+    }
+}
+
+/// With a family in an order of the user's.
+fn ordered(dir: &Path, timestamp_len: usize) -> Builder {
+    Db::builder(dir).family("mine", |f| f.comparator(Arc::new(Mine { timestamp_len })))
+}
+
+#[test]
+fn families_that_cannot_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    says(db.create_family(""), ErrorKind::InvalidArgument, "a column family needs a name");
+    let events = db.create_family("events").unwrap();
+    db.drop_family(&events).unwrap();
+    let dropped = events.set_options(&[("write_buffer_size", "1M")]);
+    says(dropped, ErrorKind::InvalidArgument, "the family \"events\" was dropped");
+    db.close().unwrap();
+    let there_only = Db::builder(dir.path()).tune(|db, _| db.create_missing_families = false);
+    let missing = there_only.family("x", |f| f).open();
+    says(missing, ErrorKind::InvalidArgument, "column family \"x\" does not exist");
+    let timestamps = "families with user-defined timestamps (test.Mine)";
+    says(ordered(dir.path(), 8).open(), ErrorKind::NotSupported, timestamps);
+    let new = dir.path().join("new");
+    let default = Db::builder(&new).default_family(|f| f.comparator(Arc::new(Mine { timestamp_len: 8 })));
+    says(default.open(), ErrorKind::NotSupported, timestamps);
+    let names = ashlardb::list_families(&Env::os().unwrap(), dir.path()).unwrap();
+    assert_eq!(names, ["default"]);
+    assert!(!new.join("CURRENT").exists());
+}
+
+#[test]
+fn settings_out_of_range() {
+    let dir = tempfile::tempdir().unwrap();
+    let seldom = Db::builder(dir.path()).tune(|db, _| db.stats_dump_secs = 1 << 32).open();
+    let range = "stats_dump_period_sec is 4294967296, the range is 0 to 4294967295";
+    says(seldom, ErrorKind::InvalidArgument, range);
+    for level in [FormatLevel::V6_29, FormatLevel::V7_8, FormatLevel::V9_11, FormatLevel::V11] {
+        let name = level.to_string();
+        assert_eq!(name.parse::<FormatLevel>().unwrap(), level);
+        assert_eq!(name["rocksdb-".len()..].parse::<FormatLevel>().unwrap(), level);
+    }
+    for text in ["", "rocksdb-", "rocksdb-8", "7.8.3"] {
+        let e = text.parse::<FormatLevel>().unwrap_err();
+        assert_eq!(
+            (e.kind(), e.message()),
+            (ErrorKind::InvalidArgument, &*format!("unknown format level {text:?}"))
+        );
+        assert!(e.to_string().contains("The levels are rocksdb-6.29, rocksdb-7.8"), "{e}");
+    }
+}
+
+#[test]
+fn an_options_file_that_no_memory_should_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    Db::open(dir.path()).unwrap().close().unwrap();
+    let path = dir.path().join("OPTIONS-999999");
+    // All of it a hole.
+    std::fs::File::create(&path).unwrap().set_len((256 << 20) + 1).unwrap();
+    let e = Db::builder(dir.path()).stored_options().unwrap_err();
+    assert_eq!((e.kind(), e.message()), (ErrorKind::Corruption, "too long for an OPTIONS file"));
+    assert_eq!(e.path(), Some(&*path));
+    Db::open(dir.path()).unwrap().close().unwrap();
+}
+
+#[test]
+fn what_cannot_be_repaired() {
+    let temp = tempfile::tempdir().unwrap();
+    let none = temp.path().join("none");
+    says(Db::builder(&none).repair(|_| {}), ErrorKind::InvalidArgument, "there is no such directory");
+    assert!(!none.exists());
+
+    let dir = temp.path().join("db");
+    let db = ordered(&dir, 0).open().unwrap();
+    db.family("mine").unwrap().put("k", "v").unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    let unlisted = "family \"mine\" needs the comparator test.Mine, which was not given";
+    says(Db::builder(&dir).repair(|_| {}), ErrorKind::InvalidArgument, unlisted);
+    let report = check_database(&Env::os().unwrap(), &dir, &mut |_| {}).unwrap();
+    let unknown = "family \"mine\" has the comparator test.Mine, which is not known here";
+    let damage = report.damages.iter().find(|damage| damage.cause.contains(unknown));
+    assert_eq!(damage.map(|damage| &damage.risk), Some(&Risk::Database), "{report}");
+    assert!(ordered(&dir, 0).repair(|_| {}).unwrap().is_lossless());
+
+    let prepared = golden("rocksdb-7.8.3/txn_2pc").unwrap_or_else(|skip| panic!("{skip}"));
+    let e = Db::builder(prepared.path()).repair(|_| {}).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::NotSupported, "{e}");
+    assert!(e.message().starts_with("a repair of logs with ") && e.message().contains("'tx-pending'"), "{e}");
+}
