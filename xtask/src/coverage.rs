@@ -1,7 +1,8 @@
 //! `coverage`: what the tests run of the code, and which errors no test has ever seen made.
 //!
-//! Regions are LLVM's: a piece of code that is run as a whole or not at all. Tests beside the code are not counted. An
-//! *error site* is a place that makes an error; it is unreached when its region was never run.
+//! Regions are LLVM's: a piece of code that is run as a whole or not at all; a line is run when one of its regions is. Tests
+//! beside the code are not counted. An *error site* is a place that makes an error; it is unreached when its region was
+//! never run.
 
 use crate::{project, run};
 use std::collections::BTreeMap;
@@ -15,14 +16,16 @@ pub const HELP: &str = "\
 usage: cargo xtask coverage [PACKAGE …]
 
 Runs the tests of the packages (without any: of every crate whose bytes come from disks, of the engine and its door, the
-suites of crashes and failing calls, and the fuzzer's corpus) with LLVM's counters in them, and prints for each crate how many regions were
-run, and how many of the places that make an error. The unreached ones stand in target/coverage/errors.txt.
+suites of crashes and failing calls, and the fuzzer's corpus) with LLVM's counters in them, and prints for each crate how
+many regions and lines were run, and how many of the places that make an error. The unreached ones stand in
+target/coverage/errors.txt.
 
 Needs the component llvm-tools (rustup component add llvm-tools); without it this chore says \"skipped: why\". The build
 has a target folder of its own; all of it takes a quarter of an hour.";
 
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 11] = [
     "ashlar-base",
+    "ashlar-env",
     "ashlar-format",
     "ashlar-log",
     "ashlar-table",
@@ -129,11 +132,29 @@ fn run_tests(folder: &Path, packages: &[&str]) -> Result<(Vec<String>, Result<()
     Ok((programs.map(str::to_owned).collect(), tested))
 }
 
+/// How many there are, and how many of them were run.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Share {
+    all: usize,
+    run: usize,
+}
+
+impl Share {
+    fn count(&mut self, run: bool) {
+        self.all += 1;
+        self.run += usize::from(run);
+    }
+
+    fn percent(&self) -> f64 {
+        self.run as f64 * 100.0 / self.all.max(1) as f64
+    }
+}
+
 /// What was run of one crate.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sum {
-    regions: usize,
-    run: usize,
+    regions: Share,
+    lines: Share,
     sites: usize,
     unreached: Vec<String>,
 }
@@ -164,6 +185,9 @@ struct Segment {
     line: usize,
     column: usize,
     count: u64,
+    /// There is code here.
+    counted: bool,
+    /// A region begins here.
     begins: bool,
 }
 
@@ -172,11 +196,13 @@ impl Segment {
     fn parse(text: &str) -> Option<Segment> {
         let fields: Vec<&str> = text.split(',').collect();
         let [line, column, count, counted, entry, gap] = fields.as_slice() else { return None };
+        let counted = *counted == "true";
         Some(Segment {
             line: line.parse().ok()?,
             column: column.parse().ok()?,
             count: count.parse().ok()?,
-            begins: *counted == "true" && *entry == "true" && *gap == "false",
+            counted,
+            begins: counted && *entry == "true" && *gap == "false",
         })
     }
 }
@@ -185,12 +211,16 @@ impl Sum {
     fn add(&mut self, path: &str, text: &str, segments: &[Segment]) {
         let code: Vec<&str> = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").collect();
         let inside = |segment: &&Segment| segment.begins && segment.line <= code.len();
-        self.regions += segments.iter().filter(inside).count();
-        self.run += segments.iter().filter(inside).filter(|segment| segment.count > 0).count();
+        segments.iter().filter(inside).for_each(|segment| self.regions.count(segment.count > 0));
         for (index, line) in code.iter().enumerate() {
+            if let Some(run) = is_run(index + 1, segments) {
+                self.lines.count(run);
+            }
             let Some(at) = made_at(line) else { continue };
             let here = (index + 1, at + 1);
-            let Some(covering) = segments.iter().rfind(|s| (s.line, s.column) <= here) else { continue };
+            // A closure that only puts a value together has no counter.
+            let covering = segments.iter().rfind(|s| (s.line, s.column) <= here);
+            let Some(covering) = covering.filter(|s| s.counted) else { continue };
             self.sites += 1;
             if covering.count == 0 {
                 self.unreached.push(format!("{path}:{}: {}", index + 1, line.trim()));
@@ -199,11 +229,20 @@ impl Sum {
     }
 }
 
+/// Whether a line was run; `None` where it holds no code. What begins on it counts, and what goes on from lines before.
+fn is_run(line: usize, segments: &[Segment]) -> Option<bool> {
+    let from = segments.partition_point(|s| s.line < line);
+    let on_it = segments[from..].iter().take_while(|s| s.line == line).filter(|s| s.begins);
+    let before = from.checked_sub(1).map(|last| &segments[last]).filter(|s| s.counted);
+    on_it.chain(before).map(|s| s.count > 0).reduce(|a, b| a || b)
+}
+
 /// Where a line makes an error.
 fn made_at(line: &str) -> Option<usize> {
-    if line.trim_start().starts_with("//")
-        || ["fn ", "impl ", "struct "].iter().any(|word| line.contains(word))
-    {
+    let code = line.trim_start();
+    // The arm of a match takes an error; it makes none.
+    let taken = code.starts_with("Err(") && code.contains(" => ");
+    if code.starts_with("//") || taken || ["fn ", "impl ", "struct "].iter().any(|word| line.contains(word)) {
         return None;
     }
     let within_a_word = |at: usize| line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -211,11 +250,19 @@ fn made_at(line: &str) -> Option<usize> {
 }
 
 fn table(sums: &BTreeMap<String, Sum>) -> String {
-    let mut text = format!("{:<18} {:>8} {:>8}  {:>6} {:>6}\n", "crate", "regions", "run", "errors", "seen");
-    for (name, Sum { regions, run, sites, unreached }) in sums {
-        let percent = *run as f64 * 100.0 / (*regions).max(1) as f64;
+    let mut text = format!(
+        "{:<18} {:>8} {:>8}  {:>8} {:>8}  {:>6} {:>6}\n",
+        "crate", "regions", "run", "lines", "run", "errors", "seen"
+    );
+    for (name, Sum { regions, lines, sites, unreached }) in sums {
         let seen = sites - unreached.len();
-        text += &format!("{name:<18} {regions:>8} {percent:>7.1}%  {sites:>6} {seen:>6}\n");
+        text += &format!(
+            "{name:<18} {:>8} {:>7.1}%  {:>8} {:>7.1}%  {sites:>6} {seen:>6}\n",
+            regions.all,
+            regions.percent(),
+            lines.all,
+            lines.percent(),
+        );
     }
     text
 }
@@ -226,17 +273,21 @@ mod tests {
 
     #[test]
     fn regions_and_error_sites_are_those_before_the_tests() {
-        let text = "fn a() {\n    Err(Error::new(1))\n    x.map_err(|e| Error::io(e))\n}\n#[cfg(test)]\nmod tests {}\n";
+        let text = "fn a() {\n    Err(Error::new(1))\n    x.map_err(|e| Error::io(e))\n    Err(Fault::Zero) => 0,\n    |what| Malformed { what }\n}\n#[cfg(test)]\nmod tests {}\n";
         let segments = [
             "1,1,5,true,true,false",
             "3,15,0,true,true,false",
             "3,32,5,true,false,false",
-            "6,1,0,true,true,false",
+            "4,24,0,true,true,false",
+            "5,12,0,false,false,false",
+            "5,30,5,true,false,false",
+            "8,1,0,true,true,false",
         ];
         let segments: Vec<Segment> = segments.into_iter().filter_map(Segment::parse).collect();
         let mut sum = Sum::default();
         sum.add("a.rs", text, &segments);
         let unreached = vec!["a.rs:3: x.map_err(|e| Error::io(e))".to_owned()];
-        assert_eq!(sum, Sum { regions: 2, run: 1, sites: 2, unreached });
+        let (regions, lines) = (Share { all: 3, run: 1 }, Share { all: 6, run: 5 });
+        assert_eq!(sum, Sum { regions, lines, sites: 2, unreached });
     }
 }
