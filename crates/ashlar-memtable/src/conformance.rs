@@ -1,7 +1,4 @@
 //! What every kind of memtable must do, tested against a `BTreeMap`. A new kind adds one line to `kinds`.
-//!
-//! Under Miri: `-Zmiri-tree-borrows -Zmiri-ignore-leaks -Zmiri-disable-isolation`; the epochs of crossbeam need the
-//! first two.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
