@@ -194,6 +194,11 @@ pub(crate) enum DbCommand {
         max_keys: u64,
     },
     /// Reads everything on disk without opening: each damage, and the keys it puts at risk. Changes nothing
+    ///
+    /// Ends with status 1 when there is a damage, which an open would refuse or a read would meet. A hole in a log is none:
+    /// writes follow what is missing, but nothing proves that it had been durable. A power cut leaves that of writes that
+    /// were not synced, and a damage of such writes looks no different; an open drops the writes behind it, which the
+    /// report names.
     Check {
         /// The report as JSON; keys are hexadecimal
         #[arg(long)]

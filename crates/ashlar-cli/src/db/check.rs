@@ -37,14 +37,15 @@ pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
 }
 
 fn as_json(report: &CheckReport) -> Value {
-    let CheckReport { damages, remarks, tables, blob_files, logs, entries, bytes, checksums } = report;
+    let CheckReport { damages, holes, remarks, tables, blob_files, logs, entries, bytes, checksums } = report;
     json!({
         "sound": report.is_sound(), "tables": tables, "blob_files": blob_files, "logs": logs, "entries": entries,
-        "bytes": bytes, "checksums": checksums, "damages": damages_json(damages), "remarks": remarks,
+        "bytes": bytes, "checksums": checksums, "damages": damages_json(damages),
+        "holes": damages_json(holes), "remarks": remarks,
     })
 }
 
-/// Damages as JSON.
+/// Damages, or holes, as JSON.
 pub(super) fn damages_json(damages: &[Damage]) -> Value {
     let each = |damage: &Damage| {
         let Damage { file, offset, cause, family, risk } = damage;
@@ -62,9 +63,10 @@ fn at_risk(risk: &Risk) -> Value {
             let span = |s: &KeySpan| json!({ "from": hex(&s.from), "to": hex(&s.to) });
             json!({ "kind": "keys", "ranges": spans.iter().map(span).collect::<Value>() })
         }
-        Risk::Writes { from, to, behind, more } => {
+        Risk::Writes { from, to, last, behind, more } => {
+            let (to, last) = (to.map(SeqNum::get), last.map(SeqNum::get));
             let keys: Value = behind.iter().map(|key| hex(key)).collect();
-            json!({ "kind": "writes", "from": from.get(), "to": to.map(SeqNum::get), "behind": keys, "more": more })
+            json!({ "kind": "writes", "from": from.get(), "to": to, "last": last, "behind": keys, "more": more })
         }
     }
 }

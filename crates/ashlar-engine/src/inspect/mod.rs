@@ -15,7 +15,7 @@ pub use aggregate::TableSums;
 pub use cache_roles::CacheRoles;
 pub use catalog::{Answer, PROPERTIES, Property, find};
 pub use check::{CheckReport, Damage, KeySpan, Risk, Verified, check_database};
-pub(crate) use check::{check_file, check_files, check_logs, span_of, to_read};
+pub(crate) use check::{LogsNeeded, check_file, check_files, check_logs, span_of, to_read};
 pub(crate) use human::bytes as human_bytes;
 pub use level_check::{Found, LevelReport, check_level};
 pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};

@@ -24,7 +24,7 @@ pub(crate) use recover::{logs_needed_from, needed_from};
 pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use survey::{DirState, survey};
-pub(crate) use wal_replay::{FoundWals, replay_found};
+pub(crate) use wal_replay::{FoundWals, link_of, replay_found};
 pub use wal_replay::{Policy, ReplayOutcome, replay_wals};
 
 #[cfg(test)]

@@ -598,7 +598,7 @@ impl Replay<'_> {
 }
 
 /// What the empty batch at the beginning of a log of ours says.
-fn link_of(batch: &BatchReader<'_>) -> Result<Option<LogLink>, Malformed> {
+pub(crate) fn link_of(batch: &BatchReader<'_>) -> Result<Option<LogLink>, Malformed> {
     if batch.count() != 0 {
         return Ok(None);
     }

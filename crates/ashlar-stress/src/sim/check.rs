@@ -1,13 +1,16 @@
 //! What a crash left: opened, read, held against the model, crashed again.
 
 use super::plan::Setup;
-use super::store::{Names, Promise, Store, listing, model_name, open, scribble};
+use super::store::{DIR, Names, Promise, Store, listing, model_name, open, scribble};
 use super::tally::{Tally, name};
+use ashlar_base::ErrorKind;
 use ashlar_engine::Db;
+use ashlar_engine::inspect::check_database;
 use ashlar_engine::options::ReadOptions;
 use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_testkit::Rng;
 use ashlar_testkit::oracle::{Difference, Model, State};
+use std::path::Path;
 
 /// Recoveries that crash themselves, one in the other.
 const DEEPEST: u32 = 3;
@@ -25,6 +28,17 @@ pub struct Crash<'a> {
     /// Between operations and background steps.
     pub quiet: bool,
     pub depth: u32,
+}
+
+/// Whatever a crash took, a check calls none of it a damage.
+fn is_no_damage(sim: &SimEnv) -> Result<(), String> {
+    match check_database(&sim.env(), Path::new(DIR), &mut |_| {}) {
+        Ok(report) if report.is_sound() => Ok(()),
+        Ok(report) => Err(format!("a check calls it damaged: {report}")),
+        // It came before there was a database.
+        Err(e) if e.kind() == ErrorKind::InvalidArgument => Ok(()),
+        Err(e) => Err(format!("a check: {e}")),
+    }
 }
 
 /// A store that came up again.
@@ -76,6 +90,10 @@ impl<'a> Crash<'a> {
         tally.crashed(mode);
         tally.nested += u64::from(self.depth > 0);
         let power = self.power || mode != CrashMode::KILL;
+        // Some of them, without a draw: they all read everything.
+        if sim.used_bytes().is_multiple_of(8) {
+            is_no_damage(sim)?;
+        }
         if self.depth < DEEPEST && rng.percent(30) {
             for _ in 0..rng.between(1, 2) {
                 sim.photograph_at(rng.between(1, 45) as u64, any_mode(rng));

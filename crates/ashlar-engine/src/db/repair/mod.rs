@@ -44,7 +44,7 @@ use super::purge_job::purge;
 use super::replay::Replayer;
 use super::session::new_session_id;
 use crate::files::{Action, Obsolete, PendingOutputs, RepairMark, Spared, unlink};
-use crate::inspect::{CheckReport, Damage, Risk, Verified, check_logs};
+use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
 use crate::open::{RecoveryReport, needed_from, replay_wals, settle_identity};
 use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
 use crate::version::{
@@ -293,11 +293,16 @@ impl Repair<'_> {
         report: &mut RepairReport,
     ) -> Result<Vec<VersionEdit>> {
         let mut checked = CheckReport::default();
-        let from = replayed.map_or(FileNumber(0), needed_from);
         let (prev, tracked) =
             replayed.map_or_else(Default::default, |r| (r.db.prev_log, r.db.tracked_wals.clone()));
-        let last = replayed.map_or(SeqNum::ZERO, |r| r.last_seq);
-        check_logs(&*self.env.fs, self.dir, (from, prev), &tracked, last, &mut checked)?;
+        let needed = LogsNeeded {
+            from: replayed.map_or(FileNumber(0), needed_from),
+            prev,
+            tracked: &tracked,
+            last: replayed.map_or(SeqNum::ZERO, |r| r.last_seq),
+            flushed: FileNumber(0),
+        };
+        check_logs(&*self.env.fs, self.dir, needed, &mut checked)?;
         report.take_logs(checked);
         let options_of = |name: &str, order: &Order| self.settings(name, order);
         let replayer = Replayer::new(&self.env, self.dir, versions, pending, &self.session_id, &options_of)

@@ -42,11 +42,11 @@ impl RepairReport {
         self.losses.push(loss);
     }
 
-    /// What the check of the logs found. What stands behind a damage is kept.
+    /// What the check of the logs found. What stands behind a damage or a hole is kept.
     pub(super) fn take_logs(&mut self, checked: CheckReport) {
-        for mut damage in checked.damages {
-            if let Risk::Writes { behind, more, .. } = &mut damage.risk {
-                (*behind, *more) = (Vec::new(), 0);
+        for mut damage in checked.damages.into_iter().chain(checked.holes) {
+            if let Risk::Writes { last, behind, more, .. } = &mut damage.risk {
+                (*last, *behind, *more) = (None, Vec::new(), 0);
             }
             self.lose(damage);
         }

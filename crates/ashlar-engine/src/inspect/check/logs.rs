@@ -1,64 +1,78 @@
-//! The logs that a database needs: what is torn, what is damaged, and which writes that concerns.
+//! The logs that a database needs: what is missing of them, and which writes that concerns.
 //!
-//! 1. A log is read as recovery to a point in time reads it. Behind the damage where that stops, what can be read still
-//!    is named.
-//! 2. What the end of the newest log tore is no damage: a crash does that to writes that nobody was promised.
-//! 3. Sequences tell what is gone: the batch behind a damage says where writes go on. Logs of ours also say where the log
+//! 1. A log is read as an open reads it, in recovery to a point in time. Behind the gap where that stops, what can be read
+//!    still is named, of later logs too: an open drops it, unless a later log begins with exactly the next sequence.
+//! 2. What a gap counts as is for what an open makes of it (see `gaps`).
+//! 3. Sequences tell what is gone: the batch behind a gap says where writes go on. Logs of ours also say where the log
 //!    before them ended.
 
-use super::report::{CheckReport, Damage, KEYS_NAMED, Risk};
+use super::gaps::{Gap, Standing};
+use super::report::CheckReport;
+use crate::open::link_of;
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
-use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::LogLink;
-use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode, record_behind};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+/// What is known of the logs before they are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogsNeeded<'a> {
+    /// The oldest log that is needed; 0: nothing tells, all that are there are read.
+    pub(crate) from: FileNumber,
+    /// Another one, which old databases have.
+    pub(crate) prev: FileNumber,
+    /// Logs that the MANIFEST tracks, with the bytes of each that it knows to be durable.
+    pub(crate) tracked: &'a BTreeMap<FileNumber, Option<u64>>,
+    /// Where the tables end.
+    pub(crate) last: SeqNum,
+    /// Some family's tables hold writes from behind all logs below.
+    pub(crate) flushed: FileNumber,
+}
+
 /// Reads the logs in order.
 pub(super) struct Logs<'a> {
-    pub(super) fs: &'a dyn Fs,
-    pub(super) dir: &'a Path,
-    /// Bytes that are known to have been durable, by log.
-    pub(super) synced: BTreeMap<FileNumber, u64>,
-    /// The sequence behind the last write that is known.
-    next: SeqNum,
+    fs: &'a dyn Fs,
+    dir: &'a Path,
+    needed: LogsNeeded<'a>,
+    /// The sequence behind the last write that is known; `None` before the first batch.
+    next: Option<SeqNum>,
+    /// An open has stopped at a gap: the sequence it would go on with.
+    stopped: Option<Option<SeqNum>>,
+    gaps: Vec<Gap>,
     /// Where the last good record of each log ended.
     ends: BTreeMap<FileNumber, u64>,
 }
 
 impl<'a> Logs<'a> {
-    /// For the logs of a database whose tables end at `last`.
-    pub(super) fn new(fs: &'a dyn Fs, dir: &'a Path, last: SeqNum) -> Logs<'a> {
-        let next = last.checked_add(1).unwrap_or(last);
-        Logs { fs, dir, synced: BTreeMap::new(), next, ends: BTreeMap::new() }
+    pub(super) fn new(fs: &'a dyn Fs, dir: &'a Path, needed: LogsNeeded<'a>) -> Logs<'a> {
+        Logs { fs, dir, needed, next: None, stopped: None, gaps: Vec::new(), ends: BTreeMap::new() }
     }
 
-    /// Reads one log; `newest`: none follows it.
+    /// Reads one log, newer than those before.
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn log(
-        &mut self,
-        name: &str,
-        number: FileNumber,
-        newest: bool,
-        report: &mut CheckReport,
-    ) -> Result<()> {
+    pub(super) fn log(&mut self, name: &str, number: FileNumber, report: &mut CheckReport) -> Result<()> {
         let file = self.fs.open_read(&self.dir.join(name))?;
-        let (len, synced) = (file.len(), self.synced.get(&number).copied().unwrap_or(0));
+        let (len, synced) = (file.len(), self.needed.tracked.get(&number).copied().flatten().unwrap_or(0));
         (report.logs, report.bytes) = (report.logs + 1, report.bytes + len);
         let mut reader = LogReader::open(Arc::clone(&file), number, RecoveryMode::PointInTime);
-        let mut wrong = None;
+        let (mut wrong, mut first) = (None, true);
         while let Some(record) = reader.next()? {
-            let offset = record.offset;
-            if record.kind == LogRecordKind::Data
-                && let Err(e) = self.batch(record.payload, report)
-            {
-                wrong = Some((offset, e.to_string()));
-                break;
+            if record.kind != LogRecordKind::Data {
+                continue;
+            }
+            let linked = Standing::at(record.offset, synced);
+            match self.batch(record.payload, std::mem::take(&mut first).then_some(linked)) {
+                Ok(count) => report.entries += count,
+                Err(e) => {
+                    wrong = Some((record.offset, e.to_string()));
+                    break;
+                }
             }
         }
         self.ends.insert(number, reader.good_end());
@@ -70,89 +84,97 @@ impl<'a> Logs<'a> {
                 let found = reader.good_end();
                 Some((found, format!("log ends at {found}, of which {synced} bytes were synced")))
             }
-            LogEnd::Clean | LogEnd::OldRecord { .. } => None,
+            LogEnd::OldRecord { offset } => {
+                let cause = "the end of a recycled log, where the next one does not go on".to_owned();
+                self.gap((number, Some(offset)), cause, Standing::Recycled);
+                None
+            }
+            LogEnd::Clean => None,
         });
         let Some((offset, cause)) = wrong else { return Ok(()) };
-        if newest && offset >= synced && record_behind(Arc::clone(&file), offset)?.is_none() {
-            report.remarks.push(format!("{name} has a torn tail at {offset} ({cause}), which an open drops"));
-            return Ok(());
-        }
-        let risk = self.behind(file, number, offset)?;
-        report.damages.push(Damage {
-            file: name.to_owned(),
-            offset: Some(offset),
-            cause,
-            family: None,
-            risk,
-        });
-        Ok(())
+        self.gap((number, Some(offset)), cause, Standing::at(offset, synced));
+        self.behind(file, number, offset)
     }
 
-    /// Takes a batch.
-    fn batch(&mut self, payload: &[u8], report: &mut CheckReport) -> Result<(), Malformed> {
+    /// Tells what is missing.
+    pub(super) fn tell(self, report: &mut CheckReport) {
+        self.gaps.into_iter().for_each(|gap| gap.tell(self.needed.flushed, report));
+    }
+
+    /// Takes a batch; answers how many operations it has. The first of a log comes with how a gap that its link finds
+    /// stands.
+    fn batch(&mut self, payload: &[u8], first: Option<Standing>) -> Result<u64, Malformed> {
         let batch = BatchReader::new(payload)?;
         batch.validate()?;
-        if batch.count() == 0
-            && let Some(Ok(BatchOp::LogData(data))) = batch.iter().next()
-            && let Some(link) = LogLink::decode(data)?
-        {
-            self.link(link, report);
+        match (first, self.stopped) {
+            (Some(_), Some(next)) if next == Some(batch.seq()) => {
+                // What stood behind the gap has lost its sequences to this log.
+                (self.stopped, self.next) = (None, next);
+                self.gaps.iter_mut().for_each(Gap::close);
+            }
+            (Some(standing), None) => {
+                if let Some(link) = link_of(&batch)? {
+                    self.link(link, standing);
+                }
+            }
+            _ => {}
         }
-        report.entries += u64::from(batch.count());
         self.pass(&batch);
-        Ok(())
+        Ok(u64::from(batch.count()))
     }
 
     fn pass(&mut self, batch: &BatchReader<'_>) {
-        self.next = batch.seq().checked_add(u64::from(batch.count())).unwrap_or(self.next).max(self.next);
+        if self.stopped.is_some()
+            && let Some(gap) = self.gaps.last_mut()
+        {
+            gap.take(batch);
+        }
+        self.next = self.next.max(batch.seq().checked_add(u64::from(batch.count())));
     }
 
     /// What a log of ours says of the one before.
-    fn link(&self, link: LogLink, report: &mut CheckReport) {
-        if let Some(&found) = self.ends.get(&link.number).filter(|found| **found < link.end) {
-            report.damages.push(Damage {
-                file: FileKind::Wal(link.number).name(),
-                offset: Some(found),
-                cause: format!("log ends at {found} where {} bytes were written", link.end),
-                family: None,
-                risk: Risk::Writes { from: self.next, to: None, behind: Vec::new(), more: 0 },
-            });
-        }
+    fn link(&mut self, LogLink { number, end }: LogLink, standing: Standing) {
+        let (found, cause) = match self.ends.get(&number) {
+            Some(&found) if found < end => {
+                (Some(found), format!("log ends at {found} where {end} bytes were written"))
+            }
+            None if self.needed.from.0 > 0 && number >= self.needed.from => {
+                (None, "log is missing, which the next one names".to_owned())
+            }
+            _ => return,
+        };
+        self.gap((number, found), cause, standing);
     }
 
-    /// What stands behind the damage at `offset`, as far as it can be read.
-    fn behind(&mut self, file: Arc<dyn ReadFile>, number: FileNumber, offset: u64) -> Result<Risk> {
-        let (from, mut to) = (self.next, None);
-        let (mut behind, mut more) = (Vec::new(), 0);
+    /// Something is missing from here on.
+    fn gap(&mut self, place: (FileNumber, Option<u64>), cause: String, standing: Standing) {
+        let from = self.next.unwrap_or(self.needed.first());
+        self.gaps.push(Gap::new(place, cause, standing, from));
+        self.stopped.get_or_insert(self.next);
+    }
+
+    /// Takes in what stands behind the gap at `offset`, as far as it can be read.
+    fn behind(&mut self, file: Arc<dyn ReadFile>, number: FileNumber, offset: u64) -> Result<()> {
+        if let Some(gap) = self.gaps.last_mut() {
+            gap.followed = record_behind(Arc::clone(&file), offset)?.is_some();
+        }
         let mut reader = LogReader::open(file, number, RecoveryMode::SkipAny);
         while let Some(record) = reader.next()? {
-            let Ok(batch) = BatchReader::new(record.payload) else { continue };
-            if record.offset <= offset || record.kind != LogRecordKind::Data || batch.validate().is_err() {
-                continue;
+            if record.offset > offset
+                && record.kind == LogRecordKind::Data
+                && let Ok(batch) = BatchReader::new(record.payload)
+                && batch.validate().is_ok()
+            {
+                self.pass(&batch);
             }
-            to = to.or_else(|| Some(batch.seq().before()));
-            for key in batch.iter().filter_map(|op| op.ok()).filter_map(|op| key_of(&op)) {
-                match behind.len() < KEYS_NAMED {
-                    true => behind.push(key.to_vec()),
-                    false => more += 1,
-                }
-            }
-            self.pass(&batch);
         }
-        Ok(Risk::Writes { from, to, behind, more })
+        Ok(())
     }
 }
 
-fn key_of<'a>(op: &BatchOp<'a>) -> Option<&'a [u8]> {
-    match *op {
-        BatchOp::Put { key, .. }
-        | BatchOp::Delete { key, .. }
-        | BatchOp::SingleDelete { key, .. }
-        | BatchOp::Merge { key, .. }
-        | BatchOp::DeleteRange { begin: key, .. }
-        | BatchOp::BlobIndex { key, .. }
-        | BatchOp::Entity { key, .. }
-        | BatchOp::TimedPut { key, .. } => Some(key),
-        _ => None,
+impl LogsNeeded<'_> {
+    /// The first sequence behind the tables.
+    pub(super) fn first(&self) -> SeqNum {
+        self.last.checked_add(1).unwrap_or(self.last)
     }
 }

@@ -12,11 +12,14 @@
 //! | `report` | damages, risks, sums |
 //! | `tables` | tables and blob files |
 //! | `logs` | the logs that are needed |
+//! | `gaps` | what is missing in logs: damages, holes, torn tails |
 
+mod gaps;
 mod logs;
 mod report;
 mod tables;
 
+pub(crate) use logs::LogsNeeded;
 pub use report::{CheckReport, Damage, KeySpan, Risk, Verified};
 pub(crate) use tables::span_of;
 
@@ -26,13 +29,13 @@ use crate::version::{
     OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
 };
 use ashlar_base::ext::timestamp_order::timestamp_order;
-use ashlar_base::{Error, FileNumber, Order, Result, SeqNum};
+use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_table::Anatomy;
 use logs::Logs;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use tables::Family;
 
@@ -79,8 +82,15 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
     }
     let named: Vec<_> = families.iter().map(|(name, version)| (name.as_str(), version)).collect();
     check_files(fs, dir, &named, &mut report, progress);
-    let from = (needed_from(&replayed), replayed.db.prev_log);
-    check_logs(fs, dir, from, &replayed.db.tracked_wals, replayed.last_seq, &mut report)?;
+    let ahead = replayed.families.values().filter(|family| family.tree.table_numbers().next().is_some());
+    let needed = LogsNeeded {
+        from: needed_from(&replayed),
+        prev: replayed.db.prev_log,
+        tracked: &replayed.db.tracked_wals,
+        last: replayed.last_seq,
+        flushed: ahead.map(|family| family.log_number).max().unwrap_or_default(),
+    };
+    check_logs(fs, dir, needed, &mut report)?;
     check_beside(fs, dir, &replayed, &named, &mut report)?;
     Ok(report)
 }
@@ -210,45 +220,32 @@ fn every_table(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<()> 
     Ok(())
 }
 
-/// Checks the logs from the one numbered `from` on, and the one numbered `prev`, of a database whose tables end at `last`.
+/// Checks the logs that are needed.
 pub(crate) fn check_logs(
     fs: &dyn Fs,
     dir: &Path,
-    (from, prev): (FileNumber, FileNumber),
-    tracked: &BTreeMap<FileNumber, Option<u64>>,
-    last: SeqNum,
+    needed: LogsNeeded<'_>,
     report: &mut CheckReport,
 ) -> Result<()> {
     let mut found = Vec::new();
     for entry in fs.list(dir)? {
         let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
-        if number >= from || number == prev {
+        if number >= needed.from || number == needed.prev {
             found.push((number, entry.name));
         }
     }
     found.sort();
-    let mut logs = Logs::new(fs, dir, last);
-    for (number, size) in tracked.iter().filter(|(number, _)| **number >= from) {
-        logs.synced.extend(size.map(|size| (*number, size)));
+    for number in needed.tracked.keys().filter(|number| **number >= needed.from) {
         if found.iter().all(|(there, _)| there != number) {
-            report.damages.push(Damage {
-                file: FileKind::Wal(*number).name(),
-                offset: None,
-                cause: "log is missing, which the MANIFEST tracks".to_owned(),
-                family: None,
-                risk: Risk::Writes {
-                    from: last.checked_add(1).unwrap_or(SeqNum::MAX),
-                    to: None,
-                    behind: Vec::new(),
-                    more: 0,
-                },
-            });
+            let cause = "log is missing, which the MANIFEST tracks".to_owned();
+            report.damages.push(Damage::of_log(*number, None, cause, needed.first()));
         }
     }
-    let newest = found.last().map(|(number, _)| *number);
+    let mut logs = Logs::new(fs, dir, needed);
     for (number, name) in &found {
-        logs.log(name, *number, Some(*number) == newest, report)?;
+        logs.log(name, *number, report)?;
     }
+    logs.tell(report);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! What a check found: each damage with its place, its cause, and the keys it puts at risk.
 
-use ashlar_base::{Error, SeqNum};
+use ashlar_base::{Error, FileNumber, SeqNum};
+use ashlar_format::filename::FileKind;
 use std::fmt;
 
 /// Keys that are named of one damage in a log at most.
@@ -48,9 +49,11 @@ pub enum Risk {
     Writes {
         /// The first sequence that is gone.
         from: SeqNum,
-        /// The last one, where the log goes on behind the damage.
+        /// The last one, where the logs go on behind.
         to: Option<SeqNum>,
-        /// Keys of writes behind the damage, which recovery to a point in time gives up as well.
+        /// The last write that can be read behind, if there is any.
+        last: Option<SeqNum>,
+        /// Keys of the writes behind, which recovery to a point in time gives up as well.
         behind: Vec<Vec<u8>>,
         /// How many more such keys there are.
         more: u64,
@@ -61,7 +64,7 @@ pub enum Risk {
     Database,
 }
 
-/// One damage.
+/// One damage, or a hole, which may be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The file's name.
@@ -88,6 +91,12 @@ impl Damage {
         }
     }
 
+    /// In a log: writes from `from` on are missing.
+    pub(super) fn of_log(log: FileNumber, offset: Option<u64>, cause: String, from: SeqNum) -> Damage {
+        let risk = Risk::Writes { from, to: None, last: None, behind: Vec::new(), more: 0 };
+        Damage { file: FileKind::Wal(log).name(), offset, cause, family: None, risk }
+    }
+
     /// Of a family.
     pub(crate) fn in_family(mut self, family: &str) -> Damage {
         self.family = Some(family.to_owned());
@@ -95,11 +104,15 @@ impl Damage {
     }
 }
 
-/// What a check found. Prints as a line per damage, a line per remark, and a sum.
+/// What a check found. Prints as a line per damage, hole and remark, and a sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// Everything that is wrong.
+    /// Everything that is proved to be wrong.
     pub damages: Vec<Damage>,
+    /// Holes in logs: writes follow what is missing, and nothing proves that it had ever been durable. A power cut leaves
+    /// that of writes that were not synced, and a damage of such writes looks no different. An open drops what is behind
+    /// the first hole, and says so.
+    pub holes: Vec<Damage>,
     /// What is worth knowing and no damage: torn tails, files nobody needs.
     pub remarks: Vec<String>,
     /// Tables read.
@@ -117,10 +130,14 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Nothing is wrong.
+    /// Nothing is proved to be wrong: an open takes everything but what holes and remarks tell of.
     pub fn is_sound(&self) -> bool {
         self.damages.is_empty()
     }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn quoted(key: &[u8]) -> String {
@@ -144,14 +161,17 @@ impl fmt::Display for Risk {
                 let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
                 write!(f, "at risk: keys {}", ranges.join(", "))
             }
-            Risk::Writes { from, to, behind, more } => {
-                match to {
+            Risk::Writes { from, to, last, behind, more } => {
+                match to.filter(|to| to >= from) {
                     Some(to) => write!(f, "at risk: writes {from} to {to}")?,
                     None => write!(f, "at risk: writes from {from} on")?,
                 }
+                if let Some(last) = last {
+                    write!(f, "; behind them stand writes up to {last}")?;
+                }
                 if !behind.is_empty() {
                     let keys: Vec<String> = behind.iter().map(|key| quoted(key)).collect();
-                    write!(f, "; behind them stand keys {}", keys.join(", "))?;
+                    write!(f, " of keys {}", keys.join(", "))?;
                 }
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
@@ -180,23 +200,22 @@ impl fmt::Display for CheckReport {
         for damage in &self.damages {
             writeln!(f, "{damage}")?;
         }
+        for hole in &self.holes {
+            writeln!(f, "hole: {hole}")?;
+        }
         for remark in &self.remarks {
             writeln!(f, "remark: {remark}")?;
         }
+        let sum = match (self.damages.len(), self.holes.len()) {
+            (0, 0) => "sound".to_owned(),
+            (0, holes) => format!("no damage, {}", counted(holes, "hole")),
+            (damages, 0) => counted(damages, "damage"),
+            (damages, holes) => format!("{}, {}", counted(damages, "damage"), counted(holes, "hole")),
+        };
         writeln!(
             f,
-            "{} tables, {} blob files, {} logs with {} entries in {} bytes read, {} file checksums compared: {}",
-            self.tables,
-            self.blob_files,
-            self.logs,
-            self.entries,
-            self.bytes,
-            self.checksums,
-            match self.damages.len() {
-                0 => "sound".to_owned(),
-                1 => "1 damage".to_owned(),
-                n => format!("{n} damages"),
-            }
+            "{} tables, {} blob files, {} logs with {} entries in {} bytes read, {} file checksums compared: {sum}",
+            self.tables, self.blob_files, self.logs, self.entries, self.bytes, self.checksums,
         )
     }
 }
