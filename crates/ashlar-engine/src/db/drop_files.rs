@@ -1,4 +1,4 @@
-//! Deleting whole tables by range: space back at once, without a compaction.
+//! Deleting whole tables by range: space back at once, without a compaction, and without the log.
 
 use super::Db;
 use super::core::{Core, State};
@@ -23,7 +23,7 @@ impl Db {
         include_end: bool,
     ) -> Result<usize> {
         self.core().check_open()?;
-        self.core().health.check_working()?;
+        self.core().health.check_dropping()?;
         self.core().delete_files(family.id(), ranges, include_end)
     }
 }

@@ -4,7 +4,7 @@ use super::Db;
 use super::core::Core;
 use super::open::refuse_timestamps;
 use crate::column_family::{Family, LiveFamily};
-use crate::health::{Severity, Source};
+use crate::health::Source;
 use crate::memtable::{MemtableList, new_memtable};
 use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
@@ -77,10 +77,7 @@ impl Core {
 
     fn drop_family(self: &Arc<Self>, family: &Family) -> Result<()> {
         self.check_open()?;
-        // Allowed in a hard state: it may be what makes room on a full disk.
-        if self.health.severity() > Severity::Hard || self.health.is_read_only() {
-            self.health.check_writable()?;
-        }
+        self.health.check_dropping()?;
         if family.id() == FamilyId::DEFAULT {
             return Err(Error::invalid("the family \"default\" cannot be dropped"));
         }

@@ -208,6 +208,12 @@ impl Health {
         self.check_below(Severity::Hard)
     }
 
+    /// # Errors
+    /// The cause, when not even what makes room by dropping data is done; `NotSupported`: the database is read-only.
+    pub(crate) fn check_dropping(&self) -> Result<()> {
+        self.check_below(Severity::Fatal)
+    }
+
     fn check_below(&self, limit: Severity) -> Result<()> {
         if let Some(answer) = &self.read_only {
             return Err(answer.clone());

@@ -14,6 +14,7 @@
 //! 2. An entry's severity only rises while it stands.
 //! 3. On a full disk whatever may make room goes on: deletions, while the log has room for them (a flush that failed has
 //!    given back what it wrote) and a full memtable an eighth more, compactions, dropping families and whole files, purges.
+//!    When the log itself has no room the state is hard, and of all that dropping and purges are left: they need no log.
 //! 4. What is tried again pauses first, twice as long after each failure: up to a minute, up to ten seconds while the
 //!    cause is a lack of space, which may end at any moment.
 //!

@@ -9,8 +9,9 @@
 
 use super::deflate::RecordDeflater;
 use super::{LogRange, LogWriter};
+use ashlar_base::error::IoKind;
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{Error, FileNumber, Result};
+use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::log_record::{
     BLOCK_SIZE, COMPRESSION_ZSTD, Framing, encode_compression_record, encode_frame, encode_record, frame_end,
@@ -245,6 +246,16 @@ impl PlainLog {
         failure
     }
 
+    /// A write behind `end` failed with `cause`. On a full disk the part of it that found room is given back: it is a record
+    /// that nobody reads, and what makes room needs some.
+    fn given_back(&self, cause: Error, end: u64) -> Error {
+        if cause.kind() == ErrorKind::Io(IoKind::NoSpace) {
+            // If it cannot be, a reader finds a torn tail.
+            let _ = self.file.truncate(end);
+        }
+        cause
+    }
+
     /// Writes the frames in memory up to `end`, all of them filled.
     fn write_out(&self, tail: &mut Tail, end: u64) -> Result<()> {
         let len = end.checked_sub(tail.base).and_then(|len| usize::try_from(len).ok());
@@ -252,7 +263,7 @@ impl PlainLog {
             return Err(self.poison(Error::invalid(format!("a write up to {end}, behind what is filled"))));
         };
         let len = frames.len();
-        self.file.write_at(frames, tail.base).map_err(|e| self.poison(e))?;
+        self.file.write_at(frames, tail.base).map_err(|e| self.poison(self.given_back(e, tail.base)))?;
         tail.bytes.drain(..len);
         if tail.bytes.is_empty() && tail.bytes.capacity() > KEEP_BUFFER {
             tail.bytes = Vec::new();

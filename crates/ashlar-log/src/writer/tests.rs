@@ -206,3 +206,16 @@ fn threads_share_syncs() {
     assert_eq!(machine.calls_of(CallClass::Sync), before + 2, "the first sync covers all");
     assert_eq!(log.durable(), ends[199]);
 }
+
+#[test]
+fn what_a_full_disk_took_of_a_write_is_given_back() {
+    let machine = SimEnv::new(1);
+    let log = log(&machine, Framing::Legacy);
+    let first = log.append(&[7; 1000], false).unwrap();
+    machine.set_capacity(machine.used_bytes() + 500);
+    let e = log.append(&[8; 1000], false).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Io(IoKind::NoSpace), "{e}");
+    assert_eq!(machine.used_bytes(), first.end);
+    assert!(log.append(&[9; 10], false).is_err(), "it takes no more records");
+    assert_eq!(read(&machine, RecoveryMode::Absolute), (vec![vec![7; 1000]], LogEnd::Clean));
+}

@@ -169,3 +169,36 @@ fn compactions_go_on_and_make_room() {
     put(&db, 320, &mut rng).unwrap();
     assert!((1..321).all(|n| there(&db, n)) && !there(&db, 0));
 }
+
+/// The log itself finds the disk full: deletions are refused with everything else. Reads go on, and whole files can be
+/// dropped; then writes resume by themselves.
+#[test]
+fn a_log_without_room_refuses_deletions_but_not_to_drop_files() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(5);
+    let (db, mut rng) = (open(&sim), Rng::new(5));
+    (0..200).for_each(|n| put(&db, n, &mut rng).unwrap());
+    let family = db.family("default").unwrap();
+    db.compact_range(&family, None, None).unwrap();
+    db.wait_for_background().unwrap();
+    sim.set_capacity(sim.used_bytes() + 3000);
+    let (last, failed) = (200..).find_map(|n| put(&db, n, &mut rng).err().map(|e| (n, e))).unwrap();
+    assert!(last > 200 && failed.kind() == ErrorKind::Indeterminate, "{failed}");
+    assert!(db.health().0 == Severity::Hard, "{:?}", db.health());
+    assert_eq!(db.health().1.unwrap().kind(), NO_SPACE);
+    let refused = batch(&db, |b, family| b.delete(family, &key(1)).unwrap()).unwrap_err();
+    assert_eq!(refused.kind(), NO_SPACE, "{refused}");
+    assert_eq!(db.resume().unwrap_err().kind(), NO_SPACE);
+    assert!((0..last).all(|n| there(&db, n)));
+    let (from, to) = (key(0), key(199));
+    assert_eq!(db.delete_files_in_ranges(&family, &[(Some(&from), Some(&to))], true).unwrap(), 1);
+    while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
+    assert_eq!(db.health().0, Severity::Well);
+    assert!(!there(&db, 100) && (200..last).all(|n| there(&db, n)));
+    batch(&db, |b, family| b.delete(family, &key(200)).unwrap()).unwrap();
+    put(&db, 300, &mut rng).unwrap();
+    let crashed = sim.crash(CrashMode::KILL);
+    crashed.set_capacity(u64::MAX);
+    let db = open(&crashed);
+    assert!((201..last).chain([300]).all(|n| there(&db, n)) && !there(&db, 200));
+}
