@@ -2,6 +2,7 @@
 
 use crate::garbage::BlobAmount;
 use crate::records::BlobRecords;
+use ashlar_base::bytes::{copied, zeroed};
 use ashlar_base::{Cursor, Error, FamilyId, FileNumber, Malformed, Result};
 use ashlar_env::ReadFile;
 use ashlar_format::blob::{BlobFooter, BlobHeader, BlobPlace, BlobRecordHeader, Expiration};
@@ -82,7 +83,7 @@ impl BlobReader {
         let Ok(len) = usize::try_from(place.offset + place.size - from) else {
             return wrong("blob larger than memory".into());
         };
-        let mut stored = vec![0; len];
+        let mut stored = zeroed(len)?;
         self.file.read_exact_at(&mut stored, from)?;
         if verify {
             let value_at = check_record(&stored, key, place).map_err(|m| m.in_file(self.path(), start))?;
@@ -134,7 +135,7 @@ impl BlobReader {
                 return Err(Error::corruption(text).at_path(self.path()));
             };
             let (place, key_len) = (record.place, record.key.len());
-            self.uncompress(record.stored.to_vec(), place.offset)?;
+            self.uncompress(copied(record.stored)?, place.offset)?;
             done.total.add(&place, key_len);
             done.at = records.position();
         }

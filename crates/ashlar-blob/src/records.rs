@@ -1,6 +1,7 @@
 //! The records of a blob file from front to back: for verification and listings.
 
 use crate::reader::BlobReader;
+use ashlar_base::bytes::resize;
 use ashlar_base::{Cursor, Error, Result};
 use ashlar_format::blob::{BlobFooter, BlobPlace, BlobRecordHeader};
 
@@ -61,7 +62,7 @@ impl<'r> BlobRecords<'r> {
         let body_len = head.key_len.checked_add(head.value_len).filter(|len| *len <= room);
         let lens = body_len.and_then(|len| Some((len, usize::try_from(len).ok()?)));
         let (body_len, len) = lens.ok_or_else(|| wrong("blob record reaches into the footer"))?;
-        self.body.resize(len, 0);
+        resize(&mut self.body, len)?;
         let body_at = start + BlobRecordHeader::LEN as u64;
         reader.file().read_exact_at(&mut self.body, body_at)?;
         self.at = body_at + body_len;

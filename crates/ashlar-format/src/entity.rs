@@ -278,6 +278,7 @@ mod tests {
         let what = |bytes: &[u8]| match Entity::decode(bytes).unwrap_err() {
             Unreadable::Malformed(m) => m.what,
             Unreadable::NotSupported(feature) => feature,
+            Unreadable::OutOfMemory => "memory",
         };
         assert_eq!(what(&[1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 1]), "more columns than bytes");
         assert_eq!(what(&[2, 0xff, 0xff, 0xff, 0x7f, 1, 1, 1]), "more columns than bytes");

@@ -1,7 +1,9 @@
-//! Why bytes of a table cannot be served: they are wrong, or they are right and need something not built yet.
+//! Why bytes of a table cannot be served: they are wrong, or they are right and need something not built yet, or memory.
 //!
-//! The two must not be mixed up: the first asks for a repair, the second for another version of the engine.
+//! These must not be mixed up: the first asks for a repair, the second for another version of the engine, the third for
+//! patience.
 
+use ashlar_base::bytes::OutOfMemory;
 use ashlar_base::{Error, Malformed};
 use std::fmt;
 use std::path::Path;
@@ -13,16 +15,19 @@ pub enum Unreadable {
     Malformed(Malformed),
     /// The bytes are fine as far as they were read; the named feature is not served.
     NotSupported(&'static str),
+    /// There is no memory for what they hold.
+    OutOfMemory,
 }
 
 impl Unreadable {
     /// Places the refusal in a file: `base` is where the decoded slice starts.
-    /// `Corruption` or `NotSupported`.
+    /// `Corruption`, `NotSupported` or `Busy(Memory)`.
     #[track_caller]
     pub fn in_file(self, path: &Path, base: u64) -> Error {
         match self {
             Unreadable::Malformed(m) => m.in_file(path, base),
             Unreadable::NotSupported(feature) => Error::not_supported(feature).at(path, base),
+            Unreadable::OutOfMemory => Error::from(OutOfMemory).at(path, base),
         }
     }
 
@@ -32,6 +37,7 @@ impl Unreadable {
         match self {
             Unreadable::Malformed(m) => m.into_error(),
             Unreadable::NotSupported(feature) => Error::not_supported(feature),
+            Unreadable::OutOfMemory => OutOfMemory.into(),
         }
     }
 }
@@ -42,11 +48,18 @@ impl From<Malformed> for Unreadable {
     }
 }
 
+impl From<OutOfMemory> for Unreadable {
+    fn from(_: OutOfMemory) -> Self {
+        Unreadable::OutOfMemory
+    }
+}
+
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unreadable::Malformed(m) => m.fmt(f),
             Unreadable::NotSupported(feature) => write!(f, "not supported: {feature}"),
+            Unreadable::OutOfMemory => OutOfMemory.fmt(f),
         }
     }
 }

@@ -8,6 +8,7 @@
 //! rel child log-open DIR                                  opens it, and says how long it took and with how much memory
 //! rel child soak DIR SEED SECONDS                         works for so long, and says what it has between two rounds
 //! rel child sweep-memory DIR SEED PROGRESS FIRST LAST     a fixed list, and large allocations that are refused
+//! rel child sweep-reads                                   reads large values while no large allocation is granted
 //! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
 //! ```
 //! A child dies with the process that started it. What it has to say stands in its standard output, a failure in its
@@ -36,6 +37,7 @@ pub fn play(words: &[String]) -> Result<(), String> {
         ["log-open", rest @ ..] => torture::big_log::reopen(rest),
         ["soak", rest @ ..] => soak::work::play(rest),
         ["sweep-memory", rest @ ..] => sweep::memory::child(rest),
+        ["sweep-reads"] => sweep::memory::read_without(),
         ["limits", rest @ ..] => limits::roles::play(rest),
         _ => Err(format!("no such role: {words:?}")),
     }

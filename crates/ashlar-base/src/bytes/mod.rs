@@ -1,7 +1,10 @@
-//! Reading and writing primitive encodings: fixed-width little-endian integers, varints, length-prefixed slices.
+//! Reading and writing primitive encodings: fixed-width little-endian integers, varints, length-prefixed slices. Buffers
+//! of a size that data decides.
 
+mod buffer;
 mod cursor;
 mod put;
 
+pub use buffer::{OutOfMemory, copied, resize, zeroed};
 pub use cursor::{Cursor, Malformed};
 pub use put::{put_slice, put_varint32, put_varint64, put_varsigned64, varint_len};

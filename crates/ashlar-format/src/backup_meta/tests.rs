@@ -72,6 +72,7 @@ fn lines_that_lie_are_refused_by_name() {
     let what = |text: &str| match BackupMeta::parse(text).unwrap_err() {
         Unreadable::Malformed(m) => format!("{} {}", m.field, m.what),
         Unreadable::NotSupported(feature) => feature.to_owned(),
+        Unreadable::OutOfMemory => "memory".to_owned(),
     };
     assert_eq!(what(""), "backup.timestamp unexpected end");
     assert_eq!(what("x\n1\n0\n"), "backup.timestamp not a number");

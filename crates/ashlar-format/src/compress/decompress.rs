@@ -3,7 +3,7 @@
 use super::{Compression, Dictionary, lz4_dictionary};
 use crate::unreadable::Unreadable;
 use ashlar_base::Malformed;
-use ashlar_base::bytes::Cursor;
+use ashlar_base::bytes::{Cursor, OutOfMemory, copied, zeroed};
 use flate2::{Decompress, FlushDecompress, Status};
 use std::cell::RefCell;
 use zstd::zstd_safe::DCtx;
@@ -21,7 +21,7 @@ thread_local! {
 ///
 /// # Errors
 /// `Malformed`: a raw length over the limit or beyond the algorithm's reach, or a stream that is wrong, shorter or
-/// longer than its raw length. `NotSupported`: Xpress.
+/// longer than its raw length. `NotSupported`: Xpress. `OutOfMemory`: the system has none for the result.
 pub fn decompress(kind: Compression, stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
     decompress_with(kind, stored, None, limit)
 }
@@ -39,7 +39,7 @@ pub fn decompress_with(
     match kind {
         Compression::None => {
             check_len(stored.len() as u64, 1, stored, limit)?;
-            Ok(stored.to_vec())
+            Ok(copied(stored)?)
         }
         Compression::Snappy => snappy(stored, limit),
         Compression::Zlib => proved(stored, limit, 1040, |stream, raw| zlib(stream, dictionary, raw)),
@@ -102,7 +102,7 @@ fn framed(
 ) -> Result<Vec<u8>, Unreadable> {
     let mut c = Cursor::new(stored);
     let raw_len = check_len(c.varint64("compressed block")?, ratio, stored, limit)?;
-    let mut raw = vec![0; raw_len];
+    let mut raw = zeroed(raw_len)?;
     fill(c.rest(), &mut raw)?;
     Ok(raw)
 }
@@ -112,11 +112,11 @@ fn proved(
     stored: &[u8],
     limit: usize,
     ratio: u64,
-    fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Malformed>,
+    fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Unreadable>,
 ) -> Result<Vec<u8>, Unreadable> {
     let mut c = Cursor::new(stored);
     let raw_len = check_len(c.varint64("compressed block")?, ratio, stored, limit)?;
-    Ok(grown(raw_len, c.rest(), fill)?)
+    grown(raw_len, c.rest(), fill)
 }
 
 /// The buffer that a stream fills. A large one is only given to a stream that filled a smaller one: a length that lies
@@ -124,22 +124,22 @@ fn proved(
 fn grown(
     raw_len: usize,
     stream: &[u8],
-    fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Malformed>,
-) -> Result<Vec<u8>, Malformed> {
+    fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Unreadable>,
+) -> Result<Vec<u8>, Unreadable> {
     let mut room = raw_len.min(BELIEVED.max(stream.len().saturating_mul(BELIEVED_RATIO)));
     loop {
-        let mut raw = vec![0; room];
+        let mut raw = zeroed(room)?;
         match fill(stream, &mut raw)? {
             Filled::Whole if room == raw_len => return Ok(raw),
             Filled::NoRoom if room < raw_len => room = raw_len.min(room.saturating_mul(8)),
-            _ => return Err(wrong("not a stream of its length")),
+            _ => return Err(wrong("not a stream of its length").into()),
         }
     }
 }
 
 fn snappy(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
     let raw_len = snap::raw::decompress_len(stored).map_err(|_| wrong("no raw length"))?;
-    let mut raw = vec![0; check_len(raw_len as u64, 32, stored, limit)?];
+    let mut raw = zeroed(check_len(raw_len as u64, 32, stored, limit)?)?;
     match snap::raw::Decoder::new().decompress(stored, &mut raw) {
         Ok(len) if len == raw.len() => Ok(raw),
         _ => Err(wrong("not a Snappy block of its length").into()),
@@ -155,7 +155,7 @@ fn lz4(stream: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
     }
 }
 
-fn zlib(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<Filled, Malformed> {
+fn zlib(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<Filled, Unreadable> {
     let mut inflate = Decompress::new_with_window_bits(false, ZLIB_WINDOW_BITS);
     if let Some(d) = dictionary {
         // More than the window is never referred to.
@@ -168,11 +168,11 @@ fn zlib(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Resul
     match status {
         Ok(Status::StreamEnd) if full && inflate.total_in() == stream.len() as u64 => Ok(Filled::Whole),
         Ok(Status::Ok | Status::BufError) if full => Ok(Filled::NoRoom),
-        _ => Err(wrong("not a deflate stream of its length")),
+        _ => Err(wrong("not a deflate stream of its length").into()),
     }
 }
 
-fn bzip2(stream: &[u8], raw: &mut [u8]) -> Result<Filled, Malformed> {
+fn bzip2(stream: &[u8], raw: &mut [u8]) -> Result<Filled, Unreadable> {
     let mut decoder = bzip2::Decompress::new(false);
     let at = |total: u64| usize::try_from(total).unwrap_or(usize::MAX);
     loop {
@@ -187,17 +187,17 @@ fn bzip2(stream: &[u8], raw: &mut [u8]) -> Result<Filled, Malformed> {
             // With the output full the end of the stream may take one more call.
             Ok(bzip2::Status::Ok) if (decoder.total_in(), decoder.total_out()) != (read, made) => {}
             Ok(bzip2::Status::Ok) if full => return Ok(Filled::NoRoom),
-            _ => return Err(wrong("not a bzip2 stream of its length")),
+            _ => return Err(wrong("not a bzip2 stream of its length").into()),
         }
     }
 }
 
-fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<Filled, Malformed> {
+fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<Filled, Unreadable> {
     ZSTD.with_borrow_mut(|kept| {
         if kept.is_none() {
             *kept = DCtx::try_create();
         }
-        let context = kept.as_mut().ok_or(wrong("no memory for zstd"))?;
+        let context = kept.as_mut().ok_or(OutOfMemory)?;
         let done = match dictionary {
             None => context.decompress(raw, stream),
             Some(d) => {
@@ -208,7 +208,7 @@ fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Resul
         match done {
             Ok(len) if len == raw.len() => Ok(Filled::Whole),
             Err(ZSTD_NO_ROOM) => Ok(Filled::NoRoom),
-            _ => Err(wrong("not a zstd frame of its length")),
+            _ => Err(wrong("not a zstd frame of its length").into()),
         }
     })
 }
@@ -219,5 +219,5 @@ fn leveldb_zstd(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
         Ok(Some(len)) => check_len(len, ZSTD_RATIO, stored, limit)?,
         _ => return Err(wrong("no raw length").into()),
     };
-    Ok(grown(raw_len, stored, |stream, raw| zstd(stream, None, raw))?)
+    grown(raw_len, stored, |stream, raw| zstd(stream, None, raw))
 }

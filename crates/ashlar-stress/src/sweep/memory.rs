@@ -4,6 +4,7 @@
 //! 1. Where the engine asks whether there is memory, the call says so and nothing happened. Where it does not ask, the
 //!    process ends, as programs do then: that is a kill, and what was acknowledged is there.
 //! 2. Background work goes on inside the calls, so that the same allocation is refused when a case is replayed.
+//! 3. Reads always ask: what a block or a blob needs is refused without harm (`read_without`).
 //!
 //! What became of every write stands in a file outside the directory, a byte each, which survives the process.
 
@@ -11,11 +12,15 @@ use crate::process;
 use crate::sim::plan::{DEFAULT, Setup};
 use crate::sim::store::{batch, listing};
 use crate::suite::{Budget, Length, Report, Watchdog, guarded};
+use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind};
-use ashlar_engine::options::ReadOptions;
+use ashlar_blob::BlobOptions;
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::SimEnv;
 use ashlar_env::{Env, OsFs};
+use ashlar_format::compress::Compression;
 use ashlar_testkit::heap;
 use ashlar_testkit::ops::{Mix, Op, draw};
 use ashlar_testkit::oracle::{Model, State};
@@ -31,6 +36,10 @@ const LARGE_BYTES: usize = 4 << 10;
 const LENGTH: usize = 250;
 /// Cases of a quick run.
 const CASES: usize = 24;
+
+/// A value whose block, and whose blob, is a large allocation by any measure, and what the measure is then.
+const VALUE_BYTES: usize = 300 << 10;
+const VALUE_LARGE_BYTES: usize = 128 << 10;
 
 /// What became of a write; no byte: it was never begun.
 const BEGUN: u8 = b'?';
@@ -62,6 +71,11 @@ fn open(env: &Env, dir: &Path, setup: &Setup) -> Result<Db, Error> {
 /// Refuses the large allocations of a list in turn; `--replay=memory-CASE` is one of them.
 pub(super) fn sweep(budget: &Budget, watchdog: &Watchdog, report: &mut Report) {
     let only = budget.replayed("memory-");
+    if only.is_none()
+        && let Err(e) = process::answer(budget, &["sweep-reads"])
+    {
+        report.fail("memory-reads", e);
+    }
     let mut allocations = 0;
     if let Err(e) = guarded(|| case(budget, None, report).map(|counted| allocations = counted)) {
         return report.fail("memory-0", format!("nothing is refused: {e}"));
@@ -150,6 +164,56 @@ pub(crate) fn child(words: &[&str]) -> Result<(), String> {
     heap::refuse(LARGE_BYTES, number(first)?..=number(last)?);
     let told = play(&env, Path::new(dir), &setup, &ops, &progress)?;
     println!("{} {told}", heap::large_allocations());
+    Ok(())
+}
+
+/// Reads large values, out of blocks and of blob files in every compression, while no large allocation is granted.
+///
+/// # Errors
+/// A read that does not say so, or that fails when memory is there.
+pub(crate) fn read_without() -> Result<(), String> {
+    let kinds =
+        [Compression::None, Compression::Snappy, Compression::Zlib, Compression::Lz4, Compression::Zstd];
+    let families: Vec<OpenFamily> = kinds
+        .into_iter()
+        .flat_map(|compression| [false, true].map(|enabled| (compression, enabled)))
+        .map(|(compression, enabled)| {
+            let mut options = FamilyOptions::default();
+            options.table.compression = compression;
+            options.blob = BlobOptions { enabled, compression, ..BlobOptions::default() };
+            OpenFamily { name: format!("{compression:?} {enabled}"), options }
+        })
+        .collect();
+    let (env, said) = (SimEnv::new(1).env(), |e: Error| e.to_string());
+    let options = DbOptions { create_missing_families: true, ..DbOptions::default() };
+    let open = || {
+        let (dir, others) = (Path::new("/db"), FamilyOptions::default());
+        Db::open(env.clone(), dir, options.clone(), families.clone(), others).map_err(said)
+    };
+    let value: Vec<u8> = (0..=250).cycle().take(VALUE_BYTES).collect();
+    let db = open()?;
+    for family in db.families() {
+        let mut batch = WriteBatch::new();
+        batch.put(family.id(), b"key", &value).map_err(said)?;
+        db.write(&mut batch, WriteOptions::default()).map_err(said)?;
+    }
+    db.flush(&db.families()).map_err(said)?;
+    db.close().map_err(said)?;
+    let db = open()?;
+    for family in db.families().iter().filter(|family| family.name() != DEFAULT) {
+        let get = || db.get(family, b"key", &ReadOptions::default());
+        heap::refuse(VALUE_LARGE_BYTES, 1..=u64::MAX);
+        let refused = [get().map(drop), listing(&db, family, ReadOptions::default(), false).map(drop)];
+        heap::refuse(usize::MAX, u64::MAX..=u64::MAX);
+        for read in refused {
+            if read.as_ref().err().map(Error::kind) != Some(ErrorKind::Busy(BusyKind::Memory)) {
+                return Err(format!("{}: no memory, and the read says {read:?}", family.name()));
+            }
+        }
+        if get().map_err(said)?.as_deref() != Some(&value[..]) {
+            return Err(format!("{}: another value, once there is memory", family.name()));
+        }
+    }
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use super::Anatomy;
 use crate::reader::MAX_BLOCK;
+use ashlar_base::bytes::zeroed;
 use ashlar_base::{Error, Malformed, Result};
 use ashlar_format::Unreadable;
 use ashlar_format::block::{BlockCursor, DataBlock, is_separated, join_separated};
@@ -65,7 +66,7 @@ impl Anatomy {
         let len = handle
             .len_with_trailer(self.footer_start)
             .map_err(|e| Error::corruption(e.what).at(self.path(), handle.offset))?;
-        let mut with_trailer = vec![0; len];
+        let mut with_trailer = zeroed(len)?;
         self.file.read_exact_at(&mut with_trailer, handle.offset)?;
         let checked = self.footer.checksum.verify(handle.offset, &with_trailer);
         let [.., compression, _, _, _, _] = with_trailer.as_slice() else {

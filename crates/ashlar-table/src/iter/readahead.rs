@@ -2,6 +2,7 @@
 
 use crate::reader::BlockFile;
 use ashlar_base::Result;
+use ashlar_base::bytes::resize;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_format::table::BlockHandle;
 
@@ -25,7 +26,7 @@ impl Readahead {
         let len = file.stored_len(handle)?;
         if self.window(handle.offset, len).is_none() {
             let left = usize::try_from(file.size().saturating_sub(handle.offset)).unwrap_or(usize::MAX);
-            self.bytes.resize(len.max(self.size).min(left), 0);
+            resize(&mut self.bytes, len.max(self.size).min(left))?;
             self.charge.set(self.bytes.capacity());
             self.start = handle.offset;
             let read = file.read_raw(&mut self.bytes, handle.offset);

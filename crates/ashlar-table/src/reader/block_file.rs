@@ -4,6 +4,7 @@
 //! when it is loaded: separated keys and values are joined, stripped timestamps put back, blobs of the same file fetched.
 //! Files without these features pay a look at one byte per load.
 
+use ashlar_base::bytes::{copied, zeroed};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
@@ -118,7 +119,7 @@ impl BlockFile {
 
     /// Block and trailer as they stand in the file.
     pub(crate) fn read_stored(&self, handle: BlockHandle) -> Result<Vec<u8>> {
-        let mut stored = vec![0; self.stored_len(handle)?];
+        let mut stored = zeroed(self.stored_len(handle)?)?;
         self.read_raw(&mut stored, handle.offset)?;
         Ok(stored)
     }
@@ -127,7 +128,7 @@ impl BlockFile {
     pub(crate) fn unpack_data(&self, stored: &[u8], handle: BlockHandle) -> Result<Vec<u8>> {
         let (block, compression) = self.check(stored, handle, self.verify)?;
         let raw = match compression {
-            0 => block.to_vec(),
+            0 => copied(block)?,
             _ => self.expand(block, compression, handle, self.data.dictionary.as_ref())?,
         };
         self.plain(raw, handle)
