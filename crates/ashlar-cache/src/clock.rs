@@ -2,7 +2,9 @@
 //!
 //! 1. A frame in a slot has exactly one ring entry, or is in the hands of exactly one evictor or inserter; so an
 //!    entry's slot holds that entry's frame or, once the table is closed, nothing.
-//! 2. Entries of closed tables are dead; they leave when the hand meets them or when they are half of the ring.
+//! 2. Entries of closed tables are dead; they leave when the hand meets them or when they are half of the ring. Until then they
+//!    keep nothing of the table in memory: a weak reference to the slots themselves would keep the allocation, so it is to a
+//!    counted reference of them.
 
 use crate::frame::Frame;
 use ashlar_sync::RwLock;
@@ -12,9 +14,12 @@ use std::sync::{Arc, Weak};
 /// One block's place: empty, or the frame.
 pub(crate) type Slot = RwLock<Option<Arc<Frame>>>;
 
+/// The slots of an open table. Ring entries refer to the outer count, hits go by a copy of the inner one.
+pub(crate) type Slots = Arc<Arc<[Slot]>>;
+
 /// Where a frame is.
 pub(crate) struct Entry {
-    slots: Weak<[Slot]>,
+    slots: Weak<Arc<[Slot]>>,
     ordinal: u32,
 }
 
@@ -29,8 +34,8 @@ pub(crate) enum Verdict {
 }
 
 impl Entry {
-    pub(crate) fn new(slots: Weak<[Slot]>, ordinal: u32) -> Entry {
-        Entry { slots, ordinal }
+    pub(crate) fn new(slots: &Slots, ordinal: u32) -> Entry {
+        Entry { slots: Arc::downgrade(slots), ordinal }
     }
 
     /// Judges the frame and takes it out if it may go. Locks the slot; the caller holds no lock.

@@ -1,6 +1,6 @@
 //! The slots of one table.
 
-use crate::clock::{Entry, Slot};
+use crate::clock::{Entry, Slot, Slots};
 use crate::frame::{Charge, Frame, FramePin};
 use crate::pool::{FramePool, HITS, MISSES};
 use ashlar_sync::{Rank, RwLock};
@@ -11,14 +11,17 @@ use std::sync::Arc;
 /// charged until they are let go.
 pub struct SlotArray {
     slots: Arc<[Slot]>,
+    /// The same, for ring entries.
+    counted: Slots,
     pool: Arc<FramePool>,
 }
 
 impl SlotArray {
     /// Empty slots for `blocks` blocks, whose frames are charged to `pool`.
     pub fn new(pool: Arc<FramePool>, blocks: u32) -> SlotArray {
-        let slots = (0..blocks).map(|_| RwLock::new(Rank::Cache, None)).collect();
-        SlotArray { slots, pool }
+        let slots: Arc<[Slot]> = (0..blocks).map(|_| RwLock::new(Rank::Cache, None)).collect();
+        let counted = Arc::new(Arc::clone(&slots));
+        SlotArray { slots, counted, pool }
     }
 
     /// Bytes the slots themselves take.
@@ -65,7 +68,7 @@ impl SlotArray {
         }
         *guard = Some(frame.clone());
         drop(guard);
-        self.pool.enter(Entry::new(Arc::downgrade(&self.slots), ordinal));
+        self.pool.enter(Entry::new(&self.counted, ordinal));
         FramePin::new(frame)
     }
 }
@@ -81,7 +84,7 @@ impl Drop for SlotArray {
             }
         }
         // An evictor may still hold the slots for a moment; they are empty and stay so.
-        self.slots = Arc::new([]);
+        self.counted = Arc::default();
         self.pool.left(frames);
     }
 }
@@ -89,5 +92,26 @@ impl Drop for SlotArray {
 impl fmt::Debug for SlotArray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SlotArray({} blocks)", self.slots.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of a closed table's slots are back at once, though its entries may stand in the ring for long.
+    #[test]
+    fn ring_entries_keep_no_slots_in_memory() {
+        let pool = FramePool::new(1 << 20);
+        let slots = SlotArray::new(Arc::clone(&pool), 1000);
+        drop(slots.insert(3, vec![7; 100]));
+        assert_eq!(
+            Arc::weak_count(&slots.slots),
+            0,
+            "a weak reference keeps what it refers to from being freed"
+        );
+        assert_eq!(Arc::weak_count(&slots.counted), 1, "of the one entry");
+        drop(slots);
+        assert_eq!((pool.frames(), pool.ring_len()), (0, 1));
     }
 }
