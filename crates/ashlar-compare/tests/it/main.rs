@@ -77,24 +77,28 @@ fn the_same_work_on_both() {
 
 /// The tables of the README are made of records that lie beside it.
 #[test]
-fn the_readmes_tables_are_those_of_the_records() {
+fn the_tables_of_documents_are_those_of_the_records() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join("README.md")).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let results = root.join("docs/results");
-    std::fs::create_dir_all(dir.path().join("docs/results")).unwrap();
-    for entry in std::fs::read_dir(results).unwrap() {
+    let results = dir.path().join("docs/results");
+    std::fs::create_dir_all(&results).unwrap();
+    for entry in std::fs::read_dir(root.join("docs/results")).unwrap() {
         let entry = entry.unwrap();
-        std::fs::copy(entry.path(), dir.path().join("docs/results").join(entry.file_name())).unwrap();
+        std::fs::copy(entry.path(), results.join(entry.file_name())).unwrap();
     }
-    let copy = dir.path().join("README.md");
-    std::fs::write(&copy, &text).unwrap();
-    let made = Command::new(env!("CARGO_BIN_EXE_ashlar-compare")).arg("tables").arg(&copy).output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    assert!(
-        std::fs::read_to_string(&copy).unwrap() == text,
-        "cargo run --release -p ashlar-compare -- tables README.md"
-    );
+    for document in ["README.md", "docs/results/README.md"] {
+        let text = std::fs::read_to_string(root.join(document)).unwrap();
+        let copy = dir.path().join(document);
+        std::fs::write(&copy, &text).unwrap();
+        let made =
+            Command::new(env!("CARGO_BIN_EXE_ashlar-compare")).arg("tables").arg(&copy).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert!(text.contains("<!-- rates "), "{document} has no table");
+        assert!(
+            std::fs::read_to_string(&copy).unwrap() == text,
+            "cargo run --release -p ashlar-compare -- tables {document}"
+        );
+    }
 }
 
 #[test]
