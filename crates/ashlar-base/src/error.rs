@@ -63,7 +63,7 @@ pub enum IoKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BusyKind {
-    /// The directory or the key is locked by somebody else.
+    /// The directory, the table or the key is locked by somebody else.
     Locked,
     /// The memory budget is used up.
     Memory,

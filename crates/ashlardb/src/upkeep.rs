@@ -1,6 +1,6 @@
 //! What a user may ask of background work: compactions of his choice, a pause, an end.
 
-use crate::{Db, Family, Result};
+use crate::{Db, Family, RepairReport, Result};
 use ashlar_base::{FileNumber, Level};
 pub use ashlar_engine::LiveFile;
 pub use ashlar_engine::options::CompactRangeOptions;
@@ -52,6 +52,17 @@ impl Db {
     /// `InvalidArgument`: there was none.
     pub fn resume_compactions(&self) -> Result<()> {
         self.engine().resume_compactions()
+    }
+
+    /// Takes a damaged table out of the open database, by the name that accounts of damage give it (`000012.sst`): what can
+    /// be read of it takes its place, and the original goes to `lost/` as soon as no reader holds it. The account names the
+    /// keys whose newest versions are lost. Compactions that had stopped for the damage begin again, and writes resume.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is no such table, or nothing in it is damaged. `Busy`: a compaction works on it.
+    /// `NotSupported`: blob files, which want a repair. `Io`: it could not be read or replaced. Nothing is given up then.
+    pub fn quarantine(&self, file: &str) -> Result<RepairReport> {
+        self.engine().quarantine(file)
     }
 
     /// Waits until no background work is under way or due.

@@ -16,10 +16,10 @@ use crate::super_version::SuperVersion;
 use crate::version::{OpenTables, VersionSet};
 use crate::write::{Committer, GroupCommitter};
 use ashlar_base::stats::Statistics;
-use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -119,6 +119,8 @@ pub(crate) struct State {
     pub(crate) options_stale: bool,
     /// Files became obsolete since the last purge began.
     pub(crate) purge_wanted: bool,
+    /// Files that are to go to `lost/` once nobody needs them.
+    pub(crate) quarantined: BTreeSet<FileNumber>,
     /// Super versions that were replaced. Let go of by the purge, outside of every lock and pin.
     pub(crate) retired: Vec<Arc<SuperVersion>>,
 }

@@ -2,7 +2,7 @@
 
 use super::core::{Core, Failed, State};
 use crate::events::Event;
-use crate::health::{Severity, Source};
+use crate::health::{Health, Severity, Source};
 use crate::version::{FamilyState, TableCounts};
 use ashlar_base::error::IoKind;
 use ashlar_base::stats::Ticker;
@@ -82,8 +82,17 @@ impl Core {
 
     /// Takes in that what had failed works again.
     pub(super) fn well(&self, source: Source) {
+        self.heal(|health| health.well(source));
+    }
+
+    /// Takes in that a damaged table of a family is out of the tree.
+    pub(super) fn mended(&self, family: FamilyId, table: &str) {
+        self.heal(|health| health.mended(Source::Compaction(family), table));
+    }
+
+    fn heal(&self, heal: impl FnOnce(&Health)) {
         let before = self.health.severity();
-        self.health.well(source);
+        heal(&self.health);
         if before > Severity::Well && self.health.severity() == Severity::Well {
             self.events.tell(&Event::ErrorRecovered);
         }

@@ -4,7 +4,9 @@
 //! again after a pause, and so is an OPTIONS file that could not be written.
 
 use super::core::Core;
-use crate::files::{Live, PendingOutputs, RepairMark, Spared, Unlinked, find_obsolete, unlink};
+use crate::files::{
+    Live, PendingOutputs, RepairMark, Spared, Unlinked, find_obsolete, in_quarantine, unlink,
+};
 use crate::health::{Severity, Source};
 use crate::version::VersionSet;
 use ashlar_base::{Error, Result};
@@ -59,21 +61,14 @@ impl Job for PurgeJob {
     }
 }
 
-/// Removes every obsolete file; what is spared goes to `lost/`. Keeps all of them while it is in doubt which MANIFEST a
-/// crash would leave.
-pub(super) fn purge(
-    env: &Env,
-    dir: &Path,
-    versions: &VersionSet,
-    pending: &PendingOutputs,
-    spared: Spared,
-) -> Result<Unlinked> {
+/// Removes every file that is obsolete beside what is `live`; what is spared goes to `lost/`. Keeps all of them while it is in
+/// doubt which MANIFEST a crash would leave.
+pub(super) fn purge(env: &Env, dir: &Path, versions: &VersionSet, live: &Live) -> Result<Unlinked> {
     if !versions.may_unlink() {
         return Ok(Unlinked::default());
     }
-    let live = Live::now(versions, pending, spared);
     let entries = env.fs.list(dir)?;
-    let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), &live);
+    let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), live);
     let mut done = unlink(&*env.fs, dir, &obsolete);
     match done.failed.pop() {
         Some(e) => Err(e),
@@ -82,7 +77,7 @@ pub(super) fn purge(
 }
 
 /// The purge of an open, after its commit. Answers what it moved to `lost/`: tables and blob files behind a tail that was
-/// dropped, everything after a repair that did not end.
+/// dropped, everything after a repair that did not end, and what is in quarantine.
 pub(super) fn purge_at_open(
     env: &Env,
     dir: &Path,
@@ -97,7 +92,9 @@ pub(super) fn purge_at_open(
         (false, true) => Spared::Orphans,
         (false, false) => Spared::Nothing,
     };
-    let done = purge(env, dir, versions, pending, spared)?;
+    let quarantined = in_quarantine(&*env.fs, dir)?;
+    let live = Live { quarantined, ..Live::now(versions, pending, spared) };
+    let done = purge(env, dir, versions, &live)?;
     if unended {
         mark.clear()?;
     }
@@ -120,7 +117,10 @@ impl Core {
     fn purge(&self) -> Result<()> {
         self.let_go();
         let min_wal = self.versions.min_wal();
-        let done = purge(&self.env, &self.dir, &self.versions, &self.pending, Spared::Nothing)?;
+        let live = Live::now(&self.versions, &self.pending, Spared::Nothing);
+        // Looked at behind what is live: a number is there before its file becomes obsolete.
+        let quarantined = self.state().quarantined.clone();
+        let done = purge(&self.env, &self.dir, &self.versions, &Live { quarantined, ..live })?;
         self.tell_deleted(&done.removed);
         self.committer.wals().forget_below(min_wal);
         Ok(())

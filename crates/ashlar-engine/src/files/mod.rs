@@ -3,6 +3,7 @@
 mod checksum;
 mod obsolete;
 mod pending;
+mod quarantine;
 mod repair_mark;
 mod unlink;
 mod within;
@@ -11,6 +12,7 @@ pub use crate::version::Tables;
 pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum};
 pub use obsolete::{Action, Live, Obsolete, Spared, find_obsolete};
 pub use pending::{PendingFile, PendingOutputs};
+pub(crate) use quarantine::{in_quarantine, leave_account};
 pub(crate) use repair_mark::RepairMark;
 pub(crate) use unlink::LOST;
 pub use unlink::{Unlinked, unlink};

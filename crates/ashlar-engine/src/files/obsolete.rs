@@ -5,7 +5,7 @@
 //! 3. A file whose number is at or above the smallest pending output is being written: it stays.
 //! 4. After an open that dropped the tail of a log, a table or blob file that the MANIFEST does not know may be what
 //!    the tail spoke of; after a repair that did not end, anything may be what it found damaged. [`Spared`] says what of
-//!    this is moved to `lost/` instead of being removed.
+//!    this is moved to `lost/` instead of being removed. A table or blob file in quarantine always is.
 //!
 //! Source: RocksDB `db/db_impl/db_impl_files.cc` (`PurgeObsoleteFiles`).
 
@@ -36,6 +36,8 @@ pub struct Live {
     pub manifest: FileNumber,
     /// What of the obsolete is kept.
     pub spared: Spared,
+    /// Tables and blob files that are moved to `lost/`, not removed, whatever else is spared.
+    pub quarantined: BTreeSet<FileNumber>,
 }
 
 /// What of the obsolete is moved to `lost/` instead of being removed.
@@ -68,6 +70,7 @@ impl Live {
             wals: (prev_log.0 != 0).then_some(prev_log).into_iter().collect(),
             manifest: versions.manifest_number(),
             spared,
+            quarantined: BTreeSet::new(),
         }
     }
 }
@@ -114,12 +117,13 @@ pub fn find_obsolete<'a>(names: impl IntoIterator<Item = &'a str>, live: &Live) 
 fn fate(kind: FileKind, live: &Live, options_from: FileNumber) -> Option<Action> {
     let pending = |n: FileNumber| live.smallest_pending.is_some_and(|p| n >= p);
     let unless = |spared| if live.spared >= spared { Action::Lose } else { Action::Remove };
-    let (orphan, replaced) = (unless(Spared::Orphans), unless(Spared::Everything));
+    let replaced = unless(Spared::Everything);
+    let orphan = |n| if live.quarantined.contains(&n) { Action::Lose } else { unless(Spared::Orphans) };
     match kind {
         FileKind::Table(n) | FileKind::LevelDbTable(n) => {
-            (!live.tables.contains(&n) && !pending(n)).then_some(orphan)
+            (!live.tables.contains(&n) && !pending(n)).then(|| orphan(n))
         }
-        FileKind::Blob(n) => (!live.blobs.contains(&n) && !pending(n)).then_some(orphan),
+        FileKind::Blob(n) => (!live.blobs.contains(&n) && !pending(n)).then(|| orphan(n)),
         FileKind::Wal(n) => (n < live.min_wal && !live.wals.contains(&n)).then_some(replaced),
         FileKind::Manifest(n) => (n < live.manifest).then_some(replaced),
         // Two newer OPTIONS files prove that nobody is writing this one any more.
@@ -146,6 +150,7 @@ mod tests {
             wals: numbers(&[18]),
             manifest: FileNumber(21),
             spared: Spared::Nothing,
+            quarantined: BTreeSet::new(),
         }
     }
 
@@ -232,6 +237,17 @@ mod tests {
             let fates: Vec<_> = obsolete.iter().map(|o| (&*o.name, o.action)).collect();
             assert_eq!(fates, names.into_iter().zip(expected).collect::<Vec<_>>(), "{spared:?}");
         }
+    }
+
+    #[test]
+    fn what_is_in_quarantine_is_moved_when_nobody_needs_it() {
+        use Action::{Lose, Remove};
+        let names = ["000009.sst", "000010.sst", "000014.blob", "000015.sst", "000017.log", "000041.sst"];
+        let live = Live { quarantined: numbers(&[9, 10, 14, 17, 41]), ..live() };
+        let fates: Vec<_> = find_obsolete(names, &live).into_iter().map(|o| (o.name, o.action)).collect();
+        let expected =
+            [("000009.sst", Lose), ("000014.blob", Lose), ("000015.sst", Remove), ("000017.log", Remove)];
+        assert_eq!(fates, expected.map(|(name, action)| (name.to_owned(), action)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -173,6 +174,17 @@ impl Health {
         self.settle(&entries);
     }
 
+    /// That file, in which wrong bytes were, is no part of the database any more: what that work failed for is over, if it
+    /// was this.
+    pub(crate) fn mended(&self, source: Source, file: &str) {
+        let mut entries = self.entries.lock();
+        let for_it = |e: &Entry| e.cause.path().and_then(Path::file_name).is_some_and(|name| name == file);
+        if entries.get(&source).is_some_and(|e| e.severity == Severity::Corrupt && for_it(e)) {
+            entries.remove(&source);
+        }
+        self.settle(&entries);
+    }
+
     /// The engine has resumed: logs, MANIFEST and flushes work again.
     pub(crate) fn resumed(&self) {
         let mut entries = self.entries.lock();
@@ -214,6 +226,19 @@ impl Health {
         self.check_below(Severity::Fatal)
     }
 
+    /// # Errors
+    /// The cause, when something keeps the tree from being changed that is no wrong bytes; `NotSupported`: the database is
+    /// read-only.
+    pub(crate) fn check_mendable(&self) -> Result<()> {
+        if let Some(answer) = &self.read_only {
+            return Err(answer.clone());
+        }
+        let entries = self.entries.lock();
+        let hinders = |e: &&Entry| (Severity::Hard..Severity::Corrupt).contains(&e.severity);
+        let worst = entries.values().filter(hinders).max_by_key(|e| e.severity);
+        worst.map_or(Ok(()), |e| Err(refusal(e.cause.clone(), e.severity)))
+    }
+
     fn check_below(&self, limit: Severity) -> Result<()> {
         if let Some(answer) = &self.read_only {
             return Err(answer.clone());
@@ -223,14 +248,22 @@ impl Health {
             return Ok(());
         }
         let cause = self.cause().unwrap_or_else(|| Error::corruption("the database is in an error state"));
-        Err(cause.hint(match severity {
-            Severity::Full => {
-                "Only deletions are taken since this error; reads go on. Other writes resume by themselves once there is room"
-            }
-            Severity::Hard => {
-                "Writes are refused since this error; reads go on. Writes resume by themselves once the cause is gone"
-            }
-            _ => "Writes are refused since this error; reads go on. Close the database and open it again",
-        }))
+        Err(refusal(cause, severity))
     }
+}
+
+/// What is answered, and what the caller can do.
+fn refusal(cause: Error, severity: Severity) -> Error {
+    cause.hint(match severity {
+        Severity::Full => {
+            "Only deletions are taken since this error; reads go on. Other writes resume by themselves once there is room"
+        }
+        Severity::Hard => {
+            "Writes are refused since this error; reads go on. Writes resume by themselves once the cause is gone"
+        }
+        Severity::Corrupt => {
+            "Writes are refused since this error; reads go on. Put the damaged table in quarantine, or close the database and repair it"
+        }
+        _ => "Writes are refused since this error; reads go on. Close the database and open it again",
+    })
 }

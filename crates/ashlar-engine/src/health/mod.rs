@@ -7,10 +7,10 @@
 //! | full | a flush that lacked space | yes | deletions; others refused with the cause | the next success of that flush |
 //! | hard | a failed log or MANIFEST | yes | refused with the cause | resuming (`db`, resume job) |
 //! | fatal | a switch of `CURRENT` with an unknown outcome; a panic in background work | yes | refused | opening again |
-//! | corrupt | wrong bytes met by background work | yes | refused | the operator |
+//! | corrupt | wrong bytes met by background work | yes | refused | the operator: quarantine of the damaged table (`db/repair`), repair, restore |
 //!
-//! 1. Each source of errors (`Source`) has its own entry, which only its own success removes; the database is as ill as its
-//!    worst entry.
+//! 1. Each source of errors (`Source`) has its own entry, which only its own success removes, or, where it met wrong
+//!    bytes, the quarantine of the file they were in; the database is as ill as its worst entry.
 //! 2. An entry's severity only rises while it stands.
 //! 3. On a full disk whatever may make room goes on: deletions, while the log has room for them (a flush that failed has
 //!    given back what it wrote) and a full memtable an eighth more, compactions, dropping families and whole files, purges.
@@ -44,7 +44,7 @@ pub enum Severity {
     Hard,
     /// Writes are refused until the database is opened again, and no file is removed any more.
     Fatal,
-    /// Background work met wrong bytes; writes are refused.
+    /// Background work met wrong bytes; writes are refused until the damaged table is in quarantine, or repaired.
     Corrupt,
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId};
+use std::path::Path;
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -65,6 +66,27 @@ fn every_edge_out() {
             assert_eq!(health.severity(), after_resume, "{source:?} {kind:?}");
         }
     }
+}
+
+#[test]
+fn a_quarantine_heals_what_failed_for_that_file() {
+    let (met, other) = (Source::Compaction(FamilyId(1)), Source::Compaction(FamilyId(2)));
+    let wrong = error(ErrorKind::Corruption).at_path(Path::new("/db/000012.sst"));
+    let health = Health::new(None);
+    health.report(met, &wrong, Duration::ZERO);
+    assert!(health.check_mendable().is_ok());
+    for (source, file) in [(other, "000012.sst"), (met, "000013.sst"), (met, "12.sst")] {
+        health.mended(source, file);
+        assert_eq!(health.severity(), Severity::Corrupt, "{source:?} {file}");
+    }
+    health.report(Source::Log, &error(OTHER), SECOND);
+    assert_eq!(health.check_mendable().map_err(|e| e.kind()), Err(OTHER));
+    health.mended(met, "000012.sst");
+    assert_eq!(health.severity(), Severity::Hard);
+    health.resumed();
+    health.report(met, &error(OTHER).at_path(Path::new("/db/000012.sst")), SECOND);
+    health.mended(met, "000012.sst");
+    assert_eq!(health.severity(), Severity::Soft, "a read that fails is no damage");
 }
 
 #[test]

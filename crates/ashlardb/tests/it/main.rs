@@ -16,6 +16,7 @@
 //! | `repair` | does what is left of a damaged directory open, here and in RocksDB, and is every loss told? |
 //! | `repair_names` | does a repair take from the OPTIONS file what no other file tells? |
 //! | `salvage` | is a damaged directory left as it is, and the copy what its repair would be? |
+//! | `quarantine` | does a damaged table leave an open database with nothing lost but what is told? |
 //! | `scrub` | is damage found while nobody asks? |
 //! | `examples` | do the examples do what they say? |
 //!
@@ -38,6 +39,7 @@ mod modes;
 mod observe;
 mod operations;
 mod options;
+mod quarantine;
 mod refusals;
 mod repair;
 mod repair_names;

@@ -259,13 +259,18 @@ pub fn holds(
     what: &str,
 ) {
     let db = Db::builder(dir).env(sim.env()).create(false).open().unwrap_or_else(|e| panic!("{what}: {e}"));
+    reads(&db, model, account, what);
+    db.close().unwrap();
+}
+
+/// The same of a database that is open.
+pub fn reads(db: &Db, model: &BTreeMap<Vec<u8>, Vec<u8>>, account: &RepairReport, what: &str) {
     for (key, value) in model {
         let found = db.get(key).unwrap_or_else(|e| panic!("{what}: {e}"));
         let right = found.as_deref() == Some(&value[..]);
         assert!(right || told(account, "default", key), "{what}: {}", key.escape_ascii());
     }
     assert!(db.verify_db(|_| {}).unwrap().is_sound(), "{what}");
-    db.close().unwrap();
 }
 
 /// A crash before any change that a repair makes leaves what it began with, or what it ends with: begun again it comes to
@@ -313,7 +318,7 @@ fn originals(sim: &SimEnv) -> Vec<Vec<u8>> {
 }
 
 /// Whether a file with these bytes is in the directory, or in `lost/`.
-fn is_kept(sim: &SimEnv, bytes: &[u8]) -> bool {
+pub fn is_kept(sim: &SimEnv, bytes: &[u8]) -> bool {
     let fs = sim.env().fs;
     [DIR.into(), Path::new(DIR).join("lost")].iter().any(|dir: &PathBuf| {
         fs.list(dir).unwrap_or_default().iter().any(|entry| {

@@ -26,10 +26,12 @@
 //! | `rebuild` | a tree without a MANIFEST |
 //! | `covered` | what of the logs stands in tables already |
 //! | `report` | what was kept and what is lost |
+//! | `quarantine` | one table of a database that stays open |
 //! | `salvage` | a repair beside the directory, which stays as it is |
 
 mod covered;
 mod found;
+mod quarantine;
 mod rebuild;
 mod report;
 mod salvage;
@@ -43,7 +45,7 @@ use super::output::{Writer, numbers};
 use super::purge_job::purge;
 use super::replay::Replayer;
 use super::session::new_session_id;
-use crate::files::{Action, Obsolete, PendingOutputs, RepairMark, Spared, unlink};
+use crate::files::{Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, unlink};
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
 use crate::open::{RecoveryReport, needed_from, replay_wals, settle_identity};
 use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
@@ -220,7 +222,8 @@ impl Repair<'_> {
             self.env.fs.remove(&self.dir.join(name))?;
         }
         let spared = if unended { Spared::Everything } else { Spared::Orphans };
-        let done = purge(&self.env, self.dir, versions, pending, spared)?;
+        let live = Live::now(versions, pending, spared);
+        let done = purge(&self.env, self.dir, versions, &live)?;
         report.moved.extend(done.lost);
         report.manifest = versions.manifest_number();
         self.leave_note(report)?;

@@ -4,10 +4,10 @@ use crate::inspect::{CheckReport, Damage, Risk};
 use ashlar_base::FileNumber;
 use std::fmt;
 
-/// What a repair kept and what is lost. Prints as a few lines of text.
+/// What a repair, or the quarantine of one table, kept and what is lost. Prints as a few lines of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepairReport {
-    /// The MANIFEST that was written.
+    /// The MANIFEST that was written, of a quarantine the one in use.
     pub manifest: FileNumber,
     /// Everything that was damaged. What its risk names is lost: in a log the writes, in tables and blob files the newest
     /// versions of the keys that stood there.

@@ -154,6 +154,54 @@ impl Outputs<'_> {
         report.rewritten.push(file);
         Ok(sink.take().pop())
     }
+
+    /// Sees to one table: it is sound and stays, or what can be read of it takes its place.
+    pub(super) fn see_to(
+        &self,
+        file: &FileMeta,
+        family: (FamilyId, &str, &FamilyOptions),
+        tables: &Tables,
+        bad: &BadBlobs,
+        report: &mut RepairReport,
+    ) -> Result<Replaced> {
+        let table = match tables.open(&file.file) {
+            Ok(table) => table,
+            Err(e) if e.is_corruption() || e.is_not_found() => {
+                let (from, to) = (file.smallest().user_key().to_vec(), file.largest().user_key().to_vec());
+                let name = file_name(&tables.path_of(file.number()));
+                let risk = Risk::Keys(vec![KeySpan { from, to }]);
+                report.lose(Damage::of(&name, &e, risk).in_family(family.1));
+                return Ok(Replaced::By(None));
+            }
+            Err(e) => return Err(e),
+        };
+        match table.verify() {
+            Ok(entries) if !bad.concern(&file.file) || !bad.fail_any(&table)? => {
+                (report.tables_kept, report.entries) = (report.tables_kept + 1, report.entries + entries);
+                return Ok(Replaced::No);
+            }
+            Ok(_) => {}
+            Err(e) if e.is_corruption() => {}
+            Err(e) => return Err(e),
+        }
+        let before = report.losses.len();
+        let copy = self.copy(family, (tables.order(), file.smallest().user_key()), &table, bad, report)?;
+        let name = file_name(table.path());
+        if report.losses.len() == before {
+            let e = table.verify().err();
+            let cause = e.as_ref().map_or("damaged beside its entries", |e| e.message()).to_owned();
+            let family = Some(family.1.to_owned());
+            report.lose(Damage { file: name.clone(), offset: None, cause, family, risk: Risk::Nothing });
+        }
+        if !report.to_move.contains(&name) {
+            report.to_move.push(name);
+        }
+        // Its place in the order of level 0 is that of the table it stands for.
+        Ok(Replaced::By(copy.map(|mut output| {
+            output.file.epoch = file.file.epoch;
+            Box::new(output)
+        })))
+    }
 }
 
 pub(super) fn file_name(path: &Path) -> String {
@@ -184,10 +232,10 @@ impl Repair<'_> {
             let mut edit = VersionEdit::of(id);
             let mut gone = VersionEdit::of(id);
             for (level, file) in version.files() {
-                let kept = self.table(file, (id, &family.name, &options), &version, &bad, outputs, report)?;
+                let kept = outputs.see_to(file, (id, &family.name, &options), &tables, &bad, report)?;
                 if let Replaced::By(new) = kept {
                     gone.delete_file(level, file.number());
-                    edit.added.extend(new.map(|new| (level, *new)));
+                    edit.added.extend(new.map(|new| (level, new.file)));
                 }
                 (done.files, done.bytes) = (done.files + 1, done.bytes + file.size());
                 done.entries = report.entries;
@@ -236,64 +284,14 @@ impl Repair<'_> {
         }
         Ok(bad)
     }
-
-    fn table(
-        &self,
-        file: &FileMeta,
-        family: (FamilyId, &str, &FamilyOptions),
-        version: &Version,
-        bad: &BadBlobs,
-        outputs: &Outputs<'_>,
-        report: &mut RepairReport,
-    ) -> Result<Replaced> {
-        let table = match version.tables().open(&file.file) {
-            Ok(table) => table,
-            Err(e) if e.is_corruption() || e.is_not_found() => {
-                let (from, to) = (file.smallest().user_key().to_vec(), file.largest().user_key().to_vec());
-                let name = file_name(&version.tables().path_of(file.number()));
-                let risk = Risk::Keys(vec![KeySpan { from, to }]);
-                report.lose(Damage::of(&name, &e, risk).in_family(family.1));
-                return Ok(Replaced::By(None));
-            }
-            Err(e) => return Err(e),
-        };
-        match table.verify() {
-            Ok(entries) if !bad.concern(&file.file) || !bad.fail_any(&table)? => {
-                (report.tables_kept, report.entries) = (report.tables_kept + 1, report.entries + entries);
-                return Ok(Replaced::No);
-            }
-            Ok(_) => {}
-            Err(e) if e.is_corruption() => {}
-            Err(e) => return Err(e),
-        }
-        let before = report.losses.len();
-        let copy = outputs.copy(
-            family,
-            (version.tables().order(), file.smallest().user_key()),
-            &table,
-            bad,
-            report,
-        )?;
-        let name = file_name(table.path());
-        if report.losses.len() == before {
-            let e = table.verify().err();
-            let cause = e.as_ref().map_or("damaged beside its entries", |e| e.message()).to_owned();
-            let family = Some(family.1.to_owned());
-            report.lose(Damage { file: name.clone(), offset: None, cause, family, risk: Risk::Nothing });
-        }
-        if !report.to_move.contains(&name) {
-            report.to_move.push(name);
-        }
-        // Its place in the order of level 0 is that of the table it stands for.
-        let new = copy.map(|output| Box::new(NewFile { epoch: file.file.epoch, ..output.file }));
-        Ok(Replaced::By(new))
-    }
 }
 
 /// What becomes of a table.
-enum Replaced {
+pub(super) enum Replaced {
+    /// It is sound.
     No,
-    By(Option<Box<NewFile>>),
+    /// What could be read of it; `None`: nothing.
+    By(Option<Box<Output>>),
 }
 
 fn deepest(version: &Version) -> usize {
