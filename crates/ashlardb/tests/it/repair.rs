@@ -2,7 +2,7 @@
 //! nothing else is.
 
 use crate::integrity::{Entries, check, database, files};
-use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
+use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, Repeat, SimEnv};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::rng::Rng;
 use ashlar_testkit::{Judge, JudgeVersion, report};
@@ -233,10 +233,12 @@ fn repair_at(sim: &SimEnv) -> ashlardb::Result<RepairReport> {
     Db::builder(DIR).env(sim.env()).repair(|_| {})
 }
 
-/// What a crash before each of the changes leaves that `work` makes on `sim`, killed and without power.
+/// What a crash before each of the changes leaves that `work` makes on `sim`: killed, without power, and without power when
+/// any names were durable already.
 pub fn crashed_before_each(sim: &SimEnv, changes: u64, work: impl Fn(&SimEnv)) -> Vec<(String, SimEnv)> {
     let mut images = Vec::new();
-    for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
+    let any_names = CrashMode { data: DataMode::DropAll, dirs: DirMode::Subset };
+    for mode in [CrashMode::KILL, CrashMode::DROP_ALL, any_names] {
         let run = sim.crash(CrashMode::KILL);
         let from = run.calls_of(CallClass::Change);
         (1..=changes).for_each(|at| run.photograph_at(from + at, mode));
