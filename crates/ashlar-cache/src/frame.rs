@@ -81,8 +81,11 @@ impl Drop for Frame {
         {
             charge.pool.unpin(charge.size);
         }
-        // The bytes go first, then the charge: what is free in the pool is free in memory.
-        self.bytes = Vec::new();
+        // The bytes go first, then the charge: what is free in the pool is free in memory, or about to be used again.
+        let bytes = std::mem::take(&mut self.bytes);
+        if let Some(charge) = &self.charge {
+            charge.pool.recycle(bytes);
+        }
     }
 }
 

@@ -11,7 +11,8 @@
 //! 1. A hit takes no lock that another block's hit takes.
 //! 2. `used <= capacity` at every instant (until the capacity is lowered): what does not fit is handed out uncharged
 //!    and is not kept.
-//! 3. A frame is charged from before it is built until its bytes are freed, in a slot or not.
+//! 3. A frame is charged from before it is built until its bytes are let go, in a slot or not. The next blocks are read into
+//!    a few of the buffers that were let go.
 
 mod clock;
 mod frame;
@@ -19,6 +20,7 @@ mod frame;
 mod models;
 mod pool;
 mod slots;
+mod spare;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation)] // small numbers throughout
 mod tests;

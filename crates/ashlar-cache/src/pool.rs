@@ -1,6 +1,8 @@
 //! The cap on all frames together, and who goes when it is reached.
 
 use crate::clock::{Clock, Entry, Verdict};
+use crate::spare::Spare;
+use ashlar_base::Result;
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Counters;
 use ashlar_sync::atomic::{AtomicUsize, Ordering};
@@ -39,6 +41,7 @@ pub struct FramePool {
     used: AtomicUsize,
     pinned: AtomicUsize,
     clock: Mutex<Clock>,
+    spare: Spare,
     pub(crate) counts: Counters<2>,
 }
 
@@ -67,6 +70,7 @@ impl FramePool {
             used: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
             clock: Mutex::new(Rank::Cache, Clock::default()),
+            spare: Spare::new(),
             counts: Counters::new(),
         }
     }
@@ -93,6 +97,19 @@ impl FramePool {
         }
     }
 
+    /// A buffer to read a block of `len` bytes into, often one that an evicted block stood in. What is in it means nothing.
+    ///
+    /// # Errors
+    /// `Busy(Memory)`: the system has none.
+    pub fn buffer(&self, len: usize) -> Result<Vec<u8>> {
+        self.spare.take(len)
+    }
+
+    /// Takes back a buffer that is not needed any more.
+    pub fn recycle(&self, buffer: Vec<u8>) {
+        self.spare.give(buffer);
+    }
+
     /// Blocks that stand in slots.
     pub fn frames(&self) -> usize {
         self.clock.lock().living()
@@ -102,6 +119,7 @@ impl FramePool {
     pub fn set_capacity(&self, capacity: usize) {
         self.capacity.store(capacity, Ordering::Relaxed);
         self.make_room();
+        self.spare.clear();
     }
 
     /// Evicts what is above the limit and not held.

@@ -84,7 +84,9 @@ impl Opening {
         file.read_exact_at(&mut tail, tail_at)?;
         let (footer, limit) = Footer::decode(&tail, size).map_err(|e| e.in_file(&path, tail_at))?;
         let statistics = options.statistics.clone();
-        let mut file = BlockFile::new(file, limit, footer.checksum, footer.kind, options.verify_checksums);
+        let pool = Arc::clone(&options.pool);
+        let mut file =
+            BlockFile::new(file, limit, footer.checksum, footer.kind, options.verify_checksums, pool);
         file.count_into(statistics);
         Ok(Opening { file, footer, options })
     }
