@@ -35,21 +35,28 @@ impl Core {
         ranges: &[KeyRange<'_>],
         include_end: bool,
     ) -> Result<usize> {
-        let picked = pick(&mut self.state(), family, ranges, include_end);
-        if picked.is_empty() {
-            return Ok(0);
-        }
+        let picked = {
+            let mut state = self.state();
+            // Under the lock: a close that counts the jobs counts this one, or it does not begin.
+            self.check_open()?;
+            let picked = pick(&mut state, family, ranges, include_end);
+            if picked.is_empty() {
+                return Ok(0);
+            }
+            state.jobs += 1;
+            picked
+        };
         let mut edit = VersionEdit::of(family);
         edit.deleted = picked.iter().map(|(level, file)| (*level, file.number())).collect();
         let installer = Arc::clone(self);
         let install = Box::new(move |changed: &[_]| installer.install(changed, &[]));
         let outcome = self.versions.commit_with(vec![edit], install);
         {
-            let _state = self.state();
+            let mut state = self.state();
             picked.iter().for_each(|(_, file)| file.set_compacting(false));
+            state.job_ended();
         }
-        self.update_pressure();
-        self.schedule();
+        self.after_job();
         outcome.map(|()| picked.len())
     }
 }
@@ -65,4 +72,52 @@ fn pick(
     let picked = tables_within(&live.version, ranges, include_end);
     picked.iter().for_each(|(_, file)| file.set_compacting(true));
     picked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::WriteBatch;
+    use crate::options::{DbOptions, FamilyOptions, WriteOptions};
+    use ashlar_env::{Clock, Env, OsClock};
+    use std::path::Path;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    /// Once a close has returned another process may own the directory: a commit must not come behind it.
+    #[test]
+    fn a_close_waits_for_what_is_being_dropped() {
+        let (db_options, options) = (DbOptions::default(), FamilyOptions::default());
+        let db = Db::open(Env::mem(), Path::new("/db"), db_options, Vec::new(), options).unwrap();
+        let family = db.family("default").unwrap();
+        let mut batch = WriteBatch::new();
+        batch.put(family.id(), b"key", b"value").unwrap();
+        db.write(&mut batch, WriteOptions::default()).unwrap();
+        db.compact_range(&family, None, None).unwrap();
+        let ((inside, entered), (go_on, wait)) = (channel(), channel());
+        let (db, family) = (&db, &family);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let stopped = Box::new(move |_: &[_]| {
+                    inside.send(()).unwrap();
+                    wait.recv().unwrap();
+                });
+                db.core().versions.commit_with(vec![VersionEdit::of(FamilyId::DEFAULT)], stopped).unwrap();
+            });
+            entered.recv().unwrap();
+            let dropping = scope.spawn(|| db.delete_files_in_ranges(family, &[(None, None)], true));
+            let taken = |file: &FileMeta| file.is_compacting();
+            while !db.core().state().families.iter().any(|f| f.version.files().any(|(_, f)| taken(f))) {
+                std::thread::yield_now();
+            }
+            let closing = scope.spawn(|| db.close());
+            // Long enough for a close that waits for nothing.
+            OsClock::new().sleep(Duration::from_millis(50));
+            let too_early = closing.is_finished();
+            go_on.send(()).unwrap();
+            assert_eq!(dropping.join().unwrap().unwrap(), 1);
+            closing.join().unwrap().unwrap();
+            assert!(!too_early, "closed before the files were dropped");
+        });
+    }
 }
