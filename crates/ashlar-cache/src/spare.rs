@@ -1,8 +1,7 @@
 //! Memory of blocks that were evicted, for the blocks that are read next.
 //!
-//! The thread that reads a block is seldom the one that evicts it. Memory that goes round by way of an allocator stays with
-//! one thread there and is missing with the other: with many threads and a small cache that came to several times the
-//! cache. So what an evicted block stood in is what the next one is read into.
+//! The thread that reads a block is seldom the one that evicts it, and memory that goes back by way of an allocator has to be
+//! handed over there. Here what an evicted block stood in is what the next one is read into.
 //!
 //! What is kept here is charged to nobody, and little: [`MOST`] buffers of [`LARGEST`] bytes at most. Nobody waits for it: who
 //! finds it locked asks the allocator.

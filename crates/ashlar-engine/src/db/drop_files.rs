@@ -1,11 +1,11 @@
 //! Deleting whole tables by range: space back at once, without a compaction, and without the log.
 
 use super::Db;
-use super::core::{Core, State};
+use super::claim::Claim;
+use super::core::Core;
 use crate::column_family::Family;
 use crate::files::{KeyRange, tables_within};
-use crate::version::FileMeta;
-use ashlar_base::{FamilyId, Level, Result};
+use ashlar_base::{FamilyId, Result};
 use ashlar_format::version_edit::VersionEdit;
 use std::sync::Arc;
 
@@ -35,43 +35,23 @@ impl Core {
         ranges: &[KeyRange<'_>],
         include_end: bool,
     ) -> Result<usize> {
-        let picked = {
+        let (picked, _claim) = {
             let mut state = self.state();
-            // Under the lock: a close that counts the jobs counts this one, or it does not begin.
-            self.check_open()?;
-            let picked = pick(&mut state, family, ranges, include_end);
+            let picked =
+                state.families.get(family).map(|live| tables_within(&live.version, ranges, include_end));
+            let picked = picked.unwrap_or_default();
             if picked.is_empty() {
                 return Ok(0);
             }
-            state.jobs += 1;
-            picked
+            let files = picked.iter().map(|(_, file)| Arc::clone(file)).collect();
+            (picked, Claim::new(self, &mut state, files)?)
         };
         let mut edit = VersionEdit::of(family);
         edit.deleted = picked.iter().map(|(level, file)| (*level, file.number())).collect();
         let installer = Arc::clone(self);
         let install = Box::new(move |changed: &[_]| installer.install(changed, &[]));
-        let outcome = self.versions.commit_with(vec![edit], install);
-        {
-            let mut state = self.state();
-            picked.iter().for_each(|(_, file)| file.set_compacting(false));
-            state.job_ended();
-        }
-        self.after_job();
-        outcome.map(|()| picked.len())
+        self.versions.commit_with(vec![edit], install).map(|()| picked.len())
     }
-}
-
-/// Takes the tables, as a compaction would, so that none begins to work on them.
-fn pick(
-    state: &mut State,
-    family: FamilyId,
-    ranges: &[KeyRange<'_>],
-    include_end: bool,
-) -> Vec<(Level, Arc<FileMeta>)> {
-    let Some(live) = state.families.get(family) else { return Vec::new() };
-    let picked = tables_within(&live.version, ranges, include_end);
-    picked.iter().for_each(|(_, file)| file.set_compacting(true));
-    picked
 }
 
 #[cfg(test)]
@@ -79,6 +59,7 @@ mod tests {
     use super::*;
     use crate::batch::WriteBatch;
     use crate::options::{DbOptions, FamilyOptions, WriteOptions};
+    use crate::version::FileMeta;
     use ashlar_env::{Clock, Env, OsClock};
     use std::path::Path;
     use std::sync::mpsc::channel;

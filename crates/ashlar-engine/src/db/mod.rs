@@ -20,6 +20,7 @@
 
 mod atomic_flush_job;
 mod change;
+mod claim;
 mod close;
 mod compaction_job;
 mod core;

@@ -1,6 +1,7 @@
 //! The files of a database directory: which are being written, which are obsolete, and how those go.
 
 mod checksum;
+mod lost;
 mod obsolete;
 mod pending;
 mod quarantine;
@@ -10,10 +11,10 @@ mod within;
 
 pub use crate::version::Tables;
 pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum};
+pub(crate) use lost::{LOST, leave_in_lost};
 pub use obsolete::{Action, Live, Obsolete, Spared, find_obsolete};
 pub use pending::{PendingFile, PendingOutputs};
 pub(crate) use quarantine::{in_quarantine, leave_account};
 pub(crate) use repair_mark::RepairMark;
-pub(crate) use unlink::LOST;
 pub use unlink::{Unlinked, unlink};
 pub use within::{KeyRange, tables_within};

@@ -4,7 +4,7 @@
 //!    once nobody needs it, and is never removed: by a purge of the session, or else by that of the next open.
 //! 2. It stays. A number is never given to a second file, so there is nothing to take back.
 
-use super::LOST;
+use super::{LOST, leave_in_lost};
 use ashlar_base::{FileNumber, Result};
 use ashlar_env::Fs;
 use std::collections::BTreeSet;
@@ -12,13 +12,7 @@ use std::path::Path;
 
 /// Leaves the account of a file in the database in `dir`, durably.
 pub(crate) fn leave_account(fs: &dyn Fs, dir: &Path, number: FileNumber, account: &str) -> Result<()> {
-    let lost = dir.join(LOST);
-    fs.create_dir_all(&lost)?;
-    let file = fs.create(&lost.join(format!("QUARANTINE-{number}.txt")))?;
-    file.write_at(account.as_bytes(), 0)?;
-    file.sync_all()?;
-    fs.sync_dir(&lost)?;
-    fs.sync_dir(dir)
+    leave_in_lost(fs, dir, &format!("QUARANTINE-{number}.txt"), account)
 }
 
 /// The files of which there is an account in `dir`.

@@ -6,10 +6,12 @@
 //! 1. The mark is durable before the commit of a repair that has something to keep, and goes after the last move is.
 //! 2. While it stands, an open, or another repair, moves whatever is obsolete instead of removing it.
 
-use super::LOST;
+use super::{LOST, leave_in_lost};
 use ashlar_base::Result;
 use ashlar_env::Fs;
 use std::path::{Path, PathBuf};
+
+const NAME: &str = "REPAIRING";
 
 /// The mark in one directory.
 pub(crate) struct RepairMark<'a> {
@@ -24,7 +26,7 @@ impl<'a> RepairMark<'a> {
     }
 
     fn path(&self) -> PathBuf {
-        self.dir.join(LOST).join("REPAIRING")
+        self.dir.join(LOST).join(NAME)
     }
 
     /// Whether a repair began to commit and did not end.
@@ -34,10 +36,7 @@ impl<'a> RepairMark<'a> {
 
     /// Sets it, durably.
     pub(crate) fn set(&self) -> Result<()> {
-        self.fs.create_dir_all(&self.dir.join(LOST))?;
-        self.fs.create(&self.path())?.sync_all()?;
-        self.fs.sync_dir(&self.dir.join(LOST))?;
-        self.fs.sync_dir(self.dir)
+        leave_in_lost(self.fs, self.dir, NAME, "")
     }
 
     /// Takes it away. A crash that brings it back does no harm.

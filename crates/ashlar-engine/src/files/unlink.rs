@@ -1,12 +1,10 @@
 //! Removing obsolete files, and moving orphans out of the way. The only place that unlinks tables, logs and MANIFESTs.
 
+use super::LOST;
 use super::obsolete::{Action, Obsolete};
 use ashlar_base::{Error, Result};
 use ashlar_env::Fs;
 use std::path::Path;
-
-/// The directory for files that an open could not place, inside the database directory.
-pub(crate) const LOST: &str = "lost";
 
 /// What became of a list of obsolete files.
 #[derive(Debug, Default)]

@@ -19,15 +19,19 @@ fn memtable(order: &Order, entries: &[(&str, u64, ValueType, &str)]) -> Arc<dyn 
     rep
 }
 
-fn flush(place: &Place, memtables: Vec<Arc<dyn MemtableRep>>, snapshots: &[u64]) -> FlushOutcome {
-    let input = FlushInput {
+fn begun(place: &Place, memtables: Vec<Arc<dyn MemtableRep>>, snapshots: &[u64]) -> FlushRun {
+    FlushRun::new(FlushInput {
         family: FamilyId(3),
         memtables,
         snapshots: snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect(),
         output: place.plan(),
         numbers: place.numbers(),
-    };
-    let mut run = FlushRun::new(input).unwrap();
+    })
+    .unwrap()
+}
+
+fn flush(place: &Place, memtables: Vec<Arc<dyn MemtableRep>>, snapshots: &[u64]) -> FlushOutcome {
+    let mut run = begun(place, memtables, snapshots);
     assert_eq!(place.files(), [""; 0], "no file before the first step");
     while run.step(30).unwrap() == Progress::More {}
     run.finish().unwrap()
@@ -77,14 +81,7 @@ fn given_up_half_way_nothing_stays() {
     let place = Place::new(Env::mem(), Order::Bytewise);
     let keys: Vec<String> = (0..100).map(|i| format!("{i:04}")).collect();
     let entries: Vec<_> = (1..).zip(&keys).map(|(s, k)| (k.as_str(), s, Put, "v")).collect();
-    let input = FlushInput {
-        family: FamilyId::DEFAULT,
-        memtables: vec![memtable(&Order::Bytewise, &entries)],
-        snapshots: vec![],
-        output: place.plan(),
-        numbers: place.numbers(),
-    };
-    let mut run = FlushRun::new(input).unwrap();
+    let mut run = begun(&place, vec![memtable(&Order::Bytewise, &entries)], &[]);
     assert_eq!(run.step(100).unwrap(), Progress::More);
     assert_eq!(place.files(), ["000010.sst"]);
     drop(run);
@@ -95,14 +92,7 @@ fn given_up_half_way_nothing_stays() {
 fn finished_before_its_end_nothing_stays() {
     let place = Place::new(Env::mem(), Order::Bytewise);
     let entries = [("a", 1, Put, "v"), ("b", 2, Put, "v")];
-    let input = FlushInput {
-        family: FamilyId::DEFAULT,
-        memtables: vec![memtable(&Order::Bytewise, &entries)],
-        snapshots: vec![],
-        output: place.plan(),
-        numbers: place.numbers(),
-    };
-    let mut run = FlushRun::new(input).unwrap();
+    let mut run = begun(&place, vec![memtable(&Order::Bytewise, &entries)], &[]);
     assert_eq!(run.step(1).unwrap(), Progress::More);
     let e = run.finish().map(drop).unwrap_err();
     assert_eq!((e.kind(), e.message()), (ErrorKind::InvalidArgument, "a flush was finished before its end"));

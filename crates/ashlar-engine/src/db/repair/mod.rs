@@ -45,7 +45,7 @@ use super::output::{Writer, numbers};
 use super::purge_job::purge;
 use super::replay::Replayer;
 use super::session::new_session_id;
-use crate::files::{Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, unlink};
+use crate::files::{Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, leave_in_lost, unlink};
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
 use crate::open::{RecoveryReport, needed_from, replay_wals, settle_identity};
 use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
@@ -54,7 +54,7 @@ use crate::version::{
 };
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
-use ashlar_env::{Env, Fs, WriteFile};
+use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::RecoveryMode;
@@ -353,9 +353,7 @@ impl Repair<'_> {
         if report.moved.is_empty() {
             return Ok(());
         }
-        let path = self.dir.join("lost").join(format!("REPAIR-{}.txt", report.manifest));
-        let note: Arc<dyn WriteFile> = self.env.fs.create(&path)?;
-        note.write_at(report.to_string().as_bytes(), 0)?;
-        note.sync_all()
+        let name = format!("REPAIR-{}.txt", report.manifest);
+        leave_in_lost(&*self.env.fs, self.dir, &name, &report.to_string())
     }
 }

@@ -14,6 +14,7 @@ use super::RepairReport;
 use super::tables::{BadBlobs, Outputs, Replaced, file_name};
 use crate::column_family::Family;
 use crate::db::Db;
+use crate::db::claim::Claim;
 use crate::db::core::Core;
 use crate::db::install::note_counts;
 use crate::db::output::numbers;
@@ -54,13 +55,14 @@ impl Db {
                 return Err(e.hint("Name it as accounts of damage do, as in 000012.sst"));
             }
         };
-        Claim::new(core, number)?.replace()
+        Damaged::claim(core, number)?.replace()
     }
 }
 
-/// A table that no compaction takes meanwhile, and work that a close waits for.
-struct Claim {
+/// A table that is to be replaced.
+struct Damaged {
     core: Arc<Core>,
+    _claim: Claim,
     family: Arc<Family>,
     // Not the version: readers alone are to keep that.
     tables: Arc<Tables>,
@@ -68,11 +70,9 @@ struct Claim {
     file: Arc<FileMeta>,
 }
 
-impl Claim {
-    fn new(core: &Arc<Core>, number: FileNumber) -> Result<Claim> {
+impl Damaged {
+    fn claim(core: &Arc<Core>, number: FileNumber) -> Result<Damaged> {
         let mut state = core.state();
-        // Under the lock: a close that counts the jobs counts this one, or it does not begin.
-        core.check_open()?;
         let found = state.families.iter().find_map(|live| {
             let (level, file) = live.version.files().find(|(_, file)| file.number() == number)?;
             Some((Arc::clone(&live.family), Arc::clone(live.version.tables()), level, Arc::clone(file)))
@@ -86,10 +86,9 @@ impl Claim {
             let e = Error::new(busy, format!("a compaction works on table {number}"));
             return Err(e.hint("Try again when it is over, or abort compactions first"));
         }
-        file.set_compacting(true);
-        state.jobs += 1;
+        let claim = Claim::new(core, &mut state, vec![Arc::clone(&file)])?;
         drop(state);
-        Ok(Claim { core: Arc::clone(core), family, tables, level, file })
+        Ok(Damaged { core: Arc::clone(core), _claim: claim, family, tables, level, file })
     }
 
     fn replace(&self) -> Result<RepairReport> {
@@ -145,18 +144,5 @@ impl Claim {
         let (before, after) = (version.blobs().files().keys(), after.blobs().files());
         let blobs = before.filter(|number| !after.contains_key(number)).copied();
         Ok(blobs.chain([self.file.number()]).collect())
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        {
-            let mut state = self.core.state();
-            self.file.set_compacting(false);
-            // The copy too, if it came to nothing.
-            state.purge_wanted = true;
-            state.job_ended();
-        }
-        self.core.after_job();
     }
 }

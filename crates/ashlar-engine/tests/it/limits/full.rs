@@ -4,12 +4,14 @@ use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::column_family::Family;
 use ashlar_engine::health::Severity;
 use ashlar_engine::options::{CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_env::JobExecutor;
 use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_testkit::Rng;
 use std::path::Path;
+use std::sync::Arc;
 
 const NO_SPACE: ErrorKind = ErrorKind::Io(IoKind::NoSpace);
 
@@ -125,16 +127,22 @@ fn a_full_memtable_takes_deletions_too() {
     assert!((2..=deleted).all(|n| !there(&db, n)) && (deleted + 1..=last).all(|n| there(&db, n)));
 }
 
+/// Keys 0 to 199, in one table.
+fn with_one_table(sim: &SimEnv, seed: u64) -> (Db, Rng, Arc<Family>) {
+    let (db, mut rng) = (open(sim), Rng::new(seed));
+    (0..200).for_each(|n| put(&db, n, &mut rng).unwrap());
+    let family = db.family("default").unwrap();
+    db.compact_range(&family, None, None).unwrap();
+    db.wait_for_background().unwrap();
+    (db, rng, family)
+}
+
 /// Whole files go, and with the room they leave the flush succeeds: nobody enlarged the disk.
 #[test]
 fn files_that_are_dropped_make_room() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(2);
-    let (db, mut rng) = (open(&sim), Rng::new(2));
-    (0..200).for_each(|n| put(&db, n, &mut rng).unwrap());
-    let family = db.family("default").unwrap();
-    db.compact_range(&family, None, None).unwrap();
-    db.wait_for_background().unwrap();
+    let (db, mut rng, family) = with_one_table(&sim, 2);
     (200..300).for_each(|n| put(&db, n, &mut rng).unwrap());
     sim.set_capacity(sim.used_bytes() + (20 << 10));
     flush(&db).unwrap_err();
@@ -176,11 +184,7 @@ fn compactions_go_on_and_make_room() {
 fn a_log_without_room_refuses_deletions_but_not_to_drop_files() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(5);
-    let (db, mut rng) = (open(&sim), Rng::new(5));
-    (0..200).for_each(|n| put(&db, n, &mut rng).unwrap());
-    let family = db.family("default").unwrap();
-    db.compact_range(&family, None, None).unwrap();
-    db.wait_for_background().unwrap();
+    let (db, mut rng, family) = with_one_table(&sim, 5);
     sim.set_capacity(sim.used_bytes() + 3000);
     let (last, failed) = (200..).find_map(|n| put(&db, n, &mut rng).err().map(|e| (n, e))).unwrap();
     assert!(last > 200 && failed.kind() == ErrorKind::Indeterminate, "{failed}");
