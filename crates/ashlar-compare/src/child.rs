@@ -61,7 +61,8 @@ fn on<P: Peer>(job: &Job) -> Result<()> {
         if done.cut && matches!(step.workload, Workload::Fillseq | Workload::Fillrandom) {
             work::complete(&peer, job, step, &done)?;
         }
-        held.grow(|| work::replay(&oracle, job, step, &done))?;
+        work::replay(&oracle, job, step, &done)?;
+        held.set_oracle(oracle.memory_bytes());
         if step.measured {
             let mut record = figures.record(job, step, taken(dir), oracle.live_bytes());
             record.hash.reads = record.hash.reads.filter(|_| read_same);

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PROGRAM_BYTES: u64 = 64 << 20;
-const PAGE_BYTES: u64 = 4096;
 /// The oracle's map, per key.
 pub const ORACLE_BYTES: u64 = 160;
 
@@ -70,14 +69,6 @@ fn hold(group: &Path, bytes: u64) -> Result<(), String> {
     tried.map_err(|e| format!("{} to {bytes}: {e}", file.display()))
 }
 
-/// Bytes of this process that are resident and nobody's file.
-fn resident() -> u64 {
-    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let mut pages = text.split_whitespace().skip(1).map_while(|pages| pages.parse::<u64>().ok());
-    let (all, files) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
-    all.saturating_sub(files) * PAGE_BYTES
-}
-
 /// The group of this process, and what in it is not the engine's.
 #[derive(Debug)]
 pub struct Held {
@@ -130,12 +121,9 @@ impl Held {
         done
     }
 
-    /// Does what makes the oracle grow.
-    pub fn grow<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let before = resident();
-        let done = work();
-        self.oracle += resident().saturating_sub(before);
-        done
+    /// So many bytes are the oracle's from now on.
+    pub fn set_oracle(&mut self, bytes: u64) {
+        self.oracle = bytes;
     }
 
     /// Says in a record what was held, and what the database fits: the engine's cache (`mem`), memory (`os`), neither (`io`).
