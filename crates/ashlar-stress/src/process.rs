@@ -10,15 +10,18 @@
 //! rel child sweep-memory DIR SEED PROGRESS FIRST LAST     a fixed list, and large allocations that are refused
 //! rel child sweep-reads                                   reads large values while no large allocation is granted
 //! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
+//! rel child block-log DIR                                 serves a device and records what reaches it
 //! ```
-//! A child dies with the process that started it. What it has to say stands in its standard output, a failure in its
+//! A child dies with the process that started it, but for the last, which unmounts what that one leaves behind. What it has to say stands in its standard output, a failure in its
 //! standard error.
 
 use crate::suite::Budget;
 use crate::{limits, soak, sweep, torture};
+use ashlar_testkit::block_log;
 use rustix::process::Signal;
 use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,8 +30,11 @@ use std::time::{Duration, Instant};
 /// # Errors
 /// What failed, or that there is no such role.
 pub fn play(words: &[String]) -> Result<(), String> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| e.to_string())?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let ["block-log", folder] = words.as_slice() {
+        return block_log::serve(Path::new(folder));
+    }
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| e.to_string())?;
     match words.as_slice() {
         ["torture-write", rest @ ..] => torture::child::write(rest),
         ["torture-recover", rest @ ..] => torture::child::recover(rest),

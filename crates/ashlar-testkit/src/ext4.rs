@@ -2,19 +2,31 @@
 //!
 //! The cut is the kernel's shutdown call without a flush of the journal: from then on nothing reaches the device, and every
 //! call fails. To boot is to unmount and mount again, which replays the journal. Needs root.
+//!
+//! A blank one begins with its bitmaps, its inode tables and a journal of 4 MiB, which goes around often; behind them are
+//! files and directories.
 
 use crate::judge::Skip;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 /// `EXT4_IOC_SHUTDOWN` of the kernel's `include/uapi/linux/ext4.h`; XFS has the same.
 const SHUTDOWN: Opcode = opcode::read::<u32>(b'X', 125);
 /// `EXT4_GOING_FLAGS_NOLOGFLUSH`: the journal in memory is dropped too.
 const WITHOUT_LOG: u32 = 2;
+
+/// A file system without files.
+#[derive(Clone, Debug)]
+pub struct Blank {
+    /// The device.
+    pub image: Vec<u8>,
+    /// Where files begin, behind journal and tables.
+    pub front_bytes: u64,
+}
 
 /// The file system, mounted; unmounted and removed with the value.
 #[derive(Debug)]
@@ -29,13 +41,19 @@ impl Ext4 {
     /// # Errors
     /// Why there can be none here: no root, no tools, no loop devices.
     pub fn new(mib: u64, options: &'static str) -> Result<Ext4, Skip> {
-        let folder = TempDir::new().map_err(|e| Skip::because(format!("no folder for the image: {e}")))?;
+        Ext4::of_image(&Blank::new(mib)?.image, options).map_err(skip)
+    }
+
+    /// The file system of an image, mounted.
+    ///
+    /// # Errors
+    /// What `mount` says of the image, or that it cannot mount here.
+    pub fn of_image(image: &[u8], options: &'static str) -> Result<Ext4, String> {
+        let folder = TempDir::new().map_err(|e| e.to_string())?;
         let disk = Ext4 { folder, options };
-        let skip = |e: String| Skip::because(format!("an ext4 whose power can be cut needs root: {e}"));
-        let sized = File::create(disk.image()).and_then(|file| file.set_len(mib << 20));
-        sized.and_then(|()| std::fs::create_dir(disk.path())).map_err(|e| skip(e.to_string()))?;
-        run("mkfs.ext4", &["-q".as_ref(), "-F".as_ref(), &disk.image()]).map_err(skip)?;
-        disk.mount().map_err(skip)?;
+        let written = write_sparse(&disk.image(), image).and_then(|()| std::fs::create_dir(disk.path()));
+        written.map_err(|e| e.to_string())?;
+        mount(&disk.image(), &disk.path(), options)?;
         Ok(disk)
     }
 
@@ -46,12 +64,6 @@ impl Ext4 {
 
     fn image(&self) -> PathBuf {
         self.folder.path().join("image")
-    }
-
-    fn mount(&self) -> Result<(), String> {
-        let options = ["loop", self.options].join(",");
-        let options = options.trim_end_matches(',');
-        run("mount", &["-o".as_ref(), options.as_ref(), &self.image(), &self.path()])
     }
 
     /// Cuts the power.
@@ -73,8 +85,16 @@ impl Ext4 {
     /// # Errors
     /// What `umount` and `mount` say.
     pub fn boot(&self) -> Result<(), String> {
-        run("umount", &[&self.path()])?;
-        self.mount()
+        self.unmount()?;
+        mount(&self.image(), &self.path(), self.options)
+    }
+
+    /// Unmounts it in order. No file of it may be open.
+    ///
+    /// # Errors
+    /// What `umount` says.
+    pub fn unmount(&self) -> Result<(), String> {
+        unmount(&self.path())
     }
 }
 
@@ -85,10 +105,62 @@ impl Drop for Ext4 {
     }
 }
 
-fn run(program: &str, args: &[&Path]) -> Result<(), String> {
+fn skip(why: String) -> Skip {
+    Skip::because(format!("an ext4 of our own needs root: {why}"))
+}
+
+impl Blank {
+    /// A fresh file system of `mib` MiB.
+    ///
+    /// # Errors
+    /// Why there can be none here: no tools.
+    pub fn new(mib: u64) -> Result<Blank, Skip> {
+        const BLOCK: u64 = 4096;
+        const FRONT: &str = "packed_meta_blocks=1,lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+        let said = |e: io::Error| skip(e.to_string());
+        let file = NamedTempFile::new().map_err(said)?;
+        file.as_file().set_len(mib << 20).map_err(said)?;
+        let options = ["-q", "-F", "-b", "4096", "-N", "4096", "-J", "size=4", "-E", FRONT].map(Path::new);
+        run("mkfs.ext4", &[&options[..], &[file.path()]].concat()).map_err(skip)?;
+        let found = run("debugfs", &["-R".as_ref(), "ffb 1".as_ref(), file.path()]).map_err(skip)?;
+        let first = found.split_whitespace().find_map(|word| word.parse::<u64>().ok());
+        let first = first.ok_or_else(|| skip(format!("debugfs finds no free block: {found}")))?;
+        Ok(Blank { image: std::fs::read(file.path()).map_err(said)?, front_bytes: first * BLOCK })
+    }
+}
+
+/// Writes a file, with holes for zeros.
+pub(crate) fn write_sparse(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    const PIECE: usize = 64 << 10;
+    static ZEROS: [u8; PIECE] = [0; PIECE];
+    let mut file = File::create(path)?;
+    for piece in bytes.chunks(PIECE) {
+        if ZEROS.starts_with(piece) {
+            file.seek(SeekFrom::Current(PIECE as i64))?;
+        } else {
+            file.write_all(piece)?;
+        }
+    }
+    file.set_len(bytes.len() as u64)
+}
+
+/// Mounts the file system in a file by way of a loop device.
+pub(crate) fn mount(file: &Path, at: &Path, options: &str) -> Result<(), String> {
+    let options = ["loop", options].join(",");
+    let options = options.trim_end_matches(',');
+    run("mount", &["-t".as_ref(), "ext4".as_ref(), "-o".as_ref(), options.as_ref(), file, at]).map(drop)
+}
+
+/// Unmounts in order.
+pub(crate) fn unmount(at: &Path) -> Result<(), String> {
+    run("umount", &[at]).map(drop)
+}
+
+/// What a program prints.
+fn run(program: &str, args: &[&Path]) -> Result<String, String> {
     let done = Command::new(program).args(args).output().map_err(|e| format!("{program}: {e}"))?;
     if done.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     Err(format!("{program}: {}", String::from_utf8_lossy(&done.stderr).trim()))
 }

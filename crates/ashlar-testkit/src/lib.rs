@@ -5,6 +5,7 @@
 //! `unsafe` is in three places only: the program `rocksdb-judge`, which calls RocksDB's C functions, the counting heap, and
 //! the kernel's call that cuts a file system off its device.
 
+pub mod block_log;
 pub mod ext4;
 pub mod golden;
 pub mod heap;

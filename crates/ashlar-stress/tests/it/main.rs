@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 
+mod block_log;
 mod mixed;
 mod quick;
 mod resume;

@@ -1,0 +1,155 @@
+//! The device as its user has it: an ext4 on a loop device over the file that the other process serves.
+
+use super::log::Log;
+use super::{fuse, places};
+use crate::ext4;
+use crate::judge::Skip;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long the other process may take to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A mounted file system all of whose block writes and flushes are recorded. Needs root and FUSE.
+///
+/// Dropped before its end, it is unmounted lazily and the log is gone; whoever has files open sees errors soon after.
+#[derive(Debug)]
+pub struct RecordedDisk {
+    folder: TempDir,
+    server: Child,
+    commands: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    log: File,
+    device_bytes: u64,
+}
+
+impl RecordedDisk {
+    /// Mounts the file system of an image with these options (`""`: none). `server` is a program that calls
+    /// [`super::serve`] with the folder it gets as its last argument.
+    ///
+    /// # Errors
+    /// Why there can be none here: no root, no FUSE, no loop devices.
+    pub fn new(server: &mut Command, image: &[u8], options: &str) -> Result<RecordedDisk, Skip> {
+        let skip = |e: String| Skip::because(format!("a recorded device needs root and FUSE: {e}"));
+        let said = |e: io::Error| skip(e.to_string());
+        let folder = TempDir::new().map_err(said)?;
+        ext4::write_sparse(&folder.path().join(places::BASE), image).map_err(said)?;
+        for name in [places::FUSE, places::MOUNTED] {
+            std::fs::create_dir(folder.path().join(name)).map_err(said)?;
+        }
+        // A group of its own: a Ctrl-C is not for this process, which cleans up behind the others.
+        server.arg(folder.path()).process_group(0);
+        server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut server = server.spawn().map_err(said)?;
+        let commands = server.stdin.take();
+        let Some(answers) = server.stdout.take() else { return Err(skip("no pipe".to_owned())) };
+        let mut answers = BufReader::new(answers);
+        if let Err(e) = answer(&mut answers) {
+            let mut words = String::new();
+            if let Some(mut errors) = server.stderr.take() {
+                let _ = io::Read::read_to_string(&mut errors, &mut words);
+            }
+            let _ = server.wait();
+            return Err(skip(format!("{} ({e})", words.trim())));
+        }
+        let log = File::open(folder.path().join(places::LOG)).map_err(said)?;
+        let device_bytes = image.len() as u64;
+        let disk = RecordedDisk { folder, server, commands, answers, log, device_bytes };
+        let file = disk.folder.path().join(places::FUSE).join(fuse::NAME);
+        ext4::mount(&file, &disk.path(), options).map_err(skip)?;
+        Ok(disk)
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join(places::MOUNTED)
+    }
+
+    /// The log's length: all that returned before this call stands before it.
+    ///
+    /// # Errors
+    /// The file system's, of the log.
+    pub fn position(&self) -> io::Result<u64> {
+        Ok(self.log.metadata()?.len())
+    }
+
+    /// From now on that many of a hundred writes behind the offset `from` fail, and of flushes; drawn from the seed.
+    ///
+    /// # Errors
+    /// The other process is gone.
+    pub fn fail(&mut self, writes: usize, flushes: usize, from: u64, seed: u64) -> io::Result<()> {
+        self.command(&format!("fail {writes} {flushes} {from} {seed}"))
+    }
+
+    /// No call fails any more.
+    ///
+    /// # Errors
+    /// As of [`RecordedDisk::fail`].
+    pub fn heal(&mut self) -> io::Result<()> {
+        self.fail(0, 0, 0, 0)
+    }
+
+    fn command(&mut self, line: &str) -> io::Result<()> {
+        let mut commands = self.commands.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(commands, "{line}")?;
+        answer(&mut self.answers)
+    }
+
+    /// Unmounts it in order, which writes what was not written. No file of it may be open.
+    ///
+    /// # Errors
+    /// What `umount` says.
+    pub fn unmount(&self) -> Result<(), String> {
+        ext4::unmount(&self.path())
+    }
+
+    /// The log, once the file system is unmounted.
+    ///
+    /// # Errors
+    /// What the other process says.
+    pub fn end(mut self) -> Result<Log, String> {
+        self.command("end").map_err(|e| format!("the device over FUSE: {e}"))?;
+        if !self.has_ended() {
+            return Err("the device over FUSE does not end".to_owned());
+        }
+        let bytes = std::fs::read(self.folder.path().join(places::LOG)).map_err(|e| e.to_string())?;
+        Log::parse(bytes, self.device_bytes).map_err(|e| e.to_string())
+    }
+
+    /// Waits for the other process.
+    fn has_ended(&mut self) -> bool {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            match self.server.try_wait() {
+                Ok(Some(_)) => return true,
+                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+}
+
+impl Drop for RecordedDisk {
+    fn drop(&mut self) {
+        // The end of its input makes it unmount everything; where files are open still, the kill makes their calls fail.
+        self.commands = None;
+        if !self.has_ended() {
+            let _ = self.server.kill();
+            let _ = self.server.wait();
+        }
+    }
+}
+
+fn answer(answers: &mut BufReader<ChildStdout>) -> io::Result<()> {
+    let mut line = String::new();
+    if answers.read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    Ok(())
+}
