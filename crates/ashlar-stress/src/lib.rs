@@ -16,7 +16,7 @@
 //! | [`soak`] | does anything grow - memory, threads, descriptors, files - over hours of the same work? |
 //! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
 //! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
-//! | [`power`] | does a power cut of a real file system take what was promised to survive? |
+//! | [`power`] | does a power cut of a real file system, or of its device, take what was promised to survive? |
 //! | [`fuzz`] | does any decoder panic, hang or swell over damaged files? (the program `ashlar-fuzz`) |
 
 pub mod bugs;

@@ -49,7 +49,7 @@ impl Ext4 {
     /// # Errors
     /// What `mount` says of the image, or that it cannot mount here.
     pub fn of_image(image: &[u8], options: &'static str) -> Result<Ext4, String> {
-        let folder = TempDir::new().map_err(|e| e.to_string())?;
+        let folder = folder().map_err(|e| e.to_string())?;
         let disk = Ext4 { folder, options };
         let written = write_sparse(&disk.image(), image).and_then(|()| std::fs::create_dir(disk.path()));
         written.map_err(|e| e.to_string())?;
@@ -103,6 +103,14 @@ impl Drop for Ext4 {
         // Lazily: a test that failed may have files open.
         let _ = run("umount", &["-l".as_ref(), &self.path()]);
     }
+}
+
+/// A folder for devices: in memory, where there is room for some, as no test needs them on a disk.
+pub(crate) fn folder() -> io::Result<TempDir> {
+    const MEMORY: &str = "/dev/shm";
+    const ENOUGH: u64 = 1 << 30;
+    let free = rustix::fs::statvfs(MEMORY).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
+    if free >= ENOUGH { TempDir::new_in(MEMORY) } else { TempDir::new() }
 }
 
 fn skip(why: String) -> Skip {

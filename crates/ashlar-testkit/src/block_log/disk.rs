@@ -37,7 +37,7 @@ impl RecordedDisk {
     pub fn new(server: &mut Command, image: &[u8], options: &str) -> Result<RecordedDisk, Skip> {
         let skip = |e: String| Skip::because(format!("a recorded device needs root and FUSE: {e}"));
         let said = |e: io::Error| skip(e.to_string());
-        let folder = TempDir::new().map_err(said)?;
+        let folder = ext4::folder().map_err(said)?;
         ext4::write_sparse(&folder.path().join(places::BASE), image).map_err(said)?;
         for name in [places::FUSE, places::MOUNTED] {
             std::fs::create_dir(folder.path().join(name)).map_err(said)?;

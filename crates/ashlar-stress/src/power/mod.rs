@@ -1,0 +1,63 @@
+//! Power cuts of a real ext4 under a database, and devices that fail.
+//!
+//! | rig | what happens | `--replay` |
+//! |---|---|---|
+//! | `cut` | ext4 hands nothing more to its device from one moment on | `cut-SEED` |
+//! | `log` | a device records its writes; any place of the record is a cut, with any part of what was not flushed | `log-SEED` |
+//!
+//! Under each, writers add numbered batches, some of them synced, each over two families (`batches`). Afterwards ext4
+//! replays its journal, the database is opened, and of each writer's batches a prefix must be there, whole, up to the last
+//! that a synced write or a `sync_wal` had made durable at least. A seed is a life: it goes on where a cut left it.
+//! Threads and the kernel do not run by the seed: it draws the same settings and moments again, not the same cut.
+
+mod batches;
+mod cut;
+mod record;
+
+use crate::suite::{Budget, Report, Watchdog, guarded};
+use crate::turns;
+use std::time::Duration;
+
+/// Lives of a quick run, of each rig.
+const LIVES: u64 = 2;
+/// How file systems are mounted.
+const MOUNTS: [&str; 3] = ["", "data=writeback", "nodelalloc"];
+
+/// Whether the machine lets a rig work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    /// It worked.
+    Life,
+    /// It does not; the report has the reason.
+    Skipped,
+}
+
+type Rig = fn(u64, &Budget, &mut Report) -> Result<Done, String>;
+
+const RIGS: [(&str, Rig); 2] = [("cut-", cut::life), ("log-", record::life)];
+
+/// Life after life, of each rig in turn.
+pub fn run(budget: &Budget) -> Report {
+    let _turn = turns::beside_others();
+    let mut report = Report::new("power", budget);
+    let watchdog = Watchdog::new("power", Duration::from_secs(300));
+    let mut rigs = RIGS.to_vec();
+    rigs.retain(|(word, _)| budget.replay.is_none() || budget.replayed(word).is_some());
+    for seed in budget.seeds(LIVES) {
+        rigs.retain(|(word, rig)| {
+            if budget.is_enough(&report) || budget.is_over() {
+                return false;
+            }
+            let seed = budget.replayed(word).unwrap_or(seed);
+            let case = format!("{word}{seed}");
+            watchdog.begins(&case);
+            let done = guarded(|| rig(seed, budget, &mut report));
+            done.map_err(|e| report.fail(case, e)) != Ok(Done::Skipped)
+        });
+        if rigs.is_empty() || budget.replay.is_some() {
+            break;
+        }
+    }
+    drop(watchdog);
+    report.done(budget)
+}
