@@ -261,7 +261,8 @@ impl Shared {
             let mut state = self.core.state();
             if is_last && in_vain {
                 // Who asked for it is told; for the database this is no failure.
-                state.note_failure((self.family.id(), JobKind::Compaction), &aborted());
+                let why = if self.core.is_closed() { Error::closed() } else { aborted() };
+                state.note_failure((self.family.id(), JobKind::Compaction), &why);
             }
             if is_last {
                 self.plan.set_compacting(false);

@@ -1,5 +1,6 @@
 //! Compactions on request, paused and aborted, and what the end of a snapshot sets off.
 
+use ashlar_base::error::ShutdownKind;
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, Level};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
@@ -193,6 +194,25 @@ fn aborted_compactions_leave_nothing_behind() {
         assert_eq!((levels(&db)[0], count(&db)), (0, 9000));
         assert_eq!(db.resume_compactions().unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
+}
+
+/// Found by `rel shuttle --replay=414`: it said that compactions were aborted.
+#[test]
+fn a_close_tells_who_waits_for_a_compaction() {
+    let _readers = crate::beside_others();
+    let db = open(&Env::mem(), false);
+    table(&db, 0..9000, Some(b"old"));
+    table(&db, 0..9000, Some(b"new"));
+    db.set_db_options(&[("rate_limiter_bytes_per_sec", "20000")]).unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| db.compact_range(&default(&db), None, None));
+        while db.property_int(&default(&db), "rocksdb.num-running-compactions") != Some(1) {
+            std::thread::yield_now();
+        }
+        db.close().unwrap();
+        let told = waits.join().unwrap().unwrap_err();
+        assert_eq!(told.kind(), ErrorKind::Shutdown(ShutdownKind::Closed), "{told}");
+    });
 }
 
 #[test]
