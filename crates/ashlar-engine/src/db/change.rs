@@ -35,7 +35,7 @@ impl Db {
 
 impl Core {
     fn change_family(self: &Arc<Self>, family: &Family, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
-        self.check_open()?;
+        let _claim = self.claim()?;
         self.health.check_working()?;
         if family.is_dropped() {
             return Err(Error::invalid(format!("the family {:?} was dropped", family.name())));
@@ -55,7 +55,7 @@ impl Core {
     }
 
     fn change_database(self: &Arc<Self>, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
-        self.check_open()?;
+        let _claim = self.claim()?;
         self.health.check_working()?;
         let (notices, jobs, files) = {
             let _changing = self.changing.lock();

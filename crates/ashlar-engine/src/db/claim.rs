@@ -1,11 +1,12 @@
-//! Tables that a calling thread works on, as a job would: no compaction takes them, and a close waits until it is over.
+//! What a calling thread does to the directory, as a job would: a close waits until it is over, and no compaction takes the
+//! tables it works on.
 
 use super::core::{Core, State};
 use crate::version::FileMeta;
 use ashlar_base::Result;
 use std::sync::Arc;
 
-/// The right to replace some tables; it ends when this is dropped.
+/// The right to write to the directory, and to replace some tables; it ends when this is dropped.
 pub(super) struct Claim {
     core: Arc<Core>,
     files: Vec<Arc<FileMeta>>,
@@ -25,6 +26,16 @@ impl Claim {
     }
 }
 
+impl Core {
+    /// Claims no tables: keeps the directory ours while the calling thread writes to it.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub(super) fn claim(self: &Arc<Self>) -> Result<Claim> {
+        Claim::new(self, &mut self.state(), Vec::new())
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         {
@@ -35,5 +46,36 @@ impl Drop for Claim {
             state.job_ended();
         }
         self.core.after_job();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Db;
+    use crate::options::{DbOptions, FamilyOptions};
+    use ashlar_env::{Clock, Env, OsClock};
+    use std::path::Path;
+    use std::time::Duration;
+
+    /// The OPTIONS file was written behind a close, where another process may own the directory. Found, with a family that
+    /// was made, by `rel shuttle --replay=47`.
+    #[test]
+    fn a_close_waits_for_a_change_of_settings() {
+        let (db_options, options) = (DbOptions::default(), FamilyOptions::default());
+        let db = Db::open(Env::mem(), Path::new("/db"), db_options, Vec::new(), options).unwrap();
+        let core = db.core();
+        let soon = || OsClock::new().sleep(Duration::from_millis(50));
+        std::thread::scope(|scope| {
+            let changing = core.changing.lock();
+            let change = scope.spawn(|| db.set_db_options(&[("max_open_files", "7")]));
+            soon();
+            let closing = scope.spawn(|| db.close());
+            soon();
+            let too_early = closing.is_finished();
+            drop(changing);
+            change.join().unwrap().unwrap();
+            closing.join().unwrap().unwrap();
+            assert!(!too_early, "closed before the settings were written");
+        });
     }
 }

@@ -40,7 +40,7 @@ impl Db {
 
 impl Core {
     fn create_family(self: &Arc<Self>, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
-        self.check_open()?;
+        let _claim = self.claim()?;
         self.health.check_writable()?;
         if name.is_empty() {
             return Err(Error::invalid("a column family needs a name"));
@@ -76,7 +76,7 @@ impl Core {
     }
 
     fn drop_family(self: &Arc<Self>, family: &Family) -> Result<()> {
-        self.check_open()?;
+        let _claim = self.claim()?;
         self.health.check_dropping()?;
         if family.id() == FamilyId::DEFAULT {
             return Err(Error::invalid("the family \"default\" cannot be dropped"));
