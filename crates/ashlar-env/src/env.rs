@@ -26,8 +26,8 @@ impl Env {
     /// # Errors
     /// `Io`: the system gives no random seed.
     pub fn os() -> Result<Env> {
-        let rand = Arc::new(OsRand::new()?);
-        Ok(Env { fs: Arc::new(OsFs::new()), clock: Arc::new(OsClock::new()), rand, jobs: threads() })
+        let (rand, clock) = (Arc::new(OsRand::new()?), Arc::new(OsClock::new()));
+        Ok(Env { fs: Arc::new(OsFs::new()), jobs: threads(&clock), clock, rand })
     }
 
     /// Files in memory, everything else as the machine has it: for tests that want speed, not faults.
@@ -37,7 +37,7 @@ impl Env {
             Ok(rand) => Arc::new(rand),
             Err(_) => Arc::new(SeededRand::new(clock.unix_micros())),
         };
-        Env { fs: Arc::new(MemFs::new()), clock, rand, jobs: threads() }
+        Env { fs: Arc::new(MemFs::new()), jobs: threads(&clock), clock, rand }
     }
 
     /// The clock, for statistics.
@@ -47,7 +47,7 @@ impl Env {
     }
 }
 
-fn threads() -> Arc<dyn JobExecutor> {
+fn threads(clock: &Arc<OsClock>) -> Arc<dyn JobExecutor> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Arc::new(ThreadExecutor::new(1, cores.saturating_sub(1).max(1)))
+    Arc::new(ThreadExecutor::new(Arc::clone(clock) as _, 1, cores.saturating_sub(1).max(1)))
 }

@@ -15,10 +15,15 @@
 use crate::arena::{Address, Arena, UNIT, unit_of};
 use crate::rep::{MemoryLimit, Op};
 use ashlar_base::{InternalKey, Trailer};
-use ashlar_sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(shuttle))]
+use ashlar_sync::atomic::AtomicU64;
+use ashlar_sync::atomic::Ordering;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::slice;
+// Those of the scheduler are no plain words. There are steps enough around a link.
+#[cfg(shuttle)]
+use std::sync::atomic::AtomicU64;
 
 /// Nodes have at most this many links. At two nodes per node of the next level this suits four million entries.
 pub(crate) const HEIGHT_MAX: usize = 22;

@@ -12,6 +12,7 @@
 //! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
 //! | [`torture`] | do processes that are killed, at any moment, leave all that was acknowledged? |
 //! | [`compat`] | do directories pass between us and releases of RocksDB, as the format levels promise? |
+//! | [`shuttle`] | does any order of the steps of many threads lose, hang or change anything? |
 //! | [`limits`] | what if others have the directory, nothing is left to open, the disk is full, the directory goes? |
 //! | [`soak`] | does anything grow - memory, threads, descriptors, files - over hours of the same work? |
 //! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
@@ -29,6 +30,7 @@ pub mod meta;
 pub mod power;
 pub mod process;
 pub mod report;
+pub mod shuttle;
 pub mod sim;
 pub mod soak;
 pub mod suite;

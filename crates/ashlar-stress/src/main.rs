@@ -1,8 +1,8 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
 use ashlar_stress::{
-    Budget, Length, Report, bugs, compat, corrupt, fuzz, limits, meta, power, process, report, sim, soak,
-    sweep, torture,
+    Budget, Length, Report, bugs, compat, corrupt, fuzz, limits, meta, power, process, report, shuttle, sim,
+    soak, sweep, torture,
 };
 use ashlar_testkit::heap::CountingHeap;
 use clap::{Args, Parser, Subcommand};
@@ -57,6 +57,8 @@ enum Command {
         #[arg(long, value_name = "SIZE", value_parser = size, num_args = 0..=1, default_missing_value = "1GiB")]
         wal: Option<u64>,
     },
+    /// Many threads on one database, each step of each in an order that is drawn (cargo xtask rel shuttle)
+    Shuttle(Flags),
     /// Other owners, no descriptors, full disks, what must not be written, what is taken away
     Limits(Flags),
     /// Directories that pass between us and releases of RocksDB, at every format level
@@ -80,7 +82,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 14] = [
+const SUITES: [&str; 15] = [
     "sim",
     "sweep",
     "meta",
@@ -91,6 +93,7 @@ const SUITES: [&str; 14] = [
     "torture",
     "torture --wal",
     "power",
+    "shuttle",
     "limits",
     "compat",
     "soak",
@@ -176,6 +179,7 @@ fn go(command: Command) -> Result<bool, String> {
         Command::Torture { flags, wal: Some(bytes) } => {
             suite(flags, |budget| torture::big_log::run(budget, bytes))
         }
+        Command::Shuttle(flags) => suite(flags, shuttle::run),
         Command::Limits(flags) => suite(flags, limits::run),
         Command::Compat(flags) => suite(flags, compat::run),
         Command::Soak(flags) => suite(flags, soak::run),

@@ -7,6 +7,7 @@
 //!    [`EpochCell::set`] or the drop of a cell, possibly while that thread holds a lock. Its `Drop` must therefore take no
 //!    ranked lock and do no I/O; it may notify a signal.
 
+use crate::primitive::pin;
 use crossbeam_epoch::{Atomic, Guard, Owned};
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ impl ReadPin {
     /// Pins the current thread. May be nested; the outermost pin counts.
     #[inline]
     pub fn enter() -> ReadPin {
-        ReadPin { guard: crossbeam_epoch::pin() }
+        ReadPin { guard: pin() }
     }
 
     /// Tries to free everything that was replaced before. Succeeds at once when no thread is pinned; never blocks,
@@ -29,7 +30,7 @@ impl ReadPin {
     pub fn settle() {
         // Two steps of the epoch separate the last possible reader from the freeing; one round seals our own bag.
         for _ in 0..4 {
-            crossbeam_epoch::pin().flush();
+            pin().flush();
         }
     }
 }
@@ -72,7 +73,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     /// pinned, else at some later pin or `set`.
     pub fn set(&self, value: Arc<T>) {
         {
-            let guard = crossbeam_epoch::pin();
+            let guard = pin();
             let old = self.inner.swap(Owned::new(value), Ordering::AcqRel, &guard);
             // SAFETY: `old` is not null and was just unlinked by our swap, so no later pin can reach it and no other
             // swap returns it again: destroyed exactly once. `T: Send + Sync + 'static` lets any thread drop it at
@@ -85,7 +86,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
 
 impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
     fn drop(&mut self) {
-        let guard = crossbeam_epoch::pin();
+        let guard = pin();
         let old = self.inner.swap(crossbeam_epoch::Shared::null(), Ordering::AcqRel, &guard);
         // SAFETY: as in `set`: unlinked by us, exactly once. Deferred although `&mut self` excludes new loads, because
         // a reference from `load` is bound to its pin, not to the cell. Checked by: `drops_each_value_once`.

@@ -8,6 +8,8 @@ mod lock;
 mod models;
 mod primitive;
 mod rank;
+#[cfg(shuttle)]
+pub mod schedule;
 mod signal;
 mod slot;
 
@@ -22,6 +24,15 @@ pub mod atomic {
     pub use crate::primitive::atomic::*;
 }
 
+/// Threads that the scheduler can run: those of the standard library otherwise.
+pub mod thread {
+    pub use crate::primitive::thread::{Builder, JoinHandle, current};
+}
+
 /// The model checker, for the models of the crates above.
 #[cfg(loom)]
 pub use loom;
+
+/// The scheduler, for those who run an engine under it.
+#[cfg(shuttle)]
+pub use shuttle;

@@ -1,9 +1,15 @@
-//! What locks, signals and atomics are made of: the standard library, or the model checker loom.
+//! What locks, signals, atomics, threads and epochs are made of: the standard library and crossbeam, the model checker loom,
+//! or the scheduler shuttle.
 //!
 //! Under `--cfg loom` (`cargo xtask loom`) every step here is a place where loom may go on with another thread, and every
 //! load may answer all that the memory model allows: a test in `loom::model` runs in all orders.
+//!
+//! Under `--cfg shuttle` (`cargo xtask rel shuttle`) every step here is a place where another thread may go on too, but memory is
+//! sequentially consistent and the order is drawn: a whole engine runs in as many orders as there is time for. All threads
+//! of a run are one thread of the machine. So nothing that blocks it, a lock of the standard library or the first use of a
+//! `OnceLock`, may be held over a step.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{
     hint::spin_loop,
     sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic},
@@ -14,6 +20,20 @@ pub(crate) use {
     loom::hint::spin_loop,
     loom::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic},
     modelled::Condvar,
+};
+
+#[cfg(shuttle)]
+pub(crate) use {
+    crate::schedule::{Condvar, pin},
+    shuttle::hint::spin_loop,
+    shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic},
+    shuttle::{thread, thread_local},
+};
+
+#[cfg(not(shuttle))]
+pub(crate) use {
+    crossbeam_epoch::pin,
+    std::{thread, thread_local},
 };
 
 /// Puts `SeqCst` accesses of all threads before and behind it into one order. They are in one without it; but loom takes

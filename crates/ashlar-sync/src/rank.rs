@@ -39,6 +39,7 @@ pub fn holds_no_lock() -> bool {
 #[cfg(debug_assertions)]
 mod held {
     use super::Rank;
+    use crate::primitive::thread_local;
     use std::cell::Cell;
 
     thread_local! {

@@ -14,10 +14,10 @@ use crate::super_version::SuperVersion;
 use crate::version::Version;
 use ashlar_base::{FamilyId, FileNumber};
 use ashlar_sync::EpochCell;
+use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The family that always exists.
 pub const DEFAULT_FAMILY: &str = "default";

@@ -6,9 +6,9 @@
 use super::core::{Core, State};
 use crate::column_family::LiveFamily;
 use ashlar_base::{FamilyId, Result};
+use ashlar_sync::atomic::Ordering;
 use ashlar_sync::{ReadPin, Waited};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl Core {
     /// See [`super::Db::close`]. A second close waits for the first.

@@ -18,11 +18,11 @@ use crate::write::{Committer, GroupCommitter};
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{Env, FileLock, JobId, JobKind};
+use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The shared insides of a database. Handles, jobs and cursors hold it by `Arc`; a close empties it but does not free it.

@@ -5,8 +5,8 @@ use super::core::Core;
 use crate::column_family::Family;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result};
 use ashlar_env::JobKind;
+use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl Db {
     /// Writes the memtables of `families` to tables and waits for it.

@@ -15,9 +15,9 @@ use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Error, Result};
 use ashlar_env::FsEntry;
 use ashlar_format::filename::FileKind;
+use ashlar_sync::atomic::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Tables that are opened to tell what all of a level may be like; those that are open count too.
 const SAMPLE: usize = 20;

@@ -3,10 +3,10 @@
 use super::Severity;
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result};
+use ashlar_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

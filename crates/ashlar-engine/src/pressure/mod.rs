@@ -18,8 +18,8 @@ pub(crate) use memory::Memory;
 pub(crate) use rates::Rates;
 
 use crate::options::FamilyOptions;
+use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What a family's gauges show.

@@ -15,11 +15,11 @@
 use super::Bounds;
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{InternalKeyBuf, Order, SeqNum, Trailer};
+use ashlar_sync::atomic::{AtomicUsize, Ordering as Atomic};
 use ashlar_sync::{Mutex, Rank};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 
 /// The tombstones of a memtable or of a table.
 #[derive(Debug)]

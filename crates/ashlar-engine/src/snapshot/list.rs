@@ -2,10 +2,10 @@
 
 use ashlar_base::SeqNum;
 use ashlar_env::Clock;
+use ashlar_sync::atomic::{AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The live snapshots of a database.

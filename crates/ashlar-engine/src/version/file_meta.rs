@@ -3,11 +3,11 @@
 use ashlar_base::{FileNumber, InternalKey, Order, Trailer};
 use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
+use ashlar_sync::atomic::{AtomicBool, Ordering as Atomic};
 use ashlar_sync::{Lease, LeaseSlot};
 use ashlar_table::TableReader;
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// How many entries of which sort a table has.

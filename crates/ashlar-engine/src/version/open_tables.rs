@@ -19,10 +19,10 @@ use ashlar_base::memory::MemoryUse;
 use ashlar_base::{ErrorKind, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::ReadFile;
+use ashlar_sync::atomic::{AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// This part of the cap is not taken from tables: to open them again for every read would be worse.

@@ -21,11 +21,11 @@ use crate::options::FormatLevel;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_env::Env;
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_sync::atomic::{AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank, RwLock, Signal, Waited};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// A MANIFEST larger than this (and than four times its beginning) is replaced by a new one.

@@ -15,7 +15,7 @@ use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::{LogRange, LogWriter};
 use ashlar_memtable::Prepared;
 use ashlar_sync::EpochCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Payload bytes of one group at most: more would make the last writer of a group wait for too much.

@@ -1,8 +1,8 @@
 //! Why writes are refused: a failed log, until the database has resumed, or a close, for good.
 
 use ashlar_base::{Error, Result};
+use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Whether writes are refused, and why.
 pub(super) struct Refusal {

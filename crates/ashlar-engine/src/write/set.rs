@@ -3,8 +3,8 @@
 use crate::wal::Wal;
 use ashlar_base::FamilyId;
 use ashlar_memtable::MemtableRep;
+use ashlar_sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A family's place in a [`WriteSet`].
 #[derive(Clone)]

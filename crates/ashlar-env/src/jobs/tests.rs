@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Clock, SeededRand, VirtualClock};
+use crate::{Clock, OsClock, SeededRand, VirtualClock};
 use ashlar_sync::Waited;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -94,7 +94,7 @@ impl Bench {
 }
 
 fn both(check: impl Fn(&Bench)) {
-    check(&Bench::new(Arc::new(ThreadExecutor::new(1, 2))));
+    check(&Bench::new(Arc::new(ThreadExecutor::new(Arc::new(OsClock::new()), 1, 2))));
     check(&Bench::new(Arc::new(inline(7).0)));
 }
 
@@ -194,7 +194,7 @@ fn a_timed_wait_comes_back() {
 
 #[test]
 fn threads_start_late_have_names_and_lanes() {
-    let b = Bench::new(Arc::new(ThreadExecutor::new(1, 2)));
+    let b = Bench::new(Arc::new(ThreadExecutor::new(Arc::new(OsClock::new()), 1, 2)));
     let names = Arc::new(Mutex::new(Vec::new()));
     let gate = Arc::new(AtomicBool::new(false));
     for lane in [Lane::Low, Lane::Low, Lane::High] {
@@ -221,7 +221,7 @@ fn threads_start_late_have_names_and_lanes() {
 
 #[test]
 fn close_waits_for_the_step_that_runs() {
-    let b = Bench::new(Arc::new(ThreadExecutor::new(1, 1)));
+    let b = Bench::new(Arc::new(ThreadExecutor::new(Arc::new(OsClock::new()), 1, 1)));
     let started = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&started);
     b.submit("long", move |_| {
@@ -241,7 +241,7 @@ fn close_waits_for_the_step_that_runs() {
 
 #[test]
 fn the_last_handle_may_be_dropped_by_a_job() {
-    let exec: Arc<dyn JobExecutor> = Arc::new(ThreadExecutor::new(1, 1));
+    let exec: Arc<dyn JobExecutor> = Arc::new(ThreadExecutor::new(Arc::new(OsClock::new()), 1, 1));
     let b = Bench { log: Arc::default(), signal: Arc::new(exec.signal()), exec: Arc::clone(&exec) };
     let mut own = Some(exec);
     let (log, signal) = (Arc::clone(&b.log), Arc::clone(&b.signal));

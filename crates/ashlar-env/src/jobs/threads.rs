@@ -3,15 +3,18 @@
 //! 1. A job is in exactly one place: ready, waiting for its time, or with a thread.
 //! 2. A wake that arrives while the job is being stepped turns the step's `Wait` into `Again`.
 //! 3. A panicking step ends its job only; the thread goes on.
+//! 4. Jobs wait by the clock of the environment; threads sleep by the machine's. The two may drift apart: who wakes looks at
+//!    the clock again.
 
 use super::{Job, JobExecutor, JobId, Lane, StepBudget, StepResult};
+use crate::Clock;
+use ashlar_sync::thread::{self, JoinHandle};
 use ashlar_sync::{Mutex, Rank, Signal};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Runs jobs on threads named `ashlar-high-0`, `ashlar-low-0`, …
 pub struct ThreadExecutor {
@@ -19,6 +22,7 @@ pub struct ThreadExecutor {
 }
 
 struct Shared {
+    clock: Arc<dyn Clock>,
     state: Mutex<State>,
     high: Signal,
     low: Signal,
@@ -37,7 +41,7 @@ struct LaneState {
     idle: usize,
     ready: VecDeque<Entry>,
     /// The due time is `None` when only a wake counts.
-    waiting: BTreeMap<JobId, (Option<Instant>, Entry)>,
+    waiting: BTreeMap<JobId, (Option<Duration>, Entry)>,
     /// Jobs with a thread, and whether they were woken since the step began.
     stepping: BTreeMap<JobId, bool>,
 }
@@ -65,16 +69,16 @@ impl LaneState {
     }
 
     /// Moves jobs whose time has come to the ready ones.
-    fn ripen(&mut self, now: Instant) {
-        let ripe = |(due, _): &(Option<Instant>, Entry)| due.is_some_and(|d| d <= now);
+    fn ripen(&mut self, now: Duration) {
+        let ripe = |(due, _): &(Option<Duration>, Entry)| due.is_some_and(|d| d <= now);
         while let Some(id) = self.waiting.iter().find(|(_, w)| ripe(w)).map(|(id, _)| *id) {
             self.ready.extend(self.waiting.remove(&id).map(|(_, e)| e));
         }
     }
 
     /// How long a thread may sleep until a waiting job is due.
-    fn sleep_for(&self, now: Instant) -> Option<Duration> {
-        self.waiting.values().filter_map(|(due, _)| *due).min().map(|due| due.saturating_duration_since(now))
+    fn sleep_for(&self, now: Duration) -> Option<Duration> {
+        self.waiting.values().filter_map(|(due, _)| *due).min().map(|due| due.saturating_sub(now))
     }
 }
 
@@ -105,7 +109,7 @@ impl Shared {
                     return;
                 }
                 let l = state.lane(lane);
-                let now = Instant::now();
+                let now = self.clock.now();
                 l.ripen(now);
                 match l.ready.pop_front() {
                     Some(entry) => {
@@ -139,7 +143,7 @@ impl Shared {
                 abort(entry.job);
             }
             Some(d) if !woken => {
-                l.waiting.insert(id, (Instant::now().checked_add(d), entry));
+                l.waiting.insert(id, (self.clock.now().checked_add(d), entry));
             }
             _ => l.ready.push_back(entry),
         }
@@ -170,12 +174,14 @@ pub(super) fn abort(job: Box<dyn Job>) {
 }
 
 impl ThreadExecutor {
-    /// An executor with up to `high` and `low` threads, at least one of each; none runs before its lane's first job.
-    pub fn new(high: usize, low: usize) -> Self {
+    /// An executor with up to `high` and `low` threads, at least one of each; none runs before its lane's first job. `clock`
+    /// is what jobs wait by.
+    pub fn new(clock: Arc<dyn Clock>, high: usize, low: usize) -> Self {
         let (high, low) = (LaneState::new(high), LaneState::new(low));
         let state = State { next_id: 0, closed: false, high, low };
         let state = Mutex::new(Rank::Env, state);
-        ThreadExecutor { shared: Arc::new(Shared { state, high: Signal::new(None), low: Signal::new(None) }) }
+        let (high, low) = (Signal::new(None), Signal::new(None));
+        ThreadExecutor { shared: Arc::new(Shared { clock, state, high, low }) }
     }
 
     /// Starts one more thread of `lane` if its jobs have none to wait for. False when the lane has no thread at all.
@@ -187,7 +193,7 @@ impl ThreadExecutor {
                 Lane::Low => format!("ashlar-low-{}", l.threads.len()),
             };
             let shared = Arc::clone(&self.shared);
-            let started = std::thread::Builder::new().name(name).spawn(move || shared.work(lane));
+            let started = thread::Builder::new().name(name).spawn(move || shared.work(lane));
             // A machine out of threads: fewer of them do the work.
             l.threads.extend(started);
         }
@@ -271,7 +277,7 @@ impl JobExecutor for ThreadExecutor {
         }
         self.shared.high.notify();
         self.shared.low.notify();
-        let me = std::thread::current().id();
+        let me = thread::current().id();
         for thread in threads {
             // The last handle may be dropped by a job: a thread cannot wait for itself.
             if thread.thread().id() != me {

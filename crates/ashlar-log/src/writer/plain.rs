@@ -17,11 +17,11 @@ use ashlar_format::log_record::{
     BLOCK_SIZE, COMPRESSION_ZSTD, Framing, encode_compression_record, encode_frame, encode_record, frame_end,
     record_end,
 };
+use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// A buffer that grew beyond this is given back after its write.

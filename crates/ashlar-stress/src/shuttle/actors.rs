@@ -1,0 +1,234 @@
+//! The threads of a case. Each goes on until its work is done, or an operation fails.
+
+use super::history::{self, FAMILIES};
+use super::log::{Ack, Log};
+use ashlar_base::{Error, Result};
+use ashlar_engine::Db;
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::column_family::Family;
+use ashlar_engine::options::{FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_engine::snapshot::Snapshot;
+use ashlar_env::sim::{CallClass, SimEnv};
+use ashlar_sync::shuttle::thread;
+use ashlar_testkit::{KeyValue, Rng};
+use std::sync::Arc;
+
+/// What the threads share.
+pub struct World {
+    /// The machine.
+    pub sim: SimEnv,
+    /// The database.
+    pub db: Db,
+    /// The families of the batches, in the order of [`FAMILIES`].
+    pub families: Vec<Arc<Family>>,
+    /// What a family is made with.
+    pub family: FamilyOptions,
+    /// Writers there are.
+    pub writers: usize,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// What was done.
+    pub log: Log,
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug)]
+pub enum Actor {
+    /// Writes its batches, some of them synced.
+    Writer {
+        /// Which.
+        writer: usize,
+        /// How many batches.
+        batches: u64,
+    },
+    /// Looks at everything, again and again, in many ways.
+    Reader,
+    /// Flushes and compacts.
+    Upkeep,
+    /// Makes families, writes to them, and drops them.
+    Families,
+    /// Closes the database among all the others.
+    Closer,
+}
+
+impl Actor {
+    /// Does it.
+    pub fn play(self, world: &World, rng: &mut Rng) {
+        let (what, done) = match self {
+            Actor::Writer { writer, batches } => ("write", write(world, rng, writer, batches)),
+            Actor::Reader => ("read", read(world, rng)),
+            Actor::Upkeep => ("upkeep", keep_up(world, rng)),
+            Actor::Families => ("a family that comes and goes", come_and_go(world, rng)),
+            Actor::Closer => ("close", close(world, rng)),
+        };
+        if let Err(e) = done {
+            world.log.failed(what, &e);
+        }
+    }
+}
+
+fn write(world: &World, rng: &mut Rng, writer: usize, batches: u64) -> Result<()> {
+    for number in 1..=batches {
+        let mut batch = history::batch(writer, number, &world.families, world.value_bytes)?;
+        let options = WriteOptions { sync: rng.percent(30), ..WriteOptions::default() };
+        world.log.start(writer, number);
+        let seq = world.db.write(&mut batch, options)?;
+        let calls = world.sim.calls_of(CallClass::Change);
+        world.log.ack(Ack { writer, number, seq, synced: options.sync, calls });
+    }
+    Ok(())
+}
+
+/// All entries of a family; between two of them, now and then, others go on for a while.
+fn scan(world: &World, at: usize, options: ReadOptions, rng: &mut Rng) -> Result<Vec<KeyValue>> {
+    let mut iter = world.db.iter(&world.families[at], options)?;
+    let mut entries = Vec::new();
+    let back = rng.percent(30);
+    if back {
+        iter.last()?
+    } else {
+        iter.first()?
+    }
+    while let Some((key, value)) = iter.entry() {
+        entries.push((key.to_vec(), value.to_vec()));
+        if rng.percent(10) {
+            thread::yield_now();
+        }
+        if back { iter.prev()? } else { iter.next()? }
+    }
+    if back {
+        entries.reverse();
+    }
+    Ok(entries)
+}
+
+/// The counters of all writers.
+fn counters(world: &World, at: usize, options: &ReadOptions, many: bool) -> Result<Vec<Option<Vec<u8>>>> {
+    let keys: Vec<Vec<u8>> = (0..world.writers).map(history::counter).collect();
+    let family = &world.families[at];
+    let read = |view: Option<ashlar_engine::read::View>| view.map(|value| value.to_vec());
+    if many {
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        return world.db.multi_get(family, &keys, options)?.into_iter().map(|got| got.map(read)).collect();
+    }
+    keys.iter().map(|key| world.db.get(family, key, options).map(read)).collect()
+}
+
+/// What a look at one family shows: batches by writer.
+///
+/// # Errors
+/// Of the engine; what must not be goes to the log.
+pub fn look(world: &World, at: usize, seq: Option<&Snapshot>, rng: &mut Rng) -> Result<Option<Vec<u64>>> {
+    let options = ReadOptions { at: seq.map(|snapshot| snapshot.seq()), ..ReadOptions::default() };
+    // Without a snapshot each get has a moment of its own: only a scan shows one state.
+    let shown = if rng.percent(60) {
+        let entries = scan(world, at, options, rng)?;
+        history::judge(&entries, at, world.writers, world.value_bytes)
+    } else {
+        let found = counters(world, at, &options, rng.percent(50))?;
+        found.into_iter().map(|value| value.map_or(Ok(0), |value| history::number(&value))).collect()
+    };
+    Ok(shown.map_err(|what| world.log.find(what)).ok())
+}
+
+fn read(world: &World, rng: &mut Rng) -> Result<()> {
+    let mut seen = vec![0; world.writers];
+    let mut held = None;
+    for _ in 0..rng.between(2, 6) {
+        let floor = world.log.acknowledged();
+        let at = rng.below(FAMILIES.len());
+        let snapshot = rng.percent(60).then(|| world.db.snapshot()).transpose()?;
+        let Some(shown) = look(world, at, snapshot.as_ref(), rng)? else { return Ok(()) };
+        let ceiling = world.log.started();
+        for writer in 0..world.writers {
+            let (floor, shown) = (floor[writer].max(seen[writer]), shown[writer]);
+            if shown < floor || shown > ceiling[writer] {
+                let range = format!("{floor}..={}", ceiling[writer]);
+                world.log.find(format!("{} shows {shown} of writer {writer}, not {range}", FAMILIES[at]));
+            }
+        }
+        if let Some(snapshot) = snapshot {
+            let Some(other) = look(world, 1 - at, Some(&snapshot), rng)? else { return Ok(()) };
+            if other != shown {
+                world.log.find(format!("one snapshot shows {shown:?} and, in the other family, {other:?}"));
+            }
+            // To be looked at again, later: it must show the same then.
+            if held.is_none() && rng.percent(50) {
+                held = Some((snapshot, shown.clone()));
+            }
+        }
+        seen = shown;
+    }
+    if let Some((snapshot, first)) = held {
+        let at = rng.below(FAMILIES.len());
+        if let Some(again) = look(world, at, Some(&snapshot), rng)?
+            && again != first
+        {
+            world.log.find(format!("a snapshot showed {first:?} and then {again:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn keep_up(world: &World, rng: &mut Rng) -> Result<()> {
+    for _ in 0..rng.between(1, 4) {
+        match rng.below(4) {
+            0 => world.db.flush(&world.families)?,
+            1 => world.db.compact_range(&world.families[rng.below(FAMILIES.len())], None, None)?,
+            2 => world.db.sync_wal()?,
+            _ => world.db.flush(&world.families[..1])?,
+        }
+    }
+    Ok(())
+}
+
+fn come_and_go(world: &World, rng: &mut Rng) -> Result<()> {
+    for name in ["x", "y"] {
+        let family = world.db.create_family(name, world.family.clone())?;
+        for number in 0..rng.between(1, 3) {
+            let mut batch = WriteBatch::new();
+            batch.put(family.id(), b"number", format!("{number}").as_bytes())?;
+            world.db.write(&mut batch, WriteOptions::default())?;
+            let found = world.db.get(&family, b"number", &ReadOptions::default())?;
+            if found.as_deref() != Some(format!("{number}").as_bytes()) {
+                world.log.find(format!("{name} shows {found:?} after {number} was written"));
+            }
+        }
+        if rng.percent(40) {
+            world.db.flush(&[Arc::clone(&family)])?;
+        }
+        world.db.drop_family(&family)?;
+        let mut batch = WriteBatch::new();
+        batch.put(family.id(), b"number", b"none")?;
+        if let Ok(seq) = world.db.write(&mut batch, WriteOptions::default()) {
+            world.log.find(format!("{name} was dropped and took write {seq:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn close(world: &World, rng: &mut Rng) -> Result<()> {
+    let acks = rng.below(8);
+    for _ in 0..200 {
+        if world.log.acks().len() >= acks {
+            break;
+        }
+        thread::yield_now();
+    }
+    world.log.close_begins();
+    world.db.close()?;
+    // A write that was let in before may still wait for its sync.
+    let writes = world.sim.calls_of(CallClass::Write);
+    (0..50).for_each(|_| thread::yield_now());
+    if world.sim.calls_of(CallClass::Write) != writes {
+        world.log.find("a closed database went on to change files".to_owned());
+    }
+    let closed = |e: &Error| matches!(e.kind(), ashlar_base::ErrorKind::Shutdown(_));
+    match world.db.get(&world.families[0], b"w0!", &ReadOptions::default()) {
+        Err(e) if closed(&e) => Ok(()),
+        other => {
+            world.log.find(format!("a closed database answers {other:?}"));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the threads of a case did and found. Its lock is the machine's: no step is made under it.
+
+use ashlar_base::{Error, ErrorKind, SeqNum};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// An acknowledged batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Whose.
+    pub writer: usize,
+    /// Which.
+    pub number: u64,
+    /// Its last operation.
+    pub seq: SeqNum,
+    /// Whether it was acknowledged as durable.
+    pub synced: bool,
+    /// Changing calls of the file system before that.
+    pub calls: u64,
+}
+
+#[derive(Default)]
+struct Entries {
+    started: Vec<u64>,
+    acks: Vec<Ack>,
+    closing: bool,
+    findings: Vec<String>,
+}
+
+/// The log.
+pub struct Log {
+    /// Whether a call is made to fail: then operations may fail.
+    pub faulty: bool,
+    entries: Mutex<Entries>,
+}
+
+impl Log {
+    /// The log of a case with so many writers.
+    pub fn new(writers: usize, faulty: bool) -> Log {
+        let entries = Entries { started: vec![0; writers], ..Entries::default() };
+        Log { faulty, entries: Mutex::new(entries) }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A writer begins with its next batch.
+    pub fn start(&self, writer: usize, number: u64) {
+        self.entries().started[writer] = number;
+    }
+
+    /// A batch was acknowledged.
+    pub fn ack(&self, ack: Ack) {
+        self.entries().acks.push(ack);
+    }
+
+    /// The last batches that were begun.
+    pub fn started(&self) -> Vec<u64> {
+        self.entries().started.clone()
+    }
+
+    /// All that was acknowledged.
+    pub fn acks(&self) -> Vec<Ack> {
+        self.entries().acks.clone()
+    }
+
+    /// The last batches that were acknowledged.
+    pub fn acknowledged(&self) -> Vec<u64> {
+        let entries = self.entries();
+        let mut last = vec![0; entries.started.len()];
+        entries.acks.iter().for_each(|ack| last[ack.writer] = last[ack.writer].max(ack.number));
+        last
+    }
+
+    /// From now on operations may find the database closed.
+    pub fn close_begins(&self) {
+        self.entries().closing = true;
+    }
+
+    /// Something that must not be.
+    pub fn find(&self, what: String) {
+        self.entries().findings.push(what);
+    }
+
+    /// All of that.
+    pub fn findings(&self) -> Vec<String> {
+        std::mem::take(&mut self.entries().findings)
+    }
+
+    /// An operation failed: that is found, unless it had reason to.
+    pub fn failed(&self, operation: &str, e: &Error) {
+        let closed = matches!(e.kind(), ErrorKind::Shutdown(_)) && self.entries().closing;
+        if !closed && !self.faulty {
+            self.find(format!("{operation}: {e}"));
+        }
+    }
+}
