@@ -45,7 +45,7 @@ enum Command {
     },
     /// The same damaged directories for us and for RocksDB
     Diff(Flags),
-    /// Power cuts of a real ext4 under a database, and of its device (needs root and FUSE)
+    /// Power cuts of a real ext4 under a database, and of a device that may fail (needs root and FUSE)
     Power(Flags),
     /// Damaged files against every decoder (the program ashlar-fuzz)
     Fuzz(Flags),

@@ -12,7 +12,7 @@
 //! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
 //! rel child block-log DIR                                 serves a device and records what reaches it
 //! ```
-//! A child dies with the process that started it, but for the last, which unmounts what that one leaves behind. What it has to say stands in its standard output, a failure in its
+//! A child dies with the process that started it, but for the last, which serves until all is unmounted. What it has to say stands in its standard output, a failure in its
 //! standard error.
 
 use crate::suite::Budget;

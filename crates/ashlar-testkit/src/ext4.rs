@@ -6,18 +6,21 @@
 //! A blank one begins with its bitmaps, its inode tables and a journal of 4 MiB, which goes around often; behind them are
 //! files and directories.
 
+use crate::devices::{DeviceFolder, mount, run, unmount};
 use crate::judge::Skip;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::NamedTempFile;
 
 /// `EXT4_IOC_SHUTDOWN` of the kernel's `include/uapi/linux/ext4.h`; XFS has the same.
 const SHUTDOWN: Opcode = opcode::read::<u32>(b'X', 125);
 /// `EXT4_GOING_FLAGS_NOLOGFLUSH`: the journal in memory is dropped too.
 const WITHOUT_LOG: u32 = 2;
+
+/// Where in its folder it is mounted.
+const MOUNTED: &str = "mounted";
 
 /// A file system without files.
 #[derive(Clone, Debug)]
@@ -31,7 +34,7 @@ pub struct Blank {
 /// The file system, mounted; unmounted and removed with the value.
 #[derive(Debug)]
 pub struct Ext4 {
-    folder: TempDir,
+    folder: DeviceFolder,
     options: &'static str,
 }
 
@@ -41,7 +44,7 @@ impl Ext4 {
     /// # Errors
     /// Why there can be none here: no root, no tools, no loop devices.
     pub fn new(mib: u64, options: &'static str) -> Result<Ext4, Skip> {
-        Ext4::of_image(&Blank::new(mib)?.image, options).map_err(skip)
+        Ext4::on(options, |disk| format(&disk.image(), mib)).map_err(skip)
     }
 
     /// The file system of an image, mounted.
@@ -49,17 +52,21 @@ impl Ext4 {
     /// # Errors
     /// What `mount` says of the image, or that it cannot mount here.
     pub fn of_image(image: &[u8], options: &'static str) -> Result<Ext4, String> {
-        let folder = folder().map_err(|e| e.to_string())?;
+        Ext4::on(options, |disk| write_sparse(&disk.image(), image).map_err(|e| e.to_string()))
+    }
+
+    /// A file system on a device that `make` makes.
+    fn on(options: &'static str, make: impl Fn(&Ext4) -> Result<(), String>) -> Result<Ext4, String> {
+        let folder = DeviceFolder::new(&[MOUNTED]).map_err(|e| e.to_string())?;
         let disk = Ext4 { folder, options };
-        let written = write_sparse(&disk.image(), image).and_then(|()| std::fs::create_dir(disk.path()));
-        written.map_err(|e| e.to_string())?;
+        make(&disk)?;
         mount(&disk.image(), &disk.path(), options)?;
         Ok(disk)
     }
 
     /// Where it is mounted.
     pub fn path(&self) -> PathBuf {
-        self.folder.path().join("mounted")
+        self.folder.path().join(MOUNTED)
     }
 
     fn image(&self) -> PathBuf {
@@ -98,21 +105,6 @@ impl Ext4 {
     }
 }
 
-impl Drop for Ext4 {
-    fn drop(&mut self) {
-        // Lazily: a test that failed may have files open.
-        let _ = run("umount", &["-l".as_ref(), &self.path()]);
-    }
-}
-
-/// A folder for devices: in memory, where there is room for some, as no test needs them on a disk.
-pub(crate) fn folder() -> io::Result<TempDir> {
-    const MEMORY: &str = "/dev/shm";
-    const ENOUGH: u64 = 1 << 30;
-    let free = rustix::fs::statvfs(MEMORY).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
-    if free >= ENOUGH { TempDir::new_in(MEMORY) } else { TempDir::new() }
-}
-
 fn skip(why: String) -> Skip {
     Skip::because(format!("an ext4 of our own needs root: {why}"))
 }
@@ -124,17 +116,23 @@ impl Blank {
     /// Why there can be none here: no tools.
     pub fn new(mib: u64) -> Result<Blank, Skip> {
         const BLOCK: u64 = 4096;
-        const FRONT: &str = "packed_meta_blocks=1,lazy_itable_init=0,lazy_journal_init=0,nodiscard";
         let said = |e: io::Error| skip(e.to_string());
         let file = NamedTempFile::new().map_err(said)?;
-        file.as_file().set_len(mib << 20).map_err(said)?;
-        let options = ["-q", "-F", "-b", "4096", "-N", "4096", "-J", "size=4", "-E", FRONT].map(Path::new);
-        run("mkfs.ext4", &[&options[..], &[file.path()]].concat()).map_err(skip)?;
+        format(file.path(), mib).map_err(skip)?;
         let found = run("debugfs", &["-R".as_ref(), "ffb 1".as_ref(), file.path()]).map_err(skip)?;
         let first = found.split_whitespace().find_map(|word| word.parse::<u64>().ok());
         let first = first.ok_or_else(|| skip(format!("debugfs finds no free block: {found}")))?;
         Ok(Blank { image: std::fs::read(file.path()).map_err(said)?, front_bytes: first * BLOCK })
     }
+}
+
+/// Makes the file one with a fresh file system.
+fn format(file: &Path, mib: u64) -> Result<(), String> {
+    const FRONT: &str = "packed_meta_blocks=1,lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+    let sized = File::create(file).and_then(|file| file.set_len(mib << 20));
+    sized.map_err(|e| e.to_string())?;
+    let options = ["-q", "-F", "-b", "4096", "-i", "16384", "-J", "size=4", "-E", FRONT].map(Path::new);
+    run("mkfs.ext4", &[&options[..], &[file]].concat()).map(drop)
 }
 
 /// Writes a file, with holes for zeros.
@@ -150,27 +148,6 @@ pub(crate) fn write_sparse(path: &Path, bytes: &[u8]) -> io::Result<()> {
         }
     }
     file.set_len(bytes.len() as u64)
-}
-
-/// Mounts the file system in a file by way of a loop device.
-pub(crate) fn mount(file: &Path, at: &Path, options: &str) -> Result<(), String> {
-    let options = ["loop", options].join(",");
-    let options = options.trim_end_matches(',');
-    run("mount", &["-t".as_ref(), "ext4".as_ref(), "-o".as_ref(), options.as_ref(), file, at]).map(drop)
-}
-
-/// Unmounts in order.
-pub(crate) fn unmount(at: &Path) -> Result<(), String> {
-    run("umount", &[at]).map(drop)
-}
-
-/// What a program prints.
-fn run(program: &str, args: &[&Path]) -> Result<String, String> {
-    let done = Command::new(program).args(args).output().map_err(|e| format!("{program}: {e}"))?;
-    if done.status.success() {
-        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
-    }
-    Err(format!("{program}: {}", String::from_utf8_lossy(&done.stderr).trim()))
 }
 
 #[cfg(test)]

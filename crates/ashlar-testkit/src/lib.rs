@@ -6,6 +6,7 @@
 //! the kernel's call that cuts a file system off its device.
 
 pub mod block_log;
+mod devices;
 pub mod ext4;
 pub mod golden;
 pub mod heap;

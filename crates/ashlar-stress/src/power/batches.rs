@@ -19,6 +19,8 @@ pub(super) const WRITERS: usize = 2;
 /// The family of the markers: by writer, the number of its last batch.
 const MARKERS: &str = "markers";
 
+/// Batches of a writer that are written as fast as can be; then it slows down, so that there is room for all.
+const FAST: u64 = 2000;
 /// By writer, the number of a batch.
 pub(super) type Numbers = [u64; WRITERS];
 
@@ -58,6 +60,15 @@ pub(super) struct Writers<'a> {
     position: &'a (dyn Fn() -> u64 + Sync),
 }
 
+/// Ends the writers when dropped.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl<'a> Writers<'a> {
     /// Writers who go on behind what was found; `position` says how long the log of the device is.
     pub(super) fn new(
@@ -91,6 +102,17 @@ impl<'a> Writers<'a> {
         self.progress().promises.last().map_or([0; WRITERS], |last| last.durable)
     }
 
+    /// Makes all that was acknowledged durable.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        let all = self.written();
+        self.db.sync_wal()?;
+        self.promise(all);
+        Ok(())
+    }
+
     /// From now on these are durable.
     fn promise(&self, all: Numbers) {
         let mut progress = self.progress();
@@ -100,12 +122,7 @@ impl<'a> Writers<'a> {
         progress.promises.push(Promise { position, durable });
     }
 
-    /// The writers write no more.
-    pub(super) fn stop(&self) {
-        self.over.store(true, Ordering::Relaxed);
-    }
-
-    /// Runs the writers until `during` is over and they were stopped. A batch that fails is tried again if `again` says so,
+    /// Runs the writers until `during` is over. A batch that fails is tried again if `again` says so,
     /// else it is its writer's last.
     ///
     /// # Errors
@@ -121,8 +138,10 @@ impl<'a> Writers<'a> {
                 .map(|writer| (writer, rng.fork()))
                 .map(|(writer, rng)| scope.spawn(move || self.write(writer, rng, again)))
                 .collect();
+            // Also when it panics, so that the writers end.
+            let stop = Stop(&self.over);
             let said = during();
-            self.stop();
+            drop(stop);
             let ends = writers.into_iter().map(|writer| match writer.join() {
                 Ok(end) => end,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -136,10 +155,14 @@ impl<'a> Writers<'a> {
     /// Batch after batch until the writers are stopped.
     fn write(&self, writer: usize, mut rng: Rng, again: &dyn Fn(&Error) -> bool) -> Result<(), Error> {
         let Writers { db, over, .. } = self;
+        let begun = self.written();
         let families = [DEFAULT, MARKERS].map(|name| db.family(name));
         let [Some(default), Some(markers)] = families else { return Ok(()) };
         while !over.load(Ordering::Relaxed) {
             let before = self.written();
+            if before[writer] - begun[writer] > FAST {
+                std::thread::sleep(Duration::from_millis(2));
+            }
             let number = before[writer] + 1;
             let options =
                 WriteOptions { sync: rng.percent(self.syncs.writes_percent), ..WriteOptions::default() };
@@ -157,9 +180,8 @@ impl<'a> Writers<'a> {
                 all[writer] = number;
                 self.promise(all);
             } else if rng.below(1000) < self.syncs.logs_per_mille {
-                let all = self.written();
-                match db.sync_wal() {
-                    Ok(()) => self.promise(all),
+                match self.sync() {
+                    Ok(()) => {}
                     Err(e) if again(&e) => {}
                     Err(e) => return Err(e),
                 }

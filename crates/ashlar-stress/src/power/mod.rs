@@ -3,7 +3,8 @@
 //! | rig | what happens | `--replay` |
 //! |---|---|---|
 //! | `cut` | ext4 hands nothing more to its device from one moment on | `cut-SEED` |
-//! | `log` | a device records its writes; any place of the record is a cut, with any part of what was not flushed | `log-SEED` |
+//! | `record` | a device records its writes; any place of the record is a cut, with any part of what was not flushed | `record-SEED` |
+//! | `failing` | such a device answers writes and flushes with errors, for a while | `failing-SEED` |
 //!
 //! Under each, writers add numbered batches, some of them synced, each over two families (`batches`). Afterwards ext4
 //! replays its journal, the database is opened, and of each writer's batches a prefix must be there, whole, up to the last
@@ -12,14 +13,16 @@
 
 mod batches;
 mod cut;
+mod failing;
+mod machine;
 mod record;
 
 use crate::suite::{Budget, Report, Watchdog, guarded};
 use crate::turns;
 use std::time::Duration;
 
-/// Lives of a quick run, of each rig.
-const LIVES: u64 = 2;
+/// Lives of a quick run, of each rig: some ten seconds together.
+const LIVES: u64 = 1;
 /// How file systems are mounted.
 const MOUNTS: [&str; 3] = ["", "data=writeback", "nodelalloc"];
 
@@ -34,7 +37,7 @@ enum Done {
 
 type Rig = fn(u64, &Budget, &mut Report) -> Result<Done, String>;
 
-const RIGS: [(&str, Rig); 2] = [("cut-", cut::life), ("log-", record::life)];
+const RIGS: [(&str, Rig); 3] = [("cut-", cut::life), ("record-", record::life), ("failing-", failing::life)];
 
 /// Life after life, of each rig in turn.
 pub fn run(budget: &Budget) -> Report {

@@ -79,7 +79,7 @@ fn a_sync_is_a_flush_behind_what_it_promises() {
 }
 
 fn failed_syncs() -> Result<(), Skip> {
-    let (mut disk, blank) = fresh()?;
+    let (disk, blank) = fresh()?;
     let file = create(&disk.path(), "failed", 1);
     disk.fail(100, 0, blank.front_bytes, 1).unwrap();
     assert!(file.sync_all().is_err(), "the failure is told");
@@ -110,7 +110,7 @@ fn a_sync_that_failed_may_succeed_when_done_again_and_has_lost_the_bytes() {
 }
 
 fn flushes_fail() -> Result<(), Skip> {
-    let (mut disk, _) = fresh()?;
+    let (disk, _) = fresh()?;
     disk.fail(0, 100, 0, 1).unwrap();
     let file = create(&disk.path(), "failed", 1);
     assert!(file.sync_all().is_err(), "the failure is told");

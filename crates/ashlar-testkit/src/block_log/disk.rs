@@ -2,6 +2,7 @@
 
 use super::log::Log;
 use super::{fuse, places};
+use crate::devices::{DeviceFolder, has_ended, mount, run, unmount};
 use crate::ext4;
 use crate::judge::Skip;
 use std::fs::File;
@@ -9,23 +10,35 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
-
-/// How long the other process may take to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A mounted file system all of whose block writes and flushes are recorded. Needs root and FUSE.
 ///
 /// Dropped before its end, it is unmounted lazily and the log is gone; whoever has files open sees errors soon after.
 #[derive(Debug)]
 pub struct RecordedDisk {
-    folder: TempDir,
+    folder: DeviceFolder,
     server: Child,
-    commands: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    talk: Mutex<Option<Talk>>,
     log: File,
     device_bytes: u64,
+}
+
+/// Commands, and their answers.
+#[derive(Debug)]
+struct Talk {
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn answer(&mut self) -> io::Result<()> {
+        let mut line = String::new();
+        if self.answers.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
+    }
 }
 
 impl RecordedDisk {
@@ -37,19 +50,17 @@ impl RecordedDisk {
     pub fn new(server: &mut Command, image: &[u8], options: &str) -> Result<RecordedDisk, Skip> {
         let skip = |e: String| Skip::because(format!("a recorded device needs root and FUSE: {e}"));
         let said = |e: io::Error| skip(e.to_string());
-        let folder = ext4::folder().map_err(said)?;
+        let folder = DeviceFolder::new(&[places::MOUNTED, places::FUSE]).map_err(said)?;
         ext4::write_sparse(&folder.path().join(places::BASE), image).map_err(said)?;
-        for name in [places::FUSE, places::MOUNTED] {
-            std::fs::create_dir(folder.path().join(name)).map_err(said)?;
-        }
-        // A group of its own: a Ctrl-C is not for this process, which cleans up behind the others.
+        // A group of its own: it serves until everything is unmounted, a Ctrl-C or not.
         server.arg(folder.path()).process_group(0);
         server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut server = server.spawn().map_err(said)?;
-        let commands = server.stdin.take();
-        let Some(answers) = server.stdout.take() else { return Err(skip("no pipe".to_owned())) };
-        let mut answers = BufReader::new(answers);
-        if let Err(e) = answer(&mut answers) {
+        let (Some(commands), Some(answers)) = (server.stdin.take(), server.stdout.take()) else {
+            return Err(skip("no pipe".to_owned()));
+        };
+        let mut talk = Talk { commands, answers: BufReader::new(answers) };
+        if let Err(e) = talk.answer() {
             let mut words = String::new();
             if let Some(mut errors) = server.stderr.take() {
                 let _ = io::Read::read_to_string(&mut errors, &mut words);
@@ -59,9 +70,10 @@ impl RecordedDisk {
         }
         let log = File::open(folder.path().join(places::LOG)).map_err(said)?;
         let device_bytes = image.len() as u64;
-        let disk = RecordedDisk { folder, server, commands, answers, log, device_bytes };
+        let talk = Mutex::new(Some(talk));
+        let disk = RecordedDisk { folder, server, talk, log, device_bytes };
         let file = disk.folder.path().join(places::FUSE).join(fuse::NAME);
-        ext4::mount(&file, &disk.path(), options).map_err(skip)?;
+        mount(&file, &disk.path(), options).map_err(skip)?;
         Ok(disk)
     }
 
@@ -82,7 +94,7 @@ impl RecordedDisk {
     ///
     /// # Errors
     /// The other process is gone.
-    pub fn fail(&mut self, writes: usize, flushes: usize, from: u64, seed: u64) -> io::Result<()> {
+    pub fn fail(&self, writes: usize, flushes: usize, from: u64, seed: u64) -> io::Result<()> {
         self.command(&format!("fail {writes} {flushes} {from} {seed}"))
     }
 
@@ -90,14 +102,19 @@ impl RecordedDisk {
     ///
     /// # Errors
     /// As of [`RecordedDisk::fail`].
-    pub fn heal(&mut self) -> io::Result<()> {
+    pub fn heal(&self) -> io::Result<()> {
         self.fail(0, 0, 0, 0)
     }
 
-    fn command(&mut self, line: &str) -> io::Result<()> {
-        let mut commands = self.commands.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
-        writeln!(commands, "{line}")?;
-        answer(&mut self.answers)
+    fn talk(&self) -> MutexGuard<'_, Option<Talk>> {
+        self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn command(&self, line: &str) -> io::Result<()> {
+        let mut talk = self.talk();
+        let talk = talk.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(talk.commands, "{line}")?;
+        talk.answer()
     }
 
     /// Unmounts it in order, which writes what was not written. No file of it may be open.
@@ -105,7 +122,7 @@ impl RecordedDisk {
     /// # Errors
     /// What `umount` says.
     pub fn unmount(&self) -> Result<(), String> {
-        ext4::unmount(&self.path())
+        unmount(&self.path())
     }
 
     /// The log, once the file system is unmounted.
@@ -113,43 +130,23 @@ impl RecordedDisk {
     /// # Errors
     /// What the other process says.
     pub fn end(mut self) -> Result<Log, String> {
-        self.command("end").map_err(|e| format!("the device over FUSE: {e}"))?;
-        if !self.has_ended() {
+        // Lazily: the loop device lets go of the file a moment later.
+        run("umount", &["-l".as_ref(), &self.folder.path().join(places::FUSE)])?;
+        if !has_ended(&mut self.server) {
             return Err("the device over FUSE does not end".to_owned());
         }
         let bytes = std::fs::read(self.folder.path().join(places::LOG)).map_err(|e| e.to_string())?;
         Log::parse(bytes, self.device_bytes).map_err(|e| e.to_string())
     }
-
-    /// Waits for the other process.
-    fn has_ended(&mut self) -> bool {
-        let began = Instant::now();
-        while began.elapsed() < PATIENCE {
-            match self.server.try_wait() {
-                Ok(Some(_)) => return true,
-                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
-                Err(_) => return false,
-            }
-        }
-        false
-    }
 }
 
 impl Drop for RecordedDisk {
     fn drop(&mut self) {
-        // The end of its input makes it unmount everything; where files are open still, the kill makes their calls fail.
-        self.commands = None;
-        if !self.has_ended() {
+        self.folder.clear();
+        // Where files are open still, this makes their calls fail.
+        if !has_ended(&mut self.server) {
             let _ = self.server.kill();
             let _ = self.server.wait();
         }
     }
-}
-
-fn answer(answers: &mut BufReader<ChildStdout>) -> io::Result<()> {
-    let mut line = String::new();
-    if answers.read_line(&mut line)? == 0 {
-        return Err(io::ErrorKind::BrokenPipe.into());
-    }
-    Ok(())
 }

@@ -6,17 +6,15 @@
 //!
 //! ```text
 //! fail WRITES FLUSHES FROM SEED    of a hundred each, how many; writes from that offset on
-//! end                              the file system is unmounted: unmount the file too, and end
 //! ```
-//! Its standard input has the commands, each is answered with a line. When it is over without `end`, whoever began this is
-//! dead: everything is unmounted and removed.
+//! Its standard input has the commands, each is answered with a line. When it is over, whoever began this is dead: nothing
+//! fails any more, so that everything can be unmounted.
 
 use super::fuse::{Answer, Connection, Request};
 use super::image::tear;
 use super::log::Recorder;
 use super::places;
 use crate::Rng;
-use rustix::mount::{UnmountFlags, unmount};
 use std::fs::File;
 use std::io::{self, BufRead};
 use std::path::Path;
@@ -50,7 +48,7 @@ fn locked(faults: &Shared) -> MutexGuard<'_, Faults> {
     faults.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Serves the device in `folder` until it is told to end.
+/// Serves the device in `folder` until its file is unmounted.
 ///
 /// # Errors
 /// The kernel's, in words.
@@ -60,8 +58,8 @@ pub fn serve(folder: &Path) -> Result<(), String> {
     let mut recorder = Recorder::new(File::create(folder.join(places::LOG)).map_err(said)?);
     let faults = Arc::new(Mutex::new(Faults::none()));
     let connection = Connection::mount(&folder.join(places::FUSE), device.len() as u64).map_err(said)?;
-    let (obeyed, place) = (Arc::clone(&faults), folder.to_owned());
-    let obedient = std::thread::spawn(move || obey(&obeyed, &place));
+    let obeyed = Arc::clone(&faults);
+    std::thread::spawn(move || obey(&obeyed));
     let served = connection.run(|request, answer| match request {
         Request::Read { offset, len } => {
             let rest = usize::try_from(offset).ok().and_then(|offset| device.get(offset..));
@@ -83,8 +81,7 @@ pub fn serve(folder: &Path) -> Result<(), String> {
             answer(Answer::Done)
         }
     });
-    served.map_err(said)?;
-    obedient.join().map_err(|_| "panic: the device over FUSE".to_owned())
+    served.map_err(said)
 }
 
 fn write(
@@ -116,25 +113,13 @@ fn write(
 }
 
 /// Does what standard input says.
-fn obey(faults: &Shared, folder: &Path) {
-    let mut ended = false;
+fn obey(faults: &Shared) {
     println!("ready");
     for line in io::stdin().lock().lines().map_while(Result::ok) {
-        ended |= line == "end";
         if let Some(wanted) = line.strip_prefix("fail ").and_then(Faults::parse) {
             *locked(faults) = wanted;
         }
         println!("done");
-        if ended {
-            break;
-        }
     }
-    if !ended {
-        *locked(faults) = Faults::none();
-        let _ = unmount(folder.join(places::MOUNTED), UnmountFlags::DETACH);
-    }
-    let _ = unmount(folder.join(places::FUSE), UnmountFlags::DETACH);
-    if !ended {
-        let _ = std::fs::remove_dir_all(folder);
-    }
+    *locked(faults) = Faults::none();
 }
