@@ -23,7 +23,7 @@ pub(super) fn life(seed: u64, budget: &Budget, report: &mut Report) -> Result<Do
     let disk = match Ext4::new(MIB, options) {
         Ok(disk) => disk,
         Err(skip) => {
-            report.skip(format!("cuts by ext4: {skip}"));
+            report.skip(format!("cuts by ext4: {}", skip.why()));
             return Ok(Done::Skipped);
         }
     };

@@ -45,7 +45,7 @@ pub(super) fn life(seed: u64, budget: &Budget, report: &mut Report) -> Result<Do
     let (disk, mut machine) = match begun {
         Ok(begun) => begun,
         Err(skip) => {
-            report.skip(format!("devices that fail: {skip}"));
+            report.skip(format!("devices that fail: {}", skip.why()));
             return Ok(Done::Skipped);
         }
     };

@@ -10,6 +10,7 @@ use ashlar_testkit::block_log::{Event, Image, Log, RecordedDisk, Replay, Survivo
 use ashlar_testkit::ext4::{Blank, Ext4};
 use ashlar_testkit::{Rng, Skip};
 use std::process::Command;
+use std::time::Instant;
 
 const MIB: u64 = 64;
 /// Images of a stretch.
@@ -77,10 +78,12 @@ impl Machine {
             let position = log.position(cut);
             let promised = promises.iter().rfind(|promise| promise.position <= position);
             let durable = promised.map_or([0; WRITERS], |promise| promise.durable);
+            let began = Instant::now();
             let found = self.boot(&image, durable).map_err(|what| {
                 let place = format!("cut {cut} of {} with {survivors:?}", log.len());
                 format!("{place}: {what}; {}", kept(&image))
             })?;
+            report.time("to look at an image", began.elapsed());
             report.count(images, 1);
             report.count("block writes that went", image.gone);
             report.count("block writes torn", image.torn);

@@ -22,7 +22,7 @@ pub(super) fn life(seed: u64, budget: &Budget, report: &mut Report) -> Result<Do
     let (mut disk, mut machine) = match begun {
         Ok(begun) => begun,
         Err(skip) => {
-            report.skip(format!("cuts by the record of a device: {skip}"));
+            report.skip(format!("cuts by the record of a device: {}", skip.why()));
             return Ok(Done::Skipped);
         }
     };
@@ -32,7 +32,7 @@ pub(super) fn life(seed: u64, budget: &Budget, report: &mut Report) -> Result<Do
         if stretch == STRETCHES || budget.is_over() {
             break;
         }
-        disk = machine.device(budget).map_err(|skip| skip.to_string())?;
+        disk = machine.device(budget).map_err(|skip| skip.why().to_owned())?;
     }
     Ok(Done::Life)
 }

@@ -23,6 +23,11 @@ impl Skip {
         Skip { why: why.into() }
     }
 
+    /// The reason alone.
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+
     /// Says it to the runner; the test named should return right after.
     pub fn announce(&self, test: &str) {
         report::skipped(test, &self.why);
