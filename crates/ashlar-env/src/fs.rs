@@ -134,9 +134,13 @@ pub trait WriteFile: Send + Sync + Debug {
     /// Cuts or extends (with zeros) the file to `len` bytes.
     fn truncate(&self, len: u64) -> Result<()>;
 
-    /// Reserves space for `len` bytes without changing the file's length. A hint: a file system that cannot reserve
-    /// answers `Ok`; a full one `Io(NoSpace)`.
-    fn allocate(&self, len: u64) -> Result<()>;
+    /// Reserves space for the `len` bytes from `offset` on, without changing the file's length. A hint: a file system that
+    /// cannot reserve answers `Ok`. What is reserved behind the end outlives the handle, and a crash; `truncate`, to the
+    /// present length too, gives it back.
+    ///
+    /// # Errors
+    /// `Io(NoSpace)`: there is not so much; a part of it may be reserved now.
+    fn allocate(&self, offset: u64, len: u64) -> Result<()>;
 
     /// The path it was opened by.
     fn path(&self) -> &Path;

@@ -86,8 +86,8 @@ impl WriteFile for SummedFile {
         self.inner.truncate(len)
     }
 
-    fn allocate(&self, len: u64) -> Result<()> {
-        self.inner.allocate(len)
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        self.inner.allocate(offset, len)
     }
 
     fn path(&self) -> &Path {

@@ -301,7 +301,7 @@ impl WriteFile for MemFile {
         crate::mem::set_len(&mut bytes, len).map_err(|e| Error::io("truncate", &self.path, &e))
     }
 
-    fn allocate(&self, _len: u64) -> Result<()> {
+    fn allocate(&self, _offset: u64, _len: u64) -> Result<()> {
         Ok(())
     }
 

@@ -123,12 +123,12 @@ impl WriteFile for OsWriteFile {
         self.file.set_len(len).map_err(|e| self.failed("truncate", &e))
     }
 
-    fn allocate(&self, len: u64) -> Result<()> {
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
         if len == 0 {
             return Ok(());
         }
         loop {
-            match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, len) {
+            match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, offset, len) {
                 Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(e @ (Errno::NOSPC | Errno::DQUOT)) => {

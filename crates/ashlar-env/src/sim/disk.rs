@@ -5,6 +5,7 @@
 //!    those touch in turn (a rename ties two directories together, as a journal does).
 //! 3. Syncing a file does not make its name durable.
 //! 4. A write that does not fit the capacity, or that a plan makes fail, leaves a prefix of its bytes in the file.
+//! 5. What is reserved counts as used. Where it does not fit, what fits is reserved, as ext4 does it.
 
 use super::camera::Camera;
 use super::crash::{CrashMode, DirMode, surviving};
@@ -148,7 +149,7 @@ impl Disk {
             }
             if let Some(mut file) = before.as_ref().and_then(|inode| inode.file()) {
                 file.names -= 1;
-                let freed = if file.names == 0 { file.now.len() as u64 } else { 0 };
+                let freed = if file.names == 0 { file.space() } else { 0 };
                 self.used = self.used.saturating_sub(freed);
             }
         }
@@ -314,9 +315,8 @@ impl Disk {
             let keep = self.record.rand.below(data.len() as u64 + 1);
             data = &data[..usize::try_from(keep).unwrap_or(0)];
         }
-        let len = file.now.len() as u64;
-        let free = if file.names == 0 { u64::MAX } else { self.capacity.saturating_sub(self.used) };
-        let growth = offset.saturating_add(data.len() as u64).saturating_sub(len);
+        let (before, free) = (file.space(), self.free(file));
+        let growth = offset.saturating_add(data.len() as u64).saturating_sub(before);
         if growth > free {
             let lacking = usize::try_from(growth - free).unwrap_or(usize::MAX);
             data = &data[..data.len().saturating_sub(lacking)];
@@ -327,17 +327,17 @@ impl Disk {
             let event = FileEvent::Write { offset, data: data.to_vec() };
             file.change(event).map_err(|e| Error::io("write", path, &e))?;
         }
-        self.charge(file, len);
+        self.charge(file, before);
         error.map_or(Ok(()), Err)
     }
 
     pub(super) fn truncate(&mut self, file: &mut FileState, path: &Path, len: u64) -> Result<()> {
-        let before = file.now.len() as u64;
-        let free = if file.names == 0 { u64::MAX } else { self.capacity.saturating_sub(self.used) };
-        if len.saturating_sub(before) > free {
+        let before = file.space();
+        if len.saturating_sub(before) > self.free(file) {
             return Err(refuse("truncate", path, io::ErrorKind::StorageFull));
         }
-        if len != before {
+        file.reserved = 0;
+        if len != file.now.len() as u64 {
             file.change(FileEvent::Truncate { len }).map_err(|e| Error::io("truncate", path, &e))?;
         }
         self.charge(file, before);
@@ -347,7 +347,7 @@ impl Disk {
     /// A sync of the file fails, in the way that is planned.
     pub(super) fn fail_sync(&mut self, file: &mut FileState) -> io::Result<()> {
         let Record { sync_fault, rand, .. } = &self.record;
-        let (fault, before) = (*sync_fault, file.now.len() as u64);
+        let (fault, before) = (*sync_fault, file.space());
         let late = match (fault, file.pending.len() as u64) {
             (SyncFault::Late, pending @ 1..) => 1 + rand.below(pending),
             _ => 0,
@@ -359,14 +359,23 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether `len` bytes of this file would fit. Nothing is reserved.
-    pub(super) fn fits(&self, file: &FileState, len: u64) -> bool {
-        len.saturating_sub(file.now.len() as u64) <= self.capacity.saturating_sub(self.used)
+    /// Reserves space up to `end`; when there is not so much, what there is.
+    pub(super) fn allocate(&mut self, file: &mut FileState, path: &Path, end: u64) -> Result<()> {
+        let (before, free) = (file.space(), self.free(file));
+        let growth = end.saturating_sub(before);
+        file.reserved = before.saturating_add(growth.min(free));
+        self.charge(file, before);
+        if growth > free { Err(refuse("allocate", path, io::ErrorKind::StorageFull)) } else { Ok(()) }
     }
 
-    fn charge(&mut self, file: &FileState, len_before: u64) {
+    /// What the file may grow by.
+    fn free(&self, file: &FileState) -> u64 {
+        if file.names == 0 { u64::MAX } else { self.capacity.saturating_sub(self.used) }
+    }
+
+    fn charge(&mut self, file: &FileState, before: u64) {
         if file.names > 0 {
-            self.used = self.used.saturating_sub(len_before).saturating_add(file.now.len() as u64);
+            self.used = self.used.saturating_sub(before).saturating_add(file.space());
         }
     }
 
@@ -445,9 +454,10 @@ impl Copy<'_> {
         let bytes = old.file().map(|f| surviving(&f, self.mode.data, self.rand)).unwrap_or_default();
         let new = Inode::new_file(self.disk.fresh_id());
         if let Some(mut file) = new.file() {
-            self.disk.used += bytes.len() as u64;
             file.base = bytes.clone();
             file.now = bytes;
+            file.reserved = old.file().map_or(0, |f| f.reserved);
+            self.disk.used += file.space();
         }
         self.made.insert(old.id, Arc::clone(&new));
         new

@@ -141,7 +141,7 @@ impl SimEnv {
         self.fs.disk.lock().record.hash()
     }
 
-    /// Limits the bytes of all named files together; what does not fit fails with `Io(NoSpace)`.
+    /// Limits the bytes of all named files together, with what they have reserved; what does not fit fails with `Io(NoSpace)`.
     pub fn set_capacity(&self, bytes: u64) {
         self.fs.disk.lock().set_capacity(bytes);
     }
@@ -156,7 +156,7 @@ impl SimEnv {
         self.fs.handles.open()
     }
 
-    /// Bytes of all named files together.
+    /// Bytes of all named files together, with what they have reserved.
     pub fn used_bytes(&self) -> u64 {
         self.fs.disk.lock().used()
     }

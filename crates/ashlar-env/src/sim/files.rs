@@ -261,13 +261,10 @@ impl WriteFile for SimFile {
         disk.truncate(&mut self.state(), &self.path, len)
     }
 
-    fn allocate(&self, len: u64) -> Result<()> {
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(&self.call(CallClass::Write, "allocate", 0, len, &[]))?;
-        if disk.fits(&self.state(), len) {
-            return Ok(());
-        }
-        Err(super::disk::refuse("allocate", &self.path, io::ErrorKind::StorageFull))
+        disk.call(&self.call(CallClass::Write, "allocate", offset, len, &[]))?;
+        disk.allocate(&mut self.state(), &self.path, offset.saturating_add(len))
     }
 
     fn path(&self) -> &Path {

@@ -30,6 +30,8 @@ pub(super) struct FileState {
     pub(super) base: Vec<u8>,
     /// What happened since, oldest first.
     pub(super) pending: Vec<FileEvent>,
+    /// Up to here space is reserved, also behind the end. A crash does not give it back.
+    pub(super) reserved: u64,
     /// Names that lead here now. Without any, growth is not charged to the disk's capacity.
     pub(super) names: usize,
     /// Somebody holds the lock on it.
@@ -94,6 +96,11 @@ impl FileEvent {
 }
 
 impl FileState {
+    /// What the file takes of the disk.
+    pub(super) fn space(&self) -> u64 {
+        self.reserved.max(self.now.len() as u64)
+    }
+
     /// Changes the volatile bytes and remembers how.
     pub(super) fn change(&mut self, event: FileEvent) -> io::Result<()> {
         event.apply(&mut self.now)?;

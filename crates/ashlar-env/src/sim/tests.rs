@@ -400,7 +400,7 @@ fn a_full_disk_takes_a_prefix_and_room_comes_back() {
     let full = Some(ErrorKind::Io(IoKind::NoSpace));
     assert_eq!(file.write_at(b"9abc", 8).err().map(|e| e.kind()), full);
     assert_eq!((read(&sim, "/db/a").unwrap(), sim.used_bytes()), (b"123456789a".to_vec(), 10));
-    assert_eq!(file.allocate(11).err().map(|e| e.kind()), full);
+    assert_eq!(file.allocate(8, 3).err().map(|e| e.kind()), full);
     assert_eq!(file.truncate(11).err().map(|e| e.kind()), full);
     file.write_at(b"XX", 0).expect("no growth needs no room");
     let other = fs.create(p("/db/b")).unwrap();
@@ -486,4 +486,26 @@ fn photographs_are_taken_in_the_middle() {
         .collect();
     assert_eq!(seen, [(3, true, Some(3)), (4, true, Some(6)), (5, true, Some(6)), (5, false, None)]);
     assert!(sim.photographs().is_empty(), "each is handed over once");
+}
+
+#[test]
+fn what_is_reserved_is_used() {
+    let (sim, fs) = machine();
+    sim.set_capacity(100);
+    let (file, other) = (durable(&*fs, "/db/a", b"12345678"), fs.create(p("/db/b")).unwrap());
+    file.allocate(8, 50).unwrap();
+    assert_eq!((sim.used_bytes(), read(&sim, "/db/a").unwrap().len()), (58, 8));
+    let full = Some(ErrorKind::Io(IoKind::NoSpace));
+    assert_eq!(other.write_at(&[0; 43], 0).err().map(|e| e.kind()), full);
+    file.write_at(&[1; 50], 8).expect("its room was kept");
+    assert_eq!(file.write_at(b"!", 58).err().map(|e| e.kind()), full);
+    other.truncate(12).unwrap();
+    assert_eq!(other.allocate(12, 40).err().map(|e| e.kind()), full);
+    assert_eq!(sim.used_bytes(), 100, "what fits is reserved");
+    assert_eq!(sim.crash(CrashMode::KILL).used_bytes(), 100);
+    other.truncate(12).unwrap();
+    assert_eq!(sim.used_bytes(), 70);
+    other.allocate(12, 10).unwrap();
+    fs.remove(p("/db/b")).unwrap();
+    assert_eq!(sim.used_bytes(), 58);
 }

@@ -232,8 +232,8 @@ impl WriteFile for TrappedFile {
         self.file.truncate(len)
     }
 
-    fn allocate(&self, len: u64) -> Result<()> {
-        self.file.allocate(len)
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        self.file.allocate(offset, len)
     }
 
     fn path(&self) -> &Path {
