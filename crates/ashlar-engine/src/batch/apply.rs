@@ -23,6 +23,24 @@ pub(crate) fn families(batch: &BatchReader<'_>) -> Result<Vec<FamilyId>> {
     Ok(families)
 }
 
+/// Whether a batch does nothing but delete, and something: what is taken on a full disk.
+///
+/// # Errors
+/// `Corruption`: the batch does not decode.
+pub(crate) fn only_deletes(batch: &BatchReader<'_>) -> Result<bool> {
+    let mut deletes = false;
+    for op in batch.iter() {
+        match op.map_err(|e| e.into_error())? {
+            BatchOp::Delete { .. } | BatchOp::SingleDelete { .. } | BatchOp::DeleteRange { .. } => {
+                deletes = true;
+            }
+            BatchOp::LogData(_) => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(deletes)
+}
+
 /// The operations of one family; each knows its place in the batch. To be called after [`families`] accepted the
 /// batch: operations that it would refuse are left out.
 pub(crate) fn family_ops<'a>(batch: &BatchReader<'a>, of: FamilyId) -> impl Iterator<Item = Op<'a>> {

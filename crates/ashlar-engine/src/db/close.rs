@@ -32,6 +32,8 @@ impl Core {
                 break;
             }
         }
+        self.committer.current().wal.log().give_back();
+        self.versions.give_back_room();
         self.release_readers();
         self.events.close();
         drop(hold.take());

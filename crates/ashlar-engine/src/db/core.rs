@@ -113,6 +113,8 @@ pub(crate) struct State {
     pub(crate) purging: bool,
     /// The job that resumes from a hard state is under way.
     pub(crate) resuming: bool,
+    /// The job that asks for room for the log is under way.
+    pub(crate) asking_room: bool,
     /// The purge failed and waits to try again.
     pub(crate) purge_pauses: bool,
     /// The OPTIONS file could not be written and is out of date; the purge sees to it.

@@ -12,7 +12,7 @@
 //! | `limited` | the pauses of background work under the limit on its writing |
 //! | `scrub_job` | looking for damage all the time |
 //! | `timer_job` | what is due by the clock alone |
-//! | `resume_job` | the way back from a failed log, MANIFEST or full disk |
+//! | `resume_job`, `room_job` | the way back from a failed log or MANIFEST; from a disk without room for the log |
 //! | `properties`, `stats`, `counters`, `tell`, `pins` | what it tells about itself |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 //! | `repair` | a database of what is left of one, in its place or beside it |
@@ -44,6 +44,7 @@ mod reads;
 mod repair;
 mod replay;
 mod resume_job;
+mod room_job;
 mod schedule;
 mod sizes;
 mod verify;

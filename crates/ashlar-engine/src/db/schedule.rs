@@ -7,6 +7,7 @@ use super::flush_job::FlushJob;
 use super::gather_job::GatherJob;
 use super::purge_job::PurgeJob;
 use super::resume_job::ResumeJob;
+use super::room_job::RoomJob;
 use crate::column_family::{Family, LiveFamily};
 use crate::compaction::picker::{self, Shape, Targets};
 use crate::compaction::{Compaction, Reason, Running};
@@ -43,6 +44,12 @@ impl Core {
             }
             if severity == Severity::Hard && !std::mem::replace(&mut state.resuming, true) {
                 due.push((Box::new(ResumeJob::new(Arc::clone(self))), Lane::High));
+            }
+            if severity == Severity::Full
+                && self.health.is_failing(Source::LogRoom)
+                && !std::mem::replace(&mut state.asking_room, true)
+            {
+                due.push((Box::new(RoomJob::new(Arc::clone(self))), Lane::High));
             }
             let (most, oldest) = (self.compactors_max(), self.snapshots.oldest());
             let now = (state.hurried == 0).then_some(now);
@@ -185,9 +192,10 @@ impl Core {
     }
 
     /// True while any background work is under way or due; a purge that waits to try again is neither, nor is a level 0
-    /// that waits for more.
+    /// that waits for more, or a log that waits for room.
     pub(crate) fn busy(state: &State) -> bool {
-        state.jobs > usize::from(state.purge_pauses) + usize::from(state.gathering)
+        let waiting = [state.purge_pauses, state.gathering, state.asking_room];
+        state.jobs > waiting.into_iter().filter(|waits| *waits).count()
             || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
     }
 }

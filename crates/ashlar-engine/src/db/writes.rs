@@ -5,14 +5,14 @@
 //! that follows it, or by the next synced write, whichever comes first.
 
 use super::core::{Core, State};
-use crate::batch::WriteBatch;
+use crate::batch::{WriteBatch, only_deletes};
 use crate::column_family::LiveFamily;
-use crate::health::{Severity, Source};
+use crate::health::{Severity, Source, lacks_space};
 use crate::memtable::new_memtable;
 use crate::merge::Merger;
 use crate::options::{FormatLevel, WriteOptions};
 use crate::pressure::{Memory, Pace};
-use crate::wal::Wal;
+use crate::wal::{ROOM_FOR_DELETIONS, Wal};
 use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
 use ashlar_base::error::BusyKind;
 use ashlar_base::stats::Distribution;
@@ -32,7 +32,7 @@ impl Core {
         let _time = self.statistics.time(Distribution::DbWriteMicros);
         self.check_open()?;
         if let Err(refusal) = self.health.check_writable() {
-            self.check_only_deletes(batch, refusal)?;
+            self.check_only_deletes(batch, refusal, options)?;
         }
         if batch.is_empty() {
             return Ok(self.visible());
@@ -48,19 +48,21 @@ impl Core {
 
     /// On a full disk deletions are taken: they are what may make room.
     #[cold]
-    fn check_only_deletes(&self, batch: &mut WriteBatch, refusal: Error) -> Result<()> {
+    fn check_only_deletes(
+        &self,
+        batch: &mut WriteBatch,
+        refusal: Error,
+        options: WriteOptions,
+    ) -> Result<()> {
         self.health.check_working()?;
-        let mut deletes = false;
-        for op in batch.encoder().reader().iter() {
-            match op.map_err(|e| e.into_error())? {
-                BatchOp::Delete { .. } | BatchOp::SingleDelete { .. } | BatchOp::DeleteRange { .. } => {
-                    deletes = true;
-                }
-                BatchOp::LogData(_) => {}
-                _ => return Err(refusal),
-            }
+        if !only_deletes(&batch.encoder().reader())? {
+            return Err(refusal);
         }
-        if deletes { Ok(()) } else { Err(refusal) }
+        // Before anything is prepared for it: what is refused later has taken memory.
+        if !options.disable_wal && self.health.is_failing(Source::LogRoom) {
+            self.committer.check_room_for_deletions(batch.byte_len(), refusal)?;
+        }
+        Ok(())
     }
 
     /// What writes with special wishes are asked before they join the queue: whether they would wait, which they may not
@@ -155,12 +157,16 @@ impl Core {
         let last = self.visible();
         let next = last.checked_add(1).unwrap_or(last);
         let before = self.committer.current();
-        // Nothing may be held back of a log that is not the last.
+        // Nothing may be held back of a log that is not the last. What it had ahead is for the next.
         self.committer.flush()?;
+        before.wal.log().give_back();
         let wal = self.tables.give_way_to(|| {
             let number = self.versions.new_file_number();
             Wal::create_after(&self.env, &before.wal, number, next).map(Arc::new)
         })?;
+        if let Err(e) = wal.log().ask_room(0, ROOM_FOR_DELETIONS) {
+            self.log_lacks_room(&e);
+        }
         let number = wal.number();
         let sealed;
         {
@@ -177,6 +183,15 @@ impl Core {
         sealed.iter().for_each(|event| self.events.tell(event));
         self.schedule();
         Ok(())
+    }
+
+    /// Takes in that the disk has no room for the log ahead: all but deletions are refused until a job of its own had it.
+    fn log_lacks_room(self: &Arc<Self>, cause: &Error) {
+        if !self.health.is_failing(Source::LogRoom) {
+            self.report(Source::LogRoom, cause);
+            self.schedule();
+            self.progress.notify();
+        }
     }
 
     /// Seals the memtables of `families` that hold something at `last`; the data of the new ones starts in `wal`.
@@ -245,6 +260,12 @@ impl Core {
         }
     }
 
+    /// Whether full memtables take deletions: on a full disk nothing else gets so far, and they must not wait for what they
+    /// are to make possible.
+    fn takes_more_deletions(&self) -> bool {
+        self.health.severity() == Severity::Full && self.has_spare_room(&self.state())
+    }
+
     /// Whether no full memtable is over its limit by more than an eighth.
     fn has_spare_room(&self, state: &State) -> bool {
         let active = |f: &LiveFamily| f.memtables.current().rep.memory();
@@ -256,7 +277,7 @@ impl Core {
 
     /// # Errors
     /// `Busy(Memory)`: readers hold so much that another memtable could pass the cap.
-    fn check_memory(&self) -> Result<()> {
+    pub(super) fn check_memory(&self) -> Result<()> {
         let refusal = || {
             let state = self.state();
             if state.families.iter().any(|f| f.memtables.sealed_len() > 0) {
@@ -362,14 +383,12 @@ impl WriteHost for Host {
                     core.check_memory()?;
                     core.note_full(&families);
                     families.extend(core.holders_of_full_logs(&core.state()));
-                    core.switch(&families)?;
+                    match core.switch(&families) {
+                        Err(e) if lacks_space(&e) && core.takes_more_deletions() => break,
+                        switched => switched?,
+                    }
                 }
-                // On a full disk only deletions get here, and they must not wait for what they are to make possible.
-                Room::AfterFlush
-                    if core.health.severity() == Severity::Full && core.has_spare_room(&core.state()) =>
-                {
-                    break;
-                }
+                Room::AfterFlush if core.takes_more_deletions() => break,
                 Room::AfterFlush => {
                     core.schedule();
                     core.stop_until(true, |state| !matches!(core.full_families(state), Room::AfterFlush))?;
@@ -377,6 +396,12 @@ impl WriteHost for Host {
             }
         }
         Ok(())
+    }
+
+    fn log_lacks_room(&self, cause: Error) -> Error {
+        let Some(core) = self.0.upgrade() else { return Error::closed() };
+        core.log_lacks_room(&cause);
+        core.health.check_writable().err().unwrap_or(cause)
     }
 
     fn log_failed(&self, cause: &Error) {

@@ -18,6 +18,8 @@ const LONGEST_PAUSE_FOR_SPACE: Duration = Duration::from_secs(10);
 pub(crate) enum Source {
     /// A write or a sync of the log.
     Log,
+    /// The room that the log asks for ahead.
+    LogRoom,
     /// A commit to the MANIFEST.
     Manifest,
     /// A switch of `CURRENT` whose outcome is unknown.
@@ -39,6 +41,7 @@ impl Source {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Source::Log => "log",
+            Source::LogRoom => "log's room",
             Source::Manifest => "MANIFEST",
             Source::Current => "CURRENT",
             Source::Panic => "background work",
@@ -55,14 +58,16 @@ impl Source {
             _ if cause.is_corruption() => Severity::Corrupt,
             Source::Current | Source::Panic => Severity::Fatal,
             Source::Log | Source::Manifest => Severity::Hard,
-            Source::Flush(_) if lacks_space(cause) => Severity::Full,
-            Source::Flush(_) | Source::Compaction(_) | Source::Purge | Source::Options => Severity::Soft,
+            Source::LogRoom | Source::Flush(_) if lacks_space(cause) => Severity::Full,
+            Source::LogRoom | Source::Flush(_) | Source::Compaction(_) | Source::Purge | Source::Options => {
+                Severity::Soft
+            }
         }
     }
 
     /// Whether the end of resuming settles it.
     fn is_resumed(self) -> bool {
-        matches!(self, Source::Log | Source::Manifest | Source::Flush(_))
+        matches!(self, Source::Log | Source::LogRoom | Source::Manifest | Source::Flush(_))
     }
 
     /// Whether writers may have to wait for it.
@@ -71,7 +76,8 @@ impl Source {
     }
 }
 
-fn lacks_space(cause: &Error) -> bool {
+/// Whether the disk was full.
+pub(crate) fn lacks_space(cause: &Error) -> bool {
     cause.kind() == ErrorKind::Io(IoKind::NoSpace)
 }
 
@@ -136,6 +142,11 @@ impl Health {
     /// How many errors were reported since the open.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Whether that has failed and is not over.
+    pub(crate) fn is_failing(&self, source: Source) -> bool {
+        self.severity() > Severity::Well && self.entries.lock().contains_key(&source)
     }
 
     /// The error behind the present state: of the worst entries the one that began first.

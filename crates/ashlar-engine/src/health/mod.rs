@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|
 //! | well | | yes | yes | |
 //! | soft | a failed compaction, purge or OPTIONS file; a failed flush, unless for lack of space | yes | yes | the next success of that work |
-//! | full | a flush that lacked space | yes | deletions; others refused with the cause | the next success of that flush |
+//! | full | a flush that lacked space, a log that has no room ahead | yes | deletions; others refused with the cause | the next success of that flush; room for the log (`db`, room job) |
 //! | hard | a failed log or MANIFEST | yes | refused with the cause | resuming (`db`, resume job) |
 //! | fatal | a switch of `CURRENT` with an unknown outcome; a panic in background work | yes | refused | opening again |
 //! | corrupt | wrong bytes met by background work | yes | refused | the operator: quarantine of the damaged table (`db/repair`), repair, restore |
@@ -12,9 +12,10 @@
 //! 1. Each source of errors (`Source`) has its own entry, which only its own success removes, or, where it met wrong
 //!    bytes, the quarantine of the file they were in; the database is as ill as its worst entry.
 //! 2. An entry's severity only rises while it stands.
-//! 3. On a full disk whatever may make room goes on: deletions, while the log has room for them (a flush that failed has
-//!    given back what it wrote) and a full memtable an eighth more, compactions, dropping families and whole files, purges.
-//!    When the log itself has no room the state is hard, and of all that dropping and purges are left: they need no log.
+//! 3. On a full disk whatever may make room goes on: deletions, while the log has room for them (it keeps some for them, and
+//!    a flush that failed has given back what it wrote) and a full memtable an eighth more, compactions, dropping families and
+//!    whole files, purges. When a write of the log itself lacked space, where no room can be kept ahead, the state is hard,
+//!    and of all that dropping and purges are left: they need no log.
 //! 4. What is tried again pauses first, twice as long after each failure: up to a minute, up to ten seconds while the
 //!    cause is a lack of space, which may end at any moment.
 //!
@@ -27,7 +28,7 @@ mod entries;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entries::{Failing, Health, Source};
+pub(crate) use entries::{Failing, Health, Source, lacks_space};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,8 +38,8 @@ pub enum Severity {
     Well,
     /// Background work failed and is tried again.
     Soft,
-    /// A flush found the disk full, and is tried again. Deletions are taken and compactions go on; other writes are refused
-    /// until the flush has succeeded.
+    /// A flush found the disk full, or the log has no room ahead of it; that is tried again. Deletions are taken and
+    /// compactions go on; other writes are refused until it has succeeded.
     Full,
     /// Writes are refused until the engine has resumed, which it tries by itself.
     Hard,

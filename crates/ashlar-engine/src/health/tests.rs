@@ -16,10 +16,11 @@ const NO_SPACE: ErrorKind = ErrorKind::Io(IoKind::NoSpace);
 const OTHER: ErrorKind = ErrorKind::Io(IoKind::Other);
 const FILES: ErrorKind = ErrorKind::Io(IoKind::TooManyFiles);
 
-fn sources() -> [Source; 8] {
+fn sources() -> [Source; 9] {
     let f = FamilyId(1);
     [
         Source::Log,
+        Source::LogRoom,
         Source::Manifest,
         Source::Current,
         Source::Panic,
@@ -34,10 +35,10 @@ fn sources() -> [Source; 8] {
 fn every_edge_in() {
     use Severity::{Corrupt, Fatal, Full, Hard, Soft};
     let table = [
-        (NO_SPACE, [Hard, Hard, Fatal, Fatal, Full, Soft, Soft, Soft]),
-        (OTHER, [Hard, Hard, Fatal, Fatal, Soft, Soft, Soft, Soft]),
-        (FILES, [Hard, Hard, Fatal, Fatal, Soft, Soft, Soft, Soft]),
-        (ErrorKind::Corruption, [Corrupt; 8]),
+        (NO_SPACE, [Hard, Full, Hard, Fatal, Fatal, Full, Soft, Soft, Soft]),
+        (OTHER, [Hard, Soft, Hard, Fatal, Fatal, Soft, Soft, Soft, Soft]),
+        (FILES, [Hard, Soft, Hard, Fatal, Fatal, Soft, Soft, Soft, Soft]),
+        (ErrorKind::Corruption, [Corrupt; 9]),
     ];
     for (kind, expected) in table {
         for (source, severity) in sources().into_iter().zip(expected) {

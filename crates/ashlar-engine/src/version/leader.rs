@@ -36,6 +36,15 @@ impl Desk {
     }
 }
 
+impl VersionSet {
+    /// Gives back the room that the MANIFEST keeps ahead: before a close, when nobody commits any more.
+    pub(crate) fn give_back_room(&self) {
+        if let Some(manifest) = self.queue.lock().desk.as_ref().and_then(|desk| desk.manifest.as_ref()) {
+            manifest.give_back();
+        }
+    }
+}
+
 /// The committer at the desk. Dropped without having put it back (a panic), it fails everybody, now and later.
 pub(super) struct Leader<'a> {
     set: &'a VersionSet,

@@ -16,6 +16,10 @@ use ashlar_log::{Framing, LogWriter, PlainLog};
 use std::path::Path;
 use std::sync::Arc;
 
+/// Room that a MANIFEST keeps behind its records: to drop families and whole files, which makes room on a full disk, takes a
+/// record.
+const ROOM_AHEAD: u64 = 16 << 10;
+
 /// An open MANIFEST.
 pub(super) struct Manifest {
     log: PlainLog,
@@ -65,7 +69,16 @@ impl Manifest {
     /// # Cost
     /// One fsync per record.
     pub(super) fn append(&self, records: &[VersionEdit]) -> Result<()> {
-        records.iter().try_for_each(|edit| self.write(edit).and_then(|()| self.sync()))
+        records.iter().try_for_each(|edit| {
+            // Where there is none, the write itself will tell.
+            let _ = self.log.ask_room(0, ROOM_AHEAD);
+            self.write(edit).and_then(|()| self.sync())
+        })
+    }
+
+    /// Gives back the room that it keeps for records to come.
+    pub(super) fn give_back(&self) {
+        self.log.give_back();
     }
 
     fn write(&self, edit: &VersionEdit) -> Result<()> {

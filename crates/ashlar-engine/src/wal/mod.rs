@@ -22,6 +22,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Room that a log keeps behind its records for deletions, which are what makes room on a full disk: some thousand of
+/// them, or ranges of any number of keys.
+pub(crate) const ROOM_FOR_DELETIONS: u64 = 64 << 10;
+
 /// A log that buffers holds back so many bytes at most, and one group of writes.
 const BUFFER_BYTES: u64 = 1 << 20;
 

@@ -3,16 +3,16 @@
 use super::queue::{Queue, Receipt, Scratch, Turn, Waiter};
 use super::refusal::Refusal;
 use super::{Committer, GroupSize, WriteSet, WriteTally};
-use crate::batch::{families, family_ops};
+use crate::batch::{families, family_ops, only_deletes};
 use crate::options::WriteOptions;
-use crate::wal::WalSet;
+use crate::wal::{ROOM_FOR_DELETIONS, WalSet};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::Distribution;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_env::Env;
-use ashlar_format::write_batch::BatchEncoder;
-use ashlar_log::{LogRange, LogWriter};
+use ashlar_format::write_batch::{BatchEncoder, BatchReader};
+use ashlar_log::{LogRange, LogWriter, PlainLog};
 use ashlar_memtable::Prepared;
 use ashlar_sync::EpochCell;
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,6 +29,8 @@ pub(crate) trait WriteHost: Send + Sync {
     fn log_failed(&self, cause: &Error);
     /// True when [`WriteHost::make_room`] has something to do.
     fn wants_room(&self) -> bool;
+    /// Called when the disk has no room for the log ahead. Returns what writes other than deletions are answered.
+    fn log_lacks_room(&self, cause: Error) -> Error;
 }
 
 /// The state of committing. See the module for the protocol.
@@ -296,6 +298,48 @@ impl GroupCommitter {
         Ok(())
     }
 
+    /// Frames a batch behind `end` in the log. Nothing that fails here leaves a trace in it.
+    #[inline]
+    fn fill(&self, log: &PlainLog, batch: &mut BatchEncoder, first: SeqNum, end: u64) -> Result<LogRange> {
+        let batch = batch.finish(first);
+        let payload = log.stored(batch)?;
+        let range = log.layout(end, payload.len() as u64);
+        let range = range.ok_or_else(|| Error::invalid("a batch too large for the log"))?;
+        if let Err(e) = log.make_room(range.end, ROOM_FOR_DELETIONS) {
+            self.without_room(e, batch, || log.reaches(range.end))?;
+        }
+        log.fill(&range, &payload);
+        Ok(range)
+    }
+
+    /// The disk has no room for the log ahead: deletions may use what was kept for them, if that `suffices`.
+    ///
+    /// # Errors
+    /// `Io(NoSpace)`: the batch is not logged.
+    #[cold]
+    fn without_room(&self, cause: Error, batch: &[u8], suffices: impl FnOnce() -> bool) -> Result<()> {
+        let refusal = match self.host.get() {
+            Some(host) => host.log_lacks_room(cause.clone()),
+            None => Error::closed(),
+        };
+        match only_deletes(&BatchReader::new(batch).map_err(|e| e.into_error())?)? {
+            true if suffices() => Ok(()),
+            true => Err(deletions_used_up(cause)),
+            false => Err(refusal),
+        }
+    }
+
+    /// Whether the log has room for deletions of so many bytes, or gets it now. Without the lead: others may be faster.
+    ///
+    /// # Errors
+    /// `cause`, with what to do, when it has not.
+    pub(crate) fn check_room_for_deletions(&self, bytes: usize, cause: Error) -> Result<()> {
+        let set = self.current();
+        let log = set.wal.log();
+        let fits = log.layout(log.position(), bytes as u64).is_some_and(|range| log.reaches(range.end));
+        if fits { Ok(()) } else { Err(deletions_used_up(cause)) }
+    }
+
     /// Reserve, fill, publish, insert, make visible.
     fn write_group(&self, set: &Arc<WriteSet>, scratch: &mut Scratch, group: &mut [Member<'_>]) {
         let mut next = self.reserved.load(Ordering::Relaxed);
@@ -311,18 +355,13 @@ impl GroupCommitter {
             if m.options.disable_wal {
                 self.unlogged.store(true, Ordering::Relaxed);
             } else {
-                let payload = match log.stored(m.batch.finish(first)) {
-                    Ok(payload) => payload,
+                let range = match self.fill(log, m.batch, first, end) {
+                    Ok(range) => range,
                     Err(e) => {
                         m.outcome = Some(Err(e));
                         continue;
                     }
                 };
-                let Some(range) = log.layout(end, payload.len() as u64) else {
-                    m.outcome = Some(Err(Error::invalid("a batch too large for the log")));
-                    continue;
-                };
-                log.fill(&range, &payload);
                 end = range.end;
                 let start = logged.map_or(range.start, |r: LogRange| r.start);
                 logged = Some(LogRange { start, end });
@@ -381,6 +420,13 @@ fn prepare(set: &WriteSet, scratch: &mut Scratch, member: &mut Member<'_>) -> Re
 
 fn unknown_family(family: FamilyId) -> Error {
     Error::invalid(format!("column family {} does not exist (any more)", family.0))
+}
+
+fn deletions_used_up(cause: Error) -> Error {
+    cause.hint(
+        "The room that the log keeps for deletions is used up. Drop families or whole files, or make room on the disk; \
+         writes resume by themselves",
+    )
 }
 
 fn indeterminate(cause: &Error) -> Error {

@@ -111,6 +111,16 @@ impl Store {
         store
     }
 
+    /// After the log found the disk full; there is room again.
+    fn without_room() -> Store {
+        let mut store = Store::well();
+        store.sim.set_capacity(store.sim.used_bytes());
+        while store.put(false).is_ok() {}
+        assert_eq!(store.told(), [("log's room", NO_SPACE)]);
+        store.sim.set_capacity(u64::MAX);
+        store
+    }
+
     fn told(&self) -> Told {
         self.ear.0.lock().unwrap().clone()
     }
@@ -138,6 +148,8 @@ struct Fault {
 #[derive(Clone, Copy, Debug)]
 enum Before {
     Well,
+    /// The log lacked room.
+    LogFull,
     /// A flush lacked space.
     Full(Fault),
     /// A log failed, or the MANIFEST.
@@ -146,7 +158,7 @@ enum Before {
 
 impl Before {
     /// By the first call whose failure leads there.
-    fn all() -> [Before; 4] {
+    fn all() -> [Before; 5] {
         let found = |told, kind| {
             let fault = |at| Fault { class: CallClass::Change, at, repeat: Repeat::Once, kind };
             let leads = |fault: &Fault| Store::failed(*fault).told() == [(told, kind)];
@@ -155,6 +167,7 @@ impl Before {
         [
             Before::Well,
             Before::Full(found("flush", NO_SPACE)),
+            Before::LogFull,
             Before::Hard(found("log", OTHER)),
             Before::Hard(found("MANIFEST", OTHER)),
         ]
@@ -163,6 +176,7 @@ impl Before {
     fn store(self) -> Store {
         let (store, expected) = match self {
             Before::Well => (Store::well(), Severity::Well),
+            Before::LogFull => (Store::without_room(), Severity::Full),
             Before::Full(fault) => (Store::failed(fault), Severity::Full),
             Before::Hard(fault) => (Store::failed(fault), Severity::Hard),
         };
@@ -209,7 +223,7 @@ fn table(work: &str, kind: ErrorKind) -> Severity {
     match (work, kind) {
         ("log" | "MANIFEST", _) => Severity::Hard,
         ("CURRENT", _) => Severity::Fatal,
-        ("flush", NO_SPACE) => Severity::Full,
+        ("flush" | "log's room", NO_SPACE) => Severity::Full,
         ("flush" | "compaction" | "purge" | "OPTIONS file", _) => Severity::Soft,
         other => panic!("no row for {other:?}"),
     }
@@ -263,8 +277,8 @@ fn every_call_that_fails_leads_where_the_table_says() {
     let mut edges: BTreeMap<Severity, BTreeSet<&str>> = BTreeMap::new();
     let mut cases = 0;
     // How long it fails, and whether the even calls lack space or the odd ones.
-    let plans = [(Repeat::Once, 0), (Repeat::Once, 1), (Repeat::Sticky, 0), (Repeat::Sticky, 1)];
-    let plans = &plans[..report::scale(1, 4)];
+    let plans = [(Repeat::Once, 0), (Repeat::Sticky, 0), (Repeat::Once, 1), (Repeat::Sticky, 1)];
+    let plans = &plans[..report::scale(2, 4)];
     for before in Before::all() {
         let ill = before.store().severity();
         for work in Work::ALL {
@@ -283,8 +297,11 @@ fn every_call_that_fails_leads_where_the_table_says() {
         }
     }
     let expected = [
-        (Severity::Well, &["MANIFEST", "OPTIONS file", "compaction", "flush", "log", "purge"][..]),
-        (Severity::Full, &["MANIFEST", "OPTIONS file", "compaction", "flush", "log", "purge"]),
+        (
+            Severity::Well,
+            &["MANIFEST", "OPTIONS file", "compaction", "flush", "log", "log's room", "purge"][..],
+        ),
+        (Severity::Full, &["MANIFEST", "OPTIONS file", "compaction", "flush", "log", "log's room", "purge"]),
         (Severity::Hard, &["CURRENT", "MANIFEST", "flush", "log", "purge"]),
     ];
     let met: Vec<_> =
@@ -306,7 +323,7 @@ enum Disturbance {
 #[test]
 fn resuming_is_disturbed_at_every_step() {
     let _readers = crate::beside_others();
-    let hard = Before::all()[2];
+    let hard = Before::all()[3];
     for disturbance in [Disturbance::Drop, Disturbance::Close, Disturbance::Resume, Disturbance::Failure] {
         let driven = (0..).take_while(|steps| disturbed(hard, disturbance, *steps)).count();
         assert!(driven > 5, "{disturbance:?}: {driven} steps");

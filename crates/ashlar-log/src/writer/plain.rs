@@ -5,7 +5,10 @@
 //!   on the device   the operating system's     this process's alone
 //! ```
 //! A log that does not buffer has nothing between `written` and `published`. What is written is always a row of whole
-//! records, so that a process that dies leaves a prefix of what it published, without a hole.
+//! records, so that a process that dies leaves a prefix of what it published, without a hole. Behind all that the file may
+//! have room (`room`).
+
+mod room;
 
 use super::deflate::RecordDeflater;
 use super::{LogRange, LogWriter};
@@ -37,6 +40,15 @@ struct Tail {
     published: u64,
     /// Filled ranges behind `published`, in order of filling. Mostly one.
     filled: Vec<LogRange>,
+    /// What the disk answered when it had no more room ahead.
+    lack: Option<Error>,
+}
+
+impl Tail {
+    /// Where the filled records end.
+    fn end(&self) -> u64 {
+        self.filled.iter().map(|range| range.end).fold(self.published, u64::max)
+    }
 }
 
 /// A log behind plain positional writes.
@@ -58,6 +70,9 @@ pub struct PlainLog {
     published: AtomicU64,
     /// Equal to `tail.base` after every write. Release there, Acquire by readers.
     written: AtomicU64,
+    /// The file has room up to here; 0: none was asked for. Changed under `tail` by who lays records out; Relaxed: it orders
+    /// nothing.
+    room: AtomicU64,
     /// True once the directory entry was synced.
     syncing: Mutex<bool>,
     /// End of the durable part. Release under `syncing`, Acquire by who asks.
@@ -125,7 +140,8 @@ impl PlainLog {
         framing: Framing,
         position: u64,
     ) -> PlainLog {
-        let tail = Tail { bytes: Vec::new(), base: position, published: position, filled: Vec::new() };
+        let tail =
+            Tail { bytes: Vec::new(), base: position, published: position, filled: Vec::new(), lack: None };
         PlainLog {
             fs,
             file,
@@ -136,6 +152,7 @@ impl PlainLog {
             tail: Mutex::new(Rank::Log, tail),
             published: AtomicU64::new(position),
             written: AtomicU64::new(position),
+            room: AtomicU64::new(0),
             syncing: Mutex::new(Rank::Log, false),
             durable: AtomicU64::new(0),
             poison: OnceLock::new(),

@@ -29,7 +29,7 @@ struct Case<'a> {
 
 type Run = fn(&mut Case<'_>) -> Result<(), String>;
 
-const CASES: [(&str, Run); 11] = [
+const CASES: [(&str, Run); 12] = [
     ("owner", owners::one_owner),
     ("living-and-killed", owners::living_and_killed),
     ("started-meanwhile", owners::started_meanwhile),
@@ -38,6 +38,7 @@ const CASES: [(&str, Run); 11] = [
     ("descriptors", descriptors::exhausted),
     ("read-only", folders::read_only),
     ("small-disk", small_disk::filled_and_enlarged),
+    ("small-ext4", small_disk::filled_ext4),
     ("removed", folders::removed),
     ("moved", folders::moved),
     ("table-removed", folders::table_removed),

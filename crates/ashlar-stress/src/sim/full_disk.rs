@@ -1,16 +1,19 @@
-//! A disk that fills up and is given room again: writes resume in the same handle, nothing acknowledged is lost, and a
-//! crash at any moment of it finds a store as it was promised.
+//! A disk that fills up and is given room again: deletions are taken meanwhile, writes resume in the same handle, nothing
+//! acknowledged is lost, a crash at any moment of it finds a store as it was promised, and RocksDB what a kill leaves.
 
 use super::check::{Crash, any_mode};
 use super::crashes::brief;
-use super::plan::{Setup, Step, steps};
+use super::judged::Judges;
+use super::plan::{DEFAULT, Setup, Step, steps};
 use super::store::Store;
 use super::tally::Tally;
 use crate::suite::guarded;
+use ashlar_base::Error;
 use ashlar_engine::health::Severity;
 use ashlar_env::sim::{CallClass, SimEnv};
 use ashlar_testkit::Rng;
-use ashlar_testkit::ops::Op;
+use ashlar_testkit::ops::{Change, Op, draw_key};
+use std::path::Path;
 use std::time::Duration;
 
 /// Steps that leave the handle alone.
@@ -48,15 +51,36 @@ fn healed(store: &mut Store) -> Result<(), String> {
     }
 }
 
+/// Whether it is the log that lacks room.
+fn lacks_log_room(store: &Store) -> bool {
+    let (severity, cause) = store.db.health();
+    let of_log = |e: &Error| e.path().and_then(Path::extension).is_some_and(|extension| extension == "log");
+    severity == Severity::Full && cause.as_ref().is_some_and(of_log)
+}
+
+/// A deletion, which a full disk takes as long as the log has room for it.
+fn delete(store: &mut Store, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
+    if store.db.health().0 != Severity::Full {
+        return Ok(());
+    }
+    let (family, key, sync) = (DEFAULT.to_owned(), draw_key(rng), rng.percent(20));
+    let (failures, of_log) = (store.failures, lacks_log_room(store));
+    store.step(&Step::Op(Op::Write { changes: vec![Change::Delete { family, key }], sync }))?;
+    if store.failures == failures {
+        tally.deleted[usize::from(of_log)] += 1;
+    }
+    Ok(())
+}
+
 /// The history of a seed on a disk that fills again and again. Counts how often writes were refused and resumed.
 ///
 /// # Errors
 /// What does not hold.
-pub fn full_disk(seed: u64, tally: &mut Tally) -> Result<u64, String> {
-    guarded(|| run(seed, tally))
+pub fn full_disk(seed: u64, tally: &mut Tally, judges: Option<&mut Judges>) -> Result<u64, String> {
+    guarded(|| run(seed, tally, judges))
 }
 
-fn run(seed: u64, tally: &mut Tally) -> Result<u64, String> {
+fn run(seed: u64, tally: &mut Tally, mut judges: Option<&mut Judges>) -> Result<u64, String> {
     let mut rng = Rng::new(seed);
     let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) };
     let steps = steps(&setup, &mut rng, 500);
@@ -72,11 +96,15 @@ fn run(seed: u64, tally: &mut Tally) -> Result<u64, String> {
         for _ in 0..rng.between(20, 60) {
             let Some((at, step)) = steps.next() else { break 'run };
             store.step(step).map_err(|e| format!("full, step {at}, {}: {e}", brief(step)))?;
+            delete(&mut store, &mut rng, tally).map_err(|e| format!("full, after step {at}: {e}"))?;
             if rng.percent(4) {
                 crash(&store, &mut rng, tally).map_err(|e| format!("full, after step {at}: {e}"))?;
             }
         }
         refused += u64::from(store.db.health().0 >= Severity::Full);
+        if let Some(judges) = judges.as_deref_mut().filter(|_| lacks_log_room(&store) && store.is_certain()) {
+            judges.read(&store, false, &mut tally.judged).map_err(|e| format!("full, judged: {e}"))?;
+        }
         store.sim.set_capacity(u64::MAX);
         let begin = store.sim.calls_of(CallClass::Change);
         for _ in 0..3 {

@@ -47,7 +47,7 @@ pub fn run(budget: &Budget) -> Report {
     if let Some(seed) = budget.replayed("") {
         histories(seed..seed + 1, true, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
     } else if let Some(seed) = budget.replayed("disk-") {
-        disks(seed..seed + 1, &mut tally, &mut report, &watchdog);
+        disks(seed..seed + 1, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
     } else if let Some(seed) = budget.replayed("failing-") {
         failures(seed..seed + 1, &mut tally, &mut report, &watchdog);
     } else {
@@ -57,13 +57,13 @@ pub fn run(budget: &Budget) -> Report {
             }
             histories(seed..seed + 1, false, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
             if budget.length != Length::Quick && seed % 3 == 0 {
-                disks(seed..seed + 1, &mut tally, &mut report, &watchdog);
+                disks(seed..seed + 1, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
                 failures(seed..seed + 1, &mut tally, &mut report, &watchdog);
             }
         }
         if budget.length == Length::Quick && !budget.is_enough(&report) {
             let first = budget.seed + 1;
-            disks(first..first + DISKS, &mut tally, &mut report, &watchdog);
+            disks(first..first + DISKS, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
             failures(first..first + FAILING, &mut tally, &mut report, &watchdog);
         }
     }
@@ -103,11 +103,17 @@ fn histories(
     }
 }
 
-fn disks(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report, watchdog: &Watchdog) {
+fn disks(
+    seeds: std::ops::Range<u64>,
+    mut judges: Option<&mut Judges>,
+    tally: &mut Tally,
+    report: &mut Report,
+    watchdog: &Watchdog,
+) {
     for seed in seeds {
         let _turn = turns::beside_others();
         watchdog.begins(format!("disk-{seed}"));
-        match full_disk(seed, tally) {
+        match full_disk(seed, tally, judges.as_deref_mut()) {
             Ok(refused) => report.count("times a full disk refused and resumed", refused),
             Err(e) => report.fail(format!("disk-{seed}"), e),
         }

@@ -231,6 +231,11 @@ impl Store {
         }
     }
 
+    /// Whether it is known of all writes and families that they are in or not.
+    pub fn is_certain(&self) -> bool {
+        self.doubt.is_none() && self.promise.maybe.is_empty() && self.db.health().0 < Severity::Hard
+    }
+
     /// A store that takes writes again knows whether the write that failed is in: then so do we.
     pub fn settle_doubt(&mut self) -> Result<(), String> {
         if self.db.health().0 >= Severity::Hard {

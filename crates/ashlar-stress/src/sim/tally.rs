@@ -24,6 +24,8 @@ pub struct Tally {
     pub held_back: u64,
     /// Blob files that were there at the ends.
     pub blob_files: u64,
+    /// Deletions that a full disk took: where a flush lacked room, and where the log did.
+    pub deleted: [u64; 2],
     pub judged: Looked,
     /// Calls that were made to fail.
     pub failed: u64,
@@ -59,6 +61,8 @@ impl Tally {
             ("determinism pairs", pairs),
             ("directories read by RocksDB 7.8.3", &judged.directories[0]),
             ("directories read by RocksDB 11.8.1", &judged.directories[1]),
+            ("deletions taken where a flush lacked room", &self.deleted[0]),
+            ("deletions taken where the log lacked room", &self.deleted[1]),
             ("blob files", &self.blob_files),
             ("calls that failed", &self.failed),
         ] {

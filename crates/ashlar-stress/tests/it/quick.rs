@@ -35,6 +35,10 @@ fn crashes_lose_nothing_that_was_acknowledged() {
     let report = clean(sim::run(&Budget::quick()));
     assert!(report.figures["crashes"] >= 2000, "too few: {report}");
     assert!(report.figures["times a full disk refused and resumed"] > 0, "no disk was ever full: {report}");
+    for who in ["a flush", "the log"] {
+        let taken = report.figures[&format!("deletions taken where {who} lacked room")];
+        assert!(taken > 50, "{taken} deletions where {who} lacked room: {report}");
+    }
     for way in ["F1 kept", "F2 reverted", "F3 late", "F4 spurious"] {
         assert!(
             report.figures[&format!("syncs that failed, {way}")] > 0,

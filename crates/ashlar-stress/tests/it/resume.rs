@@ -36,18 +36,28 @@ fn fresh() -> Store {
 #[test]
 fn room_that_a_failed_write_took_is_won_back() {
     let _readers = beside_others();
-    let store = fresh();
-    let family = store.db.family("default").expect("always there");
-    let mut batch = WriteBatch::new();
-    let value = vec![1; store.setup.family.write_buffer_bytes + 1];
-    batch.put(family.id(), b"large", &value).expect("small enough");
-    let sim = &store.sim;
-    sim.fail_call(CallClass::Write, sim.calls_of(CallClass::Write) + 1, Repeat::Once, IoKind::NoSpace);
-    let failed = store.db.write(&mut batch, WriteOptions::default()).expect_err("the disk is full");
-    assert_eq!(failed.kind(), ErrorKind::Indeterminate);
-    store.db.resume().expect("there is room again");
-    put(&store.db, "after", false).expect("a write");
-    assert!(holds(&store.db, "after"));
+    for logged in [true, false] {
+        let store = fresh();
+        let family = store.db.family("default").expect("always there");
+        let mut batch = WriteBatch::new();
+        let value = vec![1; store.setup.family.write_buffer_bytes + 1];
+        batch.put(family.id(), b"large", &value).expect("small enough");
+        let sim = &store.sim;
+        if logged {
+            // The first call asks for room.
+            let write = sim.calls_of(CallClass::Write) + 2;
+            sim.fail_call(CallClass::Write, write, Repeat::Once, IoKind::NoSpace);
+        } else {
+            sim.set_capacity(sim.used_bytes());
+        }
+        let failed = store.db.write(&mut batch, WriteOptions::default()).expect_err("the disk is full");
+        let expected = if logged { ErrorKind::Indeterminate } else { ErrorKind::Io(IoKind::NoSpace) };
+        assert_eq!(failed.kind(), expected, "{failed}");
+        sim.set_capacity(u64::MAX);
+        store.db.resume().expect("there is room again");
+        put(&store.db, "after", false).expect("a write");
+        assert!(holds(&store.db, "after"));
+    }
 }
 
 #[test]

@@ -178,31 +178,151 @@ fn compactions_go_on_and_make_room() {
     assert!((1..321).all(|n| there(&db, n)) && !there(&db, 0));
 }
 
-/// The log itself finds the disk full: deletions are refused with everything else. Reads go on, and whole files can be
-/// dropped; then writes resume by themselves.
+/// Puts until the log finds the disk full; the number of the one that was refused.
+fn fill_the_log(
+    sim: &SimEnv,
+    db: &Db,
+    from: u32,
+    mut write: impl FnMut(&Db, u32) -> Result<(), Error>,
+) -> u32 {
+    sim.set_capacity(sim.used_bytes() + (30 << 10));
+    let (last, refused) = (from..from + 1000).find_map(|n| write(db, n).err().map(|e| (n, e))).unwrap();
+    assert!(last > from + 10, "{last}");
+    assert!(refused.kind() == NO_SPACE && refused.to_string().contains("Only deletions"), "{refused}");
+    assert_eq!((db.health().0, db.health().1.unwrap().kind()), (Severity::Full, NO_SPACE));
+    last
+}
+
+fn found(db: &Db, end: u32) -> Vec<u32> {
+    (0..end).filter(|n| there(db, *n)).collect()
+}
+
+/// The log itself finds the disk full: a put is refused before it is logged, deletions go on. Whole files can be dropped, and
+/// with the room they leave writes resume by themselves.
 #[test]
-fn a_log_without_room_refuses_deletions_but_not_to_drop_files() {
+fn a_log_without_room_takes_deletions_too() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(5);
     let (db, mut rng, family) = with_one_table(&sim, 5);
-    sim.set_capacity(sim.used_bytes() + 3000);
-    let (last, failed) = (200..).find_map(|n| put(&db, n, &mut rng).err().map(|e| (n, e))).unwrap();
-    assert!(last > 200 && failed.kind() == ErrorKind::Indeterminate, "{failed}");
-    assert!(db.health().0 == Severity::Hard, "{:?}", db.health());
-    assert_eq!(db.health().1.unwrap().kind(), NO_SPACE);
-    let refused = batch(&db, |b, family| b.delete(family, &key(1)).unwrap()).unwrap_err();
-    assert_eq!(refused.kind(), NO_SPACE, "{refused}");
+    let last = fill_the_log(&sim, &db, 200, |db, n| put(db, n, &mut rng));
+    // Others take whatever they get.
+    sim.set_capacity(sim.used_bytes());
+    assert_eq!(put(&db, 1000, &mut rng).unwrap_err().kind(), NO_SPACE);
+    batch(&db, |b, family| b.delete(family, &key(1)).unwrap()).unwrap();
+    batch(&db, |b, family| b.single_delete(family, &key(202)).unwrap()).unwrap();
+    batch(&db, |b, family| b.delete_range(family, &key(10), &key(205)).unwrap()).unwrap();
+    db.sync_wal().unwrap();
+    let left: Vec<u32> = (0..last).filter(|n| *n != 1 && !(10..205).contains(n)).collect();
+    assert_eq!(found(&db, last + 1), left);
+    for mode in [CrashMode::DROP_ALL, CrashMode::KILL] {
+        let crashed = sim.crash(mode);
+        crashed.set_capacity(u64::MAX);
+        assert_eq!(found(&open(&crashed), last + 1), left, "{mode:?}");
+    }
     assert_eq!(db.resume().unwrap_err().kind(), NO_SPACE);
-    assert!((0..last).all(|n| there(&db, n)));
+    assert_eq!(found(&db, last + 1), left);
+    batch(&db, |b, family| b.delete(family, &key(last - 1)).unwrap()).unwrap();
     let (from, to) = (key(0), key(199));
     assert_eq!(db.delete_files_in_ranges(&family, &[(Some(&from), Some(&to))], true).unwrap(), 1);
     while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
     assert_eq!(db.health().0, Severity::Well);
-    assert!(!there(&db, 100) && (200..last).all(|n| there(&db, n)));
-    batch(&db, |b, family| b.delete(family, &key(200)).unwrap()).unwrap();
-    put(&db, 300, &mut rng).unwrap();
+    put(&db, last, &mut rng).unwrap();
+    let left: Vec<u32> = (205..last - 1).chain([last]).collect();
+    assert_eq!(found(&db, last + 1), left);
     let crashed = sim.crash(CrashMode::KILL);
     crashed.set_capacity(u64::MAX);
+    assert_eq!(found(&open(&crashed), last + 1), left);
+}
+
+/// There is room for so many deletions; then they are refused, and told so, until there is more.
+#[test]
+fn room_for_deletions_ends() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(6);
+    let (db, mut rng, _) = with_one_table(&sim, 6);
+    let last = fill_the_log(&sim, &db, 200, |db, n| put(db, n, &mut rng));
+    sim.set_capacity(sim.used_bytes());
+    let delete = |n: u32| batch(&db, |b, family| b.delete(family, &key(n)).unwrap());
+    let (taken, refused) = (0..5000).find_map(|n| delete(n % 300).err().map(|e| (n, e))).unwrap();
+    assert!((1000..2500).contains(&taken), "{taken} deletions in 48 KiB");
+    assert!(refused.kind() == NO_SPACE && refused.to_string().contains("used up"), "{refused}");
+    assert_eq!(db.health().0, Severity::Full, "the log is sound");
+    let memory = db.property_int(&db.family("default").unwrap(), "rocksdb.cur-size-active-mem-table");
+    (0..1000).for_each(|n| assert!(delete(n).is_err()));
+    let after = db.property_int(&db.family("default").unwrap(), "rocksdb.cur-size-active-mem-table");
+    assert_eq!(memory, after, "what is refused takes no memory");
+    sim.set_capacity(u64::MAX);
+    while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
+    put(&db, last, &mut rng).unwrap();
+    assert_eq!(found(&open(&sim.crash(CrashMode::KILL)), last + 1), [last]);
+}
+
+/// Nobody makes room, and nobody asks: what is in memory goes to tables that are smaller than its log, and with it the
+/// deletions to where compactions see them.
+#[test]
+fn a_flush_makes_room_for_the_log() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(7);
+    let (db, ..) = with_one_table(&sim, 7);
+    let write = |db: &Db, n: u32| batch(db, |b, family| b.put(family, &key(n), &[7; 1000]).unwrap());
+    let last = fill_the_log(&sim, &db, 200, write);
+    batch(&db, |b, family| b.delete_range(family, &key(0), &key(210)).unwrap()).unwrap();
+    while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
+    assert_eq!(db.health().0, Severity::Well, "{:?}", db.health());
+    write(&db, last).unwrap();
+    let crashed = sim.crash(CrashMode::KILL);
+    for db in [db, open(&crashed)] {
+        assert_eq!(found(&db, last + 1), (210..=last).collect::<Vec<_>>());
+    }
+}
+
+/// What the log holds back in the process has its room too.
+#[test]
+fn held_records_reach_a_log_on_a_full_disk() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(8);
+    let options = DbOptions { manual_wal_flush: true, ..DbOptions::default() };
+    let open = |sim: &SimEnv| {
+        Db::open(sim.env(), Path::new("/data/db"), options.clone(), Vec::new(), FamilyOptions::default())
+            .unwrap()
+    };
+    let (db, mut rng) = (open(&sim), Rng::new(8));
+    put(&db, 0, &mut rng).unwrap();
+    let last = fill_the_log(&sim, &db, 1, |db, n| put(db, n, &mut rng));
+    batch(&db, |b, family| b.delete(family, &key(3)).unwrap()).unwrap();
+    sim.set_capacity(0);
+    db.flush_wal(true).unwrap();
+    let crashed = sim.crash(CrashMode::DROP_ALL);
+    crashed.set_capacity(u64::MAX);
+    for db in [db, open(&crashed)] {
+        assert_eq!(found(&db, last + 1), (0..last).filter(|n| *n != 3).collect::<Vec<_>>());
+    }
+}
+
+/// Room ahead is nobody's for ever: a switch, a close and the open after a crash give it back.
+#[test]
+fn room_ahead_is_given_back() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(9);
+    let files = |sim: &SimEnv| {
+        sim.env().fs.list(Path::new("/data/db")).unwrap().iter().map(|file| file.len).sum::<u64>()
+    };
+    let (db, mut rng) = (open(&sim), Rng::new(9));
+    (0..100).for_each(|n| put(&db, n, &mut rng).unwrap());
+    let ahead = sim.used_bytes() - files(&sim);
+    assert!(ahead > 64 << 10, "{ahead} bytes");
+    let crashed = sim.crash(CrashMode::KILL);
+    assert_eq!(crashed.used_bytes() - files(&crashed), ahead);
+    flush(&db).unwrap();
+    db.wait_for_background().unwrap();
+    db.close().unwrap();
+    assert_eq!(sim.used_bytes(), files(&sim));
     let db = open(&crashed);
-    assert!((201..last).chain([300]).all(|n| there(&db, n)) && !there(&db, 200));
+    db.wait_for_background().unwrap();
+    // The close begins a log of its own, to flush this.
+    let mut unlogged = WriteBatch::new();
+    unlogged.put(db.family("default").unwrap().id(), b"unlogged", b"value").unwrap();
+    db.write(&mut unlogged, WriteOptions { disable_wal: true, ..WriteOptions::default() }).unwrap();
+    db.close().unwrap();
+    assert_eq!(crashed.used_bytes(), files(&crashed));
 }
