@@ -5,7 +5,9 @@
 //! 2. A commit of several records is an atomic group: recovery takes all of them or none.
 //! 3. Files without an epoch number get one: outputs of a compaction the smallest of its inputs, others the family's
 //!    next.
-//! 4. When the smallest needed WAL moves past WALs that a foreign MANIFEST tracks, a record says that they are gone.
+//! 4. Of a family that was dropped nothing is kept: who worked on it could not know, and what others wrote beside it in the
+//!    same commit stands.
+//! 5. When the smallest needed WAL moves past WALs that a foreign MANIFEST tracks, a record says that they are gone.
 //!
 //! Source: RocksDB `db/version_set.cc` (`LogAndApplyHelper`, `ProcessManifestWrites`).
 
@@ -53,7 +55,8 @@ pub(super) fn plan(state: &mut State, wish: Wish) -> Result<Plan> {
     }
 }
 
-fn plan_edits(state: &mut State, mut edits: Vec<VersionEdit>) -> Result<Plan> {
+fn plan_edits(state: &mut State, edits: Vec<VersionEdit>) -> Result<Plan> {
+    let mut edits: Vec<_> = edits.into_iter().filter_map(|edit| unless_dropped(state, edit)).collect();
     let mut touched = BTreeSet::new();
     let mut builders: BTreeMap<FamilyId, TreeBuilder> = BTreeMap::new();
     for edit in &mut edits {
@@ -90,6 +93,16 @@ fn plan_edits(state: &mut State, mut edits: Vec<VersionEdit>) -> Result<Plan> {
     edits.extend(forget_tracked_wals(&mut state.db));
     group(&mut edits);
     Ok(Plan { records: edits, touched })
+}
+
+/// The edit; of one for a family that was dropped only what it says about the whole database.
+fn unless_dropped(state: &State, edit: VersionEdit) -> Option<VersionEdit> {
+    let dropped = !state.families.contains_key(&edit.family) && edit.family <= state.db.max_family;
+    if !dropped {
+        return Some(edit);
+    }
+    let min_log_to_keep = Some(edit.min_log_to_keep?);
+    Some(VersionEdit { min_log_to_keep, ..VersionEdit::default() })
 }
 
 fn number_epochs(edit: &mut VersionEdit, builder: &TreeBuilder, next: &mut u64) {

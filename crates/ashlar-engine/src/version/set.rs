@@ -224,7 +224,8 @@ impl VersionSet {
     }
 
     /// Commits `edits` as one: durable, and installed, or (but see `Indeterminate`) without effect. Next file, last
-    /// sequence, epoch numbers and the atomic group are filled in. No edits: writes a MANIFEST if there is none.
+    /// sequence, epoch numbers and the atomic group are filled in. No edits: writes a MANIFEST if there is none. Of edits of
+    /// a family that was dropped only what concerns the whole database is taken.
     ///
     /// # Errors
     /// `InvalidArgument`, `Corruption`: an edit breaks a rule of the tree; nothing was written. `Io`: the edits may or

@@ -47,7 +47,7 @@ fn families_come_and_go() {
     v.drop_family(two.id).unwrap();
     assert!(v.drop_family(two.id).is_err());
     assert!(v.drop_family(FamilyId::DEFAULT).is_err());
-    assert!(v.commit(vec![VersionEdit::of(FamilyId(2))]).is_err());
+    assert!(v.commit(vec![VersionEdit::of(FamilyId(3))]).is_err());
     let r = recover(&env).unwrap();
     assert_eq!(shape(&r.versions), ["0 default: log 0", "1 one: log 4"]);
     // Ids are never used again, over a MANIFEST switch either.
@@ -55,6 +55,26 @@ fn families_come_and_go() {
     let r = recover(&env).unwrap();
     assert_eq!(r.versions.create_family("three", Order::Bytewise, 7, FileNumber(4)).unwrap().id, FamilyId(3));
     assert_eq!(list_families(&env, dir()).unwrap(), ["default", "one", "three"]);
+}
+
+/// A flush of all families failed because one was dropped beside it, and told who had asked for others. Found by
+/// `rel shuttle`.
+#[test]
+fn of_a_dropped_family_nothing_is_kept() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let one = v.create_family("one", Order::Bytewise, 7, FileNumber(4)).unwrap();
+    v.drop_family(one.id).unwrap();
+    let (gone, kept) = (v.new_file_number(), v.new_file_number());
+    table_file(&env, kept).unwrap();
+    let of_it =
+        VersionEdit { family: one.id, min_log_to_keep: Some(FileNumber(4)), ..flush_edit(gone, "a", 5) };
+    v.commit(vec![of_it, flush_edit(kept, "b", 6)]).unwrap();
+    v.commit(vec![VersionEdit { family: one.id, ..flush_edit(gone, "a", 5) }]).unwrap();
+    for v in [v, recover(&env).unwrap().versions] {
+        assert_eq!(shape(&v), [format!("0 default: L0 {} log 0", kept.0)]);
+        assert_eq!(v.db_facts().min_log_to_keep, FileNumber(4), "what concerns all of them");
+    }
 }
 
 #[test]
