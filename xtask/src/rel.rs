@@ -1,6 +1,7 @@
 //! `rel`: the reliability rigs.
 
 use crate::{project, run};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// What `--help` says.
@@ -20,31 +21,43 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let cargo = project::cargo();
     let heavy = ["--profile", "heavy", "--quiet", "--package"];
     match args.first().map(String::as_str) {
-        Some("shuttle") => return under_the_scheduler(args),
+        Some("shuttle") => return done(under_the_scheduler("run").arg("--").args(args)),
         Some("fuzz") => run::plain(&cargo, &[&["build"], &heavy[..], &["ashlar-fuzz"]].concat())?,
         _ => {}
     }
-    let mut words = [&["run"], &heavy[..], &["ashlar-stress", "--bin", "rel"]].concat();
+    let mut command = Command::new(cargo);
+    command.arg("run").args(heavy).args(["ashlar-stress", "--bin", "rel"]);
     if args.first().is_some_and(|suite| suite == "bugs") {
-        words.extend(["--features", "planted"]);
+        command.args(["--features", "planted"]);
+        done(under_the_scheduler("build").args(["--features", "planted"]))?;
+        command.env("ASHLAR_SCHEDULED_REL", scheduled_folder().join("debug").join("rel"));
     }
-    words.push("--");
-    words.extend(args.iter().map(String::as_str));
-    run::plain(&cargo, &words)
+    done(command.arg("--").args(args))
 }
 
-fn under_the_scheduler(args: &[String]) -> Result<(), String> {
+fn under_the_scheduler(verb: &str) -> Command {
     let mut command = Command::new(project::cargo());
-    command.args(["run", "--quiet", "--package", "ashlar-stress", "--bin", "rel"]);
-    scheduled(&mut command).arg("--").args(args).current_dir(project::root());
-    match command.status() {
+    command.args([verb, "--quiet", "--package", "ashlar-stress", "--bin", "rel"]);
+    scheduled(&mut command);
+    command
+}
+
+fn done(command: &mut Command) -> Result<(), String> {
+    match command.current_dir(project::root()).status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("rel shuttle: {status}")),
+        Ok(status) => Err(format!("rel: {status}")),
         Err(e) => Err(format!("cannot run cargo: {e}")),
     }
 }
 
+/// What a compiler has to be told for that.
+pub const SCHEDULED: &str = "--cfg shuttle";
+
 /// Lets a command of cargo build with the scheduler under all that threads meet in.
 pub fn scheduled(command: &mut Command) -> &mut Command {
-    command.arg("--target-dir").arg(project::scratch().join("shuttle")).env("RUSTFLAGS", "--cfg shuttle")
+    command.arg("--target-dir").arg(scheduled_folder()).env("RUSTFLAGS", SCHEDULED)
+}
+
+fn scheduled_folder() -> PathBuf {
+    project::scratch().join("shuttle")
 }

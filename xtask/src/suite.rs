@@ -1,7 +1,7 @@
 //! `test`: all of it, in one command, with one line at the end.
 
 use crate::tally::Tally;
-use crate::{check, project, run, setup};
+use crate::{check, project, rel, run, setup};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -15,6 +15,7 @@ usage: cargo xtask test [--quick] [FILTER]
   checks   fmt, tidy, clippy, doc (see cargo xtask check --help)
   tests    cargo test --workspace: unit tests, documentation examples, each crate's tests/it at its small scale
   heavy    each crate's tests/it once more, optimised and at full scale (ASHLAR_HEAVY=1): judges, kill -9, crashes
+  shuttle  whole engines under a scheduler, in a build of its own (target/shuttle, some minutes the first time)
 
   --quick  only setup and tests
   FILTER   only tests whose name contains it (and no checks)
@@ -57,6 +58,9 @@ pub fn main(args: &[String]) -> Result<(), String> {
         if !packages.is_empty() {
             stages.tests("heavy", &logs, &heavy, HEAVY_LIMIT, true);
         }
+        if filters.is_empty() {
+            stages.scheduled(&logs);
+        }
     }
     stages.report()
 }
@@ -98,16 +102,41 @@ impl Stages {
         self.times.push((name.into(), start.elapsed(), word.into()));
     }
 
+    /// Skipped where the scheduler cannot be had: nothing else needs that crate.
+    fn scheduled(&mut self, logs: &Path) {
+        let cargo = || Command::new(project::cargo());
+        let package = ["--package", "ashlar-stress"];
+        let mut wanted = cargo();
+        wanted
+            .args(["tree", "--quiet"])
+            .args(package)
+            .env("RUSTFLAGS", rel::SCHEDULED)
+            .current_dir(project::root());
+        if wanted.output().is_ok_and(|output| output.status.success()) {
+            let mut command = cargo();
+            rel::scheduled(command.arg("test").args(package)).args(["--test", "it", "schedules::"]);
+            self.run("shuttle", logs, &mut command, TESTS_LIMIT);
+        } else {
+            let why = "[shuttle] whole engines under a scheduler: the crate shuttle cannot be fetched";
+            self.times.push(("shuttle".into(), Duration::ZERO, "skipped".into()));
+            self.sum.skipped.push(why.into());
+        }
+    }
+
     fn tests(&mut self, name: &str, logs: &Path, args: &[&str], limit: Duration, heavy: bool) {
-        println!("== {name}");
-        let start = Instant::now();
-        let mut tally = Tally::default();
         let mut command = Command::new(project::cargo());
         command.args(args);
         if heavy {
             command.env("ASHLAR_HEAVY", "1");
         }
-        let done = run::watched(&mut command, &logs.join(format!("{name}.log")), limit, |line| {
+        self.run(name, logs, &mut command, limit);
+    }
+
+    fn run(&mut self, name: &str, logs: &Path, command: &mut Command, limit: Duration) {
+        println!("== {name}");
+        let start = Instant::now();
+        let mut tally = Tally::default();
+        let done = run::watched(command, &logs.join(format!("{name}.log")), limit, |line| {
             tally.read(line);
             show(line);
         });

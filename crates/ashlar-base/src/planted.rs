@@ -90,6 +90,16 @@ bugs! {
     GarbageCountedTwice,
     /// A failed flush is tried again without a pause, for ever.
     NoPauseAfterFailure,
+    /// A group of writes is made visible before all of it is in the memtables.
+    VisibleBeforeInserted,
+    /// A snapshot takes its sequence before compactions can know of it.
+    SnapshotTakenLate,
+    /// A writer looks whether it is its turn, and then begins to listen.
+    WakeUpLost,
+    /// A close does not wait for the jobs under way.
+    CloseWaitsForNobody,
+    /// Files that are being written are obsolete.
+    PendingRemoved,
 }
 
 #[cfg(feature = "planted")]

@@ -21,8 +21,8 @@ use std::ptr::{NonNull, null_mut};
 /// Size and alignment of everything in the arena.
 pub(crate) const UNIT: usize = 8;
 const UNIT_BITS: u32 = 19;
-/// In a model as few and as small as it takes to grow.
-const CHUNKS: usize = if cfg!(loom) { 4 } else { 4096 };
+/// In a model as few and as small as it takes to grow; under the scheduler few, as the end of an arena looks at each.
+const CHUNKS: usize = if cfg!(any(loom, shuttle)) { 4 } else { 4096 };
 const FIRST_CHUNK_UNITS: u64 = if cfg!(loom) { 32 } else { 1 << 12 };
 const CHUNK_UNITS_MAX: u64 = 1 << UNIT_BITS;
 const UNIT_MASK: usize = (1 << UNIT_BITS) - 1;

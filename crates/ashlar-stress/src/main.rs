@@ -166,6 +166,9 @@ fn suite(flags: Flags, run: impl FnOnce(&Budget) -> Report) -> Result<bool, Stri
 }
 
 fn go(command: Command) -> Result<bool, String> {
+    if cfg!(shuttle) && !matches!(command, Command::Shuttle(_) | Command::Bugs(_) | Command::Report { .. }) {
+        return Err("this build has a scheduler under its threads: it has the suite shuttle only".to_owned());
+    }
     match command {
         Command::Sim(flags) => suite(flags, sim::run),
         Command::Sweep(flags) => suite(flags, sweep::run),

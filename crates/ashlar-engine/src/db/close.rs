@@ -5,6 +5,7 @@
 
 use super::core::{Core, State};
 use crate::column_family::LiveFamily;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, Result};
 use ashlar_sync::atomic::Ordering;
 use ashlar_sync::{ReadPin, Waited};
@@ -28,7 +29,10 @@ impl Core {
         self.wake_jobs();
         loop {
             let seen = self.progress.seen();
-            if self.state().is_quiet() || self.progress.wait(seen, None) == Waited::Stuck {
+            if self.state().is_quiet()
+                || planted(Bug::CloseWaitsForNobody)
+                || self.progress.wait(seen, None) == Waited::Stuck
+            {
                 break;
             }
         }

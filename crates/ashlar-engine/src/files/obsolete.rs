@@ -59,7 +59,8 @@ impl Live {
     pub fn now(versions: &VersionSet, pending: &PendingOutputs, spared: Spared) -> Live {
         // The counter before the set: a number reserved in between is at or above one of the two.
         let next = versions.next_file_number();
-        let smallest_pending = Some(pending.smallest().map_or(next, |p| p.min(next)));
+        let pending = pending.smallest().filter(|_| !planted(Bug::PendingRemoved));
+        let smallest_pending = Some(pending.map_or(next, |p| p.min(next)));
         let (tables, blobs) = versions.live_files();
         let prev_log = versions.db_facts().prev_log;
         Live {

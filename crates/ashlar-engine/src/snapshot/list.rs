@@ -1,6 +1,7 @@
 //! The list and its guards.
 
 use ashlar_base::SeqNum;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_env::Clock;
 use ashlar_sync::atomic::{AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
@@ -84,10 +85,11 @@ impl SnapshotList {
     }
 
     /// Pins the sequence that `visible` answers. It is called under the list's lock and takes none itself.
-    pub fn take_with(self: &Arc<Self>, visible: impl FnOnce() -> SeqNum) -> Snapshot {
+    pub fn take_with(self: &Arc<Self>, visible: impl Fn() -> SeqNum) -> Snapshot {
         let unix_secs = self.clock.as_ref().map_or(0, |clock| clock.unix_micros() / 1_000_000);
+        let early = planted(Bug::SnapshotTakenLate).then(&visible);
         let mut live = self.live.lock();
-        let seq = visible();
+        let seq = early.unwrap_or_else(visible);
         live.entry(seq).or_insert(Taken { count: 0, unix_secs }).count += 1;
         drop(live);
         Snapshot { seq, list: Arc::clone(self) }

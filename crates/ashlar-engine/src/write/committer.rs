@@ -384,6 +384,9 @@ impl GroupCommitter {
             return group.iter_mut().for_each(|m| m.outcome = Some(Err(indeterminate(&e))));
         }
         drop(step);
+        if planted(Bug::VisibleBeforeInserted) {
+            self.visible.store(next, Ordering::Release);
+        }
         let _step = perf::time(Metric::WriteMemtableTime);
         for m in group.iter_mut() {
             let Some(Ok(receipt)) = &m.outcome else { continue };

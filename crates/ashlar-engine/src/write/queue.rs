@@ -2,6 +2,7 @@
 
 use crate::options::WriteOptions;
 use crate::wal::Wal;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_memtable::WriterSlot;
@@ -51,9 +52,12 @@ impl Waiter {
     /// Waits for the turn.
     pub(super) fn wait(&self) -> &Turn {
         loop {
-            let seen = self.signal.seen();
+            let mut seen = self.signal.seen();
             if let Some(turn) = self.turn.get() {
                 return turn;
+            }
+            if planted(Bug::WakeUpLost) {
+                seen = self.signal.seen();
             }
             if let ashlar_sync::Waited::Stuck = self.signal.wait(seen, None) {
                 self.give(Turn::Done(Err(Error::new(

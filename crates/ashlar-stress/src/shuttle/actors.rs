@@ -121,7 +121,7 @@ fn counters(world: &World, at: usize, options: &ReadOptions, many: bool) -> Resu
 pub fn look(world: &World, at: usize, seq: Option<&Snapshot>, rng: &mut Rng) -> Result<Option<Vec<u64>>> {
     let options = ReadOptions { at: seq.map(|snapshot| snapshot.seq()), ..ReadOptions::default() };
     // Without a snapshot each get has a moment of its own: only a scan shows one state.
-    let shown = if rng.percent(60) {
+    let shown = if rng.percent(30) {
         let entries = scan(world, at, options, rng)?;
         history::judge(&entries, at, world.writers, world.value_bytes)
     } else {
@@ -134,7 +134,7 @@ pub fn look(world: &World, at: usize, seq: Option<&Snapshot>, rng: &mut Rng) -> 
 fn read(world: &World, rng: &mut Rng) -> Result<()> {
     let mut seen = vec![0; world.writers];
     let mut held = None;
-    for _ in 0..rng.between(2, 6) {
+    for _ in 0..rng.between(4, 16) {
         let floor = world.log.acknowledged();
         let at = rng.below(FAMILIES.len());
         let snapshot = rng.percent(60).then(|| world.db.snapshot()).transpose()?;
@@ -171,11 +171,11 @@ fn read(world: &World, rng: &mut Rng) -> Result<()> {
 }
 
 fn keep_up(world: &World, rng: &mut Rng) -> Result<()> {
-    for _ in 0..rng.between(1, 4) {
-        match rng.below(4) {
-            0 => world.db.flush(&world.families)?,
-            1 => world.db.compact_range(&world.families[rng.below(FAMILIES.len())], None, None)?,
-            2 => world.db.sync_wal()?,
+    for _ in 0..rng.between(3, 10) {
+        match rng.below(6) {
+            0..3 => world.db.flush(&world.families)?,
+            3 => world.db.compact_range(&world.families[rng.below(FAMILIES.len())], None, None)?,
+            4 => world.db.sync_wal()?,
             _ => world.db.flush(&world.families[..1])?,
         }
     }

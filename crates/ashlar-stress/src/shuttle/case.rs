@@ -11,8 +11,8 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-/// Steps of a run at most. Ordinary ones have a tenth of that, and where time passes for ever there is no other end.
-const STEPS_MAX: usize = 4_000_000;
+/// Steps of a run at most. Ordinary ones have a hundredth of that, and where time passes for ever there is no other end.
+const STEPS_MAX: usize = 1_000_000;
 /// The stack of a thread of the run.
 const STACK_BYTES: usize = 1 << 20;
 

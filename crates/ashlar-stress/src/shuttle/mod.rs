@@ -10,9 +10,9 @@
 //!    that was acknowledged as durable for that kind of crash.
 //! 3. Nobody waits for ever, and nothing panics.
 //!
-//! Half of the seeds draw each step among all threads that can go on; the others give threads priorities, and change those
-//! at two steps of the run (PCT of depth 3: it finds a mistake that needs three steps of different threads in an order with
-//! a known probability). Memory is sequentially consistent here: what weaker orders of atomics allow is loom's to find.
+//! A third of the seeds draw each step among all threads that can go on; another one lets threads stop for a while besides,
+//! anywhere, until others have done much; the last one gives threads priorities, and changes those at two steps of the run
+//! (PCT of depth 3: it finds a mistake that needs three steps of different threads in an order with a known probability). Memory is sequentially consistent here: what weaker orders of atomics allow is loom's to find.
 //!
 //! The scheduler is there in builds with `--cfg shuttle` only: `cargo xtask rel shuttle`. `--replay=N` makes case N again, twice,
 //! and compares the two, as long runs do with one case in sixteen.
@@ -38,7 +38,7 @@ use crate::suite::{Budget, Report};
 
 /// Cases of a quick run.
 #[cfg(shuttle)]
-const CASES: u64 = 160;
+const CASES: u64 = 600;
 
 /// Case after case.
 #[cfg(shuttle)]

@@ -12,10 +12,16 @@ const CHANGES: usize = 2;
 /// Time passes at one step in so many though somebody could go on.
 const HASTE: usize = 4096;
 
+/// A thread is stopped for a while at one step in so many of those that have naps.
+const TIRED: usize = 256;
+
 /// How the next thread is chosen.
 enum Policy {
     /// Among all that can go on, each as likely.
     Random,
+    /// Likewise; but now and then one stops where it is, for as long as others take for anything from a lock to a flush.
+    /// By thread: the step at which it goes on.
+    Naps { asleep: BTreeMap<TaskId, u64> },
     /// The one of the highest priority (the lowest number here). At the steps `changes`, and when it yields, the running
     /// one falls behind all others.
     Pct { priorities: BTreeMap<usize, u64>, changes: Vec<u64>, behind: u64 },
@@ -36,13 +42,15 @@ impl Order {
     /// The order of a seed. `steps` counts its steps.
     pub fn new(seed: u64, steps: Arc<AtomicU64>) -> Order {
         let mut rng = Rng::new(seed ^ 0x5eed_0f0a_11de_a15e);
-        let policy = if seed.is_multiple_of(2) {
-            Policy::Random
-        } else {
-            // How long the run will be is not known: any order of magnitude is as likely.
-            let end = 1 << rng.between(6, 15);
-            let changes = (0..CHANGES).map(|_| rng.between(1, end) as u64).collect();
-            Policy::Pct { priorities: BTreeMap::new(), changes, behind: 1 << 63 }
+        let policy = match seed % 3 {
+            0 => Policy::Random,
+            1 => Policy::Naps { asleep: BTreeMap::new() },
+            _ => {
+                // How long the run will be is not known: any order of magnitude is as likely.
+                let end = 1 << rng.between(6, 14);
+                let changes = (0..CHANGES).map(|_| rng.between(1, end) as u64).collect();
+                Policy::Pct { priorities: BTreeMap::new(), changes, behind: 1 << 63 }
+            }
         };
         Order { seed, policy, rng, used: false, choices: 0, steps }
     }
@@ -66,6 +74,16 @@ impl Scheduler for Order {
         self.choices += 1;
         match &mut self.policy {
             Policy::Random => self.rng.pick(&ready).copied(),
+            Policy::Naps { asleep } => {
+                if let Some(current) = current.filter(|_| self.rng.below(TIRED) == 0) {
+                    asleep.insert(current, self.choices + (1 << self.rng.between(4, 12)));
+                }
+                asleep.retain(|_, until| *until > self.choices);
+                let awake: Vec<TaskId> =
+                    ready.iter().filter(|id| !asleep.contains_key(id)).copied().collect();
+                let first = || ready.iter().min_by_key(|id| asleep.get(id)).copied();
+                self.rng.pick(&awake).copied().or_else(first)
+            }
             Policy::Pct { priorities, changes, behind } => {
                 if let Some(current) = current.filter(|_| yields || changes.contains(&self.choices)) {
                     *behind += 1;

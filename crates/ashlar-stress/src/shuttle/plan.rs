@@ -43,9 +43,9 @@ impl Plan {
         let mut rng = Rng::new(seed);
         let writers = rng.between(1, 3);
         let mut actors: Vec<Actor> =
-            (0..writers).map(|writer| Actor::Writer { writer, batches: rng.between(2, 9) as u64 }).collect();
+            (0..writers).map(|writer| Actor::Writer { writer, batches: rng.between(3, 16) as u64 }).collect();
         actors.extend((0..rng.between(1, 2)).map(|_| Actor::Reader));
-        for (actor, percent) in [(Actor::Upkeep, 60), (Actor::Families, 30), (Actor::Closer, 35)] {
+        for (actor, percent) in [(Actor::Upkeep, 75), (Actor::Families, 30), (Actor::Closer, 35)] {
             actors.extend(rng.percent(percent).then_some(actor));
         }
         let (mut fault, mut crash) = (None, None);

@@ -6,3 +6,5 @@ mod block_log;
 mod mixed;
 mod quick;
 mod resume;
+#[cfg(shuttle)]
+mod schedules;
