@@ -6,7 +6,9 @@
 //!    keep nothing of the table in memory: a weak reference to the slots themselves would keep the allocation, so it is to a
 //!    counted reference of them.
 
-use crate::frame::Frame;
+use crate::frame::{Frame, Place};
+use crate::pages::Pages;
+use crate::slab::Slabs;
 use ashlar_sync::RwLock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -15,11 +17,12 @@ use std::sync::{Arc, Weak};
 pub(crate) type Slot = RwLock<Option<Arc<Frame>>>;
 
 /// The slots of an open table. Ring entries refer to the outer count, hits go by a copy of the inner one.
-pub(crate) type Slots = Arc<Arc<[Slot]>>;
+pub(crate) type Slots = Arc<Arc<Pages<Slot>>>;
 
 /// Where a frame is.
+#[derive(Clone)]
 pub(crate) struct Entry {
-    slots: Weak<Arc<[Slot]>>,
+    slots: Weak<Arc<Pages<Slot>>>,
     ordinal: u32,
 }
 
@@ -54,6 +57,23 @@ impl Entry {
             frame.detach();
         }
         Verdict::Evicted
+    }
+
+    /// Brings the frame's bytes out of `slab`, if they stand there and nobody holds them. The caller holds no lock.
+    pub(crate) fn bring_out_of(&self, slab: usize, slabs: &Arc<Slabs>) {
+        let Some(slots) = self.slots.upgrade() else { return };
+        let Some(slot) = slots.get(self.ordinal as usize) else { return };
+        let Some(frame) = slot.read().clone().filter(|frame| frame.stands_in(slab)) else { return };
+        let piece = slabs.put(frame.bytes(), self, Some(slab));
+        drop(frame);
+        let Ok(mut place) = piece.map(Place::Slab) else { return };
+        let mut guard = slot.write();
+        // Whichever frame is there now, it is of this block. With one holder, the slot, it is this lock's.
+        if let Some(alone) = guard.as_mut().and_then(Arc::get_mut).filter(|frame| frame.stands_in(slab)) {
+            alone.swap_place(&mut place);
+        }
+        drop(guard);
+        drop(place);
     }
 }
 

@@ -1,6 +1,7 @@
 //! A block in memory and the pin that keeps it there.
 
 use crate::pool::FramePool;
+use crate::slab::{Piece, class_of};
 use ashlar_sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::ops::Deref;
@@ -9,9 +10,30 @@ use std::sync::Arc;
 /// What a frame costs beside its bytes: its own header, its slot and its place in the clock ring.
 const OVERHEAD: usize = 160;
 
+/// What a block stands in.
+pub(crate) enum Place {
+    /// In the pool's memory.
+    Slab(Piece),
+    /// In the allocator's: blocks of no pool, very short and very long ones, and what found no place in a slab.
+    Heap(Vec<u8>),
+}
+
+impl Deref for Place {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Place::Slab(piece) => piece,
+            Place::Heap(bytes) => bytes,
+        }
+    }
+}
+
 /// One uncompressed block. Its bytes never change.
 pub(crate) struct Frame {
-    bytes: Vec<u8>,
+    /// Dropped before the charge is: what is free in the pool is free in memory.
+    place: Place,
     /// `None` for a frame that was never charged.
     charge: Option<Charge>,
     /// Read since the hand passed. A hint: relaxed.
@@ -29,7 +51,7 @@ pub(crate) struct Charge {
 impl Charge {
     /// What a frame of these bytes is charged.
     pub(crate) fn size_of(bytes: &Vec<u8>) -> usize {
-        bytes.capacity().saturating_add(OVERHEAD)
+        class_of(bytes.len()).unwrap_or(bytes.capacity()).saturating_add(OVERHEAD)
     }
 
     /// Wraps room that has been reserved already.
@@ -45,8 +67,24 @@ impl Drop for Charge {
 }
 
 impl Frame {
-    pub(crate) fn new(bytes: Vec<u8>, charge: Option<Charge>) -> Arc<Frame> {
-        Arc::new(Frame { bytes, charge, touched: AtomicBool::new(false), detached: AtomicBool::new(false) })
+    pub(crate) fn new(place: Place, charge: Option<Charge>) -> Arc<Frame> {
+        Arc::new(Frame { place, charge, touched: AtomicBool::new(false), detached: AtomicBool::new(false) })
+    }
+
+    /// The block.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.place
+    }
+
+    /// Whether it stands in that slab of its pool.
+    pub(crate) fn stands_in(&self, slab: usize) -> bool {
+        matches!(&self.place, Place::Slab(piece) if piece.slab() == slab)
+    }
+
+    /// The same bytes stand in `place` from now on, which becomes where they stood.
+    pub(crate) fn swap_place(&mut self, place: &mut Place) {
+        std::mem::swap(&mut self.place, place);
     }
 
     /// Notes a read. Stores only when that changes something, so that hot frames stay shared in the cores' caches.
@@ -81,11 +119,6 @@ impl Drop for Frame {
         {
             charge.pool.unpin(charge.size);
         }
-        // The bytes go first, then the charge: what is free in the pool is free in memory, or about to be used again.
-        let bytes = std::mem::take(&mut self.bytes);
-        if let Some(charge) = &self.charge {
-            charge.pool.recycle(bytes);
-        }
     }
 }
 
@@ -117,7 +150,7 @@ impl FramePin {
 
     /// A block that belongs to no pool and is charged to none: for reads that must not fill the cache.
     pub fn unpooled(bytes: Vec<u8>) -> FramePin {
-        FramePin(Frame::new(bytes, None))
+        FramePin(Frame::new(Place::Heap(bytes), None))
     }
 
     /// Asks the processor for the block: a search that follows waits for one cache line, not for one after the other.
@@ -125,7 +158,7 @@ impl FramePin {
     // bench: readrandom, seekrandom
     #[inline]
     pub fn prefetch(&self) {
-        let bytes = &self.0.bytes;
+        let bytes = self.0.bytes();
         prefetch_lines(bytes.get(..PREFETCHED).unwrap_or(bytes));
         prefetch_lines(bytes.get(bytes.len().saturating_sub(1)..).unwrap_or_default());
     }
@@ -141,7 +174,7 @@ impl Deref for FramePin {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.0.bytes
+        self.0.bytes()
     }
 }
 

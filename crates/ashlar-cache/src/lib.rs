@@ -11,20 +11,22 @@
 //! 1. A hit takes no lock that another block's hit takes.
 //! 2. `used <= capacity` at every instant (until the capacity is lowered): what does not fit is handed out uncharged
 //!    and is not kept.
-//! 3. A frame is charged from before it is built until its bytes are let go, in a slot or not. The next blocks are read into
-//!    a few of the buffers that were let go.
+//! 3. A frame is charged from before it is built until its bytes are let go, in a slot or not.
+//! 4. Frames stand in slabs, which go back to the system: what is free in the pool is free in memory, to a sixteenth.
 
 mod clock;
 mod frame;
 #[cfg(all(test, loom))]
 mod models;
+mod pages;
 mod pool;
+mod slab;
 mod slots;
-mod spare;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation)] // small numbers throughout
 mod tests;
 
 pub use frame::FramePin;
+pub use pages::Pages;
 pub use pool::{FramePool, PoolUsage};
 pub use slots::SlotArray;

@@ -77,3 +77,33 @@ fn two_inserts_of_one_block() {
         assert_eq!((pool.usage().used, pool.usage().pinned), (0, 0));
     });
 }
+
+/// A table is closed whose blocks stood in a slab, and another's block is brought there, while a reader comes to it: who holds it
+/// keeps it where it is, who comes later finds it.
+#[test]
+fn a_pin_against_who_brings_blocks_together() {
+    let long = |byte: u8| vec![byte; 64 << 10];
+    loom::model(move || {
+        let pool = FramePool::with_slack(1 << 20, 1);
+        // Four fill a slab, the fifth begins another.
+        let closing = SlotArray::new(Arc::clone(&pool), 2);
+        let slots = Arc::new(SlotArray::new(Arc::clone(&pool), 3));
+        (0..2).for_each(|at| drop(closing.insert(at, long(9))));
+        (0..3).for_each(|at| drop(slots.insert(u32::from(at), long(at))));
+        assert_eq!(pool.slab_bytes(), 2 * (256 << 10));
+        let reader = {
+            let slots = Arc::clone(&slots);
+            thread::spawn(move || {
+                let pin = slots.peek(2).expect("nobody evicts it");
+                thread::yield_now();
+                assert!(*pin == long(2));
+            })
+        };
+        drop(closing);
+        assert!(slots.peek(2).is_some_and(|pin| *pin == long(2)));
+        reader.join().expect("reads");
+        assert!(pool.slab_bytes() <= 2 * (256 << 10));
+        drop(slots);
+        assert_eq!((pool.usage().used, pool.slab_bytes()), (0, 0));
+    });
+}

@@ -1,8 +1,8 @@
 //! The cap on all frames together, and who goes when it is reached.
 
 use crate::clock::{Clock, Entry, Verdict};
-use crate::spare::Spare;
-use ashlar_base::Result;
+use crate::frame::Place;
+use crate::slab::{NoPiece, SLACK, Slabs};
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Counters;
 use ashlar_sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +12,10 @@ use std::sync::Arc;
 
 /// Entries the hand looks at for one insert before it gives up and the block is not kept.
 const SWEEP: usize = 512;
+
+/// Slabs that are emptied for one block that has no place, and at most when blocks went because something else grew.
+const FOR_ONE: usize = 2;
+const FOR_OTHERS: usize = 64;
 
 /// Which of a pool's counters is which.
 pub(crate) const HITS: usize = 0;
@@ -41,7 +45,7 @@ pub struct FramePool {
     used: AtomicUsize,
     pinned: AtomicUsize,
     clock: Mutex<Clock>,
-    spare: Spare,
+    slabs: Arc<Slabs>,
     pub(crate) counts: Counters<2>,
 }
 
@@ -63,6 +67,12 @@ impl FramePool {
         pool
     }
 
+    /// A pool with so much slack in its slabs.
+    #[cfg(test)]
+    pub(crate) fn with_slack(capacity: usize, slack: usize) -> Arc<FramePool> {
+        Arc::new(FramePool { slabs: Slabs::new(slack), ..FramePool::make(capacity, None) })
+    }
+
     fn make(capacity: usize, budget: Option<Arc<MemoryBudget>>) -> FramePool {
         FramePool {
             capacity: AtomicUsize::new(capacity),
@@ -70,7 +80,7 @@ impl FramePool {
             used: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
             clock: Mutex::new(Rank::Cache, Clock::default()),
-            spare: Spare::new(),
+            slabs: Slabs::new(SLACK),
             counts: Counters::new(),
         }
     }
@@ -97,19 +107,6 @@ impl FramePool {
         }
     }
 
-    /// A buffer to read a block of `len` bytes into, often one that an evicted block stood in. What is in it means nothing.
-    ///
-    /// # Errors
-    /// `Busy(Memory)`: the system has none.
-    pub fn buffer(&self, len: usize) -> Result<Vec<u8>> {
-        self.spare.take(len)
-    }
-
-    /// Takes back a buffer that is not needed any more.
-    pub fn recycle(&self, buffer: Vec<u8>) {
-        self.spare.give(buffer);
-    }
-
     /// Blocks that stand in slots.
     pub fn frames(&self) -> usize {
         self.clock.lock().living()
@@ -119,7 +116,7 @@ impl FramePool {
     pub fn set_capacity(&self, capacity: usize) {
         self.capacity.store(capacity, Ordering::Relaxed);
         self.make_room();
-        self.spare.clear();
+        self.bring_together(self.slabs.in_use());
     }
 
     /// Evicts what is above the limit and not held.
@@ -129,6 +126,31 @@ impl FramePool {
         }
         let mut looks = self.clock.lock().len().saturating_mul(2);
         while self.used.load(Ordering::Relaxed) > self.limit() && self.evict_one(&mut looks) {}
+        self.bring_together(FOR_OTHERS);
+    }
+
+    /// What the block of `entry` is to stand in: its bytes, now or from before.
+    pub(crate) fn place(&self, mut bytes: Vec<u8>, entry: &Entry) -> Place {
+        let mut put = self.slabs.put(&bytes, entry, None);
+        if put.as_ref().err() == Some(&NoPiece::Crowded) {
+            self.bring_together(FOR_ONE);
+            put = self.slabs.put(&bytes, entry, None);
+        }
+        match put {
+            Ok(piece) => Place::Slab(piece),
+            Err(_) => {
+                bytes.shrink_to_fit();
+                Place::Heap(bytes)
+            }
+        }
+    }
+
+    /// Empties up to `most` slabs while too many are in use for what is in them.
+    fn bring_together(&self, most: usize) {
+        for _ in 0..most {
+            let Some((slab, blocks)) = self.slabs.to_empty() else { return };
+            blocks.iter().for_each(|block| block.bring_out_of(slab, &self.slabs));
+        }
     }
 
     /// Charges `size` bytes if they fit, evicting for them. False when they do not.
@@ -173,6 +195,7 @@ impl FramePool {
     pub(crate) fn left(&self, frames: usize) {
         if frames > 0 {
             self.clock.lock().died(frames);
+            self.bring_together(FOR_OTHERS);
         }
     }
 
@@ -180,6 +203,12 @@ impl FramePool {
     #[cfg(test)]
     pub(crate) fn ring_len(&self) -> usize {
         self.clock.lock().len()
+    }
+
+    /// Bytes of the slabs in use.
+    #[cfg(test)]
+    pub(crate) fn slab_bytes(&self) -> usize {
+        self.slabs.in_use() << 18
     }
 
     pub(crate) fn release(&self, size: usize) {

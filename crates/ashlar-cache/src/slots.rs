@@ -2,6 +2,7 @@
 
 use crate::clock::{Entry, Slot, Slots};
 use crate::frame::{Charge, Frame, FramePin};
+use crate::pages::Pages;
 use crate::pool::{FramePool, HITS, MISSES};
 use ashlar_sync::{Rank, RwLock};
 use std::fmt;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 /// One slot per block of an open table. Dropping it takes all its frames out of the pool; frames somebody holds stay
 /// charged until they are let go.
 pub struct SlotArray {
-    slots: Arc<[Slot]>,
+    slots: Arc<Pages<Slot>>,
     /// The same, for ring entries.
     counted: Slots,
     pool: Arc<FramePool>,
@@ -19,14 +20,14 @@ pub struct SlotArray {
 impl SlotArray {
     /// Empty slots for `blocks` blocks, whose frames are charged to `pool`.
     pub fn new(pool: Arc<FramePool>, blocks: u32) -> SlotArray {
-        let slots: Arc<[Slot]> = (0..blocks).map(|_| RwLock::new(Rank::Cache, None)).collect();
+        let slots: Arc<Pages<Slot>> = Arc::new((0..blocks).map(|_| RwLock::new(Rank::Cache, None)).collect());
         let counted = Arc::new(Arc::clone(&slots));
         SlotArray { slots, counted, pool }
     }
 
     /// Bytes the slots themselves take.
     pub fn memory(&self) -> usize {
-        size_of_val(&*self.slots)
+        size_of_val(&**self.slots)
     }
 
     /// The pool.
@@ -61,14 +62,16 @@ impl SlotArray {
         if !FramePool::reserve(&self.pool, size) {
             return FramePin::unpooled(bytes);
         }
-        let frame = Frame::new(bytes, Some(Charge::reserved(self.pool.clone(), size)));
+        let charge = Charge::reserved(self.pool.clone(), size);
+        let entry = Entry::new(&self.counted, ordinal);
+        let frame = Frame::new(self.pool.place(bytes, &entry), Some(charge));
         let mut guard = slot.write();
         if let Some(there) = guard.as_ref() {
             return FramePin::new(there.clone());
         }
         *guard = Some(frame.clone());
         drop(guard);
-        self.pool.enter(Entry::new(&self.counted, ordinal));
+        self.pool.enter(entry);
         FramePin::new(frame)
     }
 }

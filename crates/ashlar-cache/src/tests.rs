@@ -77,10 +77,45 @@ fn entries_of_closed_tables_leave_the_ring() {
     assert_eq!(pool.usage().used, 0);
 }
 
+/// Blocks of many lengths go at random; those that nobody holds are brought together, and the slabs they leave are given back.
+#[test]
+fn what_is_evicted_leaves_whole_slabs() {
+    let pool = FramePool::new(if cfg!(miri) { 4 << 20 } else { 32 << 20 });
+    let slots = SlotArray::new(pool.clone(), 10_000);
+    let len = |i: u32| 4000 + (i as usize * 7919) % 900;
+    let mut held = Vec::new();
+    for i in 0..10_000 {
+        let pin = slots.insert(i, block(1, i, len(i)));
+        if i % 2500 == 0 {
+            held.push((i, pin));
+        }
+    }
+    for capacity in [24 << 20, 7 << 20, 3 << 20, 1 << 20] {
+        pool.set_capacity(capacity);
+        let standing = (0..10_000)
+            .filter_map(|i| Some((i, slots.peek(i)?)))
+            .inspect(|(i, pin)| assert!(is_block(pin, 1, *i)));
+        let bytes: usize = standing.map(|(i, _)| len(i)).sum();
+        assert!(bytes > capacity / 2 && pool.usage().used <= capacity, "{bytes} of {capacity}");
+        let slabs = pool.slab_bytes();
+        assert!(slabs < pool.usage().used + capacity / 16 + (2 << 20), "{slabs} of {capacity}");
+    }
+    assert!(held.iter().all(|(i, pin)| is_block(pin, 1, *i)));
+    drop(held);
+    drop(slots);
+    assert_eq!((pool.usage().used, pool.slab_bytes()), (0, 0));
+}
+
 #[test]
 fn concurrent_hits_inserts_and_closes() {
+    // Blocks for the allocator, and such as stand in slabs, which are brought together all the time.
+    concurrent(64 << 10, 200, 2000);
+    concurrent(900 << 10, 4000, 1000);
+}
+
+fn concurrent(capacity: usize, shortest: usize, longer: usize) {
     let rounds: u64 = if cfg!(miri) { 40 } else { 20_000 };
-    let pool = FramePool::new(64 << 10);
+    let pool = FramePool::with_slack(capacity, 1);
     let over = Arc::new(AtomicBool::new(false));
     let tables: Vec<Arc<SlotArray>> = (0..3).map(|_| Arc::new(SlotArray::new(pool.clone(), 64))).collect();
     std::thread::scope(|scope| {
@@ -99,7 +134,7 @@ fn concurrent_hits_inserts_and_closes() {
                     let table = tables.get(which).map_or(&own, |t| t);
                     let tag = if which == 3 { 100 + worker as u8 } else { which as u8 };
                     let pin = table.hit(ordinal).unwrap_or_else(|| {
-                        table.insert(ordinal, block(tag, ordinal, 200 + (x >> 40) as usize % 2000))
+                        table.insert(ordinal, block(tag, ordinal, shortest + (x >> 40) as usize % longer))
                     });
                     assert!(is_block(&pin, tag, ordinal));
                     if x % 16 == 0 {
@@ -110,7 +145,7 @@ fn concurrent_hits_inserts_and_closes() {
                             assert!(is_block(&pin, tag, ordinal));
                         }
                     }
-                    if pool.usage().used > 64 << 10 {
+                    if pool.usage().used > capacity {
                         over.store(true, Ordering::Relaxed);
                     }
                 }

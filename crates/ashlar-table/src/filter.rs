@@ -13,6 +13,7 @@ use ashlar_base::memory::MemoryCharge;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Result, Trailer};
+use ashlar_cache::Pages;
 use ashlar_format::filter::{FilterForm, LevelDbFilter};
 use std::sync::OnceLock;
 
@@ -20,21 +21,21 @@ use std::sync::OnceLock;
 #[derive(Debug)]
 struct FilterBlock {
     form: FilterForm,
-    bytes: Box<[u8]>,
+    bytes: Pages<u8>,
 }
 
 impl FilterBlock {
     fn none() -> Self {
-        FilterBlock { form: FilterForm::Everything("no filter"), bytes: Box::default() }
+        FilterBlock { form: FilterForm::Everything("no filter"), bytes: Pages::default() }
     }
 
     /// A filter block. One that is not recognised is no filter, and its bytes are not kept.
     fn new(bytes: Vec<u8>) -> Self {
         match FilterForm::decode(&bytes) {
             FilterForm::Everything(what) => {
-                FilterBlock { form: FilterForm::Everything(what), bytes: Box::default() }
+                FilterBlock { form: FilterForm::Everything(what), bytes: Pages::default() }
             }
-            form => FilterBlock { form, bytes: bytes.into_boxed_slice() },
+            form => FilterBlock { form, bytes: bytes.into() },
         }
     }
 
@@ -58,7 +59,7 @@ pub(crate) struct FilterParts {
 enum Scope {
     Whole(FilterBlock),
     Parts(Box<FilterParts>),
-    LevelDb(LevelDbFilter, Box<[u8]>),
+    LevelDb(LevelDbFilter, Pages<u8>),
 }
 
 /// The filter of a table, or none.
@@ -89,9 +90,7 @@ impl TableFilter {
     /// LevelDB's filters, one for each stretch of the file; none when the block is not recognised.
     pub(crate) fn leveldb(bytes: Vec<u8>) -> Self {
         match LevelDbFilter::decode(&bytes) {
-            Some(filter) => {
-                TableFilter { scope: Scope::LevelDb(filter, bytes.into_boxed_slice()), timestamp: 0 }
-            }
+            Some(filter) => TableFilter { scope: Scope::LevelDb(filter, bytes.into()), timestamp: 0 },
             None => Self::none(),
         }
     }

@@ -7,6 +7,7 @@
 
 use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, KeyOrder, ReverseBytewiseOrder};
 use ashlar_base::{Order, Trailer};
+use ashlar_cache::Pages;
 use ashlar_format::table::BlockHandle;
 use std::cmp::Ordering;
 
@@ -34,12 +35,12 @@ impl IndexParts {
     /// The index, or the number of the first block whose separator is not above the one before.
     pub(crate) fn finish(self, order: Order, internal: bool) -> Result<FlatIndex, usize> {
         let mut index = FlatIndex {
-            keys: self.keys.into_boxed_slice(),
-            ends: self.ends.into_boxed_slice(),
-            trailers: internal.then(|| self.trailers.into_boxed_slice()),
-            handles: self.handles.into_boxed_slice(),
+            keys: self.keys.into(),
+            ends: self.ends.into(),
+            trailers: internal.then(|| self.trailers.into()),
+            handles: self.handles.into(),
             prefix_len: 0,
-            words: Box::default(),
+            words: Pages::default(),
             order: order.clone(),
         };
         match order {
@@ -54,12 +55,12 @@ impl IndexParts {
 /// Separators and handles of all data blocks, in order. Blocks are called by their ordinal.
 #[derive(Debug)]
 pub(crate) struct FlatIndex {
-    keys: Box<[u8]>,
-    ends: Box<[u32]>,
-    trailers: Option<Box<[Trailer]>>,
-    handles: Box<[BlockHandle]>,
+    keys: Pages<u8>,
+    ends: Pages<u32>,
+    trailers: Option<Pages<Trailer>>,
+    handles: Pages<BlockHandle>,
     prefix_len: usize,
-    words: Box<[u64]>,
+    words: Pages<u64>,
     order: Order,
 }
 

@@ -4,12 +4,11 @@
 //! when it is loaded: separated keys and values are joined, stripped timestamps put back, blobs of the same file fetched.
 //! Files without these features pay a look at one byte per load.
 
-use ashlar_base::bytes::copied;
+use ashlar_base::bytes::{copied, zeroed};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Error, Malformed, Result};
-use ashlar_cache::FramePool;
 use ashlar_env::ReadFile;
 use ashlar_format::Unreadable;
 use ashlar_format::block::{DataBlock, is_separated, join_separated, rewrite_block};
@@ -32,8 +31,6 @@ pub(crate) struct BlockFile {
     checksum: BlockChecksum,
     kind: TableKind,
     verify: bool,
-    /// Where buffers come from.
-    pool: Arc<FramePool>,
     data: DataForm,
     statistics: Option<Arc<Statistics>>,
 }
@@ -56,9 +53,8 @@ impl BlockFile {
         checksum: BlockChecksum,
         kind: TableKind,
         verify: bool,
-        pool: Arc<FramePool>,
     ) -> Self {
-        BlockFile { file, limit, checksum, kind, verify, pool, data: DataForm::default(), statistics: None }
+        BlockFile { file, limit, checksum, kind, verify, data: DataForm::default(), statistics: None }
     }
 
     /// Says what reads are counted into.
@@ -123,7 +119,7 @@ impl BlockFile {
 
     /// Block and trailer as they stand in the file.
     pub(crate) fn read_stored(&self, handle: BlockHandle) -> Result<Vec<u8>> {
-        let mut stored = self.pool.buffer(self.stored_len(handle)?)?;
+        let mut stored = zeroed(self.stored_len(handle)?)?;
         self.read_raw(&mut stored, handle.offset)?;
         Ok(stored)
     }
@@ -147,9 +143,7 @@ impl BlockFile {
     ) -> Result<Vec<u8>> {
         let (block, compression) = self.check(&stored, handle, verify)?;
         if compression != 0 {
-            let raw = self.expand(block, compression, handle, dictionary)?;
-            self.pool.recycle(stored);
-            return Ok(raw);
+            return self.expand(block, compression, handle, dictionary);
         }
         let len = block.len();
         stored.truncate(len);

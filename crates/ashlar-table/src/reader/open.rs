@@ -84,9 +84,7 @@ impl Opening {
         file.read_exact_at(&mut tail, tail_at)?;
         let (footer, limit) = Footer::decode(&tail, size).map_err(|e| e.in_file(&path, tail_at))?;
         let statistics = options.statistics.clone();
-        let pool = Arc::clone(&options.pool);
-        let mut file =
-            BlockFile::new(file, limit, footer.checksum, footer.kind, options.verify_checksums, pool);
+        let mut file = BlockFile::new(file, limit, footer.checksum, footer.kind, options.verify_checksums);
         file.count_into(statistics);
         Ok(Opening { file, footer, options })
     }

@@ -1,0 +1,295 @@
+//! Where blocks stand in memory: pieces of a few lengths, cut from slabs that go back to the system when they are empty.
+//!
+//! What makes blocks go is mostly something larger than a block: a memtable, an index. The hole that a block leaves in the heap
+//! of an allocator serves neither, and stays resident. Here what was let go of comes together in whole slabs.
+//!
+//! ```text
+//! region, 16 MiB of addresses: | slab | slab | slab | ...     mapped until the pool and its last block are gone
+//! slab, 256 KiB:               | piece | piece | piece | ...  all of one class; without a class its memory is the system's
+//! ```
+//! 1. A piece has one owner, [`Piece`], from when it is cut until that is dropped. Nobody else has its bytes.
+//! 2. A class is a length. There are sixteen from one power of two to the next: a piece is at most a sixteenth too long.
+//! 3. Slabs in use take at most a sixteenth more than the pieces that are cut from them, and [`SLACK`] slabs. When they take
+//!    more, they are crowded: none is begun, and the blocks of the highest are brought into lower ones ([`Slabs::to_empty`]).
+//!
+//! Source: J. Bonwick, "The Slab Allocator", USENIX Summer 1994; the lowest slab with room first.
+
+use crate::clock::Entry;
+use ashlar_sync::{Mutex, Rank};
+use memmap2::{MmapMut, MmapRaw};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+use std::slice;
+use std::sync::Arc;
+
+const SLAB: usize = 256 << 10;
+/// Slabs of a region.
+const PER_REGION: usize = 64;
+/// Lengths from 2 to 64 KiB stand in pieces; others are the allocator's.
+const SHORTEST: usize = 2 << 10;
+const LONGEST: usize = 64 << 10;
+/// Slabs that may be in use beyond what rule 3 names.
+pub(crate) const SLACK: usize = 4;
+
+/// The length of the piece that `len` bytes go into, if they go into one.
+pub(crate) fn class_of(len: usize) -> Option<usize> {
+    let step = 1 << (len.max(SHORTEST).ilog2() - 4);
+    (SHORTEST..=LONGEST).contains(&len).then(|| len.next_multiple_of(step))
+}
+
+/// One slab's pieces.
+#[derive(Default)]
+struct Slab {
+    /// Their length; 0 while there are none.
+    class: usize,
+    /// A bit for each that nobody has.
+    free: u128,
+    /// Whose block stands in each.
+    owners: Vec<Option<Entry>>,
+}
+
+impl Slab {
+    fn pieces(&self) -> usize {
+        SLAB.checked_div(self.class).unwrap_or(0)
+    }
+
+    fn taken(&self) -> usize {
+        self.pieces() - self.free.count_ones() as usize
+    }
+}
+
+#[derive(Default)]
+struct State {
+    regions: Vec<Arc<MmapRaw>>,
+    slabs: Vec<Slab>,
+    /// Slabs without a class, whose memory is the system's.
+    vacant: BTreeSet<usize>,
+    /// By class: slabs with a free piece.
+    open: BTreeMap<usize, BTreeSet<usize>>,
+    in_use: usize,
+    /// Bytes of the pieces that somebody has.
+    taken: usize,
+    /// Slabs from here on have been tried to empty.
+    hand: usize,
+}
+
+impl State {
+    fn is_crowded(&self, in_use: usize, slack: usize) -> bool {
+        in_use.saturating_sub(slack) * SLAB > self.taken + self.taken / 16
+    }
+
+    fn region(&self, slab: usize) -> Option<(Arc<MmapRaw>, usize)> {
+        let region = self.regions.get(slab / PER_REGION)?;
+        Some((Arc::clone(region), slab % PER_REGION * SLAB))
+    }
+
+    /// A slab with a free piece of that class, other than `but`.
+    fn with_room(&self, class: usize, but: Option<usize>) -> Option<usize> {
+        self.open.get(&class)?.iter().find(|slab| Some(**slab) != but).copied()
+    }
+
+    /// Gives a vacant slab a class. `None`: the system has no addresses left.
+    fn begin(&mut self, class: usize) -> Option<usize> {
+        if self.vacant.is_empty() {
+            let region = MmapMut::map_anon(SLAB * PER_REGION).ok()?;
+            self.regions.push(Arc::new(region.into()));
+            let first = self.slabs.len();
+            self.slabs.resize_with(first + PER_REGION, Slab::default);
+            self.vacant.extend(first..first + PER_REGION);
+        }
+        let at = self.vacant.pop_first()?;
+        let slab = self.slabs.get_mut(at)?;
+        slab.class = class;
+        slab.owners.resize_with(SLAB / class, || None);
+        slab.free = u128::MAX >> (128 - SLAB / class);
+        self.open.entry(class).or_default().insert(at);
+        self.in_use += 1;
+        Some(at)
+    }
+
+    /// Cuts the first free piece.
+    fn cut(&mut self, at: usize, owner: &Entry) -> Option<usize> {
+        let slab = self.slabs.get_mut(at)?;
+        let index = slab.free.trailing_zeros() as usize;
+        *slab.owners.get_mut(index)? = Some(owner.clone());
+        slab.free &= slab.free - 1;
+        self.taken += slab.class;
+        if slab.free == 0
+            && let Some(open) = self.open.get_mut(&slab.class)
+        {
+            open.remove(&at);
+        }
+        Some(index)
+    }
+
+    /// Takes a piece back. True when it was the slab's last: the slab has no class any more, and is not vacant yet.
+    fn join(&mut self, at: usize, index: usize) -> bool {
+        let Some(slab) = self.slabs.get_mut(at) else { return false };
+        slab.free |= 1 << index;
+        slab.owners.get_mut(index).map(Option::take);
+        self.taken -= slab.class;
+        let open = self.open.entry(slab.class).or_default();
+        if slab.taken() > 0 {
+            open.insert(at);
+            return false;
+        }
+        open.remove(&at);
+        *slab = Slab::default();
+        true
+    }
+
+    /// The next slab downwards with room for its blocks below it.
+    fn next_down(&mut self) -> Option<usize> {
+        let has_room_below = |at: &usize| {
+            let open = self.slabs.get(*at).and_then(|slab| self.open.get(&slab.class));
+            open.and_then(BTreeSet::first).is_some_and(|lowest| lowest < at)
+        };
+        let below = (0..self.hand).rev().find(has_room_below);
+        let found = below.or_else(|| (self.hand..self.slabs.len()).rev().find(has_room_below))?;
+        self.hand = found;
+        Some(found)
+    }
+}
+
+/// The memory of a pool's blocks.
+pub(crate) struct Slabs {
+    state: Mutex<State>,
+    slack: usize,
+}
+
+/// Why there is no piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoPiece {
+    /// The length is none that stands in pieces, or the system has no memory.
+    Never,
+    /// Too many slabs are in use for what is in them.
+    Crowded,
+}
+
+impl Slabs {
+    /// No memory yet; `slack` slabs may be in use beyond what rule 3 names.
+    pub(crate) fn new(slack: usize) -> Arc<Slabs> {
+        Arc::new(Slabs { state: Mutex::new(Rank::Cache, State::default()), slack })
+    }
+
+    /// Brings `bytes` into a piece, for a block that stands, or is to stand, where `owner` says. Not into a piece of slab
+    /// `but`, and then into one that is begun already.
+    pub(crate) fn put(
+        self: &Arc<Self>,
+        bytes: &[u8],
+        owner: &Entry,
+        but: Option<usize>,
+    ) -> Result<Piece, NoPiece> {
+        let class = class_of(bytes.len()).ok_or(NoPiece::Never)?;
+        let mut state = self.state.lock();
+        let slab = match state.with_room(class, but) {
+            Some(slab) => slab,
+            None if but.is_some() || state.is_crowded(state.in_use + 1, self.slack) => {
+                return Err(NoPiece::Crowded);
+            }
+            None => state.begin(class).ok_or(NoPiece::Never)?,
+        };
+        let (region, from) = state.region(slab).ok_or(NoPiece::Never)?;
+        let index = state.cut(slab, owner).ok_or(NoPiece::Never)?;
+        drop(state);
+        // All of the class is inside the slab: `begin` counts the pieces that fit.
+        let start = region.as_mut_ptr().wrapping_add(from + index * class);
+        let piece = Piece { slabs: Arc::clone(self), start, len: bytes.len(), slab, index };
+        // SAFETY: `start` and the `class` bytes behind it, of which `bytes` has no more, are inside a mapping that lives as long
+        // as `piece.slabs` does; no alignment is asked of bytes. Nobody else reads or writes them: the piece was cut under
+        // the lock, for one owner, who has shown it to nobody yet; who had it before dropped it under the same lock. So it is
+        // no part of `bytes` either. Checked by: `slab::tests`, Miri.
+        unsafe { bytes.as_ptr().copy_to_nonoverlapping(start, bytes.len()) };
+        Ok(piece)
+    }
+
+    fn take_back(&self, slab: usize, index: usize) {
+        let mut state = self.state.lock();
+        if !state.join(slab, index) {
+            return;
+        }
+        let region = state.region(slab);
+        drop(state);
+        // Nobody uses the slab before it is vacant: no reason to hold others up meanwhile.
+        if let Some((region, from)) = region {
+            release(&region, from);
+        }
+        let mut state = self.state.lock();
+        state.vacant.insert(slab);
+        state.in_use -= 1;
+    }
+
+    /// When too many slabs are in use, one to be emptied, and whose blocks stand in it: the highest, and each in its turn, as
+    /// a block that somebody holds stays.
+    pub(crate) fn to_empty(&self) -> Option<(usize, Vec<Entry>)> {
+        let mut state = self.state.lock();
+        if !state.is_crowded(state.in_use, self.slack) {
+            state.hand = state.slabs.len();
+            return None;
+        }
+        let at = state.next_down()?;
+        let owners = state.slabs.get(at)?.owners.iter().flatten().cloned();
+        Some((at, owners.collect()))
+    }
+
+    /// Slabs in use.
+    pub(crate) fn in_use(&self) -> usize {
+        self.state.lock().in_use
+    }
+}
+
+/// Gives the memory of a slab back; its addresses stay. A hint: what is not given back stays resident.
+fn release(region: &MmapRaw, from: usize) {
+    // Miri's machine has no such call.
+    #[cfg(all(unix, not(miri)))]
+    {
+        let free = memmap2::UncheckedAdvice::DontNeed;
+        // SAFETY: the bytes become zeros under whoever reads them, and nobody does: the last piece of the slab is back, and none
+        // is cut before the slab is vacant. Checked by: `slab::tests::an_empty_slab_is_the_systems`.
+        let _ = unsafe { region.unchecked_advise_range(free, from, SLAB) };
+    }
+    #[cfg(not(all(unix, not(miri))))]
+    let _ = (region, from);
+}
+
+/// Bytes in a slab that nobody else has.
+pub(crate) struct Piece {
+    slabs: Arc<Slabs>,
+    start: *mut u8,
+    len: usize,
+    slab: usize,
+    index: usize,
+}
+
+// SAFETY: a piece is the only way to its bytes, which are written before it is made, and then only read. What gives them
+// back takes a lock. Checked by: `tests::concurrent_hits_inserts_and_closes`, the thread sanitizer.
+unsafe impl Send for Piece {}
+// SAFETY: as above; a shared piece is read only.
+unsafe impl Sync for Piece {}
+
+impl Piece {
+    /// The slab it was cut from.
+    pub(crate) fn slab(&self) -> usize {
+        self.slab
+    }
+}
+
+impl Deref for Piece {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `put` has written `len` bytes from `start` on, inside a mapping that lives as long as `slabs`; nobody writes
+        // them while the piece lives, and the slice lives no longer. Checked by: `slab::tests`, Miri.
+        unsafe { slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.slabs.take_back(self.slab, self.index);
+    }
+}
+
+#[cfg(test)]
+mod tests;
