@@ -24,7 +24,7 @@ use std::time::Duration;
 /// One flush of all families that have something sealed.
 pub(super) struct AtomicFlushJob {
     core: Arc<Core>,
-    /// The families that the schedule marked.
+    /// The families that the schedule marked, and those that were made since.
     marked: Vec<FamilyId>,
     left: VecDeque<(FamilyId, FlushRun)>,
     done: Vec<(FamilyId, FlushOutcome)>,
@@ -75,11 +75,17 @@ impl AtomicFlushJob {
         Ok(true)
     }
 
-    /// Takes every sealed memtable of every family.
+    /// Takes every sealed memtable of every family, and answers for all of them from then on: who waits for the flush of a family
+    /// that was made after the schedule marked them is told of a failure too.
     fn pick(&mut self) -> Result<()> {
         let core = &self.core;
         let picked: Vec<_> = {
-            let state = core.state();
+            let mut state = core.state();
+            let made = state.families.iter_mut().filter(|f| !f.flushing);
+            self.marked.extend(made.map(|family| {
+                family.flushing = true;
+                family.family.id()
+            }));
             let sealed = |f: &LiveFamily| {
                 let memtables = flush::pick(&f.memtables.sealed_newest_first(), false)?;
                 Some((Arc::clone(&f.family), memtables))

@@ -1,10 +1,11 @@
 //! Families that are flushed in one step: in step after every crash, for us and for RocksDB.
 
-use ashlar_base::FileNumber;
+use ashlar_base::error::IoKind;
+use ashlar_base::{ErrorKind, FileNumber};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
-use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
+use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_env::{Env, Fs};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::{LogReader, RecoveryMode};
@@ -164,4 +165,23 @@ fn rocksdb_takes_a_whole_group_and_drops_a_part_of_one() {
         other => other.unwrap(),
     }
     assert_eq!(lasts(&open(env, dir.path(), true)), [5, 5, 5]);
+}
+
+/// The flush of all families that fails and is tried again takes families along that were made since.
+#[test]
+fn who_flushes_a_family_made_since_is_told_of_a_failure_too() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(3);
+    let db = open(sim.env(), Path::new("/db"), true);
+    write(&db, 1);
+    sim.fail_call(CallClass::Read, sim.calls_of(CallClass::Read) + 1, Repeat::Sticky, IoKind::Other);
+    let first = db.flush(&[db.family("one").unwrap()]).unwrap_err();
+    let made = db.create_family("made", FamilyOptions::default()).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(made.id(), b"key", b"value").unwrap();
+    db.write(&mut batch, WriteOptions::default()).unwrap();
+    let second = db.flush(std::slice::from_ref(&made)).unwrap_err();
+    assert_eq!((second.kind(), first.kind()), (ErrorKind::Io(IoKind::Other), ErrorKind::Io(IoKind::Other)));
+    sim.heal();
+    db.flush(&[made]).unwrap();
 }
