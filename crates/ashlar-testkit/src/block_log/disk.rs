@@ -43,7 +43,7 @@ impl Talk {
 
 impl RecordedDisk {
     /// Mounts the file system of an image with these options (`""`: none). `server` is a program that calls
-    /// [`super::serve`] with the folder it gets as its last argument.
+    /// [`super::serve()`] with the folder it gets as its last argument.
     ///
     /// # Errors
     /// Why there can be none here: no root, no FUSE, no loop devices.
