@@ -9,6 +9,8 @@ use tempfile::TempDir;
 
 /// How long a process that is to end may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a file system that is busy is unmounted again.
+const BUSY_TRIES: u32 = 25;
 
 /// Unmounts lazily, for files may be open, and removes the folder `$0`. A line says that all is over; without one the
 /// process that began it is dead, and a `mount` that it had begun may still be at work.
@@ -89,6 +91,13 @@ pub(crate) fn mount(file: &Path, at: &Path, options: &str) -> Result<(), String>
 
 /// Unmounts in order.
 pub(crate) fn unmount(at: &Path) -> Result<(), String> {
+    // A process that another thread starts has all open files until its program begins.
+    for _ in 0..BUSY_TRIES {
+        if run("umount", &[at]).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
     run("umount", &[at]).map(drop)
 }
 
