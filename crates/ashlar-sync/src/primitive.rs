@@ -27,14 +27,18 @@ pub(crate) use {
     crate::schedule::{Condvar, pin},
     shuttle::hint::spin_loop,
     shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic},
-    shuttle::{thread, thread_local},
+    shuttle::thread,
 };
 
 #[cfg(not(shuttle))]
-pub(crate) use {
-    crossbeam_epoch::pin,
-    std::{thread, thread_local},
-};
+pub(crate) use {crossbeam_epoch::pin, std::thread};
+
+/// What a thread knows of the ranks it holds.
+#[cfg(all(debug_assertions, not(shuttle)))]
+pub(crate) use std::thread_local;
+
+#[cfg(all(debug_assertions, shuttle))]
+pub(crate) use shuttle::thread_local;
 
 /// Puts `SeqCst` accesses of all threads before and behind it into one order. They are in one without it; but loom takes
 /// them for acquire and release, and knows such an order of fences only.
