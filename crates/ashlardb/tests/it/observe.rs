@@ -84,6 +84,8 @@ fn listeners_hear_what_happened_in_order() {
         db.put(b"a", b"1").unwrap();
         db.put(b"b", b"2").unwrap();
         db.flush().unwrap();
+        // Who waits for a flush goes on as soon as it is installed, before all have been told.
+        db.wait_for_background().unwrap();
     }
     db.compact().unwrap();
     db.close().unwrap();
