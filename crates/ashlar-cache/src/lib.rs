@@ -12,7 +12,8 @@
 //! 2. `used <= capacity` at every instant (until the capacity is lowered): what does not fit is handed out uncharged
 //!    and is not kept.
 //! 3. A frame is charged from before it is built until its bytes are let go, in a slot or not.
-//! 4. Frames stand in slabs, which go back to the system: what is free in the pool is free in memory, to a sixteenth.
+//! 4. Frames of 2 to 64 KiB stand in slabs, which go back to the system: what is free in the pool is free in memory, but for a
+//!    sixteenth, a few slabs, and those in which somebody holds a frame.
 
 mod clock;
 mod frame;
