@@ -20,7 +20,7 @@ usage: cargo xtask test [--quick] [FILTER]
   --quick  only setup and tests
   FILTER   only tests whose name contains it (and no checks)
 
-Prints what failed, what was skipped and why, measured lines, where the time went, and last, alone on its line:
+Prints measured lines, what was skipped and why, what failed and how, where the time went, and last, alone on its line:
   N passed, N failed, N skipped
 A check counts as one test. Full output is in target/test-logs/. A stage that hangs is killed after its limit.";
 
@@ -145,11 +145,10 @@ impl Stages {
             // A failed build or a killed stage has no failed test to count.
             tally.failed += usize::from(tally.failed == 0);
         }
-        tally
-            .figures
-            .iter_mut()
-            .chain(&mut tally.skipped)
-            .for_each(|line| *line = format!("[{name}] {line}"));
+        let Tally { figures, skipped, failures, .. } = &mut tally;
+        for line in figures.iter_mut().chain(skipped).chain(failures) {
+            *line = format!("[{name}] {line}");
+        }
         self.times.push((name.into(), start.elapsed(), tally.line()));
         self.sum.add(tally);
     }
@@ -160,6 +159,10 @@ impl Stages {
         if !self.sum.skipped.is_empty() {
             println!("\nskipped");
             self.sum.skipped.iter().for_each(|line| println!("  {line}"));
+        }
+        if !self.sum.failures.is_empty() {
+            println!("\nfailed");
+            self.sum.failures.iter().for_each(|line| println!("  {line}"));
         }
         println!("\nstage      seconds  result");
         for (name, took, word) in &self.times {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! test result: ok. 5 passed; 0 failed; 1 ignored; …     libtest's own line
+//! ---- the::test stdout ---- … failures:                 what a failed test printed, down to its backtrace
 //! SKIPPED <test>: <why>     FIGURE <text>               ashlar_testkit::report's lines, anywhere in a line
 //! ```
 //! A test that says SKIPPED is passed to libtest; here it is skipped.
@@ -13,15 +14,23 @@ pub struct Tally {
     pub passed: i64,
     /// Tests that found something, and checks and builds that failed.
     pub failed: usize,
+    /// What failed tests said, shortened.
+    pub failures: Vec<String>,
     /// Why tests could not do their work, one line per test.
     pub skipped: Vec<String>,
     /// Measured lines.
     pub figures: Vec<String>,
+    /// Lines that the failed test whose output is being read may still say.
+    saying: usize,
 }
+
+/// So many lines of a failed test are repeated at the end.
+const LINES_OF_A_FAILURE: usize = 30;
 
 impl Tally {
     /// Reads one line of output.
     pub fn read(&mut self, line: &str) {
+        self.read_failure(line);
         if let Some(counts) = line.trim_start().strip_prefix("test result: ") {
             self.passed += i64::try_from(count(counts, " passed")).unwrap_or(0);
             self.failed += count(counts, " failed");
@@ -37,10 +46,23 @@ impl Tally {
         }
     }
 
+    fn read_failure(&mut self, line: &str) {
+        if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            self.failures.push(test.to_owned());
+            self.saying = LINES_OF_A_FAILURE;
+        } else if line == "failures:" || line.starts_with("stack backtrace:") {
+            self.saying = 0;
+        } else if let Some(left) = self.saying.checked_sub(1).filter(|_| !line.is_empty()) {
+            self.saying = left;
+            self.failures.push(format!("  {line}"));
+        }
+    }
+
     /// Adds another tally.
     pub fn add(&mut self, other: Tally) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.failures.extend(other.failures);
         self.skipped.extend(other.skipped);
         self.figures.extend(other.figures);
     }
@@ -67,6 +89,17 @@ mod tests {
             "running 3 tests",
             "test a ... SKIPPED a: no rocksdb-7.8.3: not root",
             "test b ... ok",
+            "---- a::b stdout ----",
+            "",
+            "panicked at here:",
+            "left is not right",
+            "stack backtrace:",
+            "   0: main",
+            "---- c stdout ----",
+            "panicked at there",
+            "",
+            "failures:",
+            "    c",
             "FIGURE judge: 20 rounds, 0 differences",
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.46s",
             "test result: FAILED. 22 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.46s",
@@ -74,6 +107,8 @@ mod tests {
             tally.read(line);
         }
         assert_eq!(tally.line(), "24 passed, 2 failed, 2 skipped");
+        let said = ["a::b", "  panicked at here:", "  left is not right", "c", "  panicked at there"];
+        assert_eq!(tally.failures, said);
         assert_eq!(tally.figures, ["judge: 20 rounds, 0 differences"]);
         let mut sum = Tally { passed: 1, ..Tally::default() };
         sum.add(tally);
