@@ -86,7 +86,7 @@ fn work(
     ends.map_err(|e| format!("a write on a device that fails: {e}"))?;
     report.count("calls refused on failing devices", refused.into_inner());
     match after {
-        After::Taken => writers.sync().map_err(|e| format!("a sync on a device that is well again: {e}"))?,
+        After::Taken => sync_in_the_end(&writers)?,
         After::Shut => report.count("file systems that the kernel shut", 1),
         After::Fatal => report.count("databases to be opened again", 1),
     }
@@ -99,6 +99,18 @@ fn work(
     drop(db);
     undisturbed(|| disk.unmount())?;
     Ok(Stretch { log: disk.end()?, promises, images: "crash images of failing devices" })
+}
+
+/// A sync on a device that is well again. It may be the one that the kernel tells of a page whose write failed before.
+fn sync_in_the_end(writers: &Writers<'_>) -> Result<(), String> {
+    let began = Instant::now();
+    loop {
+        match writers.sync() {
+            Ok(()) => return Ok(()),
+            Err(_) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+            Err(e) => return Err(format!("HANG: a sync on a device that is well again: {e}")),
+        }
+    }
 }
 
 /// Ill and well, some times.
