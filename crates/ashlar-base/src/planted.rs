@@ -40,6 +40,8 @@ bugs! {
     LogDirUnsynced,
     /// A failed sync is done again, and believed.
     SyncRetried,
+    /// A sync of a file system whose journal failed meanwhile is believed.
+    SyncUnconfirmed,
     /// Older logs are not synced when a newer one is.
     OlderLogUnsynced,
     /// A flush of one family is durable before earlier writes of the others.

@@ -29,6 +29,7 @@ fn owed(bug: Bug) -> (&'static str, &'static str) {
         Bug::WriteUnsynced => ("sim", "A30 RocksDB 9.3.0"),
         Bug::LogDirUnsynced => ("sim", "A05 mongo-rocks #35"),
         Bug::SyncRetried => ("sweep", "A07 fsyncgate"),
+        Bug::SyncUnconfirmed => ("power", "ext4 of Linux 6.18, under any engine"),
         Bug::OlderLogUnsynced => ("sim", "A09 RocksDB #11149"),
         Bug::FlushBeforeLogs => ("sim", "A01 RocksDB #10560"),
         Bug::LogNumberTooHigh => ("sim", "A13 RocksDB #11148"),

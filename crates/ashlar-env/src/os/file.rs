@@ -1,5 +1,6 @@
 //! Open files of the system. No handle has a position: pread and pwrite only, so threads may share it.
 
+use super::sync;
 use crate::{ReadFile, WriteFile};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
@@ -112,11 +113,11 @@ impl WriteFile for OsWriteFile {
     }
 
     fn sync_data(&self) -> Result<()> {
-        self.file.sync_data().map_err(|e| self.failed("sync", &e))
+        sync::sync_data(&self.file).map_err(|e| self.failed("sync", &e))
     }
 
     fn sync_all(&self) -> Result<()> {
-        self.file.sync_all().map_err(|e| self.failed("sync", &e))
+        sync::sync_all(&self.file).map_err(|e| self.failed("sync", &e))
     }
 
     fn truncate(&self, len: u64) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use super::file::{OsReadFile, OsWriteFile};
 use super::lock::OsLock;
+use super::sync;
 use crate::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
 use ashlar_base::{Error, Result};
 use rustix::fs::{AtFlags, CWD, OFlags};
@@ -96,7 +97,7 @@ impl Fs for OsFs {
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
         let dir = File::open(path).map_err(|e| Error::io("open the directory", path, &e))?;
-        dir.sync_all().map_err(|e| Error::io("sync the directory", path, &e))
+        sync::sync_all(&dir).map_err(|e| Error::io("sync the directory", path, &e))
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {

@@ -6,6 +6,7 @@ mod fs;
 mod lock;
 mod memory;
 mod rand;
+mod sync;
 
 pub use clock::OsClock;
 pub use fs::OsFs;

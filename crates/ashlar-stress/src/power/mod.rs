@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `cut` | ext4 hands nothing more to its device from one moment on | `cut-SEED` |
 //! | `record` | a device records its writes; any place of the record is a cut, with any part of what was not flushed | `record-SEED` |
+//! | `journal` | such a device refuses writes of the journal under plain files, with no database | `journal-SEED` |
 //! | `failing` | such a device answers writes and flushes with errors, for a while | `failing-SEED` |
 //!
 //! Under each, writers add numbered batches, some of them synced, each over two families (`batches`). Afterwards ext4
@@ -14,6 +15,7 @@
 mod batches;
 mod cut;
 mod failing;
+mod journal;
 mod machine;
 mod record;
 
@@ -37,7 +39,12 @@ enum Done {
 
 type Rig = fn(u64, &Budget, &mut Report) -> Result<Done, String>;
 
-const RIGS: [(&str, Rig); 3] = [("cut-", cut::life), ("record-", record::life), ("failing-", failing::life)];
+const RIGS: [(&str, Rig); 4] = [
+    ("cut-", cut::life),
+    ("record-", record::life),
+    ("journal-", journal::life),
+    ("failing-", failing::life),
+];
 
 /// Life after life, of each rig in turn.
 pub fn run(budget: &Budget) -> Report {
