@@ -1,14 +1,14 @@
 //! Syncs that hold: a file system whose journal has failed must not say that something is durable.
 //!
 //! Ext4 does. A sync waits for the pages and then for the transaction that has the file's length and blocks. When that
-//! transaction's commit fails meanwhile, ext4 takes it for an old one that is done, and answers `Ok`: in a tenth of the
-//! cases in which a device fails a write of the journal, to the last sync of a file (docs/design/0009; `rel power`, rig
-//! `journal`). Another sync, `statvfs` or a sync of the directory do not tell: nobody looks at the journal but who
-//! begins a change.
+//! transaction's commit fails meanwhile, ext4 takes it for an old one that is done, and answers `Ok`. Of the cases in which a
+//! device fails a write of the journal, the last sync of a file ends so in a tenth (docs/design/0009; `rel power`, rig
+//! `journal`). Another sync, `statvfs` or a sync of the directory do not tell: nobody looks at the journal but who begins a
+//! change.
 //!
-//! So each sync on such a file system is followed by a change of nothing, the file's times: the kernel notices the failed
-//! journal at the first, and refuses the second. A journal that failed during the sync had failed before that, and a change
-//! that is let through shows that it had not. They cost a microsecond or two, no write of their own.
+//! So each sync on such a file system is followed by a change of nothing, the file's times, twice. If the journal failed
+//! before the sync returned, the first makes the kernel notice, and the second is refused. When both are let through, the
+//! sync holds. They cost a microsecond or two, and no write of their own.
 
 use ashlar_base::planted::{Bug, planted};
 use rustix::fs::{FsWord, Timespec, Timestamps, UTIME_NOW, fstatfs, futimens};
@@ -43,15 +43,22 @@ pub(super) fn sync_all(file: &File) -> io::Result<()> {
 fn confirm(file: &File) -> io::Result<()> {
     let journals = fstatfs(file).is_ok_and(|about| [EXT, OVERLAY].contains(&about.f_type));
     if journals && !planted(Bug::SyncUnconfirmed) {
-        (0..2).try_for_each(|_| touch(file))?;
+        (0..2).try_for_each(|_| touch(file)).map_err(not_durable)?;
     }
     Ok(())
 }
 
-fn touch(file: impl AsFd) -> io::Result<()> {
+fn touch(file: impl AsFd) -> rustix::io::Result<()> {
     match futimens(file, &Timestamps { last_access: NOW, last_modification: NOW }) {
         // Somebody else's file, on which nothing can be told.
         Ok(()) | Err(Errno::PERM | Errno::ACCESS) => Ok(()),
-        Err(e) => Err(e.into()),
+        refused => refused,
     }
+}
+
+fn not_durable(e: Errno) -> io::Error {
+    let e = io::Error::from(e);
+    let what =
+        "the file system's journal has failed, and what was synced last may be lost: see the kernel's log";
+    io::Error::new(e.kind(), format!("{e}; {what}"))
 }
