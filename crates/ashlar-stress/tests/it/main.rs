@@ -8,3 +8,4 @@ mod quick;
 mod resume;
 #[cfg(shuttle)]
 mod schedules;
+mod syncs;
