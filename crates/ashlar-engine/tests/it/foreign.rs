@@ -147,6 +147,8 @@ fn blobs_and_entities_of_rocksdb_are_merged_into_and_compacted() {
     db.flush(std::slice::from_ref(&family)).unwrap();
     assert_eq!(contents(&db), state, "flushed");
     let flushed = tempfile::tempdir().unwrap();
+    // Nothing is removed while it is copied.
+    db.wait_for_background().unwrap();
     copy_flat(dir.path(), flushed.path()).unwrap();
     db.compact_range(&family, None, None).unwrap();
     assert_eq!(contents(&db), state, "compacted");

@@ -77,6 +77,8 @@ fn ours(level: FormatLevel, judges: &[JudgeVersion]) -> Result<usize, JudgeError
         }
     }
     db.sync_wal().unwrap();
+    // Nothing is removed while it is copied.
+    db.wait_for_background().unwrap();
     copy_flat(dir.path(), crashed.path()).unwrap();
     db.close().unwrap();
     let want: Vec<KeyValue> = state.into_iter().collect();
