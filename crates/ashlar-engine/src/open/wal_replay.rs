@@ -5,7 +5,8 @@
 //! 3. In point-in-time mode replay stops before the first damage. A later WAL is replayed only if its first batch
 //!    continues exactly; then nothing is missing in between. Everything else is dropped and listed in the report.
 //! 4. A log of ours names the log before it and where that one ended. When less than that was read of it, writes are
-//!    missing between the two, and that is damage too.
+//!    missing between the two, and that is damage too. One that names a log from before all that are replayed, and goes
+//!    back, is not this log's: where a device failed a write, ext4 may show what a block held for another file.
 //! 5. When the MANIFEST lost its end, the logs are its witness: a log that is needed and gone, or data of a family that was
 //!    never heard of, proves that the end had been in use, and the open fails.
 //! 6. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
@@ -395,9 +396,12 @@ impl Replay<'_> {
         } else if let Some(link) = link {
             self.check_link(link)?;
         }
-        if link.is_some() && self.next_seq.is_some_and(|next| seq < next) {
-            // A log that was begun in vain: the one before it was written on.
-            return Ok(seq);
+        if let Some(link) = link.filter(|_| self.next_seq.is_some_and(|next| seq < next)) {
+            return match self.ends.contains_key(&link.number) {
+                // A log that was begun in vain: the one before it was written on.
+                true => Ok(seq),
+                false => Err(Refused::Damaged("what stands there is the beginning of an older log".into())),
+            };
         }
         let marks = self.check_ops(&batch)?;
         if self.policy == Policy::BeforeCommit {

@@ -162,6 +162,26 @@ fn sequences_never_go_back() {
     }
 }
 
+/// Blocks that a failed device never wrote, as they were when another log had them.
+#[test]
+fn the_beginning_of_an_older_log_is_damage() {
+    for records in [1, 3] {
+        let env = six();
+        let old = [link(4, 1, SIX), batch(4, &["x"]), batch(5, &["y"])];
+        write_wal(&env, 12, &old[..records]);
+        let mut r = recover(&env).unwrap();
+        let edit = VersionEdit { min_log_to_keep: Some(FileNumber(2)), ..VersionEdit::of(FamilyId::DEFAULT) };
+        r.versions.commit(vec![edit]).unwrap();
+        let (outcome, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
+        assert!(notes.ops.len() == 6 && outcome.cut, "{}", r.report);
+        let [dropped] = &r.report.dropped[..] else { panic!("{}", r.report) };
+        assert_eq!((dropped.file.as_str(), dropped.offset), ("000012.log", 0));
+        let mut r = recover(&env).unwrap();
+        let e = replay_into(&env, &mut r, Absolute).unwrap_err();
+        assert!(e.is_corruption() && e.to_string().contains("an older log"), "{e}");
+    }
+}
+
 #[test]
 fn gaps_in_sequences_are_fine() {
     let env = six();
