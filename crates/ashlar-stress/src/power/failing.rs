@@ -17,6 +17,7 @@ use ashlar_base::{Error, ErrorKind};
 use ashlar_engine::health::Severity;
 use ashlar_testkit::Rng;
 use ashlar_testkit::block_log::RecordedDisk;
+use std::error::Error as _;
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,11 +83,12 @@ fn work(
     };
     let mut passing = rng.fork();
     let (after, ends) = writers.run(rng, &again, || rounds(machine, &writers, &disk, &mut passing, report));
+    // First: a writer that ended is one that does not get on.
+    ends.map_err(|e| format!("a write on a device that fails: {e}, because of {:?}", e.source()))?;
     let after = match after? {
         After::Taken => sync_in_the_end(&writers, &disk.path())?,
         after => after,
     };
-    ends.map_err(|e| format!("a write on a device that fails: {e}"))?;
     report.count("calls refused on failing devices", refused.into_inner());
     match after {
         After::Taken => {}
