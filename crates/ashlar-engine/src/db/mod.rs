@@ -265,7 +265,7 @@ impl Db {
 
     /// How well the database is, and the error that made it worse.
     pub fn health(&self) -> (Severity, Option<Error>) {
-        (self.core().health.severity(), self.core().health.cause())
+        self.core().health.state()
     }
 
     /// Waits for background work to pause, and closes. Later calls of any clone answer `Shutdown`; a second close is

@@ -23,7 +23,7 @@ use crate::rewrite::Progress;
 use crate::version::FamilyState;
 use crate::wal::Wal;
 use ashlar_base::stats::Ticker;
-use ashlar_base::{Error, FamilyId, Result};
+use ashlar_base::{FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::Waited;
@@ -80,8 +80,9 @@ impl ResumeJob {
     fn seal(&mut self) -> StepResult {
         let core = &self.core;
         let Some(lead) = core.committer.try_lead() else { return StepResult::Wait(SOON) };
+        let (_, Some(cause)) = core.health.state() else { return StepResult::Done };
         core.statistics.tick(Ticker::ErrorHandlerAutoResumeCount);
-        core.committer.refuse(&core.health.cause().unwrap_or_else(Error::closed));
+        core.committer.refuse(&cause);
         let mut state = core.state();
         if state.families.iter().any(|f| f.flushing) {
             return StepResult::Wait(SOON);

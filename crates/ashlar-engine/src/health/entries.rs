@@ -149,11 +149,11 @@ impl Health {
         self.severity() > Severity::Well && self.entries.lock().contains_key(&source)
     }
 
-    /// The error behind the present state: of the worst entries the one that began first.
-    pub(crate) fn cause(&self) -> Option<Error> {
+    /// How bad it is, and the error behind that: of the worst entries the one that began first. `None` when all is well.
+    pub(crate) fn state(&self) -> (Severity, Option<Error>) {
         let entries = self.entries.lock();
         let worst = entries.values().max_by_key(|e| (e.severity, std::cmp::Reverse(e.since)));
-        worst.map(|e| e.cause.clone())
+        worst.map_or((Severity::Well, None), |e| (e.severity, Some(e.cause.clone())))
     }
 
     /// Takes in an error at the time `now`. Returns how long to wait before that work is tried again.
@@ -254,12 +254,14 @@ impl Health {
         if let Some(answer) = &self.read_only {
             return Err(answer.clone());
         }
-        let severity = self.severity();
-        if severity < limit {
+        if self.severity() < limit {
             return Ok(());
         }
-        let cause = self.cause().unwrap_or_else(|| Error::corruption("the database is in an error state"));
-        Err(refusal(cause, severity))
+        match self.state() {
+            (severity, Some(cause)) if severity >= limit => Err(refusal(cause, severity)),
+            // It healed since.
+            _ => Ok(()),
+        }
     }
 }
 

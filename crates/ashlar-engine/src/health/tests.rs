@@ -4,6 +4,7 @@ use super::*;
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -47,7 +48,7 @@ fn every_edge_in() {
             assert_eq!(health.severity(), severity, "{source:?} {kind:?}");
             assert_eq!(health.check_writable().is_err(), severity >= Full);
             assert_eq!(health.check_working().is_err(), severity >= Hard);
-            assert_eq!(health.cause().map(|e| e.kind()), Some(kind));
+            assert_eq!(health.state().1.map(|e| e.kind()), Some(kind));
         }
     }
 }
@@ -106,7 +107,7 @@ fn entries_do_not_heal_each_other() {
     assert_eq!(health.severity(), Severity::Soft);
     health.well(Source::Purge);
     assert_eq!((health.severity(), health.failures()), (Severity::Well, 3));
-    assert!(health.cause().is_none());
+    assert!(health.state().1.is_none());
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn an_entry_only_gets_worse() {
     health.report(flush, &error(NO_SPACE), Duration::ZERO);
     health.report(flush, &error(OTHER), SECOND);
     assert_eq!(health.severity(), Severity::Full);
-    assert_eq!(health.cause().map(|e| e.kind()), Some(NO_SPACE));
+    assert_eq!(health.state().1.map(|e| e.kind()), Some(NO_SPACE));
     health.report(flush, &error(ErrorKind::Corruption), SECOND);
     health.resumed();
     assert_eq!(health.severity(), Severity::Corrupt);
@@ -131,4 +132,27 @@ fn pauses_double_up_to_a_bound() {
     };
     assert_eq!(seconds(OTHER), [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     assert_eq!(seconds(NO_SPACE), [1, 2, 4, 8, 10, 10, 10, 10, 10]);
+}
+
+/// A refusal is one of what stands: what healed between two looks refuses nothing, and is not given a cause of its own.
+#[test]
+fn what_heals_meanwhile_refuses_nothing() {
+    let health = Health::new(None);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..20_000 {
+                health.report(Source::Log, &error(OTHER), n * SECOND);
+                health.resumed();
+            }
+            done.store(true, Ordering::Release);
+        });
+        while !done.load(Ordering::Acquire) {
+            for refused in [health.check_writable(), health.check_working()] {
+                assert_eq!(refused.map_err(|e| e.kind()).err().unwrap_or(OTHER), OTHER);
+            }
+            let (severity, cause) = health.state();
+            assert_eq!(cause.map(|e| e.kind()), (severity == Severity::Hard).then_some(OTHER));
+        }
+    });
 }
