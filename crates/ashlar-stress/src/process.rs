@@ -12,8 +12,8 @@
 //! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
 //! rel child block-log DIR                                 serves a device and records what reaches it
 //! ```
-//! A child dies with the process that started it, but for the last, which serves until all is unmounted. What it has to say stands in its standard output, a failure in its
-//! standard error.
+//! A child dies with the process that started it, but for the last, which serves until all is unmounted. What it has to say
+//! stands in its standard output, a failure in its standard error.
 
 use crate::suite::Budget;
 use crate::{limits, soak, sweep, torture};
