@@ -1,10 +1,10 @@
-//! The same as Markdown, shorter: what must be known, rates, amplification, how it was measured.
+//! The same as Markdown, shorter: what must be known, rates, waits at a fixed rate, amplification, how it was measured.
 
 use crate::page::name;
-use crate::record::{Record, Run};
+use crate::record::{From, Latency, Record, Run};
 use crate::summary::{Cell, Group, OURS, REFERENCE, Row, Spread, Summary};
 use crate::theory::predicted;
-use crate::words::{factor, known, rate};
+use crate::words::{factor, known, micros, rate};
 use std::fmt::Write;
 
 /// A page of this run, to be put below a heading of one's own.
@@ -12,7 +12,7 @@ pub fn markdown(run: &Run) -> String {
     shown(run, amplification)
 }
 
-/// The same without amplification: a table of rates for each experiment.
+/// The same without amplification: a table of rates for each experiment, and one of waits where the rate was given.
 pub fn rates(run: &Run) -> String {
     shown(run, |_| String::new())
 }
@@ -24,6 +24,7 @@ fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
     for group in &summary.groups {
         let _ = writeln!(out, "### {}\n", group.title());
         out.push_str(&table(group, &summary.engines));
+        out.push_str(&waits(group));
         out.push_str(&more(group));
     }
     if !summary.marks.is_empty() {
@@ -79,6 +80,35 @@ fn figure(cell: &Cell<'_>, best: Option<Spread>) -> String {
 
 fn against(row: &Row<'_>) -> Option<f64> {
     Some(row.of(OURS)?.rate()?.median / row.of(REFERENCE)?.rate()?.median)
+}
+
+/// How long operations took that were due at a fixed rate.
+fn waits(group: &Group<'_>) -> String {
+    let mut rows = String::new();
+    for row in &group.rows {
+        for cell in &row.cells {
+            let open = |latency: &Latency| (latency.from == From::Intended).then_some(latency.rate).flatten();
+            let kinds = cell.typical().map(|run| run.latency_us.iter()).into_iter().flatten();
+            for (kind, due) in kinds.filter_map(|(kind, latency)| Some((kind, open(latency)?))) {
+                type At = fn(&Latency) -> f64;
+                let shown: [At; 4] = [|l| l.p50, |l| l.p99, |l| l.p999, |l| l.p9999];
+                let shown = shown.map(|at| cell.median(|run| run.latency_us.get(kind).map(at)));
+                let all = cell.runs.iter().filter_map(|run| Some(run.latency_us.get(kind)?.max));
+                let longest = Spread::of(all).map(|spread| spread.max);
+                let head = [text(row.title), text(name(cell.engine)), rate(due)];
+                let waits = shown.into_iter().chain([longest]).map(|wait| known(wait, micros));
+                line(&mut rows, head.into_iter().chain(waits));
+            }
+        }
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "From when an operation was due until it was done; percentiles are medians of the repetitions, the longest is of all:\n\n\
+         | | engine | due a second | p50 | p99 | p99.9 | p99.99 | longest |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|\n{rows}\n"
+    )
 }
 
 /// Published figures, a line per engine.
@@ -180,9 +210,28 @@ mod tests {
     }
 
     #[test]
+    fn waits_where_the_rate_was_given() {
+        let mut run = sample::comparison();
+        assert!(!markdown(&run).contains("due a second"));
+        for latency in run.records.iter_mut().flat_map(|record| record.latency_us.values_mut()) {
+            (latency.from, latency.rate) = (From::Intended, Some(250_000.0));
+        }
+        let text = rates(&run);
+        for part in [
+            "p99.99 | longest |\n|---|---|---:|---:|---:|---:|---:|---:|\n| sequential reads | AshlarDB | 250,000 | 0.13 µs | 0.98 µs | 6.54 µs | 49 µs | 3.3 ms |\n",
+            "| random writes | LMDB | 250,000 |",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+
+    #[test]
     fn tables_have_as_many_cells_in_every_line() {
         let mut run = sample::comparison();
         run.records[0].title = "a|b".into();
+        for latency in run.records.iter_mut().flat_map(|record| record.latency_us.values_mut()) {
+            (latency.from, latency.rate) = (From::Intended, Some(1.0));
+        }
         let text = markdown(&run).replace("\\|", "");
         for block in text.split("\n\n").filter(|block| block.starts_with('|')) {
             let counts: std::collections::BTreeSet<_> =
