@@ -121,7 +121,7 @@ fn run_tests(folder: &Path, packages: &[&str]) -> Result<(Vec<String>, Result<()
         command
     };
     let log = folder.join("tests.log");
-    let tested = run::watched(&mut cargo(&[]), &log, LIMIT, |line| {
+    let tested = run::watched(&cargo(&[]), &log, LIMIT, |line| {
         if line.starts_with("test result") {
             println!("{line}");
         }

@@ -42,7 +42,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     command.env("LOOM_MAX_PREEMPTIONS", preemptions).env("LOOM_MAX_BRANCHES", "100000");
     let logs = project::scratch().join("test-logs");
     std::fs::create_dir_all(&logs).map_err(|e| format!("{}: {e}", logs.display()))?;
-    run::watched(&mut command, &logs.join("loom.log"), LIMIT, |line| {
+    run::watched(&command, &logs.join("loom.log"), LIMIT, |line| {
         if line.starts_with("test ") || line.contains("panicked") || line.contains("error") {
             println!("{line}");
         }

@@ -82,11 +82,11 @@ fn cargo(folder: &str, words: &[&str], own: &[&str], chosen: &[String]) -> Comma
     command
 }
 
-fn watch(name: &str, mut command: Command) -> Result<(), String> {
+fn watch(name: &str, command: Command) -> Result<(), String> {
     let logs = project::scratch().join("test-logs");
     std::fs::create_dir_all(&logs).map_err(|e| format!("{}: {e}", logs.display()))?;
     let log = logs.join(format!("{}.log", name.replace(' ', "-")));
-    run::watched(&mut command, &log, LIMIT, |line| {
+    run::watched(&command, &log, LIMIT, |line| {
         let told = ["test result", "error", "WARNING: ThreadSanitizer", "ERROR: AddressSanitizer"];
         if told.iter().any(|word| line.contains(word)) {
             println!("{line}");

@@ -1,9 +1,9 @@
-//! Running programs: output seen or kept, time limited.
+//! Running programs: output seen or kept, time limited, none left behind.
 
 use crate::project;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -24,12 +24,13 @@ pub fn quiet(program: &str, args: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a program line by line: each line of output and error goes to `log` and to `each`.
+/// Runs a program line by line: each line of output and error goes to `log` and to `each`. What it started does not outlive
+/// it, nor us.
 ///
 /// # Errors
 /// It cannot be started, fails, or takes longer than `limit`; then it is killed with everything it started.
 pub fn watched(
-    command: &mut Command,
+    command: &Command,
     log: &std::path::Path,
     limit: Duration,
     mut each: impl FnMut(&str),
@@ -37,10 +38,12 @@ pub fn watched(
     let mut file = std::fs::File::create(log).map_err(|e| format!("{}: {e}", log.display()))?;
     let (reader, writer) = std::io::pipe().map_err(|e| e.to_string())?;
     let second = writer.try_clone().map_err(|e| e.to_string())?;
-    command.current_dir(project::root()).stdin(Stdio::null()).stdout(writer).stderr(second).process_group(0);
+    let mut command = leashed(command);
+    command.stdout(writer).stderr(second);
     let mut child = command.spawn().map_err(|e| format!("cannot start: {e}"))?;
-    // The command still holds our ends of the pipe; without them the reader sees its end when the child ends.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let leash = child.stdin.take();
+    // It still holds our ends of the pipe; without them the reader sees its end when the child ends.
+    drop(command);
     let (send, receive) = mpsc::channel();
     let start = Instant::now();
     std::thread::spawn(move || {
@@ -58,22 +61,36 @@ pub fn watched(
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => {
-                kill_group(&mut child);
+                drop(leash);
+                let _ = child.wait();
                 return Err(format!("not done after {} s: killed", limit.as_secs()));
             }
         }
     }
-    match child.wait() {
+    let ended = child.wait();
+    drop(leash);
+    match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(status.to_string()),
         Err(e) => Err(e.to_string()),
     }
 }
 
-fn kill_group(child: &mut Child) {
-    // The child leads a process group of its own, so this reaches the test programs that cargo started, nothing else.
-    let _ = Command::new("kill").args(["-9", "--", &format!("-{}", child.id())]).status();
-    let _ = child.wait();
+/// The command in a process group of its own, which is killed when the pipe on its standard input ends: when we drop it, or
+/// die. The program itself sees no input.
+fn leashed(command: &Command) -> Command {
+    const GUARD: &str =
+        r#"exec 3<&0 </dev/null; (cat <&3; kill -9 0) >/dev/null 2>&1 & exec 3<&-; exec "$0" "$@""#;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", GUARD]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.current_dir(project::root()).stdin(Stdio::piped()).process_group(0);
+    shell
 }
 
 #[cfg(test)]
@@ -96,6 +113,36 @@ mod tests {
         lines.sort();
         assert_eq!((done, lines), (Ok(()), vec!["err".to_owned(), "out".to_owned()]));
         assert!(shell("exit 3", Duration::from_secs(20)).0.unwrap_err().contains('3'));
+    }
+
+    #[test]
+    fn nothing_outlives_who_started_it() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 100 & echo $!; wait"]);
+        let mut child = leashed(&command).stdout(Stdio::piped()).spawn().expect("a shell");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("a line");
+        let grandchild = std::path::Path::new("/proc").join(line.trim()).join("stat");
+        let runs = || std::fs::read_to_string(&grandchild).is_ok_and(|stat| !stat.contains(") Z "));
+        assert!(runs());
+        drop(child.stdin.take());
+        assert!(!child.wait().expect("a child").success());
+        let start = Instant::now();
+        while runs() && start.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!runs(), "{line}");
+    }
+
+    #[test]
+    fn what_is_started_sees_our_environment_and_no_input() {
+        let log = std::env::temp_dir().join(format!("xtask-run-{}.log", std::process::id()));
+        let mut command = Command::new("sh");
+        command.args(["-c", "cat; echo $1 $NAME", "sh", "a word"]).env("NAME", "value");
+        let mut lines = Vec::new();
+        let done = watched(&command, &log, Duration::from_secs(20), |line| lines.push(line.to_owned()));
+        std::fs::remove_file(&log).expect("the log was written");
+        assert_eq!((done, lines), (Ok(()), vec!["a word value".to_owned()]));
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Stages {
         if wanted.output().is_ok_and(|output| output.status.success()) {
             let mut command = cargo();
             rel::scheduled(command.arg("test").args(package)).args(["--test", "it", "schedules::"]);
-            self.run("shuttle", logs, &mut command, TESTS_LIMIT);
+            self.run("shuttle", logs, &command, TESTS_LIMIT);
         } else {
             let why = "[shuttle] whole engines under a scheduler: the crate shuttle cannot be fetched";
             self.times.push(("shuttle".into(), Duration::ZERO, "skipped".into()));
@@ -129,10 +129,10 @@ impl Stages {
         if heavy {
             command.env("ASHLAR_HEAVY", "1");
         }
-        self.run(name, logs, &mut command, limit);
+        self.run(name, logs, &command, limit);
     }
 
-    fn run(&mut self, name: &str, logs: &Path, command: &mut Command, limit: Duration) {
+    fn run(&mut self, name: &str, logs: &Path, command: &Command, limit: Duration) {
         println!("== {name}");
         let start = Instant::now();
         let mut tally = Tally::default();
