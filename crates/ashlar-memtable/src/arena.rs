@@ -26,7 +26,11 @@ use std::ptr::{NonNull, null_mut};
 pub(crate) const UNIT: usize = 8;
 const UNIT_BITS: u32 = 19;
 /// In a model as few and as small as it takes to grow; under the scheduler few, as the end of an arena looks at each.
-const CHUNKS: usize = if cfg!(any(loom, shuttle)) { 4 } else { 4096 };
+const CHUNKS: usize = match (cfg!(loom), cfg!(shuttle)) {
+    (true, _) => 4,
+    (_, true) => 12,
+    _ => 4096,
+};
 const FIRST_CHUNK_UNITS: u64 = if cfg!(loom) { 32 } else { 1 << 12 };
 const CHUNK_UNITS_MAX: u64 = 1 << UNIT_BITS;
 const UNIT_MASK: usize = (1 << UNIT_BITS) - 1;

@@ -2,16 +2,22 @@
 
 use super::history::{self, FAMILIES};
 use super::log::{Ack, Log};
-use ashlar_base::{Error, Result};
+use ashlar_base::error::IoKind;
+use ashlar_base::{Error, ErrorKind, Result, SeqNum};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_engine::options::{FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_engine::snapshot::Snapshot;
 use ashlar_env::sim::{CallClass, SimEnv};
+use ashlar_sync::schedule;
 use ashlar_sync::shuttle::thread;
 use ashlar_testkit::{KeyValue, Rng};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How often a batch that is refused is written again.
+const TRIES: u32 = 40;
 
 /// What the threads share.
 pub struct World {
@@ -21,6 +27,8 @@ pub struct World {
     pub db: Db,
     /// The families of the batches, in the order of [`FAMILIES`].
     pub families: Vec<Arc<Family>>,
+    /// Whether the log is handed over when it is asked for (`manual_wal_flush`).
+    pub holds_back: bool,
     /// What a family is made with.
     pub family: FamilyOptions,
     /// Writers there are.
@@ -43,7 +51,7 @@ pub enum Actor {
     },
     /// Looks at everything, again and again, in many ways.
     Reader,
-    /// Flushes and compacts.
+    /// Flushes, compacts, and changes settings.
     Upkeep,
     /// Makes families, writes to them, and drops them.
     Families,
@@ -72,11 +80,30 @@ fn write(world: &World, rng: &mut Rng, writer: usize, batches: u64) -> Result<()
         let mut batch = history::batch(writer, number, &world.families, world.value_bytes)?;
         let options = WriteOptions { sync: rng.percent(30), ..WriteOptions::default() };
         world.log.start(writer, number);
-        let seq = world.db.write(&mut batch, options)?;
-        let calls = world.sim.calls_of(CallClass::Change);
+        let seq = taken(world, &mut batch, options)?;
+        let held = world.holds_back && !options.sync && rng.percent(70);
+        if world.holds_back && !options.sync && !held {
+            world.db.flush_wal(false)?;
+        }
+        let calls = (!held).then(|| world.sim.calls_of(CallClass::Change));
         world.log.ack(Ack { writer, number, seq, synced: options.sync, calls });
     }
     Ok(())
+}
+
+/// Writes a batch. Where a call failed it may be refused, which leaves nothing of it, until the database has resumed.
+fn taken(world: &World, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
+    let mut tries = 0;
+    loop {
+        match world.db.write(batch, options) {
+            Err(e) if tries < TRIES && e.kind() == ErrorKind::Io(IoKind::Other) => {
+                world.log.failed("write", &e);
+                tries += 1;
+                schedule::sleep(Duration::from_millis(50));
+            }
+            done => return done,
+        }
+    }
 }
 
 /// All entries of a family; between two of them, now and then, others go on for a while.
@@ -172,13 +199,24 @@ fn read(world: &World, rng: &mut Rng) -> Result<()> {
 
 fn keep_up(world: &World, rng: &mut Rng) -> Result<()> {
     for _ in 0..rng.between(3, 10) {
-        match rng.below(6) {
+        let family = &world.families[rng.below(FAMILIES.len())];
+        match rng.below(9) {
             0..3 => world.db.flush(&world.families)?,
-            3 => world.db.compact_range(&world.families[rng.below(FAMILIES.len())], None, None)?,
+            3 => world.db.compact_range(family, None, None)?,
             4 => world.db.sync_wal()?,
+            5 => world.db.flush_wal(rng.percent(50))?,
+            6 => change_settings(world, family, rng)?,
             _ => world.db.flush(&world.families[..1])?,
         }
     }
+    Ok(())
+}
+
+fn change_settings(world: &World, family: &Family, rng: &mut Rng) -> Result<()> {
+    let bytes = (64 << rng.below(2)) << 10;
+    let (bytes, files) = (bytes.to_string(), if rng.percent(50) { "2" } else { "-1" });
+    world.db.set_options(family, &[("write_buffer_size", &bytes)])?;
+    world.db.set_db_options(&[("max_total_wal_size", &bytes), ("max_open_files", files)])?;
     Ok(())
 }
 
@@ -216,14 +254,16 @@ fn close(world: &World, rng: &mut Rng) -> Result<()> {
         thread::yield_now();
     }
     world.log.close_begins();
-    world.db.close()?;
+    if let Err(e) = world.db.close() {
+        world.log.close_failed(&e);
+    }
     // A write that was let in before may still wait for its sync.
     let writes = world.sim.calls_of(CallClass::Write);
     (0..50).for_each(|_| thread::yield_now());
     if world.sim.calls_of(CallClass::Write) != writes {
         world.log.find("a closed database went on to change files".to_owned());
     }
-    let closed = |e: &Error| matches!(e.kind(), ashlar_base::ErrorKind::Shutdown(_));
+    let closed = |e: &Error| matches!(e.kind(), ErrorKind::Shutdown(_));
     match world.db.get(&world.families[0], b"w0!", &ReadOptions::default()) {
         Err(e) if closed(&e) => Ok(()),
         other => {

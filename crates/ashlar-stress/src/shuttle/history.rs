@@ -16,6 +16,7 @@ const SLOTS: u64 = 5;
 /// What a batch does to one family.
 enum Change {
     Put(Vec<u8>, Vec<u8>),
+    Merge(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
     DeleteRange(Vec<u8>, Vec<u8>),
 }
@@ -23,6 +24,11 @@ enum Change {
 /// The key that holds the number of a writer's last batch.
 pub fn counter(writer: usize) -> Vec<u8> {
     format!("w{writer}!").into_bytes()
+}
+
+/// The key that the numbers of its batches are appended to.
+fn trail(writer: usize) -> Vec<u8> {
+    format!("w{writer}+").into_bytes()
 }
 
 fn slot(writer: usize, slot: u64) -> Vec<u8> {
@@ -44,6 +50,11 @@ fn changes(writer: usize, number: u64, at: usize, value_bytes: usize) -> Vec<Cha
     if number % 3 == 1 {
         changes.push(Change::Delete(slot(writer, (number + 2) % SLOTS)));
     }
+    changes.push(match number % 6 {
+        0 => Change::Put(trail(writer), format!("{number}").into_bytes()),
+        5 => Change::Delete(trail(writer)),
+        _ => Change::Merge(trail(writer), format!("{number}").into_bytes()),
+    });
     changes
 }
 
@@ -54,6 +65,7 @@ pub fn batch(writer: usize, number: u64, families: &[Arc<Family>], value_bytes: 
         for change in changes(writer, number, at, value_bytes) {
             match change {
                 Change::Put(key, value) => batch.put(family.id(), &key, &value)?,
+                Change::Merge(key, operand) => batch.merge(family.id(), &key, &operand)?,
                 Change::Delete(key) => batch.delete(family.id(), &key)?,
                 Change::DeleteRange(begin, end) => batch.delete_range(family.id(), &begin, &end)?,
             }
@@ -64,10 +76,14 @@ pub fn batch(writer: usize, number: u64, families: &[Arc<Family>], value_bytes: 
 
 /// The keys of `writer` in the family at `at` after its first `number` batches.
 fn state(writer: usize, number: u64, at: usize, value_bytes: usize) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let mut state = BTreeMap::new();
+    let mut state = BTreeMap::<Vec<u8>, Vec<u8>>::new();
     for change in (1..=number).flat_map(|number| changes(writer, number, at, value_bytes)) {
         match change {
             Change::Put(key, value) => drop(state.insert(key, value)),
+            Change::Merge(key, operand) => match state.get_mut(&key) {
+                Some(value) => value.extend([b",".as_slice(), &operand].concat()),
+                None => drop(state.insert(key, operand)),
+            },
             Change::Delete(key) => drop(state.remove(&key)),
             Change::DeleteRange(begin, end) => state.retain(|key, _| *key < begin || *key >= end),
         }

@@ -1,5 +1,6 @@
 //! What the threads of a case did and found. Its lock is the machine's: no step is made under it.
 
+use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, SeqNum};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,8 +15,9 @@ pub struct Ack {
     pub seq: SeqNum,
     /// Whether it was acknowledged as durable.
     pub synced: bool,
-    /// Changing calls of the file system before that.
-    pub calls: u64,
+    /// Changing calls of the file system before that. None: `manual_wal_flush` may hold it back; what is acknowledged behind it
+    /// and is not held back promises it too.
+    pub calls: Option<u64>,
 }
 
 #[derive(Default)]
@@ -23,6 +25,7 @@ struct Entries {
     started: Vec<u64>,
     acks: Vec<Ack>,
     closing: bool,
+    close_failed: bool,
     findings: Vec<String>,
 }
 
@@ -77,6 +80,20 @@ impl Log {
         self.entries().closing = true;
     }
 
+    /// A close said that it may have lost what was held back.
+    pub fn close_failed(&self, e: &Error) {
+        self.entries().close_failed = true;
+        self.failed("close", e);
+    }
+
+    /// What must be there after the close.
+    pub fn kept(&self) -> Vec<Ack> {
+        let entries = self.entries();
+        let durable = |ack: &&Ack| !entries.close_failed || ack.calls.is_some();
+        let last = entries.acks.iter().filter(durable).map(|ack| ack.seq).max();
+        entries.acks.iter().filter(|ack| Some(ack.seq) <= last).copied().collect()
+    }
+
     /// Something that must not be.
     pub fn find(&self, what: String) {
         self.entries().findings.push(what);
@@ -87,10 +104,14 @@ impl Log {
         std::mem::take(&mut self.entries().findings)
     }
 
-    /// An operation failed: that is found, unless it had reason to.
+    /// An operation failed: that is found, unless it had this reason to.
     pub fn failed(&self, operation: &str, e: &Error) {
-        let closed = matches!(e.kind(), ErrorKind::Shutdown(_)) && self.entries().closing;
-        if !closed && !self.faulty {
+        let expected = match e.kind() {
+            ErrorKind::Shutdown(_) => self.entries().closing,
+            ErrorKind::Io(IoKind::Other) | ErrorKind::Indeterminate => self.faulty,
+            _ => false,
+        };
+        if !expected {
             self.find(format!("{operation}: {e}"));
         }
     }

@@ -2,12 +2,14 @@
 
 use super::actors::Actor;
 use super::history::FAMILIES;
+use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_blob::BlobOptions;
 use ashlar_engine::options::{CompactionOptions, DbOptions, FamilyOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
 use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, Repeat};
 use ashlar_testkit::Rng;
+use ashlar_testkit::ops::MERGE_OPERATOR;
 use std::path::Path;
 
 /// Where the database stands on its machine.
@@ -90,6 +92,7 @@ fn database(rng: &mut Rng) -> DbOptions {
         block_cache_bytes: 1 << 20,
         max_open_files: *rng.pick(&[-1, 1, 3]).unwrap_or(&-1),
         atomic_flush: rng.percent(20),
+        manual_wal_flush: rng.percent(20),
         max_total_wal_bytes: if rng.percent(30) { 100 << 10 } else { 0 },
         ..DbOptions::default()
     }
@@ -97,6 +100,7 @@ fn database(rng: &mut Rng) -> DbOptions {
 
 fn family(rng: &mut Rng) -> FamilyOptions {
     FamilyOptions {
+        merge_operator: standard_operator(MERGE_OPERATOR),
         write_buffer_bytes: 64 << 10,
         max_write_buffers: rng.between(2, 3),
         compaction: CompactionOptions {

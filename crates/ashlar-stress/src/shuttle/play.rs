@@ -49,7 +49,7 @@ fn play(mut plan: Plan, sim: &SimEnv, outcome: &mut Outcome) -> Result<(), Strin
     if threads.into_iter().any(|thread| thread.join().is_err()) {
         return Err("panic: in a thread of the case".to_owned());
     }
-    let (acks, started) = end(world, &plan.actors, &mut plan.rng, outcome);
+    let (acks, kept, started) = end(world, &plan.actors, &mut plan.rng, outcome);
     let writes = sim.calls_of(CallClass::Write);
     env.jobs.close();
     drop(env);
@@ -58,7 +58,7 @@ fn play(mut plan: Plan, sim: &SimEnv, outcome: &mut Outcome) -> Result<(), Strin
     }
     sim.heal();
     if outcome.findings.is_empty() {
-        closed(&plan, sim, &acks, &started).map_err(|e| format!("after the close: {e}"))?;
+        closed(&plan, sim, &kept, &started).map_err(|e| format!("after the close: {e}"))?;
         for (at, mode, image) in sim.photographs() {
             outcome.figures.push(("crashes", 1));
             let found = crashed(&plan, &image, &acks, &started, (at, mode));
@@ -81,6 +81,7 @@ fn begin(plan: &Plan, sim: &SimEnv, env: Env) -> Result<World, String> {
         sim: sim.clone(),
         families: FAMILIES.iter().filter_map(|name| db.family(name)).collect(),
         db,
+        holds_back: plan.db.manual_wal_flush,
         family: plan.family.clone(),
         writers: plan.writers,
         value_bytes: plan.value_bytes,
@@ -88,14 +89,20 @@ fn begin(plan: &Plan, sim: &SimEnv, env: Env) -> Result<World, String> {
     })
 }
 
-/// Asks once more when all have done their work, and closes. What was acknowledged, and what was begun.
-fn end(world: Arc<World>, actors: &[Actor], rng: &mut Rng, outcome: &mut Outcome) -> (Vec<Ack>, Vec<u64>) {
+/// Asks once more when all have done their work, and closes. What was acknowledged, what of it the close kept, and what was
+/// begun.
+fn end(
+    world: Arc<World>,
+    actors: &[Actor],
+    rng: &mut Rng,
+    outcome: &mut Outcome,
+) -> (Vec<Ack>, Vec<Ack>, Vec<u64>) {
     if !actors.iter().any(|actor| matches!(actor, Actor::Closer)) {
         at_rest(&world, rng);
     }
     world.log.close_begins();
     if let Err(e) = world.db.close() {
-        world.log.failed("the last close", &e);
+        world.log.close_failed(&e);
     }
     let ticker = |ticker| world.db.statistics().ticker(ticker);
     outcome.figures.extend([
@@ -107,8 +114,7 @@ fn end(world: Arc<World>, actors: &[Actor], rng: &mut Rng, outcome: &mut Outcome
     outcome.findings.extend(world.log.findings());
     let acks = world.log.acks();
     outcome.figures.push(("batches acknowledged", acks.len() as u64));
-    let started = world.log.started();
-    (acks, started)
+    (acks, world.log.kept(), world.log.started())
 }
 
 /// When all is done, all that was acknowledged is there, and nothing else, unless calls failed.
@@ -128,9 +134,9 @@ fn at_rest(world: &World, rng: &mut Rng) {
     }
 }
 
-/// After a close all that was acknowledged is there.
-fn closed(plan: &Plan, sim: &SimEnv, acks: &[Ack], started: &[u64]) -> Result<(), String> {
-    let last = |writer| acks.iter().filter(|ack| ack.writer == writer).map(|ack| ack.number).max();
+/// After a close all that was acknowledged is there, unless the close said that what was held back may not be.
+fn closed(plan: &Plan, sim: &SimEnv, kept: &[Ack], started: &[u64]) -> Result<(), String> {
+    let last = |writer| kept.iter().filter(|ack| ack.writer == writer).map(|ack| ack.number).max();
     let acknowledged: Vec<u64> = (0..plan.writers).map(|writer| last(writer).unwrap_or(0)).collect();
     between(&reopened(plan, sim)?, &acknowledged, started)
 }
@@ -145,7 +151,8 @@ fn crashed(
     (at, mode): (u64, CrashMode),
 ) -> Result<(), String> {
     let shown = reopened(plan, image)?;
-    let promised = |ack: &&Ack| ack.calls < at && (ack.synced || mode == CrashMode::KILL);
+    let promised =
+        |ack: &&Ack| ack.calls.is_some_and(|calls| calls < at) && (ack.synced || mode == CrashMode::KILL);
     let floor = acks.iter().filter(promised).map(|ack| ack.seq).max();
     let there = |ack: &&Ack| ack.number <= shown[ack.writer];
     let last = acks.iter().filter(there).map(|ack| ack.seq).max().max(floor);
