@@ -176,7 +176,10 @@ impl ResumeJob {
         Ok(StepResult::Done)
     }
 
-    fn end(&self) {
+    /// The last thing a job does. The files of what was begun in vain go first: once nobody waits for it any more, the
+    /// directory may be another process's, and their names too.
+    fn end(&mut self) {
+        self.run = None;
         {
             let mut state = self.core.state();
             state.resuming = false;
@@ -218,7 +221,6 @@ impl Job for ResumeJob {
     }
 
     fn abort(mut self: Box<Self>) {
-        self.run = None;
         if self.in_step {
             self.core.panicked("resuming");
         }
@@ -269,5 +271,47 @@ impl Db {
                 return core.health.check_writable();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::WriteBatch;
+    use crate::options::{DbOptions, FamilyOptions, WriteOptions};
+    use ashlar_base::Error;
+    use ashlar_env::sim::SimEnv;
+    use std::path::Path;
+
+    #[test]
+    fn a_job_that_ended_has_no_files_left_to_remove() {
+        let env = SimEnv::new(1).env();
+        let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+        let dir = Path::new("/db");
+        let family = FamilyOptions::default();
+        let db = Db::open(env.clone(), dir, options, Vec::new(), family).unwrap();
+        let mut batch = WriteBatch::new();
+        for key in 0..2000_u32 {
+            batch.put(FamilyId::DEFAULT, &key.to_be_bytes(), &[7; 100]).unwrap();
+        }
+        db.write(&mut batch, WriteOptions::default()).unwrap();
+        let core = Arc::clone(db.core());
+        core.health.report(Source::Log, &Error::closed(), Duration::ZERO);
+        let mut job = ResumeJob::new(Arc::clone(&core));
+        {
+            let mut state = core.state();
+            state.jobs += 1;
+            state.resuming = true;
+        }
+        let tables = || env.fs.list(dir).unwrap().iter().filter(|f| f.name.ends_with(".sst")).count();
+        let few = StepBudget { bytes: 1 << 10 };
+        for _ in 0..10 {
+            assert!(matches!(job.step(few), StepResult::Again));
+        }
+        assert_eq!(tables(), 1, "it writes one");
+        core.closed.store(true, ashlar_sync::atomic::Ordering::Release);
+        assert!(matches!(job.step(few), StepResult::Done));
+        assert_eq!((core.state().jobs, tables()), (0, 0), "before the job itself goes");
+        drop(job);
     }
 }
