@@ -161,7 +161,8 @@ impl Core {
         self.committer.flush()?;
         before.wal.log().give_back();
         let wal = self.tables.give_way_to(|| {
-            let number = self.versions.new_file_number();
+            let draw = || self.versions.new_file_number();
+            let number = self.committer.wals().number_after(before.wal.number(), draw);
             Wal::create_after(&self.env, &before.wal, number, next).map(Arc::new)
         })?;
         if let Err(e) = wal.log().ask_room(0, ROOM_FOR_DELETIONS) {

@@ -8,7 +8,9 @@
 //! 4. Of a log that buffers (`manual_wal_flush`) only the current file ever holds records back: a switch writes them before
 //!    the next file begins. So what a killed process leaves is a prefix of all writes, and whatever a flush takes from a
 //!    sealed memtable stands in files.
-//! 5. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
+//! 5. A file that could not be begun is begun anew under its own number. Left behind under a number between two logs that
+//!    hold something, its bytes, which no sync covers, would be a damage in the middle of the log after a power cut.
+//! 6. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
 
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FileNumber, Result, SeqNum};
@@ -63,15 +65,12 @@ impl Wal {
         Ok(Wal { log, dir: dir.to_path_buf(), shape: WalShape::default() })
     }
 
-    /// Makes the file that continues `before`; its first batch will have the sequence `next`. A failure leaves no file,
-    /// or one that recovery finds to be empty.
+    /// Makes the file that continues `before`; its first batch will have the sequence `next`. What a failure leaves of it
+    /// no recovery minds as long as no later log has anything (see [`WalSet::number_after`]).
     pub(crate) fn create_after(env: &Env, before: &Wal, number: FileNumber, next: SeqNum) -> Result<Wal> {
         let wal = Wal::create(env, &before.dir, number, before.shape)?;
         let link = LogLink { number: before.number(), end: before.log.position() };
-        if let Err(e) = wal.begin_at(next, Some(link)) {
-            let _ = env.fs.remove(wal.log.path());
-            return Err(e);
-        }
+        wal.begin_at(next, Some(link))?;
         Ok(wal)
     }
 
@@ -130,11 +129,22 @@ struct Closed {
     sizes: BTreeMap<FileNumber, u64>,
     /// Logs below hold nothing that is not durable in tables.
     needed_from: FileNumber,
+    /// The number that was drawn last for a log to continue another.
+    drawn: FileNumber,
 }
 
 impl WalSet {
     pub(crate) fn new() -> Self {
         WalSet { closed: Mutex::new(Rank::Statistics, Closed::default()) }
+    }
+
+    /// The number of the log that is to continue `current`: that of an attempt which failed, or a new one.
+    pub(crate) fn number_after(&self, current: FileNumber, draw: impl FnOnce() -> FileNumber) -> FileNumber {
+        let mut closed = self.closed.lock();
+        if closed.drawn <= current {
+            closed.drawn = draw();
+        }
+        closed.drawn
     }
 
     /// Takes a file that gets no further records.

@@ -16,6 +16,7 @@ mod observe;
 mod ranges;
 mod read_only;
 mod wal_compression;
+mod wal_switch;
 
 /// Held by tests that read databases, and by nobody while two runs are compared: when something is freed depends on
 /// every reader in the process.
