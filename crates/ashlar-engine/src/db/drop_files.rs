@@ -50,7 +50,8 @@ impl Core {
         edit.deleted = picked.iter().map(|(level, file)| (*level, file.number())).collect();
         let installer = Arc::clone(self);
         let install = Box::new(move |changed: &[_]| installer.install(changed, &[]));
-        self.versions.commit_with(vec![edit], install).map(|()| picked.len())
+        let done = self.versions.commit_with(vec![edit], install);
+        done.inspect_err(|e| self.commit_failed(e)).map(|()| picked.len())
     }
 }
 

@@ -54,12 +54,9 @@ impl Core {
             // What was written before the family is not lost where the family is there.
             self.committer.flush()?;
             let wal = Arc::clone(&self.committer.current().wal);
-            let made = self.versions.create_family(
-                name,
-                options.order.clone(),
-                options.compaction.num_levels,
-                wal.number(),
-            )?;
+            let (order, levels) = (options.order.clone(), options.compaction.num_levels);
+            let made = self.versions.create_family(name, order, levels, wal.number());
+            let made = made.inspect_err(|e| self.commit_failed(e))?;
             made.version.tables().count_into(&self.statistics);
             let memtables = MemtableList::new(new_memtable(&options, self.memory.budget()), wal.number());
             let live = LiveFamily::new(made.id, name, options, memtables, Arc::clone(&made.version));

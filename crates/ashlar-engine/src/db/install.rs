@@ -51,6 +51,13 @@ impl Core {
         pause
     }
 
+    /// Takes in that a commit failed which a caller waits for: he is told and may try again, unless only a new open helps.
+    pub(super) fn commit_failed(&self, cause: &Error) {
+        if self.versions.fatal().is_some() {
+            self.report(Source::Current, cause);
+        }
+    }
+
     /// What to blame an error on while the MANIFEST is in doubt.
     pub(super) fn manifest_trouble(&self) -> Option<Source> {
         match self.versions.fatal() {

@@ -111,7 +111,7 @@ impl Db {
                 return Err(Error::corruption(tail.reason).at(&replayed.path, tail.offset));
             }
             torn = Some(tail.offset);
-            core.versions.commit(Vec::new())?;
+            core.versions.commit(Vec::new()).inspect_err(|e| core.commit_failed(e))?;
         }
     }
 

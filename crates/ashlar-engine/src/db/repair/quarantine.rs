@@ -130,7 +130,8 @@ impl Damaged {
             note_counts(changed, &counts);
             installer.install(changed, &[]);
         };
-        core.versions.commit_with(vec![edit.clone()], Box::new(install))?;
+        let done = core.versions.commit_with(vec![edit.clone()], Box::new(install));
+        done.inspect_err(|e| core.commit_failed(e))?;
         core.tell_created(&edit);
         Ok(())
     }
