@@ -7,6 +7,7 @@ use super::core::{Core, State};
 use crate::column_family::LiveFamily;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, Result};
+use ashlar_format::filename::FileKind;
 use ashlar_sync::atomic::Ordering;
 use ashlar_sync::{ReadPin, Waited};
 use std::sync::Arc;
@@ -36,7 +37,7 @@ impl Core {
                 break;
             }
         }
-        self.committer.current().wal.log().give_back();
+        self.leave_logs();
         self.versions.give_back_room();
         self.release_readers();
         self.events.close();
@@ -61,6 +62,16 @@ impl Core {
         self.wake_jobs();
         let flushed = if unlogged.is_empty() { Ok(()) } else { self.flush_sealed(&unlogged) };
         handed_over.and(flushed)
+    }
+
+    /// Gives back the room that the log has ahead, and removes what attempts to begin a next one left: where it stays the next
+    /// open finds a torn beginning, and says so.
+    fn leave_logs(&self) {
+        let current = self.committer.current();
+        current.wal.log().give_back();
+        if let Some(number) = self.committer.wals().begun_in_vain(current.wal.number()) {
+            let _ = self.env.fs.remove(&self.dir.join(FileKind::Wal(number).name()));
+        }
     }
 
     /// Takes memtables and tables away from the families, so that whoever holds a handle on does not hold them. The

@@ -147,6 +147,11 @@ impl WalSet {
         closed.drawn
     }
 
+    /// The number under which there may be what attempts to continue `current` left, if none has come through.
+    pub(crate) fn begun_in_vain(&self, current: FileNumber) -> Option<FileNumber> {
+        Some(self.closed.lock().drawn).filter(|drawn| *drawn > current)
+    }
+
     /// Takes a file that gets no further records.
     pub(crate) fn closed(&self, wal: Arc<Wal>) {
         let mut closed = self.closed.lock();

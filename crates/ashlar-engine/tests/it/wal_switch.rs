@@ -81,3 +81,23 @@ fn a_log_that_was_begun_in_vain_is_no_damage_before_later_ones() {
     report::figure(&format!("logs begun anew: {failed} attempts failed, {crashes} crashes, 0 differences"));
     assert!(failed * 3 > cases, "{failed} of {cases}");
 }
+
+#[test]
+fn a_close_takes_a_log_that_was_begun_in_vain_with_it() {
+    let _readers = crate::beside_others();
+    let mut failed = 0;
+    for compression in [Compression::None, Compression::Zstd] {
+        for nth in 1..=6 {
+            let sim = SimEnv::new(nth);
+            let db = open(&sim, compression).unwrap();
+            put(&db, &FAMILIES, b"first", true);
+            let at = sim.calls_of(CallClass::Write) + nth;
+            sim.fail_call(CallClass::Write, at, Repeat::Once, IoKind::Other);
+            failed += u32::from(db.flush(&db.families()).is_err());
+            db.close().unwrap();
+            let again = open(&sim, compression).unwrap();
+            assert!(again.recovery().is_clean(), "{compression:?}, write {nth}: {}", again.recovery());
+        }
+    }
+    assert!(failed > 3, "{failed}");
+}
