@@ -320,12 +320,13 @@ impl Store {
         if self.promise.names.contains_key(name) {
             return Ok(());
         }
+        // Used up even if it fails: a later open may find the family.
         let generation = self.next_generation.get(name).copied().unwrap_or(0);
+        self.next_generation.insert(name.to_owned(), generation + 1);
         let made = self.db.create_family(name, self.setup.family.clone());
         if self.passed("create_family", made)?.is_some() {
             self.promise.names.insert(name.to_owned(), generation);
             self.promise.maybe.remove(name);
-            self.next_generation.insert(name.to_owned(), generation + 1);
         } else {
             self.promise.maybe.entry(name.to_owned()).or_insert(generation);
         }
