@@ -35,10 +35,12 @@ const HISTORIES: u64 = 16;
 const DISKS: u64 = 12;
 /// Histories with failing calls of a quick run.
 const FAILING: u64 = 10;
+/// Histories with failing calls for each other one in a long run: they are short, and find the most.
+const FAILING_EACH: u64 = 6;
 /// A history takes seconds at most, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Histories with crashes; disks that fill, and histories in which calls fail: of each a third as many in a long run.
+/// Histories with crashes; disks that fill, a third as many in a long run; histories in which calls fail.
 pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("sim", budget);
     let mut judges = Judges::start();
@@ -56,10 +58,14 @@ pub fn run(budget: &Budget) -> Report {
                 break;
             }
             histories(seed..seed + 1, false, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
-            if budget.length != Length::Quick && seed % 3 == 0 {
-                disks(seed..seed + 1, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
-                failures(seed..seed + 1, &mut tally, &mut report, &watchdog);
+            if budget.length == Length::Quick {
+                continue;
             }
+            if seed % 3 == 0 {
+                disks(seed..seed + 1, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
+            }
+            let first = seed.wrapping_mul(FAILING_EACH);
+            failures(first..first.saturating_add(FAILING_EACH), &mut tally, &mut report, &watchdog);
         }
         if budget.length == Length::Quick && !budget.is_enough(&report) {
             let first = budget.seed + 1;
