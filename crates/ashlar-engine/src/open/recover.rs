@@ -11,7 +11,7 @@ use crate::version::{
     read_current, read_identity, replay_manifest,
 };
 use ashlar_base::ext::timestamp_order::timestamp_order;
-use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
@@ -284,8 +284,12 @@ impl Directory {
     /// A newer MANIFEST that took more than its first commit was current once: `CURRENT` is older than it should be.
     fn check_superseded(&self, fs: &dyn Fs, dir: &Path, current: FileNumber) -> Result<()> {
         for &newer in self.manifests.iter().filter(|n| **n > current) {
-            // Damage in a MANIFEST that is not in use proves nothing.
-            let Ok(other) = replay_manifest(fs, dir, newer) else { continue };
+            let other = match replay_manifest(fs, dir, newer) {
+                Ok(other) => other,
+                Err(e) if matches!(e.kind(), ErrorKind::Io(_)) && !e.is_not_found() => return Err(e),
+                // Damage in a MANIFEST that is not in use proves nothing.
+                Err(_) => continue,
+            };
             if other.was_current {
                 return Err(Error::corruption(format!(
                     "CURRENT names MANIFEST-{current}, but MANIFEST-{newer} is newer and was in use"

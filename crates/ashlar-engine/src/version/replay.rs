@@ -106,6 +106,8 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
         tail.offset = replayer.group_start.min(tail.offset);
         tail.bytes = bytes.saturating_sub(tail.offset);
     }
+    // Nothing is appended before `CURRENT` durably names the file.
+    replayer.was_current |= replayer.beginning.is_some_and(|beginning| records > u64::from(beginning));
     replayer.finish(path, records, bytes, dropped)
 }
 

@@ -1,7 +1,9 @@
 //! Damaged directories: an error that names the place, or a report; and nothing is changed on disk.
 
 use super::*;
+use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind};
+use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 
 /// Recovers, demands an error, and that the directory is as it was.
 fn refused(env: &Env) -> Error {
@@ -200,22 +202,45 @@ fn write_manifest(env: &Env, records: &[Vec<u8>]) {
     }
 }
 
-#[test]
-fn a_current_that_was_superseded() {
-    let env = Env::mem();
-    let v = fresh(&env).versions;
-    flush(&env, &v, "a", 5).unwrap();
+/// A database whose `CURRENT` names a MANIFEST that another has replaced; with that one, and what it says.
+fn with_an_old_current(env: &Env) -> (FileNumber, Vec<String>) {
+    let v = fresh(env).versions;
+    flush(env, &v, "a", 5).unwrap();
     let first = v.manifest_number();
     // A newer MANIFEST with nothing but its first commit may be from a crash before the switch.
     v.set_manifest_bound(0);
-    for at in 6..60 {
-        flush(&env, &v, "a", at).unwrap();
+    let mut numbers = 6..;
+    while v.manifest_number() == first {
+        flush(env, &v, "a", numbers.next().unwrap()).unwrap();
     }
     let second = v.manifest_number();
-    assert_ne!(first, second);
-    let both = shape(&v);
-    // The newest one may only just have begun: one that was replaced took more than its first commit.
-    put(&env, "CURRENT", ashlar_format::filename::current_content(first).as_bytes());
+    flush(env, &v, "a", numbers.next().unwrap()).unwrap();
+    assert_eq!(v.manifest_number(), second);
+    put(env, "CURRENT", ashlar_format::filename::current_content(first).as_bytes());
+    (second, shape(&v))
+}
+
+/// A read that fails does not hide it.
+#[test]
+fn a_current_that_was_superseded_is_seen_or_the_open_fails() {
+    let sim = SimEnv::new(1);
+    let _ = with_an_old_current(&sim.env());
+    for at in 1.. {
+        let run = sim.crash(CrashMode::KILL);
+        run.fail_call(CallClass::Read, at, Repeat::Once, IoKind::Other);
+        let e = recover(&run.env()).map(|r| shape(&r.versions)).unwrap_err();
+        let hit = run.injected() > 0;
+        assert!(e.is_corruption() || hit && matches!(e.kind(), ErrorKind::Io(_)), "read {at}: {e}");
+        if !hit {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_current_that_was_superseded() {
+    let env = Env::mem();
+    let (second, both) = with_an_old_current(&env);
     let e = refused(&env);
     assert!(e.is_corruption() && e.to_string().contains("was in use"), "{e}");
     put(&env, "CURRENT", ashlar_format::filename::current_content(second).as_bytes());
