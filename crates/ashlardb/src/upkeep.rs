@@ -54,13 +54,14 @@ impl Db {
         self.engine().resume_compactions()
     }
 
-    /// Takes a damaged table out of the open database, by the name that accounts of damage give it (`000012.sst`): what can
-    /// be read of it takes its place, and the original goes to `lost/` as soon as no reader holds it. The account names the
-    /// keys whose newest versions are lost. Compactions that had stopped for the damage begin again, and writes resume.
+    /// Takes a damaged table or blob file out of the open database, by the name that accounts of damage give it
+    /// (`000012.sst`, `000013.blob`): what can be read of it takes its place, and the original goes to `lost/` as soon as no
+    /// reader holds it. The account names the keys whose newest versions are lost. Compactions that had stopped for the
+    /// damage begin again, and writes resume.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is no such table, or nothing in it is damaged. `Busy`: a compaction works on it.
-    /// `NotSupported`: blob files, which want a repair. `Io`: it could not be read or replaced. Nothing is given up then.
+    /// `InvalidArgument`: there is no such file, or nothing in it is damaged. `Busy`: a compaction works on it, or on a table
+    /// that may point into it. `Io`: it could not be read or replaced. Nothing is given up then.
     pub fn quarantine(&self, file: &str) -> Result<RepairReport> {
         self.engine().quarantine(file)
     }

@@ -22,7 +22,7 @@ use ashlar_format::blob::{BlobIndex, BlobPlace};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobAddition, BlobGarbage};
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -31,21 +31,29 @@ use std::sync::Arc;
 pub struct BlobPlan {
     family: FamilyId,
     options: BlobOptions,
-    relocate_below: FileNumber,
+    /// The files that values are moved out of.
+    emptied: Range<FileNumber>,
     inputs: Option<Arc<BlobFiles>>,
 }
 
 impl BlobPlan {
     /// For tables of `level` whose entries point to no blobs yet, or to such as nobody counts: flush.
     pub fn new(family: FamilyId, options: &BlobOptions, level: u8) -> BlobPlan {
-        BlobPlan { family, options: options.at_level(level), relocate_below: FileNumber(0), inputs: None }
+        let none = FileNumber(0)..FileNumber(0);
+        BlobPlan { family, options: options.at_level(level), emptied: none, inputs: None }
     }
 
     /// For entries that point into these files, all of the family: compaction. What becomes garbage is counted, and values
     /// are moved out of the oldest files if the options say so.
     pub fn with_inputs(self, inputs: Arc<BlobFiles>) -> BlobPlan {
         let numbers: Vec<FileNumber> = inputs.files().keys().copied().collect();
-        BlobPlan { relocate_below: self.options.relocate_below(&numbers), inputs: Some(inputs), ..self }
+        let emptied = FileNumber(0)..self.options.relocate_below(&numbers);
+        BlobPlan { emptied, inputs: Some(inputs), ..self }
+    }
+
+    /// For entries some of which point into the one of these files that is to be empty: quarantine.
+    pub fn emptying(self, file: FileNumber, inputs: Arc<BlobFiles>) -> BlobPlan {
+        BlobPlan { emptied: file..FileNumber(file.0.saturating_add(1)), inputs: Some(inputs), ..self }
     }
 }
 
@@ -223,7 +231,7 @@ impl BlobOutputs {
     /// The value of a blob that is to leave its file.
     fn moved(&mut self, user_key: &[u8], place: &BlobPlace) -> Result<Option<Vec<u8>>> {
         match &self.plan.inputs {
-            Some(inputs) if place.file.0 != 0 && place.file < self.plan.relocate_below => {
+            Some(inputs) if place.file.0 != 0 && self.plan.emptied.contains(&place.file) => {
                 let value = inputs.blob(user_key, place)?;
                 self.counters.moved += 1;
                 self.counters.bytes_moved += place.size;

@@ -40,6 +40,7 @@ mod observe;
 mod operations;
 mod options;
 mod quarantine;
+mod quarantine_blobs;
 mod refusals;
 mod repair;
 mod repair_names;

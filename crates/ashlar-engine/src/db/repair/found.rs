@@ -53,12 +53,26 @@ impl Found {
         Ok(found)
     }
 
-    /// Blobs in a file and the bytes of their records, as its footer and its length tell; `None`: it is not there.
-    pub(super) fn blob_amount(&self, fs: &dyn Fs, dir: &Path, number: FileNumber) -> Option<(u64, u64)> {
-        let file = fs.open_read(&dir.join(FileKind::Blob(number).name())).ok()?;
-        let reader = BlobReader::open(file, number, None, None).ok()?;
-        let ends = (BlobHeader::LEN + BlobFooter::LEN) as u64;
-        Some((reader.count(), reader.size().saturating_sub(ends)))
+    /// Blobs in a file and the bytes of their records, as its footer and its length tell; `None`: it is not there, or no
+    /// blob file.
+    ///
+    /// # Errors
+    /// `Io`: that proves neither.
+    pub(super) fn blob_amount(
+        &self,
+        fs: &dyn Fs,
+        dir: &Path,
+        number: FileNumber,
+    ) -> Result<Option<(u64, u64)>> {
+        let file = fs.open_read(&dir.join(FileKind::Blob(number).name()));
+        match file.and_then(|file| BlobReader::open(file, number, None, None)) {
+            Ok(reader) => {
+                let ends = (BlobHeader::LEN + BlobFooter::LEN) as u64;
+                Ok(Some((reader.count(), reader.size().saturating_sub(ends))))
+            }
+            Err(e) if e.is_not_found() || e.is_corruption() => Ok(None),
+            Err(e) => Err(e),
+        }
     }
 
     /// The families that the logs write to, as far as they read.

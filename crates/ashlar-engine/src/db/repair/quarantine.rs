@@ -1,17 +1,20 @@
-//! Quarantine: a damaged table of an open database, replaced in its place by one of its readable blocks.
+//! Quarantine: a damaged table or blob file of an open database, replaced by what of it can be read.
 //!
 //! ```text
 //! claimed, as by a compaction -> read and copied, as by a repair -> the account in lost/ -> one commit
 //!                             -> a purge moves the original to lost/, once no reader holds it
 //! ```
-//! 1. Until the commit nothing is changed. A table in which no damage is found stays, and so does one of which a read
+//! 1. Until the commit nothing is changed. A file in which no damage is found stays, and so does one of which a read
 //!    fails (`Io`): that proves none.
 //! 2. The original is never removed (`files/quarantine`), nor are blob files that no other table needs.
-//! 3. Background work that failed for the damage begins again, and writes that were refused for it are taken. Whatever
+//! 3. Of a table its readable blocks take its place. A blob file is emptied: each table that points into it is written anew
+//!    without the values that are lost, and those that can be read go to another file. What is left in it is garbage.
+//! 4. Background work that failed for the damage begins again, and writes that were refused for it are taken. Whatever
 //!    else is wrong stays so.
 
 use super::RepairReport;
-use super::tables::{BadBlobs, Outputs, Replaced, file_name};
+use super::tables::{BadBlobs, Copied, Outputs, Replaced, file_name};
+use crate::blobs::BlobFiles;
 use crate::column_family::Family;
 use crate::db::Db;
 use crate::db::claim::Claim;
@@ -19,112 +22,176 @@ use crate::db::core::Core;
 use crate::db::install::note_counts;
 use crate::db::output::numbers;
 use crate::files::leave_account;
-use crate::rewrite::Output;
-use crate::version::{FamilyState, FileMeta, Tables};
+use crate::inspect::{Damage, Risk};
+use crate::version::{FamilyState, FileMeta, Tables, Version};
 use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, FileNumber, Level, Result};
+use ashlar_blob::LiveBlobFile;
 use ashlar_format::filename::FileKind;
-use ashlar_format::version_edit::VersionEdit;
+use ashlar_format::version_edit::{BlobGarbage, VersionEdit};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 impl Db {
-    /// Takes a damaged table, named as accounts of damage name it (`000012.sst`), out of the open database: what can be read
-    /// of it takes its place, and the original goes to `lost/`, with the account that is answered, as soon as no reader
-    /// holds it. Of the keys that the account names the newest versions are gone; older ones may show. If background work
-    /// had stopped for this damage, it begins again, and writes are taken.
+    /// Takes a damaged table or blob file, named as accounts of damage name it (`000012.sst`, `000013.blob`), out of the open
+    /// database: what can be read of it takes its place, and the original goes to `lost/`, with the account that is answered,
+    /// as soon as no reader holds it. Of the keys that the account names the newest versions are gone; older ones may show.
+    /// If background work had stopped for this damage, it begins again, and writes are taken.
     ///
     /// # Errors
-    /// `InvalidArgument`: the database has no such table, or nothing in it is damaged. `Busy`: a compaction works on it.
-    /// `NotSupported`: blob files, which want a repair; the database is read-only. `Io`: the table could not be read or
+    /// `InvalidArgument`: the database has no such file, or nothing in it is damaged. `Busy`: a compaction works on it, or on
+    /// a table that may point into it. `NotSupported`: the database is read-only. `Io`: the file could not be read or
     /// replaced; a later open may find that it was. The cause, when more is wrong with the database than wrong bytes.
     /// # Cost
-    /// Two passes over the table, in the calling thread.
+    /// Two passes over the table; over the blob file one, and two over each table that may point into it, which is then
+    /// written anew. In the calling thread.
     pub fn quarantine(&self, file: &str) -> Result<RepairReport> {
         let core = self.core();
         core.check_open()?;
         core.health.check_mendable()?;
-        let number = match FileKind::parse(file) {
-            Some(FileKind::Table(number) | FileKind::LevelDbTable(number)) => number,
-            Some(FileKind::Blob(_)) => {
-                let e = Error::not_supported(format!("the quarantine of a blob file ({file})"));
-                return Err(e.hint("Close the database and repair it, in its place or in a copy"));
+        match FileKind::parse(file) {
+            Some(FileKind::Table(number) | FileKind::LevelDbTable(number)) => {
+                Claimed::table(core, number)?.mend(number)
             }
+            Some(FileKind::Blob(number)) => Claimed::pointing_into(core, number)?.empty(number),
             _ => {
-                let e = Error::invalid(format!("{file:?} is not the name of a table"));
-                return Err(e.hint("Name it as accounts of damage do, as in 000012.sst"));
+                let e = Error::invalid(format!("{file:?} is not the name of a table or blob file"));
+                Err(e.hint("Name it as accounts of damage do, as in 000012.sst"))
             }
-        };
-        Damaged::claim(core, number)?.replace()
+        }
     }
 }
 
-/// A table that is to be replaced.
-struct Damaged {
+/// A table in its level.
+type Placed = (Level, Arc<FileMeta>);
+
+/// Tables of a family that are to be replaced where they are damaged.
+struct Claimed {
     core: Arc<Core>,
     _claim: Claim,
     family: Arc<Family>,
     // Not the version: readers alone are to keep that.
     tables: Arc<Tables>,
-    level: Level,
-    file: Arc<FileMeta>,
+    blobs: Arc<BlobFiles>,
+    files: Vec<Placed>,
 }
 
-impl Damaged {
-    fn claim(core: &Arc<Core>, number: FileNumber) -> Result<Damaged> {
-        let mut state = core.state();
-        let found = state.families.iter().find_map(|live| {
-            let (level, file) = live.version.files().find(|(_, file)| file.number() == number)?;
-            Some((Arc::clone(&live.family), Arc::clone(live.version.tables()), level, Arc::clone(file)))
-        });
-        let Some((family, tables, level, file)) = found else {
-            let e = Error::invalid(format!("no table of the database has the number {number}"));
-            return Err(e.hint("A compaction may have replaced it: see what live_files lists"));
+impl Claimed {
+    fn table(core: &Arc<Core>, number: FileNumber) -> Result<Claimed> {
+        let find = |version: &Version| {
+            let (level, file) = version.files().find(|(_, file)| file.number() == number)?;
+            Some(vec![(level, Arc::clone(file))])
         };
-        if file.is_compacting() {
-            let busy = ErrorKind::Busy(BusyKind::Locked);
-            let e = Error::new(busy, format!("a compaction works on table {number}"));
-            return Err(e.hint("Try again when it is over, or abort compactions first"));
-        }
-        let claim = Claim::new(core, &mut state, vec![Arc::clone(&file)])?;
-        drop(state);
-        Ok(Damaged { core: Arc::clone(core), _claim: claim, family, tables, level, file })
+        Self::claim(core, &format!("table {number}"), find)
     }
 
-    fn replace(&self) -> Result<RepairReport> {
+    /// The tables that may point into a blob file.
+    fn pointing_into(core: &Arc<Core>, number: FileNumber) -> Result<Claimed> {
+        let find = |version: &Version| {
+            version.blobs().files().get(&number)?;
+            let may = |file: &FileMeta| (FileNumber(1)..=number).contains(&file.file.oldest_blob_file);
+            let pointing = version.files().filter(|(_, file)| may(file));
+            Some(pointing.map(|(level, file)| (level, Arc::clone(file))).collect())
+        };
+        Self::claim(core, &format!("blob file {number}"), find)
+    }
+
+    fn claim(
+        core: &Arc<Core>,
+        what: &str,
+        find: impl Fn(&Version) -> Option<Vec<Placed>>,
+    ) -> Result<Claimed> {
+        let mut state = core.state();
+        let found = state.families.iter().find_map(|live| Some((find(&live.version)?, live)));
+        let Some((files, live)) = found else {
+            let e = Error::invalid(format!("the database has no {what}"));
+            return Err(e.hint("A compaction may have replaced it: see what live_files lists"));
+        };
+        if let Some((_, file)) = files.iter().find(|(_, file)| file.is_compacting()) {
+            let busy = ErrorKind::Busy(BusyKind::Locked);
+            let e = Error::new(busy, format!("a compaction works on table {}", file.number()));
+            return Err(e.hint("Try again when it is over, or abort compactions first"));
+        }
+        let (family, tables) = (Arc::clone(&live.family), Arc::clone(live.version.tables()));
+        let blobs = Arc::clone(live.version.blobs());
+        let metas = files.iter().map(|(_, file)| Arc::clone(file)).collect();
+        let claim = Claim::new(core, &mut state, metas)?;
+        drop(state);
+        Ok(Claimed { core: Arc::clone(core), _claim: claim, family, tables, blobs, files })
+    }
+
+    /// Replaces the table, if it is damaged.
+    fn mend(&self, number: FileNumber) -> Result<RepairReport> {
+        let (mut report, path) = (RepairReport::default(), self.tables.path_of(number));
+        let edited = self.copy(&BadBlobs::default(), &mut report)?;
+        if edited.edit.deleted.is_empty() {
+            return Err(is_sound(&path));
+        }
+        self.install(edited, None, report)
+    }
+
+    /// Empties the blob file, if it is damaged.
+    fn empty(&self, number: FileNumber) -> Result<RepairReport> {
+        let (core, name, mut bad) = (&self.core, FileKind::Blob(number).name(), BadBlobs::default());
+        let Some(known) = self.blobs.files().get(&number) else { return Err(is_sound(&core.dir.join(name))) };
+        let Some(wrong) = bad.look(&*core.env.fs, &core.dir, number, Some(known.added.bytes))? else {
+            return Err(is_sound(&core.dir.join(name)));
+        };
+        let damage = Damage::of(&name, &wrong, Risk::Nothing).in_family(self.family.name());
+        let mut report = RepairReport { losses: vec![damage], ..RepairReport::default() };
+        let mut edited = self.copy(&bad.emptying(number, Arc::clone(&self.blobs)), &mut report)?;
+        let LiveBlobFile { total, garbage, .. } = known.live();
+        let (count, bytes) =
+            (total.count.saturating_sub(garbage.count), total.bytes.saturating_sub(garbage.bytes));
+        edited.edit.blob_garbage.push(BlobGarbage { number, count, bytes, ..BlobGarbage::default() });
+        self.install(edited, Some(name), report)
+    }
+
+    /// Writes anew the tables that cannot stay as they are.
+    fn copy(&self, bad: &BadBlobs, report: &mut RepairReport) -> Result<Edited> {
         let core = &self.core;
-        let mut report =
-            RepairReport { manifest: core.versions.manifest_number(), ..RepairReport::default() };
+        report.manifest = core.versions.manifest_number();
         let options = self.family.options();
         let family = (self.family.id(), self.family.name(), &*options);
         let numbers = numbers(&core.versions, &core.pending);
         let outputs = Outputs { writer: &core.writer, numbers, dir: &core.dir };
-        let path = self.tables.path_of(self.file.number());
-        let kept = outputs.see_to(&self.file, family, &self.tables, &BadBlobs::default(), &mut report)?;
-        let Replaced::By(copy) = kept else {
-            let e = Error::invalid("nothing in the table is damaged, and nothing was changed");
-            return Err(e.at_path(&path));
-        };
-        let name = file_name(&path);
-        report.to_move.clear();
-        report.remarks.push(format!("{name} goes to lost/ as soon as no reader holds it"));
-        self.install(copy, &report)?;
-        core.mended(self.family.id(), &name);
-        Ok(report)
+        let edit = VersionEdit::of(self.family.id());
+        let mut edited = Edited { edit, copies: Vec::new(), damaged: Vec::new() };
+        for (level, file) in &self.files {
+            let kept = outputs.see_to(file, family, &self.tables, bad, report)?;
+            let Replaced::By { copy, damaged } = kept else { continue };
+            edited.edit.delete_file(*level, file.number());
+            edited.damaged.extend(damaged.then(|| file.number()));
+            if let Some(copy) = copy {
+                edited.edit.added.push((*level, copy.output.file.clone()));
+                edited.edit.blob_added.extend(copy.blobs.added.iter().cloned());
+                edited.copies.push(*copy);
+            }
+        }
+        Ok(edited)
     }
 
-    /// Makes the copy count in place of the table, once the account is there.
-    fn install(&self, copy: Option<Box<Output>>, report: &RepairReport) -> Result<()> {
-        let core = &self.core;
-        let mut edit = VersionEdit::of(self.family.id());
-        edit.delete_file(self.level, self.file.number());
-        edit.added.extend(copy.iter().map(|copy| (self.level, copy.file.clone())));
-        let going = self.going(&edit)?;
+    /// Makes the copies count, once the account is there; of the originals those that are damaged go to `lost/`.
+    fn install(
+        &self,
+        edited: Edited,
+        blob_file: Option<String>,
+        mut report: RepairReport,
+    ) -> Result<RepairReport> {
+        let (core, Edited { edit, copies, damaged }) = (&self.core, edited);
+        let tables = damaged.iter().map(|number| file_name(&self.tables.path_of(*number)));
+        let names: Vec<String> = tables.chain(blob_file).collect();
+        report.to_move.clear();
+        let remark = |name: &String| format!("{name} goes to lost/ as soon as no reader holds it");
+        report.remarks.extend(names.iter().map(remark));
+        let going: BTreeSet<_> = self.blobs_gone(&edit)?.into_iter().chain(damaged).collect();
         for &number in &going {
             leave_account(&*core.env.fs, &core.dir, number, &report.to_string())?;
         }
         core.state().quarantined.extend(&going);
-        let counts: Vec<_> = copy.iter().map(|copy| (copy.file.number, copy.counts)).collect();
+        let counts: Vec<_> =
+            copies.iter().map(|copy| (copy.output.file.number, copy.output.counts)).collect();
         let installer = Arc::clone(core);
         let install = move |changed: &[Arc<FamilyState>]| {
             note_counts(changed, &counts);
@@ -133,17 +200,30 @@ impl Damaged {
         let done = core.versions.commit_with(vec![edit.clone()], Box::new(install));
         done.inspect_err(|e| core.commit_failed(e))?;
         core.tell_created(&edit);
-        Ok(())
+        names.iter().for_each(|name| core.mended(self.family.id(), name));
+        Ok(report)
     }
 
-    /// The table, and the blob files that no table needs after the edit.
-    fn going(&self, edit: &VersionEdit) -> Result<BTreeSet<FileNumber>> {
+    /// The blob files that no table needs after the edit.
+    fn blobs_gone(&self, edit: &VersionEdit) -> Result<Vec<FileNumber>> {
         let live = self.core.state().families.get(self.family.id()).map(|live| Arc::clone(&live.version));
         let dropped = || Error::invalid(format!("the family {:?} was dropped", self.family.name()));
         let version = live.ok_or_else(dropped)?;
         let after = version.apply(std::slice::from_ref(edit))?;
         let (before, after) = (version.blobs().files().keys(), after.blobs().files());
-        let blobs = before.filter(|number| !after.contains_key(number)).copied();
-        Ok(blobs.chain([self.file.number()]).collect())
+        Ok(before.filter(|number| !after.contains_key(number)).copied().collect())
     }
+}
+
+/// What takes the place of tables, not in force yet.
+struct Edited {
+    edit: VersionEdit,
+    /// Files that the edit adds: pending until it counts.
+    copies: Vec<Copied>,
+    /// Those of the tables that are damaged themselves.
+    damaged: Vec<FileNumber>,
+}
+
+fn is_sound(path: &Path) -> Error {
+    Error::invalid("nothing in the file is damaged, and nothing was changed").at_path(path)
 }

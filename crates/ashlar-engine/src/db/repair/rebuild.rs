@@ -6,7 +6,7 @@
 //!    never just put side by side, but merged.
 
 use super::report::RepairReport;
-use super::tables::{BadBlobs, Kept, Outputs};
+use super::tables::{BadBlobs, Kept, Outputs, read_around};
 use super::{Begun, Repair};
 use crate::column_family::DEFAULT_FAMILY;
 use crate::compaction::{Compaction, CompactionInput, CompactionPart, Reason};
@@ -147,7 +147,7 @@ impl Repair<'_> {
         let sound = match table.verify() {
             Ok(entries) => {
                 report.entries += entries;
-                !bad.fail_any(&table)?
+                !bad.change_any(&table)?
             }
             Err(e) if e.is_corruption() => false,
             Err(e) => return Err(e),
@@ -159,7 +159,7 @@ impl Repair<'_> {
         } else {
             let options = self.settings(&family_name, &order);
             let copy = outputs.copy((id, &family_name, &options), (&order, &[]), &table, bad, report)?;
-            family.tables.extend(copy.map(|output| output.file));
+            family.tables.extend(copy.map(|copy| copy.output.file));
         }
         Ok(seen.seqs.1)
     }
@@ -170,7 +170,7 @@ impl Repair<'_> {
         let mut edit = VersionEdit::of(id);
         edit.added = files.into_iter().map(|file| (Level(0), file)).collect();
         for number in blobs.into_iter().filter(|n| !bad.is_useless(*n)) {
-            let Some((count, bytes)) = self.found.blob_amount(&*self.env.fs, self.dir, number) else {
+            let Some((count, bytes)) = self.found.blob_amount(&*self.env.fs, self.dir, number)? else {
                 continue;
             };
             edit.blob_added.push(BlobAddition { number, count, bytes, ..BlobAddition::default() });
@@ -273,7 +273,7 @@ fn see(table: &TableReader, order: &Order) -> Result<Seen> {
     let mut ends: Option<(InternalKeyBuf, InternalKeyBuf)> = None;
     let (mut low, mut high) = (SeqNum::MAX, SeqNum::ZERO);
     let (mut oldest_blob, mut blobs) = (OldestBlobFile::default(), BTreeSet::new());
-    table.read_around(&mut |entry, value| {
+    read_around(table, &mut |entry, value| {
         let (user_key, trailer) = entry.split();
         (low, high) = (low.min(trailer.seq()), high.max(trailer.seq()));
         match &mut ends {

@@ -4,7 +4,7 @@ use crate::inspect::{CheckReport, Damage, Risk};
 use ashlar_base::FileNumber;
 use std::fmt;
 
-/// What a repair, or the quarantine of one table, kept and what is lost. Prints as a few lines of text.
+/// What a repair, or the quarantine of one file, kept and what is lost. Prints as a few lines of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepairReport {
     /// The MANIFEST that was written, of a quarantine the one in use.

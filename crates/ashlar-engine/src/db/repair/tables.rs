@@ -2,18 +2,19 @@
 
 use super::report::RepairReport;
 use super::{Begun, LEVELS_MAX, Repair};
+use crate::blobs::BlobFiles;
 use crate::db::output::Writer;
 use crate::inspect::{Damage, KeySpan, Risk, Verified, span_of};
 use crate::options::FamilyOptions;
-use crate::rewrite::{BlobPlan, CutLimits, EntrySink, Numbers, Output, TableOutputs};
+use crate::rewrite::{BlobOutcome, BlobPlan, CutLimits, EntrySink, Numbers, Output, TableOutputs};
 use crate::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
 use ashlar_base::range_del::Fragment;
-use ashlar_base::{FamilyId, FileNumber, Level, Order, Result, SeqNum, Trailer};
+use ashlar_base::{FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
-use ashlar_table::TableReader;
+use ashlar_table::{LostStretch, TableReader};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,9 +32,14 @@ pub(super) struct Kept {
     pub(super) last_seq: SeqNum,
 }
 
-/// Blob files that cannot be read whole: those that open, and those that do not.
+/// Blob files that cannot be read whole.
 #[derive(Default)]
-pub(super) struct BadBlobs(BTreeMap<FileNumber, Option<Arc<BlobReader>>>);
+pub(super) struct BadBlobs {
+    /// Those that open, and those that do not.
+    files: BTreeMap<FileNumber, Option<Arc<BlobReader>>>,
+    /// The one out of which what can be read is moved, and where it is read. Elsewhere values stay where they are.
+    emptied: Option<(FileNumber, Arc<BlobFiles>)>,
+}
 
 impl BadBlobs {
     /// Adds a file if it is bad; why.
@@ -56,44 +62,76 @@ impl BadBlobs {
         if !wrong.is_corruption() && !wrong.is_not_found() {
             return Err(wrong);
         }
-        self.0.insert(number, reader);
+        self.files.insert(number, reader);
         Ok(Some(wrong))
+    }
+
+    /// What can be read of `file`, one of `inputs`, is to be written elsewhere.
+    pub(super) fn emptying(self, file: FileNumber, inputs: Arc<BlobFiles>) -> BadBlobs {
+        BadBlobs { emptied: Some((file, inputs)), ..self }
+    }
+
+    /// What becomes of values and blobs when tables are copied.
+    fn plan(&self, family: FamilyId, options: &BlobOptions) -> BlobPlan {
+        match &self.emptied {
+            None => BlobPlan::new(family, &BlobOptions::default(), 0),
+            // In the deepest level's way: what stood in a blob file goes to one.
+            Some((file, inputs)) => {
+                BlobPlan::new(family, options, u8::MAX).emptying(*file, Arc::clone(inputs))
+            }
+        }
     }
 
     /// Whether no entry can be had from the file.
     pub(super) fn is_useless(&self, number: FileNumber) -> bool {
-        self.0.get(&number).is_some_and(Option::is_none)
+        self.files.get(&number).is_some_and(Option::is_none)
     }
 
     fn concern(&self, file: &NewFile) -> bool {
         file.oldest_blob_file.0 != 0
-            && self.0.last_key_value().is_some_and(|(n, _)| *n >= file.oldest_blob_file)
+            && self.files.last_key_value().is_some_and(|(n, _)| *n >= file.oldest_blob_file)
     }
 
-    /// Whether any entry of a table points where nothing can be had.
-    pub(super) fn fail_any(&self, table: &TableReader) -> Result<bool> {
+    /// Whether any entry of a table that is sound cannot stay: it points where nothing can be had, or what it points to is
+    /// moved.
+    pub(super) fn change_any(&self, table: &TableReader) -> Result<bool> {
         let mut any = false;
-        if !self.0.is_empty() {
-            table.read_around(&mut |key, value| {
+        if !self.files.is_empty() {
+            read_around(table, &mut |key, value| {
                 let (user_key, trailer) = key.split();
-                any |= self.fail(user_key, trailer, value)?;
+                any |= self.is_moved(trailer, value)? || self.fail(user_key, trailer, value)?;
                 Ok(())
             })?;
         }
         Ok(any)
     }
 
+    fn is_moved(&self, trailer: Trailer, value: &[u8]) -> Result<bool> {
+        let (Some((file, _)), Some(value_type)) = (&self.emptied, trailer.value_type()) else {
+            return Ok(false);
+        };
+        let mut moved = false;
+        blob_places(value_type, value, |place| moved |= place.file == *file)?;
+        Ok(moved)
+    }
+
     /// Whether an entry's value, or a part of it, cannot be had.
     fn fail(&self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<bool> {
-        let (false, Some(value_type)) = (self.0.is_empty(), trailer.value_type()) else { return Ok(false) };
-        let mut failed = false;
-        blob_places(value_type, value, |place| {
-            failed |= match self.0.get(&place.file) {
-                None => false,
-                Some(reader) => reader.as_ref().is_none_or(|r| r.get(user_key, &place, true).is_err()),
-            };
+        let (false, Some(value_type)) = (self.files.is_empty(), trailer.value_type()) else {
+            return Ok(false);
+        };
+        let (mut failed, mut unread) = (false, None);
+        blob_places(value_type, value, |place| match self.files.get(&place.file) {
+            None => {}
+            Some(None) => failed = true,
+            Some(Some(reader)) => match reader.get(user_key, &place, true) {
+                Ok(_) => {}
+                Err(e) if e.is_corruption() => failed = true,
+                Err(e) => unread = Some(e),
+            },
         })?;
-        Ok(failed)
+        // A read that fails proves no damage.
+        unread.map_or(Ok(failed), Err)
     }
 }
 
@@ -106,18 +144,17 @@ impl Outputs<'_> {
         table: &TableReader,
         bad: &BadBlobs,
         report: &mut RepairReport,
-    ) -> Result<Option<Output>> {
+    ) -> Result<Option<Copied>> {
         let (id, name, options) = family;
         let mut plan = self.writer.plan(self.dir, (id, name), options);
         plan.table.order = order.clone();
-        // Blobs stay where they are, values too.
-        plan.blobs = BlobPlan::new(id, &BlobOptions::default(), 0);
+        plan.blobs = bad.plan(id, &options.blob);
         let fragments: Vec<Fragment> = table.range_tombstones().fragments().to_vec();
         let mut sink =
             TableOutputs::new(plan, CutLimits::none(), Arc::clone(&self.numbers)).with_tombstones(fragments);
         let (mut last, mut dropped) = (None::<Vec<u8>>, Vec::new());
         let mut entries = 0;
-        let lost = table.read_around(&mut |key, value| {
+        let lost = read_around(table, &mut |key, value| {
             let (user_key, trailer) = key.split();
             if bad.fail(user_key, trailer, value)? {
                 dropped.push(KeySpan::key(user_key));
@@ -133,9 +170,6 @@ impl Outputs<'_> {
         })?;
         let file = file_name(table.path());
         for stretch in &lost {
-            if !stretch.error.is_corruption() {
-                return Err(stretch.error.clone());
-            }
             let span = span_of(stretch, first_key);
             report.lose(Damage::of(&file, &stretch.error, Risk::Keys(vec![span])).in_family(name));
         }
@@ -152,7 +186,8 @@ impl Outputs<'_> {
         sink.finish()?;
         report.entries += entries;
         report.rewritten.push(file);
-        Ok(sink.take().pop())
+        let blobs = sink.take_blobs();
+        Ok(sink.take().pop().map(|output| Copied { output, blobs }))
     }
 
     /// Sees to one table: it is sound and stays, or what can be read of it takes its place.
@@ -171,36 +206,47 @@ impl Outputs<'_> {
                 let name = file_name(&tables.path_of(file.number()));
                 let risk = Risk::Keys(vec![KeySpan { from, to }]);
                 report.lose(Damage::of(&name, &e, risk).in_family(family.1));
-                return Ok(Replaced::By(None));
+                return Ok(Replaced::By { copy: None, damaged: true });
             }
             Err(e) => return Err(e),
         };
-        match table.verify() {
-            Ok(entries) if !bad.concern(&file.file) || !bad.fail_any(&table)? => {
+        let verified = table.verify();
+        match &verified {
+            Ok(entries) if !bad.concern(&file.file) || !bad.change_any(&table)? => {
                 (report.tables_kept, report.entries) = (report.tables_kept + 1, report.entries + entries);
                 return Ok(Replaced::No);
             }
             Ok(_) => {}
             Err(e) if e.is_corruption() => {}
-            Err(e) => return Err(e),
+            Err(e) => return Err(e.clone()),
         }
         let before = report.losses.len();
         let copy = self.copy(family, (tables.order(), file.smallest().user_key()), &table, bad, report)?;
         let name = file_name(table.path());
-        if report.losses.len() == before {
-            let e = table.verify().err();
-            let cause = e.as_ref().map_or("damaged beside its entries", |e| e.message()).to_owned();
-            let family = Some(family.1.to_owned());
-            report.lose(Damage { file: name.clone(), offset: None, cause, family, risk: Risk::Nothing });
+        if let (Err(e), true) = (&verified, report.losses.len() == before) {
+            report.lose(Damage::of(&name, e, Risk::Nothing).in_family(family.1));
         }
         if !report.to_move.contains(&name) {
             report.to_move.push(name);
         }
         // Its place in the order of level 0 is that of the table it stands for.
-        Ok(Replaced::By(copy.map(|mut output| {
-            output.file.epoch = file.file.epoch;
-            Box::new(output)
-        })))
+        let copy = copy.map(|mut copy| {
+            copy.output.file.epoch = file.file.epoch;
+            Box::new(copy)
+        });
+        Ok(Replaced::By { copy, damaged: verified.is_err() })
+    }
+}
+
+/// Hands out what can be read of a table. A read that fails proves no damage: it is an error.
+pub(super) fn read_around(
+    table: &TableReader,
+    visit: &mut dyn FnMut(InternalKey<'_>, &[u8]) -> Result<()>,
+) -> Result<Vec<LostStretch>> {
+    let lost = table.read_around(visit)?;
+    match lost.iter().find(|stretch| !stretch.error.is_corruption()) {
+        Some(unread) => Err(unread.error.clone()),
+        None => Ok(lost),
     }
 }
 
@@ -233,9 +279,9 @@ impl Repair<'_> {
             let mut gone = VersionEdit::of(id);
             for (level, file) in version.files() {
                 let kept = outputs.see_to(file, (id, &family.name, &options), &tables, &bad, report)?;
-                if let Replaced::By(new) = kept {
+                if let Replaced::By { copy, .. } = kept {
                     gone.delete_file(level, file.number());
-                    edit.added.extend(new.map(|new| (level, new.file)));
+                    edit.added.extend(copy.map(|copy| (level, copy.output.file)));
                 }
                 (done.files, done.bytes) = (done.files + 1, done.bytes + file.size());
                 done.entries = report.entries;
@@ -290,8 +336,18 @@ impl Repair<'_> {
 pub(super) enum Replaced {
     /// It is sound.
     No,
-    /// What could be read of it; `None`: nothing.
-    By(Option<Box<Output>>),
+    By {
+        /// What could be read of it; `None`: nothing.
+        copy: Option<Box<Copied>>,
+        /// Otherwise it is sound in itself, and only points where nothing can stay.
+        damaged: bool,
+    },
+}
+
+/// What could be read of a table: a new one, with the blob files that were written for it.
+pub(super) struct Copied {
+    pub(super) output: Output,
+    pub(super) blobs: BlobOutcome,
 }
 
 fn deepest(version: &Version) -> usize {
