@@ -210,6 +210,9 @@ pub(crate) enum DbCommand {
         /// Leaves DIRECTORY as it is: the database that opens is made in COPY, which shares what it can by hard links
         #[arg(long, value_name = "COPY")]
         into: Option<PathBuf>,
+        /// For a device that cannot read all of DIRECTORY: every file is copied, what cannot be read as zeros, and told
+        #[arg(long, requires = "into")]
+        around_unreadable: bool,
         /// The account as JSON; keys are hexadecimal
         #[arg(long)]
         json: bool,

@@ -36,6 +36,6 @@ pub mod inspect;
 mod db;
 
 pub use db::{
-    Db, LiveFile, MemtableStats, OpenFamily, Pins, RepairReport, Scrubbed, SizeOptions, SnapshotPins,
+    Db, LiveFile, MemtableStats, OpenFamily, Pins, RepairReport, Salvage, Scrubbed, SizeOptions, SnapshotPins,
 };
 pub use inspect::Verified;

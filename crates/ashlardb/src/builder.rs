@@ -2,10 +2,10 @@
 
 use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
 use ashlar_base::{Comparator, MergeOperator, Order};
-use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_engine::open::{DirState, list_families, survey};
 use ashlar_engine::options::{DbOptions, FamilyOptions, Options, load_latest_options};
+use ashlar_engine::{OpenFamily, Salvage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -226,12 +226,34 @@ impl Builder {
     /// # Errors
     /// Those of [`Builder::repair`]; `InvalidArgument` too when `into` holds something, or lies in the directory.
     pub fn salvage(self, into: impl AsRef<Path>, progress: impl FnMut(&Verified)) -> Result<RepairReport> {
+        self.copied(into.as_ref(), false, progress)
+    }
+
+    /// [`Builder::salvage`] of a directory on a device that cannot read all of it. Every file is copied; what cannot be read,
+    /// 4 KiB at a time, is zeros in the copy, and one of the losses that are told.
+    ///
+    /// # Errors
+    /// Those of [`Builder::salvage`], but for reads of files that fail.
+    pub fn salvage_around_unreadable(
+        self,
+        into: impl AsRef<Path>,
+        progress: impl FnMut(&Verified),
+    ) -> Result<RepairReport> {
+        self.copied(into.as_ref(), true, progress)
+    }
+
+    fn copied(
+        self,
+        into: &Path,
+        around_unreadable: bool,
+        mut progress: impl FnMut(&Verified),
+    ) -> Result<RepairReport> {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
         let env = self.env.map_or_else(Env::os, Ok)?;
-        let (dir, into, mut progress) = (&self.path, into.as_ref(), progress);
-        ashlar_engine::Db::salvage(env, dir, into, self.options, self.families, self.default, &mut progress)
+        let salvage = Salvage { dir: &self.path, into, around_unreadable };
+        ashlar_engine::Db::salvage(env, salvage, self.options, self.families, self.default, &mut progress)
     }
 
     /// Opens.

@@ -91,7 +91,9 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::DropFamily { name } => drop_family(&target, &name, &mut out),
         DbCommand::Explain { what, key, max_keys } => explain::run(&target, &what, key, max_keys, &mut out),
         DbCommand::Check { json } => check::run(&target, json, &mut out),
-        DbCommand::Repair { into, json } => repair::run(&target, into.as_deref(), json, &mut out),
+        DbCommand::Repair { into, around_unreadable, json } => {
+            repair::run(&target, (into.as_deref(), around_unreadable), json, &mut out)
+        }
         DbCommand::Info => info::run(&target, &mut out),
         DbCommand::Level => level::show(&target, &mut out),
         DbCommand::Rewrite => level::rewrite(&target, &mut out),

@@ -7,8 +7,14 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 
-/// Repairs with the settings that the directory's OPTIONS file has, if it reads, and prints the account.
-pub(super) fn run(target: &Target, into: Option<&Path>, json: bool, out: &mut dyn Write) -> Done {
+/// Repairs with the settings that the directory's OPTIONS file has, if it reads, and prints the account. In a copy if one is
+/// named, which may have zeros where the device reads nothing.
+pub(super) fn run(
+    target: &Target,
+    (into, around): (Option<&Path>, bool),
+    json: bool,
+    out: &mut dyn Write,
+) -> Done {
     let builder = settings(target)?;
     let bar = check::bar();
     let progress = |done: &Verified| {
@@ -16,6 +22,7 @@ pub(super) fn run(target: &Target, into: Option<&Path>, json: bool, out: &mut dy
         bar.set_position(done.bytes);
     };
     let report = match into {
+        Some(into) if around => builder.salvage_around_unreadable(into, progress),
         Some(into) => builder.salvage(into, progress),
         None => builder.repair(progress),
     };

@@ -47,6 +47,12 @@ fn a_damage_is_told_with_its_keys_and_a_status() {
     let into = format!("--into={}", copy.display());
     let salvaged = good(&["db", &db, "repair", &into], b"");
     let left = good(&["db", &format!("--db={}", copy.display()), "dump", "--count_only"], b"");
+    let around = format!("--into={}", temp.path().join("around").display());
+    assert_eq!(
+        good(&["db", &db, "repair", &around, "--around-unreadable"], b""),
+        salvaged,
+        "all of it reads"
+    );
     let ran = ashlar(&["db", &db, "repair", &into], b"");
     assert!(ran.status == 1 && ran.err.contains("there is something in the place of the copy"), "{ran:?}");
     assert_eq!(ashlar(&["db", &db, "check"], b"").status, 1, "the directory is as it was");

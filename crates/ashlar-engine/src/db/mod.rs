@@ -58,7 +58,7 @@ mod writes;
 pub use live_files::LiveFile;
 pub use open::OpenFamily;
 pub use pins::{Pins, SnapshotPins};
-pub use repair::RepairReport;
+pub use repair::{RepairReport, Salvage};
 pub use scrub_job::Scrubbed;
 pub use sizes::{MemtableStats, SizeOptions};
 

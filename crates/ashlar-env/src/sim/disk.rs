@@ -16,6 +16,7 @@ use crate::{EntryKind, FsEntry, SeededRand};
 use ashlar_base::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -265,6 +266,15 @@ impl Disk {
             Some(dir) => Ok(dir.now.iter().map(|(name, inode)| entry(name, inode)).collect()),
             None => Err(refuse("list", path, io::ErrorKind::NotADirectory)),
         }
+    }
+
+    pub(super) fn spoil(&self, path: &Path, bytes: Range<u64>) -> Result<()> {
+        let inode = self.walk(&names_of(path)?, "spoil", path)?;
+        match inode.file() {
+            Some(mut file) => file.spoiled = bytes,
+            None => return Err(refuse("spoil", path, io::ErrorKind::IsADirectory)),
+        }
+        Ok(())
     }
 
     pub(super) fn metadata(&self, path: &Path) -> Result<Option<FsEntry>> {

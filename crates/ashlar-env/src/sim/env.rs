@@ -7,7 +7,10 @@ use super::fault::{CallClass, Repeat, SyncFault};
 use super::files::SimFs;
 use crate::jobs::InlineExecutor;
 use crate::{Clock, Env, SeededRand, VirtualClock};
+use ashlar_base::Result;
 use ashlar_base::error::IoKind;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A simulated machine. Clones share it.
@@ -114,6 +117,15 @@ impl SimEnv {
     /// what a power cut loses.
     pub fn reverted(&self) -> bool {
         self.fs.disk.lock().record.reverted
+    }
+
+    /// From now on a read that touches these bytes of a file fails with `Io(Other)`, until the machine crashes. One stretch
+    /// of a file at most.
+    ///
+    /// # Errors
+    /// `Io`: there is no such file.
+    pub fn spoil(&self, path: &Path, bytes: Range<u64>) -> Result<()> {
+        self.fs.disk.lock().spoil(path, bytes)
     }
 
     /// Drops all plans of [`SimEnv::fail_call`].

@@ -4,7 +4,7 @@ use super::disk::Disk;
 use super::fault::{Call, CallClass};
 use super::inode::{FileState, Inode};
 use crate::{FileLock, Fs, FsEntry, ReadFile, WriteFile, mem};
-use ashlar_base::error::BusyKind;
+use ashlar_base::error::{BusyKind, IoKind};
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_sync::{Mutex, Rank};
 use std::fmt;
@@ -227,7 +227,12 @@ impl ReadFile for SimFile {
         let mut disk = self.disk.lock();
         let called = disk.call(&self.call(CallClass::Read, "read", offset, buf.len() as u64, &[]));
         called.map_err(|e| e.at(&self.path, offset))?;
-        Ok(mem::copy_out(&self.state().now, buf, offset))
+        let state = self.state();
+        if offset < state.spoiled.end && offset.saturating_add(buf.len() as u64) > state.spoiled.start {
+            let e = Error::new(ErrorKind::Io(IoKind::Other), "the device does not read this");
+            return Err(e.at(&self.path, offset));
+        }
+        Ok(mem::copy_out(&state.now, buf, offset))
     }
 
     fn len(&self) -> u64 {

@@ -8,6 +8,7 @@ use super::fault::SyncFault;
 use crate::mem;
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A file or directory. Its lock is a leaf, taken under the disk's.
@@ -36,6 +37,8 @@ pub(super) struct FileState {
     pub(super) names: usize,
     /// Somebody holds the lock on it.
     pub(super) locked: bool,
+    /// The device does not read these bytes.
+    pub(super) spoiled: Range<u64>,
 }
 
 /// A change of a file that is not durable yet.

@@ -22,7 +22,7 @@ fn open(sim: &SimEnv, moving: bool) -> Db {
 }
 
 /// Three blob files, values and columns of entities in them; all behind one table, or each behind its own.
-fn stored(seed: u64, one_table: bool) -> (SimEnv, Model) {
+pub fn stored(seed: u64, one_table: bool) -> (SimEnv, Model) {
     let (sim, mut model) = (SimEnv::new(seed), Model::new());
     let db = open(&sim, false);
     for (round, keys) in [0..60_u32, 20..40, 60..80].into_iter().enumerate() {

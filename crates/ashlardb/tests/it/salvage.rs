@@ -2,6 +2,7 @@
 //! of the directory would have made of it.
 
 use crate::integrity::{database, files};
+use crate::quarantine_blobs::stored;
 use crate::repair::{
     DAMAGES, DIR, compare, copy, crashed_before_each, damage, damaged, forget_tree, holds, judged, repair,
     settings, targets,
@@ -226,4 +227,55 @@ fn a_source_that_nobody_can_write_needs_no_lock() {
             other => panic!("{kind:?}: {other:?}"),
         }
     }
+}
+
+/// A stretch of one file after the other that the device never reads: a repair of the directory fails and says what to do,
+/// and that tells the stretch and loses nothing else.
+#[test]
+fn what_the_device_does_not_read_is_zeros_in_the_copy_and_told() {
+    let (sim, mut model) = stored(10, false);
+    let db = Db::builder(DIR).env(sim.env()).default_family(|f| f.blob_files(300)).open().unwrap();
+    for i in 0..20_u8 {
+        let key = format!("log{i:03}").into_bytes();
+        db.put(&key, [i; 100]).unwrap();
+        model.insert(key, vec![i; 100]);
+    }
+    db.close().unwrap();
+    let around = |run: &SimEnv| Db::builder(DIR).env(run.env()).salvage_around_unreadable(COPY, |_| {});
+    let whole = sim.crash(CrashMode::KILL);
+    let account = around(&whole).unwrap();
+    assert!(account.losses.is_empty(), "{account}");
+    holds(&whole, COPY, &model, &account, "whole");
+
+    let (mut runs, mut refused, mut lost) = (0, 0, 0);
+    let before = source(&sim);
+    for (name, bytes) in before.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+        let (run, path) = (sim.crash(CrashMode::KILL), Path::new(DIR).join(name));
+        let middle = bytes.len() as u64 / 2;
+        run.spoil(&path, middle..middle + 1).unwrap();
+        let account = around(&run).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(source(&run.crash(CrashMode::KILL)) == before, "{name}");
+        if name.starts_with("LOG") {
+            assert!(account.losses.is_empty(), "{name}: {account}");
+            continue;
+        }
+        let first = &account.losses[0];
+        assert!(
+            first.file == *name && first.cause.contains("cannot be read, zeros in the copy"),
+            "{account}"
+        );
+        holds(&run, COPY, &model, &account, name);
+        let db = Db::builder(COPY).env(run.env()).open().unwrap();
+        lost += model.keys().filter(|key| db.get(key).unwrap().is_none()).count();
+        if let Err(e) = Db::builder(DIR).env(run.env()).repair(|_| {}) {
+            assert_eq!(e.kind(), ErrorKind::Io(IoKind::Other), "{name}: {e}");
+            assert!(e.to_string().contains("--around-unreadable"), "{name}: {e}");
+            refused += 1;
+        }
+        runs += 1;
+    }
+    assert!(runs > 9 && refused + 2 > runs && lost > 0, "{runs} {refused} {lost}");
+    report::figure(&format!(
+        "salvage around what the device does not read: {runs} files, {refused} that no repair reads, {lost} keys lost, told"
+    ));
 }

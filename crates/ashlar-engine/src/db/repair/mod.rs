@@ -38,6 +38,7 @@ mod salvage;
 mod tables;
 
 pub use report::RepairReport;
+pub use salvage::Salvage;
 
 use super::Db;
 use super::open::{OpenFamily, Settings, commit};
@@ -52,7 +53,8 @@ use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options
 use crate::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
 };
-use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};
+use ashlar_base::error::IoKind;
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
@@ -98,15 +100,28 @@ impl Db {
         let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
         let found = Found::list(&*env.fs, dir)?;
         let mut report = RepairReport::default();
-        let stored = stored(&*env.fs, dir, &mut report)?;
-        let replayed = found.manifest(&*env.fs, dir, &mut report)?;
+        let hinted = |e| unread(e, dir);
+        let stored = stored(&*env.fs, dir, &mut report).map_err(hinted)?;
+        let replayed = found.manifest(&*env.fs, dir, &mut report).map_err(hinted)?;
         let there = there(replayed.as_ref(), &stored);
         settings.recall_operators(&stored, there.iter().map(|(name, order)| (*name, order)))?;
         let session_id = new_session_id(&*env.rand);
         let repair = Repair { env, dir, options, settings, stored, found, session_id };
-        repair.run(replayed, &mut report, progress)?;
+        repair.run(replayed, &mut report, progress).map_err(hinted)?;
         Ok(report)
     }
+}
+
+/// An error of reading, with what is left to do where it stays.
+fn unread(e: Error, dir: &Path) -> Error {
+    if e.kind() != ErrorKind::Io(IoKind::Other) {
+        return e;
+    }
+    let dir = dir.display();
+    e.hint(format!(
+        "Try again; if the device cannot read it, have a copy made around that: ashlar db --db={dir} repair \
+         --into=COPY --around-unreadable"
+    ))
 }
 
 /// The families of the OPTIONS file. One that does not read is a line of the report.

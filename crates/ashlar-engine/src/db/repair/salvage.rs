@@ -12,10 +12,13 @@
 //! 3. `CURRENT` comes last: a salvage that is interrupted leaves what an open refuses, or a whole copy of the source, as
 //!    damaged as that. Neither is of use: it is to be removed, and the salvage begun again.
 //! 4. Info logs and directories below the source, `lost/` among them, are not brought along.
+//! 5. From a device that cannot read all of it every file is copied, if that is asked for: what it does not read is zeros in
+//!    the copy, page by page, which the repair finds like any damage, and a loss in the account. Nothing is given up by that:
+//!    the source stays.
 
 use super::RepairReport;
 use crate::db::{Db, OpenFamily};
-use crate::inspect::Verified;
+use crate::inspect::{Damage, Risk, Verified};
 use crate::open::make_directory;
 use crate::options::{DbOptions, FamilyOptions};
 use ashlar_base::error::IoKind;
@@ -25,12 +28,26 @@ use ashlar_format::filename::FileKind;
 use std::path::Path;
 
 /// Bytes copied at a time.
-const PIECE: usize = 1 << 20;
+const PIECE: u64 = 1 << 20;
+
+/// Bytes given up at a time.
+const PAGE: u64 = 4096;
+
+/// What a salvage copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Salvage<'a> {
+    /// The directory that stays as it is; nobody may have it open.
+    pub dir: &'a Path,
+    /// The directory that is made.
+    pub into: &'a Path,
+    /// Every file is copied, and what cannot be read is zeros in the copy, and told. Otherwise a read that fails ends it, and
+    /// tables and blob files are shared by hard links where the file system can.
+    pub around_unreadable: bool,
+}
 
 impl Db {
-    /// Makes a database that opens of what is left in `dir`, as [`Db::repair`] does, but in the directory `into`, which is
-    /// made. `dir` stays as it is; nobody may have it open. Tables and blob files are shared by hard links where the file
-    /// system can. If it does not come to its end, `into` is to be removed.
+    /// Makes a database that opens of what is left in a directory, as [`Db::repair`] does, but in another one. If it does not
+    /// come to its end, that is to be removed.
     ///
     /// # Errors
     /// Those of [`Db::repair`]. `InvalidArgument` too: `into` holds something, or lies in `dir`.
@@ -38,8 +55,7 @@ impl Db {
     /// That of the repair, and a pass over all files that are copied.
     pub fn salvage(
         env: Env,
-        dir: &Path,
-        into: &Path,
+        Salvage { dir, into, around_unreadable }: Salvage<'_>,
         options: DbOptions,
         families: Vec<OpenFamily>,
         others: FamilyOptions,
@@ -51,8 +67,10 @@ impl Db {
         }
         check_target(fs, dir, into)?;
         let _lock = lock(fs, dir)?;
-        bring_over(fs, dir, into)?;
-        Db::repair(env, into, options, families, others, progress)
+        let unread = bring_over(fs, dir, into, around_unreadable)?;
+        let mut report = Db::repair(env, into, options, families, others, progress)?;
+        report.losses.splice(0..0, unread);
+        Ok(report)
     }
 }
 
@@ -80,27 +98,41 @@ fn check_target(fs: &dyn Fs, dir: &Path, into: &Path) -> Result<()> {
     }
 }
 
-/// Makes `into` a copy of the database, durably.
-fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path) -> Result<()> {
+/// Makes `into` a copy of the database, durably. Returns what could not be read.
+fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path, around: bool) -> Result<Vec<Damage>> {
     make_directory(fs, into)?;
-    let mut current = None;
+    let (mut current, mut unread) = (None, Vec::new());
+    let mut bring = |name: &str, kind: &FileKind| -> Result<()> {
+        let (from, to) = (dir.join(name), into.join(name));
+        let is_whole = matches!(kind, FileKind::Table(_) | FileKind::LevelDbTable(_) | FileKind::Blob(_));
+        match (around, is_whole) {
+            (true, _) => unread.extend(copy_around(fs, &from, &to)?.into_iter().map(|s| s.told(name, kind))),
+            (false, true) => link_or_copy(fs, &from, &to)?,
+            (false, false) => copy(fs, &from, &to)?,
+        }
+        Ok(())
+    };
     for entry in fs.list(dir)?.into_iter().filter(|entry| entry.kind == EntryKind::File) {
-        let (from, to) = (dir.join(&entry.name), into.join(&entry.name));
         match FileKind::parse(&entry.name) {
-            Some(FileKind::Table(_) | FileKind::LevelDbTable(_) | FileKind::Blob(_)) => {
-                link_or_copy(fs, &from, &to)?;
-            }
-            Some(FileKind::Wal(_) | FileKind::Manifest(_) | FileKind::Options(_) | FileKind::Identity) => {
-                copy(fs, &from, &to)?
-            }
-            Some(FileKind::Current) => current = Some((from, to)),
+            Some(FileKind::Current) => current = Some(entry.name),
+            Some(
+                kind @ (FileKind::Table(_)
+                | FileKind::LevelDbTable(_)
+                | FileKind::Blob(_)
+                | FileKind::Wal(_)
+                | FileKind::Manifest(_)
+                | FileKind::Options(_)
+                | FileKind::Identity),
+            ) => bring(&entry.name, &kind)?,
             _ => {}
         }
     }
     fs.sync_dir(into)?;
-    let Some((from, to)) = current else { return Ok(()) };
-    copy(fs, &from, &to)?;
-    fs.sync_dir(into)
+    if let Some(name) = current {
+        bring(&name, &FileKind::Current)?;
+        fs.sync_dir(into)?;
+    }
+    Ok(unread)
 }
 
 fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
@@ -112,16 +144,81 @@ fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
 
 /// Copies a file; its bytes are durable then, its name is not.
 fn copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
-    let (source, target) = (fs.open_read(from)?, fs.create(to)?);
-    let mut piece = vec![0; usize::try_from(source.len()).unwrap_or(PIECE).clamp(1, PIECE)];
-    let mut at = 0;
-    loop {
-        match source.read_at(&mut piece, at)? {
-            0 => return target.sync_all(),
-            read => {
-                target.write_at(piece.get(..read).unwrap_or_default(), at)?;
-                at += read as u64;
-            }
+    copy_with(fs, from, to, &mut |_, _, e| Err(e))
+}
+
+/// [`copy`] that leaves zeros where nothing can be read.
+fn copy_around(fs: &dyn Fs, from: &Path, to: &Path) -> Result<Vec<Unread>> {
+    let mut all: Vec<Unread> = Vec::new();
+    copy_with(fs, from, to, &mut |at, bytes, error| {
+        match all.last_mut() {
+            _ if !matches!(error.kind(), ErrorKind::Io(_)) => return Err(error),
+            Some(last) if last.at + last.bytes == at => last.bytes += bytes,
+            _ => all.push(Unread { at, bytes, error }),
         }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Copies a file; `unread` is asked whether zeros will do for a page, and told of a file that cannot be opened.
+fn copy_with(
+    fs: &dyn Fs,
+    from: &Path,
+    to: &Path,
+    unread: &mut dyn FnMut(u64, u64, Error) -> Result<()>,
+) -> Result<()> {
+    let source = match fs.open_read(from) {
+        Ok(source) => source,
+        Err(e) => return unread(0, 0, e),
+    };
+    let (target, len) = (fs.create(to)?, source.len());
+    let mut piece = vec![0; usize::try_from(len.clamp(1, PIECE)).unwrap_or(1)];
+    let (mut at, mut step) = (0, PIECE);
+    while at < len {
+        let wanted = step.min(len - at);
+        let Some(buffer) = usize::try_from(wanted).ok().and_then(|n| piece.get_mut(..n)) else { break };
+        let read = match source.read_at(buffer, at) {
+            // Page by page, up to where the next piece begins.
+            Err(_) if step == PIECE => {
+                step = PAGE;
+                continue;
+            }
+            Err(e) => {
+                unread(at, wanted, e)?;
+                buffer.fill(0);
+                buffer.len()
+            }
+            Ok(0) => break,
+            Ok(read) => read,
+        };
+        target.write_at(buffer.get(..read).unwrap_or_default(), at)?;
+        at += read as u64;
+        if at.is_multiple_of(PIECE) {
+            step = PIECE;
+        }
+    }
+    target.sync_all()
+}
+
+/// Bytes of a file that cannot be read; none: all of it.
+struct Unread {
+    at: u64,
+    bytes: u64,
+    error: Error,
+}
+
+impl Unread {
+    fn told(self, name: &str, kind: &FileKind) -> Damage {
+        let cause = match self.bytes {
+            0 => format!("cannot be opened: {}", self.error.message()),
+            bytes => format!("{bytes} bytes cannot be read, zeros in the copy: {}", self.error.message()),
+        };
+        // What it means for tables and blob files the repair finds. The end of a log leaves no trace.
+        let risk = match kind {
+            FileKind::Wal(_) | FileKind::Manifest(_) => Risk::UnknownKeys,
+            _ => Risk::Nothing,
+        };
+        Damage { file: name.to_owned(), offset: Some(self.at), cause, family: None, risk }
     }
 }
