@@ -38,7 +38,7 @@ impl Core {
             }
         }
         self.leave_logs();
-        self.versions.give_back_room();
+        self.leave_manifest();
         self.release_readers();
         self.events.close();
         drop(hold.take());
@@ -72,6 +72,15 @@ impl Core {
         if let Some(number) = self.committer.wals().begun_in_vain(current.wal.number()) {
             let _ = self.env.fs.remove(&self.dir.join(FileKind::Wal(number).name()));
         }
+    }
+
+    /// Gives back the room that the MANIFEST has ahead. Where one is in doubt still, whose last record failed, a new one takes
+    /// its place: otherwise the next open finds a torn end, or a family that could not be made.
+    fn leave_manifest(&self) {
+        if self.versions.fatal().is_none() && !self.versions.may_unlink() {
+            let _ = self.versions.commit(Vec::new());
+        }
+        self.versions.give_back_room();
     }
 
     /// Takes memtables and tables away from the families, so that whoever holds a handle on does not hold them. The

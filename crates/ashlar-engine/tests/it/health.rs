@@ -371,6 +371,25 @@ fn disturbed(hard: Before, disturbance: Disturbance, steps: usize) -> bool {
 }
 
 /// Wrong bytes under a compaction: no write is taken any more, what is elsewhere is read, and asking to resume is no help.
+/// A family that could not be made, at whichever call that failed, is not there after a close in order, nor anything torn.
+#[test]
+fn a_close_leaves_no_doubt() {
+    let _readers = crate::beside_others();
+    for class in [CallClass::Write, CallClass::Sync] {
+        for at in 1..=2 {
+            let store = Store::well();
+            store.fail(Fault { class, at, repeat: Repeat::Once, kind: OTHER });
+            let made = store.db.create_family("lost", FamilyOptions::default());
+            store.sim.heal();
+            store.db.close().unwrap();
+            let again = open(store.sim.env(), &Arc::default());
+            assert!(again.recovery().is_clean(), "{class:?} {at}: {}", again.recovery());
+            assert_eq!(again.family("lost").is_some(), made.is_ok(), "{class:?} {at}");
+            assert!(holds(&again, &store.acked), "{class:?} {at}");
+        }
+    }
+}
+
 #[test]
 fn corruption_is_for_the_operator() {
     let _readers = crate::beside_others();
