@@ -79,15 +79,16 @@ enum Taken {
     Missed(Duration),
 }
 
-/// Every mistake, or the one that `--replay` names. Of the time each gets an even share; quick is a minute each.
+/// Every mistake, or the one that `--replay` names. Of the time each gets an even share; quick is a minute each, and five
+/// for `power`, where the kernel and not the seed says what comes when.
 pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("bugs", budget);
     if !cfg!(feature = "planted") {
         report.skip("this build has nothing planted: cargo xtask rel bugs");
         return report.done(budget);
     }
-    let share = match budget.length {
-        Length::Quick => Duration::from_secs(60),
+    let share = |suite: &str| match budget.length {
+        Length::Quick => Duration::from_secs(if suite == "power" { 300 } else { 60 }),
         Length::For(time) => time / u32::try_from(Bug::ALL.len()).unwrap_or(1),
     };
     let mut table = Table::new();
@@ -104,7 +105,7 @@ pub fn run(budget: &Budget) -> Report {
         };
         report.count("planted", 1);
         let row = [format!("{bug:?}"), anchor.to_owned(), suite.to_owned()];
-        let end = match hunt(&program, *bug, suite, share) {
+        let end = match hunt(&program, *bug, suite, share(suite)) {
             Taken::Caught(took, how) => {
                 report.count("caught", 1);
                 report.time("to catch", took);
