@@ -163,7 +163,11 @@ fn filled(case: &mut Case<'_>, dir: &Path, make_room: &[MakeRoom<'_>]) -> Result
         known[0].until_taken(&db, &format!("again {round}"), &mut rng)?;
         case.report.count("times writes resumed on a disk that was full", 1);
         let more = known[0].fill(&db, &format!("more {round}"), 500, &mut rng);
-        more.map_err(|e| format!("there is room: {e}"))?;
+        if let Err(e) = more {
+            // The room may be less than compactions need beside: the disk is full once more, and that heals too.
+            expect(e.kind() == ErrorKind::Io(IoKind::NoSpace), || format!("there is room: {e}"))?;
+            known[0].until_taken(&db, &format!("once more {round}"), &mut rng)?;
+        }
         check(&db, &known)?;
     }
     db.resume().map_err(|e| format!("there is room: {e}"))?;
