@@ -75,7 +75,7 @@ impl Core {
     }
 
     /// Gives back the room that the MANIFEST has ahead. Where one is in doubt still, whose last record failed, a new one takes
-    /// its place: otherwise the next open finds a torn end, or a family that could not be made.
+    /// its place, if it can: otherwise the next open finds a torn end, or a family that could not be made, and says so.
     fn leave_manifest(&self) {
         if self.versions.fatal().is_none() && !self.versions.may_unlink() {
             let _ = self.versions.commit(Vec::new());

@@ -8,10 +8,10 @@ use super::report::{DroppedRange, FamilyReport, RecoveryReport};
 use crate::options::FormatLevel;
 use crate::version::{
     Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
-    read_current, read_identity, replay_manifest,
+    read_current, read_identity, replay_manifest, was_current,
 };
 use ashlar_base::ext::timestamp_order::timestamp_order;
-use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Order, Result};
+use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
@@ -284,13 +284,7 @@ impl Directory {
     /// A newer MANIFEST that took more than its first commit was current once: `CURRENT` is older than it should be.
     fn check_superseded(&self, fs: &dyn Fs, dir: &Path, current: FileNumber) -> Result<()> {
         for &newer in self.manifests.iter().filter(|n| **n > current) {
-            let other = match replay_manifest(fs, dir, newer) {
-                Ok(other) => other,
-                Err(e) if matches!(e.kind(), ErrorKind::Io(_)) && !e.is_not_found() => return Err(e),
-                // Damage in a MANIFEST that is not in use proves nothing.
-                Err(_) => continue,
-            };
-            if other.was_current {
+            if was_current(fs, dir, newer)? {
                 return Err(Error::corruption(format!(
                     "CURRENT names MANIFEST-{current}, but MANIFEST-{newer} is newer and was in use"
                 ))

@@ -30,7 +30,7 @@ pub use levels::{Version, newest_first};
 pub(crate) use manifest::start_manifest;
 pub use open_tables::OpenTables;
 pub use replay::DroppedTail;
-pub(crate) use replay::{Replayed, ReplayedFamily, replay_manifest};
+pub(crate) use replay::{Replayed, ReplayedFamily, replay_manifest, was_current};
 pub(crate) use set::Beginning;
 pub use set::{Install, MANIFEST_BOUND, VersionSet};
 pub use state::{Carried, DbFacts, FamilyState};

@@ -11,7 +11,7 @@
 
 use super::builder::TreeBuilder;
 use super::{Carried, DbFacts};
-use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
@@ -109,6 +109,19 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
     // Nothing is appended before `CURRENT` durably names the file.
     replayer.was_current |= replayer.beginning.is_some_and(|beginning| records > u64::from(beginning));
     replayer.finish(path, records, bytes, dropped)
+}
+
+/// Whether `MANIFEST-<number>` of `dir` was in use. Of one that is damaged, or gone by now, it is not known, and counts as
+/// no.
+///
+/// # Errors
+/// `Io`: a read that fails must not hide it.
+pub(crate) fn was_current(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<bool> {
+    match replay_manifest(fs, dir, number) {
+        Ok(replayed) => Ok(replayed.was_current),
+        Err(e) if matches!(e.kind(), ErrorKind::Io(_)) && !e.is_not_found() => Err(e),
+        Err(_) => Ok(false),
+    }
 }
 
 impl Replayer {

@@ -248,6 +248,17 @@ fn what_the_device_does_not_read_is_zeros_in_the_copy_and_told() {
     holds(&whole, COPY, &model, &account, "whole");
 
     let (mut runs, mut refused, mut lost) = (0, 0, 0);
+    // What is no fault of the device is passed over nowhere.
+    for at in 1..60 {
+        let run = sim.crash(CrashMode::KILL);
+        let next = run.calls_of(CallClass::Read) + at;
+        run.fail_call(CallClass::Read, next, Repeat::Once, IoKind::TooManyFiles);
+        match around(&run) {
+            Ok(account) => assert!(account.losses.is_empty(), "read {at}: {account}"),
+            Err(e) => assert_eq!(e.kind(), ErrorKind::Io(IoKind::TooManyFiles), "read {at}: {e}"),
+        }
+    }
+
     let before = source(&sim);
     for (name, bytes) in before.iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let (run, path) = (sim.crash(CrashMode::KILL), Path::new(DIR).join(name));

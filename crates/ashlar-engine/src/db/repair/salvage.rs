@@ -147,12 +147,12 @@ fn copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
     copy_with(fs, from, to, &mut |_, _, e| Err(e))
 }
 
-/// [`copy`] that leaves zeros where nothing can be read.
+/// [`copy`] that leaves zeros where the device reads nothing. A lack of rights or of descriptors is no such thing.
 fn copy_around(fs: &dyn Fs, from: &Path, to: &Path) -> Result<Vec<Unread>> {
     let mut all: Vec<Unread> = Vec::new();
     copy_with(fs, from, to, &mut |at, bytes, error| {
         match all.last_mut() {
-            _ if !matches!(error.kind(), ErrorKind::Io(_)) => return Err(error),
+            _ if error.kind() != ErrorKind::Io(IoKind::Other) => return Err(error),
             Some(last) if last.at + last.bytes == at => last.bytes += bytes,
             _ => all.push(Unread { at, bytes, error }),
         }

@@ -27,9 +27,10 @@ use crate::open::{DirState, needed_from, survey};
 use crate::options::read_latest_options;
 use crate::version::{
     OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
+    was_current,
 };
 use ashlar_base::ext::timestamp_order::timestamp_order;
-use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
+use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
@@ -175,15 +176,7 @@ fn manifest(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<Option<
     };
     for entry in fs.list(dir)? {
         let Some(FileKind::Manifest(newer)) = FileKind::parse(&entry.name) else { continue };
-        if newer <= number {
-            continue;
-        }
-        let was_current = match replay_manifest(fs, dir, newer) {
-            Ok(other) => other.was_current,
-            Err(e) if matches!(e.kind(), ErrorKind::Io(_)) && !e.is_not_found() => return Err(e),
-            Err(_) => false,
-        };
-        if was_current {
+        if newer > number && was_current(fs, dir, newer)? {
             let cause = format!("CURRENT names {name}, but {} is newer and was in use", entry.name);
             let file = FileKind::Current.name();
             report.damages.push(Damage { file, offset: None, cause, family: None, risk: Risk::Database });
