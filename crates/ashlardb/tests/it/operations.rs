@@ -46,6 +46,8 @@ fn many_keys_are_read_as_one_by_one_with_fewer_looks_into_blocks() {
     let statistics = Arc::new(Statistics::new());
     let db = open(dir.path(), Some(Arc::clone(&statistics)));
     fill(&db, 20_000);
+    // A compaction looks into blocks too.
+    db.wait_for_background().unwrap();
     let blocks = || statistics.ticker(Ticker::BlockCacheHit) + statistics.ticker(Ticker::BlockCacheMiss);
     let mut rng = Rng::new(5);
     let keys: Vec<Vec<u8>> = (0..4000).map(|_| key(rng.below(20_100))).collect();

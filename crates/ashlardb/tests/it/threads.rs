@@ -95,6 +95,7 @@ fn readers_see_whole_batches_that_only_grow() {
 
 #[test]
 fn closing_among_busy_threads_loses_nothing_acknowledged() {
+    let mut all = 0;
     for round in 0..report::scale(10, 60) {
         let dir = tempfile::tempdir().unwrap();
         let shape = Shape::small(FormatLevel::default());
@@ -125,8 +126,10 @@ fn closing_among_busy_threads_loses_nothing_acknowledged() {
             }
             done
         });
-        assert!(acknowledged.iter().sum::<u64>() > 0);
+        all += acknowledged.iter().sum::<u64>();
     }
+    // In one round the close may come before any write does.
+    assert!(all > 100, "{all} writes acknowledged");
 }
 
 #[test]
