@@ -1,10 +1,11 @@
-//! Closing: stop writers, keep what only memory holds, stop background work, let go of the LOCK.
+//! Closing: stop writers, keep what only memory holds, stop background work, remove what nobody needs, let go of the LOCK.
 //!
 //! The order is what makes it safe among busy threads: once the LOCK is gone another process may own the directory, so
 //! nothing of this handle may write to it any more, neither a writer that was let in before nor a job.
 
 use super::core::{Core, State};
 use crate::column_family::LiveFamily;
+use crate::health::Severity;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, Result};
 use ashlar_format::filename::FileKind;
@@ -39,6 +40,7 @@ impl Core {
         }
         self.leave_logs();
         self.leave_manifest();
+        self.leave_files();
         self.release_readers();
         self.events.close();
         drop(hold.take());
@@ -81,6 +83,15 @@ impl Core {
             let _ = self.versions.commit(Vec::new());
         }
         self.versions.give_back_room();
+    }
+
+    /// Removes what became obsolete since the last purge, but for what cursors still read: otherwise a directory may keep
+    /// twice its size until the next open, which removes what this one could not.
+    fn leave_files(&self) {
+        // Who reads beside others owns nothing here.
+        if self.health.severity() < Severity::Fatal && !self.health.is_read_only() {
+            let _ = self.purge();
+        }
     }
 
     /// Takes memtables and tables away from the families, so that whoever holds a handle on does not hold them. The

@@ -114,7 +114,7 @@ impl Core {
         Ok(())
     }
 
-    fn purge(&self) -> Result<()> {
+    pub(super) fn purge(&self) -> Result<()> {
         self.let_go();
         let min_wal = self.versions.min_wal();
         let live = Live::now(&self.versions, &self.pending, Spared::Nothing);

@@ -196,6 +196,24 @@ fn aborted_compactions_leave_nothing_behind() {
     }
 }
 
+/// A purge is due behind a compaction, and the close comes before it.
+#[test]
+fn a_close_leaves_no_table_that_nobody_needs() {
+    let _alone = crate::alone();
+    for seed in 0..20 {
+        let env = SimEnv::new(seed).env();
+        let db = open(&env, false);
+        table(&db, 0..900, Some(b"old"));
+        table(&db, 0..900, Some(b"new"));
+        db.compact_range(&default(&db), None, None).unwrap();
+        let live = db.shape(&default(&db)).bytes();
+        db.close().unwrap();
+        let tables = env.fs.list(Path::new(DIR)).unwrap().into_iter().filter(|e| e.name.ends_with(".sst"));
+        let left: u64 = tables.map(|e| env.fs.open_read(&Path::new(DIR).join(e.name)).unwrap().len()).sum();
+        assert_eq!(left, live, "seed {seed}");
+    }
+}
+
 /// Found by `rel shuttle --replay=414`: it said that compactions were aborted.
 #[test]
 fn a_close_tells_who_waits_for_a_compaction() {
