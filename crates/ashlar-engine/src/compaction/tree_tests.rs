@@ -125,7 +125,7 @@ impl World {
         let shape = Shape::of(&self.version);
         let claims: Vec<Running> = self.running.iter().map(|u| u.claim.clone()).collect();
         if let Some(mut manual) = self.manual.take() {
-            let picked = manual.pick(&shape, &options(), &claims);
+            let picked = manual.pick(&shape, &options(), &claims, self.place.next_file());
             self.manual = (!matches!(picked, ManualPick::Done)).then_some(manual);
             if let ManualPick::Run(plan) = picked {
                 *self.reasons.entry("manual").or_default() += 1;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 impl Db {
     /// Compacts the user keys `begin..=end` (`None`: without bound) down to the deepest level that has some, and
-    /// rewrites that one, so that nothing deleted is left. Waits for it.
+    /// rewrites what nothing came down into there, so that nothing deleted is left. Waits for it.
     ///
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: compactions were aborted, or background work
@@ -94,13 +94,17 @@ impl Core {
     ) -> Result<()> {
         self.run_pieces(family, |live, claims| {
             let settings = live.family.options();
-            Ok(match range.pick(&shape(live), &settings.compaction, claims) {
-                ManualPick::Run(plan) => {
-                    ManualPick::Run(Box::new(Compaction { parts_max: options.max_subcompactions, ..*plan }))
-                }
-                ManualPick::Done if !claims.is_empty() => ManualPick::Blocked,
-                other => other,
-            })
+            Ok(
+                match range.pick(&shape(live), &settings.compaction, claims, self.versions.next_file_number())
+                {
+                    ManualPick::Run(plan) => ManualPick::Run(Box::new(Compaction {
+                        parts_max: options.max_subcompactions,
+                        ..*plan
+                    })),
+                    ManualPick::Done if !claims.is_empty() => ManualPick::Blocked,
+                    other => other,
+                },
+            )
         })?;
         match options.target_level {
             Some(target) => self.compact_one(family, |live, claims| {

@@ -37,7 +37,7 @@ impl Default for ReadOptions {
 /// How a compaction on request is done.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactRangeOptions {
-    /// Rewrite the deepest level that has the range, even where nothing comes down into it (RocksDB's
+    /// Rewrite the tables of the deepest level that has the range even where nothing comes down into them (RocksDB's
     /// `bottommost_level_compaction`), so that nothing deleted is left. On.
     pub rewrite_deepest: bool,
     /// Behind the compaction, take all tables of the deepest level to this one (RocksDB's `change_level`), as they are.

@@ -58,6 +58,10 @@ impl Place {
         Arc::new(move || pending.reserve(|| FileNumber(next.fetch_add(1, Ordering::Relaxed))))
     }
 
+    pub(crate) fn next_file(&self) -> FileNumber {
+        FileNumber(self.next.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn files(&self) -> Vec<String> {
         self.env.fs.list(&self.dir).unwrap().into_iter().map(|e| e.name).collect()
     }

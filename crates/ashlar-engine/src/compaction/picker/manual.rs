@@ -1,10 +1,11 @@
 //! Compaction of a range on request: down, level by level, to the deepest level that has the range.
 //!
 //! Level 0 goes to the base level in one compaction; files flushed after that are not waited for. Each deeper level
-//! goes to the next in pieces of at most `max_compaction_bytes`, from the smallest key up. On request the deepest
-//! level is rewritten onto itself, which drops what deletions and released snapshots left there.
+//! goes to the next in pieces of at most `max_compaction_bytes`, from the smallest key up. On request the tables of
+//! the deepest level that nothing came down into are rewritten onto themselves, which drops what deletions and released
+//! snapshots left there. What was written since the request is not written once more.
 //!
-//! Source: RocksDB `db/compaction/compaction_picker.cc` (`CompactRange`).
+//! Source: RocksDB `db/compaction/compaction_picker.cc` (`CompactRange`, `kForceOptimized`).
 
 use super::level0::level0_group;
 use super::leveled::{complete, from_level};
@@ -13,6 +14,7 @@ use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running};
 use crate::options::CompactionOptions;
 use crate::version::FileMeta;
+use ashlar_base::FileNumber;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,13 +39,18 @@ pub struct ManualRange {
     /// User keys up to this one are done at `level`; with it, unless the flag says that it is outside.
     done_to: Option<(Vec<u8>, bool)>,
     deepest_done: bool,
+    /// Tables below this number were made before the request, or by one of `earlier`.
+    made_since: FileNumber,
+    /// Compactions of before the request that may run still: they keep what snapshots released since then held. `None`:
+    /// nothing was asked for yet.
+    earlier: Option<Vec<Running>>,
     /// The compaction that was asked for last.
     started: Option<Running>,
 }
 
 impl ManualRange {
-    /// The user keys `begin..=end`; `None` = without bound. `rewrite_deepest`: rewrite the deepest level that has data
-    /// in the range, even where nothing comes down into it.
+    /// The user keys `begin..=end`; `None` = without bound. `rewrite_deepest`: rewrite the tables of the deepest level
+    /// that has data in the range, even where nothing comes down into them.
     pub fn new(begin: Option<&[u8]>, end: Option<&[u8]>, rewrite_deepest: bool) -> Self {
         ManualRange {
             begin: begin.map(<[u8]>::to_vec),
@@ -52,18 +59,26 @@ impl ManualRange {
             level: 0,
             done_to: None,
             deepest_done: false,
+            made_since: FileNumber(0),
+            earlier: None,
             started: None,
         }
     }
 
     /// The next compaction. The caller marks the files of a `Run` as taken and lists its claim in `running`, under the
     /// same lock; as long as it is listed there the answer is `Blocked`, since what comes down is not there yet.
+    /// `next_file`: the number of the next file that is made.
     pub fn pick(
         &mut self,
         shape: &Shape<'_>,
         options: &CompactionOptions,
         running: &[Running],
+        next_file: FileNumber,
     ) -> ManualPick {
+        if self.earlier.as_ref().is_none_or(|earlier| !earlier.is_empty()) {
+            self.made_since = next_file;
+            self.earlier.get_or_insert_with(|| running.to_vec()).retain(|one| running.contains(one));
+        }
         if self.started.as_ref().is_some_and(|last| running.contains(last)) {
             return ManualPick::Blocked;
         }
@@ -154,12 +169,14 @@ impl ManualRange {
         options: &CompactionOptions,
         running: &[Running],
     ) -> ManualPick {
-        let rest = self.rest(shape);
-        if rest.is_empty() {
+        let mut rest = self.rest(shape);
+        let is_old = |at: &usize| shape.level(self.level)[*at].number() < self.made_since;
+        let Some(start) = rest.find(is_old) else {
             self.deepest_done = true;
             return ManualPick::Done;
-        }
-        let piece = self.piece(shape, options, rest);
+        };
+        let end = rest.find(|at| !is_old(at)).unwrap_or(rest.end);
+        let piece = self.piece(shape, options, start..end);
         let files = shape.slice(self.level, piece.clone()).to_vec();
         if any_busy(&files) {
             return ManualPick::Blocked;

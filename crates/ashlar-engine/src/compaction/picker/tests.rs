@@ -238,13 +238,13 @@ fn debt_counts_what_must_come_down() {
 }
 
 /// Runs a manual compaction to its end, as if every plan were carried out at once: inputs go, one file with their
-/// range comes.
+/// range comes, or they come themselves when they move.
 fn manual(text: &str, begin: Option<&str>, end: Option<&str>, deepest: bool) -> Vec<String> {
     let mut t = tree(text);
     let mut range = ManualRange::new(begin.map(str::as_bytes), end.map(str::as_bytes), deepest);
     let mut done = vec![];
     for next in 100.. {
-        let plan = match range.pick(&t.shape(), &options(), &[]) {
+        let plan = match range.pick(&t.shape(), &options(), &[], FileNumber(next)) {
             ManualPick::Run(plan) => *plan,
             ManualPick::Blocked => {
                 done.push("blocked".into());
@@ -261,7 +261,11 @@ fn manual(text: &str, begin: Option<&str>, end: Option<&str>, deepest: bool) -> 
         let (from, to) =
             (String::from_utf8(claim.smallest).unwrap(), String::from_utf8(claim.largest).unwrap());
         let home = &mut t.levels[plan.output_level.index()];
-        home.push(file(&format!("{next}:{from}-{to}*{}", plan.input_bytes() / MIB)));
+        if plan.trivial_move {
+            home.extend(plan.files().map(|(_, f)| Arc::clone(f)));
+        } else {
+            home.push(file(&format!("{next}:{from}-{to}*{}", plan.input_bytes() / MIB)));
+        }
         home.sort_by(|a, b| a.smallest().user_key().cmp(b.smallest().user_key()));
         assert!(next < 120, "no end: {done:?}");
     }
@@ -305,6 +309,51 @@ fn manual_goes_in_pieces() {
 }
 
 #[test]
+fn manual_writes_no_table_twice() {
+    assert_eq!(
+        manual("L0 3:a-c 2:b-d \n L6 1:a-b*20 4:e-f*20 5:g-h*20", None, None, true),
+        ["L0[3 2] + L6[1] -> L6 manual bottommost", "L6[4 5] -> L6 manual bottommost"]
+    );
+    assert_eq!(
+        manual("L0 9:c-d \n L6 1:a-b*500 2:c-d*50 3:e-f*500", None, None, true),
+        [
+            "L0[9] -> L4 manual move",
+            "L4[9] -> L5 manual move",
+            "L5[9] + L6[2] -> L6 manual bottommost",
+            "L6[1] -> L6 manual bottommost",
+            "L6[3] -> L6 manual bottommost"
+        ]
+    );
+    // Moved is not written.
+    assert_eq!(
+        manual("L5 2:c-d \n L6 1:a-b*500", None, None, true),
+        [
+            "L5[2] -> L6 manual move bottommost",
+            "L6[1] -> L6 manual bottommost",
+            "L6[2] -> L6 manual bottommost"
+        ]
+    );
+}
+
+/// A compaction that runs at the request may keep what a snapshot held that is gone by now.
+#[test]
+fn manual_rewrites_what_compactions_of_before_make() {
+    let t = tree("L5 2:c-d! \n L6 1:a-e!");
+    let earlier =
+        Running { output_level: Level(6), runs: 2, smallest: b"a".to_vec(), largest: b"e".to_vec() };
+    let mut range = ManualRange::new(None, None, true);
+    let running = [earlier];
+    assert!(matches!(range.pick(&t.shape(), &options(), &running, FileNumber(3)), ManualPick::Blocked));
+    let installed = tree("L6 3:a-b 4:c-e");
+    let ManualPick::Run(plan) = range.pick(&installed.shape(), &options(), &[], FileNumber(5)) else {
+        panic!("left as it is")
+    };
+    assert_eq!(plan.to_string(), "L6[3 4] -> L6 manual bottommost");
+    let rewritten = tree("L6 5:a-e");
+    assert!(matches!(range.pick(&rewritten.shape(), &options(), &[], FileNumber(6)), ManualPick::Done));
+}
+
+#[test]
 fn manual_waits_for_others() {
     assert_eq!(manual("L0 3:a-c 2:b-d!", None, None, false), ["blocked"]);
     assert_eq!(manual("L5 3:a-c \n L6 1:a-b!", None, None, false), ["blocked"]);
@@ -315,14 +364,17 @@ fn manual_waits_for_others() {
 fn manual_waits_for_what_comes_down() {
     let t = tree("L0 9:c-d \n L6 1:a-e*500");
     let mut range = ManualRange::new(None, None, true);
-    let ManualPick::Run(plan) = range.pick(&t.shape(), &options(), &[]) else { panic!("nothing picked") };
+    let next = FileNumber(10);
+    let ManualPick::Run(plan) = range.pick(&t.shape(), &options(), &[], next) else {
+        panic!("nothing picked")
+    };
     assert_eq!(plan.to_string(), "L0[9] -> L5 manual");
     plan.set_compacting(true);
     let claims = [plan.running(&t.order).unwrap()];
-    assert!(matches!(range.pick(&t.shape(), &options(), &claims), ManualPick::Blocked));
+    assert!(matches!(range.pick(&t.shape(), &options(), &claims, next), ManualPick::Blocked));
     plan.set_compacting(false);
     let installed = tree("L5 9:c-d \n L6 1:a-e*500");
-    let ManualPick::Run(plan) = range.pick(&installed.shape(), &options(), &[]) else {
+    let ManualPick::Run(plan) = range.pick(&installed.shape(), &options(), &[], next) else {
         panic!("lost a file")
     };
     assert_eq!(plan.to_string(), "L5[9] + L6[1] -> L6 manual bottommost");
