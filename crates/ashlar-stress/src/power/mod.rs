@@ -23,7 +23,7 @@ use crate::suite::{Budget, Report, Watchdog, guarded};
 use crate::turns;
 use std::time::Duration;
 
-/// Lives of a quick run, of each rig: some ten seconds together.
+/// Lives of a quick run, of each rig: some twenty seconds together.
 const LIVES: u64 = 1;
 /// How file systems are mounted.
 const MOUNTS: [&str; 3] = ["", "data=writeback", "nodelalloc"];
