@@ -84,7 +84,7 @@ fn table_files(env: &Env) -> Vec<FileNumber> {
 
 #[test]
 fn a_request_is_cut_into_parts_that_make_one_tree() {
-    let _readers = crate::beside_others();
+    let _alone = crate::alone();
     let sim = SimEnv::new(1);
     let db = open(&sim.env(), false);
     table(&db, 0..4000, Some(b"old"));
@@ -257,7 +257,7 @@ fn the_end_of_a_snapshot_frees_what_it_held() {
 
 #[test]
 fn a_dropped_family_stops_its_compactions() {
-    let _readers = crate::beside_others();
+    let _alone = crate::alone();
     let sim = SimEnv::new(7);
     let env = sim.env();
     let db = open(&env, true);
