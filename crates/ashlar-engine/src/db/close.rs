@@ -5,7 +5,8 @@
 
 use super::core::{Core, State};
 use crate::column_family::LiveFamily;
-use crate::health::Severity;
+use crate::events::Event;
+use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, Result};
 use ashlar_format::filename::FileKind;
@@ -89,8 +90,11 @@ impl Core {
     /// twice its size until the next open, which removes what this one could not.
     fn leave_files(&self) {
         // Who reads beside others owns nothing here.
-        if self.health.severity() < Severity::Fatal && !self.health.is_read_only() {
-            let _ = self.purge();
+        if self.health.severity() >= Severity::Fatal || self.health.is_read_only() {
+            return;
+        }
+        if let Err(cause) = self.purge() {
+            self.events.tell(&Event::BackgroundError { work: Source::Purge.name(), cause });
         }
     }
 

@@ -94,17 +94,14 @@ impl Core {
     ) -> Result<()> {
         self.run_pieces(family, |live, claims| {
             let settings = live.family.options();
-            Ok(
-                match range.pick(&shape(live), &settings.compaction, claims, self.versions.next_file_number())
-                {
-                    ManualPick::Run(plan) => ManualPick::Run(Box::new(Compaction {
-                        parts_max: options.max_subcompactions,
-                        ..*plan
-                    })),
-                    ManualPick::Done if !claims.is_empty() => ManualPick::Blocked,
-                    other => other,
-                },
-            )
+            let next_file = self.versions.next_file_number();
+            Ok(match range.pick(&shape(live), &settings.compaction, claims, next_file) {
+                ManualPick::Run(plan) => {
+                    ManualPick::Run(Box::new(Compaction { parts_max: options.max_subcompactions, ..*plan }))
+                }
+                ManualPick::Done if !claims.is_empty() => ManualPick::Blocked,
+                other => other,
+            })
         })?;
         match options.target_level {
             Some(target) => self.compact_one(family, |live, claims| {

@@ -247,7 +247,6 @@ fn what_the_device_does_not_read_is_zeros_in_the_copy_and_told() {
     assert!(account.losses.is_empty(), "{account}");
     holds(&whole, COPY, &model, &account, "whole");
 
-    let (mut runs, mut refused, mut lost) = (0, 0, 0);
     // What is no fault of the device is passed over nowhere.
     for at in 1..60 {
         let run = sim.crash(CrashMode::KILL);
@@ -259,6 +258,7 @@ fn what_the_device_does_not_read_is_zeros_in_the_copy_and_told() {
         }
     }
 
+    let (mut runs, mut refused, mut lost) = (0, 0, 0);
     let before = source(&sim);
     for (name, bytes) in before.iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let (run, path) = (sim.crash(CrashMode::KILL), Path::new(DIR).join(name));

@@ -39,7 +39,7 @@ pub struct ManualRange {
     /// User keys up to this one are done at `level`; with it, unless the flag says that it is outside.
     done_to: Option<(Vec<u8>, bool)>,
     deepest_done: bool,
-    /// Tables below this number were made before the request, or by one of `earlier`.
+    /// Tables from this number on were made since the request, and by none of `earlier`.
     made_since: FileNumber,
     /// Compactions of before the request that may run still: they keep what snapshots released since then held. `None`:
     /// nothing was asked for yet.
