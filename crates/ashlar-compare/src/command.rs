@@ -71,7 +71,7 @@ pub enum Command {
         shown: Shown,
     },
     /// Makes the tables of a document again from their records: what stands between `<!-- rates FILE… -->` and
-    /// `<!-- end of rates -->`; names of files count from the document's folder
+    /// `<!-- end of rates -->`; `rates brief FILE…` makes a short form; names of files count from the document's folder
     Tables {
         /// README.md, say
         #[arg(required = true)]

@@ -5,10 +5,11 @@
 //! … anything: it is replaced …
 //! <!-- end of rates -->
 //! ```
-//! Several files, separated by blanks, are shown as one. Their names count from the document's folder.
+//! Several files, separated by blanks, are shown as one. Their names count from the document's folder. The word `brief` before
+//! the names leaves out everything but the rates and one sentence about the machine.
 
-use ashlar_report::rates;
 use ashlar_report::record::{Run, parse};
+use ashlar_report::{brief, rates};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -42,9 +43,13 @@ pub fn renewed(document: &str, folder: &Path) -> Result<String, String> {
         let end = || format!("a table has no end: {BEGIN}{}", from.lines().next().unwrap_or_default());
         let (names, table) = from.split_once(" -->").ok_or_else(end)?;
         let (_, after) = table.split_once(END).ok_or_else(end)?;
-        let run = read(names.split_whitespace().map(|name| folder.join(name)))?;
+        let (show, files): (fn(&Run) -> String, _) = match names.strip_prefix("brief ") {
+            Some(files) => (brief, files),
+            None => (rates, names),
+        };
+        let run = read(files.split_whitespace().map(|name| folder.join(name)))?;
         // Writing to a String cannot fail.
-        let _ = write!(out, "{before}{BEGIN}{names} -->\n\n{}\n{END}", rates(&run));
+        let _ = write!(out, "{before}{BEGIN}{names} -->\n\n{}\n{END}", show(&run));
         rest = after;
     }
     Ok(out + rest)
@@ -69,6 +74,8 @@ mod tests {
         assert!(made.contains("| 1A reads | **1,230** |") && !made.contains("old"), "{made}");
         assert!(made.ends_with("\n<!-- end of rates -->\ntail\n"), "{made}");
         assert_eq!(renewed(&made, dir.path()).unwrap(), made, "made twice");
+        let brief = renewed(&document.replace("rates a", "rates brief a"), dir.path()).unwrap();
+        assert!(brief.contains("| 1A reads | **1,230** |") && !brief.contains("###"), "{brief}");
         assert_eq!(renewed("no table\n", dir.path()).unwrap(), "no table\n");
     }
 

@@ -21,5 +21,5 @@ pub mod theory;
 mod words;
 
 pub use aggregate::aggregate;
-pub use markdown::{markdown, rates};
+pub use markdown::{brief, markdown, rates};
 pub use page::page;

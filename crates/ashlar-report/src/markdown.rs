@@ -17,6 +17,23 @@ pub fn rates(run: &Run) -> String {
     shown(run, |_| String::new())
 }
 
+/// A table of rates for each experiment, and one sentence with date, machine and versions: for a page that links to the rest.
+pub fn brief(run: &Run) -> String {
+    let summary = Summary::of(run);
+    let mut out = String::new();
+    for group in &summary.groups {
+        out.push_str(&table(group, &summary.engines));
+        out.push('\n');
+    }
+    let Some(header) = run.headers.last() else { return out };
+    let day = header.time.split('T').next().unwrap_or_default();
+    let machine = header.machine.lines();
+    let of = |wanted: &str| machine.iter().find(|(name, _)| *name == wanted).map(|(_, value)| text(value));
+    let place: Vec<String> = ["Processor", "Memory"].into_iter().filter_map(of).collect();
+    let _ = writeln!(out, "Measured {day} on {}: {}.", place.join(", "), versions(run, &summary));
+    out
+}
+
 /// `more` stands below each experiment's rates.
 fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
     let summary = Summary::of(run);
@@ -24,6 +41,8 @@ fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
     for group in &summary.groups {
         let _ = writeln!(out, "### {}\n", group.title());
         out.push_str(&table(group, &summary.engines));
+        out.push('\n');
+        out.push_str(&past(group));
         out.push_str(&waits(group));
         out.push_str(&more(group));
     }
@@ -65,8 +84,6 @@ fn table(group: &Group<'_>, engines: &[&str]) -> String {
         let ratio = both.then(|| known(against(row), factor));
         line(&mut out, [format!("{id}{}", text(row.title))].into_iter().chain(cells).chain(ratio));
     }
-    out.push('\n');
-    out.push_str(&past(group));
     out
 }
 
@@ -174,15 +191,20 @@ fn source(run: &Run, summary: &Summary<'_>) -> String {
             let _ = writeln!(out, "{machine}.");
         }
     }
-    let versions = summary.engines.iter().filter_map(|engine| {
-        let told = run.records.iter().find(|r| r.engine.name == *engine && !r.engine.version.is_empty())?;
-        Some(format!("{} {}", name(engine), text(&told.engine.version)))
-    });
-    let versions = versions.collect::<Vec<_>>().join(", ");
+    let versions = versions(run, summary);
     if !versions.is_empty() {
         let _ = writeln!(out, "{versions}.");
     }
     out
+}
+
+/// Each engine with the version that its records name.
+fn versions(run: &Run, summary: &Summary<'_>) -> String {
+    let versions = summary.engines.iter().filter_map(|engine| {
+        let told = run.records.iter().find(|r| r.engine.name == *engine && !r.engine.version.is_empty())?;
+        Some(format!("{} {}", name(engine), text(&told.engine.version)))
+    });
+    versions.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -207,6 +229,18 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert_eq!(markdown(&Run::default()), "");
+    }
+
+    #[test]
+    fn the_brief_form_has_the_table_and_one_sentence() {
+        let text = brief(&sample::comparison());
+        assert!(text.contains("| 1A sequential reads | **6,120,000** (± 1 %) |"), "{text}");
+        assert!(text.contains("\n\nMeasured 2026-01-31 on "), "{text}");
+        assert!(text.contains("AshlarDB 1.2.3, RocksDB 1.2.3,"), "{text}");
+        for left_out in ["###", "History", "written, process", "ashlar-compare"] {
+            assert!(!text.contains(left_out), "{left_out}\n{text}");
+        }
+        assert_eq!(brief(&Run::default()), "");
     }
 
     #[test]

@@ -32,6 +32,11 @@
 #[doc = include_str!("../../../docs/manual.md")]
 struct Manual;
 
+/// The program of the README, which must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod batch;
 mod builder;
 mod db;
