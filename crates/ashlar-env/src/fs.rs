@@ -34,13 +34,29 @@ pub struct FsEntry {
 
 /// A file system.
 pub trait Fs: Send + Sync + Debug {
+    /// A file system that reaches every path below `dir`, and `dir` itself, through a descriptor of that directory, which
+    /// is opened now. All else is as in this one, and directories that this one holds are held there too.
+    ///
+    /// A path is below `dir` when it begins with `dir` as written here: hold the path from which file names are made. A
+    /// rename of the directory, another working directory or another directory under the old name then change nothing:
+    /// files are made, read and removed in the directory that was opened. Once it is removed, calls fail with
+    /// `Io(NotFound)`. Links in `dir` itself are followed, links below it never. Only `rename`, `remove_dir` and
+    /// `remove` of `dir` itself go by its name.
+    ///
+    /// A file system that only this process can change may return itself.
+    ///
+    /// # Errors
+    /// `Io`: the directory cannot be opened; `Io(NotFound)`: it is not there.
+    fn hold(&self, dir: &Path) -> Result<Arc<dyn Fs>>;
+
     /// Opens an existing regular file for reading.
     ///
     /// # Errors
     /// `Io(NotFound)` when it is not there, other `Io` by cause; `InvalidArgument` for what is not a regular file.
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>>;
 
-    /// Creates a file for writing; an existing one of that name is emptied.
+    /// Creates a file for writing. A file or symbolic link of that name is removed first, never written through: other
+    /// names of that file, and open handles, keep its bytes.
     fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>>;
 
     /// Opens an existing file for writing, its bytes kept.
@@ -76,7 +92,8 @@ pub trait Fs: Send + Sync + Debug {
     fn remove_dir(&self, path: &Path) -> Result<()>;
 
     /// Locks the file at `path`, which is created if missing and never removed, against other holders in this and in
-    /// other processes, in the way RocksDB does (`env/fs_posix.cc`): a whole-file record lock.
+    /// other processes, in the way RocksDB does (`env/fs_posix.cc`): a whole-file record lock. The directory of the file is
+    /// locked with it: a second lock in it is refused even when the file was removed and created again.
     ///
     /// # Errors
     /// `Busy(Locked)`, with the holder's process id if the system tells it.

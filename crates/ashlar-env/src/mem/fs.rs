@@ -5,17 +5,21 @@ use crate::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
 use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_sync::{Mutex, Rank};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A file system in memory. Clones of an `Arc` share it; two values share nothing.
+/// A file system in memory. Clones share it; two values made by [`MemFs::new`] share nothing.
+#[derive(Clone)]
 pub struct MemFs {
-    root: Mutex<Dir>,
+    root: Arc<Mutex<Dir>>,
+    /// The directories in which a file is locked, by name.
+    locked: Locked,
 }
+
+type Locked = Arc<Mutex<BTreeSet<Vec<String>>>>;
 
 type Dir = BTreeMap<String, Node>;
 
@@ -28,7 +32,6 @@ enum Node {
 struct Content {
     // Taken alone or under the tree's lock, never the other way round.
     bytes: RwLock<Vec<u8>>,
-    locked: AtomicBool,
 }
 
 impl Content {
@@ -87,7 +90,8 @@ fn entry(name: &str, node: &Node) -> FsEntry {
 impl MemFs {
     /// An empty file system: a root directory.
     pub fn new() -> Self {
-        MemFs { root: Mutex::new(Rank::Env, Dir::new()) }
+        let root = Arc::new(Mutex::new(Rank::Env, Dir::new()));
+        MemFs { root, locked: Arc::new(Mutex::new(Rank::Env, BTreeSet::new())) }
     }
 
     fn find(&self, action: &str, path: &Path, create: bool) -> Result<Arc<Content>> {
@@ -106,26 +110,37 @@ impl MemFs {
         }
     }
 
-    fn handle(&self, action: &str, path: &Path, create: bool) -> Result<MemFile> {
-        let content = self.find(action, path, create)?;
+    fn handle(&self, action: &str, path: &Path) -> Result<MemFile> {
+        let content = self.find(action, path, false)?;
         let len = content.len();
         Ok(MemFile { content, path: path.to_path_buf(), len })
     }
 }
 
 impl Fs for MemFs {
+    fn hold(&self, dir: &Path) -> Result<Arc<dyn Fs>> {
+        dir_at(&mut self.root.lock(), &names_of(dir)?, "open the directory", dir)?;
+        Ok(Arc::new(self.clone()))
+    }
+
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
-        Ok(Arc::new(self.handle("open", path, false)?))
+        Ok(Arc::new(self.handle("open", path)?))
     }
 
     fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
-        let file = self.handle("create", path, true)?;
-        file.truncate(0)?;
-        Ok(Arc::new(file))
+        let names = names_of(path)?;
+        let content = Arc::new(Content::default());
+        let mut root = self.root.lock();
+        let (dir, name) = parent(&mut root, &names, "create", path)?;
+        if let Some(Node::Dir(_)) = dir.get(name) {
+            return Err(Error::invalid("cannot create").at_path(path).because("it is a directory"));
+        }
+        dir.insert(name.to_owned(), Node::File(Arc::clone(&content)));
+        Ok(Arc::new(MemFile { content, path: path.to_path_buf(), len: 0 }))
     }
 
     fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
-        Ok(Arc::new(self.handle("open for writing", path, false)?))
+        Ok(Arc::new(self.handle("open for writing", path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
@@ -244,13 +259,14 @@ impl Fs for MemFs {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        let content = self.find("lock", path, true)?;
-        // AcqRel pairs with the Release in `drop`: the next holder sees what the last one did.
-        if content.locked.swap(true, Ordering::AcqRel) {
+        self.find("lock", path, true)?;
+        let mut dir = names_of(path)?;
+        dir.pop();
+        if !self.locked.lock().insert(dir.clone()) {
             let busy = ErrorKind::Busy(BusyKind::Locked);
             return Err(Error::new(busy, "the lock is held by this process").at_path(path));
         }
-        Ok(Box::new(MemLock(content)))
+        Ok(Box::new(MemLock { locked: Arc::clone(&self.locked), dir }))
     }
 }
 
@@ -310,7 +326,10 @@ impl WriteFile for MemFile {
     }
 }
 
-struct MemLock(Arc<Content>);
+struct MemLock {
+    locked: Locked,
+    dir: Vec<String>,
+}
 
 impl fmt::Debug for MemLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -320,7 +339,7 @@ impl fmt::Debug for MemLock {
 
 impl Drop for MemLock {
     fn drop(&mut self) {
-        self.0.locked.store(false, Ordering::Release);
+        self.locked.lock().remove(&self.dir);
     }
 }
 

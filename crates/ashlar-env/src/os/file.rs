@@ -1,40 +1,74 @@
 //! Open files of the system. No handle has a position: pread and pwrite only, so threads may share it.
 
+use super::place::{Held, Place, kind_at};
 use super::sync;
 use crate::{ReadFile, WriteFile};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Opens `path` without following a link in its last part, and never waits for a pipe's other end.
+/// Opens the file at `place` without following a link in its last part, and never waits for a pipe's other end.
 ///
 /// # Errors
 /// `InvalidArgument`: a link, or no regular file. `Io`: the system refused.
-pub(super) fn open(action: &str, path: &Path, flags: OFlags) -> Result<File> {
-    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let fd = loop {
-        match rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)) {
-            Ok(fd) => break fd,
-            Err(Errno::INTR) => {}
-            Err(Errno::LOOP) => return Err(not_regular(path, "it is a symbolic link")),
-            Err(Errno::NXIO) => return Err(not_regular(path, "it is a pipe or a device")),
-            Err(Errno::ISDIR) => return Err(not_regular(path, "it is a directory")),
-            Err(e) => return Err(Error::io(action, path, &e.into())),
-        }
-    };
+pub(super) fn open(action: &str, place: &Place<'_>, path: &Path, flags: OFlags) -> Result<File> {
+    let fd = open_at(place, flags).map_err(|e| match e {
+        Errno::LOOP => not_regular(action, path, "it is a symbolic link"),
+        Errno::NXIO => not_regular(action, path, "it is a pipe or a device"),
+        Errno::ISDIR => not_regular(action, path, "it is a directory"),
+        e => Error::io(action, path, &e.into()),
+    })?;
     let file = File::from(fd);
     let meta = file.metadata().map_err(|e| Error::io("stat", path, &e))?;
-    if meta.is_file() { Ok(file) } else { Err(not_regular(path, "it is no regular file")) }
+    if meta.is_file() { Ok(file) } else { Err(not_regular(action, path, "it is no regular file")) }
+}
+
+fn open_at(place: &Place<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    loop {
+        match rustix::fs::openat(place, place.name, flags, Mode::from_raw_mode(0o644)) {
+            Err(Errno::INTR) => {}
+            opened => return opened,
+        }
+    }
+}
+
+/// Creates a file that was not there before: a file or link of that name is removed first, so that no other name of the
+/// file, and nothing behind the link, is written to.
+///
+/// # Errors
+/// `InvalidArgument`: something else has the name, such as a directory. `Io`: the system refused.
+fn create(place: &Place<'_>, path: &Path) -> Result<File> {
+    const ACTION: &str = "create";
+    loop {
+        match open_at(place, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
+            Ok(fd) => return Ok(File::from(fd)),
+            Err(Errno::EXIST) => {}
+            Err(e) => return Err(Error::io(ACTION, path, &e.into())),
+        }
+        match kind_at(place) {
+            Ok(FileType::RegularFile | FileType::Symlink) => {}
+            Ok(FileType::Directory) => return Err(not_regular(ACTION, path, "it is a directory")),
+            Ok(_) => return Err(not_regular(ACTION, path, "it is no regular file")),
+            Err(Errno::NOENT) => continue,
+            Err(e) => return Err(Error::io(ACTION, path, &e.into())),
+        }
+        match rustix::fs::unlinkat(place, place.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(e) => return Err(Error::io(ACTION, path, &e.into())),
+        }
+    }
 }
 
 #[track_caller]
-fn not_regular(path: &Path, what: &str) -> Error {
-    Error::invalid("cannot open").at_path(path).because(what)
+pub(super) fn not_regular(action: &str, path: &Path, what: &str) -> Error {
+    Error::invalid(format!("cannot {action}")).at_path(path).because(what)
 }
 
 /// A file of the system open for reading.
@@ -46,8 +80,8 @@ pub(super) struct OsReadFile {
 }
 
 impl OsReadFile {
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        let file = open("open", path, OFlags::RDONLY)?;
+    pub(super) fn open(held: &Held, path: &Path) -> Result<Self> {
+        let file = open("open", &held.place("open", path)?, path, OFlags::RDONLY)?;
         let len = file.metadata().map_err(|e| Error::io("stat", path, &e))?.len();
         Ok(OsReadFile { file, path: path.to_path_buf(), len })
     }
@@ -84,8 +118,15 @@ pub(super) struct OsWriteFile {
 }
 
 impl OsWriteFile {
-    pub(super) fn open(action: &str, path: &Path, flags: OFlags) -> Result<Self> {
-        Ok(OsWriteFile { file: open(action, path, OFlags::WRONLY | flags)?, path: path.to_path_buf() })
+    pub(super) fn create(held: &Held, path: &Path) -> Result<Self> {
+        let file = create(&held.place("create", path)?, path)?;
+        Ok(OsWriteFile { file, path: path.to_path_buf() })
+    }
+
+    pub(super) fn open(held: &Held, path: &Path) -> Result<Self> {
+        const ACTION: &str = "open for writing";
+        let file = open(ACTION, &held.place(ACTION, path)?, path, OFlags::WRONLY)?;
+        Ok(OsWriteFile { file, path: path.to_path_buf() })
     }
 
     #[track_caller]

@@ -2,55 +2,67 @@
 
 use super::file::{OsReadFile, OsWriteFile};
 use super::lock::OsLock;
+use super::place::Held;
 use super::sync;
 use crate::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
 use ashlar_base::{Error, Result};
-use rustix::fs::{AtFlags, CWD, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Stat};
 use rustix::io::Errno;
-use std::fs::{self, File, Metadata};
-use std::io;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 /// The file system of the machine.
 #[derive(Debug, Default)]
-pub struct OsFs {}
+pub struct OsFs {
+    held: Held,
+}
 
 impl OsFs {
-    /// The file system of the machine.
+    /// The file system of the machine, no directory held.
     pub fn new() -> Self {
-        OsFs {}
+        OsFs::default()
     }
 }
 
-fn entry(name: String, meta: &Metadata) -> FsEntry {
-    let kind = match meta.file_type() {
-        t if t.is_file() => EntryKind::File,
-        t if t.is_dir() => EntryKind::Dir,
+fn entry(name: String, stat: &Stat) -> FsEntry {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Dir,
         _ => EntryKind::Other,
     };
-    FsEntry { name, len: if kind == EntryKind::File { meta.len() } else { 0 }, kind }
+    let len = if kind == EntryKind::File { u64::try_from(stat.st_size).unwrap_or(0) } else { 0 };
+    FsEntry { name, len, kind }
 }
 
 impl Fs for OsFs {
+    fn hold(&self, dir: &Path) -> Result<Arc<dyn Fs>> {
+        Ok(Arc::new(OsFs { held: self.held.with(dir)? }))
+    }
+
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
-        Ok(Arc::new(OsReadFile::open(path)?))
+        Ok(Arc::new(OsReadFile::open(&self.held, path)?))
     }
 
     fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
-        Ok(Arc::new(OsWriteFile::open("create", path, OFlags::CREATE | OFlags::TRUNC)?))
+        Ok(Arc::new(OsWriteFile::create(&self.held, path)?))
     }
 
     fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
-        Ok(Arc::new(OsWriteFile::open("open for writing", path, OFlags::empty())?))
+        Ok(Arc::new(OsWriteFile::open(&self.held, path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        fs::rename(from, to).map_err(|e| Error::io(&format!("rename to {}", to.display()), from, &e))
+        let (old, new) = (self.held.named("rename", from)?, self.held.named("rename", to)?);
+        rustix::fs::renameat(&old, old.name, &new, new.name)
+            .map_err(|e| Error::io(&format!("rename to {}", to.display()), from, &e.into()))
     }
 
     fn link(&self, from: &Path, to: &Path) -> Result<()> {
-        let linked = rustix::fs::linkat(CWD, from, CWD, to, AtFlags::empty());
+        let (old, new) = (self.held.named("link", from)?, self.held.named("link", to)?);
+        let linked = rustix::fs::linkat(&old, old.name, &new, new.name, AtFlags::empty());
         linked.map_err(|e| match e {
             Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::OPNOTSUPP | Errno::NOSYS => {
                 Error::not_supported("a link to the file").at_path(from).because(e)
@@ -60,20 +72,26 @@ impl Fs for OsFs {
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        fs::remove_file(path).map_err(|e| Error::io("remove", path, &e))
+        let place = self.held.named("remove", path)?;
+        rustix::fs::unlinkat(&place, place.name, AtFlags::empty())
+            .map_err(|e| Error::io("remove", path, &e.into()))
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
-        let failed = |e: io::Error| Error::io("list", dir, &e);
+        let failed = |e: Errno| Error::io("list", dir, &e.into());
+        let opened = self.held.place("list", dir)?.open_dir().map_err(failed)?;
         let mut entries = Vec::new();
-        for item in fs::read_dir(dir).map_err(failed)? {
+        for item in Dir::read_from(&opened).map_err(failed)? {
             let item = item.map_err(failed)?;
-            let name = item.file_name().to_string_lossy().into_owned();
-            match item.metadata() {
-                Ok(meta) => entries.push(entry(name, &meta)),
-                // Removed by somebody since the directory was read.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                Err(e) => return Err(Error::io("stat", &item.path(), &e)),
+            let name = OsStr::from_bytes(item.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            match rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => entries.push(entry(name.to_string_lossy().into_owned(), &stat)),
+                // The file was removed after its name was read.
+                Err(Errno::NOENT) => {}
+                Err(e) => return Err(Error::io("stat", &dir.join(name), &e.into())),
             }
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -81,30 +99,41 @@ impl Fs for OsFs {
     }
 
     fn metadata(&self, path: &Path) -> Result<Option<FsEntry>> {
-        match fs::symlink_metadata(path) {
-            Ok(meta) => {
+        let place = match self.held.place("stat", path) {
+            Ok(place) => place,
+            Err(e) if e.is_not_found() => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        match rustix::fs::statat(&place, place.name, AtFlags::SYMLINK_NOFOLLOW) {
+            // A held directory that was removed is still there for its descriptor.
+            Ok(stat) if stat.st_nlink == 0 => Ok(None),
+            Ok(stat) => {
                 let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-                Ok(Some(entry(name, &meta)))
+                Ok(Some(entry(name, &stat)))
             }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::io("stat", path, &e)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(e) => Err(Error::io("stat", path, &e.into())),
         }
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
-        fs::create_dir_all(path).map_err(|e| Error::io("create the directory", path, &e))
+        let system = || fs::create_dir_all(path).map_err(|e| Error::io("create the directory", path, &e));
+        self.held.create_dirs(path).unwrap_or_else(system)
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        let dir = File::open(path).map_err(|e| Error::io("open the directory", path, &e))?;
+        let failed = |e: Errno| Error::io("open the directory", path, &e.into());
+        let dir = self.held.place("open the directory", path)?.open_dir().map_err(failed)?;
         sync::sync_all(&dir).map_err(|e| Error::io("sync the directory", path, &e))
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
-        fs::remove_dir(path).map_err(|e| Error::io("remove the directory", path, &e))
+        let place = self.held.named("remove the directory", path)?;
+        rustix::fs::unlinkat(&place, place.name, AtFlags::REMOVEDIR)
+            .map_err(|e| Error::io("remove the directory", path, &e.into()))
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        Ok(Box::new(OsLock::take(path)?))
+        Ok(Box::new(OsLock::take(&self.held, path)?))
     }
 }

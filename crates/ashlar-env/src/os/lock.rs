@@ -2,59 +2,72 @@
 //!
 //! Between processes a POSIX record lock on the whole file decides, as in RocksDB, so that both engines keep each
 //! other out. Such a lock belongs to the process, which brings two traps:
-//! 1. A second lock by the same process succeeds. So a table of held files, by (device, inode), is asked first.
+//! 1. A second lock by the same process succeeds. So a table of what is held, by (device, inode), is asked first.
 //! 2. Closing *any* descriptor of the file drops the process's lock. So the table is asked *before* the file is
 //!    opened; a descriptor that turns out to belong to a held file is never closed.
 //! 3. The file is never unlinked: another process may be about to lock the inode it has already opened.
 //!
+//! A user may remove LOCK all the same. So the file's directory is locked too, which has no other name to be replaced by:
+//! within the process by the same table, between processes by `flock`. Where the file system has no `flock` of
+//! directories, the table and the record lock remain. RocksDB does not look at this lock.
+//!
 //! Source: RocksDB `env/fs_posix.cc` (`LockFile`, `UnlockFile`).
 
 use super::file;
+use super::place::{Held, Place};
 use crate::FileLock;
 use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, Result};
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 use std::collections::BTreeSet;
-use std::fs::{File, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type FileId = (u64, u64);
 
-/// Files this process has locked. One table per process, as the locks themselves are; a leaf lock.
+/// LOCK files and their directories that this process has locked. One table per process, as the record locks are; a leaf
+/// lock.
 static HELD: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
 
 fn held() -> MutexGuard<'static, BTreeSet<FileId>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn id_of(meta: &Metadata) -> FileId {
-    (meta.dev(), meta.ino())
+fn id_of(stat: &Stat) -> FileId {
+    (stat.st_dev, stat.st_ino)
 }
 
 /// A held LOCK file.
 #[derive(Debug)]
 pub(super) struct OsLock {
-    // `None` only while dropping.
+    // Both are `None` only while dropping.
     file: Option<File>,
-    id: FileId,
+    dir: Option<LockedDir>,
+    ids: [FileId; 2],
 }
 
 impl OsLock {
-    pub(super) fn take(path: &Path) -> Result<OsLock> {
+    pub(super) fn take(dirs: &Held, path: &Path) -> Result<OsLock> {
+        let place = dirs.place("lock", path)?;
+        let failed = |action: &str, e: Errno| Error::io(action, path, &e.into());
         let mut held = held();
-        // Follows links: whatever name leads to a held file must not open it.
-        match std::fs::metadata(path) {
-            Ok(meta) if held.contains(&id_of(&meta)) => return Err(held_here(path)),
-            Ok(_) => {}
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(Error::io("stat", path, &e)),
+        let dir = parent(dirs, path)?;
+        let dir_id = id_of(&rustix::fs::fstat(&dir).map_err(|e| failed("stat", e))?);
+        if held.contains(&dir_id) {
+            return Err(held_here(path));
         }
-        let file = file::open("open", path, OFlags::RDWR | OFlags::CREATE)?;
-        let id = id_of(&file.metadata().map_err(|e| Error::io("stat", path, &e))?);
+        // Follows links: no name of a held file may be opened.
+        match rustix::fs::statat(&place, place.name, AtFlags::empty()) {
+            Ok(stat) if held.contains(&id_of(&stat)) => return Err(held_here(path)),
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(e) => return Err(failed("stat", e)),
+        }
+        let dir = LockedDir::take(dir).ok_or_else(|| dir_held_elsewhere(&place, path, &held))?;
+        let file = file::open("open", &place, path, OFlags::RDWR | OFlags::CREATE)?;
+        let id = id_of(&rustix::fs::fstat(&file).map_err(|e| failed("stat", e))?);
         if held.contains(&id) {
             // The name was moved onto a held file between our look and our open: closing would drop that lock.
             std::mem::forget(file);
@@ -64,12 +77,45 @@ impl OsLock {
             match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => break,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN | Errno::ACCESS) => return Err(held_elsewhere(path, &file)),
-                Err(e) => return Err(Error::io("lock", path, &e.into())),
+                Err(Errno::AGAIN | Errno::ACCESS) => return Err(held_elsewhere(path, holder(&file))),
+                Err(e) => return Err(failed("lock", e)),
             }
         }
-        held.insert(id);
-        Ok(OsLock { file: Some(file), id })
+        let ids = [dir_id, id];
+        held.extend(ids);
+        Ok(OsLock { file: Some(file), dir: Some(dir), ids })
+    }
+}
+
+/// Opens the directory that the file at `path` is in.
+fn parent(dirs: &Held, path: &Path) -> Result<File> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let opened = dirs.place("lock", above)?.open_dir();
+    opened.map_err(|e| Error::io("open the directory", above, &e.into()))
+}
+
+/// A directory that no other process of this engine locks.
+#[derive(Debug)]
+struct LockedDir(File);
+
+impl LockedDir {
+    /// `None`: another process has it.
+    fn take(dir: File) -> Option<LockedDir> {
+        loop {
+            match rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => return None,
+                // An error says that the file system has no such locks.
+                Ok(()) | Err(_) => return Some(LockedDir(dir)),
+            }
+        }
+    }
+}
+
+impl Drop for LockedDir {
+    fn drop(&mut self) {
+        // Closing is not enough: a child process that was forked meanwhile has the descriptor too.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
     }
 }
 
@@ -85,24 +131,40 @@ fn held_here(path: &Path) -> Error {
         .hint("Close the handle that is open already, or share it")
 }
 
+/// The process that has the record lock on `file`, if the system tells.
+fn holder(file: &File) -> Option<i32> {
+    let found = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).ok().flatten();
+    Some(found?.pid?.as_raw_nonzero().get())
+}
+
+/// Another process has the directory. The LOCK file, if it is there still, tells which.
 #[track_caller]
-fn held_elsewhere(path: &Path, file: &File) -> Error {
-    let holder = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).ok().flatten().and_then(|f| f.pid);
-    match holder {
-        Some(pid) => {
-            let pid = pid.as_raw_nonzero();
-            busy(path, &format!("another process (pid {pid})")).hint(format!("Stop process {pid}"))
+fn dir_held_elsewhere(place: &Place<'_>, path: &Path, held: &BTreeSet<FileId>) -> Error {
+    let Ok(file) = file::open("open", place, path, OFlags::RDONLY) else { return held_elsewhere(path, None) };
+    match rustix::fs::fstat(&file) {
+        Ok(stat) if !held.contains(&id_of(&stat)) => held_elsewhere(path, holder(&file)),
+        _ => {
+            // Closing could drop a lock of this process.
+            std::mem::forget(file);
+            held_elsewhere(path, None)
         }
+    }
+}
+
+#[track_caller]
+fn held_elsewhere(path: &Path, holder: Option<i32>) -> Error {
+    match holder {
+        Some(pid) => busy(path, &format!("another process (pid {pid})")).hint(format!("Stop process {pid}")),
         None => busy(path, "another process"),
     }
 }
 
 impl Drop for OsLock {
     fn drop(&mut self) {
-        // Under the table's lock, so that nobody finds the table empty and the file still locked. Closing unlocks.
+        // Under the table's lock: otherwise an open could find the table empty and the file still locked. Closing unlocks.
         let mut held = held();
-        drop(self.file.take());
-        held.remove(&self.id);
+        drop((self.file.take(), self.dir.take()));
+        held.retain(|id| !self.ids.contains(id));
     }
 }
 

@@ -5,6 +5,7 @@ mod file;
 mod fs;
 mod lock;
 mod memory;
+mod place;
 mod rand;
 mod sync;
 

@@ -117,6 +117,15 @@ impl Disk {
         Ok(at)
     }
 
+    /// The directory at `path`.
+    pub(super) fn dir(&self, action: &str, path: &Path) -> Result<Arc<Inode>> {
+        let dir = self.walk(&names_of(path)?, action, path)?;
+        match dir.kind {
+            Kind::Dir(_) => Ok(dir),
+            Kind::File(_) => Err(refuse(action, path, io::ErrorKind::NotADirectory)),
+        }
+    }
+
     /// The directory above `path` and the last name.
     fn parent(&self, action: &str, path: &Path) -> Result<(Arc<Inode>, String)> {
         let mut names = names_of(path)?;
@@ -124,10 +133,10 @@ impl Disk {
             return Err(Error::invalid("the root directory is no file").at_path(path));
         };
         let dir = self.walk(&names, action, path)?;
-        if dir.dir().is_none() {
-            return Err(refuse(action, path, io::ErrorKind::NotADirectory));
+        match dir.kind {
+            Kind::Dir(_) => Ok((dir, last)),
+            Kind::File(_) => Err(refuse(action, path, io::ErrorKind::NotADirectory)),
         }
-        Ok((dir, last))
     }
 
     /// What stands at `path`, with its parent directory and last name.
@@ -174,6 +183,16 @@ impl Disk {
             }
             _ => self.open(action, path),
         }
+    }
+
+    /// Creates an empty file. One that has the name loses it first: after a crash the old file, none or the new one may
+    /// have it.
+    pub(super) fn create(&mut self, path: &Path) -> Result<Arc<Inode>> {
+        if self.lookup("create", path)?.2.is_some() {
+            self.open("create", path)?;
+            self.remove(path)?;
+        }
+        self.open_or_create("create", path)
     }
 
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> Result<()> {
@@ -287,10 +306,7 @@ impl Disk {
     }
 
     pub(super) fn sync_dir(&mut self, path: &Path) -> Result<()> {
-        let dir = self.walk(&names_of(path)?, "sync the directory", path)?;
-        if dir.dir().is_none() {
-            return Err(refuse("sync the directory", path, io::ErrorKind::NotADirectory));
-        }
+        let dir = self.dir("sync the directory", path)?;
         let mut tied = vec![dir.id];
         let mut due = vec![false; self.pending.len()];
         for (event, due) in self.pending.iter().zip(&mut due).rev() {

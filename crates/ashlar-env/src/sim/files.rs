@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
 
-/// The file system of a simulated machine.
+/// The file system of a simulated machine. Clones share the disk.
+#[derive(Clone)]
 pub(super) struct SimFs {
     pub(super) disk: Arc<Mutex<Disk>>,
     pub(super) handles: Arc<Handles>,
@@ -93,19 +94,18 @@ impl SimFs {
 }
 
 impl Fs for SimFs {
+    /// Not a call that can fail: on this machine no other process renames a directory, so nothing is held.
+    fn hold(&self, dir: &Path) -> Result<Arc<dyn Fs>> {
+        self.disk.lock().dir("open the directory", dir)?;
+        Ok(Arc::new(self.clone()))
+    }
+
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         Ok(self.handle(CallClass::Read, "open", path, |disk| disk.open("open", path))?)
     }
 
     fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
-        let created = self.handle(CallClass::Write, "create", path, |disk| {
-            let inode = disk.open_or_create("create", path)?;
-            if let Some(mut file) = inode.file() {
-                disk.truncate(&mut file, path, 0)?;
-            }
-            Ok(inode)
-        });
-        Ok(created?)
+        Ok(self.handle(CallClass::Write, "create", path, |disk| disk.create(path))?)
     }
 
     fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
@@ -152,15 +152,15 @@ impl Fs for SimFs {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        let inode = self.plain(CallClass::Write, "lock", path, |disk| disk.open_or_create("lock", path))?;
-        if let Some(mut file) = inode.file() {
-            if file.locked {
-                let busy = ErrorKind::Busy(BusyKind::Locked);
-                return Err(Error::new(busy, "the lock is held by this process").at_path(path));
-            }
-            file.locked = true;
+        let dir = self.plain(CallClass::Write, "lock", path, |disk| {
+            disk.open_or_create("lock", path)?;
+            disk.dir("lock", path.parent().unwrap_or(path))
+        })?;
+        if dir.dir().is_some_and(|mut dir| std::mem::replace(&mut dir.locked, true)) {
+            let busy = ErrorKind::Busy(BusyKind::Locked);
+            return Err(Error::new(busy, "the lock is held by this process").at_path(path));
         }
-        Ok(Box::new(SimLock(inode)))
+        Ok(Box::new(SimLock(dir)))
     }
 }
 
@@ -287,8 +287,8 @@ impl fmt::Debug for SimLock {
 
 impl Drop for SimLock {
     fn drop(&mut self) {
-        if let Some(mut file) = self.0.file() {
-            file.locked = false;
+        if let Some(mut dir) = self.0.dir() {
+            dir.locked = false;
         }
     }
 }

@@ -35,8 +35,6 @@ pub(super) struct FileState {
     pub(super) reserved: u64,
     /// Names that lead here now. Without any, growth is not charged to the disk's capacity.
     pub(super) names: usize,
-    /// Somebody holds the lock on it.
-    pub(super) locked: bool,
     /// The device does not read these bytes.
     pub(super) spoiled: Range<u64>,
 }
@@ -52,6 +50,8 @@ pub(super) enum FileEvent {
 pub(super) struct DirState {
     pub(super) now: BTreeMap<String, Arc<Inode>>,
     pub(super) durable: BTreeMap<String, Arc<Inode>>,
+    /// A file in it is locked.
+    pub(super) locked: bool,
 }
 
 impl Inode {

@@ -203,11 +203,74 @@ fn a_lock_has_one_holder() {
             assert_eq!(kind(fs.lock(&path)), ErrorKind::Busy(BusyKind::Locked));
         }
         assert_eq!(names(&**fs, dir), ["LOCK"]);
-        let other = fs.lock(&dir.join("OTHER")).unwrap();
+        fs.create_dir_all(&dir.join("other")).unwrap();
+        let other = fs.lock(&dir.join("other/LOCK")).unwrap();
         drop(held);
         assert!(fs.metadata(&path).unwrap().is_some(), "never unlinked");
         drop(fs.lock(&path).unwrap());
         drop(other);
+    });
+}
+
+#[test]
+fn a_lock_holds_though_its_file_was_removed() {
+    everywhere(|fs, dir| {
+        let path = dir.join("LOCK");
+        let held = fs.lock(&path).unwrap();
+        fs.remove(&path).unwrap();
+        for _ in 0..2 {
+            assert_eq!(kind(fs.lock(&path)), ErrorKind::Busy(BusyKind::Locked));
+        }
+        drop(held);
+        drop(fs.lock(&path).unwrap());
+    });
+}
+
+#[test]
+fn a_created_file_replaces_what_has_its_name() {
+    everywhere(|fs, dir| {
+        let (a, b) = (dir.join("a"), dir.join("b"));
+        write_all(&**fs, &a, b"old");
+        fs.link(&a, &b).unwrap();
+        let before = fs.open_read(&a).unwrap();
+        write_all(&**fs, &a, b"fresh");
+        assert_eq!(read_all(&**fs, &a).unwrap(), b"fresh");
+        assert_eq!(read_all(&**fs, &b).unwrap(), b"old", "the file's other name keeps its bytes");
+        let mut buf = [0; 3];
+        before.read_exact_at(&mut buf, 0).unwrap();
+        assert_eq!(&buf, b"old", "so does an open handle");
+    });
+}
+
+#[test]
+fn a_held_directory_serves_the_paths_below_it() {
+    everywhere(|fs, dir| {
+        let (one, two) = (dir.join("one"), dir.join("two"));
+        assert_eq!(kind(fs.hold(&one)), NOT_FOUND);
+        fs.create_dir_all(&one).unwrap();
+        fs.create_dir_all(&two).unwrap();
+        let fs = fs.hold(&one).unwrap().hold(&two).unwrap().hold(&one).unwrap();
+        write_all(&*fs, &one.join("a"), b"a");
+        fs.link(&one.join("a"), &two.join("b")).unwrap();
+        fs.rename(&one.join("a"), &two.join("c")).unwrap();
+        fs.create_dir_all(&one).unwrap();
+        fs.create_dir_all(&one.join("x/y")).unwrap();
+        fs.rename(&two.join("c"), &one.join("x/y/d")).unwrap();
+        assert_eq!(read_all(&*fs, &one.join("x/y/d")).unwrap(), b"a");
+        assert_eq!(fs.metadata(&one.join("x/none/d")).unwrap(), None);
+        assert_eq!(fs.metadata(&one).unwrap().unwrap().name, "one");
+        assert_eq!(fs.metadata(&two.join("b")).unwrap().unwrap().len, 1);
+        fs.sync_dir(&one).unwrap();
+        fs.sync_dir(&one.join("x")).unwrap();
+        assert_eq!(names(&*fs, &one), ["x"]);
+        assert_eq!(names(&*fs, &two), ["b"]);
+        assert_eq!(kind(fs.lock(&one.join("x")).map(drop)), ErrorKind::InvalidArgument);
+        drop(fs.lock(&one.join("LOCK")).unwrap());
+        fs.remove(&two.join("b")).unwrap();
+        fs.remove_dir(&two).unwrap();
+        assert!(fs.list(&two).is_err());
+        write_all(&*fs, &dir.join("outside"), b"o");
+        assert_eq!(read_all(&*fs, &dir.join("outside")).unwrap(), b"o");
     });
 }
 
@@ -335,11 +398,12 @@ fn the_machine_follows_no_link_and_waits_for_no_pipe() {
     for odd in [&link, &pipe] {
         assert_eq!(kind(fs.open_read(odd)), ErrorKind::InvalidArgument);
         assert_eq!(kind(fs.open_write(odd)), ErrorKind::InvalidArgument);
-        assert_eq!(kind(fs.create(odd)), ErrorKind::InvalidArgument);
         assert_eq!(fs.metadata(odd).unwrap().unwrap().kind, EntryKind::Other);
     }
     let kinds: Vec<_> = fs.list(temp.path()).unwrap().into_iter().map(|e| e.kind).collect();
     assert_eq!(kinds, [EntryKind::Other, EntryKind::Other, EntryKind::File]);
+    assert_eq!(kind(fs.create(&pipe)), ErrorKind::InvalidArgument);
+    write_all(&fs, &link, b"the link is replaced");
     assert_eq!(read_all(&fs, &real).unwrap(), b"x");
 }
 

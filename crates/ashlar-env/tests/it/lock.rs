@@ -109,6 +109,27 @@ fn another_process_keeps_us_out_by_name() {
 }
 
 #[test]
+fn a_removed_lock_file_lets_no_other_process_in() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("LOCK");
+    let fs = OsFs::new();
+    let held = fs.lock(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let (refused, said) = child(&path);
+    finish(refused);
+    assert!(said.starts_with("Resource busy: the lock is held by another process"), "{said}");
+    assert!(!path.exists(), "a refused attempt left a file");
+    assert_eq!(fs.lock(&path).unwrap_err().kind(), LOCKED);
+    drop(held);
+    let (holder, said) = child(&path);
+    assert_eq!(said, "locked");
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(fs.lock(&path).unwrap_err().kind(), LOCKED);
+    finish(holder);
+    drop(fs.lock(&path).unwrap());
+}
+
+#[test]
 fn a_killed_holder_leaves_no_lock() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("LOCK");

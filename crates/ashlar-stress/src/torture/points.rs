@@ -153,6 +153,10 @@ impl Trapped {
 }
 
 impl Fs for Trapped {
+    fn hold(&self, dir: &Path) -> Result<Arc<dyn Fs>> {
+        Ok(Arc::new(Trapped { fs: self.fs.hold(dir)?, trap: Arc::clone(&self.trap) }))
+    }
+
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         self.fs.open_read(path)
     }

@@ -49,6 +49,10 @@ fn never(what: &str, path: &Path) -> ! {
 }
 
 impl Fs for Watched {
+    fn hold(&self, dir: &Path) -> Result<Arc<dyn Fs>> {
+        Ok(Arc::new(Watched { fs: self.fs.hold(dir)?, ..self.clone() }))
+    }
+
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         self.call();
         Ok(Arc::new(WatchedFile { file: self.fs.open_read(path)?, watched: self.clone() }))
