@@ -14,7 +14,7 @@ pub(super) fn bar() -> ProgressBar {
     ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(5))
 }
 
-/// Prints what was found; fails when that is a damage.
+/// Prints what was found; fails when that is a damage, or when something could not be checked.
 pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
     let bar = bar();
     let report = check_database(&Env::os()?, &target.directory, &mut |done| {
@@ -27,21 +27,32 @@ pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
         true => writeln!(out, "{}", as_json(&report))?,
         false => write!(out, "{report}")?,
     }
-    match report.damages.len() as u64 {
-        0 => Ok(()),
-        n => {
-            out.flush()?;
-            Err(Outcome::Failed(format!("{}: {}", target.directory.display(), counted(n, "damage"))))
-        }
-    }
+    let what = match report.damages.len() as u64 {
+        0 if report.unchecked.is_empty() => return Ok(()),
+        0 => "not everything could be checked".to_owned(),
+        damages => counted(damages, "damage"),
+    };
+    out.flush()?;
+    Err(Outcome::Failed(format!("{}: {what}", target.directory.display())))
 }
 
 fn as_json(report: &CheckReport) -> Value {
-    let CheckReport { damages, holes, remarks, tables, blob_files, logs, entries, bytes, checksums } = report;
+    let CheckReport {
+        damages,
+        holes,
+        unchecked,
+        remarks,
+        tables,
+        blob_files,
+        logs,
+        entries,
+        bytes,
+        checksums,
+    } = report;
     json!({
         "sound": report.is_sound(), "tables": tables, "blob_files": blob_files, "logs": logs, "entries": entries,
         "bytes": bytes, "checksums": checksums, "damages": damages_json(damages),
-        "holes": damages_json(holes), "remarks": remarks,
+        "holes": damages_json(holes), "unchecked": unchecked, "remarks": remarks,
     })
 }
 

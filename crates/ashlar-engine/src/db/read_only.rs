@@ -30,7 +30,7 @@ use crate::pressure::Memory;
 use crate::version::{OpenTables, VersionSet, read_current};
 use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
-use ashlar_base::{Error, FileNumber, Order, Result};
+use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
 use ashlar_env::{Env, FileLock, FsEntry};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::TableReader;
@@ -203,6 +203,7 @@ struct Kept(BTreeMap<FileNumber, (NewFile, Arc<TableReader>)>);
 
 impl Kept {
     /// Opens every table and blob file of the state, as many as there are, and answers the first failure at the end.
+    /// A table of a kind that is not read is no failure here: reads of its keys get the error.
     fn open_all(&mut self, versions: &VersionSet) -> Result<()> {
         let mut outcome = Ok(());
         for family in versions.families() {
@@ -215,6 +216,7 @@ impl Kept {
                 }
                 match family.version.table(file) {
                     Ok(table) => drop(self.0.insert(file.number(), (file.file.clone(), table))),
+                    Err(e) if e.kind() == ErrorKind::NotSupported => {}
                     Err(e) => outcome = outcome.and(Err(e)),
                 }
             }

@@ -15,6 +15,7 @@ mod report;
 mod sink;
 mod survey;
 mod two_phase;
+mod unserved;
 mod wal_replay;
 
 pub(crate) use create::make_directory;
@@ -24,6 +25,7 @@ pub(crate) use recover::{logs_needed_from, needed_from};
 pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use survey::{DirState, survey};
+pub(crate) use unserved::{by_settings, has_udi_primary};
 pub(crate) use wal_replay::{FoundWals, link_of, replay_found};
 pub use wal_replay::{Policy, ReplayOutcome, replay_wals};
 

@@ -5,6 +5,7 @@
 
 use super::foreign::foreign;
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
+use super::unserved::unserved;
 use crate::options::FormatLevel;
 use crate::version::{
     Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
@@ -97,16 +98,13 @@ pub fn recover_manifest(
     }
     let mut report = report(number, &replayed, level, &states);
     report.foreign.extend(closed);
-    for family in states.iter().filter(|f| f.version.order.timestamp_len() > 0) {
-        let reason = format!("family {:?} has user-defined timestamps ({})", family.name, family.comparator);
-        report.read_only.push(reason);
-    }
     for state in &states {
         for (_, file) in state.version.files() {
             directory.check_table(dir, &replayed.path, &file.file)?;
         }
         directory.check_blobs(&replayed.path, state)?;
     }
+    report.read_only = unserved(fs, dir, &states);
     report.files_checked = states.iter().map(|s| s.version.file_count()).sum();
 
     let next_file = next_file(&replayed, &directory)?;
@@ -235,7 +233,7 @@ fn family_state(
 ) -> Result<FamilyState> {
     let tables = Tables::new(env.clone(), dir.to_path_buf(), Arc::clone(tables), spec.order.clone());
     let mut tree = family.tree.clone();
-    tree.complete(replayed.last_seq);
+    tree.complete(&spec.order, replayed.last_seq);
     let version = tree.finish(spec.levels, &tables).map_err(|e| e.at_path(&replayed.path))?;
     Ok(FamilyState {
         id,

@@ -20,6 +20,7 @@ pub use format_level::FormatLevel;
 pub use lint::{Facts, Finding, lint};
 pub use load::{LoadedOptions, load_latest_options, read_latest_options, read_options_file};
 pub(crate) use load::{StoredFamily, stored_families};
+pub(crate) use names::id_of;
 pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, option_names};
 pub use operation::{CompactRangeOptions, ReadOptions, WriteOptions};
 pub use page::markdown;

@@ -94,9 +94,10 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Gives files of unknown sequences the widest range there is, and every file an epoch number if any lacks one.
-    pub(crate) fn complete(&mut self, last_seq: SeqNum) {
-        epoch::complete(&mut self.files, last_seq);
+    /// Gives files of unknown sequences the widest range there is, every file an epoch number if any lacks one, and
+    /// bounds the timestamps that were stripped. `order` is that of the family.
+    pub(crate) fn complete(&mut self, order: &Order, last_seq: SeqNum) {
+        epoch::complete(&mut self.files, order, last_seq);
     }
 
     /// The numbers of its tables.

@@ -183,7 +183,7 @@ fn missing_epochs_are_inferred() {
             "+0 1 a..c 4-6, +0 2 a..c 7-9 e9, +0 3 a..c 1-3, +3 4 a..c 0-0, +3 5 d..e 0-0, +1 6 a..c 0-0",
         ))
         .unwrap();
-    builder.complete(seq(9));
+    builder.complete(&Order::Bytewise, seq(9));
     let version = builder.finish(4, &tables(Order::Bytewise)).unwrap();
     assert_eq!(shape(&version), "L0 2 1 3 | L1 6 | L3 4 5");
     let mut epochs: Vec<_> = version.files().map(|(_, f)| (f.number().0, f.file.epoch)).collect();
@@ -196,7 +196,7 @@ fn missing_epochs_are_inferred() {
 fn epochs_that_are_there_stay() {
     let mut builder = TreeBuilder::default();
     builder.apply(&edit("+0 1 a..c 4-6 e7, +1 6 a..c 1-1 e3")).unwrap();
-    builder.complete(seq(9));
+    builder.complete(&Order::Bytewise, seq(9));
     let version = builder.finish(4, &tables(Order::Bytewise)).unwrap();
     assert_eq!(version.levels[0][0].file.epoch, 7);
     assert_eq!(version.levels[1][0].file.epoch, 3);
@@ -211,11 +211,29 @@ fn leveldb_files_get_the_widest_range() {
     }
     builder.apply(&e).unwrap();
     assert_eq!(builder.count_of_unknown_sequences(), 3);
-    builder.complete(seq(31));
+    builder.complete(&Order::Bytewise, seq(31));
     let version = builder.finish(4, &tables(Order::Bytewise)).unwrap();
     assert_eq!(shape(&version), "L0 5 4 | L2 3", "the highest number is the newest");
     for (_, f) in version.files() {
         assert_eq!((f.file.smallest_seq, f.file.largest_seq), (seq(0), seq(31)));
         assert!(!f.file.sequences_unknown && f.file.epoch != 0);
     }
+}
+
+#[test]
+fn bounds_without_timestamps_get_those_that_the_table_reader_gives_to_keys() {
+    let order =
+        ashlar_base::ext::timestamp_order::timestamp_order("leveldb.BytewiseComparator.u64ts").unwrap();
+    let mut builder = TreeBuilder::default();
+    let bounds = (key("b", 1), InternalKeyBuf::new(b"d", Trailer::RANGE_END));
+    let mut file = NewFile::new(FileNumber(7), 100, bounds, (seq(1), seq(5)));
+    file.timestamps_persisted = false;
+    builder.apply(&VersionEdit { added: vec![(Level(0), file)], ..VersionEdit::default() }).unwrap();
+    builder.complete(&order, seq(9));
+    let (_, file) = builder.files.first_key_value().unwrap().1;
+    assert_eq!(file.smallest().user_key(), b"b\0\0\0\0\0\0\0\0");
+    assert_eq!(file.largest().user_key(), b"d\xff\xff\xff\xff\xff\xff\xff\xff");
+    // Every version of a key below the end is inside, no version of the end itself is.
+    assert!(file.holds(&order, b"c\xff\xff\xff\xff\xff\xff\xff\xff"));
+    assert!(!file.holds(&order, b"d\xff\xff\xff\xff\xff\xff\xff\xff"));
 }

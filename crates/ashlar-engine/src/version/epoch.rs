@@ -1,4 +1,5 @@
-//! What older writers left out of the MANIFEST: sequence ranges (LevelDB) and epoch numbers (RocksDB before 7.10).
+//! What writers left out of the MANIFEST: sequence ranges (LevelDB), epoch numbers (RocksDB before 7.10), and the
+//! timestamps of bounds (families with `persist_user_defined_timestamps=false`).
 //!
 //! Epoch numbers order the files of level 0. If any file of a family lacks one, all are numbered anew: one number for
 //! each non-empty level from the bottom up, then one for each level-0 file from the oldest to the newest.
@@ -7,15 +8,21 @@
 
 use super::FileMeta;
 use super::levels::newest_first;
-use ashlar_base::{FileNumber, Level, SeqNum};
+use ashlar_base::{FileNumber, InternalKey, InternalKeyBuf, Level, Order, SeqNum, Trailer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 type Files = BTreeMap<FileNumber, (Level, Arc<FileMeta>)>;
 
-/// Fills in both; `last_seq` is the largest sequence the MANIFEST knows of.
-pub(super) fn complete(files: &mut Files, last_seq: SeqNum) {
+/// Fills in all three; `last_seq` is the largest sequence the MANIFEST knows of.
+pub(super) fn complete(files: &mut Files, order: &Order, last_seq: SeqNum) {
     for (_, file) in files.values_mut() {
+        if !file.file.timestamps_persisted && order.timestamp_len() > 0 {
+            let mut known = file.file.clone();
+            known.smallest = with_timestamp(known.smallest.as_key(), order);
+            known.largest = with_timestamp(known.largest.as_key(), order);
+            *file = FileMeta::new(known);
+        }
         if file.file.sequences_unknown {
             let mut known = file.file.clone();
             (known.smallest_seq, known.largest_seq, known.sequences_unknown) =
@@ -26,6 +33,16 @@ pub(super) fn complete(files: &mut Files, last_seq: SeqNum) {
     if files.values().any(|(_, f)| f.file.epoch == 0) {
         number_anew(files);
     }
+}
+
+/// A bound with the timestamp that its table's reader gives to every key: the smallest one. The exclusive end of a range
+/// tombstone gets the largest one, which is ordered before every version of its key.
+fn with_timestamp(bound: InternalKey<'_>, order: &Order) -> InternalKeyBuf {
+    let (user_key, trailer) = bound.split();
+    let byte = if trailer == Trailer::RANGE_END { 0xff } else { 0 };
+    let mut key = user_key.to_vec();
+    key.resize(user_key.len() + order.timestamp_len(), byte);
+    InternalKeyBuf::new(&key, trailer)
 }
 
 fn number_anew(files: &mut Files) {

@@ -5,7 +5,7 @@ use crate::judge::{Skip, copy_flat};
 use std::path::{Path, PathBuf};
 
 /// Directories that open as databases, by name, and which of them need the merge operator `uint64add`.
-pub const DIRECTORIES: [(&str, bool); 16] = [
+pub const DIRECTORIES: [(&str, bool); 15] = [
     ("rocksdb-7.8.3/atomic_flush", false),
     ("rocksdb-7.8.3/blobs", false),
     ("rocksdb-7.8.3/column_families", true),
@@ -14,7 +14,6 @@ pub const DIRECTORIES: [(&str, bool); 16] = [
     ("rocksdb-7.8.3/manifest_tags", false),
     ("rocksdb-7.8.3/merge_flushed", true),
     ("rocksdb-7.8.3/range_del", false),
-    ("rocksdb-7.8.3/ttl", false),
     ("rocksdb-7.8.3/wal_frag", false),
     ("rocksdb-7.8.3/wal_ops", true),
     ("rocksdb-7.8.3/wal_recycle", false),

@@ -1,12 +1,14 @@
 //! Directories that hold what we do not carry along: opened for reading only, with the reason.
 
 use crate::store::{fingerprint, listing};
+use ashlar_testkit::KeyValue;
 use ashlar_testkit::golden::golden;
-use ashlardb::{Db, ErrorKind, WriteBatch};
+use ashlardb::{Db, Env, ErrorKind, WriteBatch, check_database};
 
-/// Opens the golden directory as anybody would; it must be read-only for `reason`, and stay as it is.
+/// Opens a copy of the golden directory with default settings. The open must be read-only and name `reason`, and the
+/// directory must stay as it is.
 fn read_only_for(name: &str, reason: &str, look: impl FnOnce(&Db)) {
-    let golden = golden(&format!("rocksdb-7.8.3/{name}")).unwrap_or_else(|skip| panic!("{skip}"));
+    let golden = golden(name).unwrap_or_else(|skip| panic!("{skip}"));
     let before = fingerprint(golden.path());
     let db = Db::open(golden.path()).unwrap();
     assert!(matches!(&db.recovery().read_only[..], [only] if only.contains(reason)), "{}", db.recovery());
@@ -32,7 +34,7 @@ fn read_only_for(name: &str, reason: &str, look: impl FnOnce(&Db)) {
 
 #[test]
 fn a_prepared_transaction_is_kept() {
-    read_only_for("txn_2pc", "transaction 'tx-pending'", |db| {
+    read_only_for("rocksdb-7.8.3/txn_2pc", "transaction 'tx-pending'", |db| {
         let found: Vec<_> = listing(db.scan(..)).into_iter().map(|(key, _)| key).collect();
         assert_eq!(found, [&b"k-tx-commit"[..], b"no-2pc", b"plain"]);
         assert_eq!(db.sequence().get(), 3);
@@ -41,9 +43,113 @@ fn a_prepared_transaction_is_kept() {
 
 #[test]
 fn a_family_with_timestamps_is_named() {
-    read_only_for("udt", "user-defined timestamps", |db| {
+    read_only_for("rocksdb-7.8.3/udt", "user-defined timestamps", |db| {
         let e = db.get("a").unwrap_err();
         assert!(e.kind() == ErrorKind::NotSupported && e.to_string().contains("timestamps"), "{e}");
         assert!(db.scan(..).cursor().is_err());
     });
+}
+
+/// The rows that `make_golden.py` wrote to the family `default`.
+fn rows(count: usize) -> Vec<KeyValue> {
+    (0..count).map(|i| (format!("key{i:06}").into_bytes(), format!("value{i}").into_bytes())).collect()
+}
+
+#[test]
+fn tables_of_another_kind_make_the_open_read_only() {
+    for (name, reason) in [("plain_table", "table_factory=PlainTable"), ("cuckoo_table", "CuckooTable")] {
+        read_only_for(&format!("rocksdb-11.8.1/{name}"), reason, |db| {
+            let e = db.get("key000003").unwrap_err();
+            assert!(e.kind() == ErrorKind::NotSupported && e.to_string().contains("Table files"), "{e}");
+            assert!(db.scan(..).cursor().and_then(|mut cursor| cursor.next()).is_err());
+        });
+    }
+}
+
+#[test]
+fn tables_of_another_kind_are_recognised_without_an_options_file() {
+    let golden = golden("rocksdb-11.8.1/plain_table").unwrap();
+    std::fs::remove_file(golden.path().join("OPTIONS-000007")).unwrap();
+    let before = fingerprint(golden.path());
+    let db = Db::open(golden.path()).unwrap();
+    let report = db.recovery().to_string();
+    assert!(report.contains("PlainTable") && report.contains("000009"), "{report}");
+    assert_eq!(db.put("k", "v").unwrap_err().kind(), ErrorKind::NotSupported);
+    db.close().unwrap();
+    assert!(fingerprint(golden.path()) == before, "something was changed");
+}
+
+#[test]
+fn a_user_defined_index_as_the_primary_one_makes_the_open_read_only() {
+    read_only_for("rocksdb-11.8.1/trie_primary", "use_udi_as_primary_index=true", |db| {
+        assert_eq!(listing(db.scan(..)), rows(25));
+    });
+}
+
+#[test]
+fn values_with_a_time_behind_them_make_the_open_read_only() {
+    for (name, keys) in [("rocksdb-11.8.1/ttl", 25), ("rocksdb-7.8.3/ttl", 2)] {
+        read_only_for(name, "TtlCompactionFilterFactory", |db| {
+            let found = listing(db.scan(..));
+            assert_eq!(found.len(), keys);
+            if keys == 25 {
+                for ((key, value), (same, plain)) in found.iter().zip(rows(keys)) {
+                    assert_eq!(
+                        (key, &value[..value.len() - 4]),
+                        (&same, &plain[..]),
+                        "4 bytes of time follow"
+                    );
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_family_with_stripped_timestamps_leaves_the_others_readable() {
+    let name = "rocksdb-11.8.1/udt_stripped";
+    read_only_for(name, "family \"ts\" has user-defined timestamps", |db| {
+        assert_eq!(listing(db.scan(..)), rows(8));
+        assert_eq!(db.family("ts").unwrap().get("key000001").unwrap_err().kind(), ErrorKind::NotSupported);
+    });
+    let golden = golden(name).unwrap();
+    let db = Db::open_read_only(golden.path()).unwrap();
+    assert_eq!(listing(db.scan(..)), rows(8));
+    let check = check_database(&Env::os().unwrap(), golden.path(), &mut |_| {}).unwrap();
+    assert!(check.is_sound() && check.tables == 2, "{check}");
+}
+
+#[test]
+fn a_check_calls_what_it_cannot_read_unchecked_and_not_damaged() {
+    for name in ["plain_table", "cuckoo_table"] {
+        let golden = golden(&format!("rocksdb-11.8.1/{name}")).unwrap();
+        let check = check_database(&Env::os().unwrap(), golden.path(), &mut |_| {}).unwrap();
+        assert!(check.is_sound(), "{check}");
+        assert!(matches!(&check.unchecked[..], [one] if one.starts_with("000009.sst: ")), "{check}");
+        assert!(check.to_string().contains("not checked: 000009.sst: "), "{check}");
+    }
+}
+
+#[test]
+fn a_repair_refuses_what_an_open_does_not_write_to() {
+    for name in ["plain_table", "cuckoo_table", "trie_primary", "ttl"] {
+        let golden = golden(&format!("rocksdb-11.8.1/{name}")).unwrap();
+        let before = fingerprint(golden.path());
+        let e = Db::builder(golden.path()).repair(|_| {}).unwrap_err();
+        assert!(e.kind() == ErrorKind::NotSupported, "{name}: {e}");
+        assert!(fingerprint(golden.path()) == before, "{name}: something was changed");
+    }
+    // The tables alone say it too, with a MANIFEST and without.
+    for also_gone in [None, Some("MANIFEST-000005")] {
+        for name in ["plain_table", "cuckoo_table", "trie_primary"] {
+            let golden = golden(&format!("rocksdb-11.8.1/{name}")).unwrap();
+            for file in Some("OPTIONS-000007").into_iter().chain(also_gone) {
+                std::fs::remove_file(golden.path().join(file)).unwrap();
+            }
+            let before = fingerprint(golden.path());
+            let e = Db::builder(golden.path()).repair(|_| {}).unwrap_err();
+            assert!(e.kind() == ErrorKind::NotSupported, "{name}: {e}");
+            assert!(fingerprint(golden.path()) == before, "{name}: something was changed");
+        }
+    }
 }

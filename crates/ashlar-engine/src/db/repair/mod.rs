@@ -48,7 +48,7 @@ use super::replay::Replayer;
 use super::session::new_session_id;
 use crate::files::{Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, leave_in_lost, unlink};
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
-use crate::open::{RecoveryReport, needed_from, replay_wals, settle_identity};
+use crate::open::{RecoveryReport, by_settings, needed_from, replay_wals, settle_identity};
 use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
 use crate::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
@@ -58,6 +58,7 @@ use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum}
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
+use ashlar_format::options_file::OptionsFile;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::RecoveryMode;
 use covered::Covered;
@@ -81,7 +82,7 @@ impl Db {
     /// # Errors
     /// `Busy(Locked)`; `InvalidArgument`: no directory, a family whose order is not known and not listed, or one that is
     /// listed with another merge operator than it has. `NotSupported`:
-    /// prepared transactions or timestamps in its logs, which could not be carried along. `Io`: nothing was given up
+    /// prepared transactions or timestamps in its logs, or settings that an open does not write under. `Io`: nothing was given up
     /// because of it, and before the commit nothing changed.
     /// # Cost
     /// One pass over all tables, blob files and logs; without a MANIFEST all tables are written anew.
@@ -101,9 +102,13 @@ impl Db {
         let found = Found::list(&*env.fs, dir)?;
         let mut report = RepairReport::default();
         let hinted = |e| unread(e, dir);
-        let stored = stored(&*env.fs, dir, &mut report).map_err(hinted)?;
+        let options_file = options_there(&*env.fs, dir, &mut report).map_err(hinted)?;
+        let stored = options_file.as_ref().map(stored_families).unwrap_or_default();
         let replayed = found.manifest(&*env.fs, dir, &mut report).map_err(hinted)?;
         let there = there(replayed.as_ref(), &stored);
+        if let Some(file) = &options_file {
+            refuse_unserved(file, there.iter().map(|(name, _)| *name)).map_err(|e| e.at_path(dir))?;
+        }
         settings.recall_operators(&stored, there.iter().map(|(name, order)| (*name, order)))?;
         let session_id = new_session_id(&*env.rand);
         let repair = Repair { env, dir, options, settings, stored, found, session_id };
@@ -124,16 +129,28 @@ fn unread(e: Error, dir: &Path) -> Error {
     ))
 }
 
-/// The families of the OPTIONS file. One that does not read is a line of the report.
-fn stored(fs: &dyn Fs, dir: &Path, report: &mut RepairReport) -> Result<Vec<StoredFamily>> {
+/// The OPTIONS file, if there is one. One that does not read is a line of the report.
+fn options_there(fs: &dyn Fs, dir: &Path, report: &mut RepairReport) -> Result<Option<OptionsFile>> {
     match read_latest_options(fs, dir) {
-        Ok(found) => Ok(found.map(|(_, file)| stored_families(&file)).unwrap_or_default()),
+        Ok(found) => Ok(found.map(|(_, file)| file)),
         Err(e) if e.is_corruption() => {
             let name = e.path().map(tables::file_name).unwrap_or_default();
             report.losses.push(Damage::of(&name, &e, Risk::Nothing));
-            Ok(Vec::new())
+            Ok(None)
         }
         Err(e) => Err(e),
+    }
+}
+
+/// A repair writes tables, so it refuses what an open does not write to.
+fn refuse_unserved<'a>(file: &OptionsFile, families: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut reasons = Vec::new();
+    for family in families {
+        by_settings(file, family, &mut reasons);
+    }
+    match reasons.is_empty() {
+        true => Ok(()),
+        false => Err(Error::not_supported(format!("a repair that writes tables: {}", reasons.join("; ")))),
     }
 }
 

@@ -6,7 +6,7 @@
 //!    never just put side by side, but merged.
 
 use super::report::RepairReport;
-use super::tables::{BadBlobs, Kept, Outputs, read_around};
+use super::tables::{BadBlobs, Kept, Outputs, read_around, refuse_udi_primary};
 use super::{Begun, Repair};
 use crate::column_family::DEFAULT_FAMILY;
 use crate::compaction::{Compaction, CompactionInput, CompactionPart, Reason};
@@ -141,6 +141,7 @@ impl Repair<'_> {
         let order = self.order(&family_name, said.comparator.as_deref())?;
         let options = ReaderOptions::new(order.clone(), FramePool::new(POOL_BYTES), number);
         let table = TableReader::open(file, size, options)?;
+        refuse_udi_primary(&table)?;
         let seen = see(&table, &order)?;
         let family = families.entry(id).or_insert_with(|| Gathered::empty(&family_name, order.clone()));
         family.blobs.extend(&seen.blobs);

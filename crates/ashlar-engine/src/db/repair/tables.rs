@@ -5,11 +5,12 @@ use super::{Begun, LEVELS_MAX, Repair};
 use crate::blobs::BlobFiles;
 use crate::db::output::Writer;
 use crate::inspect::{Damage, KeySpan, Risk, Verified, span_of};
+use crate::open::has_udi_primary;
 use crate::options::FamilyOptions;
 use crate::rewrite::{BlobOutcome, BlobPlan, CutLimits, EntrySink, Numbers, Output, TableOutputs};
 use crate::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
 use ashlar_base::range_del::Fragment;
-use ashlar_base::{FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
+use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
@@ -49,7 +50,7 @@ impl BadBlobs {
         dir: &Path,
         number: FileNumber,
         bytes: Option<u64>,
-    ) -> Result<Option<ashlar_base::Error>> {
+    ) -> Result<Option<Error>> {
         let path = dir.join(FileKind::Blob(number).name());
         let opened = fs.open_read(&path).and_then(|file| BlobReader::open(file, number, None, bytes));
         let (wrong, reader) = match opened {
@@ -135,6 +136,17 @@ impl BadBlobs {
     }
 }
 
+/// A repair adds tables without a user-defined index, which RocksDB would not open beside this one.
+pub(super) fn refuse_udi_primary(table: &TableReader) -> Result<()> {
+    match has_udi_primary(table.properties()) {
+        false => Ok(()),
+        true => {
+            Err(Error::not_supported("a repair beside a table whose primary index is a user-defined one")
+                .at_path(table.path()))
+        }
+    }
+}
+
 impl Outputs<'_> {
     /// What can be read of a table, as a table; with what is lost in `report`. `None`: nothing was left.
     pub(super) fn copy(
@@ -210,6 +222,7 @@ impl Outputs<'_> {
             }
             Err(e) => return Err(e),
         };
+        refuse_udi_primary(&table)?;
         let verified = table.verify();
         match &verified {
             Ok(entries) if !bad.concern(&file.file) || !bad.change_any(&table)? => {
@@ -271,7 +284,7 @@ impl Repair<'_> {
             let tables =
                 Tables::new(self.env.clone(), self.dir.to_path_buf(), Arc::clone(open), order.clone());
             let mut tree = family.tree.clone();
-            tree.complete(replayed.last_seq);
+            tree.complete(&order, replayed.last_seq);
             let version = tree.finish(LEVELS_MAX, &tables).map_err(|e| e.at_path(&replayed.path))?;
             let bad = self.bad_blobs(&family.name, &version, report)?;
             let options = self.settings(&family.name, &order);

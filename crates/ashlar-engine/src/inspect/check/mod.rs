@@ -30,7 +30,7 @@ use crate::version::{
     was_current,
 };
 use ashlar_base::ext::timestamp_order::timestamp_order;
-use ashlar_base::{Error, FileNumber, Order, Result};
+use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
@@ -75,6 +75,7 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
     for family in replayed.families.values() {
         match version_of(env, dir, &replayed, family) {
             Ok(version) => families.push((family.name.clone(), version)),
+            Err(e) if e.kind() == ErrorKind::InvalidArgument => report.unchecked.push(e.message().to_owned()),
             Err(e) => {
                 let name = replayed.path.file_name().unwrap_or_default().to_string_lossy();
                 report.damages.push(Damage::of(&name, &e, Risk::Database).in_family(&family.name));
@@ -189,16 +190,16 @@ fn version_of(env: &Env, dir: &Path, replayed: &Replayed, family: &ReplayedFamil
     let order = match &family.comparator {
         None => Order::Bytewise,
         Some(name) => Order::by_name(name).or_else(|| timestamp_order(name)).ok_or_else(|| {
-            Error::not_supported(format!(
-                "family {:?} has the comparator {name}, which is not known here",
+            Error::invalid(format!(
+                "family {:?}: its tables cannot be checked without the comparator {name}",
                 family.name
             ))
         })?,
     };
     let open = OpenTables::new(FramePool::new(POOL_BYTES));
-    let tables = Tables::new(env.clone(), dir.to_path_buf(), open, order);
     let mut tree = family.tree.clone();
-    tree.complete(replayed.last_seq);
+    tree.complete(&order, replayed.last_seq);
+    let tables = Tables::new(env.clone(), dir.to_path_buf(), open, order);
     tree.finish(LEVELS, &tables)
 }
 
@@ -215,6 +216,9 @@ fn every_table(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<()> 
             fs.open_read(&dir.join(&entry.name)).and_then(Anatomy::open).and_then(|table| table.verify());
         match read {
             Ok(entries) => report.entries += entries.unwrap_or_default(),
+            Err(e) if e.kind() == ErrorKind::NotSupported => {
+                report.unchecked.push(format!("{}: {}", entry.name, e.message()));
+            }
             Err(e) => report.damages.push(Damage::of(&entry.name, &e, Risk::Database)),
         }
     }

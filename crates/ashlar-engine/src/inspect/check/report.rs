@@ -113,6 +113,9 @@ pub struct CheckReport {
     /// that of writes that were not synced, and a damage of such writes looks no different. An open drops what is behind
     /// the first hole, and says so.
     pub holes: Vec<Damage>,
+    /// What could not be checked, and why: tables of a kind that is not read, families whose comparator is not known
+    /// here. Not known to be damaged, and not known to be sound.
+    pub unchecked: Vec<String>,
     /// What is worth knowing and no damage: torn tails, files nobody needs.
     pub remarks: Vec<String>,
     /// Tables read.
@@ -203,10 +206,14 @@ impl fmt::Display for CheckReport {
         for hole in &self.holes {
             writeln!(f, "hole: {hole}")?;
         }
+        for what in &self.unchecked {
+            writeln!(f, "not checked: {what}")?;
+        }
         for remark in &self.remarks {
             writeln!(f, "remark: {remark}")?;
         }
         let sum = match (self.damages.len(), self.holes.len()) {
+            (0, 0) if !self.unchecked.is_empty() => "no damage in what could be checked".to_owned(),
             (0, 0) => "sound".to_owned(),
             (0, holes) => format!("no damage, {}", counted(holes, "hole")),
             (damages, 0) => counted(damages, "damage"),

@@ -3,7 +3,7 @@
 use super::report::{CheckReport, Damage, KeySpan, Risk};
 use crate::files::{FileChecksum, check_file_checksum};
 use crate::version::{FileMeta, Version};
-use ashlar_base::{Error, FileNumber, InternalIterator, Result};
+use ashlar_base::{Error, ErrorKind, FileNumber, InternalIterator, Result};
 use ashlar_blob::{BlobReader, blob_places};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
@@ -34,6 +34,11 @@ impl Family<'_> {
                 let name = table.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
                 self.entries(file, &table, &name, report);
                 name
+            }
+            Err(e) if e.kind() == ErrorKind::NotSupported => {
+                let name = FileKind::Table(file.number()).name();
+                report.unchecked.push(format!("{name}: {}; family {:?}", e.message(), self.name));
+                return;
             }
             Err(e) => {
                 let name = FileKind::Table(file.number()).name();

@@ -1,0 +1,121 @@
+//! Recognises what a directory asks for and this engine cannot write: reasons why an open takes no writes, and why a repair
+//! refuses. One home for all of them but two: prepared transactions are found in logs (`two_phase`, `before_commit`).
+//!
+//! | what | RocksDB after a write of ours | recognised from |
+//! |---|---|---|
+//! | user-defined timestamps | keys without timestamps | the comparator in the MANIFEST |
+//! | tables of another kind (PlainTable, CuckooTable) | "Bad table magic number", cannot open | OPTIONS, footers |
+//! | a user-defined index as the primary one | "Cannot find the meta block", cannot open | OPTIONS, table properties |
+//! | TTL wrapper | "Timestamp < ttl feature release time" | OPTIONS |
+//!
+//! 1. OPTIONS files speak of settings, so that a directory whose data is still in its logs is recognised as well. An
+//!    OPTIONS file that cannot be read says nothing; the tables then speak alone.
+//! 2. Of a family that OPTIONS describe, the newest table is looked at. Of any other, up to [`LOOKED_AT`] from each end of
+//!    its file numbers, so that an open of very many tables stays quick.
+//! 3. A table that cannot be read here gives no reason: a read of its keys gets the error.
+
+use crate::options::{id_of, read_latest_options};
+use crate::version::{FamilyState, FileMeta, Tables};
+use ashlar_base::{ErrorKind, Order};
+use ashlar_env::Fs;
+use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
+use ashlar_format::table::{Properties, TableKind};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Tables of one family that are looked at, from each end of their numbers.
+const LOOKED_AT: usize = 16;
+
+/// Every reason that settings and tables of the open families give, as lines of the report.
+pub(super) fn unserved(fs: &dyn Fs, dir: &Path, families: &[FamilyState]) -> Vec<String> {
+    let options = read_latest_options(fs, dir).ok().flatten().map(|(_, file)| file);
+    let mut reasons = Vec::new();
+    for family in families {
+        let before = reasons.len();
+        reasons.extend(by_order(&family.name, &family.version.order));
+        let described = match &options {
+            Some(file) => by_settings(file, &family.name, &mut reasons),
+            None => false,
+        };
+        if reasons.len() == before {
+            reasons.extend(by_tables(family, described));
+        }
+    }
+    reasons
+}
+
+fn by_order(family: &str, order: &Order) -> Option<String> {
+    let comparator = order.name();
+    (order.timestamp_len() > 0)
+        .then(|| format!("family {family:?} has user-defined timestamps ({comparator})"))
+}
+
+/// Adds the reasons that an OPTIONS file gives for a family. False when the file does not describe the family.
+pub(crate) fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<String>) -> bool {
+    let of = |wanted: &SectionKind| file.sections.iter().find(|section| section.kind == *wanted);
+    let Some(settings) = of(&SectionKind::Family { name: family.to_owned() }) else { return false };
+    let factory = settings.get("table_factory").map(|value| id_of(&unescape(value))).unwrap_or_default();
+    // The adaptive factory reads tables of every kind.
+    let served = ["", "nullptr", "BlockBasedTable", "BlockBasedTableFactory", "AdaptiveTableFactory"];
+    if !served.contains(&factory.as_str()) {
+        reasons.push(format!(
+            "family {family:?} has table_factory={factory}, and RocksDB with this setting opens no block-based tables"
+        ));
+    }
+    let kind = "BlockBasedTable".to_owned();
+    if of(&SectionKind::Table { kind, family: family.to_owned() }).is_some_and(is_udi_primary) {
+        reasons.push(format!("family {family:?} has use_udi_as_primary_index=true{UDI}"));
+    }
+    for name in ["compaction_filter", "compaction_filter_factory", "merge_operator"] {
+        let id = settings.get(name).map(|value| id_of(&unescape(value))).unwrap_or_default();
+        if id.starts_with("Ttl") {
+            reasons.push(format!(
+                "family {family:?} has {name}={id}: a TTL database, whose values end in 4 bytes of time"
+            ));
+            break;
+        }
+    }
+    true
+}
+
+/// What follows where a user-defined index is the primary one.
+const UDI: &str = ", and RocksDB with this setting opens no tables without a user-defined index";
+
+fn is_udi_primary(table: &Section) -> bool {
+    let factory = table.get("user_defined_index_factory").unwrap_or("nullptr");
+    table.get("use_udi_as_primary_index") == Some("true") && factory != "nullptr"
+}
+
+/// Whether a table has a user-defined index for its primary one.
+pub(crate) fn has_udi_primary(properties: &Properties) -> bool {
+    properties.udi_is_primary_index.is_some_and(|value| value != 0)
+}
+
+/// The reason that the tables of a family give; see the module's list for which are looked at.
+fn by_tables(family: &FamilyState, described: bool) -> Option<String> {
+    let mut files: Vec<&Arc<FileMeta>> = family.version.files().map(|(_, file)| file).collect();
+    files.sort_unstable_by_key(|file| file.number());
+    let count = files.len();
+    if described {
+        files.drain(..count.saturating_sub(1));
+    } else if count > 2 * LOOKED_AT {
+        files.drain(LOOKED_AT..count - LOOKED_AT);
+    }
+    files.iter().find_map(|file| by_table(&family.name, family.version.tables(), file))
+}
+
+fn by_table(family: &str, tables: &Tables, file: &FileMeta) -> Option<String> {
+    let number = file.number();
+    match tables.footer(&file.file) {
+        Ok(footer) if footer.kind == TableKind::LevelDb => None,
+        Ok(_) => {
+            let survey = tables.survey(&file.file).ok()?;
+            let primary = has_udi_primary(&survey.properties);
+            primary.then(|| format!("family {family:?} has table {number} with a user-defined index{UDI}"))
+        }
+        Err(e) if e.kind() == ErrorKind::NotSupported => {
+            Some(format!("family {family:?} has table {number} of a kind that is not read: {}", e.message()))
+        }
+        Err(_) => None,
+    }
+}
