@@ -1,10 +1,14 @@
 //! Batches, filled in one breath.
 
 use crate::Family;
-use ashlar_base::{FamilyId, Result};
+use ashlar_base::{Error, FamilyId, Result};
+use ashlar_engine::column_family::DatabaseId;
 
 /// Operations that are written together: all of them, or none. A key that cannot be written (too large) is remembered and
 /// refused by [`crate::Db::write`], so that filling needs no `?`.
+///
+/// A batch with operations on a [`Family`] belongs to the database of that family. Any other database refuses it, and a
+/// batch with families of two databases is refused by both.
 ///
 /// ```
 /// # use ashlardb::{Db, WriteBatch};
@@ -18,10 +22,15 @@ use ashlar_base::{FamilyId, Result};
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use = "a batch does nothing until it is written"]
 pub struct WriteBatch {
     inner: ashlar_engine::batch::WriteBatch,
     family: FamilyId,
-    refused: Option<ashlar_base::Error>,
+    /// How many closures of [`WriteBatch::in_family`] are filling it.
+    depth: u32,
+    /// That of the families it was filled with.
+    database: Option<DatabaseId>,
+    refused: Option<Error>,
 }
 
 impl WriteBatch {
@@ -86,11 +95,24 @@ impl WriteBatch {
         self
     }
 
-    /// Adds operations on another family.
+    /// Adds operations on another family. `fill` returns the batch that it is given, with more operations in it.
+    ///
+    /// The write is refused with `InvalidArgument` when the family was dropped, when it belongs to another database, or when
+    /// `fill` returns another batch.
     pub fn in_family(mut self, family: &Family, fill: impl FnOnce(WriteBatch) -> WriteBatch) -> Self {
-        let outer = std::mem::replace(&mut self.family, family.id());
+        let database = family.inner.database();
+        if *self.database.get_or_insert(database) != database {
+            self.note(Err(Error::invalid("a batch with families of two open databases")));
+        }
+        let (outer, depth) = (std::mem::replace(&mut self.family, family.id()), self.depth);
+        self.depth += 1;
         let mut filled = fill(self);
-        filled.family = outer;
+        if (filled.family, filled.depth, filled.database) != (family.id(), depth + 1, Some(database)) {
+            filled.note(Err(Error::invalid(
+                "the closure of in_family returned another batch than it was given",
+            )));
+        }
+        (filled.family, filled.depth) = (outer, depth);
         filled
     }
 
@@ -109,9 +131,10 @@ impl WriteBatch {
         self.inner.byte_len()
     }
 
-    /// Removes all operations, keeps the memory.
+    /// Removes all operations, keeps the memory. The batch belongs to no database then.
     pub fn clear(&mut self) {
         self.inner.clear();
+        self.database = None;
         self.refused = None;
     }
 
@@ -121,9 +144,16 @@ impl WriteBatch {
         }
     }
 
-    pub(crate) fn ready(&mut self) -> Result<&mut ashlar_engine::batch::WriteBatch> {
+    /// What `database` is to write.
+    ///
+    /// # Errors
+    /// Why an operation was not added. `InvalidArgument`: the batch belongs to another database.
+    pub(crate) fn ready(&mut self, database: DatabaseId) -> Result<&mut ashlar_engine::batch::WriteBatch> {
         match &self.refused {
             Some(e) => Err(e.clone()),
+            None if self.database.is_some_and(|own| own != database) => {
+                Err(Error::invalid("a batch with families of another open database"))
+            }
             None => Ok(&mut self.inner),
         }
     }

@@ -27,6 +27,7 @@ pub use ashlar_log::RecoveryMode;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "nothing is opened before open()"]
 pub struct Builder {
     path: PathBuf,
     env: Option<Env>,
@@ -275,6 +276,7 @@ impl Builder {
 
 /// How one family is opened.
 #[derive(Clone, Debug)]
+#[must_use = "settings hold in the builder that is returned"]
 pub struct FamilyBuilder {
     options: FamilyOptions,
     wrong: Option<Error>,

@@ -74,22 +74,28 @@ impl Db {
         &self.engine
     }
 
-    /// A handle whose writes return only when they are on the device. The database is the same.
+    /// A handle whose writes return only when they are on the device. The database is the same, and so is this handle:
+    /// only the new one syncs. Families keep the setting of the handle that they were asked of.
+    #[must_use = "only the returned handle has the setting"]
     pub fn with_sync(&self, sync: bool) -> Db {
         Db { options: WriteOptions { sync, ..self.options }, ..self.clone() }
     }
 
-    /// A handle whose writes skip the log: lost by a crash unless flushed. For loads that can be repeated.
+    /// A handle whose writes skip the log: lost by a crash unless flushed. For loads that can be repeated. Together with
+    /// [`Db::with_sync`] its writes are refused with `InvalidArgument`: there is no log that could be synced.
+    #[must_use = "only the returned handle has the setting"]
     pub fn without_wal(&self) -> Db {
-        Db { options: WriteOptions { disable_wal: true, sync: false, ..self.options }, ..self.clone() }
+        Db { options: WriteOptions { disable_wal: true, ..self.options }, ..self.clone() }
     }
 
     /// A handle whose writes are refused with `Busy(Stalled)` where they would have to wait for background work.
+    #[must_use = "only the returned handle has the setting"]
     pub fn with_no_slowdown(&self, yes: bool) -> Db {
         Db { options: WriteOptions { no_slowdown: yes, ..self.options }, ..self.clone() }
     }
 
     /// A handle whose writes give way to others while compaction is behind.
+    #[must_use = "only the returned handle has the setting"]
     pub fn with_low_priority(&self, yes: bool) -> Db {
         Db { options: WriteOptions { low_priority: yes, ..self.options }, ..self.clone() }
     }
@@ -98,7 +104,8 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument`: a key over 8 MiB or a value over 4 GiB - 1. `NotSupported`: a value of 2 GiB or more. `Io`,
-    /// `Indeterminate`: the log failed. `Shutdown`.
+    /// `Indeterminate`: the log failed. `InvalidArgument` also for a handle [`Db::without_wal`] and [`Db::with_sync`], and
+    /// when the family was dropped. `Shutdown`.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let mut batch = ashlar_engine::batch::WriteBatch::new();
         batch.put(FamilyId::DEFAULT, key.as_ref(), value.as_ref())?;
@@ -175,7 +182,8 @@ impl Db {
         self.write(WriteBatch::new().merge(key, operand))
     }
 
-    /// Removes every key from `begin` on, `end` excluded, at the cost of one small record.
+    /// Removes every key from `begin` on, `end` excluded, at the cost of one small record. Mind the end:
+    /// [`Family::delete_files_in_ranges`] includes it.
     ///
     /// # Errors
     /// As [`Db::put`]; `InvalidArgument` also when `begin` is behind `end`.
@@ -236,9 +244,9 @@ impl Db {
     /// Applies a batch: all of it, or nothing.
     ///
     /// # Errors
-    /// As [`Db::put`].
+    /// As [`Db::put`]; `InvalidArgument` also when the batch has operations on a family of another database.
     pub fn write(&self, mut batch: WriteBatch) -> Result<()> {
-        self.engine.write(batch.ready()?, self.options).map(drop)
+        self.engine.write(batch.ready(self.default.database())?, self.options).map(drop)
     }
 
     /// [`Db::write`] for a batch that is filled again: it keeps its memory, and its operations until it is cleared.
@@ -246,7 +254,7 @@ impl Db {
     /// # Errors
     /// As [`Db::put`].
     pub fn write_reusing(&self, batch: &mut WriteBatch) -> Result<()> {
-        self.engine.write(batch.ready()?, self.options).map(drop)
+        self.engine.write(batch.ready(self.default.database())?, self.options).map(drop)
     }
 
     /// The entries in `range`: `db.scan(b"a"..b"b")`, `db.scan(..)`.
@@ -303,10 +311,12 @@ impl Db {
         Ok(Family { db: self.clone(), inner })
     }
 
-    /// Drops a family with all it holds. Durable when it returns.
+    /// Drops a family with all it holds. Durable when it returns. A handle of a dropped family still reads it as it was
+    /// then, and so do scans and cursors; every change through the handle is refused with `InvalidArgument`, also after a
+    /// new family was made under the same name.
     ///
     /// # Errors
-    /// `InvalidArgument`: it is `default`, or dropped already.
+    /// `InvalidArgument`: it is `default`, was dropped already, or belongs to another database.
     pub fn drop_family(&self, family: &Family) -> Result<()> {
         self.engine.drop_family(&family.inner)
     }
@@ -385,7 +395,11 @@ impl Db {
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written.
     pub fn compact(&self) -> Result<()> {
-        self.engine.families().iter().try_for_each(|f| self.engine.compact_range(f, None, None))
+        self.engine.families().iter().try_for_each(|f| match self.engine.compact_range(f, None, None) {
+            // Another thread was faster.
+            Err(_) if f.is_dropped() => Ok(()),
+            compacted => compacted,
+        })
     }
 
     /// Changes settings of the database while it is open; those of a family: [`Family::set_options`].

@@ -6,6 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A column family: a key space of its own inside a database. Batches reach across families atomically.
+///
+/// A handle belongs to one open database: every other refuses it with `InvalidArgument`, also another open of the same
+/// directory. When the family was dropped, the handle reads it as it was then, and every change is refused with
+/// `InvalidArgument`.
 #[derive(Clone)]
 pub struct Family {
     pub(crate) db: Db,
@@ -75,7 +79,7 @@ impl Family {
         self.db.write(WriteBatch::new().in_family(self, |b| b.merge(key, operand)))
     }
 
-    /// Removes every key from `begin` on, `end` excluded.
+    /// Removes every key from `begin` on, `end` excluded. Mind the end: [`Family::delete_files_in_ranges`] includes it.
     ///
     /// # Errors
     /// As [`Db::delete_range`].
@@ -148,9 +152,12 @@ impl Family {
         self.db.engine().approximate_memtable_stats(&self.inner, from.as_ref(), to.as_ref())
     }
 
-    /// Deletes the tables below level 0 that hold nothing but keys from the begin to the end, included, of a range (`None`:
-    /// without bound), at once and without a compaction. What of the ranges lies elsewhere stays: follow it with
-    /// [`Family::delete_range`]. Snapshots lose the keys too. Answers how many tables went.
+    /// Deletes the tables below level 0 that hold only keys of one of the ranges, at once and without a compaction. What of
+    /// the ranges lies elsewhere stays: follow it with [`Family::delete_range`]. Snapshots lose the keys too. Answers how
+    /// many tables went.
+    ///
+    /// **A range here includes its end**, as in RocksDB: `(Some("a"), Some("b"))` deletes the key `b` too. `None` is no
+    /// bound. [`Family::delete_range`] excludes its end: `b` stays.
     ///
     /// ```
     /// # use ashlardb::Db;
@@ -160,14 +167,15 @@ impl Family {
     /// let family = db.default_family();
     /// family.put(b"log/2024", b"...")?;
     /// db.compact()?;
-    /// family.delete_files_in_ranges(&[(Some(b"log/2000"), Some(b"log/2025"))])?;
-    /// family.delete_range(b"log/2000", b"log/2025")?;
+    /// // Every key of 2000 to 2024: `log/2024~` is behind all that begin with `log/2024`, and is itself no key.
+    /// family.delete_files_in_ranges(&[(Some(b"log/2000"), Some(b"log/2024~"))])?;
+    /// family.delete_range(b"log/2000", b"log/2024~")?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// `Io`: nothing was deleted, or a later open may find it so.
+    /// `InvalidArgument`: the family was dropped. `Io`: nothing was deleted, or a later open may find it so.
     pub fn delete_files_in_ranges<K: AsRef<[u8]>>(&self, ranges: &[(Option<K>, Option<K>)]) -> Result<usize> {
         let bound = |k: &Option<K>| k.as_ref().map(|k| k.as_ref().to_vec());
         let owned: Vec<_> = ranges.iter().map(|(from, to)| (bound(from), bound(to))).collect();

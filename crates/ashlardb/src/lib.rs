@@ -37,6 +37,24 @@ struct Manual;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// A setting that is given to a handle and not kept is a mistake, and so is a batch that is not written.
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// fn lost(db: ashlardb::Db) {
+///     db.with_sync(true);
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// fn lost() {
+///     ashlardb::WriteBatch::new().put("k", "v");
+/// }
+/// ```
+#[cfg(doctest)]
+struct MustUse;
+
 mod batch;
 mod builder;
 mod db;

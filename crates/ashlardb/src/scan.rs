@@ -1,7 +1,7 @@
 //! Scans: ranges of keys, forward or backward, as iterators; and the cursor below them.
 
-use crate::{Columns, Db, Family, Result, ScanExplained, Snapshot};
-use ashlar_base::SeqNum;
+use crate::{Columns, Db, Error, Family, Result, ScanExplained, Snapshot};
+use ashlar_base::Order;
 use ashlar_engine::iter::{CursorPins, DbIter};
 use ashlar_engine::options::ReadOptions;
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
@@ -37,62 +37,96 @@ impl<K: AsRef<[u8]>> ScanRange for RangeTo<K> {
     }
 }
 
-/// A scan that is being described; `for` runs it.
+/// A scan that is being described; `for` runs it. The calls that describe it may come in any order.
+///
+/// A scan holds its snapshot ([`Scan::at`]) until the scan itself is dropped.
 #[derive(Clone, Debug)]
+#[must_use = "a scan does nothing until it is iterated"]
 pub struct Scan {
     db: Db,
     family: Family,
     lower: Option<Vec<u8>>,
     upper: Option<Vec<u8>>,
-    at: Option<SeqNum>,
+    prefix: Prefix,
+    at: Option<ashlar_engine::snapshot::Snapshot>,
     reverse: bool,
+}
+
+/// The keys that all calls of [`Scan::prefix`] together leave.
+#[derive(Clone, Debug)]
+enum Prefix {
+    Of(Vec<u8>),
+    /// No key begins with all the prefixes.
+    None,
+}
+
+impl Prefix {
+    fn and(self, other: &[u8]) -> Prefix {
+        match self {
+            Prefix::Of(known) if other.starts_with(&known) => Prefix::Of(other.to_vec()),
+            Prefix::Of(known) if known.starts_with(other) => Prefix::Of(known),
+            _ => Prefix::None,
+        }
+    }
 }
 
 impl Scan {
     pub(crate) fn new(db: Db, family: Family, range: &impl ScanRange) -> Self {
         let (lower, upper) = range.bounds();
-        Scan { db, family, lower, upper, at: None, reverse: false }
+        Scan { db, family, lower, upper, prefix: Prefix::Of(Vec::new()), at: None, reverse: false }
     }
 
-    /// From the last key to the first.
+    /// From the last key to the first. Called twice, it changes nothing.
     pub fn rev(mut self) -> Self {
         self.reverse = !self.reverse;
         self
     }
 
-    /// Only keys that begin with `prefix`. Replaces the range.
+    /// Only the keys of the range that begin with `prefix`; after a second call, that begin with both prefixes.
+    ///
+    /// Works in families in ascending and in descending byte order. In the order of a [`crate::Comparator`] keys with one
+    /// prefix need not stand together: the scan is refused with `InvalidArgument` when it begins.
     pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
-        let prefix = prefix.as_ref();
-        self.lower = Some(prefix.to_vec());
-        // The first key behind all that begin with the prefix; all of 0xff has none.
-        let end = prefix.iter().rposition(|&b| b != 0xff);
-        self.upper = end.map(|last| {
-            let mut end = prefix[..=last].to_vec();
-            end[last] += 1;
-            end
-        });
+        self.prefix = self.prefix.and(prefix.as_ref());
         self
     }
 
-    /// As of a snapshot.
+    /// As of a snapshot. The scan holds the snapshot from here on, also when `snapshot` itself is dropped. A snapshot of
+    /// another database is refused with `InvalidArgument` when the scan begins.
     pub fn at(mut self, snapshot: &Snapshot) -> Self {
-        self.at = Some(snapshot.sequence());
+        self.at = Some(snapshot.inner.clone());
         self
     }
 
-    /// In another family than `default`.
+    /// In another family than `default`. A family of another database is refused with `InvalidArgument` when the scan
+    /// begins.
     pub fn family(mut self, family: &Family) -> Self {
         self.family = family.clone();
         self
     }
 
-    /// The cursor of the scan, not positioned: for who wants to seek, or to look without copying.
+    /// A cursor over the keys of the scan, which can go both ways. It is on no entry yet: [`Cursor::next`] goes to the
+    /// first one, [`Cursor::prev`] to the last one.
     ///
     /// # Errors
-    /// As [`Db::get`].
+    /// As [`Db::get`]. `InvalidArgument`: after [`Scan::rev`], because a cursor has no direction; a snapshot or family of
+    /// another database; [`Scan::prefix`] in a family with a comparator.
     pub fn cursor(&self) -> Result<Cursor> {
-        let inner = self.db.engine().iter(&self.family.inner, self.read_options())?;
-        Ok(Cursor { inner, family: Arc::clone(&self.family.inner) })
+        self.check_forward()?;
+        self.open()
+    }
+
+    fn open(&self) -> Result<Cursor> {
+        let inner = self.db.engine().iter(&self.family.inner, self.read_options()?)?;
+        Ok(Cursor { inner, fresh: true, family: Arc::clone(&self.family.inner) })
+    }
+
+    fn check_forward(&self) -> Result<()> {
+        match self.reverse {
+            false => Ok(()),
+            true => Err(Error::invalid("rev() together with cursor() or explain()")
+                .hint("Leave out rev(). A cursor goes backward with last() and prev()")),
+        }
     }
 
     /// Scans forward over `keys_max` keys at most and tells how: the tables within the bounds, the entries passed that were
@@ -113,19 +147,67 @@ impl Scan {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::get`].
+    /// As [`Scan::cursor`].
     pub fn explain(&self, keys_max: u64) -> Result<ScanExplained> {
-        self.db.engine().explain_scan(&self.family.inner, self.read_options(), keys_max)
+        self.check_forward()?;
+        self.db.engine().explain_scan(&self.family.inner, self.read_options()?, keys_max)
     }
 
-    fn read_options(&self) -> ReadOptions {
-        ReadOptions {
-            at: self.at,
+    fn read_options(&self) -> Result<ReadOptions> {
+        if let Some(snapshot) = &self.at {
+            self.db.engine().check_snapshot(snapshot)?;
+        }
+        let range = ReadOptions {
+            at: self.at.as_ref().map(|snapshot| snapshot.seq()),
             lower: self.lower.clone(),
             upper: self.upper.clone(),
             ..ReadOptions::default()
+        };
+        match &self.prefix {
+            Prefix::Of(prefix) if prefix.is_empty() => Ok(range),
+            Prefix::Of(prefix) => self.narrowed(range, prefix),
+            // No key is at or behind the empty key and before it, in any order.
+            Prefix::None => Ok(ReadOptions { lower: Some(Vec::new()), upper: Some(Vec::new()), ..range }),
         }
     }
+
+    /// The part of `range` whose keys begin with `prefix`.
+    fn narrowed(&self, range: ReadOptions, prefix: &[u8]) -> Result<ReadOptions> {
+        let ReadOptions { lower, upper, .. } = &range;
+        let behind = behind_prefix(prefix);
+        let prefix = Some(prefix.to_vec());
+        Ok(match &self.family.inner.options().order {
+            Order::Bytewise => {
+                let upper = [upper.clone(), behind].into_iter().flatten().min();
+                ReadOptions { lower: lower.clone().max(prefix), upper, ..range }
+            }
+            // Larger keys come first. `None` is less than every key.
+            Order::ReverseBytewise => {
+                let lower_open = behind.is_some() && (lower.is_none() || *lower >= behind);
+                let upper_closed = *upper < prefix;
+                ReadOptions {
+                    lower: if lower_open { behind } else { lower.clone() },
+                    lower_open,
+                    upper: if upper_closed { prefix } else { upper.clone() },
+                    upper_closed,
+                    ..range
+                }
+            }
+            Order::Custom(comparator) => {
+                let (family, name) = (self.family.name(), comparator.name());
+                let text = format!("prefix() in family {family:?}, whose order is the comparator {name:?}");
+                return Err(Error::invalid(text).hint("Scan a range, and test each key for the prefix"));
+            }
+        })
+    }
+}
+
+/// The first key in byte order behind all that begin with `prefix`. A prefix of 0xff only has none.
+fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
 }
 
 impl IntoIterator for Scan {
@@ -134,7 +216,7 @@ impl IntoIterator for Scan {
 
     fn into_iter(self) -> Entries {
         let reverse = self.reverse;
-        match self.cursor() {
+        match self.open() {
             Ok(cursor) => Entries { state: State::Start(cursor), reverse },
             Err(e) => Entries { state: State::Failed(Some(e)), reverse },
         }
@@ -144,7 +226,7 @@ impl IntoIterator for Scan {
 enum State {
     Start(Cursor),
     On(Cursor),
-    Failed(Option<ashlar_base::Error>),
+    Failed(Option<Error>),
 }
 
 /// The entries of a scan: owned keys and values. Ends after the first error.
@@ -174,10 +256,14 @@ impl Iterator for Entries {
     }
 }
 
-/// A position in a family: on an entry, or off the end. After an error it is off the end until the next positioning.
+/// A position in a family: on an entry, or off the end. After an error it is off the end until the next positioning. It
+/// goes on when the database is closed or its family dropped. When the directory is opened again after a close, the open
+/// removes replaced tables, and a cursor that needs one answers `Io(NotFound)`.
 pub struct Cursor {
     inner: DbIter,
-    // Not the handle of the door: a cursor keeps no database open.
+    /// No call has moved it yet.
+    fresh: bool,
+    // The engine's family, not the handle of this crate: a cursor keeps no database open.
     family: Arc<ashlar_engine::column_family::Family>,
 }
 
@@ -187,6 +273,7 @@ impl Cursor {
     /// # Errors
     /// Of every move: `Corruption`, `Io`: a table cannot be read.
     pub fn first(&mut self) -> Result<()> {
+        self.fresh = false;
         self.inner.first()
     }
 
@@ -195,6 +282,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::first`].
     pub fn last(&mut self) -> Result<()> {
+        self.fresh = false;
         self.inner.last()
     }
 
@@ -203,6 +291,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::first`].
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.fresh = false;
         self.inner.seek(key.as_ref())
     }
 
@@ -211,24 +300,25 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::first`].
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.fresh = false;
         self.inner.seek_for_prev(key.as_ref())
     }
 
-    /// To the next entry.
+    /// To the next entry; of a new cursor, to the first one. Off the end it stays there.
     ///
     /// # Errors
     /// As [`Cursor::first`].
     #[allow(clippy::should_implement_trait)] // a cursor lends its entries; see `Entries` for the iterator
     pub fn next(&mut self) -> Result<()> {
-        self.inner.next()
+        if self.fresh { self.first() } else { self.inner.next() }
     }
 
-    /// To the entry before.
+    /// To the entry before; of a new cursor, to the last one. Off the end it stays there.
     ///
     /// # Errors
     /// As [`Cursor::first`].
     pub fn prev(&mut self) -> Result<()> {
-        self.inner.prev()
+        if self.fresh { self.last() } else { self.inner.prev() }
     }
 
     /// What it keeps alive: memtables that are in tables by now, files that a compaction has replaced, the blocks it stands

@@ -5,7 +5,7 @@ use ashlar_base::SeqNum;
 use ashlar_engine::options::ReadOptions;
 
 /// The state of all families at one moment; reads through it see nothing newer. Dropping it lets compaction drop what
-/// only it still needs.
+/// only it still needs. It belongs to one open database: scans of another refuse it with `InvalidArgument`.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(crate) db: crate::Db,
@@ -37,7 +37,7 @@ impl Snapshot {
     /// The value that `key` of `family` had.
     ///
     /// # Errors
-    /// As [`crate::Db::get`].
+    /// As [`crate::Db::get`]; `InvalidArgument`: the family belongs to another database.
     pub fn get_in(&self, family: &Family, key: impl AsRef<[u8]>) -> Result<Option<View>> {
         let options = ReadOptions { at: Some(self.sequence()), ..ReadOptions::default() };
         self.db.engine().get(&family.inner, key.as_ref(), &options)
@@ -46,7 +46,7 @@ impl Snapshot {
     /// The columns that `key` of `family` had.
     ///
     /// # Errors
-    /// As [`crate::Db::get`].
+    /// As [`Snapshot::get_in`].
     pub fn get_entity_in(&self, family: &Family, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
         let options = ReadOptions { at: Some(self.sequence()), ..ReadOptions::default() };
         self.db.engine().get_entity(&family.inner, key.as_ref(), &options)

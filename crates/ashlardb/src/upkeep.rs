@@ -88,7 +88,7 @@ impl Family {
     ///
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: by [`Db::abort_compactions`], or background
-    /// work is paused. `InvalidArgument`: the target level does not exist, or levels on the way to it are not empty.
+    /// work is paused. `InvalidArgument`: the family was dropped, the target level does not exist, or levels on the way to it are not empty.
     pub fn compact_range(
         &self,
         begin: Option<&[u8]>,

@@ -4,8 +4,10 @@
 //! background changes work on, under the state lock.
 
 mod arrivals;
+mod identity;
 
 pub(crate) use arrivals::Arrivals;
+pub use identity::DatabaseId;
 
 use crate::memtable::MemtableList;
 use crate::merge::Merger;
@@ -24,6 +26,7 @@ pub const DEFAULT_FAMILY: &str = "default";
 
 /// A column family: its identity, its settings, and what readers see of it.
 pub struct Family {
+    database: DatabaseId,
     id: FamilyId,
     name: String,
     options: EpochCell<FamilyOptions>,
@@ -34,6 +37,12 @@ pub struct Family {
 }
 
 impl Family {
+    /// The open database that it belongs to.
+    #[inline]
+    pub fn database(&self) -> DatabaseId {
+        self.database
+    }
+
     /// The id in the files.
     pub fn id(&self) -> FamilyId {
         self.id
@@ -86,7 +95,7 @@ pub(crate) struct LiveFamily {
 
 impl LiveFamily {
     pub(crate) fn new(
-        id: FamilyId,
+        (database, id): (DatabaseId, FamilyId),
         name: &str,
         options: FamilyOptions,
         memtables: MemtableList,
@@ -100,6 +109,7 @@ impl LiveFamily {
             number: 1,
         };
         let family = Arc::new(Family {
+            database,
             id,
             name: name.to_owned(),
             write_limit: Arc::new(AtomicUsize::new(options.write_buffer_bytes)),

@@ -10,7 +10,7 @@ use super::core::Core;
 use super::schedule::widen;
 use crate::column_family::Family;
 use crate::options::{Group, Notice, Options};
-use ashlar_base::{Error, Result};
+use ashlar_base::Result;
 use std::sync::Arc;
 
 impl Db {
@@ -37,9 +37,7 @@ impl Core {
     fn change_family(self: &Arc<Self>, family: &Family, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
         let _claim = self.claim()?;
         self.health.check_working()?;
-        if family.is_dropped() {
-            return Err(Error::invalid(format!("the family {:?} was dropped", family.name())));
-        }
+        self.check_live(family)?;
         let notices = {
             let _changing = self.changing.lock();
             let db = (*self.options()).clone();

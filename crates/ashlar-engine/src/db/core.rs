@@ -3,7 +3,7 @@
 use super::counters::Counters;
 use super::output::Writer;
 use super::scrub_job::Scrubbed;
-use crate::column_family::FamilySet;
+use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::compaction::Running;
 use crate::events::Events;
 use crate::files::PendingOutputs;
@@ -27,6 +27,8 @@ use std::time::Duration;
 
 /// The shared insides of a database. Handles, jobs and cursors hold it by `Arc`; a close empties it but does not free it.
 pub(crate) struct Core {
+    /// Its families carry the same.
+    pub(super) database: DatabaseId,
     pub(crate) env: Env,
     pub(crate) dir: PathBuf,
     pub(super) options: EpochCell<DbOptions>,
@@ -165,6 +167,23 @@ impl Core {
         if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
     }
 
+    /// # Errors
+    /// `InvalidArgument`: the family belongs to another database, or to another open of this one.
+    #[inline]
+    pub(super) fn check_own(&self, family: &Family) -> Result<()> {
+        if family.database() == self.database { Ok(()) } else { Err(foreign(family)) }
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the family belongs to another database, or was dropped.
+    pub(super) fn check_live(&self, family: &Family) -> Result<()> {
+        self.check_own(family)?;
+        match family.is_dropped() {
+            false => Ok(()),
+            true => Err(Error::invalid(format!("column family {:?} was dropped", family.name()))),
+        }
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
@@ -236,4 +255,10 @@ impl Core {
             }
         }
     }
+}
+
+#[cold]
+fn foreign(family: &Family) -> Error {
+    let text = format!("column family {:?} belongs to another open database", family.name());
+    Error::invalid(text).hint("Ask this database for the family of that name")
 }

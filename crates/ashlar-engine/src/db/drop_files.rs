@@ -15,7 +15,7 @@ impl Db {
     /// or a compaction. Snapshots lose those keys too. Tables that a compaction works on stay.
     ///
     /// # Errors
-    /// `Io`: nothing was deleted, or a later open may find it so. `NotSupported`: read-only. `Shutdown`.
+    /// `InvalidArgument`: the family was dropped, or belongs to another database. `Io`: nothing was deleted, or a later open may find it so. `NotSupported`: read-only. `Shutdown`.
     pub fn delete_files_in_ranges(
         &self,
         family: &Family,
@@ -23,6 +23,7 @@ impl Db {
         include_end: bool,
     ) -> Result<usize> {
         self.core().check_open()?;
+        self.core().check_live(family)?;
         self.core().health.check_dropping()?;
         self.core().delete_files(family.id(), ranges, include_end)
     }

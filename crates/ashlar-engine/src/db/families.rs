@@ -32,7 +32,7 @@ impl Db {
     /// Drops a family with all it holds. Durable when it returns; handles that read it may go on to do so.
     ///
     /// # Errors
-    /// `InvalidArgument`: it is `default`, or does not exist (any more).
+    /// `InvalidArgument`: it is `default`, was dropped already, or belongs to another database.
     pub fn drop_family(&self, family: &Family) -> Result<()> {
         self.core().drop_family(family)
     }
@@ -59,7 +59,13 @@ impl Core {
             let made = made.inspect_err(|e| self.commit_failed(e))?;
             made.version.tables().count_into(&self.statistics);
             let memtables = MemtableList::new(new_memtable(&options, self.memory.budget()), wal.number());
-            let live = LiveFamily::new(made.id, name, options, memtables, Arc::clone(&made.version));
+            let live = LiveFamily::new(
+                (self.database, made.id),
+                name,
+                options,
+                memtables,
+                Arc::clone(&made.version),
+            );
             let family = Arc::clone(&live.family);
             let mut state = self.state();
             state.families.insert(live);
@@ -74,6 +80,7 @@ impl Core {
 
     fn drop_family(self: &Arc<Self>, family: &Family) -> Result<()> {
         let _claim = self.claim()?;
+        self.check_own(family)?;
         self.health.check_dropping()?;
         if family.id() == FamilyId::DEFAULT {
             return Err(Error::invalid("the family \"default\" cannot be dropped"));

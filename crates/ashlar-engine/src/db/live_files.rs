@@ -30,10 +30,11 @@ impl Db {
     /// `GetLiveFilesMetaData`.)
     ///
     /// # Errors
-    /// `Shutdown`.
+    /// `InvalidArgument`: the family belongs to another database. `Shutdown`.
     pub fn live_files(&self, family: &Family) -> Result<Vec<LiveFile>> {
         let version = &family.super_version.get().version;
         self.core().check_open()?;
+        self.core().check_own(family)?;
         let file = |(level, meta): (Level, &Arc<FileMeta>)| LiveFile {
             number: meta.file.number,
             level,

@@ -9,14 +9,21 @@ use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
 
 impl Db {
-    /// Writes the memtables of `families` to tables and waits for it.
+    /// Writes the memtables of `families` to tables and waits for it. Of several families, those that were dropped are
+    /// passed over.
     ///
     /// # Errors
-    /// `Io`: a table could not be written. `Shutdown`.
+    /// `Io`: a table could not be written. `InvalidArgument`: a family belongs to another database, or all were dropped.
+    /// `Shutdown`.
     pub fn flush(&self, families: &[Arc<Family>]) -> Result<()> {
-        self.core().check_open()?;
-        self.core().health.check_writable()?;
-        self.core().flush(&families.iter().map(|f| f.id()).collect::<Vec<_>>())
+        let core = self.core();
+        core.check_open()?;
+        families.iter().try_for_each(|family| core.check_own(family))?;
+        if families.iter().all(|family| family.is_dropped()) {
+            families.iter().try_for_each(|family| core.check_live(family))?;
+        }
+        core.health.check_writable()?;
+        core.flush(&families.iter().map(|f| f.id()).collect::<Vec<_>>())
     }
 
     /// Waits until no background work is under way or due. Meanwhile no compaction waits for more to compact.

@@ -20,7 +20,7 @@ impl Db {
     ///
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: compactions were aborted, or background work
-    /// is paused. `Shutdown`.
+    /// is paused. `InvalidArgument`: the family was dropped, or belongs to another database. `Shutdown`.
     pub fn compact_range(&self, family: &Family, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         self.compact_range_with(family, begin, end, CompactRangeOptions::default())
     }
@@ -38,6 +38,7 @@ impl Db {
     ) -> Result<()> {
         let core = self.core();
         core.check_open()?;
+        core.check_live(family)?;
         core.health.check_working()?;
         core.flush(&[family.id()])?;
         let range = ManualRange::new(begin, end, options.rewrite_deepest);
@@ -68,6 +69,7 @@ impl Db {
     ) -> Result<()> {
         let core = self.core();
         core.check_open()?;
+        core.check_live(family)?;
         core.health.check_working()?;
         core.compact_one(family.id(), |live, claims| {
             let options = live.family.options();

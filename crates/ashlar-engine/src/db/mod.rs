@@ -163,8 +163,8 @@ impl Db {
     /// Applies a batch: all of it, or nothing. Returns the sequence number of its last operation.
     ///
     /// # Errors
-    /// `InvalidArgument`: a family that does not exist, a merge in a family without a merge operator, a range deletion
-    /// that ends before it begins. `Indeterminate`: the log failed meanwhile. `Shutdown`.
+    /// `InvalidArgument`: a family that does not exist (any more), a merge in a family without a merge operator, a range
+    /// deletion that ends before it begins, `sync` together with `disable_wal`. `Indeterminate`: the log failed meanwhile. `Shutdown`.
     pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         self.core().write(batch, options)
     }
@@ -172,7 +172,8 @@ impl Db {
     /// The value of `key`, `None` when there is none.
     ///
     /// # Errors
-    /// `Corruption`, `Io`: a table cannot be read. Never mistaken for absence.
+    /// `Corruption`, `Io`: a table cannot be read. Never mistaken for absence. `InvalidArgument`: the family belongs to
+    /// another database. A family that was dropped is read as it was then.
     pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
         self.core().get(family, key, options)
     }

@@ -15,7 +15,7 @@ use super::scrub_job::Scrubbed;
 use super::session::new_session_id;
 use super::tell::log_header;
 use super::writes::Host;
-use crate::column_family::LiveFamily;
+use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
 use crate::files::PendingOutputs;
 use crate::health::Health;
@@ -388,7 +388,7 @@ pub(super) struct Parts {
 
 impl Parts {
     pub(super) fn assemble(mut self, settings: &Settings) -> Arc<Core> {
-        let mut state = State::default();
+        let (mut state, database) = (State::default(), DatabaseId::fresh());
         for family in self.versions.families() {
             let order = &family.version.order;
             let replayed = self.memtables.remove(&family.id);
@@ -397,7 +397,8 @@ impl Parts {
             let memtables = MemtableList::new(current, self.wal.number());
             let version = Arc::clone(&family.version);
             version.tables().count_into(&self.statistics);
-            state.families.insert(LiveFamily::new(family.id, &family.name, options, memtables, version));
+            let ids = (database, family.id);
+            state.families.insert(LiveFamily::new(ids, &family.name, options, memtables, version));
         }
         let set = Arc::new(Core::write_set(&state, &self.memory, self.wal));
         let tally = WriteTally::new(Arc::clone(&self.statistics));
@@ -412,6 +413,7 @@ impl Parts {
         Arc::new_cyclic(|weak: &Weak<Core>| {
             committer.attach(Box::new(Host(weak.clone())));
             Core {
+                database,
                 progress: self.env.jobs.signal(),
                 env: self.env,
                 dir: self.dir,

@@ -78,11 +78,11 @@ impl Db {
     /// What a snapshot keeps.
     ///
     /// # Errors
-    /// `Shutdown`.
+    /// `InvalidArgument`: the snapshot is of another database. `Shutdown`.
     /// # Cost
     /// A look at every table.
     pub fn snapshot_pins(&self, snapshot: &Snapshot) -> Result<SnapshotPins> {
-        self.core().check_open()?;
+        self.check_snapshot(snapshot)?;
         Ok(self.core().snapshot_pins(snapshot.seq()))
     }
 }

@@ -28,9 +28,11 @@ impl Db {
         FamilyShape::of(&family.super_version.get().version)
     }
 
-    /// A property by RocksDB's name, e.g. `rocksdb.stats`; `None` for a name that is not known or not answered.
+    /// A property by RocksDB's name, e.g. `rocksdb.stats`; `None` for a name that is not known or not answered,
+    /// and for a family of another database.
     /// [`Db::check_property`] tells which, and why.
     pub fn property(&self, family: &Family, name: &str) -> Option<String> {
+        self.core().check_own(family).ok()?;
         let (property, number) = find(name)?;
         let look = Look::new(self.core(), family);
         match property.answer {
@@ -42,6 +44,7 @@ impl Db {
 
     /// A property that is a number.
     pub fn property_int(&self, family: &Family, name: &str) -> Option<u64> {
+        self.core().check_own(family).ok()?;
         let (property, _) = find(name).filter(|(p, _)| p.answer == Answer::Number)?;
         Look::new(self.core(), family).number(property.name)
     }
@@ -57,6 +60,7 @@ impl Db {
 
     /// A property as names and values.
     pub fn property_map(&self, family: &Family, name: &str) -> Option<BTreeMap<String, String>> {
+        self.core().check_own(family).ok()?;
         let (property, number) = find(name).filter(|(p, _)| p.answer == Answer::Map)?;
         Look::new(self.core(), family).map(property.name, number)
     }

@@ -39,11 +39,33 @@ impl Db {
     }
 }
 
+impl Db {
+    /// Whether reads of this database may use the snapshot.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it was taken of another database, or in another open of this one. `Shutdown`.
+    pub fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+        self.core().check_open()?;
+        match snapshot.is_of(&self.core().snapshots) {
+            true => Ok(()),
+            false => Err(Error::invalid("the snapshot belongs to another open database")
+                .hint("Take a snapshot of the database that is read")),
+        }
+    }
+}
+
 impl Core {
     /// What a read of the family with these options sees.
+    ///
+    /// # Errors
+    /// `Shutdown`. `InvalidArgument`: the family belongs to another database. `NotSupported`: its keys have timestamps.
+    #[inline]
     fn readable(&self, family: &Family, options: &ReadOptions) -> Result<(Arc<SuperVersion>, SeqNum)> {
+        // The super version first, the sequence second: see `super_version`. A close sets `closed` before it shows an
+        // empty super version. Read in this order, an empty one is never taken for the family.
         let version = family.super_version.get();
         self.check_open()?;
+        self.check_own(family)?;
         check_readable(family, &version)?;
         let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
         Ok((version, seq))
@@ -51,12 +73,7 @@ impl Core {
 
     /// The newest value of `key` that the options let the read see.
     pub(crate) fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
-        // The super version first, the sequence second: see `super_version`. A close shows an empty one after it has said
-        // that it closes: asked in this order, it cannot be taken for the family.
-        let version = family.super_version.get();
-        self.check_open()?;
-        check_readable(family, &version)?;
-        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        let (version, seq) = self.readable(family, options)?;
         read::get(&version, &LookupKey::new(key, seq), options)
     }
 
@@ -67,10 +84,7 @@ impl Core {
         key: &[u8],
         options: &ReadOptions,
     ) -> Result<Option<Columns>> {
-        let version = family.super_version.get();
-        self.check_open()?;
-        check_readable(family, &version)?;
-        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        let (version, seq) = self.readable(family, options)?;
         read::get_entity(&version, &LookupKey::new(key, seq), options)
     }
 
@@ -81,10 +95,7 @@ impl Core {
         keys: &[&[u8]],
         options: &ReadOptions,
     ) -> Result<Vec<Result<Option<View>>>> {
-        let version = family.super_version.get();
-        self.check_open()?;
-        check_readable(family, &version)?;
-        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        let (version, seq) = self.readable(family, options)?;
         Ok(read::multi_get(&version, seq, keys, options))
     }
 
@@ -95,19 +106,13 @@ impl Core {
         key: &[u8],
         options: &ReadOptions,
     ) -> Result<MayExist> {
-        let version = family.super_version.get();
-        self.check_open()?;
-        check_readable(family, &version)?;
-        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        let (version, seq) = self.readable(family, options)?;
         read::may_exist(&version, &LookupKey::new(key, seq))
     }
 
     /// A cursor over the family. It holds what it reads: later changes do not show.
     pub(crate) fn iter(&self, family: &Family, options: ReadOptions) -> Result<DbIter> {
-        let version = family.super_version.get();
-        self.check_open()?;
-        check_readable(family, &version)?;
-        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
+        let (version, seq) = self.readable(family, &options)?;
         DbIter::new(version, seq, options)
     }
 

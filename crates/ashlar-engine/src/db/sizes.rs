@@ -48,6 +48,7 @@ impl Db {
     ) -> Result<Vec<u64>> {
         let from = family.super_version.get();
         self.core().check_open()?;
+        self.core().check_own(family)?;
         let size = |(begin, end): &(&[u8], &[u8])| {
             let files = if options.files { in_files(&from.version, begin, end)? } else { 0 };
             let memory = if options.memtables { in_memory(&from, begin, end).bytes } else { 0 };
@@ -68,6 +69,7 @@ impl Db {
     ) -> Result<MemtableStats> {
         let version = family.super_version.get();
         self.core().check_open()?;
+        self.core().check_own(family)?;
         Ok(in_memory(&version, from, to))
     }
 }

@@ -31,6 +31,10 @@ impl Core {
     pub(crate) fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         let _time = self.statistics.time(Distribution::DbWriteMicros);
         self.check_open()?;
+        if options.sync && options.disable_wal {
+            return Err(Error::invalid("a synced write that skips the log: nothing would be synced")
+                .hint("Write it to the log, or flush afterwards instead of syncing"));
+        }
         if let Err(refusal) = self.health.check_writable() {
             self.check_only_deletes(batch, refusal, options)?;
         }

@@ -15,7 +15,7 @@
 //! Source: RocksDB `db/db_iter.cc` (the rules and the skipping by seek).
 
 use super::tally::{Call, IterTally};
-use super::{CursorPins, MergingIter, runs};
+use super::{CursorPins, KeyBounds, MergingIter, runs};
 use crate::column_family::Family;
 use crate::columns::Columns;
 use crate::options::ReadOptions;
@@ -29,7 +29,6 @@ use ashlar_base::{
 };
 use ashlar_table::ReadHow;
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -67,8 +66,7 @@ pub struct DbIter {
     mask: Mask,
     order: Order,
     seq: SeqNum,
-    lower: Option<Vec<u8>>,
-    upper: Option<Vec<u8>>,
+    range: KeyBounds,
     shown: Shown,
     /// The key in hand: forward, the one whose entries are being skipped; backward, the one shown.
     key: Vec<u8>,
@@ -90,7 +88,8 @@ impl DbIter {
         let how = ReadHow { fill_cache: options.fill_cache, ..ReadHow::default() };
         let order = from.version.order.clone();
         let sources = Sources::new();
-        let merge = MergingIter::new(order.clone(), runs(&from, &options, how, &sources)?);
+        let range = KeyBounds::of(options);
+        let merge = MergingIter::new(order.clone(), runs(&from, &range, how, &sources)?);
         if let Some(statistics) = from.version.tables().statistics() {
             statistics.tick(Ticker::NumIteratorCreated);
         }
@@ -99,8 +98,7 @@ impl DbIter {
             mask: Mask::new(order.clone(), seq, sources),
             order,
             seq,
-            lower: options.lower,
-            upper: options.upper,
+            range,
             shown: Shown::Nothing,
             key: Vec::new(),
             value: Vec::new(),
@@ -169,11 +167,12 @@ impl DbIter {
     }
 
     fn seek_to(&mut self, key: &[u8]) -> Result<()> {
-        let start = match &self.lower {
-            Some(lower) if self.order.compare(key, lower) == Ordering::Less => lower,
-            _ => key,
-        };
-        self.target.set(start, Trailer::seek(self.seq));
+        match self.range.begin(self.seq) {
+            Some((lower, trailer)) if self.range.is_before(&self.order, key) => {
+                self.target.set(lower, trailer)
+            }
+            _ => self.target.set(key, Trailer::seek(self.seq)),
+        }
         self.merge.seek(self.target.as_key())?;
         self.show_forward(false)
     }
@@ -184,10 +183,9 @@ impl DbIter {
     }
 
     fn seek_back_to(&mut self, key: &[u8]) -> Result<()> {
-        match &self.upper {
-            // The upper bound itself is out.
-            Some(upper) if self.order.compare(key, upper) != Ordering::Less => {
-                self.target.set(upper, Trailer::FIRST);
+        match self.range.end() {
+            Some((upper, trailer)) if self.range.is_behind(&self.order, key) => {
+                self.target.set(upper, trailer)
             }
             _ => self.target.set(key, Trailer::LAST),
         }
@@ -201,9 +199,9 @@ impl DbIter {
     }
 
     fn seek_first(&mut self) -> Result<()> {
-        match &self.lower {
-            Some(lower) => {
-                self.target.set(lower, Trailer::seek(self.seq));
+        match self.range.begin(self.seq) {
+            Some((lower, trailer)) => {
+                self.target.set(lower, trailer);
                 self.merge.seek(self.target.as_key())?;
             }
             None => self.merge.first()?,
@@ -233,9 +231,9 @@ impl DbIter {
     }
 
     fn seek_last(&mut self) -> Result<()> {
-        match &self.upper {
-            Some(upper) => {
-                self.target.set(upper, Trailer::FIRST);
+        match self.range.end() {
+            Some((upper, trailer)) => {
+                self.target.set(upper, trailer);
                 self.merge.seek_for_prev(self.target.as_key())?;
             }
             None => self.merge.last()?,
@@ -310,9 +308,7 @@ impl DbIter {
                 }
                 continue;
             }
-            if let Some(upper) = &self.upper
-                && self.order.compare(user_key, upper) != Ordering::Less
-            {
+            if self.range.is_behind(&self.order, user_key) {
                 return Ok(());
             }
             if is_visible(trailer, self.seq) {
@@ -448,9 +444,7 @@ impl DbIter {
         let mut gone = 0;
         while let Some(entry) = self.merge.entry() {
             let user_key = entry.key.user_key();
-            if let Some(lower) = &self.lower
-                && self.order.compare(user_key, lower) == Ordering::Less
-            {
+            if self.range.is_before(&self.order, user_key) {
                 return Ok(());
             }
             replace(&mut self.key, user_key);

@@ -6,6 +6,7 @@
 //!  each key, within bounds)
 //! ```
 
+mod bounds;
 mod db_iter;
 mod level;
 mod merging;
@@ -16,6 +17,7 @@ mod tally;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub(crate) use bounds::KeyBounds;
 pub use db_iter::DbIter;
 pub(crate) use level::LevelIter;
 pub(crate) use merging::MergingIter;

@@ -1,15 +1,13 @@
 //! The sources of a merge, and which of them a family has.
 
-use crate::iter::LevelIter;
-use crate::options::ReadOptions;
+use crate::iter::{KeyBounds, LevelIter};
 use crate::range_del::{Bounds, Sources};
 use crate::super_version::SuperVersion;
 use crate::version::{FileMeta, FileTable};
 use ashlar_base::stats::perf::{self, Metric};
-use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Order, Result};
+use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
 use ashlar_memtable::MemtableRep;
 use ashlar_table::{ReadHow, TableIter, TableReader};
-use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -115,14 +113,14 @@ impl InternalIterator for Run {
     }
 }
 
-/// The runs of a family that may hold keys within the bounds of `options`. Opens the tables of level 0. The range
+/// The runs of a family that may hold keys within `bounds`. Opens the tables of level 0. The range
 /// tombstones of memtables and of level 0 are added to `sources` here, those of deeper levels by the runs.
 ///
 /// # Errors
 /// As opening a table.
 pub(crate) fn runs(
     from: &SuperVersion,
-    options: &ReadOptions,
+    bounds: &KeyBounds,
     how: ReadHow,
     sources: &Arc<Sources>,
 ) -> Result<Vec<Run>> {
@@ -135,7 +133,9 @@ pub(crate) fn runs(
         }
         runs.push(Run::Mem(MemtableRep::iter(Arc::clone(memtable))));
     }
-    for file in version.level(Level::ZERO).iter().filter(|f| within(f, &version.order, options)) {
+    let meets =
+        |f: &&Arc<FileMeta>| bounds.meets(&version.order, f.smallest().user_key(), f.largest().user_key());
+    for file in version.level(Level::ZERO).iter().filter(meets) {
         note_tombstones(&*version.tables().lease(file)?, file, sources, runs.len());
         runs.push(Run::Table(TableIter::new(FileTable::new(version.tables(), file), how)));
     }
@@ -150,13 +150,6 @@ pub(crate) fn runs(
         }
     }
     Ok(runs)
-}
-
-fn within(file: &FileMeta, order: &Order, options: &ReadOptions) -> bool {
-    let (first, last) = (file.smallest().user_key(), file.largest().user_key());
-    let above = options.lower.as_deref().is_none_or(|lower| order.compare(last, lower) != Ordering::Less);
-    let below = options.upper.as_deref().is_none_or(|upper| order.compare(first, upper) == Ordering::Less);
-    above && below
 }
 
 /// Adds the range tombstones of a table to `sources`, if it has any. `run`: which run the table is in.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
-use super::{DbIter, MergingIter, runs};
+use super::{DbIter, KeyBounds, MergingIter, runs};
 use crate::blobs::{BlobMap, add_blob_file};
 use crate::merge::Merger;
 use crate::options::ReadOptions;
@@ -425,7 +425,7 @@ fn the_merge_goes_both_ways_over_every_entry() {
         let from = family.spread(&mut random);
         let mut all = family.history.clone();
         all.sort_by(|a, b| order.compare_parts(&a.key, a.trailer, &b.key, b.trailer));
-        let runs = runs(&from, &ReadOptions::default(), ReadHow::default(), &Sources::new()).unwrap();
+        let runs = runs(&from, &KeyBounds::default(), ReadHow::default(), &Sources::new()).unwrap();
         let mut merge = MergingIter::new(order.clone(), runs);
         let mut at: Option<usize> = None;
         for _ in 0..20_000 {

@@ -20,17 +20,28 @@ pub struct WriteOptions {
 pub struct ReadOptions {
     /// Read at this sequence instead of the newest visible one. The caller holds the snapshot.
     pub at: Option<SeqNum>,
-    /// Smallest key a cursor shows.
+    /// The key at which a cursor begins, in the family's order. It is shown, unless `lower_open`.
     pub lower: Option<Vec<u8>>,
-    /// First key a cursor does not show.
+    /// The cursor begins behind `lower`.
+    pub lower_open: bool,
+    /// The key at which a cursor ends, in the family's order. It is not shown, unless `upper_closed`.
     pub upper: Option<Vec<u8>>,
+    /// `upper` is the last key that is shown.
+    pub upper_closed: bool,
     /// Keep the blocks that were read. Off for large scans.
     pub fill_cache: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { at: None, lower: None, upper: None, fill_cache: true }
+        ReadOptions {
+            at: None,
+            lower: None,
+            lower_open: false,
+            upper: None,
+            upper_closed: false,
+            fill_cache: true,
+        }
     }
 }
 

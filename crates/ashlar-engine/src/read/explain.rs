@@ -2,13 +2,12 @@
 
 use super::get::get_traced;
 use super::trace::{Place, Step, Trace};
-use crate::iter::DbIter;
+use crate::iter::{DbIter, KeyBounds};
 use crate::options::ReadOptions;
 use crate::super_version::SuperVersion;
 use ashlar_base::stats::Ticks;
 use ashlar_base::stats::perf::{Context, Level as PerfLevel, Metric, Watch};
-use ashlar_base::{FileNumber, Level, LookupKey, Order, Result, SeqNum, Trailer, ValueType};
-use std::cmp::Ordering;
+use ashlar_base::{FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
 use std::fmt;
 use std::sync::Arc;
 
@@ -186,7 +185,7 @@ fn name_of(metric: Metric) -> &'static str {
 /// A scan in words.
 #[derive(Clone, Debug)]
 pub struct ScanExplained {
-    range: (Option<Vec<u8>>, Option<Vec<u8>>),
+    range: KeyBounds,
     seq: SeqNum,
     memtables: usize,
     /// Tables within the bounds and all tables, by level.
@@ -210,8 +209,10 @@ pub fn explain_scan(
 ) -> Result<ScanExplained> {
     let watch = Watch::begin(PerfLevel::EnableTime, ticks);
     let order = &from.version.order;
-    let range = (options.lower.clone(), options.upper.clone());
-    let within = |f: &&Arc<crate::version::FileMeta>| overlaps(order, f, &range);
+    let range = KeyBounds::of(options.clone());
+    let within = |f: &&Arc<crate::version::FileMeta>| {
+        range.meets(order, f.smallest().user_key(), f.largest().user_key())
+    };
     let levels = (0u8..).zip(&from.version.levels).filter(|(_, files)| !files.is_empty());
     let levels =
         levels.map(|(n, files)| (Level(n), files.iter().filter(within).count(), files.len())).collect();
@@ -229,16 +230,6 @@ pub fn explain_scan(
     Ok(ScanExplained { range, seq, memtables, levels, keys, bytes, ended, cost: watch.seen() })
 }
 
-fn overlaps(
-    order: &Order,
-    file: &crate::version::FileMeta,
-    (lower, upper): &(Option<Vec<u8>>, Option<Vec<u8>>),
-) -> bool {
-    let starts_before = |upper: &Vec<u8>| order.compare(file.smallest().user_key(), upper) == Ordering::Less;
-    lower.as_ref().is_none_or(|lower| !file.ends_before(order, lower))
-        && upper.as_ref().is_none_or(starts_before)
-}
-
 impl ScanExplained {
     /// Keys that were shown.
     pub fn keys(&self) -> u64 {
@@ -253,10 +244,9 @@ impl ScanExplained {
 
 impl fmt::Display for ScanExplained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = |key: &Option<Vec<u8>>| {
-            key.as_ref().map_or_else(String::new, |k| format!("'{}'", k.escape_ascii()))
-        };
-        writeln!(f, "scan {}..{} at sequence {}", bound(&self.range.0), bound(&self.range.1), self.seq)?;
+        let bound = |key: Option<&[u8]>| key.map_or_else(String::new, |k| format!("'{}'", k.escape_ascii()));
+        let (lower, upper) = self.range.keys();
+        writeln!(f, "scan {}..{} at sequence {}", bound(lower), bound(upper), self.seq)?;
         writeln!(f, "  {:<18} {} with entries", "memtables", self.memtables)?;
         for (level, within, all) in &self.levels {
             writeln!(

@@ -7,6 +7,7 @@
 //! | `modes` | what do the recovery modes make of damaged logs, beside RocksDB? |
 //! | `carried` | what do we do with what we cannot carry along? |
 //! | `door`, `damage`, `threads` | does the API keep its word? |
+//! | `misuse` | does wrong use of the API end in an error, or in the right answer, and never in a hang? |
 //! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
 //! | `upkeep` | do compactions on request leave every answer as it was? |
 //! | `observe` | does what it tells about itself add up, on a small workload to the last count? |
@@ -35,6 +36,7 @@ mod golden;
 mod integrity;
 mod judge;
 mod manual;
+mod misuse;
 mod modes;
 mod observe;
 mod operations;

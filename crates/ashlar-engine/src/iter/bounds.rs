@@ -1,0 +1,63 @@
+//! The range of keys that a cursor shows.
+
+use crate::options::ReadOptions;
+use ashlar_base::{Order, SeqNum, Trailer};
+use std::cmp::Ordering;
+
+/// The bounds of [`ReadOptions`], in the order of the family.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeyBounds {
+    lower: Option<Vec<u8>>,
+    lower_open: bool,
+    upper: Option<Vec<u8>>,
+    upper_closed: bool,
+}
+
+impl KeyBounds {
+    pub(crate) fn of(options: ReadOptions) -> KeyBounds {
+        let ReadOptions { lower, lower_open, upper, upper_closed, .. } = options;
+        KeyBounds { lower, lower_open, upper, upper_closed }
+    }
+
+    /// The keys at both ends.
+    pub(crate) fn keys(&self) -> (Option<&[u8]>, Option<&[u8]>) {
+        (self.lower.as_deref(), self.upper.as_deref())
+    }
+
+    /// Whether a cursor that goes backward ends at `key`.
+    #[inline]
+    pub(crate) fn is_before(&self, order: &Order, key: &[u8]) -> bool {
+        self.lower.as_ref().is_some_and(|lower| match order.compare(key, lower) {
+            Ordering::Less => true,
+            Ordering::Equal => self.lower_open,
+            Ordering::Greater => false,
+        })
+    }
+
+    /// Whether a cursor that goes forward ends at `key`.
+    #[inline]
+    pub(crate) fn is_behind(&self, order: &Order, key: &[u8]) -> bool {
+        self.upper.as_ref().is_some_and(|upper| match order.compare(key, upper) {
+            Ordering::Less => false,
+            Ordering::Equal => !self.upper_closed,
+            Ordering::Greater => true,
+        })
+    }
+
+    /// Where a cursor that reads at `seq` finds the first entry.
+    pub(crate) fn begin(&self, seq: SeqNum) -> Option<(&[u8], Trailer)> {
+        let trailer = if self.lower_open { Trailer::LAST } else { Trailer::seek(seq) };
+        self.lower.as_deref().map(|lower| (lower, trailer))
+    }
+
+    /// Where a cursor that goes backward finds the last entry.
+    pub(crate) fn end(&self) -> Option<(&[u8], Trailer)> {
+        let trailer = if self.upper_closed { Trailer::LAST } else { Trailer::FIRST };
+        self.upper.as_deref().map(|upper| (upper, trailer))
+    }
+
+    /// Whether a file with these smallest and largest user keys may hold a key of the range.
+    pub(crate) fn meets(&self, order: &Order, smallest: &[u8], largest: &[u8]) -> bool {
+        !self.is_before(order, largest) && !self.is_behind(order, smallest)
+    }
+}

@@ -1,0 +1,16 @@
+//! Wrong use of the public API: it ends in an error or in the right answer; never in a wrong answer, a loss or a hang.
+//!
+//! | module | what is misused |
+//! |---|---|
+//! | `handles` | snapshots, families and batches of another database, or of a dropped family; sync without a log |
+//! | `scans` | the order of the calls that describe a scan; prefixes in orders that are not bytewise |
+
+mod handles;
+mod scans;
+
+use ashlardb::{ErrorKind, Result};
+
+/// The kind of error, `None` of a success.
+fn kind<T>(answer: Result<T>) -> Option<ErrorKind> {
+    answer.err().map(|e| e.kind())
+}
