@@ -7,7 +7,7 @@
 //! ```
 //! 1. The crc covers type, log number and payload; `len` counts the payload only.
 //! 2. A block's last bytes, when too few for a header, are zero and skipped; when just enough, they hold an empty
-//!    `First` fragment.
+//!    `First` fragment. In a log of recyclable records that is up to ten zeros, more than a short header has.
 //! 3. A recyclable fragment with another log number is from the file's former life.
 //! 4. Type 0 with length 0 means: go on at the next block. It is no end mark.
 //! 5. A compressed log begins with a set-compression record; each data record is a zstd frame, and fragments are shorter
@@ -29,7 +29,7 @@ pub use meta::{
     COMPRESSION_NONE, COMPRESSION_ZSTD, PredecessorInfo, decode_compression, decode_timestamp_sizes,
     encode_timestamp_sizes,
 };
-pub use physical::{Fault, Physical, has_its_checksum, parse_physical};
+pub use physical::{Fault, Physical, closes_block, has_its_checksum, is_of_log, parse_physical};
 
 /// Bytes per block.
 pub const BLOCK_SIZE: usize = 32 << 10;

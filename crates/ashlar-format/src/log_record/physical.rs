@@ -2,7 +2,7 @@
 
 use super::{HEADER, RECYCLABLE_HEADER, RecordType};
 use ashlar_base::Cursor;
-use ashlar_base::checksum::{crc32c, mask_crc};
+use ashlar_base::checksum::{crc32c, crc32c_append, mask_crc};
 use ashlar_base::planted::{Bug, planted};
 
 /// A physical record whose checksum is right.
@@ -91,4 +91,31 @@ pub fn has_its_checksum(record: &[u8]) -> bool {
         (Some(stored), Some(covered)) => mask_crc(crc32c(covered)) == u32::from_le_bytes(*stored),
         _ => false,
     }
+}
+
+/// True when `rest`, what is left of a whole block, are the zeros that a writer closes a block with because no header fits.
+/// `recyclable` says that the log's records have the long header: their writer leaves up to ten bytes, and seven of
+/// them look like a header of type 0 and length 0.
+pub fn closes_block(rest: &[u8], recyclable: bool) -> bool {
+    let header = if recyclable { RECYCLABLE_HEADER } else { HEADER };
+    rest.len() < header && rest.iter().all(|byte| *byte == 0)
+}
+
+/// True when `rest` begins with the header of a recyclable record of this log, though some other field of the header, or
+/// the payload, be damaged. Of a damaged number the checksum tells what it was.
+pub fn is_of_log(rest: &[u8], log_number: u32) -> bool {
+    let number = log_number.to_le_bytes();
+    let stored = rest.get(HEADER..RECYCLABLE_HEADER);
+    let (Some(stored), Some(crc), Some(len), Some(&type_byte)) =
+        (stored, rest.first_chunk::<4>(), rest.get(4..6), rest.get(HEADER - 1))
+    else {
+        return false;
+    };
+    if stored == number {
+        return true;
+    }
+    let len = len.first_chunk::<2>().map_or(0, |b| usize::from(u16::from_le_bytes(*b)));
+    let Some(payload) = rest.get(RECYCLABLE_HEADER..RECYCLABLE_HEADER + len) else { return false };
+    let sum = crc32c_append(crc32c_append(crc32c(&[type_byte]), &number), payload);
+    mask_crc(sum) == u32::from_le_bytes(*crc)
 }

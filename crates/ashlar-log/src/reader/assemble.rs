@@ -1,13 +1,14 @@
 //! From physical records to whole ones.
 
 use super::blocks::Blocks;
+use super::scan::{Tail, next_record, tail};
 use super::zstd_stream::RecordInflater;
 use super::{CutReason, LogEnd, LogRecord, LogRecordKind, RecoveryMode, Skipped};
 use ashlar_base::{Error, FamilyId, FileNumber, Result};
 use ashlar_env::ReadFile;
 use ashlar_format::log_record::{
-    BLOCK_SIZE, COMPRESSION_ZSTD, Fault, PredecessorInfo, RecordKind, RecordType, decode_compression,
-    decode_timestamp_sizes, has_its_checksum, parse_physical,
+    BLOCK_SIZE, COMPRESSION_ZSTD, Fault, PredecessorInfo, RecordKind, RecordType, closes_block,
+    decode_compression, decode_timestamp_sizes, has_its_checksum, is_of_log, parse_physical,
 };
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -22,6 +23,10 @@ pub struct LogReader {
     mode: RecoveryMode,
     /// A long header was seen.
     recycled: bool,
+    /// No whole record is behind the damage that was met last.
+    no_record_behind: bool,
+    /// Behind damage the next record is looked for at every byte.
+    thorough: bool,
     /// A data record was delivered.
     any_data: bool,
     compression_seen: bool,
@@ -78,6 +83,8 @@ impl LogReader {
             log_number: (number.0 & 0xffff_ffff) as u32,
             mode,
             recycled: false,
+            no_record_behind: false,
+            thorough: false,
             any_data: false,
             compression_seen: false,
             inflater: None,
@@ -89,6 +96,13 @@ impl LogReader {
             end: None,
             skipped: Skipped::default(),
         }
+    }
+
+    /// A reader in [`RecoveryMode::SkipAny`] that looks for the next record at every byte behind damage, where others go on
+    /// at the next block. It tells what may still be there: what it finds may as well be bytes of a damaged record that
+    /// look like one, so nothing of it may be replayed.
+    pub fn thorough(file: Arc<dyn ReadFile>, number: FileNumber) -> LogReader {
+        LogReader { thorough: true, ..LogReader::open(file, number, RecoveryMode::SkipAny) }
     }
 
     /// The next whole record; `None` for ever at the end, which [`LogReader::end`] explains.
@@ -183,7 +197,13 @@ impl LogReader {
 
     /// The table of RocksDB's reactions, by fault and mode.
     fn on_fault(&mut self, fault: Fault, offset: u64) -> Result<Step> {
-        use RecoveryMode::{PointInTime, SkipAny, TolerateTail};
+        use RecoveryMode::{SkipAny, TolerateTail};
+        if let Some(step) = self.end_of_this_life(fault, offset)? {
+            return Ok(step);
+        }
+        if let Some(step) = self.next_in_block(fault, offset) {
+            return Ok(step);
+        }
         let rest = self.blocks.rest();
         let (left, strict) = (rest.len() as u64, self.is_strict());
         let fault = match fault {
@@ -222,8 +242,15 @@ impl LogReader {
             Fault::OldRecord { .. } if self.pending.is_some() => {
                 self.end_of_file(CutReason::MissingFragments, strict)
             }
-            Fault::OldRecord { .. } if self.mode == PointInTime => Step::End(LogEnd::OldRecord { offset }),
-            Fault::OldRecord { .. } => Step::End(LogEnd::Clean),
+            Fault::OldRecord { .. } => {
+                let dropped = self.blocks.take_rest();
+                self.report(offset, CutReason::FormerLife, dropped)
+            }
+            // Whatever was begun before: of a compressed record no fragment need reach the end of a block.
+            Fault::Zero if self.blocks.is_whole() && closes_block(rest, self.recycled) => {
+                self.blocks.take_rest();
+                Step::Again
+            }
             Fault::Zero => {
                 if self.mode != SkipAny && self.blocks.rest().iter().any(|byte| *byte != 0) {
                     let dropped = self.blocks.take_rest();
@@ -238,6 +265,50 @@ impl LogReader {
                 self.report(offset, CutReason::MixedForms, dropped)
             }
         })
+    }
+
+    /// Whether the file goes on with its former life from here on, in which no record of this log stands. Such a log is
+    /// whole: it ends here. Its writer overwrites the former life and may stop anywhere in a record of it, so that it
+    /// looks like any damage. A header with this log's number is no part of a former life.
+    fn end_of_this_life(&mut self, fault: Fault, offset: u64) -> Result<Option<Step>> {
+        let rest = self.blocks.rest();
+        let may = match fault {
+            Fault::BadLength | Fault::BadChecksum | Fault::OldRecord { .. } => true,
+            Fault::Zero => rest.iter().any(|byte| *byte != 0),
+            Fault::ShortHeader | Fault::MixedForms => false,
+        };
+        if !may || !self.recycled || self.no_record_behind || self.pending.is_some() {
+            return Ok(None);
+        }
+        if is_of_log(rest, self.log_number) {
+            return Ok(None);
+        }
+        match tail(self.blocks.file(), offset, self.log_number)? {
+            Tail::FormerLife if self.mode == RecoveryMode::PointInTime => {
+                return Ok(Some(Step::End(LogEnd::OldRecord { offset })));
+            }
+            Tail::FormerLife => return Ok(Some(Step::End(LogEnd::Clean))),
+            Tail::Ours => {}
+            // Nor is there any behind a later place: a reader that goes on asks once.
+            Tail::Unknown => self.no_record_behind = true,
+        }
+        Ok(None)
+    }
+
+    /// A thorough reader goes on with the next record of the block, if there is any.
+    fn next_in_block(&mut self, fault: Fault, offset: u64) -> Option<Step> {
+        let reason = match fault {
+            _ if !self.thorough => return None,
+            Fault::BadLength => CutReason::BadLength,
+            Fault::BadChecksum => CutReason::ChecksumMismatch,
+            Fault::Zero => CutReason::Zeros,
+            Fault::MixedForms => CutReason::MixedForms,
+            Fault::OldRecord { .. } | Fault::ShortHeader => return None,
+        };
+        let behind = self.blocks.rest().get(1..)?;
+        let gap = 1 + next_record(behind, self.log_number, self.any_data && !self.recycled)?;
+        self.blocks.take(gap);
+        Some(self.report(offset, reason, gap as u64))
     }
 
     fn is_strict(&self) -> bool {

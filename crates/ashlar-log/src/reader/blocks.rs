@@ -22,6 +22,22 @@ impl Blocks {
         Blocks { file, bytes: Vec::new(), start: 0, at: 0, ended: false }
     }
 
+    /// From the block that holds `offset` on.
+    pub(super) fn at(file: Arc<dyn ReadFile>, offset: u64) -> Self {
+        let start = offset - offset % BLOCK_SIZE as u64;
+        Blocks { start, ..Blocks::new(file) }
+    }
+
+    /// The file.
+    pub(super) fn file(&self) -> Arc<dyn ReadFile> {
+        Arc::clone(&self.file)
+    }
+
+    /// True when the block in memory is not cut short by the end of the file.
+    pub(super) fn is_whole(&self) -> bool {
+        self.bytes.len() == BLOCK_SIZE
+    }
+
     /// Replaces the block in memory with the next one.
     pub(super) fn advance(&mut self) -> Result<()> {
         self.start += self.bytes.len() as u64;

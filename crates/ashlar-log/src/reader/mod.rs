@@ -11,6 +11,10 @@
 //!    mode, and so takes what is behind a hole.
 //! 6. A record under another number is of the file's former life only if its checksum is right; otherwise its type or
 //!    its number is damaged. RocksDB does not look, and takes it for the end of the log.
+//! 7. A recycled log ends where its writer stopped, anywhere in a record of the former life. What does not read there is the
+//!    end of the log, not damage, under three conditions: its header does not have the log's number, whole records of the
+//!    former life follow, and none of this log does. RocksDB ends there too, and calls it corruption in some modes.
+//! 8. In a log of recyclable records, up to ten zeros at the end of a block close the block, also within a record.
 //!
 //! Source: RocksDB `db/log_reader.cc`, `db/db_impl/db_impl_open.cc`.
 
@@ -78,6 +82,8 @@ pub enum CutReason {
     ChecksumMismatch,
     /// Zeros where records were written: something follows them.
     Zeros,
+    /// Records of the file's former life where records of this log were written: some follow.
+    FormerLife,
     /// A record has its last fragment missing, and another record follows.
     NoEnd,
     /// A record has its first fragment missing.
@@ -107,6 +113,7 @@ impl fmt::Display for CutReason {
             CutReason::BadLength => "bad record length",
             CutReason::ChecksumMismatch => "checksum mismatch",
             CutReason::Zeros => "zeros where something was written",
+            CutReason::FormerLife => "records of the file's former life where something was written",
             CutReason::NoEnd => "partial record without end",
             CutReason::NoStart => "missing start of fragmented record",
             CutReason::Interrupted => "error in middle of record",
@@ -163,5 +170,7 @@ pub struct Skipped {
     pub first: Option<(u64, CutReason)>,
 }
 
+#[cfg(test)]
+mod recycled_tests;
 #[cfg(test)]
 mod tests;

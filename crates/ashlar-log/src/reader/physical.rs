@@ -7,7 +7,7 @@
 use super::blocks::Blocks;
 use ashlar_base::{FileNumber, Result};
 use ashlar_env::ReadFile;
-use ashlar_format::log_record::{Fault, RecordType, parse_physical};
+use ashlar_format::log_record::{Fault, RecordType, closes_block, parse_physical};
 use std::sync::Arc;
 
 /// A stretch of a log file.
@@ -67,12 +67,15 @@ impl PhysicalKind {
 pub struct PhysicalRecords {
     blocks: Blocks,
     log_number: u32,
+    /// A whole record with the long header was seen.
+    recyclable: bool,
 }
 
 impl PhysicalRecords {
     /// From the first byte of `file`; `number` is the number in its name.
     pub fn new(file: Arc<dyn ReadFile>, number: FileNumber) -> Self {
-        PhysicalRecords { blocks: Blocks::new(file), log_number: (number.0 & 0xffff_ffff) as u32 }
+        let log_number = (number.0 & 0xffff_ffff) as u32;
+        PhysicalRecords { blocks: Blocks::new(file), log_number, recyclable: false }
     }
 
     /// The next stretch; `None` at the end of the file.
@@ -94,9 +97,13 @@ impl PhysicalRecords {
         let (len, kind) = match parse_physical(rest, self.log_number, false) {
             Ok(record) => {
                 let payload = record.payload.len() as u64;
+                self.recyclable |= record.record_type().is_some_and(|t| t.recyclable);
                 (record.len, PhysicalKind::Record { type_byte, payload })
             }
             Err(Fault::OldRecord { len }) => (len, PhysicalKind::OldRecord { type_byte }),
+            Err(Fault::Zero) if self.blocks.is_whole() && closes_block(rest, self.recyclable) => {
+                (left, PhysicalKind::BlockEnd)
+            }
             Err(Fault::Zero) => (left, PhysicalKind::Zeros { clean: rest.iter().all(|byte| *byte == 0) }),
             Err(Fault::ShortHeader) if self.blocks.ended => (left, PhysicalKind::ShortHeader),
             Err(Fault::ShortHeader) => (left, PhysicalKind::BlockEnd),

@@ -5,6 +5,7 @@
 //! | `golden` | do we read what RocksDB 7.8.3 and LevelDB left, and leave it readable? |
 //! | `judge` | do RocksDB 7.8.3 and 11.8.1 read what we write, and we what they write? |
 //! | `modes` | what do the recovery modes make of damaged logs, beside RocksDB? |
+//! | `recycled` | is nothing given up of logs that RocksDB recycles, and no alarm raised? |
 //! | `carried` | what do we do with what we cannot carry along? |
 //! | `door`, `damage`, `threads` | does the API keep its word? |
 //! | `misuse` | does wrong use of the API end in an error, or in the right answer, and never in a hang? |
@@ -43,6 +44,7 @@ mod operations;
 mod options;
 mod quarantine;
 mod quarantine_blobs;
+mod recycled;
 mod refusals;
 mod repair;
 mod repair_names;

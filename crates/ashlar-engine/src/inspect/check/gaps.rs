@@ -57,8 +57,11 @@ impl Gap {
 
     /// A later log goes on exactly where the log with the gap ends.
     pub(super) fn close(&mut self) {
-        if self.standing != Standing::Proved {
-            self.standing = Standing::Closed;
+        match self.standing {
+            Standing::Proved | Standing::Closed => {}
+            // What stood behind it in a log between the two has lost its sequences to the later one.
+            Standing::Recycled => self.followed = false,
+            Standing::Unproved => self.standing = Standing::Closed,
         }
     }
 
