@@ -58,6 +58,7 @@ impl Engine for Ashlar {
         if fs.metadata(&dir.join(FileKind::Current.name()))?.is_none() {
             return Ok(());
         }
+        let fs = fs.hold(dir)?;
         let _lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
         // CURRENT last: until then a second try finds a database to remove.
         let files = fs.list(dir)?.into_iter().filter(|f| f.kind == EntryKind::File);

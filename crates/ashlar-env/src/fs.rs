@@ -79,6 +79,13 @@ pub trait Fs: Send + Sync + Debug {
     /// The entries of a directory, sorted by name.
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>>;
 
+    /// As [`Fs::list`], without the directories in it: a directory that has the name of a file is none.
+    fn files(&self, dir: &Path) -> Result<Vec<FsEntry>> {
+        let mut entries = self.list(dir)?;
+        entries.retain(|entry| entry.kind != EntryKind::Dir);
+        Ok(entries)
+    }
+
     /// The entry at `path`, a link itself and not what it points to; `None` when nothing is there.
     fn metadata(&self, path: &Path) -> Result<Option<FsEntry>>;
 

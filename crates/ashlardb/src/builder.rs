@@ -3,6 +3,7 @@
 use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::column_family::DEFAULT_FAMILY;
+use ashlar_engine::files::hold_directory;
 use ashlar_engine::open::{DirState, list_families, survey};
 use ashlar_engine::options::{DbOptions, FamilyOptions, Options, load_latest_options};
 use ashlar_engine::{OpenFamily, Salvage};
@@ -166,7 +167,7 @@ impl Builder {
     /// # Errors
     /// `Corruption`: the file is no OPTIONS file. `Io`.
     pub fn stored_options(mut self) -> Result<(Self, Vec<String>)> {
-        let env = self.env.clone().map_or_else(Env::os, Ok)?;
+        let env = hold_directory(&self.env.clone().map_or_else(Env::os, Ok)?, &self.path)?;
         let level = self.options.format_level;
         let manifest = survey(&*env.fs, &self.path).map(DirState::manifest);
         let there = match manifest.and_then(|m| m.map(|_| list_families(&env, &self.path)).transpose()) {

@@ -23,8 +23,11 @@ pub struct Db {
 impl Db {
     /// Opens the database in the directory `path`, or makes one. RocksDB's and LevelDB's directories open as they are.
     ///
+    /// The handle stays with the directory that has this name now. A rename of it, another working directory, or another
+    /// database under the old name change nothing; errors go on to print `path`. Below it no symbolic link is followed.
+    ///
     /// # Errors
-    /// `Busy(Locked)`: somebody else has it open. `Corruption`: damaged, with file and offset; nothing was changed.
+    /// `Busy(Locked)`: another handle or process has the directory open, or holds an `flock` on it. `Corruption`: damaged, with file and offset; nothing was changed.
     /// `NotSupported`: it holds what AshlarDB cannot serve, by name. `Io`: the operating system refused.
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
         Builder::new(path).open()
@@ -441,8 +444,11 @@ impl Db {
 
     /// Waits for background work to pause, and closes; every clone answers `Shutdown` from then on.
     ///
+    /// A descriptor of the directory stays open until the last handle, snapshot and cursor is dropped.
+    ///
     /// # Errors
-    /// What went wrong on the way; the database is closed all the same.
+    /// What went wrong on the way; the database is closed all the same. `Io(NotFound)`: the directory, or a file that the
+    /// next open needs, was removed while the database was open.
     pub fn close(&self) -> Result<()> {
         self.engine.close()
     }

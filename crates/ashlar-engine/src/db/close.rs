@@ -6,10 +6,12 @@
 use super::core::{Core, State};
 use crate::column_family::LiveFamily;
 use crate::events::Event;
+use crate::files::check_there;
 use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, Result};
 use ashlar_format::filename::FileKind;
+use ashlar_log::LogWriter;
 use ashlar_sync::atomic::Ordering;
 use ashlar_sync::{ReadPin, Waited};
 use std::sync::Arc;
@@ -42,10 +44,11 @@ impl Core {
         self.leave_logs();
         self.leave_manifest();
         self.leave_files();
+        let there = self.look_for_files();
         self.release_readers();
         self.events.close();
         drop(hold.take());
-        flushed
+        flushed.and(there)
     }
 
     /// Lets no writer in any more, and flushes what they left in memory alone: logged data is in the log already, once the
@@ -96,6 +99,19 @@ impl Core {
         if let Err(cause) = self.purge() {
             self.events.tell(&Event::BackgroundError { work: Source::Purge.name(), cause });
         }
+    }
+
+    /// Looks whether what the next open needs is there still: a sync of a file that has lost its name is no error.
+    fn look_for_files(&self) -> Result<()> {
+        if self.health.is_read_only() {
+            return Ok(());
+        }
+        let mut needed = vec![FileKind::Current, FileKind::Manifest(self.versions.manifest_number())];
+        let current = self.committer.current();
+        if current.wal.log().position() > 0 {
+            needed.push(FileKind::Wal(current.wal.number()));
+        }
+        check_there(&*self.env.fs, &self.dir, &needed)
     }
 
     /// Takes memtables and tables away from the families, so that whoever holds a handle on does not hold them. The

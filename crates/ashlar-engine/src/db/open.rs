@@ -17,7 +17,7 @@ use super::tell::log_header;
 use super::writes::Host;
 use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
-use crate::files::PendingOutputs;
+use crate::files::{PendingOutputs, check_lost, hold_directory, lost_is_usable};
 use crate::health::Health;
 use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{
@@ -183,8 +183,9 @@ pub(super) fn open(
     others: FamilyOptions,
 ) -> Result<Arc<Core>> {
     let mut settings = Settings::new(&options, families, others)?;
+    let mut env = hold_directory(&env, dir)?;
     widen(&env, options.max_background_jobs);
-    let (lock, created) = lock_and_create(&env, dir, &options, &settings)?;
+    let (lock, created) = lock_and_create(&mut env, dir, &options, &settings)?;
     let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
     let tables = open_tables(&options, &memory);
     tables.set_limit(options.max_open_files);
@@ -211,6 +212,7 @@ pub(super) fn open(
         drop(replayer);
         return open_locked(env, dir, options, settings, lock);
     }
+    check_lost_at_open(&env, dir, &mut report)?;
     let (edits, replayed) = replayer.finish()?;
     let wal = begin_log(&env, dir, &versions, &options, outcome.cut)?;
     commit(&versions, edits, wal.number())?;
@@ -219,6 +221,7 @@ pub(super) fn open(
     settle_identity(&env, &versions, &mut report)?;
     report.lost = purge_at_open(&env, dir, &versions, &pending, report.tail_dropped())?;
     report.advice = settings.advice(&options, &versions);
+    let env = InfoLog::hold_elsewhere(env, &options.info_log);
     let info_log = InfoLog::open(&env, dir, &options.info_log, &log_header(&report));
     let parts = Parts {
         env,
@@ -241,6 +244,20 @@ pub(super) fn open(
     core.write_options()?;
     begin_background(&core);
     Ok(core)
+}
+
+/// Files behind a tail that was dropped go to `lost`. Where that is not a directory, nothing is written yet.
+///
+/// # Errors
+/// `InvalidArgument`: files would have to be moved, and cannot.
+fn check_lost_at_open(env: &Env, dir: &Path, report: &mut RecoveryReport) -> Result<()> {
+    if report.tail_dropped() {
+        return check_lost(&*env.fs, dir);
+    }
+    if !lost_is_usable(&*env.fs, dir)? {
+        report.foreign.push("lost is not a directory: this open removes no file that is obsolete".to_owned());
+    }
+    Ok(())
 }
 
 /// Whatever works by itself begins.
@@ -303,26 +320,27 @@ pub(super) fn refuse_timestamps(order: &Order) -> Result<()> {
 
 /// Locks the directory, and makes a database in it if there is none and the options say so.
 fn lock_and_create(
-    env: &Env,
+    env: &mut Env,
     dir: &Path,
     options: &DbOptions,
     settings: &Settings,
 ) -> Result<(Box<dyn FileLock>, bool)> {
-    let fs = &*env.fs;
-    let state = survey(fs, dir)?;
-    match state {
+    match survey(&*env.fs, dir)? {
         DirState::Database(_) if options.error_if_exists => {
             return Err(Error::invalid("there is a database already (error_if_exists is set)").at_path(dir));
         }
         DirState::Absent | DirState::Empty if !options.create_if_missing => {
             return Err(Error::invalid("there is no database (create_if_missing is off)").at_path(dir));
         }
-        DirState::Absent => make_directory(fs, dir)?,
+        DirState::Absent => {
+            make_directory(&*env.fs, dir)?;
+            *env = hold_directory(env, dir)?;
+        }
         _ => {}
     }
-    let lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
+    let lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
     // Looked at again: another process may have made a database between the first look and the lock.
-    if let DirState::Database(_) = survey(fs, dir)? {
+    if let DirState::Database(_) = survey(&*env.fs, dir)? {
         return Ok((lock, false));
     }
     refuse_timestamps(&settings.default_order())?;

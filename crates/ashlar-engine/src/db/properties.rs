@@ -279,7 +279,7 @@ impl<'a> Look<'a> {
         let core = self.core;
         // What is live before what is there.
         let live = Live::now(&core.versions, &core.pending, Spared::Nothing);
-        let entries = core.env.fs.list(&core.dir).ok()?;
+        let entries = core.env.fs.files(&core.dir).ok()?;
         let is_table = |kind| matches!(kind, FileKind::Table(_) | FileKind::LevelDbTable(_));
         let of = |entry: &&FsEntry| {
             find_obsolete([entry.name.as_str()], &live).iter().any(|obsolete| is_table(obsolete.kind))

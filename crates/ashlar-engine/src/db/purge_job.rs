@@ -5,7 +5,7 @@
 
 use super::core::Core;
 use crate::files::{
-    Live, PendingOutputs, RepairMark, Spared, Unlinked, find_obsolete, in_quarantine, unlink,
+    Live, PendingOutputs, RepairMark, Spared, Unlinked, find_obsolete, in_quarantine, lost_is_usable, unlink,
 };
 use crate::health::{Severity, Source};
 use crate::version::VersionSet;
@@ -67,7 +67,7 @@ pub(super) fn purge(env: &Env, dir: &Path, versions: &VersionSet, live: &Live) -
     if !versions.may_unlink() {
         return Ok(Unlinked::default());
     }
-    let entries = env.fs.list(dir)?;
+    let entries = env.fs.files(dir)?;
     let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), live);
     let mut done = unlink(&*env.fs, dir, &obsolete);
     match done.failed.pop() {
@@ -85,6 +85,10 @@ pub(super) fn purge_at_open(
     pending: &PendingOutputs,
     tail_dropped: bool,
 ) -> Result<Vec<String>> {
+    if !lost_is_usable(&*env.fs, dir)? {
+        // It may hold accounts of what is in quarantine, so that no file is known to be of no use.
+        return Ok(Vec::new());
+    }
     let mark = RepairMark::of(&*env.fs, dir);
     let unended = mark.stands()?;
     let spared = match (unended, tail_dropped) {

@@ -19,7 +19,7 @@ use super::core::{Core, Hold};
 use super::open::{OpenFamily, Parts, Settings, open_tables, statistics};
 use super::replay::Replayer;
 use super::session::new_session_id;
-use crate::files::PendingOutputs;
+use crate::files::{PendingOutputs, hold_directory};
 use crate::health::Health;
 use crate::open::{
     DirState, FoundWals, Policy, Recovered, RecoveryReport, logs_needed_from, recover_manifest, replay_found,
@@ -50,6 +50,7 @@ pub(super) fn open_read_only(
     others: FamilyOptions,
 ) -> Result<Arc<Core>> {
     let settings = Settings::new(&options, families, others)?;
+    let env = hold_directory(&env, dir)?;
     if let DirState::Absent | DirState::Empty = survey(&*env.fs, dir)? {
         return Err(Error::invalid("there is no database").at_path(dir));
     }

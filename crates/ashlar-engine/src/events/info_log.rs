@@ -91,19 +91,29 @@ struct LogFile {
 }
 
 impl InfoLog {
+    /// Makes the directory of a log that stands elsewhere, and `env` with that directory held. An error is told by the
+    /// absence of the log.
+    pub fn hold_elsewhere(env: Env, options: &InfoLogOptions) -> Env {
+        if !options.enabled || options.dir.is_empty() {
+            return env;
+        }
+        let dir = Path::new(&options.dir);
+        match env.fs.create_dir_all(dir).and_then(|()| env.fs.hold(dir)) {
+            Ok(fs) => Env { fs, ..env },
+            Err(_) => env,
+        }
+    }
+
     /// Begins the log of a database in `dir`, with `header` at the head of each of its files. No error is reported: a log
     /// that cannot be written leaves its lines out.
     pub fn open(env: &Env, dir: &Path, options: &InfoLogOptions, header: &str) -> Option<InfoLog> {
         if !options.enabled {
             return None;
         }
-        let elsewhere = Path::new(&options.dir);
         let path = if options.dir.is_empty() {
             dir.join(FileKind::InfoLog.name())
         } else {
-            // A log that cannot be opened says so by its absence.
-            let _ = env.fs.create_dir_all(elsewhere);
-            elsewhere.join(name_elsewhere(dir))
+            Path::new(&options.dir).join(name_elsewhere(dir))
         };
         let shared =
             Shared { queue: String::new(), file: Some(LogFile::default()), left_out: 0, closed: false };
@@ -227,10 +237,11 @@ impl InfoLog {
     }
 }
 
-/// The name of the log of a database in `dir` when it stands elsewhere: the path with `_` for what is no letter or
+/// The name of the log of a database in `dir` when it stands elsewhere: the absolute path with `_` for what is no letter or
 /// digit, then `_LOG`.
 fn name_elsewhere(dir: &Path) -> String {
-    let path = dir.to_string_lossy();
+    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+    let path = absolute.to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c } else { '_' };
     path.trim_start_matches('/').chars().map(plain).collect::<String>() + "_LOG"
 }

@@ -99,6 +99,7 @@ fn lines_of_many_threads_all_stand_there() {
 fn elsewhere_the_name_tells_the_database() {
     let env = Env::mem();
     let options = InfoLogOptions { dir: "/logs".into(), ..InfoLogOptions::default() };
+    let env = InfoLog::hold_elsewhere(env, &options);
     InfoLog::open(&env, Path::new("/data/my db"), &options, "head").unwrap();
     let names: Vec<_> = env.fs.list(Path::new("/logs")).unwrap().into_iter().map(|e| e.name).collect();
     assert_eq!(names, ["data_my_db_LOG"]);

@@ -1,6 +1,7 @@
 //! The files of a database directory: which are being written, which are obsolete, and how those go.
 
 mod checksum;
+mod directory;
 mod lost;
 mod obsolete;
 mod pending;
@@ -11,6 +12,8 @@ mod within;
 
 pub use crate::version::Tables;
 pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum};
+pub use directory::hold_directory;
+pub(crate) use directory::{check_lost, check_named, check_there, lost_is_usable, misnamed};
 pub(crate) use lost::{LOST, leave_in_lost};
 pub use obsolete::{Action, Live, Obsolete, Spared, find_obsolete};
 pub use pending::{PendingFile, PendingOutputs};

@@ -66,11 +66,12 @@ impl LevelReport {
 /// # Cost
 /// Reads every byte of every table and log once.
 pub fn check_level(fs: &dyn Fs, dir: &Path) -> Result<LevelReport> {
+    let fs = &*fs.hold(dir)?;
     let Some(manifest) = read_current(fs, dir)? else {
         return Err(Error::invalid("there is no database (no CURRENT file)").at_path(dir));
     };
     let mut walk = Walk::default();
-    let mut entries = fs.list(dir)?;
+    let mut entries = fs.files(dir)?;
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     for entry in entries {
         let path = dir.join(&entry.name);

@@ -6,6 +6,7 @@
 use super::foreign::foreign;
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
 use super::unserved::unserved;
+use crate::files::{hold_directory, misnamed};
 use crate::options::FormatLevel;
 use crate::version::{
     Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
@@ -13,7 +14,7 @@ use crate::version::{
 };
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
-use ashlar_env::{Env, Fs};
+use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +99,7 @@ pub fn recover_manifest(
     }
     let mut report = report(number, &replayed, level, &states);
     report.foreign.extend(closed);
+    report.foreign.extend(misnamed(fs, dir)?);
     for state in &states {
         for (_, file) in state.version.files() {
             directory.check_table(dir, &replayed.path, &file.file)?;
@@ -141,6 +143,7 @@ pub(crate) fn needed_from(replayed: &Replayed) -> FileNumber {
 /// # Errors
 /// As [`recover_manifest`], as far as the MANIFEST is concerned.
 pub fn list_families(env: &Env, dir: &Path) -> Result<Vec<String>> {
+    let env = hold_directory(env, dir)?;
     let (_, replayed) = read_manifest(&*env.fs, dir)?;
     Ok(replayed.families.into_values().map(|f| f.name).collect())
 }
@@ -264,16 +267,19 @@ impl Directory {
         };
         for entry in fs.list(dir)? {
             let Some(kind) = FileKind::parse(&entry.name) else { continue };
+            // Numbers that no database gives out cannot collide with ours.
+            if let Some(n) = kind.number().filter(|n| *n < FileNumber::MAX) {
+                found.largest = found.largest.max(n);
+            }
+            if entry.kind == EntryKind::Dir {
+                continue;
+            }
             match kind {
                 // `N.sst` sorts behind `N.ldb` and is tried first when a table is opened.
                 FileKind::Table(n) | FileKind::LevelDbTable(n) => drop(found.tables.insert(n, entry.len)),
                 FileKind::Blob(n) => drop(found.blobs.insert(n)),
                 FileKind::Manifest(n) => found.manifests.push(n),
                 _ => {}
-            }
-            // Numbers that no database gives out cannot collide with ours.
-            if let Some(n) = kind.number().filter(|n| *n < FileNumber::MAX) {
-                found.largest = found.largest.max(n);
             }
         }
         Ok(found)

@@ -43,7 +43,7 @@ pub fn survey(fs: &dyn Fs, dir: &Path) -> Result<DirState> {
     if let Some(manifest) = read_current(fs, dir)? {
         return Ok(DirState::Database(manifest));
     }
-    let data = fs.list(dir)?.into_iter().find(|e| {
+    let data = fs.files(dir)?.into_iter().find(|e| {
         matches!(
             FileKind::parse(&e.name),
             Some(FileKind::Wal(_) | FileKind::Table(_) | FileKind::LevelDbTable(_) | FileKind::Blob(_))

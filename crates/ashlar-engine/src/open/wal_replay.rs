@@ -197,7 +197,7 @@ impl FoundWals {
         let (min, facts) = (versions.min_wal(), versions.db_facts());
         let (prev, keep) = (facts.prev_log, facts.min_log_to_keep);
         let mut wals = Vec::new();
-        for entry in env.fs.list(dir)? {
+        for entry in env.fs.files(dir)? {
             let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
             let kept = keep.0 != 0 && (keep..min).contains(&number);
             if number >= min || kept || (number == prev && prev.0 != 0) {

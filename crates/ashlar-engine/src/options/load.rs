@@ -39,7 +39,7 @@ pub fn read_latest_options(fs: &dyn Fs, dir: &Path) -> Result<Option<(PathBuf, O
         Some(FileKind::Options(number)) => Some(number),
         _ => None,
     };
-    let newest: Option<FileNumber> = fs.list(dir)?.iter().filter_map(|entry| number(&entry.name)).max();
+    let newest: Option<FileNumber> = fs.files(dir)?.iter().filter_map(|entry| number(&entry.name)).max();
     let Some(newest) = newest else { return Ok(None) };
     let path = dir.join(FileKind::Options(newest).name());
     let file = read_options_file(fs, &path)?;

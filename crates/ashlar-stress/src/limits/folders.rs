@@ -1,8 +1,9 @@
-//! The directory: links in it, not to be written, moved away, or gone.
+//! The directory: links in it, not to be written, renamed, entered under another working directory, or gone.
 
 use super::small_disk::Mounted;
 use super::store::{Known, flush, open, open_read_only};
 use super::{Case, expect};
+use crate::process::answer;
 use ashlar_base::ErrorKind;
 use ashlar_testkit::Rng;
 use std::path::Path;
@@ -67,7 +68,7 @@ pub(super) fn read_only(case: &mut Case<'_>) -> Result<(), String> {
     db.close().map_err(|e| e.to_string())
 }
 
-/// The directory is removed while it is open: a flush fails, writes are refused, nothing hangs, a close comes back.
+/// The directory is removed while it is open: a flush fails, writes are refused, nothing hangs, and the close says it.
 pub(super) fn removed(case: &mut Case<'_>) -> Result<(), String> {
     let dir = case.folder.join("db");
     let mut rng = Rng::new(case.seed);
@@ -84,32 +85,72 @@ pub(super) fn removed(case: &mut Case<'_>) -> Result<(), String> {
     }
     let refused = (0..20_000).find_map(|number| known.put(&db, format!("gone {number:06}"), &mut rng).err());
     expect(refused.is_some(), || format!("writes go on without a directory: {:?}", db.health()))?;
-    let _ = db.close();
+    match db.close() {
+        Ok(()) => return Err("a close says nothing of the directory that is gone".to_owned()),
+        Err(e) => expect(told(&e), || format!("names no file: {e}"))?,
+    }
     drop(db);
     // Nothing of it was made again behind our back.
     expect(!dir.exists(), || "the directory is there again".to_owned())
 }
 
-/// The directory is moved away while it is open, and comes back: writes resume, and all that was acknowledged is there.
-pub(super) fn moved(case: &mut Case<'_>) -> Result<(), String> {
+/// The directory is renamed while it is open, and another database is made under the old name: each keeps its own.
+pub(super) fn renamed(case: &mut Case<'_>) -> Result<(), String> {
     let (dir, away) = (case.folder.join("db"), case.folder.join("away"));
     let mut rng = Rng::new(case.seed);
-    let mut known = Known::default();
-    let db = open(&dir).map_err(|e| e.to_string())?;
-    known.fill(&db, "before", 800, &mut rng).map_err(|e| e.to_string())?;
+    let (mut first, mut second) = (Known::default(), Known::default());
+    let one = open(&dir).map_err(|e| e.to_string())?;
+    first.fill(&one, "before", 800, &mut rng).map_err(|e| e.to_string())?;
     std::fs::rename(&dir, &away).map_err(|e| e.to_string())?;
-    let refused = (0..20_000).find_map(|number| known.put(&db, format!("away {number:06}"), &mut rng).err());
-    expect(refused.is_some(), || format!("writes go on without a directory: {:?}", db.health()))?;
-    std::fs::rename(&away, &dir).map_err(|e| e.to_string())?;
-    let resumed = db.resume();
-    if resumed.is_ok() {
-        known.until_taken(&db, "again", &mut rng)?;
-        known.check(&db)?;
+    let two = open(&dir).map_err(|e| format!("the old name is free: {e}"))?;
+    for (known, db) in [(&mut first, &one), (&mut second, &two)] {
+        known.fill(db, "after", 2000, &mut rng).map_err(|e| e.to_string())?;
+        flush(db).map_err(|e| e.to_string())?;
     }
-    case.report.count("directories that came back and were written on", u64::from(resumed.is_ok()));
-    let _ = db.close();
-    drop(db);
-    known.check(&open(&dir).map_err(|e| format!("opened again: {e}"))?)
+    expect(open(&away).is_err(), || "opened twice, the second time under its new name".to_owned())?;
+    one.close().map_err(|e| e.to_string())?;
+    two.close().map_err(|e| e.to_string())?;
+    first.check(&open(&away).map_err(|e| format!("under its new name: {e}"))?)?;
+    second.check(&open(&dir).map_err(|e| format!("under the old name: {e}"))?)?;
+    case.report.count("directories renamed under an open database", 1);
+    Ok(())
+}
+
+/// A process opens the same relative path in two working directories, and writes to both from a third.
+pub(super) fn working_directory(case: &mut Case<'_>) -> Result<(), String> {
+    let folder = case.folder.to_string_lossy();
+    let said = answer(case.budget, &["limits", "chdir", &folder, &case.seed.to_string()])?;
+    expect(said.starts_with("kept"), || format!("the child: {said}"))?;
+    case.report.count("changes of the working directory", 3);
+    Ok(())
+}
+
+/// The child of [`working_directory`].
+pub(super) fn change_directories(folder: &Path, seed: u64) -> Result<(), String> {
+    let mut rng = Rng::new(seed);
+    let mut dbs = Vec::new();
+    for name in ["x", "y"] {
+        let above = folder.join(name);
+        std::fs::create_dir(&above)
+            .and_then(|()| std::env::set_current_dir(&above))
+            .map_err(|e| e.to_string())?;
+        let (db, mut known) = (open(Path::new("db")).map_err(|e| e.to_string())?, Known::default());
+        known.fill(&db, name, 500, &mut rng).map_err(|e| e.to_string())?;
+        dbs.push((above.join("db"), db, known));
+    }
+    for round in 0..4 {
+        for (_, db, known) in &mut dbs {
+            known.fill(db, &format!("round {round}"), 700, &mut rng).map_err(|e| e.to_string())?;
+            flush(db).map_err(|e| e.to_string())?;
+        }
+        std::env::set_current_dir("/").map_err(|e| e.to_string())?;
+    }
+    for (dir, db, known) in dbs {
+        db.close().map_err(|e| e.to_string())?;
+        known.check(&open(&dir).map_err(|e| format!("{}: {e}", dir.display()))?)?;
+    }
+    println!("kept");
+    Ok(())
 }
 
 /// A table is removed from a closed database: the open names it.

@@ -29,8 +29,9 @@ struct Case<'a> {
 
 type Run = fn(&mut Case<'_>) -> Result<(), String>;
 
-const CASES: [(&str, Run); 12] = [
+const CASES: [(&str, Run); 14] = [
     ("owner", owners::one_owner),
+    ("lock-removed", owners::lock_removed),
     ("living-and-killed", owners::living_and_killed),
     ("started-meanwhile", owners::started_meanwhile),
     ("closed", owners::closed),
@@ -40,7 +41,8 @@ const CASES: [(&str, Run); 12] = [
     ("small-disk", small_disk::filled_and_enlarged),
     ("small-ext4", small_disk::filled_ext4),
     ("removed", folders::removed),
-    ("moved", folders::moved),
+    ("renamed", folders::renamed),
+    ("working-directory", folders::working_directory),
     ("table-removed", folders::table_removed),
 ];
 

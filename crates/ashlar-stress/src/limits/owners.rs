@@ -50,6 +50,32 @@ pub(super) fn one_owner(case: &mut Case<'_>) -> Result<(), String> {
     known.check(&open(&alias).map_err(|e| e.to_string())?)
 }
 
+/// A LOCK that was removed, or removed and made again, lets nothing in as long as the database is open.
+pub(super) fn lock_removed(case: &mut Case<'_>) -> Result<(), String> {
+    let dir = case.folder.join("db");
+    let db = open(&dir).map_err(|e| e.to_string())?;
+    let mut known = Known::default();
+    let mut rng = Rng::new(case.seed);
+    for made_again in [false, true] {
+        std::fs::remove_file(dir.join("LOCK")).map_err(|e| e.to_string())?;
+        if made_again {
+            std::fs::write(dir.join("LOCK"), "").map_err(|e| e.to_string())?;
+        }
+        match open(&dir) {
+            Ok(_) => return Err("opened twice, without LOCK".to_owned()),
+            Err(e) => expect(e.kind() == LOCKED, || e.to_string())?,
+        }
+        let said = elsewhere(case, &dir)?;
+        expect(said.starts_with("refused: Resource busy"), || format!("without LOCK: {said}"))?;
+        if !made_again {
+            std::fs::write(dir.join("LOCK"), "").map_err(|e| e.to_string())?;
+        }
+        known.fill(&db, &format!("{made_again}"), 1000, &mut rng).map_err(|e| e.to_string())?;
+    }
+    db.close().map_err(|e| e.to_string())?;
+    known.check(&open(&dir).map_err(|e| e.to_string())?)
+}
+
 /// A process that has it open keeps us out as long as it lives, and no longer.
 pub(super) fn living_and_killed(case: &mut Case<'_>) -> Result<(), String> {
     let dir = case.folder.join("db");

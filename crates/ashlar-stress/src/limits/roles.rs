@@ -1,14 +1,14 @@
 //! What child processes do for a case.
 
-use super::descriptors;
 use super::store::{Known, open};
+use super::{descriptors, folders};
 use ashlar_testkit::Rng;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// `hold DIR` opens and waits to be killed; `rest` only waits; `open DIR` says how the open went; `churn DIR` opens, fills
 /// and closes again and again, and says how many descriptors and threads it had before and after; `descriptors DIR SEED` is
-/// a case of its own.
+/// a case of its own, and so is `chdir DIR SEED`.
 ///
 /// # Errors
 /// What failed.
@@ -26,6 +26,7 @@ pub(crate) fn play(words: &[&str]) -> Result<(), String> {
             }
             Ok(())
         }
+        ["chdir", dir, seed] => folders::change_directories(Path::new(dir), seed.parse().unwrap_or(0)),
         ["churn", dir] => churn(Path::new(dir)),
         ["descriptors", dir, seed] => descriptors::child(Path::new(dir), seed.parse().unwrap_or(0)),
         _ => Err(format!("no such role: {words:?}")),

@@ -6,7 +6,7 @@ use crate::open::needed_from;
 use crate::version::{Replayed, read_current, replay_manifest};
 use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_blob::BlobReader;
-use ashlar_env::Fs;
+use ashlar_env::{EntryKind, Fs};
 use ashlar_format::blob::{BlobFooter, BlobHeader};
 use ashlar_format::filename::FileKind;
 use ashlar_format::write_batch::BatchReader;
@@ -34,6 +34,12 @@ impl Found {
         let mut found = Found::default();
         for entry in fs.list(dir)? {
             let Some(kind) = FileKind::parse(&entry.name) else { continue };
+            if let Some(n) = kind.number().filter(|n| *n < FileNumber::MAX) {
+                found.largest = found.largest.max(n);
+            }
+            if entry.kind == EntryKind::Dir {
+                continue;
+            }
             match kind {
                 FileKind::Table(n) | FileKind::LevelDbTable(n) => {
                     found.tables.push((n, entry.name, entry.len))
@@ -42,9 +48,6 @@ impl Found {
                 FileKind::Wal(n) => found.logs.extend([(n, entry.name)]),
                 FileKind::Manifest(n) => found.manifests.push(n),
                 _ => {}
-            }
-            if let Some(n) = kind.number().filter(|n| *n < FileNumber::MAX) {
-                found.largest = found.largest.max(n);
             }
         }
         found.tables.sort();

@@ -46,7 +46,10 @@ use super::output::{Writer, numbers};
 use super::purge_job::purge;
 use super::replay::Replayer;
 use super::session::new_session_id;
-use crate::files::{Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, leave_in_lost, unlink};
+use crate::files::{
+    Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, leave_in_lost,
+    unlink,
+};
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
 use crate::open::{RecoveryReport, by_settings, needed_from, replay_wals, settle_identity};
 use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
@@ -95,9 +98,11 @@ impl Db {
         progress: &mut dyn FnMut(&Verified),
     ) -> Result<RepairReport> {
         let mut settings = Settings::new(&options, families, others)?;
+        let env = hold_directory(&env, dir)?;
         if env.fs.metadata(dir)?.is_none() {
             return Err(Error::invalid("there is no such directory").at_path(dir));
         }
+        check_lost(&*env.fs, dir)?;
         let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
         let found = Found::list(&*env.fs, dir)?;
         let mut report = RepairReport::default();

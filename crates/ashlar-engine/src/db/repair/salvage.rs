@@ -18,6 +18,7 @@
 
 use super::RepairReport;
 use crate::db::{Db, OpenFamily};
+use crate::files::{check_named, hold_directory};
 use crate::inspect::{Damage, Risk, Verified};
 use crate::open::make_directory;
 use crate::options::{DbOptions, FamilyOptions};
@@ -61,13 +62,17 @@ impl Db {
         others: FamilyOptions,
         progress: &mut dyn FnMut(&Verified),
     ) -> Result<RepairReport> {
+        let env = hold_directory(&env, dir)?;
         let fs = &*env.fs;
         if fs.metadata(dir)?.is_none() {
             return Err(Error::invalid("there is no such directory").at_path(dir));
         }
+        check_named(into)?;
         check_target(fs, dir, into)?;
         let _lock = lock(fs, dir)?;
-        let unread = bring_over(fs, dir, into, around_unreadable)?;
+        make_directory(fs, into)?;
+        let env = hold_directory(&env, into)?;
+        let unread = bring_over(&*env.fs, dir, into, around_unreadable)?;
         let mut report = Db::repair(env, into, options, families, others, progress)?;
         report.losses.splice(0..0, unread);
         Ok(report)
@@ -100,7 +105,6 @@ fn check_target(fs: &dyn Fs, dir: &Path, into: &Path) -> Result<()> {
 
 /// Makes `into` a copy of the database, durably. Returns what could not be read.
 fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path, around: bool) -> Result<Vec<Damage>> {
-    make_directory(fs, into)?;
     let (mut current, mut unread) = (None, Vec::new());
     let mut bring = |name: &str, kind: &FileKind| -> Result<()> {
         let (from, to) = (dir.join(name), into.join(name));

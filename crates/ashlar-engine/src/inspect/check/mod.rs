@@ -23,6 +23,7 @@ pub(crate) use logs::LogsNeeded;
 pub use report::{CheckReport, Damage, KeySpan, Risk, Verified};
 pub(crate) use tables::span_of;
 
+use crate::files::{hold_directory, misnamed};
 use crate::open::{DirState, needed_from, survey};
 use crate::options::read_latest_options;
 use crate::version::{
@@ -58,6 +59,7 @@ pub type Progress<'p> = &'p mut dyn FnMut(&Verified);
 /// One pass over all files that the database needs; over a damaged one, and over the tables that point into a damaged
 /// blob file, another.
 pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<CheckReport> {
+    let env = &hold_directory(env, dir)?;
     let fs = &*env.fs;
     let mut report = CheckReport::default();
     let Some(replayed) = manifest(fs, dir, &mut report)? else {
@@ -175,7 +177,7 @@ fn manifest(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<Option<
             return Ok(None);
         }
     };
-    for entry in fs.list(dir)? {
+    for entry in fs.files(dir)? {
         let Some(FileKind::Manifest(newer)) = FileKind::parse(&entry.name) else { continue };
         if newer > number && was_current(fs, dir, newer)? {
             let cause = format!("CURRENT names {name}, but {} is newer and was in use", entry.name);
@@ -205,7 +207,7 @@ fn version_of(env: &Env, dir: &Path, replayed: &Replayed, family: &ReplayedFamil
 
 /// Every table of a directory whose MANIFEST is of no help, for itself.
 fn every_table(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<()> {
-    let mut entries = fs.list(dir)?;
+    let mut entries = fs.files(dir)?;
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     for entry in entries {
         let Some(FileKind::Table(_) | FileKind::LevelDbTable(_)) = FileKind::parse(&entry.name) else {
@@ -233,7 +235,7 @@ pub(crate) fn check_logs(
     report: &mut CheckReport,
 ) -> Result<()> {
     let mut found = Vec::new();
-    for entry in fs.list(dir)? {
+    for entry in fs.files(dir)? {
         let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
         if number >= needed.from || number == needed.prev {
             found.push((number, entry.name));
@@ -274,12 +276,13 @@ fn check_beside(
         (Some(_), None) => report.remarks.push("IDENTITY is missing; an open writes it anew".to_owned()),
         _ => {}
     }
+    report.remarks.extend(misnamed(fs, dir)?);
     let mut known: BTreeSet<FileNumber> = BTreeSet::new();
     for (_, version) in families {
         known.extend(version.files().map(|(_, file)| file.number()));
         known.extend(version.blobs().files().keys());
     }
-    for entry in fs.list(dir)? {
+    for entry in fs.files(dir)? {
         if let Some(FileKind::Table(n) | FileKind::LevelDbTable(n) | FileKind::Blob(n)) =
             FileKind::parse(&entry.name)
             && families.len() == replayed.families.len()

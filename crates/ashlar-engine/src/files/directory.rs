@@ -1,0 +1,90 @@
+//! The directory of a database: held by a descriptor from the open on, and looked at again by the close.
+
+use super::LOST;
+use ashlar_base::error::IoKind;
+use ashlar_base::{Error, ErrorKind, Result};
+use ashlar_env::{EntryKind, Env, Fs};
+use ashlar_format::filename::FileKind;
+use std::path::Path;
+
+/// `env` with `dir` held: every path that begins with `dir` then leads to the directory that has this name now, wherever
+/// the process or the directory goes. A path where no directory is stays as it is.
+///
+/// # Errors
+/// `InvalidArgument`: the path is empty. `Io`: the directory cannot be opened.
+pub fn hold_directory(env: &Env, dir: &Path) -> Result<Env> {
+    check_named(dir)?;
+    match env.fs.hold(dir) {
+        Ok(fs) => Ok(Env { fs, ..env.clone() }),
+        Err(e) if e.is_not_found() => Ok(env.clone()),
+        Err(e) => match env.fs.metadata(dir)? {
+            // What looks at the directory next says that it is a file.
+            Some(entry) if entry.kind == EntryKind::File => Ok(env.clone()),
+            _ => Err(e),
+        },
+    }
+}
+
+/// Whether the path of a database names anything.
+///
+/// # Errors
+/// `InvalidArgument`: it is empty.
+pub(crate) fn check_named(dir: &Path) -> Result<()> {
+    if dir.as_os_str().is_empty() {
+        let e = Error::invalid("the path of the database is empty");
+        return Err(e.hint("Name the directory; the working directory is \".\""));
+    }
+    Ok(())
+}
+
+/// Whether `lost` can take files: it is a directory, or can become one.
+pub(crate) fn lost_is_usable(fs: &dyn Fs, dir: &Path) -> Result<bool> {
+    Ok(fs.metadata(&dir.join(LOST))?.is_none_or(|entry| entry.kind == EntryKind::Dir))
+}
+
+/// As [`lost_is_usable`], for work that may have to move files.
+///
+/// # Errors
+/// `InvalidArgument`: it cannot.
+pub(crate) fn check_lost(fs: &dyn Fs, dir: &Path) -> Result<()> {
+    if lost_is_usable(fs, dir)? {
+        return Ok(());
+    }
+    let e = Error::invalid("damaged files have to be moved to lost, which is not a directory");
+    Err(e.at_path(&dir.join(LOST)).hint("Move that file or link away"))
+}
+
+/// The directories in `dir` that have the name of a database file, in words for a report.
+pub(crate) fn misnamed(fs: &dyn Fs, dir: &Path) -> Result<Vec<String>> {
+    let all = fs.list(dir)?.into_iter();
+    let named = all.filter(|entry| entry.kind == EntryKind::Dir && FileKind::parse(&entry.name).is_some());
+    Ok(named
+        .map(|entry| format!("{} is a directory, not a file of the database: it is left alone", entry.name))
+        .collect())
+}
+
+/// Whether the directory and these files in it are there still.
+///
+/// # Errors
+/// `Io(NotFound)`: what is gone, and what that may have lost.
+pub(crate) fn check_there(fs: &dyn Fs, dir: &Path, files: &[FileKind]) -> Result<()> {
+    let gone = |what: &str, path: &Path| {
+        let e = Error::new(
+            ErrorKind::Io(IoKind::NotFound),
+            format!("{what} was removed while the database was open; writes of this session may be lost"),
+        );
+        Err(e.at_path(path).hint("Restore the directory from a backup, or check it: ashlar db check"))
+    };
+    // An error of the look itself proves nothing.
+    let is_gone = |path: &Path| matches!(fs.metadata(path), Ok(None));
+    if is_gone(dir) {
+        return gone("the directory", dir);
+    }
+    for kind in files {
+        let path = dir.join(kind.name());
+        if is_gone(&path) {
+            return gone("the file", &path);
+        }
+    }
+    Ok(())
+}

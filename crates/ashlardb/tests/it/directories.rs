@@ -1,0 +1,320 @@
+//! Directories that users rename, replace, remove or enter under another working directory while a database is open in
+//! them; and names in them that lead elsewhere.
+
+use ashlardb::{Builder, BusyKind, Db, Env, ErrorKind, IoKind, check_database, list_families};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const ROLE: &str = "ASHLAR_TEST_DIRECTORIES";
+const LOCKED: ErrorKind = ErrorKind::Busy(BusyKind::Locked);
+const NOT_FOUND: ErrorKind = ErrorKind::Io(IoKind::NotFound);
+
+/// Not a test of its own: what child processes run, which may change their working directory. The role is a word and a
+/// directory.
+#[test]
+fn entry() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let (word, dir) = role.split_once('\t').unwrap();
+    let dir = Path::new(dir);
+    match word {
+        "two-working-directories" => two_working_directories(dir),
+        "working-directory-removed" => working_directory_removed(dir),
+        "open" => match Db::open(dir) {
+            Ok(_) => println!("\nchild: opened"),
+            Err(e) => println!("\nchild: {e}"),
+        },
+        _ => panic!("no such role: {role}"),
+    }
+}
+
+/// What a child with that role prints.
+fn child(word: &str, dir: &Path) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "directories::entry", "--nocapture"]);
+    command.env(ROLE, format!("{word}\t{}", dir.display())).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+fn fill(db: &Db, prefix: &str) {
+    let db = db.with_sync(true);
+    (0..100).for_each(|i| db.put(format!("{prefix}{i:03}"), prefix).unwrap());
+}
+
+/// Flushes, compacts and writes once more, so that files are made and removed.
+fn work(db: &Db, prefix: &str) {
+    for round in 0..3 {
+        db.put(format!("{prefix}-{round}"), prefix).unwrap();
+        db.flush().unwrap();
+        db.compact().unwrap();
+    }
+}
+
+/// The keys that begin with `prefix`, and all.
+fn keys(dir: &Path, prefix: &str) -> (usize, usize) {
+    let db = Db::open(dir).unwrap();
+    let all: Vec<_> = db.scan(..).into_iter().map(|e| e.unwrap().0).collect();
+    db.verify_checksums(|_| {}).unwrap();
+    db.close().unwrap();
+    (all.iter().filter(|key| key.starts_with(prefix.as_bytes())).count(), all.len())
+}
+
+fn two_working_directories(dir: &Path) {
+    let relative = |db: Builder| db.tune(|db, _| db.info_log.dir = "logs".to_owned()).open().unwrap();
+    std::env::set_current_dir(dir.join("x")).unwrap();
+    let a = relative(Db::builder("rel"));
+    fill(&a, "a");
+    std::env::set_current_dir(dir.join("y")).unwrap();
+    let b = relative(Db::builder("rel"));
+    fill(&b, "b");
+    work(&a, "a");
+    work(&b, "b");
+    let e = Db::open(dir.join("x/rel")).unwrap_err();
+    assert_eq!(e.kind(), LOCKED);
+    std::env::set_current_dir("/").unwrap();
+    work(&a, "a");
+    let cursor = b.scan(..).into_iter();
+    a.close().unwrap();
+    b.close().unwrap();
+    assert_eq!(cursor.map(|e| e.unwrap().0).count(), 103);
+}
+
+#[test]
+fn a_changed_working_directory_mixes_no_two_databases() {
+    let temp = tempfile::tempdir().unwrap();
+    for name in ["x", "y"] {
+        std::fs::create_dir(temp.path().join(name)).unwrap();
+    }
+    child("two-working-directories", temp.path());
+    for (name, prefix) in [("x", "a"), ("y", "b")] {
+        let above = temp.path().join(name);
+        assert_eq!(keys(&above.join("rel"), prefix), (103, 103));
+        let logs = std::fs::read_dir(above.join("logs")).unwrap();
+        let names: Vec<_> = logs.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        assert!(names.iter().all(|log| log.contains(&format!("_{name}_rel_LOG"))), "{names:?}");
+    }
+}
+
+fn working_directory_removed(dir: &Path) {
+    let work_dir = dir.join("gone");
+    std::fs::create_dir(&work_dir).unwrap();
+    std::env::set_current_dir(&work_dir).unwrap();
+    let db = Db::open("../db").unwrap();
+    fill(&db, "a");
+    std::fs::remove_dir(&work_dir).unwrap();
+    work(&db, "a");
+    db.close().unwrap();
+}
+
+#[test]
+fn a_removed_working_directory_is_not_needed() {
+    let temp = tempfile::tempdir().unwrap();
+    child("working-directory-removed", temp.path());
+    assert_eq!(keys(&temp.path().join("db"), "a"), (103, 103));
+}
+
+#[test]
+fn a_renamed_directory_keeps_its_database_and_the_old_name_gets_another() {
+    let temp = tempfile::tempdir().unwrap();
+    let (dir, old) = (temp.path().join("db"), temp.path().join("old"));
+    let a = Db::open(&dir).unwrap();
+    fill(&a, "a");
+    a.flush().unwrap();
+    let cursor = a.scan(..).into_iter();
+    std::fs::rename(&dir, &old).unwrap();
+    let b = Db::open(&dir).unwrap();
+    fill(&b, "b");
+    work(&a, "a");
+    work(&b, "b");
+    assert_eq!(Db::open(&old).unwrap_err().kind(), LOCKED, "under its new name it has an owner");
+    a.verify_checksums(|_| {}).unwrap();
+    assert_eq!(cursor.map(|e| e.unwrap().0).count(), 100);
+    a.close().unwrap();
+    b.close().unwrap();
+    assert_eq!(keys(&old, "a"), (103, 103));
+    assert_eq!(keys(&dir, "b"), (103, 103));
+}
+
+#[test]
+fn a_removed_lock_file_lets_nothing_in() {
+    let temp = tempfile::tempdir().unwrap();
+    let (dir, copy) = (temp.path().join("db"), temp.path().join("copy"));
+    let db = Db::open(&dir).unwrap();
+    fill(&db, "a");
+    for _ in 0..2 {
+        let _ = std::fs::remove_file(dir.join("LOCK"));
+        assert_eq!(Db::open(&dir).unwrap_err().kind(), LOCKED);
+        assert_eq!(Db::builder(&dir).repair(|_| {}).unwrap_err().kind(), LOCKED);
+        assert_eq!(Db::builder(&dir).salvage(&copy, |_| {}).unwrap_err().kind(), LOCKED);
+        let said = child("open", &dir);
+        assert!(said.contains("child: Resource busy"), "{said}");
+        // The next round is with a LOCK that another process made.
+        std::fs::write(dir.join("LOCK"), "").unwrap();
+    }
+    work(&db, "a");
+    db.close().unwrap();
+    assert_eq!(keys(&dir, "a"), (103, 103));
+}
+
+#[test]
+fn closing_says_that_the_directory_was_removed() {
+    let temp = tempfile::tempdir().unwrap();
+    for flushed in [false, true] {
+        for replaced in [false, true] {
+            let dir = temp.path().join(format!("db{flushed}{replaced}"));
+            let db = Db::open(&dir).unwrap();
+            fill(&db, "a");
+            if flushed {
+                db.flush().unwrap();
+            }
+            std::fs::remove_dir_all(&dir).unwrap();
+            if replaced {
+                Db::open(&dir).unwrap().close().unwrap();
+            }
+            let e = db.close().unwrap_err();
+            assert_eq!((e.kind(), e.path()), (NOT_FOUND, Some(&*dir)), "{e}");
+            assert!(e.to_string().contains("lost"), "{e}");
+        }
+    }
+}
+
+#[test]
+fn closing_says_which_file_was_removed() {
+    for (ends, words) in [("CURRENT", "CURRENT"), (".log", ".log"), ("", "MANIFEST-")] {
+        let temp = tempfile::tempdir().unwrap();
+        let db = Db::open(temp.path()).unwrap();
+        fill(&db, "a");
+        for entry in std::fs::read_dir(temp.path()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(ends) && name.contains(words) {
+                std::fs::remove_file(temp.path().join(name)).unwrap();
+            }
+        }
+        let e = db.close().unwrap_err();
+        assert_eq!(e.kind(), NOT_FOUND);
+        assert!(e.to_string().contains(words) && e.to_string().contains("lost"), "{e}");
+    }
+}
+
+#[test]
+fn a_path_of_no_name_is_refused() {
+    let (env, empty) = (Env::os().unwrap(), Path::new(""));
+    let temp = tempfile::tempdir().unwrap();
+    let copy = temp.path().join("copy");
+    let refused = [
+        Db::open(empty).map(drop),
+        Db::open_read_only(empty).map(drop),
+        Db::builder(empty).repair(|_| {}).map(drop),
+        Db::builder(empty).salvage(&copy, |_| {}).map(drop),
+        Db::builder(temp.path()).salvage(empty, |_| {}).map(drop),
+        Db::builder(empty).stored_options().map(drop),
+        check_database(&env, empty, &mut |_| {}).map(drop),
+        list_families(&env, empty).map(drop),
+    ];
+    for answer in refused {
+        let e = answer.unwrap_err();
+        assert_eq!(
+            (e.kind(), e.message()),
+            (ErrorKind::InvalidArgument, "the path of the database is empty")
+        );
+    }
+    assert!(!copy.exists());
+}
+
+#[test]
+fn directories_with_the_names_of_files_are_left_alone() {
+    let temp = tempfile::tempdir().unwrap();
+    let names = [
+        "000099.sst",
+        "000098.log",
+        "000097.blob",
+        "000096.ldb",
+        "OPTIONS-000095",
+        "MANIFEST-000094",
+        "000093.dbtmp",
+    ];
+    for name in names {
+        std::fs::create_dir(temp.path().join(name)).unwrap();
+    }
+    for round in 0..2 {
+        let db = Db::open(temp.path()).unwrap();
+        let told = db.recovery().foreign.join("\n");
+        // The first open makes the database, and looks at it behind that.
+        assert!(names.iter().all(|name| told.contains(name)), "round {round}: {told}");
+        fill(&db, "a");
+        work(&db, "a");
+        db.close().unwrap();
+    }
+    let env = Env::os().unwrap();
+    let report = check_database(&env, temp.path(), &mut |_| {}).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!(Db::open_read_only(temp.path()).unwrap().get("a000").unwrap().as_deref(), Some(&b"a"[..]));
+    let (_, notices) = Db::builder(temp.path()).stored_options().unwrap();
+    assert_eq!(notices, Vec::<String>::new());
+    Db::builder(temp.path()).repair(|_| {}).unwrap();
+    std::fs::remove_file(temp.path().join("CURRENT")).unwrap();
+    Db::builder(temp.path()).repair(|_| {}).unwrap();
+    assert_eq!(keys(temp.path(), "a"), (103, 103));
+    assert!(names.iter().all(|name| temp.path().join(name).is_dir()));
+}
+
+#[test]
+fn nothing_is_moved_through_a_link_in_place_of_lost() {
+    let temp = tempfile::tempdir().unwrap();
+    let (dir, elsewhere) = (temp.path().join("db"), temp.path().join("elsewhere"));
+    let db = Db::open(&dir).unwrap();
+    fill(&db, "a");
+    db.flush().unwrap();
+    db.close().unwrap();
+    std::fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, dir.join("lost")).unwrap();
+    assert_eq!(keys(&dir, "a"), (100, 100), "an open that has nothing to move works");
+    let table = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path());
+    let table = table.into_iter().find(|path| path.extension().is_some_and(|e| e == "sst")).unwrap();
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&table, &bytes).unwrap();
+    let before: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+
+    let e = Db::builder(&dir).repair(|_| {}).unwrap_err();
+    assert_eq!((e.kind(), e.path()), (ErrorKind::InvalidArgument, Some(&*dir.join("lost"))), "{e}");
+    let after: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(before, after, "refused before anything is written");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    std::fs::remove_file(dir.join("lost")).unwrap();
+    Db::builder(&dir).repair(|_| {}).unwrap();
+    assert!(dir.join("lost").join(table.file_name().unwrap()).exists());
+}
+
+#[test]
+fn temporary_names_that_lead_elsewhere_are_not_written_through() {
+    let temp = tempfile::tempdir().unwrap();
+    let mine = temp.path().join("mine");
+    let links = [
+        |to: &Path| std::fs::hard_link(to.parent().unwrap().with_file_name("mine"), to),
+        |to: &Path| symlink("../mine", to),
+    ];
+    for (round, through) in links.into_iter().enumerate() {
+        let dir = temp.path().join(format!("db{round}"));
+        let db = Db::open(&dir).unwrap();
+        fill(&db, "a");
+        db.close().unwrap();
+        std::fs::write(&mine, "mine").unwrap();
+        for name in ["IDENTITY", "LOG"] {
+            std::fs::remove_file(dir.join(name)).unwrap();
+        }
+        for number in 0..30 {
+            let names = [format!("{number:06}.dbtmp"), format!("OPTIONS-{number:06}.dbtmp")];
+            names.iter().for_each(|name| through(&dir.join(name)).unwrap());
+        }
+        through(&dir.join("LOG")).unwrap();
+        let db = Db::open(&dir).unwrap();
+        work(&db, "a");
+        db.close().unwrap();
+        assert_eq!(std::fs::read(&mine).unwrap(), b"mine");
+        assert_eq!(keys(&dir, "a"), (103, 103));
+    }
+}
