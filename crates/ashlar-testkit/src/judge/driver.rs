@@ -6,12 +6,13 @@
 
 use super::places::{Skip, place};
 use crate::KeyValue;
-use crate::ops::{Change, Op};
+use crate::ops::{Bulk, Change, Op};
 use crate::text::{from_hex, to_hex};
 use std::fmt;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 /// A RocksDB version to judge by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,9 +103,22 @@ impl Judge {
     /// # Errors
     /// `Died` with the reason.
     pub fn spawn_with(program: &Path, library: &Path) -> Result<Judge, JudgeError> {
-        let mut child = Command::new(program)
-            .arg("--library")
-            .arg(library)
+        Judge::start(Command::new(program).arg("--library").arg(library), program)
+    }
+
+    /// Starts a judge that ends itself during a command that takes longer than `longest`.
+    ///
+    /// # Errors
+    /// As [`Judge::spawn`].
+    pub fn spawn_impatient(version: JudgeVersion, longest: Duration) -> Result<Judge, JudgeError> {
+        let (program, library) = Judge::available(version).map_err(JudgeError::Skip)?;
+        let mut command = Command::new(&program);
+        command.arg("--library").arg(library).arg("--longest").arg(longest.as_millis().to_string());
+        Judge::start(command.stderr(Stdio::null()), &program)
+    }
+
+    fn start(command: &mut Command, program: &Path) -> Result<Judge, JudgeError> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -130,6 +144,22 @@ impl Judge {
         };
         let path = to_hex(dir.as_os_str().as_encoded_bytes());
         self.say(&format!("open {mode} {path} {options}")).map(|_| ())
+    }
+
+    /// One line of preparation for the openings that follow, as `session.rs` of the judge lists them: `with ...`, `without`.
+    ///
+    /// # Errors
+    /// `Refused`: not understood, by a judge of before such lines too.
+    pub fn prepare(&mut self, line: &str) -> Result<(), JudgeError> {
+        self.say(line).map(|_| ())
+    }
+
+    /// Many operations of one kind.
+    ///
+    /// # Errors
+    /// The first that RocksDB refuses; those before it are done.
+    pub fn bulk(&mut self, bulk: &Bulk) -> Result<(), JudgeError> {
+        self.say(&bulk.to_string()).map(|_| ())
     }
 
     /// Closes the database in order.

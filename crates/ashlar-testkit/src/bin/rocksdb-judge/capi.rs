@@ -8,9 +8,15 @@
 //!
 //! Source: RocksDB `include/rocksdb/c.h`.
 
+mod bulk;
+mod extra;
+mod prepared;
+
+pub use prepared::Prepared;
+
 use ashlar_testkit::{Change, KeyValue};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::path::Path;
 use std::rc::Rc;
@@ -25,6 +31,7 @@ macro_rules! functions {
         pub struct Functions {
             $($field: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
             verify: Option<unsafe extern "C" fn(Opaque, ErrorOut)>,
+            extra: extra::Extra,
             _library: Library,
         }
 
@@ -43,7 +50,8 @@ macro_rules! functions {
                     library.get::<unsafe extern "C" fn(Opaque, ErrorOut)>(b"rocksdb_verify_checksum\0")
                 };
                 let verify = verify.ok().map(|found| *found);
-                Ok(Functions { $($field,)* verify, _library: library })
+                let extra = extra::Extra::look_up(&library);
+                Ok(Functions { $($field,)* verify, extra, _library: library })
             }
         }
     };
@@ -168,10 +176,20 @@ pub struct Database {
     options: Opaque,
     plain: Opaque,
     synced: Opaque,
+    unlogged: Opaque,
     read: Opaque,
+    /// Reads at the newest timestamp, for families whose keys have some.
+    read_newest: Opaque,
     flush: Opaque,
     stored: Option<Stored>,
     families: BTreeMap<String, Opaque>,
+    /// Of a prepared opening: the options of each family.
+    family_options: BTreeMap<String, Opaque>,
+    /// Families that are written with timestamps.
+    stamped: BTreeSet<String>,
+    /// The database for transactions around `db`, and the transactions that were begun.
+    transactions: Option<Opaque>,
+    open_transactions: Vec<Opaque>,
 }
 
 const CHECKS: &str = "paranoid_checks=true;paranoid_file_checks=true;force_consistency_checks=true;\
@@ -287,11 +305,45 @@ impl Database {
         let read = unsafe { (f.read_options_create)() };
         // SAFETY: `read` is live.
         unsafe { (f.read_options_set_verify)(read, 1) };
+        // SAFETY: as above.
+        let read_newest = unsafe { (f.read_options_create)() };
+        // SAFETY: `read_newest` is live.
+        unsafe { (f.read_options_set_verify)(read_newest, 1) };
+        // SAFETY: a constructor.
+        let unlogged = unsafe { (f.write_options_create)() };
+        if let Ok(disable) = f.extra.without_log() {
+            // SAFETY: `unlogged` is live.
+            unsafe { disable(unlogged, 1) };
+        }
+        for options in [read, read_newest] {
+            if let Ok(set) = f.extra.total_order() {
+                // SAFETY: the options are live.
+                unsafe { set(options, 1) };
+            }
+        }
+        if let Ok(set) = f.extra.set_timestamp() {
+            // SAFETY: the options are live and keep the pointer, which is static.
+            unsafe { set(read_newest, bulk::NEWEST.as_ptr().cast(), bulk::NEWEST.len()) };
+        }
         // SAFETY: a constructor.
         let flush = unsafe { (f.flush_options_create)() };
-        let db = std::ptr::null_mut();
-        let families = BTreeMap::new();
-        Database { functions, db, options, plain, synced, read, flush, stored: None, families }
+        Database {
+            db: std::ptr::null_mut(),
+            options,
+            plain,
+            synced,
+            unlogged,
+            read,
+            read_newest,
+            flush,
+            stored: None,
+            families: BTreeMap::new(),
+            family_options: BTreeMap::new(),
+            stamped: BTreeSet::new(),
+            transactions: None,
+            open_transactions: Vec::new(),
+            functions,
+        }
     }
 
     fn names_at(&self, path: &CStr, create: bool) -> Result<Vec<CString>, String> {
@@ -352,11 +404,20 @@ impl Database {
 
     /// Writes the changes as one batch.
     pub fn write(&self, changes: &[Change], sync: bool) -> Result<(), String> {
+        self.write_with(changes, if sync { self.synced } else { self.plain })
+    }
+
+    fn write_with(&self, changes: &[Change], options: Opaque) -> Result<(), String> {
         let f = &self.functions;
         let handles = changes.iter().map(|c| self.family(c.family())).collect::<Result<Vec<_>, _>>()?;
         // SAFETY: a constructor; destroyed below on the only way out.
         let batch = unsafe { (f.batch_create)() };
+        let mut stamped = Ok(());
         for (change, family) in changes.iter().zip(handles) {
+            if self.stamped.contains(change.family()) {
+                stamped = stamped.and(self.stamp(batch, change.family(), change));
+                continue;
+            }
             let (key, len) = (change.key().as_ptr().cast(), change.key().len());
             let two = match change {
                 Change::Put { value, .. } => Some((f.batch_put, value)),
@@ -378,9 +439,8 @@ impl Database {
                 None => unsafe { one(batch, family, key, len) },
             }
         }
-        let options = if sync { self.synced } else { self.plain };
         // SAFETY: database, options and batch are live.
-        let done = f.checked(|e| unsafe { (f.write)(self.db, options, batch, e) });
+        let done = stamped.and_then(|()| f.checked(|e| unsafe { (f.write)(self.db, options, batch, e) }));
         // SAFETY: made above, destroyed once.
         unsafe { (f.batch_destroy)(batch) };
         done
@@ -445,9 +505,24 @@ impl Database {
     /// Hands every entry of a family to `each`, checksums verified, forwards or backwards.
     pub fn scan(&self, family: &str, backwards: bool, mut each: impl FnMut(KeyValue)) -> Result<(), String> {
         let family = self.family(family)?;
+        match self.scan_with(self.read, family, backwards, &mut each) {
+            Err(text) if text.contains("timestamp") => {
+                self.scan_with(self.read_newest, family, backwards, &mut each)
+            }
+            done => done,
+        }
+    }
+
+    fn scan_with(
+        &self,
+        read: Opaque,
+        family: Opaque,
+        backwards: bool,
+        each: &mut impl FnMut(KeyValue),
+    ) -> Result<(), String> {
         let f = &self.functions;
         // SAFETY: database, options and family are live; the iterator is destroyed below, before any of them.
-        let iter = unsafe { (f.iter_create)(self.db, self.read, family) };
+        let iter = unsafe { (f.iter_create)(self.db, read, family) };
         let (start, step) = if backwards { (f.iter_last, f.iter_prev) } else { (f.iter_first, f.iter_next) };
         // SAFETY: the iterator is live.
         unsafe { start(iter) };
@@ -471,22 +546,53 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Closes the database, once; with its transactions where it has some.
+    fn close_database(&mut self) {
+        let f = &self.functions;
+        if let Some(transactions) = self.transactions.take() {
+            let extra = &f.extra;
+            for transaction in std::mem::take(&mut self.open_transactions) {
+                if let Ok(destroy) = extra.transaction_destroy() {
+                    // SAFETY: live, destroyed once, before its database. What was prepared stays so in the log.
+                    unsafe { destroy(transaction) };
+                }
+            }
+            if let (Ok(base_close), Ok(close)) = (extra.base_close(), extra.transactions_close()) {
+                // SAFETY: the handle of the base, given back once; the database itself is the next one's.
+                unsafe { base_close(self.db) };
+                // SAFETY: live, closed once.
+                unsafe { close(transactions) };
+            }
+        } else if !self.db.is_null() {
+            // SAFETY: live, closed once; iterators never outlive `scan`.
+            unsafe { (f.close)(self.db) };
+        }
+        self.db = std::ptr::null_mut();
+    }
+}
+
 impl Drop for Database {
     fn drop(&mut self) {
-        let f = &self.functions;
+        let f = Rc::clone(&self.functions);
         for &family in self.families.values() {
             // SAFETY: live, destroyed once, before its database.
             unsafe { (f.family_destroy)(family) };
         }
-        if !self.db.is_null() {
-            // SAFETY: live, closed once; iterators never outlive `scan`.
-            unsafe { (f.close)(self.db) };
-        }
+        self.close_database();
         if let Some(Stored { db, names, families, count }) = self.stored.take() {
             // SAFETY: all four as they were returned, destroyed once, after the database that used them.
             unsafe { (f.stored_destroy)(db, names, families, count) };
         }
-        // SAFETY: live, destroyed once, after the database that used it; so for the four below.
+        for &options in self.family_options.values() {
+            // SAFETY: live, destroyed once, after the database that used it.
+            unsafe { (f.options_destroy)(options) };
+        }
+        // SAFETY: as above; so for those below.
+        unsafe { (f.read_options_destroy)(self.read_newest) };
+        // SAFETY: as above.
+        unsafe { (f.write_options_destroy)(self.unlogged) };
+        // SAFETY: as above.
         unsafe { (f.flush_options_destroy)(self.flush) };
         // SAFETY: as above.
         unsafe { (f.read_options_destroy)(self.read) };

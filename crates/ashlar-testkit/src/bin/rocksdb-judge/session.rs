@@ -3,6 +3,10 @@
 //! ```text
 //! open create|existing|readonly 0xPATH [OPTIONS]    opens; OPTIONS is RocksDB's "name=value;…"
 //! open stored 0xPATH                                the same with the options of the newest OPTIONS file
+//! with db OPTIONS | with family NAME OPTIONS        prepares the next openings: families that differ, ...
+//! with path *|NAME 0xPATH SIZE                      ... db_paths and cf_paths, ...
+//! with ttl SECONDS | with transactions | without    ... a wrapper; back to openings that are not prepared
+//! bulk ...                                            as in ashlar_testkit::ops::Bulk
 //! close | reopen                                    in order, not by a kill
 //! families | create NAME | drop NAME                column families
 //! put … | delete … | single_delete … | merge … | delete_range … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
@@ -11,25 +15,28 @@
 //! ```
 //! An answer is any number of lines `= …`, then one line `ok` with perhaps a word after it, or `error: TEXT`.
 
-use crate::capi::{Database, Functions, OpenMode};
+use crate::capi::{Database, Functions, OpenMode, Prepared};
 use ashlar_testkit::judge::Digest;
 use ashlar_testkit::text::{from_hex, to_hex};
 use ashlar_testkit::{Change, Op};
 use std::ffi::CString;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::rc::Rc;
 
 /// The state between two lines.
 pub struct Session {
     functions: Rc<Functions>,
     opened: Option<(CString, OpenMode, String)>,
+    prepared: Option<Prepared>,
     database: Option<Database>,
 }
 
 impl Session {
     /// Nothing open yet.
     pub fn new(functions: Rc<Functions>) -> Session {
-        Session { functions, opened: None, database: None }
+        Session { functions, opened: None, prepared: None, database: None }
     }
 
     /// Obeys one line and writes the whole answer. Fails only when the answer cannot be written.
@@ -45,6 +52,18 @@ impl Session {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         match verb {
             "open" => self.open(rest),
+            "with" => self.prepared.get_or_insert_default().with(rest).map(|()| String::new()),
+            "without" => {
+                self.prepared = None;
+                Ok(String::new())
+            }
+            "bulk" => {
+                let (path, ..) = self.opened.as_ref().ok_or("nothing was open")?;
+                let folder = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes())).parent();
+                let folder = folder.ok_or("the root is no database")?;
+                let database = self.database.as_mut().ok_or("nothing is open")?;
+                database.bulk(&line.parse()?, folder).map(|()| String::new())
+            }
             "close" => {
                 self.database.take().ok_or("nothing is open")?;
                 Ok(String::new())
@@ -106,7 +125,12 @@ impl Session {
 
     fn open_again(&mut self) -> Result<String, String> {
         let (path, mode, options) = self.opened.as_ref().ok_or("nothing was open")?;
-        let database = Database::open(&self.functions, path, *mode, options)?;
+        let database = match &self.prepared {
+            Some(prepared) if matches!(mode, OpenMode::Create | OpenMode::Existing) => {
+                Database::open_prepared(&self.functions, path, *mode, prepared)?
+            }
+            _ => Database::open(&self.functions, path, *mode, options)?,
+        };
         let families = database.names().count();
         self.database = Some(database);
         Ok(families.to_string())

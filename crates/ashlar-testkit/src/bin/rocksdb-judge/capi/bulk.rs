@@ -1,0 +1,184 @@
+//! What a [`Bulk`] asks for, done.
+
+use super::{Database, Functions, Opaque};
+use ashlar_testkit::Change;
+use ashlar_testkit::ops::{Bulk, BulkKind};
+use std::ffi::CString;
+use std::path::Path;
+
+/// Type of a wide-column record of a family in a write batch.
+const FAMILY_ENTITY: u8 = 0x17;
+
+/// The newest timestamp there can be, which sees every write.
+pub(super) static NEWEST: [u8; 8] = [0xff; 8];
+
+impl Database {
+    /// Does all of it; `folder` takes the files that are ingested.
+    pub fn bulk(&mut self, bulk: &Bulk, folder: &Path) -> Result<(), String> {
+        if let Some(batches) = bulk.batches() {
+            let options = if bulk.without_log { self.unlogged } else { self.plain };
+            return batches.iter().try_for_each(|changes| self.write_with(changes, options));
+        }
+        match bulk.kind {
+            BulkKind::Entity => self.entities(bulk),
+            BulkKind::Ingest => self.ingest(bulk, folder),
+            _ => self.transact(bulk),
+        }
+    }
+
+    /// Adds a change to a batch at the present time, in a family whose keys have timestamps.
+    pub(super) fn stamp(&self, batch: Opaque, family: &str, change: &Change) -> Result<(), String> {
+        let extra = &self.functions.extra;
+        let handle = self.family(family)?;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_nanos() as u64).to_le_bytes();
+        let (key, len, stamp) = (change.key().as_ptr().cast(), change.key().len(), now.as_ptr().cast());
+        match change {
+            Change::Put { value, .. } => {
+                let put = extra.batch_put_at()?;
+                // SAFETY: batch and family are live; pointers go with their lengths and are copied by the call.
+                unsafe { put(batch, handle, key, len, stamp, 8, value.as_ptr().cast(), value.len()) };
+                Ok(())
+            }
+            Change::Delete { .. } => {
+                let delete = extra.batch_delete_at()?;
+                // SAFETY: as above.
+                unsafe { delete(batch, handle, key, len, stamp, 8) };
+                Ok(())
+            }
+            _ => Err("families with timestamps take puts and deletes".into()),
+        }
+    }
+
+    /// Wide columns, which the C API has no call for: a batch written out by hand.
+    fn entities(&self, bulk: &Bulk) -> Result<(), String> {
+        let f = &self.functions;
+        let handle = self.family(&bulk.family)?;
+        let (id, batch_of) = (f.extra.family_id()?, f.extra.batch_of()?);
+        // SAFETY: the handle is live.
+        let id = unsafe { id(handle) };
+        for (key, value) in bulk.entries() {
+            let mut bytes = vec![0; 8];
+            bytes.extend_from_slice(&1_u32.to_le_bytes());
+            bytes.push(FAMILY_ENTITY);
+            varint(&mut bytes, id);
+            prefixed(&mut bytes, &key);
+            prefixed(&mut bytes, &columns(&[(b"", &value), (b"more", b"column")]));
+            // SAFETY: the bytes go with their length and are copied by the call.
+            let batch = unsafe { batch_of(bytes.as_ptr().cast(), bytes.len()) };
+            let options = if bulk.without_log { self.unlogged } else { self.plain };
+            // SAFETY: database, options and batch are live.
+            let done = f.checked(|e| unsafe { (f.write)(self.db, options, batch, e) });
+            // SAFETY: made above, destroyed once.
+            unsafe { (f.batch_destroy)(batch) };
+            done?;
+        }
+        Ok(())
+    }
+
+    fn ingest(&self, bulk: &Bulk, folder: &Path) -> Result<(), String> {
+        let f = &self.functions;
+        let family = self.family(&bulk.family)?;
+        let options = self.family_options.get(&bulk.family).copied().unwrap_or(self.options);
+        let path = folder.join(format!("ingested-{}.sst", bulk.seed));
+        let path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| e.to_string())?;
+        let (open, finish) = (f.extra.file_open()?, f.extra.file_finish()?);
+        // SAFETY: a constructor; destroyed below.
+        let env = unsafe { (f.extra.env_options()?)() };
+        // SAFETY: both are live, and outlive the writer.
+        let writer = unsafe { (f.extra.file_writer()?)(env, options) };
+        // SAFETY: the writer is live, the path NUL-terminated.
+        let mut written = f.checked(|e| unsafe { open(writer, path.as_ptr(), e) });
+        written = written.and_then(|()| write_file(f, writer, bulk));
+        // SAFETY: the writer is live.
+        written = written.and_then(|()| f.checked(|e| unsafe { finish(writer, e) }));
+        // SAFETY: made above, destroyed once; so for the next.
+        unsafe { (f.extra.file_destroy()?)(writer) };
+        // SAFETY: as above.
+        unsafe { (f.extra.env_options_destroy()?)(env) };
+        written?;
+        let ingest = f.extra.ingest()?;
+        // SAFETY: a constructor; destroyed below.
+        let how = unsafe { (f.extra.ingest_options()?)() };
+        let files = [path.as_ptr()];
+        // SAFETY: database, family and options are live; the array holds one NUL-terminated path.
+        let done = f.checked(|e| unsafe { ingest(self.db, family, files.as_ptr(), 1, how, e) });
+        // SAFETY: made above, destroyed once.
+        unsafe { (f.extra.ingest_options_destroy()?)(how) };
+        done
+    }
+
+    fn transact(&mut self, bulk: &Bulk) -> Result<(), String> {
+        let f = self.functions.clone();
+        let Some(transactions) = self.transactions else { return Err("not opened for transactions".into()) };
+        let family = self.family(&bulk.family)?;
+        // SAFETY: a constructor; destroyed below.
+        let own = unsafe { (f.extra.transaction_options()?)() };
+        // SAFETY: all are live; no old transaction is reused.
+        let transaction = unsafe { (f.extra.begin()?)(transactions, self.plain, own, std::ptr::null_mut()) };
+        // SAFETY: made above, copied by `begin`.
+        unsafe { (f.extra.transaction_options_destroy()?)(own) };
+        self.open_transactions.push(transaction);
+        let name = format!("{}-{}", bulk.kind.name(), bulk.seed);
+        let set_name = f.extra.transaction_name()?;
+        // SAFETY: the transaction is live, the name goes with its length.
+        f.checked(|e| unsafe { set_name(transaction, name.as_ptr().cast(), name.len(), e) })?;
+        let put = f.extra.transaction_put()?;
+        for (key, value) in bulk.entries() {
+            let (k, v) = (key.as_ptr().cast(), value.as_ptr().cast());
+            // SAFETY: transaction and family are live; pointers go with their lengths.
+            f.checked(|e| unsafe { put(transaction, family, k, key.len(), v, value.len(), e) })?;
+        }
+        let prepare = f.extra.transaction_prepare()?;
+        // SAFETY: the transaction is live.
+        f.checked(|e| unsafe { prepare(transaction, e) })?;
+        let decide = match bulk.kind {
+            BulkKind::Committed => f.extra.transaction_commit()?,
+            BulkKind::RolledBack => f.extra.transaction_rollback()?,
+            _ => return Ok(()),
+        };
+        // SAFETY: as above.
+        f.checked(|e| unsafe { decide(transaction, e) })
+    }
+}
+
+/// Keys in ascending order, which a family of another order refuses.
+fn write_file(f: &Functions, writer: Opaque, bulk: &Bulk) -> Result<(), String> {
+    let mut entries: Vec<_> = bulk.entries().collect();
+    entries.sort();
+    let put = f.extra.file_put()?;
+    for (key, value) in entries {
+        let (k, v) = (key.as_ptr().cast(), value.as_ptr().cast());
+        // SAFETY: the writer is live; pointers go with their lengths.
+        f.checked(|e| unsafe { put(writer, k, key.len(), v, value.len(), e) })?;
+    }
+    Ok(())
+}
+
+fn varint(out: &mut Vec<u8>, mut number: u32) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
+    varint(out, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+    out.extend_from_slice(bytes);
+}
+
+/// A version, the number of columns, their names with the lengths of the values, then the values.
+fn columns(columns: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    varint(&mut out, 1);
+    varint(&mut out, u32::try_from(columns.len()).unwrap_or(u32::MAX));
+    for (name, value) in columns {
+        prefixed(&mut out, name);
+        varint(&mut out, u32::try_from(value.len()).unwrap_or(u32::MAX));
+    }
+    for (_, value) in columns {
+        out.extend_from_slice(value);
+    }
+    out
+}

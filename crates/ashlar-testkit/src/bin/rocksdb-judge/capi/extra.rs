@@ -1,0 +1,78 @@
+//! Functions of the C API that one of the two versions lacks, or that only prepared openings need: looked up, and refused
+//! by name where they are called and absent.
+
+use super::{Bytes, ErrorOut, Opaque};
+use libloading::os::unix::Library;
+use std::ffi::{c_char, c_int, c_uchar};
+
+macro_rules! extra {
+    ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
+        /// The functions.
+        pub(super) struct Extra {
+            $($field: Option<unsafe extern "C" fn($($arg),*) $(-> $ret)?>,)*
+        }
+
+        impl Extra {
+            pub(super) fn look_up(library: &Library) -> Extra {
+                $(
+                    // SAFETY: the type is the function's declaration in c.h; the copied pointer lives in a struct that
+                    // also owns the library. Checked by: tests/it/prepared.rs.
+                    let $field = unsafe {
+                        library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>(concat!($name, "\0").as_bytes())
+                    };
+                    let $field = $field.ok().map(|found| *found);
+                )*
+                Extra { $($field,)* }
+            }
+
+            $(
+                pub(super) fn $field(&self) -> Result<unsafe extern "C" fn($($arg),*) $(-> $ret)?, String> {
+                    self.$field.ok_or_else(|| format!("this version has no {}", $name))
+                }
+            )*
+        }
+    };
+}
+
+extra! {
+    open_ttl = "rocksdb_open_column_families_with_ttl":
+        fn(Opaque, Bytes, c_int, *const Bytes, *const Opaque, *mut Opaque, *const c_int, ErrorOut) -> Opaque;
+    open_transactions = "rocksdb_transactiondb_open_column_families":
+        fn(Opaque, Opaque, Bytes, c_int, *const Bytes, *const Opaque, *mut Opaque, ErrorOut) -> Opaque;
+    transactions_close = "rocksdb_transactiondb_close": fn(Opaque);
+    base = "rocksdb_transactiondb_get_base_db": fn(Opaque) -> Opaque;
+    base_close = "rocksdb_transactiondb_close_base_db": fn(Opaque);
+    transactions_options = "rocksdb_transactiondb_options_create": fn() -> Opaque;
+    transactions_options_destroy = "rocksdb_transactiondb_options_destroy": fn(Opaque);
+    transaction_options = "rocksdb_transaction_options_create": fn() -> Opaque;
+    transaction_options_destroy = "rocksdb_transaction_options_destroy": fn(Opaque);
+    begin = "rocksdb_transaction_begin": fn(Opaque, Opaque, Opaque, Opaque) -> Opaque;
+    transaction_name = "rocksdb_transaction_set_name": fn(Opaque, Bytes, usize, ErrorOut);
+    transaction_put = "rocksdb_transaction_put_cf": fn(Opaque, Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    transaction_prepare = "rocksdb_transaction_prepare": fn(Opaque, ErrorOut);
+    transaction_commit = "rocksdb_transaction_commit": fn(Opaque, ErrorOut);
+    transaction_rollback = "rocksdb_transaction_rollback": fn(Opaque, ErrorOut);
+    transaction_destroy = "rocksdb_transaction_destroy": fn(Opaque);
+    env_options = "rocksdb_envoptions_create": fn() -> Opaque;
+    env_options_destroy = "rocksdb_envoptions_destroy": fn(Opaque);
+    file_writer = "rocksdb_sstfilewriter_create": fn(Opaque, Opaque) -> Opaque;
+    file_open = "rocksdb_sstfilewriter_open": fn(Opaque, Bytes, ErrorOut);
+    file_put = "rocksdb_sstfilewriter_put": fn(Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    file_finish = "rocksdb_sstfilewriter_finish": fn(Opaque, ErrorOut);
+    file_destroy = "rocksdb_sstfilewriter_destroy": fn(Opaque);
+    ingest_options = "rocksdb_ingestexternalfileoptions_create": fn() -> Opaque;
+    ingest_options_destroy = "rocksdb_ingestexternalfileoptions_destroy": fn(Opaque);
+    ingest = "rocksdb_ingest_external_file_cf": fn(Opaque, Opaque, *const Bytes, usize, Opaque, ErrorOut);
+    path_create = "rocksdb_dbpath_create": fn(Bytes, u64) -> Opaque;
+    path_destroy = "rocksdb_dbpath_destroy": fn(Opaque);
+    set_db_paths = "rocksdb_options_set_db_paths": fn(Opaque, *const Opaque, usize);
+    set_family_paths = "rocksdb_options_set_cf_paths": fn(Opaque, *const Opaque, usize);
+    set_timestamp = "rocksdb_readoptions_set_timestamp": fn(Opaque, *const c_char, usize);
+    batch_put_at = "rocksdb_writebatch_put_cf_with_ts":
+        fn(Opaque, Opaque, Bytes, usize, Bytes, usize, Bytes, usize);
+    batch_delete_at = "rocksdb_writebatch_delete_cf_with_ts": fn(Opaque, Opaque, Bytes, usize, Bytes, usize);
+    batch_of = "rocksdb_writebatch_create_from": fn(Bytes, usize) -> Opaque;
+    family_id = "rocksdb_column_family_handle_get_id": fn(Opaque) -> u32;
+    without_log = "rocksdb_writeoptions_disable_WAL": fn(Opaque, c_int);
+    total_order = "rocksdb_readoptions_set_total_order_seek": fn(Opaque, c_uchar);
+}
