@@ -31,7 +31,7 @@ impl Database {
         let extra = &self.functions.extra;
         let handle = self.family(family)?;
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_nanos() as u64).to_le_bytes();
+        let now = now.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)).to_le_bytes();
         let (key, len, stamp) = (change.key().as_ptr().cast(), change.key().len(), now.as_ptr().cast());
         match change {
             Change::Put { value, .. } => {
@@ -157,10 +157,12 @@ fn write_file(f: &Functions, writer: Opaque, bulk: &Bulk) -> Result<(), String> 
 
 fn varint(out: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
+        let [low, ..] = number.to_le_bytes();
+        out.push(low | 0x80);
         number >>= 7;
     }
-    out.push(number as u8);
+    let [low, ..] = number.to_le_bytes();
+    out.push(low);
 }
 
 fn prefixed(out: &mut Vec<u8>, bytes: &[u8]) {

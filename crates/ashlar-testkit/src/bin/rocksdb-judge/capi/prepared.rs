@@ -68,7 +68,7 @@ impl Database {
             OpenMode::Create => "create_if_missing=true;create_missing_column_families=true;",
             _ => "",
         };
-        let db = format!("{}{}{always}", prepared.db, if prepared.db.is_empty() { "" } else { ";" });
+        let db = format!("{always}{}", prepared.db);
         database.parse_into(database.options, &db)?;
         database.set_paths(database.options, prepared, "*", false)?;
         for (name, options) in &prepared.families {

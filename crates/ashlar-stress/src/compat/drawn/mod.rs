@@ -1,0 +1,236 @@
+//! Directories with drawn settings: RocksDB makes them, and they pass between it and us (see [`super`]).
+//!
+//! 1. Settings come from RocksDB's whole table: every name that it writes into an OPTIONS file (`table`), with values at and
+//!    beyond their bounds. What RocksDB itself refuses is counted, thinned out and tried again.
+//! 2. RocksDB, by a reading of its own, says what a directory holds; our contents are compared with that, and RocksDB's
+//!    after every visit of ours. Aborts and hangs of RocksDB are counted as its own.
+//! 3. An OPTIONS file that we write keeps every value of the one before, or our report names the setting.
+//! 4. A refusal of ours is counted by its reason, if nothing has changed in the directory.
+//!
+//! Each kind of finding is made small and told once.
+
+mod coverage;
+mod directory;
+mod draw;
+mod options_file;
+mod ours;
+mod plan;
+mod rounds;
+mod shrink;
+mod table;
+mod theirs;
+
+use crate::suite::{Budget, Length, Report, Watchdog, guarded};
+use ashlar_testkit::judge::Opening;
+use ashlar_testkit::{Judge, JudgeVersion, Rng};
+use coverage::Coverage;
+use options_file::OptionsFile;
+use plan::Plan;
+use rounds::{Outcome, play};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use table::Table;
+
+/// Lines that once failed, each a few tenths of a second.
+const REGRESSIONS: &[&str] = &[
+    "11.8.1 | db recycle_log_file_num=4 | family default | do bulk put default 0 5000 120 1, kill",
+    "11.8.1 | db recycle_log_file_num=1;avoid_flush_during_shutdown=true;wal_recovery_mode=kSkipAnyCorruptedRecords \
+     | family default | do bulk put default 0 3000 120 2, close",
+    "11.8.1 | db recycle_log_file_num=2 | family default | family one | do bulk put default 0 2000 100 1, \
+     bulk put one 0 2000 100 2, flush one, bulk put one 0 2000 100 3, flush one, bulk put default 5 500 100 4, kill",
+];
+/// Cases of a quick run that are drawn; they are read by us, and not written.
+const CASES: u64 = 4;
+/// How often settings are thinned out that RocksDB refuses.
+const TRIES: usize = 8;
+
+/// A release, and what it writes into an OPTIONS file without settings.
+struct Defaults {
+    version: JudgeVersion,
+    file: OptionsFile,
+    table: Table,
+}
+
+/// Cases of one kind that are made small: contents that are lost can be lost in many ways.
+const MOST_OF_A_KIND: usize = 5;
+
+/// What all cases share.
+struct Run<'a> {
+    quick: bool,
+    watchdog: &'a Watchdog,
+    began: Instant,
+    tables: Vec<Defaults>,
+    coverage: Mutex<Coverage>,
+    /// Kinds of findings that were told, and how often each was met.
+    kinds: Mutex<BTreeMap<String, u64>>,
+    /// Those kinds with the names of the settings that were left when the case was small.
+    told: Mutex<Vec<(String, BTreeSet<String>)>>,
+}
+
+/// The lines that once failed, then cases from seeds.
+pub(super) fn run(budget: &Budget, report: &mut Report, watchdog: &Watchdog) {
+    let mut tables = Vec::new();
+    for version in JudgeVersion::ALL {
+        match defaults(version) {
+            Ok(defaults) => tables.push(defaults),
+            Err(why) => report.skip(format!("settings drawn for {}: {why}", version.name())),
+        }
+    }
+    let coverage = Mutex::new(Coverage::default());
+    let told = Mutex::default();
+    let quick = budget.length == Length::Quick && budget.replay.is_none();
+    let (began, kinds) = (Instant::now(), Mutex::default());
+    let run = Run { quick, watchdog, told, began, tables, coverage, kinds };
+    if let Some(line) = budget.replay.as_deref().filter(|line| line.contains('|')) {
+        watchdog.begins(line);
+        match line.parse::<Plan>() {
+            Ok(plan) => match run.tables.iter().find(|own| own.version == plan.version) {
+                Some(own) => run.told(&play(&plan, &own.file), &plan, own, false, report),
+                None => report.skip(format!("no {}", plan.version.name())),
+            },
+            Err(why) => report.fail(line, why),
+        }
+        return;
+    }
+    if run.tables.is_empty() {
+        return;
+    }
+    if budget.replay.is_none() {
+        run.regressions(report);
+    }
+    let seeds = match (budget.replayed("drawn-"), budget.length) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, Length::Quick) => budget.seed..budget.seed + CASES,
+        (None, Length::For(_)) => budget.seed..u64::MAX,
+    };
+    budget.each(seeds, report, |seed, piece| {
+        watchdog.begins(format!("drawn-{seed}"));
+        let played = guarded(|| run.case(seed, piece).map_err(|e| e.to_string()));
+        if let Err(e) = played {
+            piece.fail(format!("drawn-{seed}"), e);
+        }
+    });
+    for (what, n) in locked(&run.coverage).figures() {
+        report.count(what, n);
+    }
+    let names = run.tables.iter().map(|own| own.table.db.len() + own.table.family.len()).max();
+    report.count("option names", names.unwrap_or(0) as u64);
+    for (kind, n) in &*locked(&run.kinds) {
+        report.count(&format!("times found: {kind}"), *n);
+    }
+}
+
+fn defaults(version: JudgeVersion) -> Result<Defaults, String> {
+    let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let mut judge = Judge::spawn(version).map_err(|e| e.to_string())?;
+    judge.prepare("without").map_err(|e| format!("{e}: run `cargo xtask setup` for a newer judge"))?;
+    judge.open(dir.path(), Opening::Create, "paranoid_file_checks=false").map_err(|e| e.to_string())?;
+    let file = OptionsFile::newest(dir.path()).ok_or("RocksDB wrote no OPTIONS file")?;
+    Ok(Defaults { version, table: Table::of(&file), file })
+}
+
+impl Run<'_> {
+    fn regressions(&self, report: &mut Report) {
+        for line in REGRESSIONS {
+            self.watchdog.begins(line);
+            let plan = match line.parse::<Plan>() {
+                Ok(plan) => plan,
+                Err(why) => return report.fail(*line, why),
+            };
+            if let Some(own) = self.tables.iter().find(|own| own.version == plan.version) {
+                self.told(&play(&plan, &own.file), &plan, own, false, report);
+                report.count("lines that once failed", 1);
+            }
+        }
+    }
+
+    fn case(&self, seed: u64, report: &mut Report) -> Result<(), String> {
+        let mut rng = Rng::new(seed ^ 0x5eed);
+        // A fifth of the cases by the older release, where both are.
+        let at = if self.tables.len() > 1 && !seed.is_multiple_of(5) { 1 } else { 0 };
+        let Some(own) = self.tables.get(at) else { return Ok(()) };
+        let mut plan = draw::draw(seed, own.version, &own.table);
+        if self.quick {
+            plan.rounds.clear();
+        }
+        for _ in 0..TRIES {
+            let outcome = play(&plan, &own.file);
+            if let Some(why) = &outcome.skip {
+                report.skip(why.clone());
+                return Ok(());
+            }
+            self.told(&outcome, &plan, own, true, report);
+            if outcome.refused.is_none() {
+                return Ok(());
+            }
+            thin_out(&mut plan, &mut rng);
+        }
+        report.count("cases given up: RocksDB refuses them all", 1);
+        Ok(())
+    }
+
+    /// Counts what happened, and tells each kind of finding once.
+    fn told(&self, outcome: &Outcome, plan: &Plan, own: &Defaults, shrunk: bool, report: &mut Report) {
+        for (what, n) in &outcome.counts {
+            report.count(what, *n);
+        }
+        if outcome.made {
+            locked(&self.coverage).add(plan);
+        }
+        for finding in &outcome.findings {
+            if self.is_known(&finding.kind, plan) {
+                continue;
+            }
+            let since = self.began.elapsed();
+            self.watchdog.begins(format!("'{plan}'"));
+            let small =
+                if shrunk { shrink::shrink(plan.clone(), &finding.kind, &own.file) } else { plan.clone() };
+            let names = names(&small);
+            let one = (finding.kind.clone(), names);
+            if locked(&self.told).contains(&one) {
+                continue;
+            }
+            locked(&self.told).push(one);
+            let again = play(&small, &own.file).findings.into_iter().find(|other| other.kind == finding.kind);
+            let what = again.map_or_else(|| finding.what.clone(), |other| other.what);
+            tell(&finding.kind, &what, &small, since);
+            report.fail(format!("'{small}'"), format!("{}: {what}", finding.kind));
+        }
+    }
+
+    /// Counts a finding. Known is one whose kind was told of settings that are all here; and most kinds are made small once.
+    fn is_known(&self, kind: &str, plan: &Plan) -> bool {
+        let names = names(plan);
+        let mut kinds = locked(&self.kinds);
+        let times = kinds.entry(kind.to_owned()).or_default();
+        *times += 1;
+        let told = locked(&self.told);
+        let same: Vec<_> = told.iter().filter(|(own, _)| own == kind).collect();
+        let most = if kind.starts_with("option lost") { 1 } else { MOST_OF_A_KIND };
+        same.len() >= most || same.iter().any(|(_, own)| own.is_subset(&names))
+    }
+}
+
+fn names(plan: &Plan) -> BTreeSet<String> {
+    let of_families = plan.families.iter().flat_map(|family| &family.settings);
+    plan.db.iter().chain(of_families).map(|setting| setting.name.clone()).collect()
+}
+
+/// Says a finding as soon as it is small: long runs are watched.
+fn tell(kind: &str, what: &str, plan: &Plan, since: Duration) {
+    let what: String = what.chars().take(600).collect();
+    eprintln!("FOUND after {:.0} s: {kind}\n  {what}\n  --replay='{plan}'", since.as_secs_f64());
+}
+
+/// Leaves about a third of the settings out.
+fn thin_out(plan: &mut Plan, rng: &mut Rng) {
+    plan.db.retain(|_| !rng.percent(35));
+    for family in &mut plan.families {
+        family.settings.retain(|_| !rng.percent(35));
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
