@@ -37,7 +37,8 @@ impl Engine for Ashlar {
     }
 
     fn open(&self, dir: &Path, flags: &Flags, create: bool) -> Result<Box<dyn Store>> {
-        let mut builder = Db::builder(dir).env(self.env.clone());
+        // As db_bench: what the flags do not say is at its default, whatever the directory has stored.
+        let mut builder = Db::builder(dir).env(self.env.clone()).fresh_options();
         if let Some(path) = &flags.options_file {
             builder = stored(builder, &self.env, Path::new(path))?;
         }
@@ -45,11 +46,10 @@ impl Engine for Ashlar {
         for number in 1..flags.num_column_families {
             builder = builder.family(&family_name(number), |family| family);
         }
-        let mut levels = 0;
-        let builder =
-            builder.read_only(flags.readonly).tune(|_, family| levels = family.compaction.num_levels);
+        let db = builder.read_only(flags.readonly).open()?;
+        let levels = db.engine().families().first().map_or(0, |f| f.options().compaction.num_levels);
         let last_level = u8::try_from(levels.saturating_sub(1)).unwrap_or(u8::MAX);
-        Ok(Box::new(Opened::new(builder.open()?, flags.num_column_families, last_level)?))
+        Ok(Box::new(Opened::new(db, flags.num_column_families, last_level)?))
     }
 
     /// Only files that databases are made of, and only where a `CURRENT` says that there is one.
@@ -83,10 +83,11 @@ fn stored(builder: Builder, env: &Env, path: &Path) -> Result<Builder> {
     let file = read_options_file(&*env.fs, path)?;
     let loaded = LoadedOptions::from_file(path.to_path_buf(), &file, FormatLevel::default());
     loaded.notices.iter().for_each(|notice| eprintln!("WARNING: {}: {notice}", path.display()));
-    Ok(builder.tune(|db, family| {
-        *db = loaded.db;
-        if let Some((_, default)) = loaded.families.into_iter().next() {
-            *family = default;
+    Ok(builder.tune(move |db, family| {
+        db.clone_from(&loaded.db);
+        if let Some((_, default)) = loaded.families.first() {
+            family.clone_from(default);
+            family.only_if_there = false;
         }
     }))
 }
@@ -107,7 +108,9 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
     let size = |n: Option<u64>| n.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     // Of an OPTIONS file only what flags that were given say is changed.
     let stored = flags.options_file.is_some();
-    Ok(builder.options(&options(flags)).tune(|db, family| {
+    let (text, flags) = (options(flags), flags.clone());
+    Ok(builder.options(&text).tune(move |db, family| {
+        let flags = &flags;
         let (table, tree) = (&mut family.table, &mut family.compaction);
         if !stored || flags.compression_type != Flags::default().compression_type {
             compress(table, flags, codec);
@@ -132,7 +135,7 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         set(&mut family.max_write_buffers, size(flags.max_write_buffer_number));
         set(&mut db.block_cache_bytes, flags.cache_size);
         set(&mut db.max_open_files, flags.open_files);
-        db.statistics = statistics.or(db.statistics.take());
+        db.statistics = statistics.clone().or(db.statistics.take());
         db.manual_wal_flush |= flags.manual_wal_flush;
         if !stored || wal_compression != Compression::None {
             db.wal_compression = wal_compression;
@@ -142,7 +145,7 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         if !stored || flags.enable_blob_files {
             blobs(&mut family.blob, flags, blob_compression);
         }
-        set(&mut family.merge_operator, operator.map(Some));
+        set(&mut family.merge_operator, operator.clone().map(Some));
     }))
 }
 

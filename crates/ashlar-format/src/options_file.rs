@@ -19,6 +19,7 @@
 #![deny(clippy::indexing_slicing)]
 
 use ashlar_base::Malformed;
+use std::collections::HashSet;
 use std::fmt::Write;
 
 /// What a comment begins with that holds a setting of ours.
@@ -27,7 +28,7 @@ const OWN: &str = "#@";
 const HEAD: &str = "# Written by AshlarDB in the form of RocksDB's OPTIONS files.\n";
 
 /// What a section is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SectionKind {
     /// Who wrote the file.
     Version,
@@ -90,7 +91,7 @@ impl OptionsFile {
     /// section, or sections missing, doubled or out of order.
     pub fn parse(text: &str) -> Result<OptionsFile, Malformed> {
         let mut file = OptionsFile::default();
-        let mut at = 0;
+        let (mut seen, mut at) = (HashSet::new(), 0);
         for raw in text.split_inclusive('\n') {
             if let Some((name, value)) = raw.trim().strip_prefix(OWN).and_then(|own| own.split_once('=')) {
                 file.own.push((name.trim().to_owned(), value.trim().to_owned()));
@@ -100,7 +101,8 @@ impl OptionsFile {
             if let Some(title) = line.strip_prefix('[') {
                 let title = title.strip_suffix(']').ok_or_else(|| wrong("a section without ]"))?;
                 let kind = parse_title(title).ok_or_else(|| wrong("unknown section"))?;
-                file.check_order(&kind).map_err(wrong)?;
+                check_order(&seen, &kind).map_err(wrong)?;
+                seen.insert(kind.clone());
                 file.sections.push(Section::new(kind));
             } else if !line.is_empty() {
                 let (name, value) = line.split_once('=').ok_or_else(|| wrong("a statement without ="))?;
@@ -114,22 +116,6 @@ impl OptionsFile {
         file.db().ok_or_else(|| missing("no [DBOptions]"))?;
         file.family("default").ok_or_else(|| missing("no [CFOptions \"default\"]"))?;
         Ok(file)
-    }
-
-    fn check_order(&self, next: &SectionKind) -> Result<(), &'static str> {
-        let has = |kind: &SectionKind| self.sections.iter().any(|s| s.kind == *kind);
-        if has(next) {
-            return Err("a section given twice");
-        }
-        match next {
-            SectionKind::Family { name } if name != "default" && self.family("default").is_none() => {
-                Err("a family before \"default\"")
-            }
-            SectionKind::Table { family, .. } if self.family(family).is_none() => {
-                Err("table options before their family")
-            }
-            _ => Ok(()),
-        }
     }
 
     /// The section of the database's options.
@@ -169,6 +155,20 @@ impl OptionsFile {
             out.push('\n');
         }
         out
+    }
+}
+
+fn check_order(seen: &HashSet<SectionKind>, next: &SectionKind) -> Result<(), &'static str> {
+    if seen.contains(next) {
+        return Err("a section given twice");
+    }
+    let has_family = |name: &str| seen.contains(&SectionKind::Family { name: name.to_owned() });
+    match next {
+        SectionKind::Family { name } if name != "default" && !has_family("default") => {
+            Err("a family before \"default\"")
+        }
+        SectionKind::Table { family, .. } if !has_family(family) => Err("table options before their family"),
+        _ => Ok(()),
     }
 }
 

@@ -20,7 +20,7 @@ pub fn run(dir: &Path) -> Result<Vec<(String, usize)>> {
     let db = Db::builder(dir)
         .create(false)
         .format_level(level)
-        .tune(|_, family| family.table.format_version = level.max_table_version())
+        .tune(move |_, family| family.table.format_version = level.max_table_version())
         .open()?;
     print!("{}", db.recovery());
 

@@ -55,6 +55,7 @@ struct Readme;
 #[cfg(doctest)]
 struct MustUse;
 
+mod adopt;
 mod batch;
 mod builder;
 mod db;

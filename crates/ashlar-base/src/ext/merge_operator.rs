@@ -77,6 +77,13 @@ impl StringAppend {
     pub fn new(delimiter: impl Into<Vec<u8>>) -> StringAppend {
         StringAppend { delimiter: delimiter.into(), name: "StringAppendOperator" }
     }
+
+    /// The operator of that name with another delimiter; `None`: it has none.
+    pub fn named(name: &str, delimiter: impl Into<Vec<u8>>) -> Option<StringAppend> {
+        let name =
+            ["StringAppendOperator", "StringAppendTESTOperator"].into_iter().find(|known| *known == name)?;
+        Some(StringAppend { delimiter: delimiter.into(), name })
+    }
 }
 
 impl MergeOperator for StringAppend {

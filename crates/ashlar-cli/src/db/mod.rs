@@ -60,7 +60,7 @@ impl Target {
     fn at_level(&self, level: FormatLevel) -> Builder {
         let version = level.max_table_version();
         let builder = Db::builder(&self.directory).create(false).format_level(level);
-        builder.tune(|_, family| family.table.format_version = version)
+        builder.tune(move |_, family| family.table.format_version = version)
     }
 
     fn family(&self, db: &Db) -> Result<Family, Outcome> {

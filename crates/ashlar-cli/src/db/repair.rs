@@ -2,7 +2,7 @@
 
 use super::{Target, check};
 use crate::Done;
-use ashlardb::{Builder, RepairReport, Result, Verified};
+use ashlardb::{RepairReport, Verified};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(super) fn run(
     json: bool,
     out: &mut dyn Write,
 ) -> Done {
-    let builder = settings(target)?;
+    let builder = target.builder();
     let bar = check::bar();
     let progress = |done: &Verified| {
         bar.set_length(done.bytes_total);
@@ -32,21 +32,6 @@ pub(super) fn run(
         false => write!(out, "{}", report?)?,
     }
     Ok(())
-}
-
-/// The stored settings; what of them does not fit, or why they are not taken, goes to standard error.
-fn settings(target: &Target) -> Result<Builder> {
-    match target.builder().stored_options() {
-        Ok((builder, notices)) => {
-            notices.iter().for_each(|notice| eprintln!("OPTIONS: {notice}"));
-            Ok(builder)
-        }
-        Err(e) if e.is_corruption() => {
-            eprintln!("OPTIONS: {e}; the defaults are taken");
-            Ok(target.builder())
-        }
-        Err(e) => Err(e),
-    }
 }
 
 fn as_json(report: &RepairReport) -> Value {

@@ -64,6 +64,8 @@ enum AnswerWord {
     Mapped,
     /// Taken with any value, without effect
     Ignored,
+    /// Taken without effect, and named in the report of an open
+    Unserved,
     /// Only the value that asks for nothing is taken
     Refused,
 }
@@ -74,6 +76,7 @@ impl AnswerWord {
             AnswerWord::Used => AnswerKind::Used,
             AnswerWord::Mapped => AnswerKind::Mapped,
             AnswerWord::Ignored => AnswerKind::Ignored,
+            AnswerWord::Unserved => AnswerKind::Unserved,
             AnswerWord::Refused => AnswerKind::Refused,
         }
     }

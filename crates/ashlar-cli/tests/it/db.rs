@@ -205,3 +205,27 @@ fn under_ldbs_name_it_is_ldb() {
     assert_eq!(program(&ldb, &[&db, "--create_if_missing", "put", "a", "1"], b"").out, "OK\n");
     assert_eq!(program(&ldb, &[&db, "scan"], b"").out, "a ==> 1\n");
 }
+
+/// Writers and readers take the settings of the directory, and none of them changes what is stored.
+#[test]
+fn commands_keep_the_settings_of_the_directory() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let db = ashlardb::Db::builder(&dir)
+        .options("num_levels=12;write_buffer_size=1M;compression=kZSTD")
+        .open()
+        .unwrap();
+    db.put("k", "v").unwrap();
+    db.close().unwrap();
+    let at = format!("--db={}", dir.display());
+    let newest = || {
+        let files = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+        let last = files.filter(|p| p.display().to_string().contains("OPTIONS-")).max().unwrap();
+        std::fs::read_to_string(last).unwrap()
+    };
+    let before = newest();
+    assert_eq!(good(&["db", &at, "put", "l", "w"], b""), "OK\n");
+    assert_eq!(good(&["db", &at, "get", "k"], b""), "v\n");
+    assert!(good(&["db", &at, "scan"], b"").contains("l ==> w"));
+    assert_eq!(newest(), before);
+}

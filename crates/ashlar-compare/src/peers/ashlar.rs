@@ -43,20 +43,21 @@ impl Peer for Ashlar {
         let bits_per_key = f64::from(settings.filter_bits);
         let own = settings.class == Class::Own;
         let l0 = if settings.bulk { Some([BULK; 3]) } else { settings.l0_triggers };
-        let builder = Db::builder(dir).tune(|db, family| {
+        let given = settings.clone();
+        let builder = Db::builder(dir).fresh_options().tune(move |db, family| {
             if own {
                 return;
             }
             family.table.filter = (bits_per_key > 0.0).then_some(FilterPolicy::Bloom { bits_per_key });
             family.write_buffer_bytes = buffer;
-            family.max_write_buffers = settings.write_buffers as usize;
+            family.max_write_buffers = given.write_buffers as usize;
             family.table.compression = codec;
             family.table.block_size = block;
-            db.block_cache_bytes = settings.cache_bytes.max(LEAST_CACHE);
-            if let Some(bytes) = settings.file_bytes {
+            db.block_cache_bytes = given.cache_bytes.max(LEAST_CACHE);
+            if let Some(bytes) = given.file_bytes {
                 family.compaction.target_file_bytes = bytes;
             }
-            if let Some(bytes) = settings.base_bytes {
+            if let Some(bytes) = given.base_bytes {
                 family.compaction.base_level_bytes = bytes;
             }
             if let Some(triggers) = l0 {
@@ -65,7 +66,7 @@ impl Peer for Ashlar {
                 family.compaction.l0_slowdown = slowdown;
                 family.compaction.l0_stop = stop;
             }
-            family.compaction.automatic = !settings.bulk;
+            family.compaction.automatic = !given.bulk;
         });
         let db = builder.open().map_err(text)?;
         let db = if settings.no_log { db.without_wal() } else { db.with_sync(settings.sync) };

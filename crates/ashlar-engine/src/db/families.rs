@@ -48,7 +48,9 @@ impl Core {
         let level = self.options().format_level;
         options.validate(level)?;
         refuse_timestamps(&options.order)?;
-        let options = options.at_level(level);
+        let mut options = options.at_level(level);
+        options.forget_stored();
+        self.renew_stale_options()?;
         // Alone, so that the log that is current now holds nothing of the new family yet.
         let made = self.committer.lead_alone(|| {
             // What was written before the family is not lost where the family is there.
@@ -123,6 +125,17 @@ impl Core {
         });
         let mut state = self.state();
         (state.options_stale, state.purge_wanted) = (failed.is_err(), true);
+    }
+
+    /// An OPTIONS file that could not be written after a drop still has a section of the dropped family, which a new family of
+    /// that name must not take over.
+    fn renew_stale_options(&self) -> Result<()> {
+        if !self.state().options_stale {
+            return Ok(());
+        }
+        self.write_options()?;
+        self.state().options_stale = false;
+        Ok(())
     }
 
     /// After a drop that failed it is unknown whether a later open finds the family. Before it takes another write, the

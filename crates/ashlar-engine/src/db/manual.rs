@@ -10,7 +10,7 @@ use crate::column_family::{Family, LiveFamily};
 use crate::compaction::picker::{ManualPick, ManualRange, pick_chosen, pick_refit};
 use crate::compaction::{Compaction, Running};
 use crate::options::CompactRangeOptions;
-use ashlar_base::{FamilyId, FileNumber, Level, Result};
+use ashlar_base::{Error, FamilyId, FileNumber, Level, Result};
 use ashlar_env::{JobKind, Lane};
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ impl Db {
         core.check_live(family)?;
         core.health.check_working()?;
         core.flush(&[family.id()])?;
+        refuse_level0_only(family)?;
         let range = ManualRange::new(begin, end, options.rewrite_deepest);
         if !options.exclusive {
             return core.compact_range(family.id(), range, options);
@@ -71,12 +72,27 @@ impl Db {
         core.check_open()?;
         core.check_live(family)?;
         core.health.check_working()?;
+        refuse_level0_only(family)?;
         core.compact_one(family.id(), |live, claims| {
             let options = live.family.options();
             let picked = pick_chosen(&shape(live), &options.compaction, claims, numbers, output)?;
             Ok(picked.map(|plan| Compaction { parts_max: max_subcompactions, ..plan }))
         })
     }
+}
+
+/// A tree of one level, as RocksDB keeps it, would not be opened by it again.
+fn refuse_level0_only(family: &Family) -> Result<()> {
+    let options = family.options();
+    if !options.compaction.level0_only {
+        return Ok(());
+    }
+    let style = options.kept.get("compaction_style").unwrap_or_default();
+    Err(Error::not_supported(format!(
+        "family {:?} has compaction_style={style} and is not compacted: RocksDB keeps its tables in level 0",
+        family.name()
+    ))
+    .hint("To make it a leveled tree for good, open it with compaction_style=kCompactionStyleLevel"))
 }
 
 /// What a request does next.

@@ -15,7 +15,7 @@ use super::scrub_job::Scrubbed;
 use super::session::new_session_id;
 use super::tell::log_header;
 use super::writes::Host;
-use crate::column_family::{DatabaseId, LiveFamily};
+use crate::column_family::{DEFAULT_FAMILY, DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
 use crate::files::{PendingOutputs, check_lost, hold_directory, lost_is_usable};
 use crate::health::Health;
@@ -25,8 +25,8 @@ use crate::open::{
     recover_manifest, replay_wals, settle_identity, survey,
 };
 use crate::options::{
-    DbOptions, Facts, FamilyOptions, Finding, StoredFamily, lint, options_file, read_latest_options,
-    stored_families, write_options_file,
+    DbOptions, Facts, FamilyOptions, Finding, Options, StoredFamily, lint, load_latest_options, note_lines,
+    options_file, write_options_file,
 };
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
@@ -44,7 +44,7 @@ use ashlar_log::LogWriter;
 use ashlar_memtable::MemtableRep;
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -57,11 +57,33 @@ pub struct OpenFamily {
     pub options: FamilyOptions,
 }
 
+/// What to tell where a tree is opened with another number of levels than asked for, or than it was stored with.
+fn levels_told(
+    name: &str,
+    given: &FamilyOptions,
+    levels: usize,
+    stored: Option<&FamilyOptions>,
+) -> Option<String> {
+    let given = given.compaction.num_levels;
+    if levels > given {
+        return Some(format!(
+            "family {name:?}: num_levels={given}: there are tables in level {}, so {levels} levels are used",
+            levels - 1
+        ));
+    }
+    let stored = stored.map(|stored| stored.compaction.num_levels).filter(|stored| *stored < levels)?;
+    Some(format!(
+        "family {name:?}: num_levels={stored}: opened with {levels}; RocksDB with {stored} levels does not open \
+         tables that a compaction brings below level {}",
+        stored - 1
+    ))
+}
+
 /// The settings of every family: those that were listed, and the rest.
 pub(super) struct Settings {
     listed: BTreeMap<String, FamilyOptions>,
     others: FamilyOptions,
-    /// Those of families that had a merge operator before.
+    /// Those of families that are there, with what the OPTIONS file says of them.
     recalled: BTreeMap<String, FamilyOptions>,
 }
 
@@ -75,13 +97,16 @@ impl Settings {
         let level = options.format_level;
         others.validate(level)?;
         let mut listed = BTreeMap::new();
-        for family in families {
+        for mut family in families {
             family.options.validate(level).map_err(|e| e.hint(format!("In family {:?}", family.name)))?;
+            family.options.forget_stored();
             if listed.insert(family.name.clone(), family.options.at_level(level)).is_some() {
                 return Err(Error::invalid(format!("family {:?} is listed twice", family.name)));
             }
         }
-        Ok(Settings { listed, others: others.at_level(level), recalled: BTreeMap::new() })
+        let mut others = others.at_level(level);
+        others.forget_stored();
+        Ok(Settings { listed, others, recalled: BTreeMap::new() })
     }
 
     /// The settings of a family; `order` is what the database says of one that was not listed.
@@ -94,8 +119,8 @@ impl Settings {
         })
     }
 
-    /// Holds the settings against what the OPTIONS file says of families that are there. A file that cannot be read is a
-    /// line of the report: it knows names only.
+    /// Holds the settings against the newest OPTIONS file and the levels there are: merge operators are found by name, and
+    /// what the file holds besides is kept for the next one. A file that cannot be read is a line of the report.
     ///
     /// # Errors
     /// `InvalidArgument`: a family had another merge operator.
@@ -103,18 +128,54 @@ impl Settings {
         &mut self,
         env: &Env,
         dir: &Path,
+        options: &mut DbOptions,
         versions: &VersionSet,
         report: &mut RecoveryReport,
     ) -> Result<()> {
-        let stored = match read_latest_options(&*env.fs, dir) {
-            Ok(found) => found.map(|(_, file)| stored_families(&file)).unwrap_or_default(),
+        let loaded = match load_latest_options(&*env.fs, dir, options.format_level) {
+            Ok(found) => found,
             Err(e) => {
                 report.foreign.push(format!("the OPTIONS file was not read: {e}"));
-                return Ok(());
+                None
             }
         };
-        let there = versions.families();
-        self.recall_operators(&stored, there.iter().map(|f| (&*f.name, &f.version.order)))
+        let stored: HashMap<&str, &FamilyOptions> =
+            loaded.iter().flat_map(|l| &l.families).map(|(name, stored)| (&**name, stored)).collect();
+        for family in versions.families() {
+            let (name, order) = (&*family.name, &family.version.order);
+            let mut own = self.of(name, order);
+            if let Some(stored) = stored.get(name) {
+                self.recall_operator(name, &mut own, stored.stored_merge_operator.as_deref())?;
+                own.kept_over(stored);
+            }
+            let levels = family.version.levels.len();
+            report.unserved.extend(levels_told(name, &own, levels, stored.get(name).copied()));
+            (own.compaction.num_levels, own.only_if_there) = (levels, false);
+            self.recalled.insert(name.to_owned(), own);
+        }
+        if let Some(loaded) = &loaded {
+            options.kept = options.kept.over(&loaded.db.kept);
+            options.stored_release.clone_from(&loaded.release);
+            report.unserved.extend(self.unserved(options, versions));
+        }
+        Ok(())
+    }
+
+    /// What of the OPTIONS file is not acted on and would change what RocksDB does, a line for each.
+    fn unserved(&self, options: &DbOptions, versions: &VersionSet) -> Vec<String> {
+        let db = Options { db: options.clone(), ..Options::default() };
+        let mut groups: Vec<(Vec<&str>, Vec<String>)> = vec![(Vec::new(), db.database_notes())];
+        let mut before: Option<&FamilyOptions> = None;
+        let families = versions.families();
+        for family in &families {
+            let Some(own) = self.recalled.get(&*family.name) else { continue };
+            match groups.last_mut().filter(|_| before.is_some_and(|b| b.shares_kept_with(own))) {
+                Some((names, _)) => names.push(&family.name),
+                None => groups.push((vec![&family.name], own.notes(options.format_level))),
+            }
+            before = Some(own);
+        }
+        note_lines(&groups)
     }
 
     /// Holds the settings of families that are there against the merge operators they had.
@@ -128,16 +189,26 @@ impl Settings {
     ) -> Result<()> {
         for (name, order) in there {
             let Some(family) = stored.iter().find(|family| family.name == name) else { continue };
-            let Some(operator) = &family.merge_operator else { continue };
             let mut options = self.of(name, order);
-            options.recall_operator(name, operator)?;
+            self.recall_operator(name, &mut options, family.merge_operator.as_deref())?;
             self.recalled.insert(name.to_owned(), options);
         }
         Ok(())
     }
 
+    /// Gives a family that is there the merge operator it had. One that is not listed takes the operator of `default` only
+    /// where it had the same.
+    fn recall_operator(&self, name: &str, options: &mut FamilyOptions, stored: Option<&str>) -> Result<()> {
+        let listed = name == DEFAULT_FAMILY || self.listed.contains_key(name);
+        if !listed && !options.has_operator(stored) {
+            (options.merge_operator, options.stored_merge_operator) = (None, None);
+            options.table.merge_operator = None;
+        }
+        stored.map_or(Ok(()), |stored| options.recall_operator(name, stored))
+    }
+
     fn default_order(&self) -> Order {
-        self.listed.get(crate::column_family::DEFAULT_FAMILY).unwrap_or(&self.others).order.clone()
+        self.listed.get(DEFAULT_FAMILY).unwrap_or(&self.others).order.clone()
     }
 
     pub(super) fn families(&self) -> Families {
@@ -145,10 +216,11 @@ impl Settings {
             name: name.clone(),
             order: o.order.clone(),
             levels: o.compaction.num_levels,
+            only_if_there: o.only_if_there,
         };
         let mut listed: Vec<FamilySpec> = self.listed.iter().map(spec).collect();
-        if !self.listed.contains_key(crate::column_family::DEFAULT_FAMILY) {
-            let default = crate::column_family::DEFAULT_FAMILY.to_owned();
+        if !self.listed.contains_key(DEFAULT_FAMILY) {
+            let default = DEFAULT_FAMILY.to_owned();
             listed.push(spec((&default, &self.others)));
         }
         Families { listed, others: Others::Open { levels: self.others.compaction.num_levels } }
@@ -178,7 +250,7 @@ impl Settings {
 pub(super) fn open(
     env: Env,
     dir: &Path,
-    options: DbOptions,
+    mut options: DbOptions,
     families: Vec<OpenFamily>,
     others: FamilyOptions,
 ) -> Result<Arc<Core>> {
@@ -196,7 +268,7 @@ pub(super) fn open(
     if !report.read_only.is_empty() {
         return open_locked(env, dir, options, settings, lock);
     }
-    settings.recall(&env, dir, &versions, &mut report)?;
+    settings.recall(&env, dir, &mut options, &versions, &mut report)?;
     let versions = Arc::new(versions);
     let statistics = statistics(&env, &options);
     for family in versions.families() {

@@ -140,7 +140,7 @@ impl Opening<'_> {
         for family in versions.families() {
             family.version.tables().count_into(&self.statistics);
         }
-        self.settings.recall(env, dir, &versions, &mut report)?;
+        self.settings.recall(env, dir, &mut self.options, &versions, &mut report)?;
         self.kept.open_all(&versions)?;
         let wals = FoundWals::open(env, dir, &versions)?;
         if logs_needed_from(&*env.fs, dir)? != logs_from {

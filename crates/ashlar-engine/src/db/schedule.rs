@@ -177,7 +177,7 @@ impl Core {
             let tables = options.compaction.l0_stop.saturating_sub(gauges.l0_tables) as u64;
             let level0 = tables.saturating_mul(options.write_buffer_bytes as u64);
             let left = options.compaction.hard_debt_bytes.saturating_sub(gauges.debt_bytes).min(level0);
-            let time = rates.time_to(left).filter(|_| options.compaction.automatic);
+            let time = rates.time_to(left).filter(|_| options.compaction.works());
             time_to_stop = [time_to_stop, time].into_iter().flatten().min();
         }
         Forecast {
@@ -249,7 +249,7 @@ struct Look {
 
 fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look) -> Option<Compaction> {
     let options = family.family.options();
-    if !options.compaction.automatic {
+    if !options.compaction.works() {
         return None;
     }
     let running = running.get(&family.family.id()).map_or(&[][..], Vec::as_slice);
@@ -276,7 +276,7 @@ pub(super) fn gathers_until(state: &State, now: Option<Duration>) -> Option<Dura
     let gathers = |f: &&LiveFamily| {
         let options = f.family.options();
         let shape = Shape { arriving: f.arrivals.is_expected(now), ..shape(f) };
-        options.compaction.automatic && picker::gathers(&shape, &options.compaction)
+        options.compaction.works() && picker::gathers(&shape, &options.compaction)
     };
     state.families.iter().filter(gathers).filter_map(|f| f.arrivals.expected_until()).min()
 }

@@ -231,10 +231,25 @@ impl InfoLog {
         former.sort_unstable();
         let surplus = (former.len() + 1).saturating_sub(self.options.files_kept.max(1));
         for (_, name) in former.into_iter().take(surplus) {
-            fs.remove(&dir.join(name))?;
+            // Our default bounds our own files only: RocksDB's go when a setting of the directory or the caller says so.
+            let by_default = self.options.files_kept == InfoLogOptions::default().files_kept;
+            if !by_default || is_ours(fs, &dir.join(&name)) {
+                fs.remove(&dir.join(name))?;
+            }
         }
         Ok(fresh)
     }
+}
+
+/// Whether the head of a log names this engine.
+fn is_ours(fs: &dyn Fs, path: &Path) -> bool {
+    let head = || -> Result<Vec<u8>> {
+        let file = fs.open_read(path)?;
+        let mut head = vec![0; usize::try_from(file.len().min(256)).unwrap_or(0)];
+        file.read_exact_at(&mut head, 0)?;
+        Ok(head)
+    };
+    head().is_ok_and(|head| String::from_utf8_lossy(&head).contains("AshlarDB"))
 }
 
 /// The name of the log of a database in `dir` when it stands elsewhere: the absolute path with `_` for what is no letter or

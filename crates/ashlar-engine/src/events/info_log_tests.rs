@@ -104,3 +104,25 @@ fn elsewhere_the_name_tells_the_database() {
     let names: Vec<_> = env.fs.list(Path::new("/logs")).unwrap().into_iter().map(|e| e.name).collect();
     assert_eq!(names, ["data_my_db_LOG"]);
 }
+
+#[test]
+fn our_default_removes_no_log_of_rocksdbs() {
+    let (_sim, env) = sim();
+    let dir = Path::new(DIR);
+    for n in 0..20 {
+        let name = if n % 2 == 0 { "AshlarDB-0" } else { "11.8.1" };
+        let file = env.fs.create(&dir.join(format!("LOG.old.{n}"))).unwrap();
+        file.write_at(format!("RocksDB version: {name}\n").as_bytes(), 0).unwrap();
+    }
+    InfoLog::open(&env, dir, &InfoLogOptions::default(), "head").unwrap();
+    let theirs =
+        |names: &[String]| (0..20).filter(|n| names.contains(&format!("LOG.old.{n}")) && n % 2 == 1).count();
+    let names_now = names(&env);
+    assert_eq!(theirs(&names_now), 10, "{names_now:?}");
+    assert!(names_now.len() < 20, "{names_now:?}");
+    // A number that the directory or the caller sets holds for all.
+    env.clock.sleep(Duration::from_secs(1));
+    let few = InfoLogOptions { files_kept: 3, ..InfoLogOptions::default() };
+    InfoLog::open(&env, dir, &few, "head").unwrap();
+    assert_eq!(names(&env).len(), 3);
+}

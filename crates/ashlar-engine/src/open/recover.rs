@@ -17,7 +17,7 @@ use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,9 +28,14 @@ pub struct FamilySpec {
     pub name: String,
     /// The order of its keys.
     pub order: Order,
-    /// Its number of levels.
+    /// Its number of levels, if no table is deeper.
     pub levels: usize,
+    /// Not among the missing when it does not exist.
+    pub only_if_there: bool,
 }
+
+/// A family has no more levels than this.
+const MAX_LEVELS: usize = 64;
 
 /// What becomes of families that the caller did not list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +120,8 @@ pub fn recover_manifest(
         let identity = read_identity(fs, dir)?;
         db.db_id = Some(identity.unwrap_or_else(|| new_db_id(env)));
     }
-    let missing =
-        families.listed.iter().filter(|s| !states.iter().any(|f| f.name == s.name)).cloned().collect();
+    let there = |s: &&FamilySpec| states.iter().any(|f| f.name == s.name);
+    let missing = families.listed.iter().filter(|s| !s.only_if_there && !there(s)).cloned().collect();
     let beginning =
         Beginning { db, families: states, next_file, last_seq: replayed.last_seq, manifest: number };
     let versions = VersionSet::new(env.clone(), dir.to_path_buf(), level, Arc::clone(tables), beginning);
@@ -172,9 +177,10 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
     let mut chosen = BTreeMap::new();
     let mut closed = Vec::new();
     let mut unlisted = Vec::new();
+    let listed: HashMap<&str, &FamilySpec> = families.listed.iter().map(|s| (&*s.name, s)).collect();
     for (&id, family) in &replayed.families {
-        if let Some(spec) = families.listed.iter().find(|s| s.name == family.name) {
-            let mut spec = spec.clone();
+        if let Some(spec) = listed.get(&*family.name) {
+            let mut spec = (*spec).clone();
             match family.comparator.as_deref().and_then(timestamp_order) {
                 // Opened to be named: neither read nor written.
                 Some(order) if !matches!(spec.order, Order::Custom(_)) => spec.order = order,
@@ -188,11 +194,11 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
             Others::Refuse => unlisted.push(family.name.as_str()),
             Others::Open { levels } => {
                 let order = built_in_order(family)?;
-                chosen.insert(id, FamilySpec { name: family.name.clone(), order, levels });
+                chosen.insert(id, open_other(family, order, levels));
             }
             Others::OpenKnown { levels } => match built_in_order(family) {
                 Ok(order) => {
-                    chosen.insert(id, FamilySpec { name: family.name.clone(), order, levels });
+                    chosen.insert(id, open_other(family, order, levels));
                 }
                 Err(e) => closed.push(format!("{} and stays closed", e.message())),
             },
@@ -204,6 +210,11 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
         Err(Error::invalid(format!("Column families not opened: {}", unlisted.join(", ")))
             .hint("List every family of the database when you open it"))
     }
+}
+
+/// A family that the caller did not list.
+fn open_other(family: &ReplayedFamily, order: Order, levels: usize) -> FamilySpec {
+    FamilySpec { name: family.name.clone(), order, levels, only_if_there: true }
 }
 
 fn check_comparator(family: &ReplayedFamily, order: &Order) -> Result<()> {
@@ -237,7 +248,9 @@ fn family_state(
     let tables = Tables::new(env.clone(), dir.to_path_buf(), Arc::clone(tables), spec.order.clone());
     let mut tree = family.tree.clone();
     tree.complete(&spec.order, replayed.last_seq);
-    let version = tree.finish(spec.levels, &tables).map_err(|e| e.at_path(&replayed.path))?;
+    // A tree that is deeper than the settings say opens all the same; the report says so.
+    let levels = spec.levels.max((tree.deepest() + 1).min(MAX_LEVELS));
+    let version = tree.finish(levels, &tables).map_err(|e| e.at_path(&replayed.path))?;
     Ok(FamilyState {
         id,
         name: family.name.clone(),

@@ -69,6 +69,9 @@ pub struct RecoveryReport {
     pub lost: Vec<String>,
     /// What others left that RocksDB at the format level, or this engine, does not serve. No anomaly.
     pub foreign: Vec<String>,
+    /// Settings of the newest OPTIONS file that are not followed, or not as they stand, though RocksDB acts on them. They are
+    /// kept for RocksDB. No anomaly.
+    pub unserved: Vec<String>,
     /// Why the database takes no writes; empty when it takes them. No anomaly.
     pub read_only: Vec<String>,
     /// What the linter advises on the settings. No anomaly.
@@ -135,6 +138,7 @@ impl fmt::Display for RecoveryReport {
             ("rebuilt", &self.regenerated),
             ("moved to lost/", &self.lost),
             ("foreign", &self.foreign),
+            ("stored setting not followed", &self.unserved),
             ("read-only", &self.read_only),
             ("advice", &self.advice),
         ] {

@@ -32,6 +32,10 @@ pub struct CompactionOptions {
     pub periodic_secs: u64,
     /// Compact in the background. On.
     pub automatic: bool,
+    /// Tables stay in level 0: nothing is compacted, by itself or on request. For a tree that RocksDB keeps in one level
+    /// (FIFO, or universal with `num_levels=1`) and refuses to open with a table in another. Follows from the directory's
+    /// OPTIONS file. Off.
+    pub level0_only: bool,
 }
 
 impl Default for CompactionOptions {
@@ -50,11 +54,17 @@ impl Default for CompactionOptions {
             ttl_secs: 0,
             periodic_secs: 0,
             automatic: true,
+            level0_only: false,
         }
     }
 }
 
 impl CompactionOptions {
+    /// Whether anything is compacted in the background.
+    pub fn works(&self) -> bool {
+        self.automatic && !self.level0_only
+    }
+
     /// The bound on one compaction's input bytes.
     pub fn compaction_bytes(&self) -> u64 {
         if self.max_compaction_bytes == 0 {

@@ -1,6 +1,6 @@
 //! Settings of a whole database.
 
-use super::FormatLevel;
+use super::{FormatLevel, KeptTexts};
 use crate::events::{InfoLogOptions, Listeners};
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result};
@@ -29,7 +29,7 @@ pub struct DbOptions {
     pub db_write_buffer_bytes: u64,
     /// Bytes of uncompressed blocks kept in memory, over all families, as far as the cap on memory leaves room. 256 MiB.
     pub block_cache_bytes: u64,
-    /// Files of tables open at once; those that running operations hold may pass it. Less than 0: all that were
+    /// Files of tables open at once; those that running operations hold may pass it. -1: all that were
     /// read since the open. A read-only open holds all of them in any case. -1.
     pub max_open_files: i64,
     /// Jobs in the background at once: a quarter of them flush, the others compact, at least one of each. 0: one per core.
@@ -64,6 +64,10 @@ pub struct DbOptions {
     pub listeners: Listeners,
     /// The log of what happens: `LOG` in the directory.
     pub info_log: InfoLogOptions,
+    /// What an OPTIONS file holds of the database besides these settings, for the next one.
+    pub kept: KeptTexts,
+    /// The release of RocksDB that the newest OPTIONS file was written for; empty when there is none.
+    pub stored_release: String,
 }
 
 impl Default for DbOptions {
@@ -91,6 +95,8 @@ impl Default for DbOptions {
             statistics: None,
             listeners: Listeners::default(),
             info_log: InfoLogOptions::default(),
+            kept: KeptTexts::default(),
+            stored_release: String::new(),
         }
     }
 }
@@ -121,6 +127,12 @@ impl DbOptions {
             return Err(Error::invalid(format!(
                 "memory_bytes is {}, the least is 16777216 (or 0)",
                 self.memory_bytes
+            )));
+        }
+        if self.max_open_files < -1 {
+            return Err(Error::invalid(format!(
+                "max_open_files is {}; it is -1 (all stay open), or 0 or more",
+                self.max_open_files
             )));
         }
         match self.wal_compression {

@@ -1,7 +1,7 @@
 //! Settings of one column family.
 
 use super::names::id_of;
-use super::{CompactionOptions, FormatLevel};
+use super::{CompactionOptions, FormatLevel, KeptTexts};
 use ashlar_base::{Error, MergeOperator, Order, Result};
 use ashlar_blob::BlobOptions;
 use ashlar_table::TableOptions;
@@ -32,6 +32,13 @@ pub struct FamilyOptions {
     pub read_back_outputs: bool,
     /// How the tree is shaped.
     pub compaction: CompactionOptions,
+    /// The family is opened where the database has it, and not made where it has not. For settings that come from an OPTIONS
+    /// file. Off.
+    pub only_if_there: bool,
+    /// What an OPTIONS file holds of the family besides these settings, for the next one.
+    pub kept: KeptTexts,
+    /// The same of each section of table options, by the kind of table.
+    pub kept_tables: Vec<(String, KeptTexts)>,
 }
 
 impl Default for FamilyOptions {
@@ -47,9 +54,15 @@ impl Default for FamilyOptions {
             blob: BlobOptions::default(),
             read_back_outputs: false,
             compaction: CompactionOptions::default(),
+            only_if_there: false,
+            kept: KeptTexts::default(),
+            kept_tables: Vec::new(),
         }
     }
 }
+
+/// The kind of table that we write, as it stands in the head of a section.
+pub(crate) const BLOCK_BASED: &str = "BlockBasedTable";
 
 impl FamilyOptions {
     /// Checks ranges, and that nothing asked for exceeds `level`.
@@ -104,5 +117,48 @@ impl FamilyOptions {
         self.table.format_version = self.table.format_version.min(level.max_table_version());
         self.blob.columns = level >= FormatLevel::V11;
         self
+    }
+
+    /// Whether both families hold the same lists of kept texts.
+    pub(crate) fn shares_kept_with(&self, other: &FamilyOptions) -> bool {
+        let tables = self.kept_tables.iter().zip(&other.kept_tables);
+        self.kept.is_shared_with(&other.kept)
+            && self.kept_tables.len() == other.kept_tables.len()
+            && tables.into_iter().all(|((_, a), (_, b))| a.is_shared_with(b))
+    }
+
+    pub(crate) fn give_table(&mut self, name: &str, value: &str) {
+        match self.kept_tables.iter_mut().find(|(kind, _)| kind == BLOCK_BASED) {
+            Some((_, texts)) => texts.give(name, value),
+            None => {
+                let mut texts = KeptTexts::default();
+                texts.give(name, value);
+                self.kept_tables.push((BLOCK_BASED.to_owned(), texts));
+            }
+        }
+    }
+
+    /// Forgets what a file held of a family: for one that is new, whatever the name.
+    pub(crate) fn forget_stored(&mut self) {
+        self.kept_over(&FamilyOptions::default());
+    }
+
+    /// Takes the texts of `stored` behind what the caller gave.
+    pub(crate) fn kept_over(&mut self, stored: &FamilyOptions) {
+        self.kept = self.kept.over(&stored.kept);
+        let given = std::mem::take(&mut self.kept_tables);
+        self.kept_tables.clone_from(&stored.kept_tables);
+        for (kind, texts) in given.iter().map(|(kind, texts)| (kind, texts.given_only())) {
+            match self.kept_tables.iter_mut().find(|(k, _)| k == kind) {
+                Some((_, stored)) => *stored = texts.over(stored),
+                None if texts.is_empty() => {}
+                None => self.kept_tables.push((kind.clone(), texts)),
+            }
+        }
+        self.compaction.level0_only = match self.kept.get("compaction_style").as_deref() {
+            Some("kCompactionStyleFIFO") => true,
+            Some("kCompactionStyleUniversal") => self.kept.get("num_levels").is_some_and(|n| n == "1"),
+            _ => false,
+        };
     }
 }

@@ -1,41 +1,54 @@
-//! The OPTIONS file: what we write for tools that load it, under RocksDB's names.
+//! The OPTIONS file: what we write for the next open and for tools that load it, under RocksDB's names.
 //!
-//! Only names that the format level's release knows are written; settings without a name there stand in a comment block,
-//! which RocksDB skips. Opening never depends on the file's tuning.
+//! What an older file held that we do not act on stands in it as it stood (see `kept`). Settings of ours that RocksDB has
+//! no name for stand in a comment block, which it skips. At a format level below the default, only names that the level's
+//! release knows are written.
 
-use super::{DbOptions, FamilyOptions, Group, Options};
+use super::family::BLOCK_BASED;
+use super::kept::Carry;
+use super::{DbOptions, FamilyOptions, Group, KeptTexts, Options};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
-use ashlar_format::options_file::{OptionsFile, Section, SectionKind, escape};
+use ashlar_format::options_file::{OptionsFile, Section, SectionKind};
 use std::path::Path;
 
 /// The file for these settings, families in id order (`default` first).
 pub(crate) fn options_file(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> OptionsFile {
     let mut file = OptionsFile { own: own_settings(db), ..OptionsFile::default() };
+    let carry = Carry::new(db.format_level, &db.stored_release);
     let mut version = Section::new(SectionKind::Version);
-    version.push("rocksdb_version", db.format_level.release());
+    version.push("rocksdb_version", carry.release.clone());
     version.push("options_file_version", "1.1");
     file.sections.push(version);
     let mut options = Options { db: db.clone(), ..Options::default() };
-    file.sections.push(section(SectionKind::Db, Group::Database, &options));
+    let section = |kind, group, options: &Options, kept: &KeptTexts| Section {
+        kind,
+        entries: options.next_texts(group, kept, &carry),
+    };
+    file.sections.push(section(SectionKind::Db, Group::Database, &options, &db.kept));
     for (name, family) in families {
         options.family = (*family).clone();
         let name = (*name).to_owned();
-        file.sections.push(section(SectionKind::Family { name: name.clone() }, Group::Family, &options));
-        let kind = SectionKind::Table { kind: "BlockBasedTable".to_owned(), family: name };
-        file.sections.push(section(kind, Group::Table, &options));
+        let kind = SectionKind::Family { name: name.clone() };
+        file.sections.push(section(kind, Group::Family, &options, &family.kept));
+        let table = |kind: &str| SectionKind::Table { kind: kind.to_owned(), family: name.clone() };
+        if family.kept_tables.is_empty() {
+            file.sections.push(section(table(BLOCK_BASED), Group::Table, &options, &KeptTexts::default()));
+        }
+        for (kind, kept) in &family.kept_tables {
+            file.sections.push(match kind == BLOCK_BASED {
+                true => section(table(kind), Group::Table, &options, kept),
+                false => as_it_stood(table(kind), kept),
+            });
+        }
     }
     file
 }
 
-fn section(kind: SectionKind, group: Group, options: &Options) -> Section {
-    let mut section = Section::new(kind);
-    for (name, value) in options.stored(group) {
-        // A colon may stand as it is: it separates the parts of a list.
-        section.push(name, escape(&value).replace("\\:", ":"));
-    }
-    section
+/// A section of tables that are none of ours.
+fn as_it_stood(kind: SectionKind, kept: &KeptTexts) -> Section {
+    Section { kind, entries: kept.iter().map(|text| (text.name.clone(), text.text.clone())).collect() }
 }
 
 /// Settings that no RocksDB has a stored name for.

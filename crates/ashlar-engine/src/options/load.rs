@@ -1,15 +1,18 @@
-//! OPTIONS files read: the newest one of a directory, whoever wrote it.
+//! OPTIONS files read: the newest one of a directory, RocksDB's or ours.
 //!
 //! 1. What the file says never fails an open: a name that is unknown, a value that is wrong, out of our range or asks for
-//!    what is not there is passed over, or drawn to the nearest value, and told.
-//! 2. An open takes from it the names of comparators and merge operators only; the rest is taken when somebody asks.
+//!    what is not there is passed over, or drawn to the nearest value, and told. The other values are taken.
+//! 2. Every text is kept for the next OPTIONS file; see `kept`.
 
-use super::names::{STRING_APPEND, id_of, operator_of};
+use super::family::BLOCK_BASED;
+use super::kept::{KeptText, note_lines};
+use super::names::{id_of, is_joined, operator_of};
 use super::{DbOptions, FamilyOptions, FormatLevel, Group, Options};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// A longer file is no OPTIONS file: ten thousand families need a fifth of it.
@@ -72,88 +75,165 @@ pub fn load_latest_options(fs: &dyn Fs, dir: &Path, level: FormatLevel) -> Resul
     Ok(found.map(|(path, file)| LoadedOptions::from_file(path, &file, level)))
 }
 
+/// What a file says of one family.
+#[derive(PartialEq)]
+struct FamilySections<'f> {
+    options: &'f [(String, String)],
+    tables: Vec<(&'f str, &'f [(String, String)])>,
+}
+
 impl LoadedOptions {
     /// The settings of a file, fit to be used at `level`.
     pub fn from_file(path: PathBuf, file: &OptionsFile, level: FormatLevel) -> LoadedOptions {
-        let start = || Options {
-            db: DbOptions { format_level: level, ..DbOptions::default() },
-            family: FamilyOptions::default(),
-        };
         let mut release = String::new();
-        let (mut notices, mut families) = (Vec::new(), Vec::<(String, FamilyOptions)>::new());
-        let mut database = start();
+        let mut loaded =
+            Options { db: DbOptions { format_level: level, ..DbOptions::default() }, ..Options::default() };
+        let mut sections: Vec<(&str, FamilySections<'_>)> = Vec::new();
+        let mut of_family = HashMap::new();
+        let mut notices = Vec::new();
         for section in &file.sections {
-            let (scope, told) = match &section.kind {
+            match &section.kind {
                 SectionKind::Version => {
                     release = section.get("rocksdb_version").unwrap_or_default().to_owned();
-                    continue;
                 }
-                SectionKind::Db => ("database".to_owned(), database.load(Group::Database, &section.entries)),
+                SectionKind::Db => loaded.load_database(&section.entries),
                 SectionKind::Family { name } => {
-                    let mut family = start();
-                    let told = family.load(Group::Family, &section.entries);
-                    family.family.stored_merge_operator = stored_operator(section.get("merge_operator"));
-                    families.push((name.clone(), family.family));
-                    (format!("family {name:?}"), told)
+                    of_family.insert(name.as_str(), sections.len());
+                    sections.push((name, FamilySections { options: &section.entries, tables: Vec::new() }));
                 }
                 SectionKind::Table { kind, family } => {
-                    let Some((_, options)) = families.iter_mut().find(|(name, _)| name == family) else {
-                        continue;
-                    };
-                    if kind != "BlockBasedTable" {
-                        notices.push(format!("family {family:?}: tables of kind {kind} are not written"));
-                        continue;
+                    let at = of_family.get(family.as_str()).and_then(|at| sections.get_mut(*at));
+                    if let Some((_, of)) = at {
+                        of.tables.push((kind, &section.entries));
                     }
-                    let mut table = Options { family: options.clone(), ..start() };
-                    let told = table.load(Group::Table, &section.entries);
-                    *options = table.family;
-                    (format!("family {family:?}"), told)
                 }
-            };
-            notices.extend(told.into_iter().map(|notice| format!("{scope}: {notice}")));
+            }
         }
         for (name, value) in &file.own {
-            take_own(&mut database.db, name, value, &mut notices);
+            take_own(&mut loaded.db, name, value, &mut notices);
         }
-        // The directory is there: a file that says "there must be none" would keep it shut.
-        database.db.error_if_exists = false;
-        let mut loaded = LoadedOptions { path, release, db: database.db, families, notices };
-        loaded.fit(level);
-        loaded
+        loaded.db.stored_release.clone_from(&release);
+        notices.splice(0..0, note_lines(&[(Vec::new(), loaded.database_notes())]));
+        // Families mostly have the same settings: those are read once, and share what is kept.
+        let mut families: Vec<(String, FamilyOptions)> = Vec::new();
+        let mut groups: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
+        let mut before = None;
+        for (name, of) in &sections {
+            let same = families.last().filter(|_| before == Some(of)).map(|(_, options)| options.clone());
+            if same.is_none() {
+                groups.push((Vec::new(), Vec::new()));
+            }
+            let options = same.unwrap_or_else(|| load_family(of, level));
+            if let Some((names, notes)) = groups.last_mut() {
+                if names.is_empty() {
+                    *notes = options.notes(level);
+                }
+                names.push(name);
+            }
+            families.push(((*name).to_owned(), options));
+            before = Some(of);
+        }
+        notices.extend(note_lines(&groups));
+        LoadedOptions { path, release, db: loaded.db, families, notices }
+    }
+}
+
+impl Options {
+    fn load_database(&mut self, entries: &[(String, String)]) {
+        let mut texts = self.load(Group::Database, entries);
+        if self.fit(Group::Database, &mut texts, |o| o.db.validate()).is_err() {
+            self.db = DbOptions { format_level: self.db.format_level, ..DbOptions::default() };
+        }
+        self.db.kept = self.remember(Group::Database, texts);
     }
 
-    /// Whatever is still out of bounds gives way, so that an open with these settings is not refused for them.
-    fn fit(&mut self, level: FormatLevel) {
-        if let Err(e) = self.db.validate() {
-            self.notices.push(format!("database: {e}; the defaults are taken"));
-            self.db = DbOptions { format_level: level, ..DbOptions::default() };
-        }
-        for (name, family) in &mut self.families {
-            let c = &mut family.compaction;
-            if c.l0_slowdown < c.l0_trigger || c.l0_stop < c.l0_slowdown {
-                c.l0_slowdown = c.l0_slowdown.max(c.l0_trigger);
-                c.l0_stop = c.l0_stop.max(c.l0_slowdown);
-                self.notices.push(format!(
-                    "family {name:?}: the triggers of level 0 are out of order; the later ones are raised"
-                ));
-            }
-            if family.table.format_version > level.max_table_version() {
-                family.table.format_version = level.max_table_version();
-                self.notices.push(format!(
-                    "family {name:?}: format_version: format level {level} has {} at most",
-                    level.max_table_version()
-                ));
-            }
-            if let Err(e) = family.validate(level) {
-                self.notices.push(format!("family {name:?}: {e}; the defaults are taken"));
-                *family = FamilyOptions {
-                    order: family.order.clone(),
-                    merge_operator: family.merge_operator.clone(),
-                    stored_merge_operator: family.stored_merge_operator.clone(),
-                    ..FamilyOptions::default()
-                };
+    /// What is to be told of the database's kept texts.
+    pub(crate) fn database_notes(&self) -> Vec<String> {
+        self.notes(Group::Database, &self.db.kept)
+    }
+}
+
+impl FamilyOptions {
+    /// What is to be told of the family's kept texts, tables included.
+    pub(crate) fn notes(&self, level: FormatLevel) -> Vec<String> {
+        let db = DbOptions { format_level: level, ..DbOptions::default() };
+        let options = Options { db, family: self.clone() };
+        let mut notes = options.notes(Group::Family, &self.kept);
+        for (kind, texts) in &self.kept_tables {
+            if kind == BLOCK_BASED {
+                notes.extend(options.notes(Group::Table, texts));
+            } else {
+                notes.push(format!("tables of kind {kind} are not written"));
             }
         }
+        notes
+    }
+}
+
+/// The settings of a family, as far as they can be used. A value that cannot be used costs that value alone.
+fn load_family(of: &FamilySections<'_>, level: FormatLevel) -> FamilyOptions {
+    let mut loaded =
+        Options { db: DbOptions { format_level: level, ..DbOptions::default() }, ..Options::default() };
+    let mut texts = loaded.load(Group::Family, of.options);
+    let operator = of.options.iter().rev().find(|(name, _)| name == "merge_operator");
+    loaded.family.stored_merge_operator = stored_operator(operator.map(|(_, value)| value.as_str()));
+    let mut tables = Vec::new();
+    for (kind, entries) in &of.tables {
+        let texts = match *kind == BLOCK_BASED {
+            true => loaded.load(Group::Table, entries),
+            false => Options::default().load(Group::Table, entries),
+        };
+        tables.push(((*kind).to_owned(), texts));
+    }
+    loaded.order_triggers(&mut texts);
+    let valid = |o: &Options| o.family.validate(level);
+    for (_, texts) in tables.iter_mut().filter(|(kind, _)| kind == BLOCK_BASED) {
+        loaded.bound_format_version(texts, level);
+        // What is wrong in the family's own section is looked for there.
+        let _ = loaded.fit(Group::Table, texts, valid);
+    }
+    if loaded.fit(Group::Family, &mut texts, valid).is_err() {
+        let FamilyOptions { order, merge_operator, stored_merge_operator, .. } = loaded.family;
+        loaded.family =
+            FamilyOptions { order, merge_operator, stored_merge_operator, ..FamilyOptions::default() };
+    }
+    let kept = loaded.remember(Group::Family, texts);
+    let tables =
+        tables.into_iter().map(|(kind, texts)| (kind, loaded.remember(Group::Table, texts))).collect();
+    let stored = FamilyOptions { kept, kept_tables: tables, ..FamilyOptions::default() };
+    loaded.family.kept_over(&stored);
+    loaded.family.only_if_there = true;
+    loaded.family
+}
+
+impl Options {
+    /// The triggers of level 0 ascend: the later ones are raised.
+    fn order_triggers(&mut self, texts: &mut [KeptText]) {
+        let c = &mut self.family.compaction;
+        if c.l0_slowdown < c.l0_trigger || c.l0_stop < c.l0_slowdown {
+            c.l0_slowdown = c.l0_slowdown.max(c.l0_trigger);
+            c.l0_stop = c.l0_stop.max(c.l0_slowdown);
+            let raised =
+                "the triggers of level 0 are out of order; the later ones are raised, as RocksDB does";
+            note(texts, &["level0_slowdown_writes_trigger", "level0_stop_writes_trigger"], raised);
+        }
+    }
+
+    fn bound_format_version(&mut self, texts: &mut [KeptText], level: FormatLevel) {
+        let (version, most) = (&mut self.family.table.format_version, level.max_table_version());
+        if *version > most {
+            let told =
+                format!("format_version={version}: format level {level} has {most} at most, which is used");
+            *version = most;
+            note(texts, &["format_version"], &told);
+        }
+    }
+}
+
+/// Notes something at the first of these names that is there.
+fn note(texts: &mut [KeptText], names: &[&str], told: &str) {
+    if let Some(kept) = texts.iter_mut().find(|kept| names.contains(&kept.name.as_str())) {
+        kept.note = Some(told.to_owned());
     }
 }
 
@@ -199,6 +279,12 @@ pub(crate) fn stored_families(file: &OptionsFile) -> Vec<StoredFamily> {
 }
 
 impl FamilyOptions {
+    /// Whether the merge operator is the one that an OPTIONS file names; `None`: it names none.
+    pub fn has_operator(&self, stored: Option<&str>) -> bool {
+        let named = |text: &str| operator_of(text).map_or_else(|| id_of(text), |o| o.name().to_owned());
+        self.merge_operator_name() == stored.map(named)
+    }
+
     /// Holds the settings against the merge operator a family had before: a different one is refused; where none is
     /// given, a built-in one is found by its name, and the name of any other is kept for the OPTIONS file.
     pub(crate) fn recall_operator(&mut self, family: &str, stored: &str) -> Result<()> {
@@ -215,7 +301,7 @@ impl FamilyOptions {
             }
             Some(_) => {}
             // The delimiter is told only where the operator is an object with members.
-            None if name == STRING_APPEND && !stored.contains('=') => {}
+            None if is_joined(&name) && !stored.contains('=') => {}
             None => self.merge_operator = built_in,
         }
         self.stored_merge_operator = Some(stored.to_owned());

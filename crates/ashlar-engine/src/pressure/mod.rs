@@ -51,7 +51,7 @@ const LOW_PRIORITY_FACTOR: f64 = 4.0;
 /// The pace for a family with these gauges, where writers can go on with `sustained` bytes per second for ever.
 pub fn pace(gauges: &Gauges, options: &FamilyOptions, sustained: f64) -> Pace {
     let c = &options.compaction;
-    if !c.automatic {
+    if !c.works() {
         return Pace::Free;
     }
     if gauges.l0_tables >= c.l0_stop || gauges.debt_bytes >= c.hard_debt_bytes {

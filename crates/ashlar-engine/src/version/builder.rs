@@ -125,6 +125,11 @@ impl TreeBuilder {
         self.files.values().filter(|(_, f)| f.file.sequences_unknown).count()
     }
 
+    /// The deepest level that has a table.
+    pub(crate) fn deepest(&self) -> usize {
+        self.files.values().map(|(level, _)| level.index()).max().unwrap_or(0)
+    }
+
     /// Sorts the levels and checks every invariant.
     pub(crate) fn finish(&self, levels: usize, tables: &Arc<Tables>) -> Result<Version> {
         let order = tables.order().clone();
@@ -132,10 +137,9 @@ impl TreeBuilder {
         for (number, (level, file)) in &self.files {
             check_file(&order, file)?;
             let Some(home) = sorted.get_mut(level.index()) else {
-                return Err(Error::corruption(format!(
-                    "table {number} is in {level}, but the family has {levels} levels"
-                ))
-                .hint("Raise num_levels"));
+                return Err(Error::not_supported(format!(
+                    "table {number} is in {level}, but a family has {levels} levels at most"
+                )));
             };
             home.push(Arc::clone(file));
         }

@@ -210,7 +210,6 @@ fn a_path_of_no_name_is_refused() {
         Db::builder(empty).repair(|_| {}).map(drop),
         Db::builder(empty).salvage(&copy, |_| {}).map(drop),
         Db::builder(temp.path()).salvage(empty, |_| {}).map(drop),
-        Db::builder(empty).stored_options().map(drop),
         check_database(&env, empty, &mut |_| {}).map(drop),
         list_families(&env, empty).map(drop),
     ];
@@ -252,8 +251,9 @@ fn directories_with_the_names_of_files_are_left_alone() {
     let report = check_database(&env, temp.path(), &mut |_| {}).unwrap();
     assert!(report.is_sound(), "{report:?}");
     assert_eq!(Db::open_read_only(temp.path()).unwrap().get("a000").unwrap().as_deref(), Some(&b"a"[..]));
-    let (_, notices) = Db::builder(temp.path()).stored_options().unwrap();
-    assert_eq!(notices, Vec::<String>::new());
+    let db = Db::open(temp.path()).unwrap();
+    assert_eq!(db.recovery().unserved, Vec::<String>::new());
+    db.close().unwrap();
     Db::builder(temp.path()).repair(|_| {}).unwrap();
     std::fs::remove_file(temp.path().join("CURRENT")).unwrap();
     Db::builder(temp.path()).repair(|_| {}).unwrap();

@@ -29,6 +29,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "test data is small")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
 
+mod adopt;
 mod carried;
 mod child;
 mod damage;

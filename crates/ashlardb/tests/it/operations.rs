@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 /// Small tables and blocks on several levels.
 fn open(dir: &Path, statistics: Option<Arc<Statistics>>) -> Db {
-    let builder = Db::builder(dir).format_level(FormatLevel::V7_8).tune(|db, family| {
-        db.statistics = statistics;
+    let builder = Db::builder(dir).format_level(FormatLevel::V7_8).tune(move |db, family| {
+        db.statistics.clone_from(&statistics);
         family.write_buffer_bytes = 256 << 10;
         family.table.block_size = 1024;
         family.table.compression = Compression::None;

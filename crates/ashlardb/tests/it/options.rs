@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The OPTIONS files of a directory, oldest first.
-fn options_files(dir: &Path) -> Vec<PathBuf> {
+pub fn options_files(dir: &Path) -> Vec<PathBuf> {
     let all = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
         all.filter(|p| p.file_name().unwrap().to_str().unwrap().starts_with("OPTIONS-")).collect();
@@ -17,12 +17,12 @@ fn options_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn newest(dir: &Path) -> String {
+pub fn newest(dir: &Path) -> String {
     std::fs::read_to_string(options_files(dir).last().unwrap()).unwrap()
 }
 
 /// The lines of a section of an OPTIONS file.
-fn section<'a>(text: &'a str, title: &str) -> Vec<&'a str> {
+pub fn section<'a>(text: &'a str, title: &str) -> Vec<&'a str> {
     let behind = text.split_once(&format!("[{title}]\n")).unwrap_or_else(|| panic!("no {title} in {text}")).1;
     behind
         .lines()
@@ -53,15 +53,14 @@ fn settings_are_stored_and_loaded() {
     db.close().unwrap();
     let text = newest(dir.path());
     assert!(text.contains("\n#@ block_cache_bytes=33554432\n"), "{text}");
-    let (builder, notices) =
-        Db::builder(dir.path()).format_level(FormatLevel::V7_8).stored_options().unwrap();
-    assert_eq!(notices, Vec::<String>::new());
-    let db = builder.open().unwrap();
+    let db = Db::builder(dir.path()).format_level(FormatLevel::V7_8).open().unwrap();
+    assert_eq!(db.recovery().unserved, Vec::<String>::new());
     db.family("counts").unwrap().merge("n", 7u64.to_le_bytes()).unwrap();
     assert_eq!(newest(dir.path()), text, "what was loaded is stored again");
     db.close().unwrap();
-    // What is stored is taken when asked for only.
-    Db::builder(dir.path()).family("odd: name", |f| f.reverse_order()).open().unwrap().close().unwrap();
+    // Our defaults are taken when asked for only; merge operators and orders come back all the same.
+    let fresh = Db::builder(dir.path()).format_level(FormatLevel::V7_8).fresh_options();
+    fresh.family("odd: name", |f| f.reverse_order()).open().unwrap().close().unwrap();
     let plain = newest(dir.path());
     assert!(section(&plain, "CFOptions \"default\"").contains(&"compression=kLZ4Compression"), "{plain}");
     assert!(section(&plain, "CFOptions \"counts\"").contains(&"merge_operator=UInt64AddOperator"), "{plain}");
@@ -79,8 +78,6 @@ fn two_files_are_kept_and_a_damaged_one_is_passed_over() {
     let files = options_files(dir.path());
     assert_eq!(files.len(), 2, "{files:?}");
     std::fs::write(&files[1], "[DBOptions]\nno statement\n").unwrap();
-    let error = Db::builder(dir.path()).stored_options().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corruption);
     let db = Db::open(dir.path()).unwrap();
     assert!(
         db.recovery().foreign.iter().any(|line| line.contains("OPTIONS file was not read")),
@@ -100,7 +97,8 @@ fn a_strange_file_never_fails_an_open() {
         compaction_style=kCompactionStyleUniversal\n level0_slowdown_writes_trigger=1\n num_levels=1\n\
         [TableOptions/BlockBasedTable \"default\"]\n format_version=9\n block_size=16384\n";
     std::fs::write(last, text).unwrap();
-    let (builder, notices) = Db::builder(dir.path()).stored_options().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    let notices = &db.recovery().unserved;
     for part in [
         "brand_new=7",
         "max_total_wal_size=lots",
@@ -112,8 +110,14 @@ fn a_strange_file_never_fails_an_open() {
     ] {
         assert!(notices.iter().any(|notice| notice.contains(part)), "{part}: {notices:#?}");
     }
-    builder.open().unwrap().close().unwrap();
+    db.close().unwrap();
     let stored = newest(dir.path());
+    for kept in ["brand_new=7", "max_total_wal_size=lots", "error_if_exists=true"] {
+        assert!(section(&stored, "DBOptions").contains(&kept), "{kept}: {stored}");
+    }
+    for kept in ["write_buffer_size=1", "compaction_style=kCompactionStyleUniversal", "num_levels=1"] {
+        assert!(section(&stored, "CFOptions \"default\"").contains(&kept), "{kept}: {stored}");
+    }
     assert!(
         section(&stored, "TableOptions/BlockBasedTable \"default\"").contains(&"block_size=16384"),
         "{stored}"
@@ -326,11 +330,10 @@ fn rocksdb_loads_what_we_store() {
             version.name()
         ));
         // And the other way.
-        let (builder, notices) =
-            Db::builder(copy.path()).format_level(FormatLevel::V7_8).stored_options().unwrap();
-        let told: Vec<_> = notices.iter().filter(|n| !n.contains("format_version")).collect();
+        let db = Db::builder(copy.path()).format_level(FormatLevel::V7_8).open().unwrap();
+        let told: Vec<_> = db.recovery().unserved.iter().filter(|n| !n.contains("format_version")).collect();
         assert!(told.is_empty(), "{told:#?}");
-        builder.open().unwrap().close().unwrap();
+        db.close().unwrap();
         assert!(section(&newest(copy.path()), "CFOptions \"default\"").contains(&"compression=kZSTD"));
     }
 }
@@ -347,5 +350,10 @@ fn an_open_advises() {
     assert!(text.contains("advice: family \"default\": level0-out-of-order: "), "{text}");
     assert!(db.recovery().is_clean());
     db.close().unwrap();
-    assert_eq!(Db::open(dir.path()).unwrap().recovery().advice, Vec::<String>::new());
+    // The settings are the directory's; without them there is nothing to advise.
+    let stored = Db::open(dir.path()).unwrap();
+    assert_eq!(stored.recovery().advice.len(), 1, "{}", stored.recovery());
+    stored.close().unwrap();
+    let fresh = Db::builder(dir.path()).fresh_options().open().unwrap();
+    assert_eq!(fresh.recovery().advice, Vec::<String>::new());
 }

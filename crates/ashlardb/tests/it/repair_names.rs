@@ -4,6 +4,8 @@ use crate::integrity::files;
 use crate::repair::forget_tree;
 use ashlardb::{Db, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const ADDS: &str = "merge_operator=uint64add";
 
@@ -107,10 +109,12 @@ fn stored_settings_are_found_without_a_manifest() {
     builder.open().unwrap().close().unwrap();
     forget_tree(temp.path());
     std::fs::write(temp.path().join("CURRENT"), "?").unwrap();
-    let (builder, notices) = Db::builder(temp.path()).stored_options().unwrap();
-    assert!(notices.is_empty(), "{notices:?}");
-    let builder = builder.tune(|_, family| assert_eq!(family.table.block_size, 2345));
+    let seen = Arc::new(AtomicUsize::new(0));
+    let record = Arc::clone(&seen);
+    let builder = Db::builder(temp.path())
+        .tune(move |_, family| record.store(family.table.block_size, Ordering::Relaxed));
     assert!(builder.repair(|_| {}).unwrap().is_lossless());
+    assert_eq!(seen.load(Ordering::Relaxed), 2345);
     Db::open(temp.path()).unwrap().close().unwrap();
     for file in files(temp.path(), "").into_iter().filter(|f| f.to_str().unwrap().contains("OPTIONS-")) {
         std::fs::write(file, "[Version]\n  torn").unwrap();

@@ -30,7 +30,7 @@ impl Shape {
 
     pub fn builder(self, dir: &Path) -> Builder {
         let builder = Db::builder(dir).format_level(self.level);
-        let builder = builder.tune(|_, family| {
+        let builder = builder.tune(move |_, family| {
             family.write_buffer_bytes = self.write_buffer;
             family.merge_operator = standard_operator(MERGE_OPERATOR);
             family.compaction.target_file_bytes = 64 << 10;

@@ -188,7 +188,12 @@ fn families_are_listed() {
 #[test]
 fn families_are_chosen() {
     let env = golden("rocksdb-7.8.3/column_families");
-    let spec = |name: &str, order: Order| FamilySpec { name: name.to_string(), order, levels: 7 };
+    let spec = |name: &str, order: Order| FamilySpec {
+        name: name.to_string(),
+        order,
+        levels: 7,
+        only_if_there: false,
+    };
     let listed = vec![spec("default", Order::Bytewise), spec("new", Order::Bytewise)];
     let families = |others| Families { listed: listed.clone(), others };
 

@@ -10,6 +10,7 @@ use super::operation::{COMPACT_RANGE, READ, WRITE};
 use super::row::{Group, NotTaken, Range, Row, Taken};
 use super::table::TABLE;
 use super::value::{Value, integer};
+use crate::options::kept::{Carry, KeptText, KeptTexts, merged, stored_form};
 use crate::options::{CompactRangeOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_base::nearest::nearest;
 use ashlar_base::{Error, Result};
@@ -45,6 +46,13 @@ impl fmt::Display for Notice {
 /// RocksDB keeps it out of its files; 7.8.3 aborts on a file with the value 0.
 const NEVER_STORED: &str = "rate_limiter_bytes_per_sec";
 
+/// What a caller asks of one open; a file's values for them are kept, and neither taken nor changed.
+const PER_OPEN: [&str; 3] = ["create_if_missing", "error_if_exists", "create_missing_column_families"];
+
+/// Their members are checked, and kept for RocksDB: no setting of ours shows them.
+const ONLY_KEPT: [&str; 3] =
+    ["compaction_options_universal", "compaction_options_fifo", "blob_compression_opts"];
+
 /// The rows that may stand where `group` is expected, and what stands before their names.
 fn places(group: Group) -> &'static [(&'static str, &'static [Row<Options>])] {
     match group {
@@ -72,6 +80,22 @@ pub(super) fn find(groups: &[Group], name: &str) -> Option<&'static Row<Options>
     places
         .filter_map(|(prefix, rows)| Some((name.strip_prefix(prefix)?, rows)))
         .find_map(|(rest, rows)| rows.iter().find(|row| row.name == rest))
+}
+
+/// What our setting of that name shows; `None`: there is none, or it stands in no file.
+fn shown(options: &Options, group: Group, name: &str) -> Option<String> {
+    let row = find(&[group], name)?;
+    (row.setting()?.show)(options)
+}
+
+/// "It belongs to a group further inside", for a name that would be one there.
+fn elsewhere(name: &str) -> Option<Error> {
+    let row = TABLE.iter().find(|row| row.name == name)?;
+    let name = row.name;
+    Some(
+        Error::invalid(format!("{name:?} is an option of block_based_table_factory"))
+            .hint(format!("Write block_based_table_factory={{{name}=VALUE;}}")),
+    )
 }
 
 /// "No such name", with the one that was perhaps meant.
@@ -111,9 +135,28 @@ impl Options {
     pub(crate) fn set_in(&mut self, groups: &[Group], name: &str, value: &str) -> Result<Option<Notice>> {
         let row = find(groups, name).ok_or_else(|| {
             let places = groups.iter().flat_map(|group| places(*group));
-            unknown(name, places.flat_map(|(_, rows)| rows.iter().map(|row| row.name)))
+            let names = places.flat_map(|(_, rows)| rows.iter().map(|row| row.name));
+            elsewhere(name).unwrap_or_else(|| unknown(name, names))
         })?;
-        take(row, self, value)
+        let notice = take(row, self, value)?;
+        if notice.is_some() || ONLY_KEPT.contains(&row.name) {
+            self.keep_given(row, value);
+        }
+        Ok(notice)
+    }
+
+    /// A value without effect here is what RocksDB finds in the next OPTIONS file.
+    fn keep_given(&mut self, row: &'static Row<Options>, value: &str) {
+        let stands_in = |rows: &'static [Row<Options>]| rows.iter().any(|r| std::ptr::eq(r, row));
+        if row.default.is_empty() {
+            // No OPTIONS file has the name.
+        } else if stands_in(DATABASE) {
+            self.db.kept.give(row.name, value);
+        } else if stands_in(FAMILY) {
+            self.family.kept.give(row.name, value);
+        } else if stands_in(TABLE) {
+            self.family.give_table(row.name, value);
+        }
     }
 
     /// Sets the options of a string, `name=value;…`, the last of several values counts. All of it, or nothing.
@@ -124,30 +167,116 @@ impl Options {
         self.apply_in(&[Group::Database, Group::Family], text)
     }
 
-    /// Takes a section of an OPTIONS file, whoever wrote it: what is unknown, wrong or refused is passed over, what is out
-    /// of our range is drawn to its end; both are told.
-    pub(crate) fn load(&mut self, group: Group, entries: &[(String, String)]) -> Vec<Notice> {
-        let mut notices = Vec::new();
-        for (name, value) in entries {
-            let mut tell =
-                |why: String| notices.push(Notice { name: name.clone(), value: value.clone(), why });
-            let Some(row) = find(&[group], name) else {
-                tell("no release up to 11.8 has an option of that name".to_owned());
-                continue;
-            };
-            let text = unescape(value);
-            let drawn = row.setting().and_then(|setting| draw_in(setting.range, &text));
-            match row.set(self, drawn.as_deref().unwrap_or(&text)) {
-                Ok(_) => {
-                    if let (Some(drawn), Some(setting)) = (drawn, row.setting()) {
-                        tell(format!("the range is {}; {drawn} is taken", setting.range));
-                    }
+    /// Takes a section of an OPTIONS file, whatever wrote it: what is unknown, wrong or refused is passed over, what is out
+    /// of our range is drawn to its end. The texts are kept, with a note each where something is to be told.
+    pub(crate) fn load(&mut self, group: Group, entries: &[(String, String)]) -> Vec<KeptText> {
+        let load = |options: &mut Options, (name, value): &(String, String)| {
+            let note = options.load_one(group, name, value);
+            let note = note.map(|why| format!("{name}={}: {why}", unescape(value)));
+            KeptText { name: name.clone(), text: value.clone(), means: None, note, given: false }
+        };
+        // The ratio behind it counts only where the index is on, in whatever order the two stand.
+        if let Some((name, value)) = entries.iter().find(|(name, _)| name == "data_block_index_type") {
+            let _ = self.load_one(group, name, value);
+        }
+        let load = |entry| load(self, entry);
+        entries.iter().map(load).collect()
+    }
+
+    /// Takes one value of an OPTIONS file; what is to be told of it.
+    fn load_one(&mut self, group: Group, name: &str, value: &str) -> Option<String> {
+        let Some(row) = find(&[group], name) else {
+            return Some("no release up to 11.8 has an option of that name".to_owned());
+        };
+        if PER_OPEN.contains(&row.name) {
+            return None;
+        }
+        let text = unescape(value);
+        let drawn = row.setting().and_then(|setting| draw_in(setting.range, &text));
+        match row.set(self, drawn.as_deref().unwrap_or(&text)) {
+            Ok(_) => match (drawn, row.setting()) {
+                (Some(drawn), Some(setting)) => {
+                    Some(format!("the range is {}; {drawn} is taken", setting.range))
                 }
-                Err(NotTaken::Wrong(why)) => tell(why),
-                Err(NotTaken::Refused) => tell(row.text.to_owned()),
+                _ => row.is_missed(&text).then(|| row.text.to_owned()),
+            },
+            Err(NotTaken::Wrong(why)) => Some(why),
+            Err(NotTaken::Refused) => Some(row.text.to_owned()),
+        }
+    }
+
+    /// Remembers, for each text of a loaded section, which value of ours it was read as.
+    pub(crate) fn remember(&self, group: Group, mut texts: Vec<KeptText>) -> KeptTexts {
+        for kept in &mut texts {
+            kept.means = shown(self, group, &kept.name);
+        }
+        KeptTexts::new(texts)
+    }
+
+    /// Gives up values of loaded texts one by one, the last first, until `check` finds nothing wrong: a value that is wrong
+    /// gives way to our default, and nothing else does. What is still wrong then is returned.
+    pub(crate) fn fit(
+        &mut self,
+        group: Group,
+        texts: &mut [KeptText],
+        check: impl Fn(&Options) -> Result<()>,
+    ) -> Result<()> {
+        for at in (0..texts.len()).rev() {
+            let Err(wrong) = check(self) else { return Ok(()) };
+            let Some(kept) = texts.get_mut(at) else { continue };
+            let row = find(&[group], &kept.name);
+            let Some((row, setting)) = row.and_then(|row| Some((row, row.setting()?))) else { continue };
+            let default = (setting.show)(&Options::default()).unwrap_or_default();
+            let mut without = self.clone();
+            if row.set(&mut without, &default).is_err() {
+                continue;
+            }
+            let still = check(&without).err();
+            if still.is_none_or(|e| e.message() != wrong.message()) {
+                *self = without;
+                let (name, text) = (&kept.name, unescape(&kept.text));
+                kept.note = Some(format!("{name}={text}: {}; {default} is taken", wrong.message()));
             }
         }
-        notices
+        check(self)
+    }
+
+    /// What is to be told of kept texts that still hold.
+    pub(crate) fn notes(&self, group: Group, texts: &KeptTexts) -> Vec<String> {
+        let holds = |kept: &&KeptText| {
+            let operator = kept.name == "merge_operator" && self.family.merge_operator.is_some();
+            !operator && kept.means == shown(self, group, &kept.name)
+        };
+        texts.iter().filter(holds).filter_map(|kept| kept.note.clone()).collect()
+    }
+
+    /// The names and texts that the next OPTIONS file holds of a group: what was kept, with our values where they are
+    /// others, and behind it what the older file did not have.
+    pub(crate) fn next_texts(&self, group: Group, kept: &KeptTexts, carry: &Carry) -> Vec<(String, String)> {
+        let ours = self.stored(group);
+        let value = |name: &str| ours.iter().find(|(n, _)| *n == name).map(|(_, value)| value);
+        let mut texts: Vec<(String, String)> = Vec::new();
+        for text in kept.iter() {
+            let row = find(&[group], &text.name);
+            let shown = shown(self, group, &text.name);
+            let acts = row.is_some_and(|row| row.setting().is_some() && !PER_OPEN.contains(&row.name));
+            // A level that the caller asked for is never exceeded.
+            let bounded = !carry.whole && (text.text.starts_with('{') || text.name == "format_version");
+            if !acts || shown == text.means && !bounded {
+                if carry.takes(text, row.is_some()) || acts && shown.is_some() {
+                    texts.push((text.name.clone(), text.text.clone()));
+                }
+            } else if let Some(value) = value(&text.name) {
+                let value = stored_form(value);
+                let value = if carry.whole { merged(&text.text, &value) } else { value };
+                texts.push((text.name.clone(), value));
+            }
+        }
+        let had = |name: &str| kept.iter().any(|text| text.name == name);
+        texts.extend(
+            ours.iter().filter(|(name, _)| !had(name)).map(|(n, v)| ((*n).to_owned(), stored_form(v))),
+        );
+        texts
     }
 
     /// Changes options of a group while the database is open. Members of a struct change alone: the others stay.

@@ -1,7 +1,7 @@
 //! `DBOptions`.
 
 use super::nested::id_of;
-use super::row::{Range, Row, ignored, mapped, refused, uses};
+use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
 use super::value::{Value, Wrong};
 use crate::options::Options;
 
@@ -35,8 +35,8 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("skip_stats_update_on_db_open", "false", open, "No statistics of tables are read at open."),
     ignored!("skip_checking_sst_file_sizes_on_db_open", "false", open, "Sizes are always checked: they come with the listing of the directory. RocksDB has dropped the option."),
     ignored!("verify_sst_unique_id_in_manifest", "true", open, "Always verified: a table is the one the MANIFEST means, or it is refused."),
-    ignored!("track_and_verify_wals_in_manifest", "false", open, "Logs and MANIFEST are each other's witness through their numbers; logs that RocksDB tracked are listed in the open's report."),
-    ignored!("track_and_verify_wals", "false", open, "A log that others left with such records is read; no such records are written."),
+    unserved!("track_and_verify_wals_in_manifest", "false", open, "Logs and MANIFEST are each other's witness through their numbers; logs that RocksDB tracked are listed in the open's report."),
+    unserved!("track_and_verify_wals", "false", open, "A log that others left with such records is read; no such records are written."),
     ignored!("reuse_manifest_on_open", "false", open, "Every open begins a new MANIFEST with one snapshot record, so that replay stays short."),
     ignored!("optimize_manifest_for_recovery", "false", live, "Every open begins a new MANIFEST with one snapshot record, so that replay stays short."),
     ignored!("verify_manifest_content_on_close", "false", live, "The next open reads the MANIFEST whole and refuses damage."),
@@ -57,7 +57,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     refused!("WAL_ttl_seconds", "0", open, "Logs that nobody needs are removed; there is no archive of them."),
     refused!("WAL_size_limit_MB", "0", open, "Logs that nobody needs are removed; there is no archive of them."),
     refused!("wal_filter", "nullptr", open, "A filter of log records would change what a recovery finds; it is not served."),
-    ignored!("recycle_log_file_num", "0", open, "Each log is a fresh file."),
+    unserved!("recycle_log_file_num", "0", open, "Each log is a fresh file."),
     ignored!("async_wal_precreate", "false", open, "A new log is begun by the writer that needs it."),
     ignored!("background_close_inactive_wals", "false", open, "A closed log is let go of by the purge, in the background."),
     ignored!("log_readahead_size", "0", open, "Replay reads logs in large pieces."),
@@ -70,7 +70,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     refused!("allow_ingest_behind", "false", open, "Adding tables behind all data is not served."),
     ignored!("enable_pipelined_write", "false", open, "Writers are grouped, and a group's members insert side by side; there is one way to write."),
     ignored!("unordered_write", "false", open, "Readers always see whole groups in order; giving that up is never needed."),
-    ignored!("two_write_queues", "false", open, "There is one queue of writers."),
+    unserved!("two_write_queues", "false", open, "There is one queue of writers."),
     ignored!("allow_concurrent_memtable_write", "true", open, "Inserts are always concurrent."),
     ignored!("enable_write_thread_adaptive_yield", "true", open, "Writers wait on signals; how long they spin first is decided by the engine."),
     ignored!("write_thread_max_yield_usec", "100", open, "Writers wait on signals; how long they spin first is decided by the engine."),
@@ -125,8 +125,8 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("random_access_max_buffer_size", "1048576", open, "RocksDB has dropped the option."),
     ignored!("new_table_reader_for_compaction_inputs", "false", open, "RocksDB has dropped the option."),
     ignored!("access_hint_on_compaction_start", "NORMAL", open, "RocksDB has dropped the option."),
-    ignored!("metadata_write_temperature", "kUnknown", open, "No kinds of storage are told apart."),
-    ignored!("wal_write_temperature", "kUnknown", open, "No kinds of storage are told apart."),
+    unserved!("metadata_write_temperature", "kUnknown", open, "No kinds of storage are told apart."),
+    unserved!("wal_write_temperature", "kUnknown", open, "No kinds of storage are told apart."),
     ignored!("calculate_sst_write_lifetime_hint_set", "", open, "No hints about a file's life are given to the storage."),
     mapped!("file_checksum_gen_factory", "nullptr", open, "db.file_checksums", Range::Text("nullptr, FileChecksumGenCrc32cFactory"), Some(|o, text| { o.db.file_checksums = crc32c_factory(text)?; Ok(()) }), |o| Some(if o.db.file_checksums { CRC32C_FACTORY } else { "nullptr" }.to_owned()), "Record the checksum of every table and blob file in the MANIFEST; verify_file_checksums compares."),
     ignored!("checksum_handoff_file_types", "", open, "Checksums are verified when bytes are read back; none is handed to the storage."),
@@ -142,7 +142,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     uses!("stats_dump_period_sec", "600", live, db.stats_dump_secs, Range::Whole(0, (1 << 32) - 1, "seconds"), "Every so often `rocksdb.stats` of all families and the statistics are written to LOG. 0: never."),
     ignored!("stats_persist_period_sec", "600", live, "No history of statistics is kept; stats_dump_period_sec writes them to LOG, and they are read at any time."),
     ignored!("stats_history_buffer_size", "1048576", live, "No history of statistics is kept."),
-    ignored!("persist_stats_to_disk", "false", open, "No history of statistics is kept."),
+    unserved!("persist_stats_to_disk", "false", open, "No history of statistics is kept."),
     ignored!("enable_thread_tracking", "false", open, "What runs in the background is told by properties."),
     // Second processes.
     ignored!("follower_refresh_catchup_period_ms", "10000", open, "Only for followers, which are not there."),

@@ -1,7 +1,7 @@
 //! `ColumnFamilyOptions`.
 
 use super::nested;
-use super::row::{Range, Row, ignored, mapped, refused, uses};
+use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
 use super::value::Value;
 use crate::options::Options;
 use ashlar_base::MergeOperator;
@@ -14,15 +14,18 @@ const COMPRESSIONS: Range = Range::Text(
     "kNoCompression, kSnappyCompression, kZlibCompression, kBZip2Compression, kLZ4Compression, kLZ4HCCompression, kZSTD",
 );
 
-/// The built-in operator that its name alone does not describe.
-pub(crate) const STRING_APPEND: &str = "StringAppendOperator";
+/// Whether a built-in operator has a delimiter, which its name alone does not tell.
+pub(crate) fn is_joined(name: &str) -> bool {
+    matches!(name, "StringAppendOperator" | "StringAppendTESTOperator")
+}
 
 /// A built-in merge operator by its id, alone or with its members: `{id=StringAppendOperator;delimiter=,;}`.
 pub(crate) fn operator_of(text: &str) -> Option<Arc<dyn MergeOperator>> {
     let operator = standard_operator(&nested::id_of(text))?;
     match nested::member(text, "delimiter") {
-        Some(delimiter) if operator.name() == STRING_APPEND => Some(Arc::new(StringAppend::new(delimiter))),
-        Some(_) => None,
+        Some(delimiter) => {
+            StringAppend::named(operator.name(), delimiter).map(|joined| Arc::new(joined) as _)
+        }
         None => Some(operator),
     }
 }
@@ -58,15 +61,15 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     mapped!("merge_operator", "nullptr", open, "family.merge_operator", Range::Text("nullptr, or the id of a built-in operator"), Some(set_merge_operator), |o| Some(show_merge_operator(o)), "What merge operands are folded with."),
     refused!("compaction_filter", "nullptr", open, "A filter that drops or changes entries in compactions is not served."),
     refused!("compaction_filter_factory", "nullptr", open, "A filter that drops or changes entries in compactions is not served."),
-    ignored!("prefix_extractor", "nullptr", live, "Scans are in the total order of the keys and filters hold whole keys: answers are right without it, scans of a prefix skip no table by it."),
-    ignored!("persist_user_defined_timestamps", "true", open, "Families whose keys have timestamps are not opened."),
+    unserved!("prefix_extractor", "nullptr", live, "Scans are in the total order of the keys and filters hold whole keys: answers are right without it, scans of a prefix skip no table by it."),
+    unserved!("persist_user_defined_timestamps", "true", open, "Families whose keys have timestamps are not opened."),
     // Memtables.
     uses!("write_buffer_size", "67108864", live, family.write_buffer_bytes, Range::Whole(64 << 10, 4 << 30, BYTES), "A memtable of this size is sealed and flushed."),
     uses!("max_write_buffer_number", "2", live, family.max_write_buffers, Range::Whole(2, 64, "memtables"), "Memtables of the family in memory at most, the one that takes writes included; writers wait beyond."),
     ignored!("min_write_buffer_number_to_merge", "1", open, "A flush takes whatever sealed memtables there are."),
     ignored!("max_write_buffer_number_to_maintain", "0", open, "Flushed memtables are not kept: no transactions look into them. RocksDB has dropped the option."),
     ignored!("max_write_buffer_size_to_maintain", "0", open, "Flushed memtables are not kept: no transactions look into them."),
-    ignored!("memtable_factory", "SkipListFactory", open, "There is one kind of memtable, a skiplist."),
+    unserved!("memtable_factory", "SkipListFactory", open, "There is one kind of memtable, a skiplist."),
     ignored!("memtable", "", open, "Another name of memtable_factory."),
     ignored!("arena_block_size", "1048576", live, "The memtable's arena grows in steps of its own."),
     ignored!("memtable_huge_page_size", "0", live, "The arena is plain memory."),
@@ -74,7 +77,7 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     ignored!("memtable_whole_key_filtering", "false", live, "The memtable has no filter; it is searched."),
     ignored!("bloom_locality", "0", open, "The memtable has no filter; it is searched."),
     ignored!("memtable_insert_with_hint_prefix_extractor", "nullptr", open, "An insert begins where the last one of its writer ended, where that is near."),
-    ignored!("inplace_update_support", "false", open, "Entries are never changed in place: readers need no lock."),
+    unserved!("inplace_update_support", "false", open, "Entries are never changed in place: readers need no lock."),
     ignored!("inplace_update_num_locks", "10000", live, "Entries are never changed in place: readers need no lock."),
     ignored!("max_successive_merges", "0", live, "Operands are folded by reads, flushes and compactions, never by a writer."),
     ignored!("strict_max_successive_merges", "false", live, "Operands are folded by reads, flushes and compactions, never by a writer."),
@@ -88,22 +91,22 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     ignored!("memtable_avg_op_scan_flush_trigger", "0", live, "Scans do not ask for flushes."),
     ignored!("min_tombstones_for_range_conversion", "0", live, "Runs of tombstones stay as they are; range deletions are what the user wrote."),
     ignored!("memtable_batch_lookup_optimization", "false", open, "Each key is looked up by itself."),
-    ignored!("disallow_memtable_writes", "false", open, "A family takes writes."),
+    unserved!("disallow_memtable_writes", "false", open, "A family takes writes."),
     ignored!("max_sequential_skip_in_iterations", "8", live, "How many versions a scan steps over before it seeks is decided by the engine."),
     // Tables.
     mapped!("table_factory", "BlockBasedTable", live, "family.table", Range::Text("BlockBasedTable, or its options in braces"), Some(nested::set_table_factory), |_| None, "Tables are block based; the options in braces are those of the group table."),
     mapped!("block_based_table_factory", "", live, "family.table", Range::Text("options of the group table in braces"), Some(nested::set_table_factory), |_| None, "Another name of table_factory."),
     refused!("plain_table_factory", "", live, "Plain tables are neither read nor written."),
     refused!("cf_paths", "", open, "All files are in the database's directory; a tree over several directories is not served."),
-    ignored!("table_properties_collectors", "", open, "Tables carry the properties RocksDB's tables have, and none of the user's."),
-    ignored!("table_properties_collector_factories", "", open, "Tables carry the properties RocksDB's tables have, and none of the user's."),
-    ignored!("sst_partitioner_factory", "nullptr", open, "Compaction cuts its outputs by size and by what they overlap below."),
+    unserved!("table_properties_collectors", "", open, "Tables carry the properties RocksDB's tables have, and none of the user's."),
+    unserved!("table_properties_collector_factories", "", open, "Tables carry the properties RocksDB's tables have, and none of the user's."),
+    unserved!("sst_partitioner_factory", "nullptr", open, "Compaction cuts its outputs by size and by what they overlap below."),
     ignored!("optimize_filters_for_hits", "false", open, "Every level has a filter: a read that finds nothing costs memory only."),
     ignored!("force_consistency_checks", "true", open, "The shape of the levels is always checked when a version is installed."),
     uses!("paranoid_file_checks", "false", live, family.read_back_outputs, Range::Flag, "Read every table back and verify it, all of it, before it is used."),
     ignored!("verify_output_flags", "0", live, "paranoid_file_checks reads a table back whole; parts of that cannot be chosen."),
     ignored!("check_flush_compaction_key_order", "true", live, "The table builder always refuses keys out of order. RocksDB has dropped the option."),
-    ignored!("block_protection_bytes_per_key", "0", live, "Blocks are verified when they are read; in the cache they carry no checksums."),
+    unserved!("block_protection_bytes_per_key", "0", live, "Blocks are verified when they are read; in the cache they carry no checksums."),
     ignored!("uncache_aggressiveness", "0", live, "Blocks of removed tables leave the cache with their table."),
     // Compression.
     uses!("compression", "kLZ4Compression", live, family.table.compression, COMPRESSIONS, "How blocks are stored. A block that hardly shrinks is stored raw."),
@@ -111,10 +114,10 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     uses!("bottommost_compression", "kDisableCompressionOption", live, family.table.bottommost_compression, COMPRESSIONS, "For tables with no data below them; kDisableCompressionOption: as elsewhere."),
     mapped!("compression_opts", "{checksum=false;max_dict_buffer_bytes=0;enabled=false;max_dict_bytes=0;max_compressed_bytes_per_kb=896;parallel_threads=1;zstd_max_train_bytes=0;level=32767;use_zstd_dict_trainer=true;strategy=0;window_bits=-14;}", live, "family.table", Range::Text("options of the group compression in braces"), Some(nested::set_compression), |o| Some(nested::show_compression(o)), "Level and dictionary of the compression."),
     refused!("bottommost_compression_opts", "{checksum=false;max_dict_buffer_bytes=0;enabled=false;max_dict_bytes=0;max_compressed_bytes_per_kb=896;parallel_threads=1;zstd_max_train_bytes=0;level=32767;use_zstd_dict_trainer=true;strategy=0;window_bits=-14;}", live, nested::not_enabled, "The bottommost level has the level and dictionary of compression_opts; options of its own (enabled=true) are not there."),
-    ignored!("compression_manager", "nullptr", live, "Algorithms are built in; blocks of custom ones are refused by name."),
+    unserved!("compression_manager", "nullptr", live, "Algorithms are built in; blocks of custom ones are refused by name."),
     ignored!("sample_for_compression", "0", live, "No blocks are compressed for statistics only."),
     // The shape of the tree.
-    refused!("compaction_style", "kCompactionStyleLevel", open, "Leveled compaction is what is there; a tree that others left in another style opens and becomes leveled."),
+    refused!("compaction_style", "kCompactionStyleLevel", open, "Leveled compaction is what is there. A universal tree is compacted as a leveled one with its levels; a FIFO tree, or a universal one with a single level, is not compacted at all, nor does FIFO remove old tables. The stored style stays for RocksDB."),
     uses!("num_levels", "7", open, family.compaction.num_levels, Range::Whole(2, 64, "levels"), "Levels of the tree, level 0 included."),
     uses!("level0_file_num_compaction_trigger", "4", live, family.compaction.l0_trigger, Range::Whole(1, 1 << 30, TABLES), "Tables of level 0 that start a compaction."),
     uses!("level0_slowdown_writes_trigger", "20", live, family.compaction.l0_slowdown, Range::Whole(1, 1 << 30, TABLES), "Tables of level 0 from which writers are slowed; not below level0_file_num_compaction_trigger."),
@@ -157,12 +160,12 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     ignored!("blob_direct_write_partitions", "1", open, "Only for enable_blob_direct_write."),
     ignored!("blob_direct_write_partition_strategy", "", open, "Only for enable_blob_direct_write."),
     // Storage of several kinds.
-    ignored!("last_level_temperature", "kUnknown", live, "No kinds of storage are told apart."),
-    ignored!("bottommost_temperature", "kUnknown", live, "No kinds of storage are told apart. RocksDB has dropped the option."),
-    ignored!("default_temperature", "kUnknown", open, "No kinds of storage are told apart."),
-    ignored!("default_write_temperature", "kUnknown", live, "No kinds of storage are told apart."),
-    ignored!("preclude_last_level_data_seconds", "0", live, "No kinds of storage are told apart."),
-    ignored!("preserve_internal_time_seconds", "0", live, "Tables do not record when sequence numbers were given out."),
+    unserved!("last_level_temperature", "kUnknown", live, "No kinds of storage are told apart."),
+    unserved!("bottommost_temperature", "kUnknown", live, "No kinds of storage are told apart. RocksDB has dropped the option."),
+    unserved!("default_temperature", "kUnknown", open, "No kinds of storage are told apart."),
+    unserved!("default_write_temperature", "kUnknown", live, "No kinds of storage are told apart."),
+    unserved!("preclude_last_level_data_seconds", "0", live, "No kinds of storage are told apart."),
+    unserved!("preserve_internal_time_seconds", "0", live, "Tables do not record when sequence numbers were given out."),
     // Names that RocksDB takes and drops.
     ignored!("ignore_max_compaction_bytes_for_input", "true", live, "RocksDB has dropped the option."),
     ignored!("level_compaction_dynamic_file_size", "true", open, "RocksDB has dropped the option."),

@@ -104,6 +104,9 @@ impl OptionName {
             AnswerKind::Used => "used: our setting means the same",
             AnswerKind::Mapped => "mapped: our setting of another shape serves the same end",
             AnswerKind::Ignored => "ignored: taken with any value of its kind, without effect",
+            AnswerKind::Unserved => {
+                "unserved: taken and kept for RocksDB, not acted on; the open's report names it"
+            }
             AnswerKind::Refused => "refused: only the value that asks for nothing is taken",
         }
     }
@@ -124,7 +127,7 @@ pub fn table() -> String {
     let all = option_names();
     let mut out = String::from(PAGE_HEAD);
     out.push_str(
-        "| group | in RocksDB | used | mapped | ignored | refused | all |\n|---|---|--:|--:|--:|--:|--:|\n",
+        "| group | in RocksDB | used | mapped | ignored | unserved | refused | all |\n|---|---|--:|--:|--:|--:|--:|--:|\n",
     );
     let count = |group: Option<Group>, kind: Option<AnswerKind>| {
         let fits = |o: &&OptionName| group.is_none_or(|g| o.group == g) && kind.is_none_or(|k| o.answer == k);
@@ -171,12 +174,15 @@ const PAGE_HEAD: &str = "\
 # Options by RocksDB's names
 
 Made by `ashlar options page > docs/options.md` from the table in `crates/ashlar-engine/src/options/names`; a test holds the
-two together. Every name of RocksDB 6.29 to 11.8 has one of four answers:
+two together. Every name of RocksDB 6.29 to 11.8 has one of five answers:
 
 - **used**: our setting means the same;
 - **mapped**: something of ours, of another shape, serves the same end;
 - **ignored**: taken with any value of its kind; it asks for what is always so, or for what the engine decides itself;
+- **unserved**: taken without effect, though RocksDB acts on it; the report of an open names it when a directory has it;
 - **refused**: only the value that asks for nothing is taken; any other asks for what is not there.
+
+A directory's OPTIONS file is never refused. What it holds of ignored, unserved and refused names is written back as it stood.
 
 Option strings (`write_buffer_size=64M;compression=kZSTD`) and OPTIONS files take these names; `ashlar options explain NAME` shows a row.
 

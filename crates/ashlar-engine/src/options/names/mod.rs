@@ -9,10 +9,12 @@
 //! | `apply` | names and values onto settings |
 //! | `list` | the table as it is shown: lists, explanations, the page |
 //!
-//! 1. *Used* and *mapped* names change a setting of ours, and stand in the OPTIONS file we write.
+//! 1. *Used* and *mapped* names change a setting of ours, and stand in the OPTIONS file we write. Other names stand there
+//!    as the older file had them.
 //! 2. *Ignored* names are taken with any value of their kind: they ask for what is always so, or for what the engine
 //!    decides itself. Nothing a caller can see depends on them but speed.
-//! 3. *Refused* names are taken with RocksDB's default only: any other value asks for answers, files or promises that are
+//! 3. *Unserved* names are taken in the same way, though RocksDB acts on them: the report of an open names them.
+//! 4. *Refused* names are taken with RocksDB's default only: any other value asks for answers, files or promises that are
 //!    not there.
 //!
 //! Source: RocksDB `options/db_options.cc`, `options/cf_options.cc`, `table/block_based/block_based_table_factory.cc`,
@@ -31,7 +33,7 @@ mod tests;
 mod value;
 
 pub use apply::{Notice, Options};
-pub(crate) use family::{STRING_APPEND, operator_of};
+pub(crate) use family::{is_joined, operator_of};
 pub use list::{OptionName, explain, option_names, table};
 pub(crate) use nested::id_of;
 pub use row::{AnswerKind, Group, Range};

@@ -81,15 +81,15 @@ pub(crate) fn id_of(text: &str) -> String {
 }
 
 fn set_members(rows: &[Row<Options>], options: &mut Options, text: &str) -> Result<(), Wrong> {
-    for (name, value) in members(text)? {
-        let row =
-            rows.iter().find(|row| row.name == name).ok_or_else(|| format!("it has no member {name}"))?;
-        row.set(options, &value).map_err(|e| match e {
-            NotTaken::Wrong(why) => format!("{name}: {why}"),
-            NotTaken::Refused => format!("{name}={value} is refused: {}", row.text),
-        })?;
-    }
-    Ok(())
+    members(text)?.iter().try_for_each(|(name, value)| set_member(rows, options, name, value))
+}
+
+fn set_member(rows: &[Row<Options>], options: &mut Options, name: &str, value: &str) -> Result<(), Wrong> {
+    let row = rows.iter().find(|row| row.name == name).ok_or_else(|| format!("it has no member {name}"))?;
+    row.set(options, value).map(drop).map_err(|e| match e {
+        NotTaken::Wrong(why) => format!("{name}: {why}"),
+        NotTaken::Refused => format!("{name}={value} is refused: {}", row.text),
+    })
 }
 
 /// `BlockBasedTable`, `{id=BlockBasedTable;…}` or the members alone.
@@ -103,8 +103,13 @@ pub(super) fn set_table_factory(options: &mut Options, text: &str) -> Result<(),
     if let Some((_, id)) = ids.iter().find(|(_, id)| id != "BlockBasedTable") {
         return Err(format!("tables of kind {id:?} are not served"));
     }
-    let rest: String = rest.into_iter().map(|(name, value)| format!("{name}={value};")).collect();
-    set_members(TABLE, options, &rest)
+    for (name, value) in rest {
+        set_member(TABLE, options, &name, &value)?;
+        if TABLE.iter().any(|row| row.name == name && row.setting().is_none()) {
+            options.family.give_table(&name, &value);
+        }
+    }
+    Ok(())
 }
 
 /// `{level=…;…}`, or RocksDB's older `window_bits:level:strategy[:max_dict_bytes[:zstd_max_train_bytes…]]`.

@@ -1,5 +1,6 @@
 //! A row of the table: one name of RocksDB's and our answer to it.
 
+use super::nested::id_of;
 use super::value::{Wrong, check_like, same};
 use crate::options::FormatLevel;
 use std::fmt;
@@ -96,14 +97,21 @@ pub enum AnswerKind {
     Mapped,
     /// Taken and not looked at: the engine decides itself, or always does what is asked for.
     Ignored,
-    /// Only the value that asks for nothing is taken.
+    /// Taken and kept for RocksDB, which acts on it; nothing here does, and the open's report names it.
+    Unserved,
+    /// Only the value that asks for nothing is taken; another one that a file holds is kept for RocksDB and reported.
     Refused,
 }
 
 impl AnswerKind {
     /// All of them, in the order of the page.
-    pub const ALL: [AnswerKind; 4] =
-        [AnswerKind::Used, AnswerKind::Mapped, AnswerKind::Ignored, AnswerKind::Refused];
+    pub const ALL: [AnswerKind; 5] = [
+        AnswerKind::Used,
+        AnswerKind::Mapped,
+        AnswerKind::Ignored,
+        AnswerKind::Unserved,
+        AnswerKind::Refused,
+    ];
 
     /// The word for it.
     pub fn word(self) -> &'static str {
@@ -111,6 +119,7 @@ impl AnswerKind {
             AnswerKind::Used => "used",
             AnswerKind::Mapped => "mapped",
             AnswerKind::Ignored => "ignored",
+            AnswerKind::Unserved => "unserved",
             AnswerKind::Refused => "refused",
         }
     }
@@ -159,6 +168,7 @@ pub(super) enum Answer<T> {
     Used(Setting<T>),
     Mapped(Setting<T>),
     Ignored,
+    Unserved,
     /// What it tells "asks for nothing" by, besides RocksDB's default.
     Refused(fn(&str) -> bool),
 }
@@ -199,6 +209,7 @@ impl<T> Row<T> {
             Answer::Used(_) => AnswerKind::Used,
             Answer::Mapped(_) => AnswerKind::Mapped,
             Answer::Ignored => AnswerKind::Ignored,
+            Answer::Unserved => AnswerKind::Unserved,
             Answer::Refused(_) => AnswerKind::Refused,
         }
     }
@@ -206,8 +217,15 @@ impl<T> Row<T> {
     pub(super) fn setting(&self) -> Option<&Setting<T>> {
         match &self.answer {
             Answer::Used(setting) | Answer::Mapped(setting) => Some(setting),
-            Answer::Ignored | Answer::Refused(_) => None,
+            Answer::Ignored | Answer::Unserved | Answer::Refused(_) => None,
         }
+    }
+
+    /// Whether a stored value asks for something that RocksDB does and we do not.
+    pub(super) fn is_missed(&self, value: &str) -> bool {
+        matches!(self.answer, Answer::Unserved) && !same(&id_of(self.default), &id_of(value))
+            // Sizes of levels that do not follow the last one.
+            || self.name == "level_compaction_dynamic_level_bytes" && same("false", value)
     }
 
     /// Takes a value, unescaped.
@@ -217,7 +235,7 @@ impl<T> Row<T> {
                 let set = setting.set.ok_or_else(|| NotTaken::Wrong("it has no form as text".to_owned()))?;
                 set(target, value).map(|()| Taken::Set).map_err(NotTaken::Wrong)
             }
-            Answer::Ignored => {
+            Answer::Ignored | Answer::Unserved => {
                 check_like(self.default, value).map(|()| Taken::Ignored).map_err(NotTaken::Wrong)
             }
             Answer::Refused(asks_nothing) => {
@@ -303,6 +321,16 @@ macro_rules! ignored {
     };
 }
 
+/// `unserved!("name", "RocksDB's default", live | open, "what is not done")`.
+macro_rules! unserved {
+    ($name:literal, $default:literal, $when:ident, $text:literal) => {
+        $crate::options::names::row::Row {
+            answer: $crate::options::names::row::Answer::Unserved,
+            ..$crate::options::names::row::ignored!($name, $default, $when, $text)
+        }
+    };
+}
+
 /// `refused!("name", "RocksDB's default", live | open, "why")`; with a function before the text, the values that function
 /// knows are taken too.
 macro_rules! refused {
@@ -321,4 +349,4 @@ macro_rules! refused {
     };
 }
 
-pub(super) use {ignored, mapped, refused, uses, when};
+pub(super) use {ignored, mapped, refused, unserved, uses, when};

@@ -1,7 +1,7 @@
 //! `BlockBasedTableOptions`.
 
 use super::nested;
-use super::row::{Range, Row, ignored, mapped, refused, uses};
+use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
 use super::value::{Value, Wrong, integer};
 use crate::options::Options;
 
@@ -57,7 +57,7 @@ pub(super) const TABLE: &[Row<Options>] = &[
     ignored!("separate_key_value_in_data_block", "false", live, "Blocks of that form are read; they are not written."),
     ignored!("uniform_cv_threshold", "-1.000000", live, "Only for interpolated search, which is not there."),
     ignored!("verify_compression", "false", live, "A compressed block is not unpacked again when it is written; its checksum is verified when it is read."),
-    ignored!("flush_block_policy_factory", "FlushBlockBySizePolicyFactory", open, "A block is closed by its size."),
+    unserved!("flush_block_policy_factory", "FlushBlockBySizePolicyFactory", open, "A block is closed by its size."),
     // Index.
     uses!("index_type", "kBinarySearch", live, family.table.index, Range::Text("kBinarySearch, kTwoLevelIndexSearch, kBinarySearchWithFirstKey"), "How the index is organised. kHashSearch is read, not written."),
     uses!("index_block_restart_interval", "1", live, family.table.index_restart_interval, Range::Whole(1, 65535, ENTRIES), "The same as block_restart_interval for index blocks. 1 keeps every separator whole."),
@@ -74,7 +74,7 @@ pub(super) const TABLE: &[Row<Options>] = &[
     uses!("filter_policy", "nullptr", live, family.table.filter, Range::Text("nullptr, bloomfilter:BITS, ribbonfilter:BITS[:LEVEL]; 0.1 to 100 bits per key"), "What answers \"not there\" without reading a data block."),
     uses!("partition_filters", "false", live, family.table.partition_filters, Range::Flag, "The filter in partitions. Without a partitioned index it stays whole."),
     ignored!("decouple_partitioned_filters", "true", live, "Partitions of the filter end where those of the index end."),
-    ignored!("whole_key_filtering", "true", live, "Filters hold whole keys."),
+    unserved!("whole_key_filtering", "true", live, "Filters hold whole keys."),
     ignored!("optimize_filters_for_memory", "true", live, "Filters have the size their bits per key ask for."),
     ignored!("detect_filter_construct_corruption", "false", live, "The filter's block has a checksum, as every block."),
     // Memory.

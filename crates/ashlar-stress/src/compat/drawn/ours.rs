@@ -29,8 +29,8 @@ fn no(e: &ashlardb::Error) -> No {
     }
 }
 
-/// Opens as a user does who changes the library and nothing else, or who takes the stored settings. Also answers what the
-/// open tells of itself.
+/// Opens as a user does who changes the library and nothing else: with the stored settings, as every open without settings
+/// does. `stored` is a turn whose settings must fit the directory. Also answers what the open tells of itself.
 pub(super) fn open(
     folder: &Folder,
     version: JudgeVersion,
@@ -39,14 +39,12 @@ pub(super) fn open(
 ) -> Result<(Db, String), No> {
     let level = if version == JudgeVersion::V7 { FormatLevel::V7_8 } else { FormatLevel::default() };
     let builder = Db::builder(folder.db()).create(false).format_level(level);
-    let (builder, notices) =
-        if stored { builder.stored_options().map_err(|e| no(&e))? } else { (builder, Vec::new()) };
     let db = builder.read_only(read_only).open().map_err(|e| match no(&e) {
         // What the directory itself names must fit the directory.
         No::Refused(text) if stored && e.kind() == ErrorKind::InvalidArgument => No::Failed(text),
         other => other,
     })?;
-    let told = format!("{}\n{}", db.recovery(), notices.join("\n"));
+    let told = db.recovery().to_string();
     Ok((db, told))
 }
 

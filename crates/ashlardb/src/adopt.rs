@@ -1,0 +1,211 @@
+//! The settings that a database is opened with: what its newest OPTIONS file holds, and what the caller set on top.
+//!
+//! ```text
+//! our defaults < the OPTIONS file < memory() < what is set for `default` < what is set for the family
+//! ```
+//! 1. A family that the file names starts from its own settings there. A family that is made starts from those of
+//!    `default`.
+//! 2. What is set for `default` holds for every family that is not named, but for its identity: a family that exists keeps
+//!    its own comparator and merge operator.
+//! 3. The file is read without the lock. A database that closes meanwhile may have written a newer one, whose values then
+//!    are not adopted; what they carry for RocksDB is read again under the lock and kept.
+
+use crate::{Env, Result};
+use ashlar_base::Order;
+use ashlar_engine::OpenFamily;
+use ashlar_engine::column_family::DEFAULT_FAMILY;
+use ashlar_engine::files::hold_directory;
+use ashlar_engine::open::{DirState, survey};
+use ashlar_engine::options::{DbOptions, FamilyOptions, LoadedOptions, Options, load_latest_options};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) type SetFamily = Arc<dyn Fn(&mut FamilyOptions) -> Result<()> + Send + Sync>;
+type SetDatabase = Arc<dyn Fn(&mut DbOptions) + Send + Sync>;
+type SetBoth = Arc<dyn Fn(&mut DbOptions, &mut FamilyOptions) -> Result<()> + Send + Sync>;
+
+/// A process that opens and closes the database beside us may replace the file as often as this.
+const ATTEMPTS: usize = 16;
+
+#[derive(Clone)]
+enum Set {
+    Database(SetDatabase),
+    Default(Vec<SetFamily>),
+    Both(SetBoth),
+}
+
+/// What a caller has set, in the order of the calls.
+#[derive(Clone, Default)]
+pub(crate) struct Recorded {
+    pub(crate) memory: Option<u64>,
+    /// Nothing is adopted.
+    pub(crate) fresh: bool,
+    sets: Vec<Set>,
+    families: Vec<(String, Vec<SetFamily>)>,
+}
+
+impl fmt::Debug for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let families: Vec<_> = self.families.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Recorded").field("settings", &self.sets.len()).field("families", &families).finish()
+    }
+}
+
+/// What the engine is opened with.
+#[derive(Default)]
+pub(crate) struct Adopted {
+    pub(crate) db: DbOptions,
+    pub(crate) families: Vec<OpenFamily>,
+    /// Of `default`, and of families that are not among those.
+    pub(crate) others: FamilyOptions,
+    /// What of the file is not followed.
+    pub(crate) notices: Vec<String>,
+}
+
+impl Recorded {
+    pub(crate) fn database(&mut self, set: SetDatabase) {
+        self.sets.push(Set::Database(set));
+    }
+
+    pub(crate) fn both(&mut self, set: SetBoth) {
+        self.sets.push(Set::Both(set));
+    }
+
+    pub(crate) fn default_family(&mut self, sets: Vec<SetFamily>) {
+        self.sets.push(Set::Default(sets));
+    }
+
+    pub(crate) fn family(&mut self, name: &str, sets: Vec<SetFamily>) {
+        self.families.push((name.to_owned(), sets));
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        let text = text.to_owned();
+        self.both(Arc::new(move |db, family| {
+            let mut both = Options { db: db.clone(), family: family.clone() };
+            both.apply(&text)?;
+            (*db, *family) = (both.db, both.family);
+            Ok(())
+        }));
+    }
+
+    /// On top of what a database has stored; of the defaults, where there is none.
+    ///
+    /// # Errors
+    /// Those of option strings. `Io`: the OPTIONS file could not be read.
+    pub(crate) fn over_database(&self, env: &Env, dir: &Path) -> Result<Adopted> {
+        let held = hold_directory(env, dir)?;
+        let there = !self.fresh && matches!(survey(&*held.fs, dir), Ok(DirState::Database(_)));
+        if there { self.over_any(&held, dir) } else { self.over(None) }
+    }
+
+    /// On top of the newest OPTIONS file that is there, whatever else is. One that is damaged counts as none: the engine
+    /// reports it.
+    pub(crate) fn over_any(&self, env: &Env, dir: &Path) -> Result<Adopted> {
+        let plain = self.over(None)?;
+        if self.fresh {
+            return Ok(plain);
+        }
+        let mut attempt = 0;
+        let stored = loop {
+            attempt += 1;
+            match load_latest_options(&*env.fs, dir, plain.db.format_level) {
+                Ok(stored) => break stored,
+                Err(e) if e.is_corruption() => break None,
+                Err(e) if e.is_not_found() && attempt == ATTEMPTS => break None,
+                Err(e) if e.is_not_found() => {}
+                Err(e) => return Err(e),
+            }
+        };
+        stored.map_or(Ok(plain), |stored| self.over(Some(stored)))
+    }
+
+    fn over(&self, stored: Option<LoadedOptions>) -> Result<Adopted> {
+        let Some(LoadedOptions { mut db, families, notices, .. }) = stored else {
+            return self.over_settings(DbOptions::default(), FamilyOptions::default(), BTreeMap::new());
+        };
+        let mut families: BTreeMap<String, FamilyOptions> = families.into_iter().collect();
+        let mut default = families.remove(DEFAULT_FAMILY).unwrap_or_default();
+        default.only_if_there = false;
+        db.error_if_exists = false;
+        Ok(Adopted { notices, ..self.over_settings(db, default, families)? })
+    }
+
+    fn over_settings(
+        &self,
+        mut db: DbOptions,
+        mut default: FamilyOptions,
+        stored: BTreeMap<String, FamilyOptions>,
+    ) -> Result<Adopted> {
+        self.set_memory(&mut db, &mut default);
+        for set in &self.sets {
+            match set {
+                Set::Database(set) => set(&mut db),
+                Set::Both(set) => set(&mut db, &mut default)?,
+                Set::Default(sets) => sets.iter().try_for_each(|set| set(&mut default))?,
+            }
+        }
+        let named: BTreeSet<&str> = self.families.iter().map(|(name, _)| name.as_str()).collect();
+        let mut listed = Vec::new();
+        for (name, sets) in &self.families {
+            let mut options = match stored.get(name) {
+                Some(stored) => self.set_for_all(&db, stored, true)?,
+                None => default.clone(),
+            };
+            sets.iter().try_for_each(|set| set(&mut options))?;
+            options.only_if_there = false;
+            listed.push(OpenFamily { name: name.clone(), options });
+        }
+        for (name, stored) in stored.into_iter().filter(|(name, _)| !named.contains(name.as_str())) {
+            let options = self.set_for_all(&db, &stored, false)?;
+            // A comparator that was not handed over keeps its family closed, and the engine says so.
+            if options.kept.get("comparator").is_none_or(|comparator| comparator == options.order.name()) {
+                listed.push(OpenFamily { name, options });
+            }
+        }
+        Ok(Adopted { db, families: listed, others: default, notices: Vec::new() })
+    }
+
+    /// The settings of a family that the file names, with what is set for all families.
+    fn set_for_all(&self, db: &DbOptions, stored: &FamilyOptions, named: bool) -> Result<FamilyOptions> {
+        if self.sets.is_empty() && self.memory.is_none() {
+            return Ok(stored.clone());
+        }
+        let (mut db, mut options) = (db.clone(), stored.clone());
+        self.set_memory(&mut db, &mut options);
+        for set in &self.sets {
+            match set {
+                Set::Database(_) => {}
+                Set::Both(set) => set(&mut db, &mut options)?,
+                Set::Default(sets) => sets.iter().try_for_each(|set| set(&mut options))?,
+            }
+        }
+        keep_identity(&mut options, stored, named);
+        Ok(options)
+    }
+
+    fn set_memory(&self, db: &mut DbOptions, family: &mut FamilyOptions) {
+        let Some(bytes) = self.memory else { return };
+        db.memory_bytes = bytes;
+        db.block_cache_bytes = (bytes / 4 * 3).max(1 << 20);
+        let buffers = bytes / 4 / family.max_write_buffers.max(1) as u64;
+        family.write_buffer_bytes = usize::try_from(buffers.clamp(64 << 10, 64 << 20)).unwrap_or(64 << 20);
+    }
+}
+
+/// What was set for `default` changes neither the order nor the merge operator of another family that exists. A family that
+/// is named and has no operator takes that of `default`.
+fn keep_identity(options: &mut FamilyOptions, stored: &FamilyOptions, named: bool) {
+    let comparator = stored.kept.get("comparator");
+    let given = matches!(&options.order, Order::Custom(_));
+    if !(given && comparator.as_deref() == Some(options.order.name())) {
+        options.order = stored.order.clone();
+    }
+    let operator = stored.stored_merge_operator.as_deref();
+    if !(options.has_operator(operator) || named && operator.is_none()) {
+        options.merge_operator.clone_from(&stored.merge_operator);
+        options.stored_merge_operator.clone_from(&stored.stored_merge_operator);
+    }
+}

@@ -1,0 +1,454 @@
+//! The settings of a directory that exists: adopted by an open, beaten by what the caller sets, kept for RocksDB.
+
+use crate::options::{newest, options_files, section};
+use ashlar_engine::options::{CompactRangeOptions, FamilyOptions};
+use ashlar_format::options_file::{OptionsFile, SectionKind};
+use ashlar_testkit::judge::{JudgeError, Opening};
+use ashlar_testkit::{Change, Judge, JudgeVersion, report};
+use ashlardb::{Compression, Db, ErrorKind, FormatLevel, MergeOperator, UInt64Add};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Options of RocksDB 11.8.1 off their defaults, as far as they go together.
+const ODD: &str = "max_total_wal_size=123456789;keep_log_file_num=77;stats_dump_period_sec=0;max_background_jobs=3;\
+    max_open_files=500;avoid_flush_during_shutdown=true;avoid_flush_during_recovery=true;enable_pipelined_write=true;\
+    write_dbid_to_manifest=false;max_manifest_file_size=1000000;WAL_ttl_seconds=60;WAL_size_limit_MB=5;\
+    bytes_per_sync=1048576;delayed_write_rate=1000000;verify_manifest_content_on_close=true;\
+    num_levels=5;write_buffer_size=1234567;max_write_buffer_number=4;compression=kZSTD;\
+    compression_opts={level=4;strategy=1;window_bits=-13;parallel_threads=2;};ttl=777777;enable_blob_files=true;\
+    min_blob_size=100;prefix_extractor=rocksdb.FixedPrefix.3;memtable_prefix_bloom_size_ratio=0.1;\
+    compaction_pri=kRoundRobin;max_bytes_for_level_multiplier_additional=1:2:1;last_level_temperature=kCold;\
+    preserve_internal_time_seconds=1000;min_tombstones_for_range_conversion=7;block_protection_bytes_per_key=8;\
+    level_compaction_dynamic_level_bytes=false;target_file_size_multiplier=2;\
+    compaction_options_universal={size_ratio=7;};compaction_options_fifo={max_table_files_size=999999;};\
+    level0_file_num_compaction_trigger=3;level0_slowdown_writes_trigger=15;level0_stop_writes_trigger=30;\
+    block_based_table_factory={block_size=8192;format_version=7;whole_key_filtering=false;\
+    filter_policy=ribbonfilter:12:2;index_type=kHashSearch;data_block_index_type=kDataBlockBinaryAndHash;\
+    data_block_hash_table_util_ratio=0.5;use_delta_encoding=false;index_shortening=kNoShortening;\
+    enable_index_compression=false;cache_index_and_filter_blocks=true;metadata_block_size=2048;};";
+
+fn judge(version: JudgeVersion, test: &str) -> Option<Judge> {
+    match Judge::spawn(version) {
+        Ok(judge) => Some(judge),
+        Err(JudgeError::Skip(skip)) => {
+            skip.announce(test);
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn put(judge: &mut Judge, family: &str, key: &str, value: &str) {
+    let (family, key, value) = (family.to_owned(), key.into(), value.into());
+    judge.write(&[Change::Put { family, key, value }], false).unwrap();
+}
+
+/// Every name of a file by its section, but for those of one open.
+fn names(text: &str) -> BTreeMap<(String, String), String> {
+    let file = OptionsFile::parse(text).unwrap();
+    let title = |kind: &SectionKind| format!("{kind:?}");
+    let all = file
+        .sections
+        .iter()
+        .flat_map(|s| s.entries.iter().map(|(n, v)| ((title(&s.kind), n.clone()), v.clone())));
+    all.filter(|((_, name), _)| {
+        !matches!(name.as_str(), "create_if_missing" | "create_missing_column_families")
+    })
+    .collect()
+}
+
+/// What the second file lost or changed of the first.
+fn lost(before: &str, after: &str) -> Vec<String> {
+    let after = names(after);
+    let differs = |(at, value): (&(String, String), &String)| {
+        let now = after.get(at);
+        (now != Some(value)).then(|| format!("{at:?}: {value} -> {now:?}"))
+    };
+    names(before).iter().filter_map(differs).collect()
+}
+
+/// round-trips C1, C2, C3: nothing that RocksDB stored is lost or changed, and it loads all of it.
+#[test]
+fn what_rocksdb_stored_comes_back_as_it_stood() {
+    let Some(mut judge) = judge(JudgeVersion::V11, "what_rocksdb_stored_comes_back_as_it_stood") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    judge.open(dir.path(), Opening::Create, ODD).unwrap();
+    judge.create_family("other").unwrap();
+    put(&mut judge, "default", "key1", "v");
+    judge.close().unwrap();
+    let theirs = newest(dir.path());
+    for round in 0..2 {
+        let db = Db::open(dir.path()).unwrap();
+        let family = db.engine().families()[0].options();
+        assert_eq!((family.compaction.num_levels, family.write_buffer_bytes), (5, 1_234_567));
+        assert_eq!((family.table.compression, family.table.block_size), (Compression::Zstd, 8192));
+        assert_eq!(family.table.data_block_hash_ratio, Some(0.5));
+        assert!(family.blob.enabled && family.blob.min_blob_bytes == 100);
+        let told = db.recovery().unserved.join("\n");
+        for part in [
+            "index_type=kHashSearch",
+            "prefix_extractor=",
+            "last_level_temperature=kCold",
+            "WAL_ttl_seconds=60",
+            "level_compaction_dynamic_level_bytes=false",
+            "format_version=7",
+            "whole_key_filtering=false",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert!(db.recovery().is_clean() && told.contains("families \"default\", \"other\""), "{told}");
+        db.put("key2", "w").unwrap();
+        db.close().unwrap();
+        assert_eq!(lost(&theirs, &newest(dir.path())), Vec::<String>::new(), "round {round}");
+    }
+    judge.open(dir.path(), Opening::Stored, "").unwrap();
+    assert_eq!(judge.get("default", b"key2").unwrap().as_deref(), Some(&b"w"[..]));
+    judge.close().unwrap();
+    assert_eq!(lost(&theirs, &newest(dir.path())), Vec::<String>::new());
+    report::figure(&format!("rocksdb-11.8.1: {} stored names came back as they stood", names(&theirs).len()));
+}
+
+/// What 7.8.3 stored, 11.8.1 loads behind us; at its own level 7.8.3 does.
+#[test]
+fn an_older_file_is_carried_to_either_release() {
+    let test = "an_older_file_is_carried_to_either_release";
+    let Some(mut old) = judge(JudgeVersion::V7, test) else { return };
+    let Some(mut new) = judge(JudgeVersion::V11, test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    old.open(dir.path(), Opening::Create, "num_levels=4;prefix_extractor=rocksdb.FixedPrefix.3;ttl=7")
+        .unwrap();
+    put(&mut old, "default", "k", "v");
+    old.close().unwrap();
+    let theirs = newest(dir.path());
+    let level = |level| Db::builder(dir.path()).format_level(level).open().unwrap().close().unwrap();
+    level(FormatLevel::V7_8);
+    assert_eq!(lost(&theirs, &newest(dir.path())), Vec::<String>::new());
+    old.open(dir.path(), Opening::Stored, "").unwrap();
+    old.close().unwrap();
+    Db::open(dir.path()).unwrap().close().unwrap();
+    new.open(dir.path(), Opening::Stored, "").unwrap();
+    new.close().unwrap();
+    assert!(
+        section(&newest(dir.path()), "CFOptions \"default\"")
+            .contains(&"prefix_extractor=rocksdb.FixedPrefix.3")
+    );
+    // Back to 7.8.3 at its level: what it does not know stays out, and it loads the rest.
+    level(FormatLevel::V7_8);
+    assert!(!newest(dir.path()).contains("write_identity_file"));
+    old.open(dir.path(), Opening::Stored, "").unwrap();
+    assert_eq!(old.get("default", b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    old.close().unwrap();
+    assert!(section(&newest(dir.path()), "CFOptions \"default\"").contains(&"num_levels=4"));
+}
+
+/// newcomer 6: `.memory(64M).stored_options()` dropped the cap, and a family before `default` missed its settings.
+#[test]
+fn what_is_set_wins_in_whatever_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let stored = Db::builder(dir.path())
+        .options("write_buffer_size=1M;num_levels=5;max_open_files=77")
+        .family("a", |f| f.options("write_buffer_size=2M"));
+    stored.open().unwrap().close().unwrap();
+    let open = |order: usize| {
+        let builder = Db::builder(dir.path());
+        let builder = match order {
+            0 => builder
+                .family("new", |f| f.compression(Compression::Zstd))
+                .default_family(|f| f.write_buffer(3 << 20))
+                .memory(64 << 20),
+            _ => builder
+                .memory(64 << 20)
+                .default_family(|f| f.write_buffer(3 << 20))
+                .family("new", |f| f.compression(Compression::Zstd)),
+        };
+        let db = builder.open().unwrap();
+        let shown: Vec<_> = db
+            .engine()
+            .families()
+            .iter()
+            .map(|f| {
+                let o = f.options();
+                (f.name().to_owned(), o.write_buffer_bytes, o.compaction.num_levels, o.table.compression)
+            })
+            .collect();
+        let text = newest(dir.path());
+        db.drop_family(&db.family("new").unwrap()).unwrap();
+        db.close().unwrap();
+        (
+            shown,
+            text.contains("#@ memory_bytes=67108864"),
+            section(&text, "DBOptions").contains(&"max_open_files=77"),
+        )
+    };
+    let (shown, capped, kept) = open(0);
+    assert_eq!(
+        shown,
+        [
+            ("default".to_owned(), 3 << 20, 5, Compression::Lz4),
+            ("a".to_owned(), 3 << 20, 5, Compression::Lz4),
+            ("new".to_owned(), 3 << 20, 5, Compression::Zstd),
+        ]
+    );
+    assert!(capped && kept);
+    assert_eq!(open(1), (shown, true, true));
+}
+
+#[derive(Debug)]
+struct Named(&'static str);
+
+impl MergeOperator for Named {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn full_merge(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]]) -> ashlardb::Result<Vec<u8>> {
+        Ok(operands.concat())
+    }
+}
+
+/// round-trips B2: `default`'s comparator and operator went to every other family.
+#[test]
+fn each_family_has_its_own_comparator_and_operator() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = Db::builder(dir.path())
+        .default_family(|f| f.reverse_order().merge_operator(Arc::new(UInt64Add)))
+        .family("max", |f| f.options("merge_operator=max;comparator=leveldb.BytewiseComparator"))
+        .family("none", |f| f.options("merge_operator=nullptr;comparator=leveldb.BytewiseComparator"))
+        .family("mine", |f| f.merge_operator(Arc::new(Named("mine"))));
+    made.open().unwrap().close().unwrap();
+    for explicit in [false, true] {
+        let builder = Db::builder(dir.path());
+        let builder = match explicit {
+            true => builder.default_family(|f| f.merge_operator(Arc::new(UInt64Add))),
+            false => builder,
+        };
+        let db = builder.open().unwrap();
+        let shown = db
+            .engine()
+            .families()
+            .iter()
+            .map(|f| {
+                let o = f.options();
+                format!("{} {} {}", f.name(), o.order.name(), o.merge_operator_name().unwrap_or_default())
+            })
+            .collect::<Vec<_>>();
+        assert_eq!(
+            shown,
+            [
+                "default rocksdb.ReverseBytewiseComparator UInt64AddOperator",
+                "max leveldb.BytewiseComparator MaxOperator",
+                "mine rocksdb.ReverseBytewiseComparator mine",
+                "none leveldb.BytewiseComparator ",
+            ]
+        );
+        assert!(db.family("none").unwrap().merge("k", "v").is_err());
+        db.close().unwrap();
+    }
+    // By the engine's own door as well.
+    let family = made_options();
+    let env = ashlardb::Env::os().unwrap();
+    let engine = ashlar_engine::Db::open(env, dir.path(), Default::default(), Vec::new(), family).unwrap();
+    let none = engine.family("none").unwrap();
+    assert_eq!(none.options().merge_operator_name(), None);
+    engine.close().unwrap();
+}
+
+fn made_options() -> FamilyOptions {
+    let mut family = FamilyOptions::default();
+    family.apply("merge_operator=uint64add;comparator=rocksdb.ReverseBytewiseComparator").unwrap();
+    family
+}
+
+/// round-trips A5 and B3.
+#[test]
+fn the_number_of_levels_is_the_directorys() {
+    let dir = tempfile::tempdir().unwrap();
+    Db::builder(dir.path()).options("num_levels=12").open().unwrap().close().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    db.put("k", "v").unwrap();
+    db.flush().unwrap();
+    let family = db.engine().family("default").unwrap();
+    let deep =
+        CompactRangeOptions { target_level: Some(ashlar_base::Level(11)), ..CompactRangeOptions::default() };
+    db.engine().compact_range_with(&family, None, None, deep).unwrap();
+    db.close().unwrap();
+    for read_only in [true, false] {
+        let db = Db::builder(dir.path()).read_only(read_only).open().unwrap();
+        assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"v"[..]));
+        assert!(db.recovery().unserved.is_empty(), "{}", db.recovery());
+        db.close().unwrap();
+    }
+    assert!(section(&newest(dir.path()), "CFOptions \"default\"").contains(&"num_levels=12"));
+    // Without an OPTIONS file the tables say how many there must be.
+    options_files(dir.path()).into_iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    let db = Db::open(dir.path()).unwrap();
+    assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"v"[..]));
+    let told = db.recovery().unserved.join("\n");
+    assert!(told.contains("num_levels=7: there are tables in level 11, so 12 levels are used"), "{told}");
+    db.close().unwrap();
+    assert!(section(&newest(dir.path()), "CFOptions \"default\"").contains(&"num_levels=12"));
+}
+
+/// A family that is made under the name of a dropped one starts anew.
+#[test]
+fn a_new_family_takes_over_nothing_of_a_dropped_one() {
+    let dir = tempfile::tempdir().unwrap();
+    Db::builder(dir.path()).family("f", |f| f).open().unwrap().close().unwrap();
+    let file = options_files(dir.path()).pop().unwrap();
+    let text = newest(dir.path());
+    let head = "[CFOptions \"f\"]\n";
+    std::fs::write(file, text.replace(head, &format!("{head}  sst_partitioner_factory=mine\n"))).unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    let f = || section(&newest(dir.path()), "CFOptions \"f\"").contains(&"sst_partitioner_factory=mine");
+    assert!(f(), "carried");
+    db.create_family("g").unwrap();
+    assert!(f() && newest(dir.path()).matches("sst_partitioner_factory").count() == 1);
+    db.drop_family(&db.family("f").unwrap()).unwrap();
+    db.create_family("f").unwrap();
+    assert!(!f(), "{}", newest(dir.path()));
+    db.close().unwrap();
+}
+
+/// What a caller gives by a name that has no effect here is stored for RocksDB, by option string and while open.
+#[test]
+fn given_names_without_effect_replace_the_stored_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "bytes_per_sync=1M;arena_block_size=7;block_based_table_factory={block_align=true;}";
+    let db = Db::builder(dir.path()).options(text).open().unwrap();
+    let has = |title: &str, line: &str| section(&newest(dir.path()), title).contains(&line);
+    assert!(has("DBOptions", "bytes_per_sync=1M") && has("CFOptions \"default\"", "arena_block_size=7"));
+    assert!(has("TableOptions/BlockBasedTable \"default\"", "block_align=true"));
+    db.default_family().set_options(&[("arena_block_size", "9")]).unwrap();
+    db.close().unwrap();
+    Db::builder(dir.path()).options("bytes_per_sync=2M").open().unwrap().close().unwrap();
+    assert!(has("DBOptions", "bytes_per_sync=2M") && has("CFOptions \"default\"", "arena_block_size=9"));
+}
+
+/// Trees of other styles: RocksDB opens them again with its own options, after writes, flushes and what compacts.
+#[test]
+fn trees_of_other_styles_stay_open_to_rocksdb() {
+    let test = "trees_of_other_styles_stay_open_to_rocksdb";
+    for (options, level0_only) in [
+        ("compaction_style=kCompactionStyleFIFO;num_levels=1;", true),
+        ("compaction_style=kCompactionStyleUniversal;num_levels=1;", true),
+        ("compaction_style=kCompactionStyleUniversal;num_levels=4;", false),
+        ("compaction_style=kCompactionStyleUniversal;", false),
+    ] {
+        let Some(mut judge) = judge(JudgeVersion::V11, test) else { return };
+        let dir = tempfile::tempdir().unwrap();
+        judge.open(dir.path(), Opening::Create, options).unwrap();
+        for n in 0..50 {
+            put(&mut judge, "default", &format!("theirs{n}"), "v");
+        }
+        judge.close().unwrap();
+        let theirs = newest(dir.path());
+        let db = Db::open(dir.path()).unwrap();
+        let told = db.recovery().unserved.join("\n");
+        assert!(told.contains("compaction_style="), "{options}: {told}");
+        for round in 0..12 {
+            for n in 0..50 {
+                db.put(format!("key{n}"), format!("{round}")).unwrap();
+            }
+            db.flush().unwrap();
+        }
+        db.wait_for_background().unwrap();
+        match (db.compact(), level0_only) {
+            (Ok(()), false) => {}
+            (Err(e), true) => assert!(
+                e.kind() == ErrorKind::NotSupported && e.to_string().contains("compaction_style"),
+                "{e}"
+            ),
+            (other, _) => panic!("{options}: {other:?}"),
+        }
+        db.close().unwrap();
+        assert_eq!(lost(&theirs, &newest(dir.path())), Vec::<String>::new(), "{options}");
+        for opening in [Opening::Existing, Opening::Stored] {
+            judge.open(dir.path(), opening, if opening == Opening::Stored { "" } else { options }).unwrap();
+            assert_eq!(judge.dump("default").unwrap().len(), 100, "{options}");
+            assert_eq!(judge.get("default", b"key7").unwrap().as_deref(), Some(&b"11"[..]), "{options}");
+            judge.close().unwrap();
+        }
+    }
+}
+
+/// The caller may make such a tree a leveled one for good.
+#[test]
+fn a_given_style_beats_the_stored_one() {
+    let dir = tempfile::tempdir().unwrap();
+    Db::open(dir.path()).unwrap().close().unwrap();
+    let file = options_files(dir.path()).pop().unwrap();
+    let head = "[CFOptions \"default\"]\n";
+    let fifo = newest(dir.path()).replace(head, &format!("{head}  compaction_style=kCompactionStyleFIFO\n"));
+    std::fs::write(file, fifo).unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    assert!(db.compact().is_err());
+    db.close().unwrap();
+    let db = Db::builder(dir.path()).options("compaction_style=kCompactionStyleLevel").open().unwrap();
+    assert_eq!(db.recovery().unserved, Vec::<String>::new());
+    db.compact().unwrap();
+    db.close().unwrap();
+    assert!(newest(dir.path()).contains("compaction_style=kCompactionStyleLevel"));
+}
+
+/// round-trips B6.
+#[test]
+fn every_joining_operator_comes_back_with_its_delimiter() {
+    for id in ["StringAppendOperator", "StringAppendTESTOperator"] {
+        let dir = tempfile::tempdir().unwrap();
+        let text = format!("merge_operator={{id={id};delimiter=--;}}");
+        let db = Db::builder(dir.path()).options(&text).open().unwrap();
+        db.merge("k", "a").unwrap();
+        db.merge("k", "b").unwrap();
+        assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"a--b"[..]), "{id}");
+        db.close().unwrap();
+    }
+}
+
+/// misuse 12, and a newcomer's `block_cache`.
+#[test]
+fn wrong_values_and_places_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    let e = db.set_db_options(&[("max_open_files", "-2")]).unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("-1"), "{e}");
+    let e = Db::builder(dir.path().join("x")).options("block_cache=64M").open().unwrap_err();
+    assert!(e.to_string().contains("block_based_table_factory={block_cache=VALUE;}"), "{e}");
+    db.close().unwrap();
+}
+
+/// A damaged OPTIONS file costs the settings, and the report says so.
+#[test]
+fn a_file_that_does_not_read_leaves_our_defaults() {
+    let dir = tempfile::tempdir().unwrap();
+    Db::builder(dir.path()).options("write_buffer_size=1M").open().unwrap().close().unwrap();
+    let files = options_files(dir.path());
+    std::fs::write(files.last().unwrap(), "[DBOptions]\nno statement\n").unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    assert!(db.recovery().foreign.iter().any(|line| line.contains("OPTIONS file was not read")));
+    assert_eq!(db.engine().families()[0].options().write_buffer_bytes, 64 << 20);
+    db.close().unwrap();
+}
+
+/// newcomer 7: `Db::open` replaced what was stored by our defaults.
+#[test]
+fn an_open_does_not_change_the_settings_of_a_directory() {
+    let dir: tempfile::TempDir = tempfile::tempdir().unwrap();
+    let path: &Path = dir.path();
+    Db::builder(path)
+        .options("write_buffer_size=1M;compression=kZSTD")
+        .memory(96 << 20)
+        .open()
+        .unwrap()
+        .close()
+        .unwrap();
+    let before = newest(path);
+    for _ in 0..2 {
+        let db = Db::open(path).unwrap();
+        db.put("k", "v").unwrap();
+        db.close().unwrap();
+        assert_eq!(newest(path), before);
+    }
+}
