@@ -53,6 +53,7 @@ mod stats;
 mod tell;
 mod scrub_job;
 mod timer_job;
+mod unused_logs;
 mod writes;
 
 pub use live_files::LiveFile;

@@ -14,6 +14,7 @@ use super::schedule::widen;
 use super::scrub_job::Scrubbed;
 use super::session::new_session_id;
 use super::tell::log_header;
+use super::unused_logs::UnusedLogs;
 use super::writes::Host;
 use crate::column_family::{DEFAULT_FAMILY, DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
@@ -271,9 +272,7 @@ pub(super) fn open(
     settings.recall(&env, dir, &mut options, &versions, &mut report)?;
     let versions = Arc::new(versions);
     let statistics = statistics(&env, &options);
-    for family in versions.families() {
-        family.version.tables().count_into(&statistics);
-    }
+    versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
     report.created = created;
     let pending = PendingOutputs::new();
     let options_of = |name: &str, order: &Order| settings.of(name, order);
@@ -286,12 +285,13 @@ pub(super) fn open(
     }
     check_lost_at_open(&env, dir, &mut report)?;
     let (edits, replayed) = replayer.finish()?;
+    let unused = UnusedLogs::keep(&*env.fs, dir, &report)?;
     let wal = begin_log(&env, dir, &versions, &options, outcome.cut)?;
     commit(&versions, edits, wal.number())?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     settle_identity(&env, &versions, &mut report)?;
-    report.lost = purge_at_open(&env, dir, &versions, &pending, report.tail_dropped())?;
+    let quarantined = purge_at_open(&env, dir, &versions, &pending, &mut report, &unused)?;
     report.advice = settings.advice(&options, &versions);
     let env = InfoLog::hold_elsewhere(env, &options.info_log);
     let info_log = InfoLog::open(&env, dir, &options.info_log, &log_header(&report));
@@ -313,6 +313,7 @@ pub(super) fn open(
         info_log,
     };
     let core = parts.assemble(&settings);
+    core.state().quarantined = quarantined;
     core.write_options()?;
     begin_background(&core);
     Ok(core)

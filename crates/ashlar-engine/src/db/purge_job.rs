@@ -4,14 +4,17 @@
 //! again after a pause, and so is an OPTIONS file that could not be written.
 
 use super::core::Core;
+use super::unused_logs::UnusedLogs;
 use crate::files::{
     Live, PendingOutputs, RepairMark, Spared, Unlinked, find_obsolete, in_quarantine, lost_is_usable, unlink,
 };
 use crate::health::{Severity, Source};
+use crate::open::RecoveryReport;
 use crate::version::VersionSet;
-use ashlar_base::{Error, Result};
+use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{Env, Job, JobKind, StepBudget, StepResult};
 use ashlar_sync::ReadPin;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,33 +79,37 @@ pub(super) fn purge(env: &Env, dir: &Path, versions: &VersionSet, live: &Live) -
     }
 }
 
-/// The purge of an open, after its commit. Answers what it moved to `lost/`: tables and blob files behind a tail that was
-/// dropped, everything after a repair that did not end, and what is in quarantine.
+/// The purge of an open, after its commit. The report says what is in `lost/` now: tables and blob files behind a tail that
+/// was dropped, everything after a repair that did not end, what is in quarantine, and what of the logs was not used.
+/// Returns the files that later purges move there.
 pub(super) fn purge_at_open(
     env: &Env,
     dir: &Path,
     versions: &VersionSet,
     pending: &PendingOutputs,
-    tail_dropped: bool,
-) -> Result<Vec<String>> {
+    report: &mut RecoveryReport,
+    unused: &UnusedLogs,
+) -> Result<BTreeSet<FileNumber>> {
     if !lost_is_usable(&*env.fs, dir)? {
         // It may hold accounts of what is in quarantine, so that no file is known to be of no use.
-        return Ok(Vec::new());
+        return Ok(BTreeSet::new());
     }
     let mark = RepairMark::of(&*env.fs, dir);
     let unended = mark.stands()?;
-    let spared = match (unended, tail_dropped) {
+    let spared = match (unended, report.tail_dropped()) {
         (true, _) => Spared::Everything,
         (false, true) => Spared::Orphans,
         (false, false) => Spared::Nothing,
     };
-    let quarantined = in_quarantine(&*env.fs, dir)?;
-    let live = Live { quarantined, ..Live::now(versions, pending, spared) };
+    let mut quarantined = in_quarantine(&*env.fs, dir)?;
+    quarantined.extend(&unused.logs);
+    let live = Live { quarantined: quarantined.clone(), ..Live::now(versions, pending, spared) };
     let done = purge(env, dir, versions, &live)?;
     if unended {
         mark.clear()?;
     }
-    Ok(done.lost)
+    report.lost = [unused.tails.clone(), done.lost].concat();
+    Ok(quarantined)
 }
 
 impl Core {

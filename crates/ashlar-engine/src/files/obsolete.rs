@@ -5,7 +5,7 @@
 //! 3. A file whose number is at or above the smallest pending output is being written: it stays.
 //! 4. After an open that dropped the tail of a log, a table or blob file that the MANIFEST does not know may be what
 //!    the tail spoke of; after a repair that did not end, anything may be what it found damaged. [`Spared`] says what of
-//!    this is moved to `lost/` instead of being removed. A table or blob file in quarantine always is.
+//!    this is moved to `lost/` instead of being removed. A table, blob file or log in quarantine always is.
 //!
 //! Source: RocksDB `db/db_impl/db_impl_files.cc` (`PurgeObsoleteFiles`).
 
@@ -36,7 +36,7 @@ pub struct Live {
     pub manifest: FileNumber,
     /// What of the obsolete is kept.
     pub spared: Spared,
-    /// Tables and blob files that are moved to `lost/`, not removed, whatever else is spared.
+    /// Tables, blob files and logs that are moved to `lost/`, not removed, whatever else is spared.
     pub quarantined: BTreeSet<FileNumber>,
 }
 
@@ -125,7 +125,10 @@ fn fate(kind: FileKind, live: &Live, options_from: FileNumber) -> Option<Action>
             (!live.tables.contains(&n) && !pending(n)).then(|| orphan(n))
         }
         FileKind::Blob(n) => (!live.blobs.contains(&n) && !pending(n)).then(|| orphan(n)),
-        FileKind::Wal(n) => (n < live.min_wal && !live.wals.contains(&n)).then_some(replaced),
+        FileKind::Wal(n) => {
+            let action = if live.quarantined.contains(&n) { Action::Lose } else { replaced };
+            (n < live.min_wal && !live.wals.contains(&n)).then_some(action)
+        }
         FileKind::Manifest(n) => (n < live.manifest).then_some(replaced),
         // Two newer OPTIONS files prove that nobody is writing this one any more.
         FileKind::Options(n) | FileKind::OptionsTemp(n) => (n < options_from).then_some(Action::Remove),
@@ -247,7 +250,7 @@ mod tests {
         let live = Live { quarantined: numbers(&[9, 10, 14, 17, 41]), ..live() };
         let fates: Vec<_> = find_obsolete(names, &live).into_iter().map(|o| (o.name, o.action)).collect();
         let expected =
-            [("000009.sst", Lose), ("000014.blob", Lose), ("000015.sst", Remove), ("000017.log", Remove)];
+            [("000009.sst", Lose), ("000014.blob", Lose), ("000015.sst", Remove), ("000017.log", Lose)];
         assert_eq!(fates, expected.map(|(name, action)| (name.to_owned(), action)));
     }
 

@@ -1,4 +1,5 @@
-//! Damaged files that were taken out of an open database: `lost/QUARANTINE-N.txt` is the account of file N.
+//! Files that are not removed once they are obsolete: `lost/QUARANTINE-N.txt` is the account of file N. Damaged tables and
+//! blob files that were taken out of an open database, and logs that an open did not replay to their end.
 //!
 //! 1. The account is durable before the commit that makes the file obsolete. Where it stands, the file goes to `lost/`
 //!    once nobody needs it, and is never removed: by a purge of the session, or else by that of the next open.

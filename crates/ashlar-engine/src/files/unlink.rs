@@ -1,9 +1,13 @@
 //! Removing obsolete files, and moving orphans out of the way. The only place that unlinks tables, logs and MANIFESTs.
+//!
+//! A file with the name of a log that does not begin as a log does belongs to something else: it is moved, not removed.
 
 use super::LOST;
 use super::obsolete::{Action, Obsolete};
 use ashlar_base::{Error, Result};
-use ashlar_env::Fs;
+use ashlar_env::{Fs, ReadFile};
+use ashlar_format::filename::FileKind;
+use ashlar_format::log_record::{BLOCK_SIZE, Fault, has_its_checksum, parse_physical};
 use std::path::Path;
 
 /// What became of a list of obsolete files.
@@ -31,10 +35,10 @@ pub fn unlink(fs: &dyn Fs, dir: &Path, files: &[Obsolete]) -> Unlinked {
         return done;
     }
     for file in files {
-        let path = dir.join(&file.name);
         match file.action {
-            Action::Remove => match fs.remove(&path) {
-                Ok(()) => done.removed.push(file.name.clone()),
+            Action::Remove => match remove(fs, dir, file) {
+                Ok(None) => done.removed.push(file.name.clone()),
+                Ok(Some(name)) => done.lost.push(name),
                 Err(e) if e.is_not_found() => done.removed.push(file.name.clone()),
                 Err(e) => done.failed.push(e),
             },
@@ -48,6 +52,33 @@ pub fn unlink(fs: &dyn Fs, dir: &Path, files: &[Obsolete]) -> Unlinked {
         done.failed.extend([dir.join(LOST), dir.to_path_buf()].iter().filter_map(|d| fs.sync_dir(d).err()));
     }
     done
+}
+
+/// Removes a file; one that is no log though it is named like one is moved instead, and the name it has there returned.
+fn remove(fs: &dyn Fs, dir: &Path, file: &Obsolete) -> Result<Option<String>> {
+    let path = dir.join(&file.name);
+    if matches!(file.kind, FileKind::Wal(_)) && !begins_as_log(&*fs.open_read(&path)?)? {
+        fs.create_dir_all(&dir.join(LOST))?;
+        return lose(fs, dir, &file.name).map(Some);
+    }
+    fs.remove(&path).map(|()| None)
+}
+
+/// Whether a file begins with a whole record, or with nothing: what a log is from its first write on.
+fn begins_as_log(file: &dyn ReadFile) -> Result<bool> {
+    let (mut block, mut got) = (vec![0; BLOCK_SIZE], 0);
+    while let Some(rest) = block.get_mut(got..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, got as u64)? {
+            0 => break,
+            read => got += read,
+        }
+    }
+    let block = block.get(..got).unwrap_or_default();
+    Ok(match parse_physical(block, 0, false) {
+        Ok(_) => true,
+        Err(Fault::OldRecord { len }) => block.get(..len).is_some_and(has_its_checksum),
+        Err(_) => block.iter().all(|byte| *byte == 0),
+    })
 }
 
 /// Moves a file to `lost/` under a name that is free there, and returns that name.
@@ -74,7 +105,8 @@ mod tests {
         let dir = Path::new("/db");
         env.fs.create_dir_all(&dir.join("lost")).unwrap();
         for name in ["000009.sst", "lost/000009.sst", "000003.log", "notes"] {
-            env.fs.create(&dir.join(name)).unwrap().write_at(name.as_bytes(), 0).unwrap();
+            let bytes = if name.ends_with(".log") { &[] } else { name.as_bytes() };
+            env.fs.create(&dir.join(name)).unwrap().write_at(bytes, 0).unwrap();
         }
         let live = Live { min_wal: ashlar_base::FileNumber(4), spared: Spared::Orphans, ..Live::default() };
         let list = find_obsolete(["000009.sst", "000003.log", "000002.log", "notes"], &live);

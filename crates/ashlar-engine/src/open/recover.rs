@@ -376,6 +376,7 @@ fn report(
         offset: tail.offset,
         bytes: tail.bytes,
         reason: tail.reason.clone(),
+        remains: None,
     });
     RecoveryReport {
         manifest: number,

@@ -1,5 +1,6 @@
 //! What an open found: the answer to "is everything there?".
 
+use super::remains::Remains;
 use ashlar_base::{FamilyId, FileNumber, SeqNum};
 use std::fmt;
 
@@ -40,6 +41,16 @@ pub struct DroppedRange {
     pub bytes: u64,
     /// Why it was not used.
     pub reason: String,
+    /// Of a log: the whole batches that stand in the range, and behind it.
+    pub remains: Option<Remains>,
+}
+
+impl fmt::Display for DroppedRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DroppedRange { file, offset, bytes, reason, remains } = self;
+        write!(f, "dropped: {bytes} bytes of {file} from offset {offset}: {reason}")?;
+        remains.as_ref().map_or(Ok(()), |remains| write!(f, "; {remains}"))
+    }
 }
 
 /// What an open found, dropped, rebuilt. Prints as a few lines of text.
@@ -65,7 +76,7 @@ pub struct RecoveryReport {
     pub sequence_cut: Option<SeqNum>,
     /// Files that were missing or wrong and are written anew.
     pub regenerated: Vec<String>,
-    /// Files moved to `lost/`.
+    /// Files moved to `lost/`, and copies there of torn tails of logs.
     pub lost: Vec<String>,
     /// What others left that RocksDB at the format level, or this engine, does not serve. No anomaly.
     pub foreign: Vec<String>,
@@ -128,8 +139,8 @@ impl fmt::Display for RecoveryReport {
         for wal in &self.wals {
             writeln!(f, "log {}: {} batches, {} bytes", wal.number, wal.records, wal.bytes)?;
         }
-        for DroppedRange { file, offset, bytes, reason } in &self.dropped {
-            writeln!(f, "dropped: {bytes} bytes of {file} from offset {offset}: {reason}")?;
+        for range in &self.dropped {
+            writeln!(f, "{range}")?;
         }
         if let Some(seq) = self.sequence_cut {
             writeln!(f, "cut: writes behind sequence {seq} are gone")?;
@@ -166,6 +177,7 @@ mod tests {
             offset: 40,
             bytes: 9,
             reason: "checksum mismatch".to_string(),
+            remains: None,
         });
         report.sequence_cut = SeqNum::new(12);
         assert!(!report.is_clean() && report.tail_dropped());

@@ -22,6 +22,7 @@
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`RecoverLogFiles`).
 
 use super::before_commit::Undecided;
+use super::remains::Remains;
 use super::report::{DroppedRange, RecoveryReport, WalReport};
 use super::sink::{BatchPlace, FamilyFilter, ReplaySink};
 use super::two_phase::{Marks, Prepared};
@@ -322,7 +323,7 @@ impl Replay<'_> {
                 }
                 Err(Refused::Unconnected) => {
                     let reason = "replay stopped in an earlier log, and this one does not continue there";
-                    self.drop_range(wal, offset, wal.len.saturating_sub(offset), reason.to_string());
+                    self.drop_range(wal, offset, wal.len.saturating_sub(offset), reason.to_string())?;
                     ended = true;
                     break;
                 }
@@ -547,7 +548,7 @@ impl Replay<'_> {
     ) -> Result<()> {
         if let Some((offset, reason)) = reader.skipped().first {
             let Skipped { count, bytes, .. } = reader.skipped();
-            self.drop_range(wal, offset, bytes, format!("{count} damages passed over, the first: {reason}"));
+            self.drop_range(wal, offset, bytes, format!("{count} damages passed over, the first: {reason}"))?;
         }
         match reader.end() {
             LogEnd::Clean => Ok(()),
@@ -557,8 +558,7 @@ impl Replay<'_> {
                     return Err(damaged(path, offset, &format!("{reason}, in a log that is not the newest")));
                 }
                 self.proved(path, offset, synced, &reason.to_string())?;
-                self.drop_range(wal, offset, dropped_bytes, format!("torn tail: {reason}"));
-                Ok(())
+                self.drop_range(wal, offset, dropped_bytes, format!("torn tail: {reason}"))
             }
             LogEnd::Cut { offset, reason, .. } => self.damage(wal, path, offset, reason.to_string(), synced),
             LogEnd::OldRecord { offset } => {
@@ -573,18 +573,15 @@ impl Replay<'_> {
     /// Damage at `offset`: fails the open or stops replay, as the mode wants.
     fn damage(&mut self, wal: &WalFile, path: &Path, offset: u64, reason: String, synced: u64) -> Result<()> {
         match self.mode {
-            RecoveryMode::TolerateTail | RecoveryMode::Absolute => {
-                return Err(damaged(path, offset, &reason));
-            }
+            RecoveryMode::TolerateTail | RecoveryMode::Absolute => Err(damaged(path, offset, &reason)),
             RecoveryMode::PointInTime => {
                 self.proved(path, offset, synced, &reason)?;
                 self.stopped = Some(wal.number);
                 self.outcome.cut = true;
-                self.drop_range(wal, offset, wal.len.saturating_sub(offset), reason);
+                self.drop_range(wal, offset, wal.len.saturating_sub(offset), reason)
             }
             RecoveryMode::SkipAny => self.drop_range(wal, offset, 0, reason),
         }
-        Ok(())
     }
 
     /// What lies below the synced size had been durable: its loss is damage, not a torn tail.
@@ -596,8 +593,14 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn drop_range(&mut self, wal: &WalFile, offset: u64, bytes: u64, reason: String) {
-        self.report.dropped.push(DroppedRange { file: wal.name.clone(), offset, bytes, reason });
+    /// Tells what is not replayed. A mode that goes on behind damage replays what stands there.
+    fn drop_range(&mut self, wal: &WalFile, offset: u64, bytes: u64, reason: String) -> Result<()> {
+        let remains = match self.mode {
+            RecoveryMode::SkipAny => None,
+            _ => Remains::read(Arc::clone(&wal.file), wal.number, offset)?,
+        };
+        self.report.dropped.push(DroppedRange { file: wal.name.clone(), offset, bytes, reason, remains });
+        Ok(())
     }
 }
 

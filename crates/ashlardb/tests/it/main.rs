@@ -20,6 +20,7 @@
 //! | `repair_names` | does a repair take from the OPTIONS file what no other file tells? |
 //! | `salvage` | is a damaged directory left as it is, and the copy what its repair would be? |
 //! | `quarantine` | does a damaged table leave an open database with nothing lost but what is told? |
+//! | `unused_logs` | is a log kept that was not replayed to its end, and named what stands there? |
 //! | `scrub` | is damage found while nobody asks? |
 //! | `examples` | do the examples do what they say? |
 //!
@@ -55,4 +56,5 @@ mod salvage;
 mod scrub;
 mod store;
 mod threads;
+mod unused_logs;
 mod upkeep;

@@ -40,7 +40,7 @@ const KILLED: History = History {
 };
 
 /// Each with `recycle_log_file_num=4`.
-const HISTORIES: [History; 12] = [
+const HISTORIES: [History; 14] = [
     History { name: "values of 20", value: 20, bytes: 2 << 20, ..KILLED },
     History { name: "values of 120", ..KILLED },
     History { name: "values of 500", value: 500, ..KILLED },
@@ -67,6 +67,22 @@ const HISTORIES: [History; 12] = [
         options: "write_buffer_size=300000",
         value: 0,
         flush: 250_000,
+        ..KILLED
+    },
+    History {
+        name: "reused, tracked",
+        options: "track_and_verify_wals=true;write_buffer_size=100000",
+        value: 0,
+        flush: 200_000,
+        bytes: 2 << 20,
+        ..KILLED
+    },
+    History {
+        name: "reused, a chain",
+        options: "write_buffer_size=100000;max_total_wal_size=300000",
+        families: &["default", "one", "two"],
+        value: 333,
+        flush: 150_000,
         ..KILLED
     },
     History {

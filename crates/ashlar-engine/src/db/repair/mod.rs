@@ -341,6 +341,7 @@ impl Repair<'_> {
             tracked: &tracked,
             last: replayed.map_or(SeqNum::ZERO, |r| r.last_seq),
             flushed: FileNumber(0),
+            repairing: true,
         };
         check_logs(&*self.env.fs, self.dir, needed, &mut checked)?;
         report.take_logs(checked);
@@ -354,6 +355,7 @@ impl Repair<'_> {
         if let Some(reason) = recovery.read_only.first() {
             return Err(Error::not_supported(format!("a repair of logs with {reason}")).at_path(self.dir));
         }
+        report.keep_logs(&recovery);
         report.log_batches = recovery.wal_records();
         let (edits, outputs) = replayer.finish()?;
         // The repair's own guard: nobody else cleans up here.

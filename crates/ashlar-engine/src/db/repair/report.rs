@@ -1,6 +1,7 @@
 //! The account of a repair.
 
 use crate::inspect::{CheckReport, Damage, Risk};
+use crate::open::RecoveryReport;
 use ashlar_base::FileNumber;
 use std::fmt;
 
@@ -51,6 +52,15 @@ impl RepairReport {
             self.lose(damage);
         }
         self.remarks.extend(checked.remarks);
+    }
+
+    /// What the replay of the logs passed over: such a log is kept, though nothing of it be lost.
+    pub(super) fn keep_logs(&mut self, recovery: &RecoveryReport) {
+        for range in &recovery.dropped {
+            if !self.to_move.contains(&range.file) {
+                self.to_move.push(range.file.clone());
+            }
+        }
     }
 }
 

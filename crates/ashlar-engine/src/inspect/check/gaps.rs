@@ -4,15 +4,16 @@
 //! |---|---|---|
 //! | in what is proved to have been durable | fails | a damage |
 //! | that nothing proves, writes behind it | drops it, and them | a hole |
-//! | that nothing proves, nothing behind it | drops it | a remark: a torn tail |
+//! | that nothing proves, no whole batch behind it | drops it | a remark: a torn tail; to a repair, a hole |
 //! | that nothing proves, where a later log goes on exactly | goes on there | a remark |
 //!
 //! Pages that were not synced reach a disk in any order: what stands behind a gap proves nothing. A synced size in the
 //! MANIFEST does, and a table with writes from behind the log: before a flush counts, older logs are durable.
 
 use super::report::{CheckReport, Damage, KEYS_NAMED, Risk};
+use crate::open::key_of;
 use ashlar_base::{FileNumber, SeqNum};
-use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_format::write_batch::BatchReader;
 
 /// What is known of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +40,8 @@ impl Standing {
 pub(super) struct Gap {
     log: FileNumber,
     standing: Standing,
-    /// Something stands behind it, readable or not.
-    pub(super) followed: bool,
+    /// A whole batch stands behind it.
+    followed: bool,
     damage: Damage,
 }
 
@@ -83,8 +84,9 @@ impl Gap {
         }
     }
 
-    /// Tells it. `flushed`: some family's tables hold writes from behind all logs below.
-    pub(super) fn tell(mut self, flushed: FileNumber, report: &mut CheckReport) {
+    /// Tells it. `flushed`: some family's tables hold writes from behind all logs below. A repair lists torn tails among the
+    /// holes: it removes the log, and what the tail held is in doubt.
+    pub(super) fn tell(mut self, flushed: FileNumber, repairing: bool, report: &mut CheckReport) {
         if self.standing == Standing::Recycled && !self.followed {
             return;
         }
@@ -99,25 +101,13 @@ impl Gap {
         match self.standing {
             Standing::Proved => report.damages.push(self.damage),
             Standing::Closed => report.remarks.push(what("behind which the next log goes on")),
-            _ if !self.followed => report.remarks.push(what("which an open drops")),
+            _ if !self.followed && !repairing => report.remarks.push(what("which an open drops")),
             _ => {
+                let kind = if self.followed { "" } else { ", a torn tail" };
+                self.damage.cause.push_str(kind);
                 self.damage.cause.push_str(", and nothing proves that it had been durable");
                 report.holes.push(self.damage);
             }
         }
-    }
-}
-
-fn key_of<'a>(op: &BatchOp<'a>) -> Option<&'a [u8]> {
-    match *op {
-        BatchOp::Put { key, .. }
-        | BatchOp::Delete { key, .. }
-        | BatchOp::SingleDelete { key, .. }
-        | BatchOp::Merge { key, .. }
-        | BatchOp::DeleteRange { begin: key, .. }
-        | BatchOp::BlobIndex { key, .. }
-        | BatchOp::Entity { key, .. }
-        | BatchOp::TimedPut { key, .. } => Some(key),
-        _ => None,
     }
 }

@@ -13,7 +13,7 @@ use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
 use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchReader;
-use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode, record_behind};
+use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(crate) struct LogsNeeded<'a> {
     pub(crate) last: SeqNum,
     /// Some family's tables hold writes from behind all logs below.
     pub(crate) flushed: FileNumber,
+    /// For a repair, which replays what stands behind a gap from the next block on.
+    pub(crate) repairing: bool,
 }
 
 /// Reads the logs in order.
@@ -98,7 +100,8 @@ impl<'a> Logs<'a> {
 
     /// Tells what is missing.
     pub(super) fn tell(self, report: &mut CheckReport) {
-        self.gaps.into_iter().for_each(|gap| gap.tell(self.needed.flushed, report));
+        let LogsNeeded { flushed, repairing, .. } = self.needed;
+        self.gaps.into_iter().for_each(|gap| gap.tell(flushed, repairing, report));
     }
 
     /// Takes a batch; answers how many operations it has. The first of a log comes with how a gap that its link finds
@@ -155,10 +158,10 @@ impl<'a> Logs<'a> {
 
     /// Takes in what stands behind the gap at `offset`, as far as it can be read.
     fn behind(&mut self, file: Arc<dyn ReadFile>, number: FileNumber, offset: u64) -> Result<()> {
-        if let Some(gap) = self.gaps.last_mut() {
-            gap.followed = record_behind(Arc::clone(&file), offset)?.is_some();
-        }
-        let mut reader = LogReader::open(file, number, RecoveryMode::SkipAny);
+        let mut reader = match self.needed.repairing {
+            true => LogReader::open(file, number, RecoveryMode::SkipAny),
+            false => LogReader::thorough(file, number),
+        };
         while let Some(record) = reader.next()? {
             if record.offset > offset
                 && record.kind == LogRecordKind::Data

@@ -93,6 +93,7 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
         tracked: &replayed.db.tracked_wals,
         last: replayed.last_seq,
         flushed: ahead.map(|family| family.log_number).max().unwrap_or_default(),
+        repairing: false,
     };
     check_logs(fs, dir, needed, &mut report)?;
     check_beside(fs, dir, &replayed, &named, &mut report)?;

@@ -1,0 +1,111 @@
+//! Torn tails of logs: the bytes behind the last record that was replayed, in `lost/N.log.tail-OFFSET`.
+//!
+//! A power cut leaves such a tail in the middle of a write, and a damaged length makes one of many records: nothing tells
+//! the two apart. So the bytes are kept. To bound what many crashes leave, only the newest [`TAILS_KEPT`] are, and a
+//! tail of more than [`TAIL_MAX`] bytes goes to `lost/` with its whole log, which is never removed.
+
+use super::LOST;
+use ashlar_base::{FileNumber, Result};
+use ashlar_env::{Fs, ReadFile};
+use ashlar_format::filename::FileKind;
+use std::path::Path;
+
+/// The longest tail that is copied.
+pub(crate) const TAIL_MAX: u64 = 1 << 20;
+
+/// Tails that are kept.
+const TAILS_KEPT: usize = 8;
+
+/// Bytes read at a time.
+const PIECE: usize = 64 << 10;
+
+/// The file offset behind the last byte from `offset` on that is not zero; `None` when all are.
+///
+/// # Errors
+/// `Io`.
+/// # Cost
+/// Reads the file from `offset` on.
+pub(crate) fn used_end(file: &dyn ReadFile, offset: u64) -> Result<Option<u64>> {
+    let (mut piece, mut at, mut end) = (vec![0; PIECE], offset, None);
+    while at < file.len() {
+        let read = file.read_at(&mut piece, at)?;
+        if read == 0 {
+            break;
+        }
+        let found = piece.get(..read).unwrap_or_default().iter().rposition(|byte| *byte != 0);
+        end = found.map(|last| at + last as u64 + 1).or(end);
+        at += read as u64;
+    }
+    Ok(end)
+}
+
+/// Copies the bytes of log `number` from `offset` to `end` into `lost/`, durably, and removes the oldest copies beyond the
+/// limit. The name of the copy. To copy the same tail again is no change.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn keep_tail(
+    fs: &dyn Fs,
+    dir: &Path,
+    file: &dyn ReadFile,
+    number: FileNumber,
+    (offset, end): (u64, u64),
+) -> Result<String> {
+    let mut bytes = vec![0; usize::try_from(end.saturating_sub(offset).min(TAIL_MAX)).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, offset)?;
+    let (lost, name) = (dir.join(LOST), format!("{}.tail-{offset}", FileKind::Wal(number).name()));
+    fs.create_dir_all(&lost)?;
+    let copy = fs.create(&lost.join(&name))?;
+    copy.write_at(&bytes, 0)?;
+    copy.sync_all()?;
+    let mut tails: Vec<_> =
+        fs.list(&lost)?.into_iter().filter_map(|e| Some((tail_of(&e.name)?, e.name))).collect();
+    tails.sort_unstable();
+    let beyond = tails.len().saturating_sub(TAILS_KEPT);
+    for (_, oldest) in tails.into_iter().take(beyond) {
+        fs.remove(&lost.join(oldest))?;
+    }
+    fs.sync_dir(&lost)?;
+    fs.sync_dir(dir)?;
+    Ok(name)
+}
+
+/// The log and the offset of a tail's name.
+fn tail_of(name: &str) -> Option<(FileNumber, u64)> {
+    let (log, offset) = name.split_once(".tail-")?;
+    match FileKind::parse(log)? {
+        FileKind::Wal(number) => Some((number, offset.parse().ok()?)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_env::Env;
+
+    #[test]
+    fn the_newest_tails_are_kept_and_nothing_else_is_touched() {
+        let env = Env::mem();
+        let (fs, dir) = (&*env.fs, Path::new("/db"));
+        fs.create_dir_all(&dir.join(LOST)).unwrap();
+        for other in ["000003.log", "000001.log.tail-", "000001.log.1", "000001.sst.tail-4", "notes"] {
+            fs.create(&dir.join(LOST).join(other)).unwrap();
+        }
+        for n in 1..=20 {
+            let name = dir.join(FileKind::Wal(FileNumber(n)).name());
+            fs.create(&name).unwrap().write_at(b"used, torn\0\0", 0).unwrap();
+            let log = fs.open_read(&name).unwrap();
+            let end = used_end(&*log, 6).unwrap().unwrap();
+            assert_eq!((end, used_end(&*log, 10).unwrap()), (10, None));
+            for _ in 0..2 {
+                let kept = keep_tail(fs, dir, &*log, FileNumber(n), (6, end)).unwrap();
+                assert_eq!(fs.open_read(&dir.join(LOST).join(kept)).unwrap().len(), 4);
+            }
+        }
+        let names: Vec<_> = fs.list(&dir.join(LOST)).unwrap().into_iter().map(|e| e.name).collect();
+        let tails: Vec<_> = (13..=20).map(|n| format!("{n:06}.log.tail-6")).collect();
+        assert_eq!(names.iter().filter(|n| tail_of(n).is_some()).cloned().collect::<Vec<_>>(), tails);
+        assert_eq!(names.len(), tails.len() + 5);
+    }
+}

@@ -1,0 +1,92 @@
+//! What still stands in a log behind the place where its replay ended: named in the reports, and never replayed.
+
+use ashlar_base::{FileNumber, Result, SeqNum};
+use ashlar_env::ReadFile;
+use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_log::{LogReader, LogRecordKind};
+use std::fmt;
+use std::sync::Arc;
+
+/// Keys that are named at most.
+const KEYS_NAMED: usize = 20;
+
+/// Whole batches behind the place where the replay of a log ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remains {
+    /// How many batches.
+    pub batches: u64,
+    /// How many operations they have together.
+    pub operations: u64,
+    /// The smallest sequence among them.
+    pub first: SeqNum,
+    /// The largest sequence among them.
+    pub last: SeqNum,
+    /// Keys of the first operations.
+    pub keys: Vec<Vec<u8>>,
+    /// Operations whose keys are not named.
+    pub more: u64,
+}
+
+impl Remains {
+    /// Reads what stands from `offset` on, around damage; `None` when no whole batch does.
+    ///
+    /// # Errors
+    /// `Io`.
+    /// # Cost
+    /// Reads the whole log: what a compressed one holds is known from its beginning only.
+    pub(crate) fn read(file: Arc<dyn ReadFile>, number: FileNumber, offset: u64) -> Result<Option<Remains>> {
+        let mut remains = Remains::default();
+        let mut reader = LogReader::thorough(file, number);
+        while let Some(record) = reader.next()? {
+            if record.offset >= offset
+                && record.kind == LogRecordKind::Data
+                && let Ok(batch) = BatchReader::new(record.payload)
+                && batch.validate().is_ok()
+            {
+                remains.take(&batch);
+            }
+        }
+        Ok((remains.batches > 0).then_some(remains))
+    }
+
+    fn take(&mut self, batch: &BatchReader<'_>) {
+        let count = u64::from(batch.count());
+        let end = batch.seq().checked_add(count.saturating_sub(1)).unwrap_or(batch.seq());
+        self.first = if self.batches == 0 { batch.seq() } else { self.first.min(batch.seq()) };
+        self.last = self.last.max(end);
+        (self.batches, self.operations) = (self.batches + 1, self.operations + count);
+        for key in batch.iter().filter_map(|op| key_of(&op.ok()?)) {
+            match self.keys.len() < KEYS_NAMED {
+                true => self.keys.push(key.to_vec()),
+                false => self.more += 1,
+            }
+        }
+    }
+}
+
+impl fmt::Display for Remains {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Remains { batches, first, last, .. } = self;
+        write!(f, "behind it stand {batches} whole batches, sequences {first} to {last}")?;
+        for (at, key) in self.keys.iter().enumerate() {
+            let before = if at == 0 { ", of keys " } else { ", " };
+            write!(f, "{before}'{}'", key.escape_ascii())?;
+        }
+        if self.more > 0 { write!(f, " and {} more", self.more) } else { Ok(()) }
+    }
+}
+
+/// The key of an operation, of a range deletion its beginning.
+pub(crate) fn key_of<'a>(op: &BatchOp<'a>) -> Option<&'a [u8]> {
+    match *op {
+        BatchOp::Put { key, .. }
+        | BatchOp::Delete { key, .. }
+        | BatchOp::SingleDelete { key, .. }
+        | BatchOp::Merge { key, .. }
+        | BatchOp::DeleteRange { begin: key, .. }
+        | BatchOp::BlobIndex { key, .. }
+        | BatchOp::Entity { key, .. }
+        | BatchOp::TimedPut { key, .. } => Some(key),
+        _ => None,
+    }
+}
