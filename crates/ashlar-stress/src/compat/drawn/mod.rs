@@ -19,6 +19,7 @@ mod rounds;
 mod shrink;
 mod table;
 mod theirs;
+mod words;
 
 use crate::suite::{Budget, Length, Report, Watchdog, guarded};
 use ashlar_testkit::judge::Opening;
@@ -26,7 +27,7 @@ use ashlar_testkit::{Judge, JudgeVersion, Rng};
 use coverage::Coverage;
 use options_file::OptionsFile;
 use plan::Plan;
-use rounds::{Outcome, play};
+use rounds::{Finding, Outcome, play};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,6 +40,18 @@ const REGRESSIONS: &[&str] = &[
      | family default | do bulk put default 0 3000 120 2, close",
     "11.8.1 | db recycle_log_file_num=2 | family default | family one | do bulk put default 0 2000 100 1, \
      bulk put one 0 2000 100 2, flush one, bulk put one 0 2000 100 3, flush one, bulk put default 5 500 100 4, kill",
+    "11.8.1 | db allow_mmap_reads=true | family default table_factory=PlainTable;prefix_extractor=rocksdb.FixedPrefix.3 \
+     | do bulk put default 0 100 40 1, flush default, bulk put default 0 100 40 2, kill \
+     | ours default kill: bulk put default 0 10 10 1 | theirs original close: ",
+    "11.8.1 | family default table.user_defined_index_factory=trie_index;table.use_udi_as_primary_index=true \
+     | do bulk put default 0 100 40 1, flush default, kill | ours default kill: | theirs original close: ",
+    "11.8.1 | family default | with ttl 864000 | do bulk put default 0 100 40 1, flush default, kill \
+     | ours default kill: bulk put default 0 10 10 1 | theirs original close: ",
+    "11.8.1 | db allow_concurrent_memtable_write=false | family default \
+     comparator=leveldb.BytewiseComparator.u64ts;persist_user_defined_timestamps=false \
+     | do bulk put default 0 1000 40 1, flush default, kill | ours default kill: | theirs original close: ",
+    "11.8.1 | family default | with transactions | do bulk put default 0 100 40 1, bulk prepared default 5 10 20 3, kill \
+     | ours default kill: bulk put default 0 10 10 1 | theirs original close: ",
 ];
 /// Cases of a quick run that are drawn; they are read by us, and not written.
 const CASES: u64 = 4;
@@ -52,6 +65,8 @@ struct Defaults {
     table: Table,
 }
 
+/// How the kinds of findings begin that are values lost from OPTIONS files.
+const LOSS: &str = "option lost, ";
 /// Cases of one kind that are made small: contents that are lost can be lost in many ways.
 const MOST_OF_A_KIND: usize = 5;
 
@@ -178,7 +193,10 @@ impl Run<'_> {
         if outcome.made {
             locked(&self.coverage).add(plan);
         }
-        for finding in &outcome.findings {
+        let (losses, others): (Vec<&Finding>, Vec<&Finding>) =
+            outcome.findings.iter().partition(|finding| finding.kind.starts_with(LOSS));
+        self.told_losses(&losses, plan, own, report);
+        for finding in others {
             if self.is_known(&finding.kind, plan) {
                 continue;
             }
@@ -199,6 +217,31 @@ impl Run<'_> {
         }
     }
 
+    /// Values of OPTIONS files that are lost, in one small case together.
+    fn told_losses(&self, losses: &[&Finding], plan: &Plan, own: &Defaults, report: &mut Report) {
+        for mode in ["stored", "default"] {
+            let start = format!("{LOSS}{mode}: ");
+            let of_mode = losses.iter().filter(|finding| finding.kind.starts_with(&start));
+            let new: Vec<&&Finding> = of_mode.filter(|finding| !self.is_known(&finding.kind, plan)).collect();
+            if new.is_empty() {
+                continue;
+            }
+            let since = self.began.elapsed();
+            let names: BTreeSet<String> =
+                new.iter().map(|finding| finding.kind.trim_start_matches(&start).to_owned()).collect();
+            let small = shrink::only(plan, &names, mode == "stored");
+            self.watchdog.begins(format!("'{small}'"));
+            let again = play(&small, &own.file).findings;
+            for finding in new {
+                let shown = again.iter().any(|other| other.kind == finding.kind);
+                let case = if shown { &small } else { plan };
+                locked(&self.told).push((finding.kind.clone(), BTreeSet::new()));
+                tell(&finding.kind, &finding.what, case, since);
+                report.fail(format!("'{case}'"), finding.what.clone());
+            }
+        }
+    }
+
     /// Counts a finding. Known is one whose kind was told of settings that are all here; and most kinds are made small once.
     fn is_known(&self, kind: &str, plan: &Plan) -> bool {
         let names = names(plan);
@@ -207,8 +250,7 @@ impl Run<'_> {
         *times += 1;
         let told = locked(&self.told);
         let same: Vec<_> = told.iter().filter(|(own, _)| own == kind).collect();
-        let most = if kind.starts_with("option lost") { 1 } else { MOST_OF_A_KIND };
-        same.len() >= most || same.iter().any(|(_, own)| own.is_subset(&names))
+        same.len() >= MOST_OF_A_KIND || same.iter().any(|(_, own)| own.is_subset(&names))
     }
 }
 

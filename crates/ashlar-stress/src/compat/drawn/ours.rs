@@ -52,6 +52,10 @@ pub(super) fn show(db: &Db) -> Result<Shown, String> {
     let (mut listings, mut unserved) = (Vec::new(), BTreeMap::new());
     for family in db.families() {
         let name = family.name().to_owned();
+        // RocksDB's own, which its programs do not open.
+        if name == "___rocksdb_stats_history___" {
+            continue;
+        }
         let list = |scan: ashlardb::Scan| scan.into_iter().collect::<Result<Vec<_>, _>>();
         match list(family.scan(..)).and_then(|forward| Ok((forward, list(family.scan(..).rev())?))) {
             Ok((forward, mut backward)) => {

@@ -5,8 +5,9 @@ use super::options_file::OptionsFile;
 use super::ours::{self, No, Shown};
 use super::plan::{Plan, Step, Turn};
 use super::theirs::{By, Theirs};
+use super::words::{difference, kind_of, step_word, what_kind};
 use ashlar_testkit::judge::JudgeError;
-use ashlar_testkit::oracle::{State, first_difference};
+use ashlar_testkit::oracle::State;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -80,26 +81,6 @@ pub(super) fn play(plan: &Plan, defaults: &OptionsFile) -> Outcome {
     case.outcome
 }
 
-/// A text without what differs from run to run.
-pub(super) fn kind_of(text: &str) -> String {
-    let mut out = String::new();
-    for word in text.split_whitespace().take(40) {
-        let word = match word.rsplit_once('/') {
-            Some((_, name)) => name,
-            None => word,
-        };
-        for c in word.chars() {
-            let c = if c.is_ascii_digit() { '#' } else { c };
-            if !(c == '#' && out.ends_with('#')) {
-                out.push(c);
-            }
-        }
-        out.push(' ');
-    }
-    out.truncate(out.char_indices().nth(150).map_or(out.len(), |(at, _)| at));
-    out.trim_end().to_owned()
-}
-
 impl Case<'_> {
     fn count(&mut self, what: &str) {
         *self.outcome.counts.entry(what.to_owned()).or_default() += 1;
@@ -147,17 +128,19 @@ impl Case<'_> {
             }
         }
         self.theirs.kill();
-        self.remember()
+        self.remember()?;
+        // Some settings make OPTIONS files that RocksDB itself does not load, or not to the same contents.
+        self.loads = match self.theirs.look(By::Stored) {
+            Ok(seen) => self.plan.wrapper.is_empty() && difference(&self.state, &seen, &[]).is_none(),
+            Err(_) => false,
+        };
+        Ok(())
     }
 
     /// What the directory holds now, by RocksDB.
     fn remember(&mut self) -> Result<(), Stop> {
         let seen = self.theirs.look(By::Original).map_err(|e| Stop::Theirs(format!("reopen: {e}")))?;
         self.state = seen;
-        self.loads = match self.theirs.look(By::Stored) {
-            Ok(seen) => self.plan.wrapper.is_empty() && difference(&self.state, &seen, &[]).is_none(),
-            Err(_) => false,
-        };
         if !self.plan.wrapper.starts_with("ttl") {
             return Ok(());
         }
@@ -284,7 +267,7 @@ impl Case<'_> {
             for loss in before.lost_in(&after, self.defaults, &told) {
                 let now = loss.after.unwrap_or_else(|| "nothing".to_owned());
                 self.find(
-                    format!("option lost: {}", loss.name),
+                    format!("option lost, {mode}: {}", loss.name),
                     format!("{mode} open: [{}] {}: {} became {now}", loss.section, loss.name, loss.before),
                 );
             }
@@ -371,43 +354,7 @@ impl Case<'_> {
             self.they_do(step)?;
         }
         self.they_do(if turn.killed { &Step::Kill } else { &Step::Close })?;
-        self.theirs.kill();
         self.remember()?;
         self.we_look()
     }
-}
-
-fn step_word(step: &Step) -> &'static str {
-    match step {
-        Step::Bulk(bulk) => bulk.kind.name(),
-        Step::Flush(_) => "flush",
-        Step::Compact(_) => "compact",
-        Step::Close => "close",
-        Step::Kill => "kill",
-    }
-}
-
-/// Whose reading shows too little, too much, or something else.
-fn what_kind(what: &str, whose: &str) -> String {
-    let how = ["lost", "too many", "other values", "families"].into_iter().find(|how| what.contains(how));
-    format!("contents, {whose}: {}", how.unwrap_or("different"))
-}
-
-/// Where two states differ, but for families that are not served; in words.
-fn difference(expected: &State, found: &State, unserved: &[String]) -> Option<String> {
-    let served = |name: &&str| !unserved.iter().any(|own| own == name);
-    let names: Vec<&str> = expected.names().filter(served).collect();
-    if names != found.names().collect::<Vec<_>>() {
-        return Some(format!("families {names:?} expected, {:?} found", found.names().collect::<Vec<_>>()));
-    }
-    names.into_iter().find_map(|name| {
-        let (want, have) = (expected.entries(name), found.entries(name));
-        let first = first_difference(&want, &have)?;
-        let how = match want.len().cmp(&have.len()) {
-            std::cmp::Ordering::Greater => "lost",
-            std::cmp::Ordering::Less => "too many",
-            std::cmp::Ordering::Equal => "other values",
-        };
-        Some(format!("family {name}, {how}: {} keys expected, {} found; {first}", want.len(), have.len()))
-    })
 }

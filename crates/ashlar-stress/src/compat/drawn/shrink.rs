@@ -1,8 +1,10 @@
 //! Makes a failing case small: first all settings at once, then pieces, then one by one; then the history and the rounds.
 
 use super::options_file::OptionsFile;
-use super::plan::{Plan, Setting, Step};
+use super::plan::{Plan, Setting, Step, Turn};
 use super::rounds::play;
+use ashlar_testkit::ops::BulkKind;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Runs and time that one case may cost.
@@ -20,9 +22,6 @@ struct Shrinker<'a> {
 /// The smallest case found that still shows a finding of `kind`.
 pub(super) fn shrink(plan: Plan, kind: &str, defaults: &OptionsFile) -> Plan {
     let mut shrinker = Shrinker { kind, defaults, best: plan, left: RUNS, end: Instant::now() + LONGEST };
-    if shrinker.minimal_for_an_option() {
-        return shrinker.best;
-    }
     shrinker.rounds();
     shrinker.settings();
     shrinker.families();
@@ -41,27 +40,6 @@ impl Shrinker<'_> {
             self.best = plan;
         }
         fails
-    }
-
-    /// A lost option needs itself alone, most often.
-    fn minimal_for_an_option(&mut self) -> bool {
-        let Some(name) = self.kind.strip_prefix("option lost: ") else { return false };
-        let mut plan = self.best.clone();
-        let own = |settings: &mut Vec<Setting>| {
-            settings.retain(|s| {
-                s.name.rsplit('.').next() == Some(name) || s.name.split('.').next() == Some(name)
-            });
-        };
-        own(&mut plan.db);
-        plan.families.iter_mut().for_each(|family| own(&mut family.settings));
-        plan.families.retain(|family| family.name == "default" || !family.settings.is_empty());
-        plan.history = vec![Step::Close];
-        plan.rounds.truncate(1);
-        for (ours, theirs) in &mut plan.rounds {
-            ours.steps.clear();
-            theirs.steps.clear();
-        }
-        self.try_it(plan)
     }
 
     fn rounds(&mut self) {
@@ -140,13 +118,34 @@ impl Shrinker<'_> {
     }
 }
 
+/// A plan in which nothing but the settings of these names is left, and the visit that may lose them.
+pub(super) fn only(plan: &Plan, names: &BTreeSet<String>, stored: bool) -> Plan {
+    let mut plan = plan.clone();
+    let own = |settings: &mut Vec<Setting>| {
+        settings.retain(|setting| setting.name.split('.').any(|part| names.contains(part)));
+    };
+    own(&mut plan.db);
+    plan.families.iter_mut().for_each(|family| own(&mut family.settings));
+    plan.families.retain(|family| family.name == "default" || !family.settings.is_empty());
+    plan.history = vec![Step::Close];
+    plan.rounds.truncate(1);
+    for (ours, theirs) in &mut plan.rounds {
+        *ours = Turn { stored, killed: false, steps: Vec::new() };
+        *theirs = Turn { stored: false, killed: false, steps: Vec::new() };
+    }
+    plan
+}
+
 /// The plan without the settings of these places, counted through all lists.
 fn without(plan: &Plan, from: usize, to: usize) -> Plan {
     let mut plan = plan.clone();
     let mut at = 0;
-    let mut keep = |_: &Setting| {
+    let merges =
+        plan.history.iter().any(|step| matches!(step, Step::Bulk(bulk) if bulk.kind == BulkKind::Merge));
+    let mut keep = |setting: &Setting| {
         at += 1;
-        !(from..to).contains(&(at - 1))
+        // Without its operator, RocksDB refuses a merge that is in the log by then.
+        !(from..to).contains(&(at - 1)) || merges && setting.name == "merge_operator"
     };
     plan.db.retain(&mut keep);
     for family in &mut plan.families {

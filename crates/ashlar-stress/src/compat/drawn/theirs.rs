@@ -118,12 +118,14 @@ impl<'a> Theirs<'a> {
         })
     }
 
-    /// Opens, reads, verifies every checksum and ends by a kill; the folder is put back.
+    /// Opens, reads, verifies every checksum and closes; the folder is put back.
     pub(super) fn look(&mut self, by: By) -> Result<State, JudgeError> {
         let failed = |e: std::io::Error| JudgeError::Died(e.to_string());
         self.folder.keep().map_err(failed)?;
         let seen = self.open(by, false).and_then(|()| self.read());
-        self.kill();
+        if self.ask(Judge::close).is_err() {
+            self.kill();
+        }
         self.folder.restore().map_err(failed)?;
         seen
     }
