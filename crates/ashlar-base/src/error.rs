@@ -228,6 +228,11 @@ impl Error {
         self.edit(|i| i.hint = Some(hint.into()))
     }
 
+    /// Takes the advice away, where it does not fit any more.
+    pub fn without_hint(self) -> Self {
+        if self.0.hint.is_none() { self } else { self.edit(|i| i.hint = None) }
+    }
+
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

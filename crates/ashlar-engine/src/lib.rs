@@ -6,8 +6,9 @@
 //!
 //! Lock ranks, outermost first (`ashlar_sync::Rank`): `Lifecycle` guards open and close, `Manifest` the commit queue of
 //! the MANIFEST, `State` the families, their memtable lists and versions, `Switch` the writers' queue. No I/O happens
-//! under any of them.
+//! under any of them but `Lifecycle`, which a close holds until it has given the LOCK back.
 
+mod identity;
 pub mod events;
 pub mod options;
 pub mod health;

@@ -15,6 +15,8 @@ mod slot;
 
 pub use epoch::{EpochCell, ReadPin};
 pub use lock::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+/// A variable of each thread that the scheduler runs: that of the standard library otherwise.
+pub use primitive::thread_local;
 pub use rank::{Rank, holds_no_lock};
 pub use signal::{Signal, WaitHook, Waited};
 pub use slot::{Lease, LeaseSlot};

@@ -33,12 +33,12 @@ pub(crate) use {
 #[cfg(not(shuttle))]
 pub(crate) use {crossbeam_epoch::pin, std::thread};
 
-/// What a thread knows of the ranks it holds.
-#[cfg(all(debug_assertions, not(shuttle)))]
-pub(crate) use std::thread_local;
+/// What a thread knows of itself: the ranks it holds, the databases it is at work for.
+#[cfg(not(shuttle))]
+pub use std::thread_local;
 
-#[cfg(all(debug_assertions, shuttle))]
-pub(crate) use shuttle::thread_local;
+#[cfg(shuttle)]
+pub use shuttle::thread_local;
 
 /// Puts `SeqCst` accesses of all threads before and behind it into one order. They are in one without it; but loom takes
 /// them for acquire and release, and knows such an order of fences only.

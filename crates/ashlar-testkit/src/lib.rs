@@ -6,6 +6,7 @@
 //! the kernel's call that cuts a file system off its device.
 
 pub mod block_log;
+pub mod deadline;
 mod devices;
 pub mod ext4;
 pub mod golden;
@@ -18,6 +19,7 @@ pub mod report;
 pub mod rng;
 pub mod text;
 
+pub use deadline::within;
 pub use judge::{Judge, JudgeVersion, Skip, Tools};
 pub use ops::{Change, Op};
 pub use oracle::Model;

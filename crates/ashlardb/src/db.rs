@@ -13,6 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An open database. Clones share it; dropping the last one closes it.
+///
+/// Listeners, merge operators and comparators are called in the middle of the engine's work. There, calls that write, change
+/// settings or families, wait for background work or close are refused with `InvalidArgument`. Dropping the last handle
+/// there lets another thread close the database.
 #[derive(Clone, Debug)]
 pub struct Db {
     engine: ashlar_engine::Db,
@@ -344,7 +348,8 @@ impl Db {
     /// Writes the memtables of all families to tables and waits for it.
     ///
     /// # Errors
-    /// `Io`: a table could not be written.
+    /// `Io`: a table could not be written. `Aborted`: background work is paused, or compactions are aborted and a writer
+    /// waits for one.
     pub fn flush(&self) -> Result<()> {
         self.engine.flush(&self.engine.families())
     }
@@ -447,8 +452,9 @@ impl Db {
     /// A descriptor of the directory stays open until the last handle, snapshot and cursor is dropped.
     ///
     /// # Errors
-    /// What went wrong on the way; the database is closed all the same. `Io(NotFound)`: the directory, or a file that the
-    /// next open needs, was removed while the database was open.
+    /// What went wrong on the way, and whether writes without the log may be lost; the database is closed all the same.
+    /// `Io(NotFound)`: the directory, or a file that the next open needs, was removed while the database was open.
+    /// `InvalidArgument`: one of the database's own callbacks makes the call; the database stays open.
     pub fn close(&self) -> Result<()> {
         self.engine.close()
     }

@@ -20,8 +20,9 @@ impl Db {
     }
 
     /// Lets no new background work begin, and waits until what is under way has ended. Calls add up: each wants a
-    /// [`Db::continue_background_work`]. Meanwhile writers go on until the memtables are full; [`Db::flush`] and requests
-    /// for a compaction fail with `Aborted`.
+    /// [`Db::continue_background_work`]. Meanwhile writers go on until the memtables are full. [`Db::flush`], requests for a
+    /// compaction, and [`Db::wait_for_background`] with work due are answered `Aborted`; so are [`Db::create_family`] and
+    /// [`Db::drop_family`] while a writer waits.
     ///
     /// # Errors
     /// The cause, when what is under way cannot end. Nothing is paused then.
@@ -69,7 +70,7 @@ impl Db {
     /// Waits until no background work is under way or due.
     ///
     /// # Errors
-    /// What keeps failing. `Shutdown`.
+    /// What keeps failing. `Aborted`: work is due, and background work is paused. `Shutdown`.
     pub fn wait_for_background(&self) -> Result<()> {
         self.engine().wait_for_background()
     }

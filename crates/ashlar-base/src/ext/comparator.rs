@@ -8,7 +8,15 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// A user-defined total order over keys. Equal means equal bytes.
+/// A user-defined total order over keys.
+///
+/// **Keys that compare equal must have equal bytes.** RocksDB takes comparators where they need not, such as one that ignores
+/// case. Under such an order a compaction here keeps one of two equal keys, a get finds only the spelling that was
+/// written last, and a delete of another spelling deletes nothing. Make the order total: compare the bytes where the rest is
+/// equal.
+///
+/// It must not call the database it belongs to, and it must not panic: a panic during a write, flush or compaction stops
+/// writes until the database is opened again.
 pub trait Comparator: Send + Sync + fmt::Debug {
     /// Stored in the MANIFEST; a database refuses to open with another one.
     fn name(&self) -> &str;

@@ -4,10 +4,9 @@
 //! background changes work on, under the state lock.
 
 mod arrivals;
-mod identity;
 
+pub use crate::identity::DatabaseId;
 pub(crate) use arrivals::Arrivals;
-pub use identity::DatabaseId;
 
 use crate::memtable::MemtableList;
 use crate::merge::Merger;

@@ -21,6 +21,7 @@ impl Db {
     /// `InvalidArgument`: no such name or value, a value out of range, or a setting that does not change while the database
     /// is open. `NotSupported`: it asks for what is not there. `Shutdown`.
     pub fn set_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
+        self.core().check_outside("set_options()")?;
         self.core().change_family(family, changes)
     }
 
@@ -29,6 +30,7 @@ impl Db {
     /// # Errors
     /// Those of [`Db::set_options`].
     pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
+        self.core().check_outside("set_db_options()")?;
         self.core().change_database(changes)
     }
 }

@@ -2,6 +2,7 @@
 //! tables it works on.
 
 use super::core::{Core, State};
+use crate::identity::Inside;
 use crate::version::FileMeta;
 use ashlar_base::Result;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 pub(super) struct Claim {
     core: Arc<Core>,
     files: Vec<Arc<FileMeta>>,
+    _inside: Inside,
 }
 
 impl Claim {
@@ -22,7 +24,7 @@ impl Claim {
         core.check_open()?;
         files.iter().for_each(|file| file.set_compacting(true));
         state.jobs += 1;
-        Ok(Claim { core: Arc::clone(core), files })
+        Ok(Claim { core: Arc::clone(core), files, _inside: core.database.enter() })
     }
 }
 

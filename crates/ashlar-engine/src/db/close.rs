@@ -9,22 +9,40 @@ use crate::events::Event;
 use crate::files::check_there;
 use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{FamilyId, Result};
+use ashlar_base::{Error, FamilyId, Result};
 use ashlar_format::filename::FileKind;
 use ashlar_log::LogWriter;
 use ashlar_sync::atomic::Ordering;
-use ashlar_sync::{ReadPin, Waited};
+use ashlar_sync::{ReadPin, Waited, thread};
 use std::sync::Arc;
 
 impl Core {
+    /// [`Core::close`] on another thread: for a last handle that ends inside a callback, whose thread cannot wait for the
+    /// work that called it.
+    pub(super) fn close_elsewhere(self: &Arc<Self>) {
+        let core = Arc::clone(self);
+        let closing =
+            thread::Builder::new().name("ashlar-close".to_owned()).spawn(move || drop(core.close()));
+        if closing.is_err() {
+            self.events.note(
+                "no thread to close the database, whose last handle ended inside a callback: it stays open",
+            );
+        }
+    }
+
     /// See [`super::Db::close`]. A second close waits for the first.
     pub(super) fn close(self: &Arc<Self>) -> Result<()> {
         let mut hold = self.hold.lock();
         if hold.is_none() {
             return Ok(());
         }
-        // What somebody paused and never continued must not keep unlogged writes in memory.
-        self.state().pauses = 0;
+        {
+            let mut state = self.state();
+            // A pause that was never continued must not keep unlogged writes in memory.
+            (state.pauses, state.closing) = (0, true);
+        }
+        // A writer that waits for background work is refused now: it may wait for work that is paused or aborted.
+        self.progress.notify();
         let flushed = self.stop_writers();
         {
             let _state = self.state();
@@ -57,7 +75,15 @@ impl Core {
         let mut handed_over = Ok(());
         let unlogged: Vec<FamilyId> = self.committer.close(|| {
             handed_over = self.committer.current().wal.flush();
-            if !self.committer.has_unlogged() || self.health.check_working().is_err() {
+            if !self.committer.has_unlogged() {
+                return Ok(Vec::new());
+            }
+            if let Err(cause) = self.health.check_working() {
+                let holds =
+                    |f: &LiveFamily| f.memtables.sealed_len() > 0 || !f.memtables.current().rep.is_empty();
+                if self.state().families.iter().any(holds) {
+                    handed_over = Err(unlogged_lost(cause));
+                }
                 return Ok(Vec::new());
             }
             let families: Vec<FamilyId> = self.state().families.iter().map(|f| f.family.id()).collect();
@@ -67,6 +93,7 @@ impl Core {
         // A flush that waits to try again tries now: the close is told what comes of it.
         self.wake_jobs();
         let flushed = if unlogged.is_empty() { Ok(()) } else { self.flush_sealed(&unlogged) };
+        let flushed = flushed.map_err(unlogged_lost);
         handed_over.and(flushed)
     }
 
@@ -128,4 +155,11 @@ impl Core {
         retired.retain(|version| Arc::strong_count(version) > 1);
         self.state().retired = retired;
     }
+}
+
+/// What a close answers when it could not flush, for `cause`.
+fn unlogged_lost(cause: Error) -> Error {
+    let lost = Error::new(cause.kind(), "the close could not flush: writes without the log may be lost");
+    let lost = cause.path().map_or_else(|| lost.clone(), |path| lost.clone().at_path(path));
+    lost.because(cause.without_hint()).hint("Open the database again, and repeat the writes that are missing")
 }

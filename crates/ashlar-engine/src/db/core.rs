@@ -21,6 +21,7 @@ use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,6 +104,10 @@ pub(crate) struct State {
     pub(crate) gathering: bool,
     /// Callers that want no new background work for now.
     pub(crate) pauses: usize,
+    /// The leader of the writers waits for background work: for a flush (`true`), or for compactions.
+    pub(crate) stalled: Option<bool>,
+    /// A close has begun: writers do not wait for background work any more.
+    pub(crate) closing: bool,
     /// The jobs handed to the executor since there was last none; some have ended, not many.
     pub(crate) submitted: Vec<JobId>,
     /// There is a timer; its id as soon as it is known.
@@ -165,6 +170,34 @@ impl Core {
     /// `Shutdown(Closed)` once the database is closed.
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: a callback makes the call, on a thread that is at work for this database.
+    pub(super) fn check_outside(&self, call: &str) -> Result<()> {
+        self.database.check_outside(self.executor(), call)
+    }
+
+    /// Whether this thread is at work for the database.
+    pub(super) fn is_inside(&self) -> bool {
+        self.database.is_entered(self.executor())
+    }
+
+    /// What runs the jobs, as an address.
+    pub(super) fn executor(&self) -> usize {
+        Arc::as_ptr(&self.env.jobs).addr()
+    }
+
+    /// Does `act`, which may call a comparator. `None` after a panic: then nothing is changed any more, as after a panic of a
+    /// job, and callers that wait are told.
+    pub(super) fn contained<T>(&self, what: &str, act: impl FnOnce() -> T) -> Option<T> {
+        let _inside = self.database.enter();
+        let done = catch_unwind(AssertUnwindSafe(act)).ok();
+        if done.is_none() {
+            self.panicked(what);
+            self.progress.notify();
+        }
+        done
     }
 
     /// # Errors

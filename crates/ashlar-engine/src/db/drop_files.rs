@@ -23,6 +23,7 @@ impl Db {
         include_end: bool,
     ) -> Result<usize> {
         self.core().check_open()?;
+        self.core().check_outside("delete_files_in_ranges()")?;
         self.core().check_live(family)?;
         self.core().health.check_dropping()?;
         self.core().delete_files(family.id(), ranges, include_end)

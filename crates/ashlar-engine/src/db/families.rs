@@ -24,7 +24,8 @@ impl Db {
     /// Makes a family. Durable when it returns.
     ///
     /// # Errors
-    /// `InvalidArgument`: the name is taken, or an option is out of range.
+    /// `InvalidArgument`: the name is taken, or an option is out of range. `Aborted`: background work is paused, and a writer
+    /// waits for it.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.core().create_family(name, options)
     }
@@ -40,6 +41,7 @@ impl Db {
 
 impl Core {
     fn create_family(self: &Arc<Self>, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        self.check_outside("create_family()")?;
         let _claim = self.claim()?;
         self.health.check_writable()?;
         if name.is_empty() {
@@ -81,6 +83,7 @@ impl Core {
     }
 
     fn drop_family(self: &Arc<Self>, family: &Family) -> Result<()> {
+        self.check_outside("drop_family()")?;
         let _claim = self.claim()?;
         self.check_own(family)?;
         self.health.check_dropping()?;

@@ -1,6 +1,7 @@
 //! Flush on request, and background work as a whole: waiting for it, pausing it, aborting compactions.
 
 use super::Db;
+use super::compaction_job::aborted;
 use super::core::Core;
 use crate::column_family::Family;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result};
@@ -13,11 +14,13 @@ impl Db {
     /// passed over.
     ///
     /// # Errors
-    /// `Io`: a table could not be written. `InvalidArgument`: a family belongs to another database, or all were dropped.
+    /// `Io`: a table could not be written. `Aborted`: background work is paused, or compactions are aborted and a writer
+    /// waits for one. `InvalidArgument`: a family belongs to another database, or all were dropped.
     /// `Shutdown`.
     pub fn flush(&self, families: &[Arc<Family>]) -> Result<()> {
         let core = self.core();
         core.check_open()?;
+        core.check_outside("flush()")?;
         families.iter().try_for_each(|family| core.check_own(family))?;
         if families.iter().all(|family| family.is_dropped()) {
             families.iter().try_for_each(|family| core.check_live(family))?;
@@ -29,14 +32,20 @@ impl Db {
     /// Waits until no background work is under way or due. Meanwhile no compaction waits for more to compact.
     ///
     /// # Errors
-    /// The cause, when background work cannot go on. `Shutdown`.
+    /// The cause, when background work cannot go on. `Aborted`: work is due, and background work is paused. `Shutdown`.
     pub fn wait_for_background(&self) -> Result<()> {
         let core = self.core();
+        core.check_outside("wait_for_background()")?;
         core.state().hurried += 1;
         core.schedule();
-        let outcome = core.wait_patiently(|state| !Core::busy(state));
+        let mut paused = Ok(());
+        let outcome = core.wait_patiently(|state| {
+            let due = if state.pauses > 0 { core.is_due(state) } else { Core::busy(state) };
+            paused = if due { Core::check_unpaused(state.pauses) } else { Ok(()) };
+            !due || paused.is_err()
+        });
         core.state().hurried -= 1;
-        outcome
+        outcome.and(paused)
     }
 
     /// Lets no new background work begin, and waits until what is under way has ended. Calls add up: each wants a
@@ -48,7 +57,9 @@ impl Db {
     pub fn pause_background_work(&self) -> Result<()> {
         let core = self.core();
         core.check_open()?;
+        core.check_outside("pause_background_work()")?;
         core.state().pauses += 1;
+        core.refuse_waiting();
         core.wake_jobs();
         core.wait_patiently(|state| state.jobs == 0).inspect_err(|_| core.state().pauses -= 1)
     }
@@ -78,11 +89,13 @@ impl Db {
     pub fn abort_compactions(&self) -> Result<()> {
         let core = self.core();
         core.check_open()?;
+        core.check_outside("abort_compactions()")?;
         // Under the lock: whoever claims files has seen it, or is seen below.
         {
             let _state = core.state();
             core.aborts.fetch_add(1, Ordering::Relaxed);
         }
+        core.refuse_waiting();
         core.wake_jobs();
         core.wait_until(|state| state.compactors == 0)
     }
@@ -117,7 +130,25 @@ impl Core {
         Err(Error::new(ErrorKind::Aborted, "background work is paused").hint("Continue it first"))
     }
 
+    /// Refuses the calls that wait for the lead while its holder waits for background work that is not done now. To be
+    /// called when such a call comes, when the leader begins to wait, and when background work is paused or aborted: the
+    /// last of them sees the others.
+    pub(super) fn refuse_waiting(&self) {
+        let cause = {
+            let state = self.state();
+            match state.stalled {
+                Some(_) if state.pauses > 0 => Self::check_unpaused(state.pauses).err(),
+                Some(false) if self.compactions_aborted() => Some(aborted().hint("Resume them first")),
+                _ => None,
+            }
+        };
+        if let Some(cause) = cause {
+            self.committer.refuse_waiting(&cause);
+        }
+    }
+
     pub(super) fn flush(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
+        Self::check_unpaused(self.state().pauses)?;
         self.committer.lead_alone(|| self.seal(families))?;
         self.flush_sealed(families)
     }

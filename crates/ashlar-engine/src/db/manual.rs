@@ -38,6 +38,7 @@ impl Db {
     ) -> Result<()> {
         let core = self.core();
         core.check_open()?;
+        core.check_outside("compact_range()")?;
         core.check_live(family)?;
         core.health.check_working()?;
         core.flush(&[family.id()])?;
@@ -70,6 +71,7 @@ impl Db {
     ) -> Result<()> {
         let core = self.core();
         core.check_open()?;
+        core.check_outside("compact_files()")?;
         core.check_live(family)?;
         core.health.check_working()?;
         refuse_level0_only(family)?;
@@ -163,13 +165,17 @@ impl Core {
         let before = self.state().failures(work);
         loop {
             let mut next = Ok(Next::Blocked);
-            self.wait_until(|state| {
-                next = match state.failed_since(work, before) {
-                    Some(failure) => Err(failure),
-                    None => self.next_piece(state, family, &mut pick),
-                };
-                !matches!(next, Ok(Next::Blocked))
-            })?;
+            let waited = self.contained("choosing a compaction", || {
+                self.wait_until(|state| {
+                    next = match state.failed_since(work, before) {
+                        Some(failure) => Err(failure),
+                        None => self.next_piece(state, family, &mut pick),
+                    };
+                    !matches!(next, Ok(Next::Blocked))
+                })
+            });
+            // After a panic the state of health has the cause.
+            waited.unwrap_or_else(|| self.health.check_writable())?;
             match next? {
                 Next::Over => return Ok(()),
                 Next::Blocked => {}
@@ -193,6 +199,8 @@ impl Core {
             return Err(aborted());
         }
         Self::check_unpaused(state.pauses)?;
+        // A compaction that panicked ends the request: the next one could panic too.
+        self.health.check_dropping()?;
         let State { families, running, jobs, compactors, .. } = state;
         let Some(live) = families.get(family) else { return Ok(Next::Over) };
         let claims = running.get(&family).map_or(&[][..], Vec::as_slice);
@@ -200,9 +208,11 @@ impl Core {
             ManualPick::Done => Next::Over,
             ManualPick::Blocked => Next::Blocked,
             ManualPick::Run(plan) => {
+                // A comparator may panic before the job is there: jobs are counted that exist.
+                let job = CompactionJob::claim(self, running, live, *plan);
                 *jobs += 1;
                 *compactors += 1;
-                Next::Run(Box::new(CompactionJob::claim(self, running, live, *plan)))
+                Next::Run(Box::new(job))
             }
         })
     }

@@ -95,7 +95,10 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // An error has nobody to go to: `close` is there for who wants to know.
+        if self.core.is_inside() {
+            return self.core.close_elsewhere();
+        }
+        // No caller is left for an error: `Db::close` returns it.
         let _ = self.core.close();
     }
 }
@@ -274,8 +277,10 @@ impl Db {
     /// fine. Data written with `disable_wal` is flushed.
     ///
     /// # Errors
-    /// What went wrong on the way; the database is closed all the same.
+    /// What went wrong on the way; the database is closed all the same. `InvalidArgument`: a listener, merge operator or
+    /// comparator of the database makes the call; the database stays open.
     pub fn close(&self) -> Result<()> {
+        self.core().check_outside("close()")?;
         self.core().close()
     }
 }

@@ -493,14 +493,15 @@ impl Parts {
         }
         let set = Arc::new(Core::write_set(&state, &self.memory, self.wal));
         let tally = WriteTally::new(Arc::clone(&self.statistics));
-        let committer = GroupCommitter::new(self.env.clone(), set, self.versions.last_sequence(), tally);
+        let committer =
+            GroupCommitter::new((self.env.clone(), database), set, self.versions.last_sequence(), tally);
         let writer = Writer {
             file_checksums: self.options.file_checksums,
             statistics: Some(Arc::clone(&self.statistics)),
             ..Writer::new(&self.env, &self.versions, &self.session_id)
         };
         let (now, snapshots) = (self.env.clock.now(), SnapshotList::with_clock(Arc::clone(&self.env.clock)));
-        let events = Events::new(&self.env, self.options.listeners.clone(), self.info_log);
+        let events = Events::new(&self.env, self.options.listeners.clone(), self.info_log, database);
         Arc::new_cyclic(|weak: &Weak<Core>| {
             committer.attach(Box::new(Host(weak.clone())));
             Core {

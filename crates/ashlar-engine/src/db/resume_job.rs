@@ -256,9 +256,10 @@ impl Db {
     /// outcome of that one attempt. Fine when nothing is wrong.
     ///
     /// # Errors
-    /// The cause, when writes are refused still. `Shutdown`.
+    /// The cause, when writes are refused still. `Aborted`: background work is paused. `Shutdown`.
     pub fn resume(&self) -> Result<()> {
         let core = self.core();
+        core.check_outside("resume()")?;
         let failures = core.health.failures();
         core.schedule();
         core.wake_jobs();
@@ -267,7 +268,11 @@ impl Db {
             core.check_open()?;
             let (severity, tried) = (core.health.severity(), core.health.failures() != failures);
             let over = tried || !matches!(severity, Severity::Soft | Severity::Full | Severity::Hard);
-            if over || core.progress.wait(seen, None) == Waited::Stuck {
+            if over {
+                return core.health.check_writable();
+            }
+            Core::check_unpaused(core.state().pauses)?;
+            if core.progress.wait(seen, None) == Waited::Stuck {
                 return core.health.check_writable();
             }
         }

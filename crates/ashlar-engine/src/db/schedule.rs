@@ -8,14 +8,14 @@ use super::gather_job::GatherJob;
 use super::purge_job::PurgeJob;
 use super::resume_job::ResumeJob;
 use super::room_job::RoomJob;
-use crate::column_family::{Family, LiveFamily};
+use crate::column_family::{DatabaseId, Family, LiveFamily};
 use crate::compaction::picker::{self, Shape, Targets};
 use crate::compaction::{Compaction, Reason, Running};
 use crate::health::{Severity, Source};
 use crate::pressure::{Forecast, Gauges, Pace, pace};
 use crate::version::Version;
 use ashlar_base::{FamilyId, Level, SeqNum};
-use ashlar_env::{Env, Job, Lane};
+use ashlar_env::{Env, Job, JobId, JobKind, Lane, StepBudget, StepResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +26,10 @@ const SUBMITTED_MANY: usize = 64;
 impl Core {
     /// Submits whatever work is due and not under way. Cheap when nothing is.
     pub(crate) fn schedule(self: &Arc<Self>) {
+        self.contained("choosing background work", || self.schedule_due());
+    }
+
+    fn schedule_due(self: &Arc<Self>) {
         let severity = self.health.severity();
         if severity >= Severity::Fatal || self.health.is_read_only() {
             return;
@@ -96,6 +100,13 @@ impl Core {
         }
     }
 
+    /// Whether there is work that no job does while background work is paused.
+    pub(super) fn is_due(&self, state: &State) -> bool {
+        let (oldest, unix_secs) = (self.snapshots.oldest(), self.unix_secs());
+        let look = Look { oldest, severity: self.health.severity(), now: None, unix_secs };
+        Core::busy(state) || state.families.iter().any(|f| pick(f, &state.running, &look).is_some())
+    }
+
     /// How many jobs may compact at once.
     fn compactors_max(&self) -> usize {
         match self.options().max_background_jobs {
@@ -118,7 +129,7 @@ impl Core {
 
     /// Hands a job that was counted in `State::jobs` to the executor, and remembers it for [`Core::wake_jobs`].
     pub(super) fn submit(&self, job: Box<dyn Job>, lane: Lane) {
-        let id = self.env.jobs.submit(job, lane);
+        let id = self.run(job, lane);
         let (urged, many) = {
             let mut state = self.state();
             state.submitted.push(id);
@@ -135,6 +146,12 @@ impl Core {
         }
     }
 
+    /// Hands a job to the executor. Its steps are work for this database.
+    pub(super) fn run(&self, job: Box<dyn Job>, lane: Lane) -> JobId {
+        let of = (self.database, self.executor());
+        self.env.jobs.submit(Box::new(OwnJob { of, job }), lane)
+    }
+
     /// Ends the pauses of jobs that failed and wait to try again, so that they see a close or a hard state at once.
     pub(super) fn wake_jobs(&self) {
         let (submitted, timer, scrub) = {
@@ -148,6 +165,10 @@ impl Core {
 
     /// Takes over the gauges of all families into the pace of writers, and for which snapshots' end compactions wait.
     pub(crate) fn update_pressure(&self) {
+        self.contained("measuring the debt of compactions", || self.measure_pressure());
+    }
+
+    fn measure_pressure(&self) {
         let before = self.pressure.pace();
         let (flushed, drained) = self.counters.carried();
         let sustained = self.pressure.measure(self.env.clock.now(), flushed, drained).sustained();
@@ -197,6 +218,30 @@ impl Core {
         let waiting = [state.purge_pauses, state.gathering, state.asking_room];
         state.jobs > waiting.into_iter().filter(|waits| *waits).count()
             || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
+    }
+}
+
+/// A job that notes for which database, on which executor, its thread is at work.
+struct OwnJob {
+    of: (DatabaseId, usize),
+    job: Box<dyn Job>,
+}
+
+impl Job for OwnJob {
+    fn kind(&self) -> JobKind {
+        self.job.kind()
+    }
+
+    fn step(&mut self, budget: StepBudget) -> StepResult {
+        let (database, executor) = self.of;
+        let _inside = database.enter_job(executor);
+        self.job.step(budget)
+    }
+
+    fn abort(self: Box<Self>) {
+        let (database, executor) = self.of;
+        let _inside = database.enter_job(executor);
+        self.job.abort();
     }
 }
 

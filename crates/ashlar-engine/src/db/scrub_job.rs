@@ -217,7 +217,7 @@ impl Core {
         let (reading, told, paid_at) = (None, BTreeSet::new(), begun);
         let job = ScrubJob { core, begun, after, reading, paid_at, told };
         self.state().scrub = Some(None);
-        let id = self.env.jobs.submit(Box::new(job), Lane::Low);
+        let id = self.run(Box::new(job), Lane::Low);
         if let Some(scrub) = &mut self.state().scrub {
             *scrub = Some(id);
         }

@@ -79,7 +79,7 @@ impl Core {
             Some(id) => id.into_iter().for_each(|id| self.env.jobs.wake(id)),
             None => {
                 let timer = TimerJob { core: Arc::clone(self), dumped: self.env.clock.now() };
-                let id = self.env.jobs.submit(Box::new(timer), Lane::Low);
+                let id = self.run(Box::new(timer), Lane::Low);
                 if let Some(timer) = &mut self.state().timer {
                     *timer = Some(id);
                 }

@@ -31,6 +31,7 @@ impl Core {
     pub(crate) fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         let _time = self.statistics.time(Distribution::DbWriteMicros);
         self.check_open()?;
+        self.check_outside("a write")?;
         if options.sync && options.disable_wal {
             return Err(Error::invalid("a synced write that skips the log: nothing would be synced")
                 .hint("Write it to the log, or flush afterwards instead of syncing"));
@@ -320,10 +321,17 @@ impl Core {
         let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let start = self.env.clock.now();
         self.pressure.hold(true);
-        let outcome = self.wait_patiently(&mut done);
+        self.state().stalled = Some(by_memtables);
+        self.refuse_waiting();
+        let outcome = self.wait_patiently(|state| state.closing || done(state));
+        let closing = {
+            let mut state = self.state();
+            state.stalled = None;
+            state.closing
+        };
         self.pressure.hold(false);
         self.held(by_memtables, Pace::Stop, start);
-        outcome
+        if closing { Err(Error::closed()) } else { outcome }
     }
 
     /// When the live logs hold more than they may: the families that need the oldest one.
@@ -407,6 +415,19 @@ impl WriteHost for Host {
         let Some(core) = self.0.upgrade() else { return Error::closed() };
         core.log_lacks_room(&cause);
         core.health.check_writable().err().unwrap_or(cause)
+    }
+
+    fn waits_for_lead(&self) {
+        if let Some(core) = self.0.upgrade() {
+            core.refuse_waiting();
+        }
+    }
+
+    fn panicked(&self, cause: &Error) {
+        if let Some(core) = self.0.upgrade() {
+            core.report(Source::Panic, cause);
+            core.progress.notify();
+        }
     }
 
     fn log_failed(&self, cause: &Error) {

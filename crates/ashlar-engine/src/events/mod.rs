@@ -17,15 +17,21 @@ mod lines;
 pub use event::{CompactionEvent, Event, FileEvent, FlushEvent, StallCondition};
 pub use info_log::{InfoLog, InfoLogLevel, InfoLogOptions};
 
+use crate::identity::DatabaseId;
 use ashlar_env::Env;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Somebody who wants to know what happens.
+/// Is called when something happens in a database.
 pub trait EventListener: Send + Sync {
-    /// Called by the thread that caused the event, which waits for it: it should be quick. No lock is held. It may read
-    /// the database. It must not write to it, nor wait for its background work: writers may be waiting for the thread
-    /// that calls.
+    /// The thread that caused the event makes this call and waits for it, so it should be quick. No lock is held.
+    ///
+    /// The call may read the database. Calls that write to it, change it, wait for it or close it are refused with
+    /// `InvalidArgument`, because the work that they would wait for may be waiting for this call. The same holds for other
+    /// databases that share the [`Env`]. The last handle may be dropped here: another thread then closes the database.
+    ///
+    /// A panic in here ends this call only. It is noted in the info log.
     fn on_event(&self, event: &Event);
 }
 
@@ -48,14 +54,15 @@ impl fmt::Debug for Listeners {
 
 /// Where events go.
 pub(crate) struct Events {
+    database: DatabaseId,
     listeners: Listeners,
     log: Option<InfoLog>,
     env: Env,
 }
 
 impl Events {
-    pub(crate) fn new(env: &Env, listeners: Listeners, log: Option<InfoLog>) -> Events {
-        Events { listeners, log, env: env.clone() }
+    pub(crate) fn new(env: &Env, listeners: Listeners, log: Option<InfoLog>, database: DatabaseId) -> Events {
+        Events { database, listeners, log, env: env.clone() }
     }
 
     /// Writes a text to the log. Not under a lock.
@@ -76,7 +83,11 @@ impl Events {
     pub(crate) fn tell(&self, event: &Event) {
         debug_assert!(ashlar_sync::holds_no_lock(), "{} is told under a lock", event.name());
         for listener in &self.listeners.0 {
-            listener.on_event(event);
+            let _inside = self.database.enter();
+            // A listener only looks on: the work that it looks on at goes on without it.
+            if catch_unwind(AssertUnwindSafe(|| listener.on_event(event))).is_err() {
+                self.note(&format!("a listener panicked at the event {}", event.name()));
+            }
         }
         let Some(log) = self.log.as_ref().filter(|log| log.takes(event.level())) else { return };
         let micros = self.env.clock.unix_micros();

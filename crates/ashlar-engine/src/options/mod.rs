@@ -1,4 +1,5 @@
-//! Settings: plain data in groups. Parts that are not data (environment, cache) stand beside them, never inside.
+//! Settings in groups: plain data, and the parts that users hand over (listeners, statistics, comparators, merge
+//! operators). The environment and the cache stand beside them.
 
 mod compaction;
 mod db;

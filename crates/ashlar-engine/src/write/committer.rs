@@ -4,6 +4,7 @@ use super::queue::{Queue, Receipt, Scratch, Turn, Waiter};
 use super::refusal::Refusal;
 use super::{Committer, GroupSize, WriteSet, WriteTally};
 use crate::batch::{families, family_ops, only_deletes};
+use crate::identity::{DatabaseId, Inside};
 use crate::options::WriteOptions;
 use crate::wal::{ROOM_FOR_DELETIONS, WalSet};
 use ashlar_base::planted::{Bug, planted};
@@ -25,6 +26,10 @@ const GROUP_BYTES: usize = 1 << 20;
 pub(crate) trait WriteHost: Send + Sync {
     /// Called by a leader before a group of `bytes`: waits out back-pressure and switches full memtables.
     fn make_room(&self, bytes: usize) -> Result<()>;
+    /// Called by a caller that has to wait for the lead.
+    fn waits_for_lead(&self);
+    /// Called when a leader panicked between the log and the memtables: nothing is committed any more.
+    fn panicked(&self, cause: &Error);
     /// Called when the log failed: nothing more is committed until the database has resumed.
     fn log_failed(&self, cause: &Error);
     /// True when [`WriteHost::make_room`] has something to do.
@@ -36,6 +41,7 @@ pub(crate) trait WriteHost: Send + Sync {
 /// The state of committing. See the module for the protocol.
 pub(crate) struct GroupCommitter {
     env: Env,
+    database: DatabaseId,
     queue: Queue,
     set: EpochCell<WriteSet>,
     wals: WalSet,
@@ -52,12 +58,42 @@ pub(crate) struct GroupCommitter {
     refusal: Refusal,
 }
 
-/// The lead, while it is held by who does not commit. Handed over on drop, so that a panic does not stop the others.
-pub(crate) struct Lead<'a>(&'a Queue);
+/// The lead of a caller that commits nothing. Handed over on drop, so that a panic does not stop the writers.
+pub(crate) struct Lead<'a> {
+    queue: &'a Queue,
+    _inside: Inside,
+}
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        self.0.hand_over();
+        self.queue.hand_over();
+    }
+}
+
+/// A group on its way into log and memtables. Dropped before [`Unfinished::done`], because the leader panics, it ends
+/// committing: the log may hold what the memtables do not, and part of a batch may be in them, behind the visible sequence.
+/// The next open replays the log.
+struct Unfinished<'a> {
+    committer: &'a GroupCommitter,
+    /// The last sequence that a record of the group may carry.
+    last: u64,
+}
+
+impl Unfinished<'_> {
+    fn done(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.committer.reserved.store(self.last, Ordering::Relaxed);
+        let cause = Error::new(ErrorKind::Aborted, "a write panicked")
+            .hint("Close the database and open it again: the log has what was acknowledged");
+        self.committer.refusal.fail_for_good(&cause);
+        if let Some(host) = self.committer.host.get() {
+            host.panicked(&cause);
+        }
     }
 }
 
@@ -78,9 +114,15 @@ impl<'a> Member<'a> {
 }
 
 impl GroupCommitter {
-    pub(crate) fn new(env: Env, set: Arc<WriteSet>, last: SeqNum, tally: WriteTally) -> Self {
+    pub(crate) fn new(
+        (env, database): (Env, DatabaseId),
+        set: Arc<WriteSet>,
+        last: SeqNum,
+        tally: WriteTally,
+    ) -> Self {
         GroupCommitter {
             env,
+            database,
             queue: Queue::new(),
             set: EpochCell::new(set),
             wals: WalSet::new(),
@@ -123,14 +165,14 @@ impl GroupCommitter {
     /// # Errors
     /// What refuses writes for good, the end of [`GroupCommitter::close`] included; else those of `work`.
     pub(crate) fn lead_alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _lead = self.take_lead()?;
+        let _lead = self.take_lead(false)?;
         self.check()?;
         work()
     }
 
     /// Runs `last` while nobody writes, and refuses whoever comes after with `Shutdown`.
     pub(crate) fn close<T>(&self, last: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _lead = self.take_lead()?;
+        let _lead = self.take_lead(true)?;
         let out = last();
         self.refusal.close();
         out
@@ -141,14 +183,14 @@ impl GroupCommitter {
     /// # Errors
     /// `Shutdown` after [`GroupCommitter::close`]; else those of `work`.
     pub(crate) fn lead_unlogged<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _lead = self.take_lead()?;
+        let _lead = self.take_lead(false)?;
         self.refusal.check_closed()?;
         work()
     }
 
     /// The lead, if nobody has it: for jobs, which must not wait for writers.
     pub(crate) fn try_lead(&self) -> Option<Lead<'_>> {
-        self.queue.try_lead().then(|| Lead(&self.queue))
+        self.queue.try_lead().then(|| self.lead_of_one())
     }
 
     /// Refuses writes with `cause` until [`GroupCommitter::resume`]. Only with the lead.
@@ -172,16 +214,28 @@ impl GroupCommitter {
         self.refusal.lift();
     }
 
-    fn take_lead(&self) -> Result<Lead<'_>> {
+    fn lead_of_one(&self) -> Lead<'_> {
+        Lead { queue: &self.queue, _inside: self.database.enter() }
+    }
+
+    fn take_lead(&self, patient: bool) -> Result<Lead<'_>> {
         if !self.queue.try_lead() {
-            let waiter = Waiter::new(None, self.env.jobs.signal());
-            if !self.queue.enqueue(&waiter)
-                && let Turn::Done(Err(e)) = waiter.wait()
-            {
-                return Err(e.clone());
+            let waiter = Waiter::alone(patient, self.env.jobs.signal());
+            if !self.queue.enqueue(&waiter) {
+                if let Some(host) = self.host.get() {
+                    host.waits_for_lead();
+                }
+                if let Turn::Done(Err(e)) = waiter.wait() {
+                    return Err(e.clone());
+                }
             }
         }
-        Ok(Lead(&self.queue))
+        Ok(self.lead_of_one())
+    }
+
+    /// Refuses the calls of [`GroupCommitter::lead_alone`] and [`GroupCommitter::lead_unlogged`] that wait for the lead.
+    pub(crate) fn refuse_waiting(&self, cause: &Error) {
+        self.queue.refuse_waiting(cause);
     }
 
     /// True when some write of this session skipped the log.
@@ -248,29 +302,39 @@ impl GroupCommitter {
         self.refusal.check()
     }
 
+    /// Commits the leader's batch and those that wait behind it, and hands the lead over. If it panics, the writers behind
+    /// are answered and the lead is handed over all the same.
     fn lead_and_hand_over(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
-        let receipt = self.lead(batch, options);
-        self.queue.hand_over();
-        receipt
+        let _inside = self.database.enter();
+        let group = self.queue.lead(GROUP_BYTES.saturating_sub(batch.byte_len()), || self.given_up());
+        let mut batches: Vec<BatchEncoder> = group.followers().iter().map(|f| f.take_batch()).collect();
+        let mut members = Vec::with_capacity(1 + batches.len());
+        members.push(Member::new(batch, options));
+        for (batch, follower) in batches.iter_mut().zip(group.followers()) {
+            let options = follower.work.as_ref().map(|(_, o)| *o).unwrap_or_default();
+            members.push(Member::new(batch, options));
+        }
+        self.run_group(&mut members);
+        let mut outcomes = members.into_iter().map(|m| m.outcome.unwrap_or_else(|| Err(Error::closed())));
+        let own = outcomes.next().unwrap_or_else(|| Err(Error::closed()));
+        group.answer(outcomes);
+        own
     }
 
-    /// Commits the leader's batch and those that wait behind it.
-    fn lead(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
-        let followers = self.queue.take_group(GROUP_BYTES.saturating_sub(batch.byte_len()));
-        let mut batches: Vec<BatchEncoder> = followers.iter().map(|f| f.take_batch()).collect();
-        let mut group = Vec::with_capacity(1 + followers.len());
-        group.push(Member::new(batch, options));
-        for (batch, follower) in batches.iter_mut().zip(&followers) {
-            let options = follower.work.as_ref().map(|(_, o)| *o).unwrap_or_default();
-            group.push(Member::new(batch, options));
+    /// What writers are answered whose leader panicked.
+    fn given_up(&self) -> Error {
+        match self.check() {
+            Ok(()) => Error::new(
+                ErrorKind::Aborted,
+                "the leader of this write's group panicked; nothing was written",
+            ),
+            Err(cause) => Error::new(
+                ErrorKind::Indeterminate,
+                "the leader of this write's group panicked; the write may or may not be in",
+            )
+            .because(cause.without_hint())
+            .hint("Close the database, open it again and read the write back"),
         }
-        self.run_group(&mut group);
-        let mut outcomes = group.into_iter().map(|m| m.outcome.unwrap_or_else(|| Err(Error::closed())));
-        let own = outcomes.next().unwrap_or_else(|| Err(Error::closed()));
-        for (follower, outcome) in followers.iter().zip(outcomes) {
-            follower.give(Turn::Done(outcome));
-        }
-        own
     }
 
     fn run_group(&self, group: &mut [Member<'_>]) {
@@ -343,6 +407,9 @@ impl GroupCommitter {
     /// Reserve, fill, publish, insert, make visible.
     fn write_group(&self, set: &Arc<WriteSet>, scratch: &mut Scratch, group: &mut [Member<'_>]) {
         let mut next = self.reserved.load(Ordering::Relaxed);
+        let all: u64 = group.iter().map(|m| m.count).sum();
+        let last = next.saturating_add(all).min(SeqNum::MAX.get());
+        let unfinished = Unfinished { committer: self, last };
         let log = set.wal.log();
         let mut end = log.position();
         let (mut logged, mut size) = (None, GroupSize::default());
@@ -380,6 +447,7 @@ impl GroupCommitter {
         {
             // A later record must not carry a sequence that this one may have brought into the file.
             self.reserved.store(next, Ordering::Relaxed);
+            unfinished.done();
             self.fail(&e, self.refusal.resumes());
             return group.iter_mut().for_each(|m| m.outcome = Some(Err(indeterminate(&e))));
         }
@@ -399,6 +467,7 @@ impl GroupCommitter {
         }
         self.reserved.store(next, Ordering::Relaxed);
         self.visible.store(next, Ordering::Release);
+        unfinished.done();
         if size.writes > 0 {
             self.tally.group(size);
         }
@@ -446,7 +515,7 @@ impl Committer for GroupCommitter {
         let receipt = if self.queue.try_lead() {
             self.lead_and_hand_over(batch, options)?
         } else {
-            let waiter = Waiter::new(Some((batch.clone(), options)), self.env.jobs.signal());
+            let waiter = Waiter::new(batch.clone(), options, self.env.jobs.signal());
             let leads = self.queue.enqueue(&waiter);
             let step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
             let turn = if leads { &Turn::Lead } else { waiter.wait() };

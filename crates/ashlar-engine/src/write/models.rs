@@ -2,7 +2,7 @@
 
 use super::queue::{Queue, Receipt, Turn, Waiter};
 use crate::options::WriteOptions;
-use ashlar_base::SeqNum;
+use ashlar_base::{Error, ErrorKind, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_sync::Signal;
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,66 +11,100 @@ use std::sync::Arc;
 
 #[derive(Default)]
 struct Writers {
-    /// Somebody leads now.
+    /// There is a leader now.
     leads: AtomicBool,
     committed: AtomicU64,
+    /// Writers whose leader panicked, that leader included.
+    given_up: AtomicU64,
 }
 
-/// Leads: commits the own batch and those that wait, hands over.
-fn lead(queue: &Queue, writers: &Writers) {
+/// Leads: commits the own batch and those that wait, hands over. `panics`: ends as a leader that panics does.
+fn lead(queue: &Queue, writers: &Writers, panics: bool) {
     assert!(!writers.leads.swap(true, Ordering::AcqRel), "two lead at once");
-    let group = queue.take_group(1 << 20);
-    for follower in &group {
-        drop(follower.take_batch());
-        let last = SeqNum::new(writers.committed.fetch_add(1, Ordering::Relaxed) + 1).expect("few");
-        follower.give(Turn::Done(Ok(Receipt { last, log_end: None })));
-    }
-    writers.committed.fetch_add(1, Ordering::Relaxed);
+    let group = queue.lead(1 << 20, || Error::new(ErrorKind::Aborted, "the leader panicked"));
+    let next = || writers.committed.fetch_add(1, Ordering::Relaxed) + 1;
+    let followers = group.followers().len();
+    group.followers().iter().for_each(|follower| drop(follower.take_batch()));
     assert!(writers.leads.swap(false, Ordering::AcqRel));
-    queue.hand_over();
+    if panics {
+        writers.given_up.fetch_add(followers as u64 + 1, Ordering::Relaxed);
+        return;
+    }
+    next();
+    let receipts = (0..followers).map(|_| {
+        let last = SeqNum::new(next()).expect("few");
+        Ok(Receipt { last, log_end: None })
+    });
+    group.answer(receipts.collect::<Vec<_>>().into_iter());
 }
 
-/// As a commit does it; `alone`: as a switch of memtables does.
-fn write(queue: &Queue, writers: &Writers, alone: bool) {
+/// What a writer does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Commits.
+    Commits,
+    /// Commits, and panics if it leads.
+    Panics,
+    /// Leads alone, as a switch of memtables does.
+    Alone,
+}
+
+fn write(queue: &Queue, writers: &Writers, kind: Kind) {
+    let panics = kind == Kind::Panics;
     if queue.try_lead() {
-        return lead(queue, writers);
+        return lead(queue, writers, panics);
     }
-    let work = (!alone).then(|| (BatchEncoder::new(), WriteOptions::default()));
-    let waiter = Waiter::new(work, Signal::new(None));
+    let waiter = match kind {
+        Kind::Alone => Waiter::alone(true, Signal::new(None)),
+        _ => Waiter::new(BatchEncoder::new(), WriteOptions::default(), Signal::new(None)),
+    };
     if queue.enqueue(&waiter) {
-        return lead(queue, writers);
+        return lead(queue, writers, panics);
     }
     match waiter.wait() {
-        Turn::Done(outcome) => assert!(outcome.is_ok() && !alone),
-        Turn::Lead => lead(queue, writers),
+        Turn::Done(_) => assert!(kind != Kind::Alone),
+        Turn::Lead => lead(queue, writers, panics),
     }
 }
 
-fn meet(alone: [bool; 2]) {
+fn meet(kinds: [Kind; 2]) {
     loom::model(move || {
         let shared = Arc::new((Queue::new(), Writers::default()));
-        let others: Vec<_> = alone
+        let others: Vec<_> = kinds
             .into_iter()
-            .map(|alone| {
+            .map(|kind| {
                 let shared = Arc::clone(&shared);
-                thread::spawn(move || write(&shared.0, &shared.1, alone))
+                thread::spawn(move || write(&shared.0, &shared.1, kind))
             })
             .collect();
-        write(&shared.0, &shared.1, false);
+        write(&shared.0, &shared.1, Kind::Commits);
         for other in others {
             other.join().expect("writes");
         }
-        assert_eq!(shared.1.committed.load(Ordering::Relaxed), 3, "each once");
+        let [committed, given_up] =
+            [&shared.1.committed, &shared.1.given_up].map(|count| count.load(Ordering::Relaxed));
+        assert_eq!(committed + given_up, 3, "each once");
+        assert!(given_up == 0 || kinds.contains(&Kind::Panics));
         assert!(shared.0.try_lead(), "the lead is free in the end");
     });
 }
 
 #[test]
-fn each_writer_is_committed_once_and_nobody_waits_for_ever() {
-    meet([false, false]);
+fn each_writer_is_committed_once_and_none_waits_for_ever() {
+    meet([Kind::Commits, Kind::Commits]);
 }
 
 #[test]
-fn who_leads_alone_gets_the_lead() {
-    meet([true, false]);
+fn a_writer_that_leads_alone_gets_the_lead() {
+    meet([Kind::Alone, Kind::Commits]);
+}
+
+#[test]
+fn a_leader_that_panics_answers_its_group_and_hands_over() {
+    meet([Kind::Panics, Kind::Commits]);
+}
+
+#[test]
+fn a_leader_that_panics_lets_a_switch_go_on() {
+    meet([Kind::Panics, Kind::Alone]);
 }

@@ -29,14 +29,21 @@ pub(super) enum Turn {
 pub(super) struct Waiter {
     /// `None`: it does not want to write but to lead alone.
     pub(super) work: Option<(Mutex<BatchEncoder>, WriteOptions)>,
+    /// It waits for the lead whatever happens, see [`Queue::refuse_waiting`].
+    patient: bool,
     turn: OnceLock<Turn>,
     signal: Signal,
 }
 
 impl Waiter {
-    pub(super) fn new(work: Option<(BatchEncoder, WriteOptions)>, signal: Signal) -> Arc<Waiter> {
-        let work = work.map(|(batch, options)| (Mutex::new(Rank::Statistics, batch), options));
-        Arc::new(Waiter { work, turn: OnceLock::new(), signal })
+    pub(super) fn new(batch: BatchEncoder, options: WriteOptions, signal: Signal) -> Arc<Waiter> {
+        let work = Some((Mutex::new(Rank::Statistics, batch), options));
+        Arc::new(Waiter { work, patient: true, turn: OnceLock::new(), signal })
+    }
+
+    /// Wants to lead alone. Unless it is `patient` it can be refused while it waits.
+    pub(super) fn alone(patient: bool, signal: Signal) -> Arc<Waiter> {
+        Arc::new(Waiter { work: None, patient, turn: OnceLock::new(), signal })
     }
 
     /// Takes the batch out, to commit it.
@@ -109,8 +116,28 @@ impl Queue {
         false
     }
 
+    /// Leads a group: the leader, and the writers behind it as [`Queue::take_group`] has it. The lead must be held.
+    /// `given_up` is what the followers are answered if the leader panics.
+    pub(super) fn lead<F: Fn() -> Error>(&self, limit_bytes: usize, given_up: F) -> Group<'_, F> {
+        Group { queue: self, followers: self.take_group(limit_bytes), given_up }
+    }
+
+    /// Refuses those that wait to lead alone, unless they are patient.
+    pub(super) fn refuse_waiting(&self, cause: &Error) {
+        let refused: Vec<_> = {
+            let mut s = self.state.lock();
+            let (refused, rest) =
+                s.waiting.drain(..).partition::<VecDeque<_>, _>(|w| w.work.is_none() && !w.patient);
+            s.waiting = rest;
+            refused.into()
+        };
+        for waiter in refused {
+            waiter.give(Turn::Done(Err(cause.clone())));
+        }
+    }
+
     /// The writers behind the leader, up to `limit_bytes` of payload and to the first that wants to lead alone.
-    pub(super) fn take_group(&self, limit_bytes: usize) -> Vec<Arc<Waiter>> {
+    fn take_group(&self, limit_bytes: usize) -> Vec<Arc<Waiter>> {
         let mut s = self.state.lock();
         let (mut group, mut bytes) = (Vec::new(), 0);
         while let Some(next) = s.waiting.front() {
@@ -143,5 +170,36 @@ impl Queue {
         if let Some(next) = next {
             next.give(Turn::Lead);
         }
+    }
+}
+
+/// The lead of a group of writers. It is handed over when this is dropped. If that is before [`Group::answer`], because the
+/// leader panics, the followers are answered too: a writer never waits for a leader that is gone.
+pub(super) struct Group<'a, F: Fn() -> Error> {
+    queue: &'a Queue,
+    followers: Vec<Arc<Waiter>>,
+    given_up: F,
+}
+
+impl<F: Fn() -> Error> Group<'_, F> {
+    /// The writers that wait for the leader.
+    pub(super) fn followers(&self) -> &[Arc<Waiter>] {
+        &self.followers
+    }
+
+    /// Tells the followers what became of their batches, and hands the lead over.
+    pub(super) fn answer(mut self, outcomes: impl Iterator<Item = Result<Receipt>>) {
+        for (follower, outcome) in self.followers.drain(..).zip(outcomes) {
+            follower.give(Turn::Done(outcome));
+        }
+    }
+}
+
+impl<F: Fn() -> Error> Drop for Group<'_, F> {
+    fn drop(&mut self) {
+        for follower in self.followers.drain(..) {
+            follower.give(Turn::Done(Err((self.given_up)())));
+        }
+        self.queue.hand_over();
     }
 }

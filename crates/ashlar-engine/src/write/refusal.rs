@@ -40,6 +40,12 @@ impl Refusal {
         true
     }
 
+    /// Refuses because of `cause`, which no resuming ends.
+    pub(super) fn fail_for_good(&self, cause: &Error) {
+        *self.cause.lock() = Some(cause.clone());
+        self.any.store(true, Ordering::Release);
+    }
+
     /// Ends refusing, but not after a close.
     pub(super) fn lift(&self) {
         let mut slot = self.cause.lock();

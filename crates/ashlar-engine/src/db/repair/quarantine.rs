@@ -49,6 +49,7 @@ impl Db {
     pub fn quarantine(&self, file: &str) -> Result<RepairReport> {
         let core = self.core();
         core.check_open()?;
+        core.check_outside("quarantine()")?;
         core.health.check_mendable()?;
         match FileKind::parse(file) {
             Some(FileKind::Table(number) | FileKind::LevelDbTable(number)) => {

@@ -3,9 +3,16 @@
 //! | module | what is misused |
 //! |---|---|
 //! | `handles` | snapshots, families and batches of another database, or of a dropped family; sync without a log |
+//! | `panics` | comparators, merge operators and listeners that panic |
+//! | `pauses` | requests for background work while none is done |
+//! | `reentry` | calls of the database, and the end of its last handle, inside its own callbacks |
 //! | `scans` | the order of the calls that describe a scan; prefixes in orders that are not bytewise |
 
+mod callbacks;
 mod handles;
+mod panics;
+mod pauses;
+mod reentry;
 mod scans;
 
 use ashlardb::{ErrorKind, Result};
