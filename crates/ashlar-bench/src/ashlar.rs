@@ -4,11 +4,11 @@ use crate::flags::Flags;
 use crate::store::{Engine, Store, Walk, WriteHow, Writer};
 use ashlar_base::checksum::xxh3_64;
 use ashlar_base::stats::{Statistics, StatsLevel};
-use ashlar_base::{Error, Result};
+use ashlar_base::{Error, FileNumber, Result};
 use ashlar_blob::BlobOptions;
 use ashlar_engine::options::{LoadedOptions, read_options_file};
-use ashlar_env::{EntryKind, Env};
-use ashlar_format::filename::FileKind;
+use ashlar_env::{EntryKind, Env, Fs};
+use ashlar_format::filename::{FileKind, parse_current};
 use ashlar_format::filter::FilterPolicy;
 use ashlar_table::TableOptions;
 use ashlardb::{
@@ -52,25 +52,43 @@ impl Engine for Ashlar {
         Ok(Box::new(Opened::new(db, flags.num_column_families, last_level)?))
     }
 
-    /// Only files that databases are made of, and only where a `CURRENT` says that there is one.
+    /// Only files that databases are made of, and only where a `CURRENT` names a MANIFEST that is there. Another `CURRENT`
+    /// belongs to something else, and is refused.
     fn destroy(&self, dir: &Path) -> Result<()> {
         let fs = &self.env.fs;
-        if fs.metadata(&dir.join(FileKind::Current.name()))?.is_none() {
+        let current = dir.join(FileKind::Current.name());
+        if fs.metadata(&current)?.is_none() {
             return Ok(());
         }
         let fs = fs.hold(dir)?;
-        let _lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
-        // CURRENT last: until then a second try finds a database to remove.
+        let kept = |kind| matches!(kind, FileKind::Lock | FileKind::Current);
         let files = fs.list(dir)?.into_iter().filter(|f| f.kind == EntryKind::File);
-        let ours = files.filter(|f| {
-            FileKind::parse(&f.name).is_some_and(|k| !matches!(k, FileKind::Lock | FileKind::Current))
-        });
+        let mut ours: Vec<_> =
+            files.filter(|f| FileKind::parse_exact(&f.name).is_some_and(|kind| !kept(kind))).collect();
+        let manifest = named_by(&*fs, &current)?.map(|manifest| FileKind::Manifest(manifest).name());
+        // A removal that was interrupted leaves CURRENT alone.
+        if manifest.as_ref().is_none_or(|name| !ours.is_empty() && ours.iter().all(|f| f.name != *name)) {
+            let e =
+                Error::invalid("not a database: its CURRENT names no MANIFEST that is there").at_path(dir);
+            return Err(e.hint("Give --db another directory, or move these files away"));
+        }
+        let _lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
+        // The MANIFEST and CURRENT last: until then a second try finds a database to remove.
+        ours.sort_by_key(|f| manifest.as_ref() == Some(&f.name));
         for file in ours {
             fs.remove(&dir.join(file.name))?;
         }
         fs.remove(&dir.join(FileKind::Current.name()))?;
         fs.sync_dir(dir)
     }
+}
+
+/// The MANIFEST that a `CURRENT` names; `None` for a file that names none.
+fn named_by(fs: &dyn Fs, current: &Path) -> Result<Option<FileNumber>> {
+    let file = fs.open_read(current)?;
+    let mut content = vec![0; usize::try_from(file.len().min(100)).unwrap_or_default()];
+    file.read_exact_at(&mut content, 0)?;
+    Ok(parse_current(&content).ok())
 }
 
 /// db_bench's name of a family but the first, which is `default`.
@@ -448,6 +466,23 @@ mod tests {
         engine.destroy(dir).unwrap();
         assert!(env.fs.metadata(&dir.join("LOG")).unwrap().is_some());
         assert!(engine.open(dir, &Flags::default(), false).is_err());
+    }
+
+    #[test]
+    fn files_of_a_user_with_names_of_a_database_stay() {
+        let env = Env::mem();
+        let (engine, dir) = (Ashlar::new(env.clone()), Path::new("/mine"));
+        env.fs.create_dir_all(dir).unwrap();
+        let names = ["000001.sst", "CURRENT", "LOG", "MANIFEST-1"];
+        for content in [&b"my notes\n"[..], b"MANIFEST-000004\n", b"MANIFEST-1\n"] {
+            for name in names {
+                env.fs.create(&dir.join(name)).unwrap().write_at(content, 0).unwrap();
+            }
+            let e = engine.destroy(dir).unwrap_err();
+            assert!(e.to_string().contains("not a database"), "{e}");
+            let left: Vec<String> = env.fs.list(dir).unwrap().into_iter().map(|f| f.name).collect();
+            assert_eq!(left, names);
+        }
     }
 
     #[test]

@@ -119,13 +119,13 @@ pub struct Measured {
 impl Measured {
     /// The figures of all threads together.
     pub fn new(name: &str, all: ThreadStats) -> Self {
-        // A benchmark without operations still prints a line.
-        let operations = all.done.max(1);
+        // A benchmark without operations still prints a line, which says so.
+        let operations = all.done;
         let seconds = all.finish.saturating_sub(all.start).as_secs_f64();
         let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
         Measured {
             name: name.to_owned(),
-            micros_per_op: all.busy.as_secs_f64() * 1e6 / operations as f64,
+            micros_per_op: all.busy.as_secs_f64() * 1e6 / operations.max(1) as f64,
             ops_per_sec: per_second(operations as f64),
             seconds,
             operations,
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn nothing_done_is_no_division_by_zero() {
         let line = Measured::new("readseq", thread(5, 5, 0, 0)).to_string();
-        assert_eq!(line, "readseq      :       0.000 micros/op 0 ops/sec 0.000 seconds 1 operations;\n");
+        assert_eq!(line, "readseq      :       0.000 micros/op 0 ops/sec 0.000 seconds 0 operations;\n");
     }
 
     #[test]

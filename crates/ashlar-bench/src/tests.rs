@@ -507,3 +507,12 @@ fn help_is_complete() {
     );
     assert_eq!(bench(&Maps::default(), "--version").unwrap(), "Maps version 1\n");
 }
+
+#[test]
+fn what_waits_once_prints_no_histogram_and_no_reads_are_none() {
+    let flags = "--num=100 --histogram=1 --benchmarks=fillseq,flush,compact,waitforcompaction";
+    let text = bench(&Maps::default(), flags).unwrap();
+    assert_eq!(text.matches("Microseconds per").count(), 1, "those of fillseq alone: {text}");
+    let text = bench(&Maps::default(), "--num=100 --reads=0 --benchmarks=fillseq,readrandom").unwrap();
+    assert!(text.contains(" 0 operations; (0 of 0 found)"), "{text}");
+}

@@ -93,6 +93,11 @@ impl FileKind {
         })
     }
 
+    /// As [`FileKind::parse`], of a name with exactly the digits that [`FileKind::name`] writes.
+    pub fn parse_exact(name: &str) -> Option<FileKind> {
+        FileKind::parse(name).filter(|kind| kind.name() == name)
+    }
+
     /// The name to write, without directory. A file found on disk may carry fewer digits: keep its own name.
     pub fn name(self) -> String {
         self.to_string()
