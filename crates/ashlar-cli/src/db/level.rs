@@ -24,6 +24,7 @@ pub(super) fn show(target: &Target, out: &mut dyn Write) -> Done {
 /// log are new as well. Then proves it.
 pub(super) fn rewrite(target: &Target, out: &mut dyn Write) -> Done {
     let level = target.common.level.unwrap_or_default();
+    target.warn_one_way();
     let db = target.at_level(level).open()?;
     db.compact()?;
     db.close()?;

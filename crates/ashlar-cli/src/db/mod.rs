@@ -46,7 +46,17 @@ impl Target {
     }
 
     fn open_with(&self, create: bool) -> Result<Db, Outcome> {
+        self.warn_one_way();
         Ok(self.builder().create(create).open()?)
+    }
+
+    /// Says on standard error, before anything is written, that LevelDB will not open the directory again. An error here is
+    /// left to the open.
+    fn warn_one_way(&self) {
+        let leveldb = ashlardb::Env::os().and_then(|env| ashlardb::left_by_leveldb(&env, &self.directory));
+        if leveldb.unwrap_or(false) {
+            eprintln!("{}: {}", self.directory.display(), ashlardb::ONE_WAY);
+        }
     }
 
     fn builder(&self) -> Builder {

@@ -24,7 +24,10 @@ pub(super) fn run(
     let report = match into {
         Some(into) if around => builder.salvage_around_unreadable(into, progress),
         Some(into) => builder.salvage(into, progress),
-        None => builder.repair(progress),
+        None => {
+            target.warn_one_way();
+            builder.repair(progress)
+        }
     };
     bar.finish_and_clear();
     match json {

@@ -110,14 +110,16 @@ impl Settings {
         Ok(Settings { listed, others, recalled: BTreeMap::new() })
     }
 
-    /// The settings of a family; `order` is what the database says of one that was not listed.
+    /// The settings of a family whose keys the database has in `order`. A listed family without a comparator of its own
+    /// takes that order over.
     pub(super) fn of(&self, name: &str, order: &Order) -> FamilyOptions {
-        self.recalled.get(name).or(self.listed.get(name)).cloned().unwrap_or_else(|| {
-            let mut options = self.others.clone();
+        let given = self.recalled.get(name).or(self.listed.get(name));
+        let mut options = given.unwrap_or(&self.others).clone();
+        if given.is_none() || matches!(options.order, Order::Bytewise) {
             options.order = order.clone();
             options.table.order = order.clone();
-            options
-        })
+        }
+        options
     }
 
     /// Holds the settings against the newest OPTIONS file and the levels there are: merge operators are found by name, and

@@ -1,6 +1,7 @@
 //! Which files of a directory nobody needs any more. A pure function of names and numbers.
 //!
-//! 1. Only names that parse as a database file's are ever named; what is unknown is never touched.
+//! 1. Only names that are spelled as a database spells them are ever named; what is unknown is never touched. `MANIFEST-1`
+//!    and `9.sst` parse, but no program writes or opens them under these names: a user may have.
 //! 2. What is live is told by the caller, who has made every edit behind it durable first.
 //! 3. A file whose number is at or above the smallest pending output is being written: it stays.
 //! 4. After an open that dropped the tail of a log, a table or blob file that the MANIFEST does not know may be what
@@ -99,7 +100,7 @@ pub struct Obsolete {
 /// The files among `names` that are obsolete, in the order given.
 pub fn find_obsolete<'a>(names: impl IntoIterator<Item = &'a str>, live: &Live) -> Vec<Obsolete> {
     let ours: Vec<(&str, FileKind)> =
-        names.into_iter().filter_map(|name| Some((name, FileKind::parse(name)?))).collect();
+        names.into_iter().filter_map(|name| Some((name, FileKind::parse_exact(name)?))).collect();
     let mut options: Vec<FileNumber> = ours
         .iter()
         .filter_map(|(_, kind)| if let FileKind::Options(n) = kind { Some(*n) } else { None })
@@ -215,8 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn short_names_keep_their_spelling() {
-        assert_eq!(removed(&["9.sst", "10.sst"], &live()), ["9.sst"]);
+    fn names_that_no_database_spells_so_are_not_touched() {
+        let names = ["9.sst", "10.sst", "MANIFEST-1", "1.dbtmp", "0000009.sst", "OPTIONS-1", "17.log"];
+        assert_eq!(removed(&names, &live()), Vec::<String>::new());
     }
 
     #[test]

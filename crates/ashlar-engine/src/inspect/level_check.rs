@@ -8,11 +8,11 @@
 
 use super::shape::Shape;
 use crate::options::FormatLevel;
-use crate::version::read_current;
-use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Result};
+use crate::version::{newest_first, read_current};
+use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Result, SeqNum};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
-use ashlar_format::version_edit::VersionEdit;
+use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogReader, LogRecordKind, PhysicalKind, PhysicalRecords, RecoveryMode};
 use ashlar_table::{Anatomy, BlockRole};
@@ -86,8 +86,8 @@ pub fn check_level(fs: &dyn Fs, dir: &Path) -> Result<LevelReport> {
     Ok(walk.report)
 }
 
-/// Epochs by family, of the tables in level 0.
-type LevelZero = BTreeMap<FamilyId, BTreeMap<FileNumber, u64>>;
+/// The tables in level 0, by family.
+type LevelZero = BTreeMap<FamilyId, BTreeMap<FileNumber, NewFile>>;
 
 #[derive(Default)]
 struct Walk {
@@ -109,21 +109,26 @@ impl Walk {
 
     fn manifest(&mut self, fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<()> {
         let mut reader = LogReader::open(fs.open_read(path)?, number, RecoveryMode::TolerateTail);
-        let mut level_zero = LevelZero::new();
+        let (mut level_zero, mut last_seq) = (LevelZero::new(), SeqNum::ZERO);
         while let Some(record) = reader.next()? {
             let offset = record.offset;
             let edit = VersionEdit::decode(record.payload).map_err(|e| e.into_error().at(path, offset))?;
             for shape in Shape::of_edit(&edit) {
                 self.found(shape, Some(offset));
             }
+            last_seq = edit.last_seq.unwrap_or(last_seq);
             follow(&mut level_zero, &edit);
         }
         reader.cut_error().map_or(Ok(()), Err)?;
-        for epochs in level_zero.values() {
-            let mut known: Vec<u64> = epochs.values().copied().filter(|epoch| *epoch != 0).collect();
+        for files in level_zero.into_values() {
+            let mut known: Vec<u64> = files.values().map(|f| f.epoch).filter(|epoch| *epoch != 0).collect();
             known.sort_unstable();
             if known.windows(2).any(|pair| pair.first() == pair.last()) {
                 self.found(Shape::EqualEpochs, None);
+            }
+            for number in unordered(files.into_values().collect(), last_seq) {
+                self.file = FileKind::Table(number).name();
+                self.found(Shape::UnorderedSequences, None);
             }
         }
         Ok(())
@@ -210,8 +215,27 @@ fn follow(level_zero: &mut LevelZero, edit: &VersionEdit) {
         files.remove(number);
     }
     for (_, file) in edit.added.iter().filter(|(level, _)| *level == Level::ZERO) {
-        files.insert(file.number, file.epoch);
+        files.insert(file.number, file.clone());
     }
+}
+
+/// The tables of level 0 that are not behind the next newer one by their sequences. RocksDB before 7.10 has no epochs: it
+/// sorts level 0 by sequences, and refuses a table whose range does not begin before that of the newer one.
+fn unordered(mut files: Vec<NewFile>, last_seq: SeqNum) -> Vec<FileNumber> {
+    for file in &mut files {
+        file.epoch = 0;
+        if file.sequences_unknown {
+            (file.smallest_seq, file.largest_seq) = (SeqNum::ZERO, last_seq);
+        }
+    }
+    files.sort_by(newest_first);
+    let newer_and_older = files.iter().zip(files.iter().skip(1));
+    let wrong = newer_and_older.filter(|(newer, older)| match older.smallest_seq == older.largest_seq {
+        // So are ingested tables, which may lie within a newer one's range.
+        true => older.smallest_seq >= newer.largest_seq && older.smallest_seq != SeqNum::ZERO,
+        false => newer.smallest_seq <= older.smallest_seq,
+    });
+    wrong.map(|(_, older)| older.number).collect()
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub enum Shape {
     TimedPut,
     /// Tables of level 0 with one epoch number.
     EqualEpochs,
+    /// Tables of level 0 whose sequence ranges RocksDB before 7.10 cannot order.
+    UnorderedSequences,
     /// A family or table whose user-defined timestamps are not stored.
     TimestampsNotStored,
     /// A MANIFEST tag of the newest releases.
@@ -72,6 +74,7 @@ impl Shape {
             | Shape::IgnorableRecord
             | Shape::TimedPut
             | Shape::EqualEpochs
+            | Shape::UnorderedSequences
             | Shape::TimestampsNotStored => FormatLevel::V9_11,
             Shape::EntityWithBlobs
             | Shape::NewestManifestTag
@@ -132,7 +135,8 @@ impl Shape {
         }
     }
 
-    /// The shapes of a version edit. [`Shape::EqualEpochs`] is one of whole trees, not of edits.
+    /// The shapes of a version edit. [`Shape::EqualEpochs`] and [`Shape::UnorderedSequences`] are those of
+    /// whole trees, not of edits.
     pub fn of_edit(edit: &VersionEdit) -> Vec<Shape> {
         let mut shapes = Vec::new();
         let stripped = edit.added.iter().any(|(_, file)| !file.timestamps_persisted);
@@ -195,6 +199,7 @@ impl fmt::Display for Shape {
             Shape::EntityWithBlobs => "wide-column entity of version 2",
             Shape::TimedPut => "timed put",
             Shape::EqualEpochs => "tables of level 0 with equal epochs",
+            Shape::UnorderedSequences => "tables of level 0 with equal or overlapping sequences",
             Shape::TimestampsNotStored => "timestamps not stored",
             Shape::NewestManifestTag => "newest MANIFEST tags",
             Shape::SeparatedBlocks => "separated keys and values",

@@ -10,6 +10,7 @@
 mod before_commit;
 mod create;
 mod foreign;
+mod leveldb;
 mod recover;
 mod remains;
 mod report;
@@ -21,6 +22,7 @@ mod wal_replay;
 
 pub(crate) use create::make_directory;
 pub use create::{create_database, settle_identity};
+pub use leveldb::{ONE_WAY, left_by_leveldb};
 pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};
 pub(crate) use recover::{logs_needed_from, needed_from};
 pub use remains::Remains;

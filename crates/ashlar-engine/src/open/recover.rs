@@ -4,6 +4,7 @@
 //! Source: RocksDB `db/version_set.cc` (`Recover`), `db/db_impl/db_impl_open.cc`.
 
 use super::foreign::foreign;
+use super::leveldb::{ONE_WAY, is_leveldb};
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
 use super::unserved::unserved;
 use crate::files::{hold_directory, misnamed};
@@ -111,6 +112,9 @@ pub fn recover_manifest(
         }
         directory.check_blobs(&replayed.path, state)?;
     }
+    if is_leveldb(fs, dir, &replayed)? {
+        report.foreign.insert(0, ONE_WAY.to_owned());
+    }
     report.read_only = unserved(fs, dir, &states);
     report.files_checked = states.iter().map(|s| s.version.file_count()).sum();
 
@@ -184,6 +188,8 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
             match family.comparator.as_deref().and_then(timestamp_order) {
                 // Opened to be named: neither read nor written.
                 Some(order) if !matches!(spec.order, Order::Custom(_)) => spec.order = order,
+                // No comparator was given: the family keeps its own, if that is built in.
+                _ if matches!(spec.order, Order::Bytewise) => spec.order = built_in_order(family)?,
                 _ => check_comparator(family, &spec.order)?,
             }
             chosen.insert(id, spec);
@@ -200,6 +206,8 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
                 Ok(order) => {
                     chosen.insert(id, open_other(family, order, levels));
                 }
+                // Every handle serves the default family.
+                Err(e) if id == FamilyId::DEFAULT => return Err(e),
                 Err(e) => closed.push(format!("{} and stays closed", e.message())),
             },
         }
@@ -232,7 +240,7 @@ fn built_in_order(family: &ReplayedFamily) -> Result<Order> {
     let Some(name) = &family.comparator else { return Ok(Order::Bytewise) };
     Order::by_name(name).or_else(|| timestamp_order(name)).ok_or_else(|| {
         Error::invalid(format!("family {:?} needs the comparator {name}, which was not given", family.name))
-            .hint("List the family with its comparator when you open the database")
+            .hint("Give it with FamilyBuilder::comparator; programs without it can only open the other families")
     })
 }
 
@@ -247,6 +255,7 @@ fn family_state(
 ) -> Result<FamilyState> {
     let tables = Tables::new(env.clone(), dir.to_path_buf(), Arc::clone(tables), spec.order.clone());
     let mut tree = family.tree.clone();
+    tree.learn_sequences(&tables)?;
     tree.complete(&spec.order, replayed.last_seq);
     // A tree that is deeper than the settings say opens all the same; the report says so.
     let levels = spec.levels.max((tree.deepest() + 1).min(MAX_LEVELS));

@@ -2,7 +2,7 @@
 
 use crate::version::{candidates, read_current};
 use ashlar_base::{Error, FileNumber, Result};
-use ashlar_env::{EntryKind, Fs};
+use ashlar_env::{EntryKind, Fs, FsEntry};
 use ashlar_format::filename::FileKind;
 use std::path::Path;
 
@@ -30,8 +30,9 @@ impl DirState {
 /// Looks at `dir`.
 ///
 /// # Errors
-/// `InvalidArgument`: not a directory. `Corruption`: `CURRENT` is damaged, or there is none beside logs, tables or blob
-/// files: something is lost, and a new database would delete the rest.
+/// `InvalidArgument`: not a directory, or there is no `CURRENT` beside a file that the first open would delete and no
+/// interrupted creation leaves. `Corruption`: `CURRENT` is damaged, or there is none beside logs, tables or blob files:
+/// something is lost, and a new database would delete the rest.
 pub fn survey(fs: &dyn Fs, dir: &Path) -> Result<DirState> {
     match fs.metadata(dir)? {
         None => return Ok(DirState::Absent),
@@ -43,16 +44,53 @@ pub fn survey(fs: &dyn Fs, dir: &Path) -> Result<DirState> {
     if let Some(manifest) = read_current(fs, dir)? {
         return Ok(DirState::Database(manifest));
     }
-    let data = fs.files(dir)?.into_iter().find(|e| {
+    let entries = fs.files(dir)?;
+    let data = entries.iter().find(|e| {
         matches!(
             FileKind::parse(&e.name),
             Some(FileKind::Wal(_) | FileKind::Table(_) | FileKind::LevelDbTable(_) | FileKind::Blob(_))
         )
     });
     match data {
-        None => Ok(DirState::Empty),
+        None => match entries.iter().find(|e| is_in_the_way(fs, dir, e)) {
+            None => Ok(DirState::Empty),
+            Some(entry) => Err(Error::invalid(format!(
+                "there is no database, but a file with a name of a database's files ({})",
+                entry.name
+            ))
+            .at_path(dir)
+            .hint("Move it elsewhere or rename it, or make the database in another directory")),
+        },
         Some(entry) => Err(Error::corruption(format!("no CURRENT, but data of a database ({})", entry.name))
             .at_path(dir)
             .hint(candidates(fs, dir))),
     }
+}
+
+/// A creation that was interrupted leaves files of these numbers, and a MANIFEST no longer than this.
+const BEGINNING: FileNumber = FileNumber(1);
+const BEGINNING_BYTES: u64 = 64 << 10;
+
+/// Whether a creation here would overwrite a file that no interrupted creation left, or the first open would delete it.
+fn is_in_the_way(fs: &dyn Fs, dir: &Path, entry: &FsEntry) -> bool {
+    match FileKind::parse_exact(&entry.name) {
+        Some(FileKind::Manifest(BEGINNING)) => {
+            entry.len > BEGINNING_BYTES || !is_begun(fs, &dir.join(&entry.name))
+        }
+        Some(FileKind::Manifest(_)) => true,
+        Some(FileKind::Temp(number)) => number > BEGINNING,
+        _ => false,
+    }
+}
+
+/// Whether a file can be a MANIFEST of which a crash left any part: its first record is whole, or not all there. A file
+/// that cannot be read counts as one, so that the creation meets the error.
+fn is_begun(fs: &dyn Fs, path: &Path) -> bool {
+    /// The type of a record stands behind its checksum and its length.
+    const TYPE_AT: u64 = 6;
+    let Ok(file) = fs.open_read(path) else { return true };
+    let mut type_byte = [0];
+    file.len() <= TYPE_AT
+        || file.read_exact_at(&mut type_byte, TYPE_AT).is_err()
+        || matches!(type_byte, [0 | 1])
 }

@@ -17,8 +17,9 @@ use super::epoch;
 use super::levels::newest_first;
 use super::{FileMeta, Tables, Version};
 use crate::blobs::{BlobMap, add_blob_file, add_blob_garbage, drop_obsolete};
-use ashlar_base::{Error, FileNumber, Level, Order, Result, SeqNum};
+use ashlar_base::{Error, ErrorKind, FileNumber, InternalIterator, Level, Order, Result, SeqNum};
 use ashlar_format::version_edit::{NewFile, VersionEdit};
+use ashlar_table::ReadHow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,6 +95,33 @@ impl TreeBuilder {
         Ok(())
     }
 
+    /// Reads the sequence ranges of level-0 tables that came without them, as LevelDB leaves them: RocksDB before 7.10
+    /// orders level 0 by them and refuses equal ones. A table that does not read keeps an unknown range; a read of its
+    /// keys gets the error.
+    ///
+    /// # Errors
+    /// `Io`: the machine failed, which tells nothing about the table.
+    /// # Cost
+    /// One pass over each such table.
+    pub(crate) fn learn_sequences(&mut self, tables: &Tables) -> Result<()> {
+        let unknown =
+            |entry: &&mut (Level, Arc<FileMeta>)| entry.0 == Level::ZERO && entry.1.file.sequences_unknown;
+        for (_, file) in self.files.values_mut().filter(unknown) {
+            match sequences_of(tables, file) {
+                Ok(Some((smallest, largest))) => {
+                    let mut known = file.file.clone();
+                    (known.smallest_seq, known.largest_seq, known.sequences_unknown) =
+                        (smallest, largest, false);
+                    *file = FileMeta::new(known);
+                }
+                Ok(None) => {}
+                Err(e) if matches!(e.kind(), ErrorKind::Io(_)) && !e.is_not_found() => return Err(e),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Gives files of unknown sequences the widest range there is, every file an epoch number if any lacks one, and
     /// bounds the timestamps that were stripped. `order` is that of the family.
     pub(crate) fn complete(&mut self, order: &Order, last_seq: SeqNum) {
@@ -157,6 +185,21 @@ impl TreeBuilder {
         drop_obsolete(&mut blobs, &linked);
         Ok(Version { order, levels: sorted, tables: Arc::clone(tables), blobs: tables.blob_files(blobs) })
     }
+}
+
+/// The smallest and the largest sequence in a table; `None` for an empty one.
+fn sequences_of(tables: &Tables, file: &FileMeta) -> Result<Option<(SeqNum, SeqNum)>> {
+    let table = tables.open(&file.file)?;
+    let mut range: Option<(SeqNum, SeqNum)> = None;
+    let mut entries = table.iter(ReadHow { fill_cache: false, ..ReadHow::default() });
+    entries.first()?;
+    while let Some(entry) = entries.entry() {
+        let seq = entry.key.trailer().seq();
+        let (smallest, largest) = range.unwrap_or((seq, seq));
+        range = Some((smallest.min(seq), largest.max(seq)));
+        entries.next()?;
+    }
+    Ok(range)
 }
 
 fn check_file(order: &Order, f: &FileMeta) -> Result<()> {

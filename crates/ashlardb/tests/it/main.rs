@@ -40,6 +40,7 @@ mod examples;
 mod golden;
 mod integrity;
 mod judge;
+mod leveldb;
 mod manual;
 mod misuse;
 mod modes;

@@ -1,7 +1,8 @@
 //! What users ask for and cannot have: told by kind and in words, and nothing is left of the attempt.
 
+use crate::store::listing;
 use ashlar_testkit::golden::golden;
-use ashlardb::{Builder, Comparator, Db, Env, ErrorKind, FormatLevel, Risk, check_database};
+use ashlardb::{Builder, Comparator, Db, Env, ErrorKind, FormatLevel, Scan, check_database};
 use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
@@ -108,13 +109,58 @@ fn what_cannot_be_repaired() {
     let unlisted = "family \"mine\" needs the comparator test.Mine, which was not given";
     says(Db::builder(&dir).repair(|_| {}), ErrorKind::InvalidArgument, unlisted);
     let report = check_database(&Env::os().unwrap(), &dir, &mut |_| {}).unwrap();
-    let unknown = "family \"mine\" has the comparator test.Mine, which is not known here";
-    let damage = report.damages.iter().find(|damage| damage.cause.contains(unknown));
-    assert_eq!(damage.map(|damage| &damage.risk), Some(&Risk::Database), "{report}");
+    let unknown = "family \"mine\": its tables cannot be checked without the comparator test.Mine";
+    assert_eq!(report.unchecked, [unknown], "{report}");
+    assert!(report.is_sound(), "{report}");
     assert!(ordered(&dir, 0).repair(|_| {}).unwrap().is_lossless());
 
     let prepared = golden("rocksdb-7.8.3/txn_2pc").unwrap_or_else(|skip| panic!("{skip}"));
     let e = Db::builder(prepared.path()).repair(|_| {}).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::NotSupported, "{e}");
     assert!(e.message().starts_with("a repair of logs with ") && e.message().contains("'tx-pending'"), "{e}");
+}
+
+#[test]
+fn the_order_of_a_family_is_taken_over_where_none_is_given() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let reverse = Db::builder(&dir).default_family(|f| f.reverse_order());
+    let db = reverse.family("also", |f| f).open().unwrap();
+    for key in ["a", "b", "c"] {
+        db.put(key, "v").unwrap();
+        db.family("also").unwrap().put(key, "v").unwrap();
+    }
+    db.close().unwrap();
+    let descending = |scan: Scan| {
+        let keys: Vec<_> = listing(scan).into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, [b"c", b"b", b"a"]);
+    };
+    for builder in
+        [Db::builder(&dir), Db::builder(&dir).family("also", |f| f), Db::builder(&dir).read_only(true)]
+    {
+        let db = builder.open().unwrap();
+        descending(db.scan(..));
+        descending(db.family("also").unwrap().scan(..));
+        if db.recovery().read_only.is_empty() {
+            // Memtable and table are in that order too.
+            db.put("b", "new").unwrap();
+            db.flush().unwrap();
+            db.compact().unwrap();
+            descending(db.scan(..));
+            assert_eq!(db.get("b").unwrap().as_deref(), Some(&b"new"[..]));
+        }
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn a_default_family_with_an_unknown_comparator_is_an_argument_that_lacks() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let mine = || Db::builder(&dir).default_family(|f| f.comparator(Arc::new(Mine { timestamp_len: 0 })));
+    mine().open().unwrap().close().unwrap();
+    let lacks = "family \"default\" needs the comparator test.Mine, which was not given";
+    says(Db::open(&dir), ErrorKind::InvalidArgument, lacks);
+    says(Db::open_read_only(&dir), ErrorKind::InvalidArgument, lacks);
+    mine().read_only(true).open().unwrap().close().unwrap();
 }

@@ -284,6 +284,7 @@ impl Repair<'_> {
             let tables =
                 Tables::new(self.env.clone(), self.dir.to_path_buf(), Arc::clone(open), order.clone());
             let mut tree = family.tree.clone();
+            tree.learn_sequences(&tables)?;
             tree.complete(&order, replayed.last_seq);
             let version = tree.finish(LEVELS_MAX, &tables).map_err(|e| e.at_path(&replayed.path))?;
             let bad = self.bad_blobs(&family.name, &version, report)?;

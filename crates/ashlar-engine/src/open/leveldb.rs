@@ -1,0 +1,35 @@
+//! Recognises a directory as LevelDB left it. The first open for writing turns it into RocksDB's format, and LevelDB does
+//! not read that: users are told before it happens.
+
+use super::survey::{DirState, survey};
+use crate::options::read_latest_options;
+use crate::version::{Replayed, read_identity, replay_manifest};
+use ashlar_base::Result;
+use ashlar_env::{Env, Fs};
+use std::path::Path;
+
+/// What is said of such a directory, by the report of an open and by programs that write.
+pub const ONE_WAY: &str = "LevelDB wrote this directory. The first open for writing turns it into RocksDB's format, and \
+                           LevelDB no longer opens it; RocksDB 11 reads it once all LevelDB tables are rewritten \
+                           (`ashlar db rewrite`)";
+
+/// Whether the database in `dir` is as LevelDB left it: no program has written it since. False where there is no database.
+///
+/// # Errors
+/// As [`survey`](super::survey()), and those of reading the MANIFEST.
+pub fn left_by_leveldb(env: &Env, dir: &Path) -> Result<bool> {
+    let DirState::Database(manifest) = survey(&*env.fs, dir)? else { return Ok(false) };
+    is_leveldb(&*env.fs, dir, &replay_manifest(&*env.fs, dir, manifest)?)
+}
+
+/// RocksDB's MANIFEST has sequences for each table, and RocksDB leaves an IDENTITY and an OPTIONS file.
+pub(super) fn is_leveldb(fs: &dyn Fs, dir: &Path, replayed: &Replayed) -> Result<bool> {
+    let plain = |family: &crate::version::ReplayedFamily| {
+        family.tree.count_of_unknown_sequences() == family.tree.table_numbers().count()
+    };
+    if replayed.db.db_id.is_some() || replayed.families.len() != 1 || !replayed.families.values().all(plain) {
+        return Ok(false);
+    }
+    let options = read_latest_options(fs, dir).map_or(true, |found| found.is_some());
+    Ok(!options && read_identity(fs, dir)?.is_none())
+}
