@@ -469,23 +469,6 @@ mod tests {
     }
 
     #[test]
-    fn files_of_a_user_with_names_of_a_database_stay() {
-        let env = Env::mem();
-        let (engine, dir) = (Ashlar::new(env.clone()), Path::new("/mine"));
-        env.fs.create_dir_all(dir).unwrap();
-        let names = ["000001.sst", "CURRENT", "LOG", "MANIFEST-1"];
-        for content in [&b"my notes\n"[..], b"MANIFEST-000004\n", b"MANIFEST-1\n"] {
-            for name in names {
-                env.fs.create(&dir.join(name)).unwrap().write_at(content, 0).unwrap();
-            }
-            let e = engine.destroy(dir).unwrap_err();
-            assert!(e.to_string().contains("not a database"), "{e}");
-            let left: Vec<String> = env.fs.list(dir).unwrap().into_iter().map(|f| f.name).collect();
-            assert_eq!(left, names);
-        }
-    }
-
-    #[test]
     fn many_keys_are_one_call() {
         let (engine, dir) = (Ashlar::new(Env::mem()), Path::new("/db"));
         let store = engine.open(dir, &Flags::default(), true).unwrap();

@@ -516,3 +516,20 @@ fn what_waits_once_prints_no_histogram_and_no_reads_are_none() {
     let text = bench(&Maps::default(), "--num=100 --reads=0 --benchmarks=fillseq,readrandom").unwrap();
     assert!(text.contains(" 0 operations; (0 of 0 found)"), "{text}");
 }
+
+#[test]
+fn files_of_a_user_with_names_of_a_database_stay() {
+    let env = Env::mem();
+    let (engine, dir) = (crate::Ashlar::new(env.clone()), Path::new("/mine"));
+    env.fs.create_dir_all(dir).unwrap();
+    let names = ["000001.sst", "CURRENT", "LOG", "MANIFEST-1"];
+    for content in [&b"my notes\n"[..], b"MANIFEST-000004\n", b"MANIFEST-1\n"] {
+        for name in names {
+            env.fs.create(&dir.join(name)).unwrap().write_at(content, 0).unwrap();
+        }
+        let e = engine.destroy(dir).unwrap_err();
+        assert!(e.to_string().contains("not a database"), "{e}");
+        let left: Vec<String> = env.fs.list(dir).unwrap().into_iter().map(|f| f.name).collect();
+        assert_eq!(left, names);
+    }
+}
