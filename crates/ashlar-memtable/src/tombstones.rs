@@ -199,7 +199,7 @@ mod tests {
             }
             let parts = list.parts().unwrap();
             assert!(1 << (parts.len() - 1) <= at, "{} parts of {at}", parts.len());
-            assert_eq!(parts.iter().map(|p| p.fragments().len() as u64).sum::<u64>(), at);
+            assert_eq!(parts.iter().map(|p| p.len() as u64).sum::<u64>(), at);
             for key in [0, at / 2, at - 1] {
                 assert_eq!(newest(&parts, &key.to_be_bytes(), u64::MAX >> 8), Some(seq(1 + key)));
             }

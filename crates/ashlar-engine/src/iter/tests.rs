@@ -212,14 +212,18 @@ impl Family {
         let within = |t: &RangeTombstone| {
             from.is_none_or(|from| less(from, &t.end)) && to.is_none_or(|to| !less(to, &t.begin))
         };
-        for t in ranges.tombstones().filter(within) {
+        let pieces = ranges.fragments().flat_map(|f| {
+            let of = |seq| RangeTombstone { begin: f.begin.to_vec(), end: f.end.to_vec(), seq };
+            f.seqs().into_iter().map(of).collect::<Vec<_>>()
+        });
+        for t in pieces.filter(within) {
             builder.add_range_tombstone(&t.begin, &t.end, t.seq).unwrap();
         }
         let made = builder.finish().unwrap();
         let mut bounds = (made.smallest.clone(), made.largest.clone());
         if let Some(from) = from.filter(|from| less(bounds.0.as_key().user_key(), from)) {
             let first = entries.first().filter(|e| e.key == from).map(|e| e.trailer);
-            let over = ranges.fragment_over(from).map(|f| Trailer::new(f.seqs[0], ValueType::RangeDelete));
+            let over = ranges.fragment_over(from).map(|f| Trailer::new(f.seqs()[0], ValueType::RangeDelete));
             bounds.0 = InternalKeyBuf::new(from, first.max(over).unwrap());
         }
         if let Some(to) = to.filter(|to| !less(bounds.1.as_key().user_key(), to)) {

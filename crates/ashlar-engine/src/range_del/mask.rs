@@ -82,19 +82,18 @@ impl Source {
                 }
             }
         }
-        let fragments = self.tombstones.fragments();
         let at = self.tombstones.place(user_key);
         let mut newest = None;
-        match fragments.get(at) {
-            Some(f) if order.compare(&f.begin, user_key) != Ordering::Greater => {
+        match self.tombstones.fragment(at) {
+            Some(f) if order.compare(f.begin, user_key) != Ordering::Greater => {
                 newest = f.newest(read_seq);
-                from = later(order, from, Some((&f.begin, true)));
-                to = earlier(order, to, Some((&f.end, false)));
+                from = later(order, from, Some((f.begin, true)));
+                to = earlier(order, to, Some((f.end, false)));
             }
             next => {
-                let before = at.checked_sub(1).and_then(|before| fragments.get(before));
-                from = later(order, from, before.map(|f| (&f.end[..], true)));
-                to = earlier(order, to, next.map(|f| (&f.begin[..], false)));
+                let before = at.checked_sub(1).and_then(|before| self.tombstones.fragment(before));
+                from = later(order, from, before.map(|f| (f.end, true)));
+                to = earlier(order, to, next.map(|f| (f.begin, false)));
             }
         }
         Answer { newest, from, to }

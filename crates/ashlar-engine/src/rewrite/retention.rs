@@ -169,12 +169,15 @@ impl<C: KeyOrder> Rule<C> {
 
     /// Whether a range tombstone of the same stripe hides the version. Walks along the fragments: keys ascend.
     fn is_covered(&mut self, user_key: &[u8], trailer: Trailer, stripe: usize) -> bool {
-        let fragments = self.tombstones.fragments();
-        let rest = fragments.get(self.fragment_at..).unwrap_or(&[]);
-        self.fragment_at += rest.iter().take_while(|f| self.order.cmp(&f.end, user_key).is_le()).count();
-        let Some(fragment) = fragments.get(self.fragment_at) else { return false };
+        let fragment = loop {
+            let Some(fragment) = self.tombstones.fragment(self.fragment_at) else { return false };
+            if self.order.cmp(fragment.end, user_key).is_gt() {
+                break fragment;
+            }
+            self.fragment_at += 1;
+        };
         trailer.value_type() != Some(ValueType::RangeDelete)
-            && self.order.cmp(&fragment.begin, user_key).is_le()
+            && self.order.cmp(fragment.begin, user_key).is_le()
             && fragment.oldest_above(trailer.seq()).is_some_and(|above| self.stripe(above) == stripe)
     }
 

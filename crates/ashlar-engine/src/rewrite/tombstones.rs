@@ -18,15 +18,18 @@ impl Retention {
         snapshots.sort_unstable();
         let mut survivors: Vec<Fragment> = Vec::new();
         for f in self.tombstones.fragments() {
-            let needed = self.beneath.meets(order, f) && !planted(Bug::RangeTombstoneDroppedEarly);
-            let mut seqs = f.seqs.clone();
-            seqs.dedup_by_key(|seq| stripe(&snapshots, *seq));
+            let needed =
+                self.beneath.meets(order, f.begin, f.end) && !planted(Bug::RangeTombstoneDroppedEarly);
+            let mut seqs = f.newest_per_stripe(&snapshots);
             seqs.retain(|seq| needed || stripe(&snapshots, *seq) > 0);
             match survivors.last_mut() {
                 _ if seqs.is_empty() => {}
                 // Parts that differed only in what was dropped.
-                Some(last) if last.end == f.begin && last.seqs == seqs => last.end.clone_from(&f.end),
-                _ => survivors.push(Fragment { begin: f.begin.clone(), end: f.end.clone(), seqs }),
+                Some(last) if last.end == f.begin && last.seqs == seqs => {
+                    last.end.clear();
+                    last.end.extend_from_slice(f.end);
+                }
+                _ => survivors.push(Fragment { begin: f.begin.to_vec(), end: f.end.to_vec(), seqs }),
             }
         }
         survivors
@@ -34,13 +37,13 @@ impl Retention {
 }
 
 impl Beneath {
-    /// Whether something may lie beneath a part of the fragment.
-    fn meets(&self, order: &Order, f: &Fragment) -> bool {
+    /// Whether something may lie beneath a part of the range.
+    fn meets(&self, order: &Order, begin: &[u8], end: &[u8]) -> bool {
         match self {
             Beneath::Unknown => true,
             Beneath::Ranges(ranges) => {
-                let at = ranges.partition_point(|(_, largest)| order.compare(largest, &f.begin).is_lt());
-                ranges.get(at).is_some_and(|(smallest, _)| order.compare(smallest, &f.end).is_lt())
+                let at = ranges.partition_point(|(_, largest)| order.compare(largest, begin).is_lt());
+                ranges.get(at).is_some_and(|(smallest, _)| order.compare(smallest, end).is_lt())
             }
         }
     }

@@ -105,7 +105,7 @@ fn range_tombstones_get_it_back_as_well() {
     let found = table.range_tombstones();
     let stamped = |key: &str, time: u64| [key.as_bytes(), &time.to_le_bytes()].concat();
     let fragments: Vec<_> =
-        found.fragments().iter().map(|f| (f.begin.clone(), f.end.clone(), f.seqs.len())).collect();
+        found.fragments().map(|f| (f.begin.to_vec(), f.end.to_vec(), f.seqs().len())).collect();
     assert_eq!(
         fragments,
         [

@@ -37,8 +37,8 @@ pub fn write(
 fn shown(table: &TableReader) -> Vec<String> {
     let text = |b: &[u8]| b.escape_ascii().to_string();
     let seqs = |s: &[SeqNum]| s.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    let fragments = table.range_tombstones().fragments().iter();
-    fragments.map(|f| format!("{}..{}@{}", text(&f.begin), text(&f.end), seqs(&f.seqs))).collect()
+    let fragments = table.range_tombstones().fragments();
+    fragments.map(|f| format!("{}..{}@{}", text(f.begin), text(f.end), seqs(&f.seqs()))).collect()
 }
 
 #[test]

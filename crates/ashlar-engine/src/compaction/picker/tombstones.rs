@@ -79,16 +79,15 @@ pub(super) fn is_dense(c: &TableCounts) -> bool {
 /// Bytes of the files of the next level that lie wholly within a range tombstone of the table. Only an open table tells.
 fn covered_below(shape: &Shape<'_>, level: usize, file: &FileMeta) -> u64 {
     let Some(table) = file.open_table() else { return 0 };
-    let within = |t: &ashlar_base::range_del::Fragment| {
-        let range = UserRange { smallest: &t.begin, largest: &t.end, exclusive: true };
+    let within = |t: ashlar_base::range_del::FragmentRef<'_>| {
+        let range = UserRange { smallest: t.begin, largest: t.end, exclusive: true };
         let files = shape.slice(level + 1, shape.overlap(level + 1, &range));
         let inside = |f: &&std::sync::Arc<FileMeta>| {
-            shape.order.compare(&t.begin, f.smallest().user_key()).is_le()
-                && f.ends_before(shape.order, &t.end)
+            shape.order.compare(t.begin, f.smallest().user_key()).is_le() && f.ends_before(shape.order, t.end)
         };
         files.iter().filter(inside).map(|f| f.size()).fold(0, u64::saturating_add)
     };
-    table.range_tombstones().fragments().iter().map(within).fold(0, u64::saturating_add)
+    table.range_tombstones().fragments().map(within).fold(0, u64::saturating_add)
 }
 
 fn rewrite_bottom(

@@ -288,10 +288,14 @@ fn see(table: &TableReader, order: &Order) -> Result<Seen> {
         Ok(())
     })?;
     for fragment in table.range_tombstones().fragments() {
-        for &seq in &fragment.seqs {
-            (low, high) = (low.min(seq), high.max(seq));
-            let begin = key(&fragment.begin, Trailer::new(seq, ValueType::RangeDelete));
-            let end = key(&fragment.end, Trailer::RANGE_END);
+        // The newest tombstone of a piece makes the smallest key; the oldest one counts for the sequences.
+        if let Some(oldest) = fragment.oldest_above(SeqNum::ZERO) {
+            low = low.min(oldest);
+        }
+        if let Some(seq) = fragment.newest(SeqNum::MAX) {
+            high = high.max(seq);
+            let begin = key(fragment.begin, Trailer::new(seq, ValueType::RangeDelete));
+            let end = key(fragment.end, Trailer::RANGE_END);
             ends = Some(match ends.take() {
                 None => (begin, end),
                 Some((first, last)) => (

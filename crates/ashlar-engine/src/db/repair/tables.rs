@@ -9,7 +9,7 @@ use crate::open::has_udi_primary;
 use crate::options::FamilyOptions;
 use crate::rewrite::{BlobOutcome, BlobPlan, CutLimits, EntrySink, Numbers, Output, TableOutputs};
 use crate::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
-use ashlar_base::range_del::Fragment;
+use ashlar_base::range_del::{Fragment, FragmentRef};
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
 use ashlar_env::Fs;
@@ -161,7 +161,13 @@ impl Outputs<'_> {
         let mut plan = self.writer.plan(self.dir, (id, name), options);
         plan.table.order = order.clone();
         plan.blobs = bad.plan(id, &options.blob);
-        let fragments: Vec<Fragment> = table.range_tombstones().fragments().to_vec();
+        // Nothing reads at an older sequence than the newest when a repair is over.
+        let newest = |f: FragmentRef<'_>| Fragment {
+            begin: f.begin.to_vec(),
+            end: f.end.to_vec(),
+            seqs: f.newest_per_stripe(&[]),
+        };
+        let fragments: Vec<Fragment> = table.range_tombstones().fragments().map(newest).collect();
         let mut sink =
             TableOutputs::new(plan, CutLimits::none(), Arc::clone(&self.numbers)).with_tombstones(fragments);
         let (mut last, mut dropped) = (None::<Vec<u8>>, Vec::new());
@@ -225,7 +231,10 @@ impl Outputs<'_> {
         refuse_udi_primary(&table)?;
         let verified = table.verify();
         match &verified {
-            Ok(entries) if !bad.concern(&file.file) || !bad.change_any(&table)? => {
+            Ok(entries)
+                if file.number() <= FileNumber::HIGHEST
+                    && (!bad.concern(&file.file) || !bad.change_any(&table)?) =>
+            {
                 (report.tables_kept, report.entries) = (report.tables_kept + 1, report.entries + entries);
                 return Ok(Replaced::No);
             }
@@ -239,9 +248,7 @@ impl Outputs<'_> {
         if let (Err(e), true) = (&verified, report.losses.len() == before) {
             report.lose(Damage::of(&name, e, Risk::Nothing).in_family(family.1));
         }
-        if !report.to_move.contains(&name) {
-            report.to_move.push(name);
-        }
+        report.to_move.insert(name);
         // Its place in the order of level 0 is that of the table it stands for.
         let copy = copy.map(|mut copy| {
             copy.output.file.epoch = file.file.epoch;
