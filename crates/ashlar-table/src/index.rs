@@ -21,6 +21,11 @@ pub(crate) struct IndexParts {
 }
 
 impl IndexParts {
+    /// Number of blocks so far.
+    pub(crate) fn len(&self) -> usize {
+        self.handles.len()
+    }
+
     /// Appends a block. `None` for the trailer in the user-key form. False when the index has grown past 4 GiB.
     #[must_use]
     pub(crate) fn push(&mut self, user_key: &[u8], trailer: Option<Trailer>, handle: BlockHandle) -> bool {
@@ -86,6 +91,14 @@ impl FlatIndex {
     #[inline]
     pub(crate) fn user_key(&self, ordinal: u32) -> &[u8] {
         self.separator(ordinal as usize)
+    }
+
+    /// True when all blocks of this index stand before those of `next` in the file.
+    pub(crate) fn ends_before(&self, next: &FlatIndex) -> bool {
+        match (self.handles.last(), next.handles.first()) {
+            (Some(last), Some(first)) => last.offset.saturating_add(last.size) <= first.offset,
+            _ => true,
+        }
     }
 
     /// True when separator `at` is not above separator `their` of another index of the same form.

@@ -173,7 +173,7 @@ impl DbIter {
             }
             _ => self.target.set(key, Trailer::seek(self.seq)),
         }
-        self.merge.seek(self.target.as_key())?;
+        self.seek_on()?;
         self.show_forward(false)
     }
 
@@ -189,8 +189,8 @@ impl DbIter {
             }
             _ => self.target.set(key, Trailer::LAST),
         }
-        self.merge.seek_for_prev(self.target.as_key())?;
-        self.show_backward()
+        self.seek_back()?;
+        self.show_backward(false)
     }
 
     /// Moves to the first key.
@@ -202,7 +202,7 @@ impl DbIter {
         match self.range.begin(self.seq) {
             Some((lower, trailer)) => {
                 self.target.set(lower, trailer);
-                self.merge.seek(self.target.as_key())?;
+                self.seek_on()?;
             }
             None => self.merge.first()?,
         }
@@ -234,11 +234,11 @@ impl DbIter {
         match self.range.end() {
             Some((upper, trailer)) => {
                 self.target.set(upper, trailer);
-                self.merge.seek_for_prev(self.target.as_key())?;
+                self.seek_back()?;
             }
             None => self.merge.last()?,
         }
-        self.show_backward()
+        self.show_backward(false)
     }
 
     /// Moves one key on.
@@ -258,7 +258,7 @@ impl DbIter {
             }
             Shown::Copies => {
                 self.target.set(&self.key, Trailer::LAST);
-                self.merge.seek(self.target.as_key())?;
+                self.seek_on()?;
             }
             Shown::Folded => {}
         }
@@ -273,40 +273,79 @@ impl DbIter {
             Shown::Nothing => return Ok(()),
             Shown::Merge => {
                 if let Some(entry) = self.merge.entry() {
-                    self.target.set(entry.key.user_key(), Trailer::FIRST);
+                    replace(&mut self.key, entry.key.user_key());
                 }
-                self.merge.seek_for_prev(self.target.as_key())?;
+                self.target.set(&self.key, Trailer::FIRST);
+                self.seek_back()?;
             }
             Shown::Folded => {
                 self.target.set(&self.key, Trailer::FIRST);
-                self.merge.seek_for_prev(self.target.as_key())?;
+                self.seek_back()?;
             }
             Shown::Copies => {}
         }
-        let outcome = self.show_backward();
+        let outcome = self.show_backward(true);
         self.tally.called(Call::Prev, self.is_valid());
         outcome
     }
 
-    /// Goes forward to the first entry that is to be shown. `skip`: entries of `self.key` are not.
+    /// Moves the merge to its first entry at or after `self.target`.
+    fn seek_on(&mut self) -> Result<()> {
+        self.merge.seek(self.target.as_key())?;
+        match self.merge.entry() {
+            Some(entry) if self.order.compare_internal(entry.key, self.target.as_key()).is_lt() => {
+                Err(self.out_of_order())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves the merge to its last entry at or before `self.target`.
+    fn seek_back(&mut self) -> Result<()> {
+        self.merge.seek_for_prev(self.target.as_key())?;
+        match self.merge.entry() {
+            Some(entry) if self.order.compare_internal(entry.key, self.target.as_key()).is_gt() => {
+                Err(self.out_of_order())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The file under the merge has its keys in another order than its index says. A cursor that followed them could show a
+    /// key twice, or go round for ever.
+    #[cold]
+    fn out_of_order(&self) -> Error {
+        let e = Error::corruption("keys out of order").hint("Run a check of the database to find the damage");
+        self.at_path(e)
+    }
+
+    /// Goes forward to the first entry that is to be shown. `skip`: entries of `self.key` are not, and none may come before it.
     fn show_forward(&mut self, mut skip: bool) -> Result<()> {
         self.row = None;
+        // Whether `self.key` is a key that was passed, so that all entries have to stand at or after it.
+        let mut passed = skip;
         let (mut steps, mut gone) = (0, 0);
         // What stands behind a hidden entry of the same key is passed for its sake.
         let mut behind = Metric::InternalKeySkippedCount;
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
-            if skip && user_key == self.key.as_slice() {
-                // Older than what was shown or hidden.
-                steps += 1;
-                self.tally.passed(behind);
-                if steps > SKIPS_MAX {
-                    steps = 0;
-                    self.pass_versions()?;
-                } else {
-                    self.merge.next()?;
+            if passed {
+                let same = user_key == self.key.as_slice();
+                if same && skip {
+                    // Older than what was shown or hidden.
+                    steps += 1;
+                    self.tally.passed(behind);
+                    if steps > SKIPS_MAX {
+                        steps = 0;
+                        self.pass_versions()?;
+                    } else {
+                        self.merge.next()?;
+                    }
+                    continue;
                 }
-                continue;
+                if !same && self.order.compare(user_key, &self.key).is_lt() {
+                    return Err(self.out_of_order());
+                }
             }
             if self.range.is_behind(&self.order, user_key) {
                 return Ok(());
@@ -325,7 +364,7 @@ impl DbIter {
                     }
                     Ok(Fate::Gone) => {
                         replace(&mut self.key, user_key);
-                        (skip, steps, gone) = (true, 0, gone + 1);
+                        (skip, passed, steps, gone) = (true, true, 0, gone + 1);
                         behind = Metric::InternalDeleteSkippedCount;
                         if gone % SKIPS_MAX == 0 {
                             self.pass_covered(Direction::Forward)?;
@@ -340,17 +379,17 @@ impl DbIter {
             }
             // Too new, and perhaps one of many of its key.
             self.tally.passed(Metric::InternalRecentSkippedCount);
-            if user_key == self.key.as_slice() {
+            if passed && user_key == self.key.as_slice() {
                 steps += 1;
             } else {
                 replace(&mut self.key, user_key);
-                (skip, steps) = (false, 1);
+                (skip, passed, steps) = (false, true, 1);
             }
             if steps > SKIPS_MAX {
                 steps = 0;
                 self.tally.reseek();
-                self.target.set(user_key, Trailer::seek(self.seq));
-                self.merge.seek(self.target.as_key())?;
+                self.target.set(&self.key, Trailer::seek(self.seq));
+                self.seek_on()?;
             } else {
                 self.merge.next()?;
             }
@@ -379,12 +418,15 @@ impl DbIter {
         }
     }
 
-    /// Leaves out the entries of `self.key` that are left. A seek behind a key's versions stops at one with trailer 0, a
-    /// tombstone at sequence 0. No key has two of those.
+    /// Leaves out the entries of `self.key` that are left. A seek to the last possible trailer stops at an entry that has
+    /// this trailer, a tombstone at sequence 0. From there the cursor steps: a second seek would come back to the first one.
     fn pass_versions(&mut self) -> Result<()> {
-        self.tally.reseek();
         self.target.set(&self.key, Trailer::LAST);
-        self.merge.seek(self.target.as_key())?;
+        if self.merge.entry().is_some_and(|entry| entry.key.trailer() == Trailer::LAST) {
+            return self.merge.next();
+        }
+        self.tally.reseek();
+        self.seek_on()?;
         match self.merge.entry() {
             Some(entry) if entry.key.user_key() == self.key.as_slice() => self.merge.next(),
             _ => Ok(()),
@@ -439,14 +481,19 @@ impl DbIter {
         Ok(())
     }
 
-    /// Goes backward to before the entries of the first key that is to be shown, and copies that key.
-    fn show_backward(&mut self) -> Result<()> {
+    /// Goes backward to before the entries of the first key that is to be shown, and copies that key. `passed`: all entries
+    /// have to stand before `self.key`.
+    fn show_backward(&mut self, mut passed: bool) -> Result<()> {
         let mut gone = 0;
         while let Some(entry) = self.merge.entry() {
             let user_key = entry.key.user_key();
             if self.range.is_before(&self.order, user_key) {
                 return Ok(());
             }
+            if passed && (user_key == self.key || self.order.compare(user_key, &self.key).is_gt()) {
+                return Err(self.out_of_order());
+            }
+            passed = true;
             replace(&mut self.key, user_key);
             if self.newest_backward()? == Fate::Value {
                 self.tally.shown(self.key.len() + self.value.len());
@@ -518,7 +565,7 @@ impl DbIter {
     fn newest_by_seek(&mut self) -> Result<Fate> {
         let mut newest = Fate::Gone;
         self.target.set(&self.key, Trailer::seek(self.seq));
-        self.merge.seek(self.target.as_key())?;
+        self.seek_on()?;
         if let Some(entry) = self.merge.entry()
             && entry.key.user_key() == self.key.as_slice()
             && !self.mask.hides(&self.key, entry.key.seq())
@@ -535,7 +582,7 @@ impl DbIter {
             newest = Fate::Value;
         }
         self.target.set(&self.key, Trailer::FIRST);
-        self.merge.seek_for_prev(self.target.as_key())?;
+        self.seek_back()?;
         Ok(newest)
     }
 

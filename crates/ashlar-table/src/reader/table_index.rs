@@ -7,7 +7,9 @@
 //! 1. A data block is called by its partition and its place there; a whole index is partition 0.
 //! 2. A partition that is read is not empty, and lies between the separators the top level has for it: so partitions
 //!    that are there twice are found out, and what stands in memory is bounded by the file.
-//! 3. A partition stays in memory, charged from then on, until the table is closed. What cannot be read is tried again.
+//! 3. The blocks that an index block names follow one another in the file. So no block is read twice by one scan, and a
+//!    scan ends.
+//! 4. A partition stays in memory, charged from then on, until the table is closed. What cannot be read is tried again.
 //!
 //! Source: RocksDB `table/block_based/partitioned_index_reader.cc`.
 
@@ -59,9 +61,19 @@ impl IndexShape {
         let mut cursor = IndexCursor::new(self.format);
         let mut parts = IndexParts::default();
         let mut padded = Vec::new();
+        let mut end = 0;
         cursor.first(&parsed).map_err(|e| misread(e.into()))?;
         while let Some(value) = cursor.index_value() {
-            file.stored_len(value.handle)?;
+            let len = file.stored_len(value.handle)?;
+            if value.handle.offset < end {
+                let text = format!(
+                    "entry {} of the index names a block at offset {}, before the end of the block ahead of it",
+                    parts.len(),
+                    value.handle.offset
+                );
+                return Err(Error::corruption(text).at(file.path(), block.offset));
+            }
+            end = value.handle.offset + len as u64;
             let (mut user_key, trailer) = match InternalKey::decode(cursor.key()) {
                 _ if self.format.user_keys => (cursor.key(), None),
                 Ok(key) => (key.user_key(), Some(key.trailer())),
@@ -312,8 +324,15 @@ impl PartitionedIndex {
         if !index.separator_is_at_most(last, &self.top, at) {
             return Some("index partition reaches above its separator");
         }
-        let before = at.checked_sub(1)?;
-        index.separator_is_at_most(0, &self.top, before).then_some("index partition reaches below its place")
+        let before = at.checked_sub(1);
+        if before.is_some_and(|before| index.separator_is_at_most(0, &self.top, before)) {
+            return Some("index partition reaches below its place");
+        }
+        // A neighbour that is not in memory yet is compared when it is read.
+        let neighbour = |at: u32| self.partitions.get(at as usize).and_then(OnceLock::get);
+        let overlaps = before.and_then(neighbour).is_some_and(|part| !part.index.ends_before(index))
+            || neighbour(at.saturating_add(1)).is_some_and(|part| !index.ends_before(&part.index));
+        overlaps.then_some("index partition names blocks of another partition")
     }
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! write DIR LEVEL WRITE_BUFFER KIND SEED PROGRESS   obeys the list KIND SEED until killed; the number of operations that
 //!                                                   returned stands in the file PROGRESS before the next one begins
+//! crafted DIR SAID                                  takes the steps of `crafted` on DIR; what they said stands in SAID
 //! ```
 //! Words are separated by tabs.
 
@@ -91,6 +92,7 @@ fn entry() {
             let kind = Kind::ALL.into_iter().find(|k| k.word() == *kind).unwrap();
             obey(Path::new(dir), shape, kind.ops(seed.parse().unwrap()), Path::new(progress));
         }
+        ["crafted", dir, said] => std::fs::write(said, crate::crafted::steps(Path::new(dir))).unwrap(),
         _ => panic!("no such role: {role}"),
     }
 }
@@ -109,6 +111,41 @@ fn command(role: &str) -> Command {
     command.args(["--exact", "child::entry", "--nocapture"]).env(ROLE, role);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command
+}
+
+/// What a child may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limited {
+    /// Bytes of address space.
+    pub addresses: u64,
+    pub time: Duration,
+}
+
+impl Limited {
+    /// Runs a role whose last word is a file, and returns what the child wrote there.
+    pub fn run(self, role: &str) -> String {
+        let said = tempfile::NamedTempFile::new().unwrap();
+        let plain = command(&format!("{role}\t{}", said.path().to_str().unwrap()));
+        let mut limited = Command::new("sh");
+        limited.arg("-c").arg(format!("ulimit -v {} && exec \"$0\" \"$@\"", self.addresses >> 10));
+        limited.arg(plain.get_program()).args(plain.get_args());
+        limited.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut child = limited.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if start.elapsed() > self.time {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("{role}: does not end within {:?}", self.time);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        assert!(status.success(), "{role}: {status}");
+        std::fs::read_to_string(said.path()).unwrap()
+    }
 }
 
 /// A child that writes.

@@ -22,6 +22,7 @@
 //! | `quarantine` | does a damaged table leave an open database with nothing lost but what is told? |
 //! | `unused_logs` | is a log kept that was not replayed to its end, and named what stands there? |
 //! | `scrub` | is damage found while nobody asks? |
+//! | `crafted` | do files with right checksums over wrong contents cost little, and are they told from sound ones? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -33,6 +34,7 @@
 mod adopt;
 mod carried;
 mod child;
+mod crafted;
 mod damage;
 mod directories;
 mod door;
