@@ -9,6 +9,9 @@ pub struct FileNumber(pub u64);
 impl FileNumber {
     /// File numbers fit 62 bits: RocksDB packs a path id above them.
     pub const MAX: FileNumber = FileNumber((1 << 62) - 1);
+    /// A database whose files have higher numbers is not opened to write: fewer than 2^20 numbers would be left, and a database
+    /// without numbers can make no log.
+    pub const HIGHEST: FileNumber = FileNumber(Self::MAX.0 - (1 << 20));
 }
 
 impl fmt::Display for FileNumber {

@@ -267,10 +267,11 @@ pub(super) fn open(
     tables.heed_shortage();
     let recovered = recover_manifest(&env, dir, options.format_level, &tables, &settings.families())?;
     let session_id = new_session_id(&*env.rand);
-    let Recovered { versions, missing, mut report, .. } = recovered;
+    let Recovered { versions, missing, mut report, out_of_numbers, .. } = recovered;
     if !report.read_only.is_empty() {
         return open_locked(env, dir, options, settings, lock);
     }
+    out_of_numbers.map_or(Ok(()), Err)?;
     settings.recall(&env, dir, &mut options, &versions, &mut report)?;
     let versions = Arc::new(versions);
     let statistics = statistics(&env, &options);

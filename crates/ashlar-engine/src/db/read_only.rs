@@ -131,7 +131,7 @@ impl Opening<'_> {
             None => self.settings.families_to_read(),
             Some(_) => self.settings.families(),
         };
-        let Recovered { versions, missing, mut report, logs_from } =
+        let Recovered { versions, missing, mut report, logs_from, .. } =
             recover_manifest(env, dir, level, &self.tables, &families)?;
         if let Some(spec) = missing.first() {
             let e = Error::invalid(format!("column family {:?} does not exist", spec.name));

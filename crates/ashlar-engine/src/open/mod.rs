@@ -27,6 +27,7 @@ pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recove
 pub(crate) use recover::{logs_needed_from, needed_from};
 pub use remains::Remains;
 pub(crate) use remains::key_of;
+pub(crate) use recover::{out_of_numbers, recorded_numbers};
 pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use survey::{DirState, survey};

@@ -77,6 +77,8 @@ pub struct Recovered {
     pub report: RecoveryReport,
     /// What `logs_needed_from` answered of the MANIFEST that was read.
     pub logs_from: FileNumber,
+    /// Why the database cannot be opened to write: too few file numbers are left.
+    pub out_of_numbers: Option<Error>,
 }
 
 /// Reads the database in `dir`. Changes nothing.
@@ -118,18 +120,19 @@ pub fn recover_manifest(
     report.read_only = unserved(fs, dir, &states);
     report.files_checked = states.iter().map(|s| s.version.file_count()).sum();
 
-    let next_file = next_file(&replayed, &directory)?;
+    let (next_file, out_of_numbers) = next_file(dir, &replayed, &directory);
     let mut db = replayed.db.clone();
     if db.db_id.is_none() {
         let identity = read_identity(fs, dir)?;
         db.db_id = Some(identity.unwrap_or_else(|| new_db_id(env)));
     }
-    let there = |s: &&FamilySpec| states.iter().any(|f| f.name == s.name);
-    let missing = families.listed.iter().filter(|s| !s.only_if_there && !there(s)).cloned().collect();
+    let there: BTreeSet<&str> = states.iter().map(|state| &*state.name).collect();
+    let missing = families.listed.iter().filter(|s| !s.only_if_there && !there.contains(&*s.name));
+    let missing = missing.cloned().collect();
     let beginning =
         Beginning { db, families: states, next_file, last_seq: replayed.last_seq, manifest: number };
     let versions = VersionSet::new(env.clone(), dir.to_path_buf(), level, Arc::clone(tables), beginning);
-    Ok(Recovered { versions, missing, report, logs_from: needed_from(&replayed) })
+    Ok(Recovered { versions, missing, report, logs_from: needed_from(&replayed), out_of_numbers })
 }
 
 /// The smallest log that the database in `dir` needs now, by the MANIFEST in use. Who deletes a log that was needed has
@@ -276,7 +279,8 @@ struct Directory {
     tables: BTreeMap<FileNumber, u64>,
     blobs: BTreeSet<FileNumber>,
     manifests: Vec<FileNumber>,
-    largest: FileNumber,
+    /// The largest number of any file, and the file's name.
+    largest: (FileNumber, String),
 }
 
 impl Directory {
@@ -285,13 +289,13 @@ impl Directory {
             tables: BTreeMap::new(),
             blobs: BTreeSet::new(),
             manifests: Vec::new(),
-            largest: FileNumber(0),
+            largest: (FileNumber(0), String::new()),
         };
         for entry in fs.list(dir)? {
             let Some(kind) = FileKind::parse(&entry.name) else { continue };
             // Numbers that no database gives out cannot collide with ours.
-            if let Some(n) = kind.number().filter(|n| *n < FileNumber::MAX) {
-                found.largest = found.largest.max(n);
+            if let Some(n) = kind.number().filter(|n| *n <= FileNumber::MAX) {
+                found.largest = std::mem::take(&mut found.largest).max((n, entry.name));
             }
             if entry.kind == EntryKind::Dir {
                 continue;
@@ -357,14 +361,34 @@ impl Directory {
     }
 }
 
-fn next_file(replayed: &Replayed, directory: &Directory) -> Result<FileNumber> {
+/// The next number to give out, and, when [too few](FileNumber::HIGHEST) are left, the error of an open that writes.
+fn next_file(dir: &Path, replayed: &Replayed, directory: &Directory) -> (FileNumber, Option<Error>) {
+    let (found, name) = &directory.largest;
+    let recorded = recorded_numbers(replayed);
+    let used = recorded.max(*found);
+    let wrong = (used > FileNumber::HIGHEST).then(|| match recorded < used {
+        true => out_of_numbers(&dir.join(name), used)
+            .hint("Move the file away if the database does not need it, or run a repair"),
+        false => out_of_numbers(&replayed.path, used).hint("Run a repair, which gives out lower numbers"),
+    });
+    (FileNumber(used.min(FileNumber::MAX).0 + 1), wrong)
+}
+
+/// The highest file number that a MANIFEST tells, whatever for.
+pub(crate) fn recorded_numbers(replayed: &Replayed) -> FileNumber {
     let logs = replayed.families.values().map(|f| f.log_number);
-    let used =
-        logs.chain([replayed.db.prev_log, directory.largest, replayed.next_file]).max().unwrap_or_default();
-    if used >= FileNumber::MAX {
-        return Err(Error::corruption(format!("file number {used} is over 62 bits")).at_path(&replayed.path));
-    }
-    Ok(FileNumber(used.0 + 1))
+    logs.chain([replayed.db.prev_log, replayed.db.min_log_to_keep, replayed.next_file])
+        .max()
+        .unwrap_or_default()
+}
+
+/// What is wrong with a number so near the end.
+pub(crate) fn out_of_numbers(path: &Path, used: FileNumber) -> Error {
+    let highest = FileNumber::HIGHEST;
+    Error::corruption(format!(
+        "file number {used} is above {highest}: too few file numbers are left to write"
+    ))
+    .at_path(path)
 }
 
 fn report(

@@ -133,6 +133,12 @@ impl TreeBuilder {
         self.files.keys().copied()
     }
 
+    /// The largest sequence of its tables; the largest there is where the MANIFEST does not tell.
+    pub(crate) fn largest_seq(&self) -> Option<SeqNum> {
+        let largest = |file: &NewFile| if file.sequences_unknown { SeqNum::MAX } else { file.largest_seq };
+        self.files.values().map(|(_, file)| largest(&file.file)).max()
+    }
+
     /// Forgets a blob file that is no use any more.
     pub(crate) fn forget_blob_file(&mut self, number: FileNumber) {
         self.blobs.remove(&number);

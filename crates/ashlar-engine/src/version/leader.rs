@@ -130,6 +130,10 @@ impl Drop for Leader<'_> {
 impl VersionSet {
     /// Appends the records, or starts a new MANIFEST with the state before them and them.
     fn write(&self, desk: &mut Desk, mut records: Vec<VersionEdit>, bound: u64) -> Result<()> {
+        if self.next_file_number() >= FileNumber::MAX {
+            return Err(Error::not_supported("all file numbers are used: nothing more can be written")
+                .hint("Close the database and run a repair, which gives out lower numbers"));
+        }
         let fits = desk.manifest.take().filter(|m| !m.is_large(bound));
         let largest = records.iter().flat_map(|e| &e.added).map(|(_, f)| f.largest_seq).max();
         self.raise_last_sequence(largest.unwrap_or_default());

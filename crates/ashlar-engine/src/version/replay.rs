@@ -16,7 +16,7 @@ use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode, record_behind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -63,6 +63,7 @@ pub(crate) struct Replayed {
 struct Replayer {
     db: DbFacts,
     families: BTreeMap<FamilyId, ReplayedFamily>,
+    names: BTreeSet<String>,
     next_file: Option<FileNumber>,
     first_next_file: Option<FileNumber>,
     last_seq: Option<SeqNum>,
@@ -86,6 +87,7 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
     let mut reader = LogReader::open(Arc::clone(&file), number, RecoveryMode::TolerateTail);
     let mut replayer = Replayer::default();
     let default = ReplayedFamily { name: "default".to_string(), ..ReplayedFamily::default() };
+    replayer.names.insert(default.name.clone());
     replayer.families.insert(FamilyId::DEFAULT, default);
     let mut records = 0;
     while let Some(record) = reader.next()? {
@@ -237,7 +239,7 @@ impl Replayer {
         if self.families.contains_key(&edit.family) {
             return Err(Error::corruption(format!("version edit adds family {} again", edit.family.0)));
         }
-        if self.families.values().any(|f| f.name == name) {
+        if !self.names.insert(name.to_owned()) {
             return Err(Error::corruption(format!("version edit adds a second family {name:?}")));
         }
         let mut family = ReplayedFamily { name: name.to_string(), ..ReplayedFamily::default() };
@@ -252,7 +254,10 @@ impl Replayer {
             return Err(Error::corruption("version edit drops the default family"));
         }
         match self.families.remove(&id) {
-            Some(_) => Ok(()),
+            Some(family) => {
+                self.names.remove(&family.name);
+                Ok(())
+            }
             None => {
                 Err(Error::corruption(format!("version edit drops family {}, which does not exist", id.0)))
             }

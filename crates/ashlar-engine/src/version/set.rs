@@ -139,8 +139,12 @@ impl VersionSet {
         FileNumber(self.next_file.load(Ordering::Relaxed))
     }
 
-    /// Numbers up to `n` will not be given out.
+    /// Numbers up to `n` will not be given out. A number above [`FileNumber::HIGHEST`] changes nothing: only a repair works
+    /// beside files that have one, and gives out lower numbers.
     pub fn mark_file_number_used(&self, n: FileNumber) {
+        if n > FileNumber::HIGHEST {
+            return;
+        }
         self.next_file.fetch_max(n.0.saturating_add(1), Ordering::Relaxed);
     }
 

@@ -52,6 +52,11 @@ impl Wal {
     /// Makes the file; its directory entry becomes durable with the first sync.
     pub(crate) fn create(env: &Env, dir: &Path, number: FileNumber, shape: WalShape) -> Result<Wal> {
         let path = dir.join(FileKind::Wal(number).name());
+        if number > FileNumber::MAX {
+            return Err(Error::not_supported("all file numbers are used: there is none for a new log")
+                .at_path(&path)
+                .hint("Close the database and run a repair, which gives out lower numbers"));
+        }
         let make = if shape.compressed { PlainLog::create_compressed } else { PlainLog::create };
         let log = make(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
         let log = log.buffering(if shape.buffered { BUFFER_BYTES } else { 0 });

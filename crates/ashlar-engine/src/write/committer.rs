@@ -416,7 +416,7 @@ impl GroupCommitter {
         let step = perf::time(Metric::WriteWalTime);
         for m in group.iter_mut().filter(|m| m.outcome.is_none()) {
             let Some(first) = SeqNum::new(next + 1).filter(|f| f.checked_add(m.count).is_some()) else {
-                m.outcome = Some(Err(Error::not_supported("more than 2^56 writes in one database")));
+                m.outcome = Some(Err(full()));
                 continue;
             };
             if m.options.disable_wal {
@@ -508,6 +508,15 @@ fn indeterminate(cause: &Error) -> Error {
     )
     .because(cause)
     .hint("Read it back once writes have resumed, or write it again")
+}
+
+/// The batch has no sequence numbers left.
+#[cold]
+fn full() -> Error {
+    Error::not_supported("more than 2^56 writes in one database").hint(
+        "Copy its keys and values into a new database; where the MANIFEST tells more writes than there were, a repair \
+         counts them again",
+    )
 }
 
 impl Committer for GroupCommitter {

@@ -25,8 +25,10 @@ pub(super) struct Found {
     logs: BTreeMap<FileNumber, String>,
     /// MANIFESTs, ascending.
     manifests: Vec<FileNumber>,
-    /// The largest number of any file.
+    /// The largest number of any file up to [`FileNumber::HIGHEST`].
     pub(super) largest: FileNumber,
+    /// Names of files with higher numbers.
+    pub(super) beyond: Vec<String>,
 }
 
 impl Found {
@@ -34,8 +36,10 @@ impl Found {
         let mut found = Found::default();
         for entry in fs.list(dir)? {
             let Some(kind) = FileKind::parse(&entry.name) else { continue };
-            if let Some(n) = kind.number().filter(|n| *n < FileNumber::MAX) {
-                found.largest = found.largest.max(n);
+            match kind.number() {
+                Some(n) if n > FileNumber::HIGHEST => found.beyond.push(entry.name.clone()),
+                Some(n) => found.largest = found.largest.max(n),
+                None => {}
             }
             if entry.kind == EntryKind::Dir {
                 continue;
@@ -144,7 +148,7 @@ impl Found {
                     }
                     if self.is_outdated(&replayed) {
                         report.remarks.push(format!("MANIFEST-{number} has lost its end, which was in use"));
-                        report.to_move.push(FileKind::Manifest(number).name());
+                        report.to_move.insert(FileKind::Manifest(number).name());
                         break;
                     }
                     if let Some(tail) = &replayed.dropped {

@@ -33,6 +33,7 @@ mod covered;
 mod found;
 mod quarantine;
 mod rebuild;
+mod renumber;
 mod report;
 mod salvage;
 mod tables;
@@ -51,7 +52,9 @@ use crate::files::{
     unlink,
 };
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
-use crate::open::{RecoveryReport, by_settings, needed_from, replay_wals, settle_identity};
+use crate::open::{
+    RecoveryReport, by_settings, needed_from, recorded_numbers, replay_wals, settle_identity,
+};
 use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
 use crate::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
@@ -104,12 +107,13 @@ impl Db {
         }
         check_lost(&*env.fs, dir)?;
         let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
-        let found = Found::list(&*env.fs, dir)?;
+        let mut found = Found::list(&*env.fs, dir)?;
         let mut report = RepairReport::default();
         let hinted = |e| unread(e, dir);
         let options_file = options_there(&*env.fs, dir, &mut report).map_err(hinted)?;
         let stored = options_file.as_ref().map(stored_families).unwrap_or_default();
-        let replayed = found.manifest(&*env.fs, dir, &mut report).map_err(hinted)?;
+        let mut replayed = found.manifest(&*env.fs, dir, &mut report).map_err(hinted)?;
+        found.renumber(replayed.as_mut(), &mut report);
         let there = there(replayed.as_ref(), &stored);
         if let Some(file) = &options_file {
             refuse_unserved(file, there.iter().map(|(name, _)| *name)).map_err(|e| e.at_path(dir))?;
@@ -280,10 +284,7 @@ impl Repair<'_> {
 
     /// A version set to take numbers from: above all that is there.
     fn numbered(&self, replayed: Option<&Replayed>, pool: &Arc<OpenTables>) -> Result<Arc<VersionSet>> {
-        let used = self.found.largest.max(replayed.map_or(FileNumber(0), |r| r.next_file));
-        if used >= FileNumber::MAX {
-            return Err(Error::corruption(format!("file number {used} is over 62 bits")).at_path(self.dir));
-        }
+        let used = self.found.largest.max(replayed.map_or(FileNumber(0), recorded_numbers));
         let beginning = Beginning {
             db: self.facts(replayed, &[])?,
             families: Vec::new(),
@@ -369,14 +370,7 @@ impl Repair<'_> {
             .into_iter()
             .filter_map(|name| {
                 let kind = FileKind::parse(&name)?;
-                let moves = matches!(
-                    kind,
-                    FileKind::Table(_)
-                        | FileKind::LevelDbTable(_)
-                        | FileKind::Blob(_)
-                        | FileKind::Wal(_)
-                        | FileKind::Manifest(_)
-                );
+                let moves = kind.number().is_some() && !matches!(kind, FileKind::MetaDb(_));
                 moves.then_some(Obsolete { kind, name, action: Action::Lose })
             })
             .collect();

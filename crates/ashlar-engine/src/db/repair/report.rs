@@ -3,6 +3,7 @@
 use crate::inspect::{CheckReport, Damage, Risk};
 use crate::open::RecoveryReport;
 use ashlar_base::FileNumber;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// What a repair, or the quarantine of one file, kept and what is lost. Prints as a few lines of text.
@@ -26,7 +27,7 @@ pub struct RepairReport {
     /// Files that were moved to `lost/`, by the names they have there.
     pub moved: Vec<String>,
     /// Files to be moved once the new MANIFEST is in force.
-    pub(super) to_move: Vec<String>,
+    pub(super) to_move: BTreeSet<String>,
 }
 
 impl RepairReport {
@@ -37,9 +38,7 @@ impl RepairReport {
 
     /// A file that is damaged or missing.
     pub(super) fn lose(&mut self, loss: Damage) {
-        if !self.to_move.contains(&loss.file) {
-            self.to_move.push(loss.file.clone());
-        }
+        self.to_move.insert(loss.file.clone());
         self.losses.push(loss);
     }
 

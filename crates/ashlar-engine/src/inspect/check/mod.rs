@@ -24,14 +24,14 @@ pub use report::{CheckReport, Damage, KeySpan, Risk, Verified};
 pub(crate) use tables::span_of;
 
 use crate::files::{hold_directory, misnamed};
-use crate::open::{DirState, needed_from, survey};
+use crate::open::{DirState, needed_from, out_of_numbers, recorded_numbers, survey};
 use crate::options::read_latest_options;
 use crate::version::{
     OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
     was_current,
 };
 use ashlar_base::ext::timestamp_order::timestamp_order;
-use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
+use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
@@ -46,6 +46,9 @@ const POOL_BYTES: usize = 1 << 20;
 
 /// More levels than any family has.
 const LEVELS: usize = 64;
+
+/// A database with fewer sequences left than this is told of.
+const SEQUENCES_FEW: u64 = 1 << 40;
 
 /// Called after each table and blob file.
 pub type Progress<'p> = &'p mut dyn FnMut(&Verified);
@@ -97,6 +100,7 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
     };
     check_logs(fs, dir, needed, &mut report)?;
     check_beside(fs, dir, &replayed, &named, &mut report)?;
+    check_numbers(fs, dir, &replayed, &mut report)?;
     Ok(report)
 }
 
@@ -254,6 +258,31 @@ pub(crate) fn check_logs(
         logs.log(name, *number, report)?;
     }
     logs.tell(report);
+    Ok(())
+}
+
+/// File numbers and sequences so near their end that nothing could be written.
+fn check_numbers(fs: &dyn Fs, dir: &Path, replayed: &Replayed, report: &mut CheckReport) -> Result<()> {
+    let recorded = recorded_numbers(replayed);
+    if recorded > FileNumber::HIGHEST {
+        let e = out_of_numbers(&replayed.path, recorded);
+        let name = replayed.path.file_name().unwrap_or_default().to_string_lossy();
+        report.damages.push(Damage::of(&name, &e, Risk::Nothing));
+    }
+    for entry in fs.list(dir)? {
+        let number = FileKind::parse(&entry.name).and_then(FileKind::number);
+        if let Some(number) = number.filter(|n| (FileNumber::HIGHEST..=FileNumber::MAX).contains(n)) {
+            let e = out_of_numbers(&dir.join(&entry.name), number);
+            report.damages.push(Damage::of(&entry.name, &e, Risk::Nothing));
+        }
+    }
+    let left = SeqNum::MAX.get() - replayed.last_seq.get();
+    if left < SEQUENCES_FEW {
+        let last = replayed.last_seq;
+        report.remarks.push(format!(
+            "the MANIFEST has the last sequence {last}: only {left} more writes are possible; a repair counts anew"
+        ));
+    }
     Ok(())
 }
 

@@ -69,7 +69,8 @@ fn writes_beyond_the_last_sequence_number_are_refused() {
     db.close().unwrap();
 }
 
-/// A MANIFEST whose checksums hold and whose numbers are at their end: nothing is begun that could not be written down.
+/// A MANIFEST whose checksums hold and whose numbers are at their end: nothing is begun that could not be written down, and a
+/// repair goes on below.
 #[test]
 fn no_file_is_made_beyond_the_last_file_number() {
     let env = Env::mem();
@@ -88,10 +89,11 @@ fn no_file_is_made_beyond_the_last_file_number() {
     manifest.close().unwrap();
     let (options, family) = (DbOptions::default, FamilyOptions::default);
     let opened = Db::open(env.clone(), dir, options(), Vec::new(), family()).map(drop);
-    let repaired = Db::repair(env.clone(), dir, options(), Vec::new(), family(), &mut |_| {}).map(drop);
-    for answer in [opened, repaired] {
-        let e = answer.unwrap_err();
-        assert!(e.is_corruption() && e.path().is_some(), "{e}");
-        assert_eq!(e.message(), "file number 4611686018427387903 is over 62 bits");
-    }
+    let e = opened.unwrap_err();
+    assert!(e.is_corruption() && e.path().is_some(), "{e}");
+    assert!(e.message().starts_with("file number 4611686018427387903 is above"), "{e}");
+    Db::repair(env.clone(), dir, options(), Vec::new(), family(), &mut |_| {}).unwrap();
+    let db = open(&env);
+    assert_eq!(put(&db, &["a"]), Ok(()));
+    db.close().unwrap();
 }

@@ -1,0 +1,47 @@
+//! Numbers so near their end that no file could be made are given up: the directory goes on below its own files.
+//!
+//! 1. A file with such a number is lost (moved to `lost/`) after its content was taken over: a log is replayed, a table that
+//!    the MANIFEST names is copied.
+//! 2. A MANIFEST that says so of its next file or of a log says nothing about the files that are there.
+//! 3. A last sequence that leaves no room for writes counts only as far as tables and logs bear it out.
+
+use super::found::Found;
+use super::report::RepairReport;
+use crate::open::recorded_numbers;
+use crate::version::Replayed;
+use ashlar_base::{FileNumber, SeqNum};
+
+/// Sequences that have to be left for writes.
+const ROOM: u64 = 1 << 40;
+
+impl Found {
+    /// See the module. To be called before any number is given out.
+    pub(super) fn renumber(&mut self, replayed: Option<&mut Replayed>, report: &mut RepairReport) {
+        report.to_move.extend(self.beyond.drain(..));
+        let Some(replayed) = replayed else { return };
+        if replayed.last_seq.get() > SeqNum::MAX.get() - ROOM {
+            let last = replayed.last_seq;
+            report
+                .remarks
+                .push(format!("the MANIFEST has the last sequence {last}; the one of the files counts"));
+            let families = replayed.families.values();
+            replayed.last_seq =
+                families.filter_map(|family| family.tree.largest_seq()).max().unwrap_or_default();
+        }
+        let recorded = recorded_numbers(replayed);
+        if recorded <= FileNumber::HIGHEST {
+            return;
+        }
+        report.remarks.push(format!("the MANIFEST has file number {recorded}; lower ones are given out now"));
+        let next = FileNumber(self.largest.0 + 1);
+        let settle = |number: &mut FileNumber| {
+            if *number > FileNumber::HIGHEST {
+                *number = next;
+            }
+        };
+        settle(&mut replayed.next_file);
+        settle(&mut replayed.db.prev_log);
+        settle(&mut replayed.db.min_log_to_keep);
+        replayed.families.values_mut().for_each(|family| settle(&mut family.log_number));
+    }
+}
