@@ -3,10 +3,11 @@
 use crate::garbage::BlobAmount;
 use crate::records::BlobRecords;
 use ashlar_base::bytes::{copied, zeroed};
-use ashlar_base::{Cursor, Error, FamilyId, FileNumber, Malformed, Result};
-use ashlar_env::ReadFile;
+use ashlar_base::error::BusyKind;
+use ashlar_base::{Cursor, Error, ErrorKind, FamilyId, FileNumber, Malformed, Result};
+use ashlar_env::{ReadFile, uncompressed_max};
 use ashlar_format::blob::{BlobFooter, BlobHeader, BlobPlace, BlobRecordHeader, Expiration};
-use ashlar_format::compress::{Compression, decompress};
+use ashlar_format::compress::{Compression, decompress, raw_len};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -92,10 +93,41 @@ impl BlobReader {
         self.uncompress(stored, place.offset)
     }
 
+    /// Whether `place` is that of a record of `key`: reads its head and its key, and compares key, lengths and the head's
+    /// checksum. The value is left to [`BlobReader::verify`].
+    ///
+    /// # Errors
+    /// As [`BlobReader::get`].
+    pub fn check_place(&self, key: &[u8], place: &BlobPlace) -> Result<()> {
+        let wrong = |what: &str| Err(Error::corruption(what).at(self.path(), place.offset));
+        if place.compression != self.compression {
+            return wrong("blob index says another compression than its file");
+        }
+        let Some(start) = place.record_start(key.len(), self.len) else {
+            return wrong("blob lies outside its file");
+        };
+        let mut head = zeroed(BlobRecordHeader::LEN + key.len())?;
+        self.file.read_exact_at(&mut head, start)?;
+        check_head(&mut Cursor::new(&head), key, place).map_err(|m| m.in_file(self.path(), start))?;
+        Ok(())
+    }
+
     pub(crate) fn uncompress(&self, stored: Vec<u8>, offset: u64) -> Result<Vec<u8>> {
         match Compression::from_byte(self.compression) {
             Some(Compression::None) => Ok(stored),
-            Some(kind) => decompress(kind, &stored, MAX_VALUE).map_err(|e| e.in_file(self.path(), offset)),
+            Some(kind) => {
+                let machine = uncompressed_max();
+                if let Some(len) =
+                    raw_len(kind, &stored).filter(|len| *len > machine as u64 && *len <= MAX_VALUE as u64)
+                {
+                    let text = format!(
+                        "value of {len} bytes uncompressed, more than half of the memory of this process ({machine} bytes)"
+                    );
+                    let e = Error::new(ErrorKind::Busy(BusyKind::Memory), text).at(self.path(), offset);
+                    return Err(e.hint("Give the process more memory"));
+                }
+                decompress(kind, &stored, MAX_VALUE).map_err(|e| e.in_file(self.path(), offset))
+            }
             None => {
                 let text = format!("blob compression type {:#04x}", self.compression);
                 Err(Error::not_supported(text).at(self.path(), offset))
@@ -206,16 +238,22 @@ fn check_header(header: &BlobHeader, family: Option<FamilyId>) -> Result<(), Str
     }
 }
 
-/// Compares a whole record with what its index and its key say; answers where the value starts in it.
-fn check_record(record: &[u8], key: &[u8], place: &BlobPlace) -> Result<usize, Malformed> {
-    let mut c = Cursor::new(record);
-    let head = BlobRecordHeader::decode(&mut c)?;
+/// Compares the head of a record and its key with what its index and its key say.
+fn check_head(c: &mut Cursor<'_>, key: &[u8], place: &BlobPlace) -> Result<BlobRecordHeader, Malformed> {
+    let head = BlobRecordHeader::decode(c)?;
     if head.key_len != key.len() as u64 || head.value_len != place.size {
         return Err(c.malformed("blob record", "other lengths than its index"));
     }
     if c.bytes(key.len(), "blob record.key")? != key {
         return Err(c.malformed("blob record.key", "the record of another key"));
     }
+    Ok(head)
+}
+
+/// Compares a whole record with what its index and its key say; answers where the value starts in it.
+fn check_record(record: &[u8], key: &[u8], place: &BlobPlace) -> Result<usize, Malformed> {
+    let mut c = Cursor::new(record);
+    let head = check_head(&mut c, key, place)?;
     let value_at = c.position();
     head.verify(key, c.rest())?;
     Ok(value_at)

@@ -15,7 +15,7 @@ use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode, record_behind};
+use ashlar_log::{CutReason, LogEnd, LogReader, LogRecordKind, RecoveryMode, record_behind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,6 +59,9 @@ pub(crate) struct Replayed {
     pub(crate) unknown_tags: Vec<u32>,
 }
 
+/// No writer of MANIFESTs reserves more room: RocksDB 4 MiB, if it is not told otherwise.
+const ZEROS_MAX: u64 = 256 << 20;
+
 #[derive(Default)]
 struct Replayer {
     db: DbFacts,
@@ -84,7 +87,8 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
     let path = dir.join(FileKind::Manifest(number).name());
     let file = fs.open_read(&path)?;
     let bytes = file.len();
-    let mut reader = LogReader::open(Arc::clone(&file), number, RecoveryMode::TolerateTail);
+    let mut reader =
+        LogReader::open(Arc::clone(&file), number, RecoveryMode::TolerateTail).with_zeros_max(ZEROS_MAX);
     let mut replayer = Replayer::default();
     let default = ReplayedFamily { name: "default".to_string(), ..ReplayedFamily::default() };
     replayer.names.insert(default.name.clone());
@@ -144,7 +148,9 @@ impl Replayer {
             LogEnd::Clean if reader.good_end() == file.len() || self.beginning.is_none() => return Ok(None),
             LogEnd::Clean => (reader.good_end(), "zeros".to_string()),
             LogEnd::Torn { offset, reason, .. } => (offset, format!("torn tail: {reason}")),
-            LogEnd::Cut { offset, reason, .. } if self.beginning.is_none() => {
+            LogEnd::Cut { offset, reason, .. }
+                if self.beginning.is_none() || reason == CutReason::ManyZeros =>
+            {
                 return damaged(offset, format!("MANIFEST damaged: {reason}"));
             }
             LogEnd::Cut { offset, reason, .. } => (offset, format!("torn tail: {reason}")),

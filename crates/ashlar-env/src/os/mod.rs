@@ -11,5 +11,5 @@ mod sync;
 
 pub use clock::OsClock;
 pub use fs::OsFs;
-pub use memory::memory_limit;
+pub use memory::{memory_limit, uncompressed_max};
 pub use rand::OsRand;

@@ -58,6 +58,18 @@ pub fn decompress_with(
     }
 }
 
+/// The length that a stored block says it has when it is uncompressed; `None` where it says nothing that can be read.
+/// Nothing is believed yet: a reader asks it to refuse a block, or to charge its memory, before it [decompresses](decompress).
+pub fn raw_len(kind: Compression, stored: &[u8]) -> Option<u64> {
+    match kind {
+        Compression::None => Some(stored.len() as u64),
+        Compression::Snappy => snap::raw::decompress_len(stored).ok().map(|len| len as u64),
+        Compression::LevelDbZstd => zstd::zstd_safe::get_frame_content_size(stored).ok().flatten(),
+        Compression::Xpress => None,
+        _ => Cursor::new(stored).varint64("compressed block").ok(),
+    }
+}
+
 /// 900 kB of runs of 259 equal bytes, five bytes each, from some 40 bytes.
 const BZIP2_RATIO: u64 = 2 << 20;
 /// A run-length block of zstd: 128 KiB from four bytes.
@@ -126,6 +138,8 @@ fn grown(
     stream: &[u8],
     fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Unreadable>,
 ) -> Result<Vec<u8>, Unreadable> {
+    // Where there is no memory for the whole, nothing is filled first.
+    Vec::<u8>::new().try_reserve_exact(raw_len).map_err(OutOfMemory::from)?;
     let mut room = raw_len.min(BELIEVED.max(stream.len().saturating_mul(BELIEVED_RATIO)));
     loop {
         let mut raw = zeroed(room)?;

@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::scan::{Tail, next_record, tail};
 use super::zstd_stream::RecordInflater;
-use super::{CutReason, LogEnd, LogRecord, LogRecordKind, RecoveryMode, Skipped};
+use super::{CutReason, LogEnd, LogRecord, LogRecordKind, RecoveryMode, Skipped, append};
 use ashlar_base::{Error, FamilyId, FileNumber, Result};
 use ashlar_env::ReadFile;
 use ashlar_format::log_record::{
@@ -35,6 +35,7 @@ pub struct LogReader {
     pending: Option<Pending>,
     /// Nothing but zeros was found from here on.
     zeros: Option<u64>,
+    zeros_max: u64,
     /// The record being put together, uncompressed.
     scratch: Vec<u8>,
     good_end: u64,
@@ -91,6 +92,7 @@ impl LogReader {
             stamped: BTreeSet::new(),
             pending: None,
             zeros: None,
+            zeros_max: u64::MAX,
             scratch: Vec::new(),
             good_end: 0,
             end: None,
@@ -105,10 +107,18 @@ impl LogReader {
         LogReader { thorough: true, ..LogReader::open(file, number, RecoveryMode::SkipAny) }
     }
 
+    /// More than so many zeros behind one another end the reading ([`CutReason::ManyZeros`]): for files whose writers reserve
+    /// little room. A sparse file of any length costs nothing to make.
+    #[must_use]
+    pub fn with_zeros_max(mut self, bytes: u64) -> LogReader {
+        self.zeros_max = bytes;
+        self
+    }
+
     /// The next whole record; `None` for ever at the end, which [`LogReader::end`] explains.
     ///
     /// # Errors
-    /// `Io` only: damage is no error here but an end.
+    /// `Io`, and `Busy(Memory)` for a record that there is no memory for. Damage is no error here but an end.
     #[expect(clippy::should_implement_trait, reason = "records borrow from the reader")]
     pub fn next(&mut self) -> Result<Option<LogRecord<'_>>> {
         while self.end.is_none() {
@@ -180,10 +190,10 @@ impl LogReader {
         let whole = self.blocks.take(len);
         let taken = Taken { offset, payload: whole.end.saturating_sub(payload_len)..whole.end };
         Ok(match known.map(|t| t.kind) {
-            Some(RecordKind::Full) => self.on_full(&taken),
-            Some(RecordKind::First) => self.on_first(&taken),
-            Some(RecordKind::Middle) => self.on_continuation(&taken, false),
-            Some(RecordKind::Last) => self.on_continuation(&taken, true),
+            Some(RecordKind::Full) => self.on_full(&taken)?,
+            Some(RecordKind::First) => self.on_first(&taken)?,
+            Some(RecordKind::Middle) => self.on_continuation(&taken, false)?,
+            Some(RecordKind::Last) => self.on_continuation(&taken, true)?,
             Some(RecordKind::SetCompression) => self.on_compression(&taken),
             Some(RecordKind::TimestampSizes) => self.on_meta(taken, LogRecordKind::TimestampSizes),
             Some(RecordKind::PredecessorInfo) => self.on_meta(taken, LogRecordKind::PredecessorInfo),
@@ -251,15 +261,7 @@ impl LogReader {
                 self.blocks.take_rest();
                 Step::Again
             }
-            Fault::Zero => {
-                if self.mode != SkipAny && self.blocks.rest().iter().any(|byte| *byte != 0) {
-                    let dropped = self.blocks.take_rest();
-                    return Ok(self.report(self.zeros.unwrap_or(offset), CutReason::Zeros, dropped));
-                }
-                self.zeros.get_or_insert(offset);
-                self.blocks.take_rest();
-                self.interrupted(offset)
-            }
+            Fault::Zero => self.on_zero(offset),
             Fault::MixedForms => {
                 let dropped = self.blocks.take_rest();
                 self.report(offset, CutReason::MixedForms, dropped)
@@ -309,6 +311,21 @@ impl LogReader {
         let gap = 1 + next_record(behind, self.log_number, self.any_data && !self.recycled)?;
         self.blocks.take(gap);
         Some(self.report(offset, reason, gap as u64))
+    }
+
+    /// A record of zeros: nothing was written from here on, if the rest of the block is zeros too.
+    fn on_zero(&mut self, offset: u64) -> Step {
+        if self.mode != RecoveryMode::SkipAny && self.blocks.rest().iter().any(|byte| *byte != 0) {
+            let dropped = self.blocks.take_rest();
+            return self.report(self.zeros.unwrap_or(offset), CutReason::Zeros, dropped);
+        }
+        let zeros = *self.zeros.get_or_insert(offset);
+        self.blocks.take_rest();
+        let dropped_bytes = offset - zeros;
+        if dropped_bytes > self.zeros_max {
+            return Step::End(LogEnd::Cut { offset: zeros, reason: CutReason::ManyZeros, dropped_bytes });
+        }
+        self.interrupted(offset)
     }
 
     fn is_strict(&self) -> bool {
@@ -372,61 +389,76 @@ impl LogReader {
         matches!(step, Step::End(_)).then_some(step)
     }
 
-    fn on_full(&mut self, taken: &Taken) -> Step {
+    fn on_full(&mut self, taken: &Taken) -> Result<Step> {
         if let Some(end) = self.no_end(taken.offset) {
-            return end;
+            return Ok(end);
         }
         let place = if self.inflater.is_none() {
             Place::Block(taken.payload.clone())
-        } else if self.gather(taken, true) && self.is_complete() {
+        } else if self.gather(taken, true)? && self.is_complete() {
             Place::Scratch
         } else {
-            return self.report(taken.offset, CutReason::BadCompressedData, taken.len());
+            return Ok(self.report(taken.offset, self.no_record(), taken.len()));
         };
         self.any_data = true;
-        Step::Whole { offset: taken.offset, kind: LogRecordKind::Data, place }
+        Ok(Step::Whole { offset: taken.offset, kind: LogRecordKind::Data, place })
     }
 
-    fn on_first(&mut self, taken: &Taken) -> Step {
+    fn on_first(&mut self, taken: &Taken) -> Result<Step> {
         if let Some(end) = self.no_end(taken.offset) {
-            return end;
+            return Ok(end);
         }
         self.pending = Some(Pending { offset: taken.offset, bytes: taken.len() });
-        if self.gather(taken, true) {
-            Step::Again
+        if self.gather(taken, true)? {
+            Ok(Step::Again)
         } else {
-            self.report(taken.offset, CutReason::BadCompressedData, taken.len())
+            Ok(self.report(taken.offset, self.no_record(), taken.len()))
         }
     }
 
-    fn on_continuation(&mut self, taken: &Taken, last: bool) -> Step {
+    fn on_continuation(&mut self, taken: &Taken, last: bool) -> Result<Step> {
         let Some(mut pending) = self.pending else {
-            return self.report(taken.offset, CutReason::NoStart, taken.len());
+            return Ok(self.report(taken.offset, CutReason::NoStart, taken.len()));
         };
         pending.bytes += taken.len();
         self.pending = Some(pending);
-        if !self.gather(taken, false) || (last && !self.is_complete()) {
-            return self.report(taken.offset, CutReason::BadCompressedData, pending.bytes);
+        if !self.gather(taken, false)? || (last && !self.is_complete()) {
+            return Ok(self.report(taken.offset, self.no_record(), pending.bytes));
         }
         if !last {
-            return Step::Again;
+            return Ok(Step::Again);
         }
         self.pending = None;
         self.any_data = true;
-        Step::Whole { offset: pending.offset, kind: LogRecordKind::Data, place: Place::Scratch }
+        Ok(Step::Whole { offset: pending.offset, kind: LogRecordKind::Data, place: Place::Scratch })
     }
 
-    /// Appends a fragment to the record being put together; false when it does not decompress.
-    fn gather(&mut self, taken: &Taken, first: bool) -> bool {
+    /// Why the fragments so far make no record.
+    fn no_record(&self) -> CutReason {
+        let full = self.scratch.len() as u64 + BLOCK_SIZE as u64 * 2 > u64::from(u32::MAX);
+        if full { CutReason::TooLarge } else { CutReason::BadCompressedData }
+    }
+
+    /// Appends a fragment to the record being put together; false when it does not decompress, or makes the record too large.
+    fn gather(&mut self, taken: &Taken, first: bool) -> Result<bool> {
         if first {
             self.scratch.clear();
         }
         let fragment = self.blocks.get(taken.payload.clone());
-        let Some(inflater) = &mut self.inflater else {
-            self.scratch.extend_from_slice(fragment);
-            return true;
+        let done = match &mut self.inflater {
+            None => append(&mut self.scratch, fragment),
+            Some(inflater) => match first && inflater.start().is_err() {
+                true => Ok(false),
+                false => inflater.feed(fragment, &mut self.scratch),
+            },
         };
-        (!first || inflater.start().is_ok()) && inflater.feed(fragment, &mut self.scratch).is_ok()
+        done.map_err(|no_memory| {
+            // What was put together so far is of no use.
+            let len = std::mem::take(&mut self.scratch).len();
+            let offset = self.pending.map_or(taken.offset, |pending| pending.offset);
+            let text = format!("no memory for a log record of more than {len} bytes; a record may take half of the memory of this process");
+            Error::new(Error::from(no_memory).kind(), text).at(&self.path, offset).hint("Give the process more memory")
+        })
     }
 
     fn is_complete(&self) -> bool {

@@ -28,7 +28,29 @@ pub use assemble::LogReader;
 pub use physical::{PhysicalKind, PhysicalRecord, PhysicalRecords};
 pub use scan::record_behind;
 
+use ashlar_base::bytes::OutOfMemory;
+use ashlar_env::uncompressed_max;
 use std::fmt;
+
+/// The largest record taken: a batch is limited to 4 GiB.
+const RECORD_MAX: usize = u32::MAX as usize;
+
+/// Appends bytes to a record that is put together; false when it grows over [`RECORD_MAX`].
+///
+/// # Errors
+/// The system has no memory, or the record takes more of it than one record should ([`uncompressed_max`]).
+fn append(record: &mut Vec<u8>, bytes: &[u8]) -> Result<bool, OutOfMemory> {
+    let len = record.len().saturating_add(bytes.len());
+    if len > RECORD_MAX {
+        return Ok(false);
+    }
+    if len > uncompressed_max() {
+        return Err(OutOfMemory);
+    }
+    record.try_reserve(bytes.len())?;
+    record.extend_from_slice(bytes);
+    Ok(true)
+}
 
 /// How much damage is forgiven. RocksDB's `WALRecoveryMode`, with its numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +124,10 @@ pub enum CutReason {
     BadPredecessorInfo,
     /// A compressed record that does not decompress.
     BadCompressedData,
+    /// More than 4 GiB in one record.
+    TooLarge,
+    /// More zeros than any writer reserves: see [`LogReader::with_zeros_max`].
+    ManyZeros,
 }
 
 impl fmt::Display for CutReason {
@@ -123,6 +149,8 @@ impl fmt::Display for CutReason {
             CutReason::BadTimestampSizes => "bad record of timestamp sizes",
             CutReason::BadPredecessorInfo => "bad predecessor record",
             CutReason::BadCompressedData => "record does not decompress",
+            CutReason::TooLarge => "record of more than 4 GiB",
+            CutReason::ManyZeros => "more zeros than any writer reserves",
         };
         f.write_str(text)
     }

@@ -26,7 +26,9 @@ pub fn record_behind(file: Arc<dyn ReadFile>, offset: u64) -> Result<Option<u64>
         blocks.advance()?;
         let start = blocks.offset();
         let len = blocks.rest().len();
-        if start + len as u64 > offset {
+        // Sparse files are long for nothing.
+        let empty = blocks.rest().iter().all(|byte| *byte == 0);
+        if start + len as u64 > offset && !empty {
             let from = usize::try_from((offset + 1).saturating_sub(start)).unwrap_or(BLOCK_SIZE);
             let rest = blocks.rest().get(from..).unwrap_or_default();
             if let Some(at) = next_record(rest, 0, true) {

@@ -1,10 +1,10 @@
 //! Records of a compressed log: one zstd frame per logical record, fed fragment by fragment.
 
+use super::append;
+use ashlar_base::bytes::OutOfMemory;
 use std::io;
 use zstd::stream::raw::{Decoder, Operation};
 
-/// The largest record taken: a batch's slices are limited to 4 GiB, and a frame may claim anything.
-const RECORD_MAX: usize = u32::MAX as usize;
 /// Bytes of output asked for at once.
 const STEP: usize = 64 << 10;
 
@@ -28,31 +28,33 @@ impl RecordInflater {
         self.decoder.reinit()
     }
 
-    /// Appends what `fragment` expands to. Errors: damage, bytes behind the frame, or a record over [`RECORD_MAX`].
-    pub(super) fn feed(&mut self, fragment: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    /// Appends what `fragment` expands to. False for damage, and for bytes behind the frame.
+    ///
+    /// # Errors
+    /// As [`append`].
+    pub(super) fn feed(&mut self, fragment: &[u8], out: &mut Vec<u8>) -> Result<bool, OutOfMemory> {
         let mut rest = fragment;
         if rest.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         self.fed = true;
         loop {
             if self.done {
-                return if rest.is_empty() { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) };
+                return Ok(rest.is_empty());
             }
-            let status = self.decoder.run_on_buffers(rest, &mut self.step)?;
+            let Ok(status) = self.decoder.run_on_buffers(rest, &mut self.step) else { return Ok(false) };
             let produced = self.step.get(..status.bytes_written).unwrap_or_default();
-            if out.len() + produced.len() > RECORD_MAX {
-                return Err(io::ErrorKind::InvalidData.into());
+            if !append(out, produced)? {
+                return Ok(false);
             }
-            out.extend_from_slice(produced);
             rest = rest.get(status.bytes_read..).unwrap_or_default();
             self.done = status.remaining == 0;
             let stuck = status.bytes_read == 0 && status.bytes_written == 0;
             if rest.is_empty() && status.bytes_written < STEP {
-                return Ok(());
+                return Ok(true);
             }
             if stuck && !self.done {
-                return Err(io::ErrorKind::InvalidData.into());
+                return Ok(false);
             }
         }
     }

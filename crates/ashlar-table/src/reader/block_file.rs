@@ -5,22 +5,29 @@
 //! Files without these features pay a look at one byte per load.
 
 use ashlar_base::bytes::{copied, zeroed};
+use ashlar_base::error::BusyKind;
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
-use ashlar_base::{Error, Malformed, Result};
-use ashlar_env::ReadFile;
+use ashlar_base::{Error, ErrorKind, Malformed, Result};
+use ashlar_env::{ReadFile, uncompressed_max};
 use ashlar_format::Unreadable;
 use ashlar_format::block::{DataBlock, is_separated, join_separated, rewrite_block};
-use ashlar_format::compress::{Compression, Dictionary, decompress_with};
+use ashlar_format::compress::{Compression, Dictionary, decompress_with, raw_len};
 use ashlar_format::table::{BlockChecksum, BlockHandle, TableKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// No block may grow past this when it is uncompressed: RocksDB keeps raw lengths in 32 bits. A smaller bound would refuse
-/// blocks of one large value; what a hostile file makes us allocate is bounded by its own length, and by what its
-/// compressed bytes were seen to hold.
+/// No block may grow past this when it is uncompressed: RocksDB keeps raw lengths in 32 bits. A data block may hold one value of
+/// that size, so a smaller bound would refuse honest tables.
 pub(crate) const MAX_BLOCK: usize = u32::MAX as usize;
+/// A block that is no data block (index, filter, dictionary, properties, range deletions) may grow to this …
+const MAX_META_BLOCK: u64 = 64 << 20;
+/// … or to so many times the length of its file, if that is more: separators and tombstones tell of what the file holds.
+const META_RATIO: u64 = 64;
+/// Smaller blocks are not charged while they are uncompressed.
+const CHARGED: u64 = 1 << 20;
 
 /// A table's file with what its footer says about its blocks.
 #[derive(Debug)]
@@ -33,6 +40,7 @@ pub(crate) struct BlockFile {
     verify: bool,
     data: DataForm,
     statistics: Option<Arc<Statistics>>,
+    budget: Option<Arc<MemoryBudget>>,
 }
 
 /// What the properties of a table say about its data blocks.
@@ -54,7 +62,13 @@ impl BlockFile {
         kind: TableKind,
         verify: bool,
     ) -> Self {
-        BlockFile { file, limit, checksum, kind, verify, data: DataForm::default(), statistics: None }
+        let (data, statistics, budget) = (DataForm::default(), None, None);
+        BlockFile { file, limit, checksum, kind, verify, data, statistics, budget }
+    }
+
+    /// Says what blocks are charged to while they are uncompressed.
+    pub(crate) fn charge_to(&mut self, budget: Option<Arc<MemoryBudget>>) {
+        self.budget = budget;
     }
 
     /// Says what reads are counted into.
@@ -107,14 +121,16 @@ impl BlockFile {
     /// Reads one data block into its plain form; its checksum is compared as the options say.
     pub(crate) fn read_data(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let stored = self.read_stored(handle)?;
-        let raw = self.unpack_owned(stored, handle, self.verify, self.data.dictionary.as_ref())?;
+        let dictionary = self.data.dictionary.as_ref();
+        let raw = self.unpack_owned(stored, handle, self.verify, (dictionary, MAX_BLOCK as u64))?;
         self.plain(raw, handle)
     }
 
     /// Reads one block of another kind and compares its checksum in any case.
     pub(crate) fn read_verified(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let stored = self.read_stored(handle)?;
-        self.unpack_owned(stored, handle, true, None)
+        let max = self.limit.saturating_mul(META_RATIO).clamp(MAX_META_BLOCK, MAX_BLOCK as u64);
+        self.unpack_owned(stored, handle, true, (None, max))
     }
 
     /// Block and trailer as they stand in the file.
@@ -129,7 +145,9 @@ impl BlockFile {
         let (block, compression) = self.check(stored, handle, self.verify)?;
         let raw = match compression {
             0 => copied(block)?,
-            _ => self.expand(block, compression, handle, self.data.dictionary.as_ref())?,
+            _ => {
+                self.expand(block, compression, handle, (self.data.dictionary.as_ref(), MAX_BLOCK as u64))?
+            }
         };
         self.plain(raw, handle)
     }
@@ -139,11 +157,11 @@ impl BlockFile {
         mut stored: Vec<u8>,
         handle: BlockHandle,
         verify: bool,
-        dictionary: Option<&Dictionary>,
+        how: (Option<&Dictionary>, u64),
     ) -> Result<Vec<u8>> {
         let (block, compression) = self.check(&stored, handle, verify)?;
         if compression != 0 {
-            return self.expand(block, compression, handle, dictionary);
+            return self.expand(block, compression, handle, how);
         }
         let len = block.len();
         stored.truncate(len);
@@ -220,12 +238,35 @@ impl BlockFile {
             .hint("Restore the file from a backup")
     }
 
+    /// Refuses a block whose length, uncompressed, is more than `max` or than the process should take at once. Charges it while
+    /// the result is held.
+    fn charge(&self, len: u64, handle: BlockHandle, max: u64) -> Result<Option<MemoryCharge>> {
+        let at = |e: Error| Err(e.at(self.path(), handle.offset));
+        if len > max {
+            return at(Error::corruption(format!(
+                "block of {} bytes says that it has {len} bytes uncompressed; its kind may have {max} in this file",
+                handle.size
+            )));
+        }
+        let machine = uncompressed_max();
+        let Some(bytes) = usize::try_from(len).ok().filter(|bytes| *bytes <= machine) else {
+            let text = format!(
+                "block of {len} bytes uncompressed, more than half of the memory of this process ({machine} bytes)"
+            );
+            return at(
+                Error::new(ErrorKind::Busy(BusyKind::Memory), text).hint("Give the process more memory")
+            );
+        };
+        let budget = self.budget.as_ref().filter(|_| len >= CHARGED);
+        Ok(budget.map(|budget| budget.charge(MemoryUse::Buffers, bytes)))
+    }
+
     fn expand(
         &self,
         block: &[u8],
         compression: u8,
         handle: BlockHandle,
-        dictionary: Option<&Dictionary>,
+        (dictionary, max): (Option<&Dictionary>, u64),
     ) -> Result<Vec<u8>> {
         let kind = match self.kind {
             TableKind::BlockBased => Compression::from_byte(compression),
@@ -237,9 +278,12 @@ impl BlockFile {
         };
         let time = self.statistics().and_then(|s| s.time_in_detail(Distribution::DecompressionTimesNanos));
         let step = perf::time(Metric::BlockDecompressTime);
-        let raw = decompress_with(kind, block, dictionary, MAX_BLOCK)
+        // What says no length fails when it is decompressed.
+        let charge = raw_len(kind, block).map(|len| self.charge(len, handle, max)).transpose()?;
+        let max = usize::try_from(max).unwrap_or(usize::MAX);
+        let raw = decompress_with(kind, block, dictionary, max)
             .map_err(|e| e.in_file(self.path(), handle.offset))?;
-        drop((time, step));
+        drop((time, step, charge));
         perf::add(Metric::BlockDecompressCount, 1);
         if let Some(statistics) = self.statistics() {
             statistics.tick(Ticker::NumberBlockDecompressed);

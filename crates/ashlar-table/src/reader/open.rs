@@ -86,6 +86,7 @@ impl Opening {
         let statistics = options.statistics.clone();
         let mut file = BlockFile::new(file, limit, footer.checksum, footer.kind, options.verify_checksums);
         file.count_into(statistics);
+        file.charge_to(options.pool.budget().map(Arc::clone));
         Ok(Opening { file, footer, options })
     }
 
