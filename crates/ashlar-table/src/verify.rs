@@ -28,11 +28,23 @@ impl TableReader {
     /// # Errors
     /// `Corruption` with the block's offset, for the first thing found.
     pub fn verify(&self) -> Result<u64> {
+        self.verify_each(&mut |_, _| {})
+    }
+
+    /// [`TableReader::verify`], which also hands every entry to `visit`, with the sequence that readers see. What stands before
+    /// a damage was visited.
+    ///
+    /// # Errors
+    /// As [`TableReader::verify`].
+    pub fn verify_each(&self, visit: Visit<'_>) -> Result<u64> {
         let mut verification = Verification::begin(self)?;
-        while !verification.step(u64::MAX)? {}
+        while !verification.step_each(u64::MAX, visit)? {}
         Ok(verification.entries())
     }
 }
+
+/// Takes the entries of a table in order.
+type Visit<'v> = &'v mut dyn FnMut(InternalKey<'_>, &[u8]);
 
 /// [`TableReader::verify`] in steps.
 pub struct Verification<T> {
@@ -65,9 +77,13 @@ impl<T: Deref<Target = TableReader>> Verification<T> {
     /// # Errors
     /// As [`TableReader::verify`]. It is over then.
     pub fn step(&mut self, bytes: u64) -> Result<bool> {
+        self.step_each(bytes, &mut |_, _| {})
+    }
+
+    fn step_each(&mut self, bytes: u64, visit: Visit<'_>) -> Result<bool> {
         let until = self.bytes.saturating_add(bytes);
         while let Some(at) = self.next {
-            self.walk.block(&self.table, at, &mut self.readahead)?;
+            self.walk.block(&self.table, at, &mut self.readahead, visit)?;
             self.bytes += self.table.handle(at).map_or(0, |handle| handle.size);
             self.blocks += 1;
             self.next = self.table.after(at)?;
@@ -154,7 +170,13 @@ struct Walk {
 }
 
 impl Walk {
-    fn block(&mut self, table: &TableReader, at: BlockAt, readahead: &mut Readahead) -> Result<()> {
+    fn block(
+        &mut self,
+        table: &TableReader,
+        at: BlockAt,
+        readahead: &mut Readahead,
+        visit: Visit<'_>,
+    ) -> Result<()> {
         let Some(handle) = table.handle(at) else { return Ok(()) };
         let bytes = readahead.read(table.file(), handle)?;
         let block = DataBlock::parse(&bytes).map_err(|e| table.misread(at, e))?;
@@ -180,6 +202,13 @@ impl Walk {
             {
                 let what = "hash index sends a key to another restart point";
                 return Err(Error::corruption(what).at(table.path(), handle.offset));
+            }
+            match table.global_seq() {
+                None => visit(key, cursor.value(&block)),
+                Some(_) => {
+                    let seen = InternalKeyBuf::new(user_key, table.present(trailer));
+                    visit(seen.as_key(), cursor.value(&block));
+                }
             }
             cursor.next(&block).map_err(|e| table.misread(at, e.into()))?;
         }

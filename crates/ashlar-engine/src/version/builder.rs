@@ -133,9 +133,9 @@ impl TreeBuilder {
         self.files.keys().copied()
     }
 
-    /// The largest sequence of its tables; the largest there is where the MANIFEST does not tell.
-    pub(crate) fn largest_seq(&self) -> Option<SeqNum> {
-        let largest = |file: &NewFile| if file.sequences_unknown { SeqNum::MAX } else { file.largest_seq };
+    /// The largest sequence of its tables; `unknown` stands for that of a table of which the MANIFEST does not tell it.
+    pub(crate) fn largest_seq(&self, unknown: SeqNum) -> Option<SeqNum> {
+        let largest = |file: &NewFile| if file.sequences_unknown { unknown } else { file.largest_seq };
         self.files.values().map(|(_, file)| largest(&file.file)).max()
     }
 

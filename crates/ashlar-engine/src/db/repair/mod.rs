@@ -52,9 +52,7 @@ use crate::files::{
     unlink,
 };
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
-use crate::open::{
-    RecoveryReport, by_settings, needed_from, recorded_numbers, replay_wals, settle_identity,
-};
+use crate::open::{RecoveryReport, by_settings, needed_from, recorded_numbers, replay_wals, settle_identity};
 use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
 use crate::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
@@ -320,6 +318,7 @@ impl Repair<'_> {
         let Some(name) = comparator else { return Ok(Order::Bytewise) };
         let listed = self.settings.of(family, &Order::Bytewise).order;
         Order::by_name(name).or_else(|| (listed.name() == name).then_some(listed)).ok_or_else(|| {
+            let name = name.escape_debug();
             let what = format!("family {family:?} needs the comparator {name}, which was not given");
             Error::invalid(what).hint("List the family with its comparator")
         })

@@ -26,7 +26,7 @@ impl Found {
                 .push(format!("the MANIFEST has the last sequence {last}; the one of the files counts"));
             let families = replayed.families.values();
             replayed.last_seq =
-                families.filter_map(|family| family.tree.largest_seq()).max().unwrap_or_default();
+                families.filter_map(|family| family.tree.largest_seq(SeqNum::MAX)).max().unwrap_or_default();
         }
         let recorded = recorded_numbers(replayed);
         if recorded <= FileNumber::HIGHEST {

@@ -229,10 +229,14 @@ impl Outputs<'_> {
             Err(e) => return Err(e),
         };
         refuse_udi_primary(&table)?;
-        let verified = table.verify();
+        let mut largest = SeqNum::ZERO;
+        let verified = table.verify_each(&mut |key, _| largest = largest.max(key.seq()));
+        let tombstones = table.range_tombstones().fragments().filter_map(|f| f.newest(SeqNum::MAX)).max();
+        let largest = largest.max(tombstones.unwrap_or_default());
         match &verified {
             Ok(entries)
                 if file.number() <= FileNumber::HIGHEST
+                    && largest <= file.file.largest_seq
                     && (!bad.concern(&file.file) || !bad.change_any(&table)?) =>
             {
                 (report.tables_kept, report.entries) = (report.tables_kept + 1, report.entries + entries);
@@ -333,7 +337,9 @@ impl Repair<'_> {
                 },
             });
         }
-        Ok(Kept { families, last_seq: replayed.last_seq })
+        let last_seq =
+            families.iter().filter_map(largest_seq).max().unwrap_or_default().max(replayed.last_seq);
+        Ok(Kept { families, last_seq })
     }
 
     fn bad_blobs(&self, family: &str, version: &Version, report: &mut RepairReport) -> Result<BadBlobs> {
@@ -369,6 +375,12 @@ pub(super) enum Replaced {
 pub(super) struct Copied {
     pub(super) output: Output,
     pub(super) blobs: BlobOutcome,
+}
+
+/// The largest sequence of the tables that a family keeps, and of those that are new.
+fn largest_seq(family: &Begun) -> Option<SeqNum> {
+    let kept = family.state.version.files().map(|(_, file)| file.file.largest_seq);
+    kept.chain(family.edit.added.iter().map(|(_, file)| file.largest_seq)).max()
 }
 
 fn deepest(version: &Version) -> usize {

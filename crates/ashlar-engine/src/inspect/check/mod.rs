@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `report` | damages, risks, sums |
 //! | `tables` | tables and blob files |
+//! | `values` | what the entries of a table say: sequences, blob references, columns |
 //! | `logs` | the logs that are needed |
 //! | `gaps` | what is missing in logs: damages, holes, torn tails |
 
@@ -18,6 +19,7 @@ mod gaps;
 mod logs;
 mod report;
 mod tables;
+mod values;
 
 pub(crate) use logs::LogsNeeded;
 pub use report::{CheckReport, Damage, KeySpan, Risk, Verified};
@@ -83,7 +85,7 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
             Err(e) if e.kind() == ErrorKind::InvalidArgument => report.unchecked.push(e.message().to_owned()),
             Err(e) => {
                 let name = replayed.path.file_name().unwrap_or_default().to_string_lossy();
-                report.damages.push(Damage::of(&name, &e, Risk::Database).in_family(&family.name));
+                report.tell(&e, Damage::of(&name, &e, Risk::Database).in_family(&family.name));
             }
         }
     }
@@ -101,6 +103,7 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
     check_logs(fs, dir, needed, &mut report)?;
     check_beside(fs, dir, &replayed, &named, &mut report)?;
     check_numbers(fs, dir, &replayed, &mut report)?;
+    check_sequences(&replayed, &mut report);
     Ok(report)
 }
 
@@ -114,7 +117,7 @@ pub(crate) fn check_files(
 ) {
     let mut done = to_read(versions.iter().map(|(_, version)| *version));
     for (name, version) in versions {
-        let family = Family { fs, dir, name, version };
+        let family = Family::new(fs, dir, name, version);
         for (_, file) in version.files() {
             family.table(file, report);
             step(&mut done, file.size(), report, progress);
@@ -134,7 +137,7 @@ pub(crate) fn check_file(
     number: FileNumber,
     report: &mut CheckReport,
 ) {
-    let family = Family { fs, dir, name, version };
+    let family = Family::new(fs, dir, name, version);
     match version.files().find(|(_, file)| file.number() == number) {
         Some((_, file)) => family.table(file, report),
         None => family.blob_file(number, report),
@@ -177,6 +180,8 @@ fn manifest(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<Option<
     let name = FileKind::Manifest(number).name();
     let replayed = match replay_manifest(fs, dir, number) {
         Ok(replayed) => replayed,
+        // Without it nothing can be checked.
+        Err(e) if matches!(e.kind(), ErrorKind::Busy(_)) => return Err(e),
         Err(e) => {
             report.damages.push(Damage::of(&name, &e, Risk::Database));
             return Ok(None);
@@ -223,10 +228,7 @@ fn every_table(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<()> 
             fs.open_read(&dir.join(&entry.name)).and_then(Anatomy::open).and_then(|table| table.verify());
         match read {
             Ok(entries) => report.entries += entries.unwrap_or_default(),
-            Err(e) if e.kind() == ErrorKind::NotSupported => {
-                report.unchecked.push(format!("{}: {}", entry.name, e.message()));
-            }
-            Err(e) => report.damages.push(Damage::of(&entry.name, &e, Risk::Database)),
+            Err(e) => report.tell(&e, Damage::of(&entry.name, &e, Risk::Database)),
         }
     }
     Ok(())
@@ -286,6 +288,21 @@ fn check_numbers(fs: &dyn Fs, dir: &Path, replayed: &Replayed, report: &mut Chec
     Ok(())
 }
 
+/// No table has a sequence above the last one: readers would not see its entries.
+fn check_sequences(replayed: &Replayed, report: &mut CheckReport) {
+    let name = replayed.path.file_name().unwrap_or_default().to_string_lossy();
+    for family in replayed.families.values() {
+        let largest = family.tree.largest_seq(SeqNum::ZERO);
+        let Some(largest) = largest.filter(|largest| *largest > replayed.last_seq) else { continue };
+        let cause = format!(
+            "a table has sequence {largest}, above {}, the last one of the database: its entries are not seen",
+            replayed.last_seq
+        );
+        let e = Error::corruption(cause);
+        report.damages.push(Damage::of(&name, &e, Risk::UnknownKeys).in_family(&family.name));
+    }
+}
+
 /// OPTIONS, IDENTITY, and what lies in the directory and is not needed.
 fn check_beside(
     fs: &dyn Fs,
@@ -296,7 +313,7 @@ fn check_beside(
 ) -> Result<()> {
     if let Err(e) = read_latest_options(fs, dir) {
         let name = e.path().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
-        report.damages.push(Damage::of(&name, &e, Risk::Nothing));
+        report.tell(&e, Damage::of(&name, &e, Risk::Nothing));
     }
     let identity = read_identity(fs, dir)?;
     match (&replayed.db.db_id, identity) {

@@ -1,6 +1,6 @@
 //! What a check found: each damage with its place, its cause, and the keys it puts at risk.
 
-use ashlar_base::{Error, FileNumber, SeqNum};
+use ashlar_base::{Error, ErrorKind, FileNumber, SeqNum};
 use ashlar_format::filename::FileKind;
 use std::fmt;
 
@@ -114,9 +114,9 @@ pub struct CheckReport {
     /// the first hole, and says so.
     pub holes: Vec<Damage>,
     /// What could not be checked, and why: tables of a kind that is not read, families whose comparator is not known
-    /// here. Not known to be damaged, and not known to be sound.
+    /// here, blocks that there is no memory for. Not known to be damaged, and not known to be sound.
     pub unchecked: Vec<String>,
-    /// What is worth knowing and no damage: torn tails, files nobody needs.
+    /// What is worth knowing and no damage: torn tails, files that the database does not need.
     pub remarks: Vec<String>,
     /// Tables read.
     pub tables: u64,
@@ -133,9 +133,20 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Nothing is proved to be wrong: an open takes everything but what holes and remarks tell of.
+    /// Everything was checked, and nothing is proved to be wrong: an open takes everything but what holes and remarks tell of.
     pub fn is_sound(&self) -> bool {
-        self.damages.is_empty()
+        self.damages.is_empty() && self.unchecked.is_empty()
+    }
+
+    /// Adds what an error tells.
+    pub(super) fn tell(&mut self, e: &Error, damage: Damage) {
+        match e.kind() {
+            ErrorKind::Busy(_) | ErrorKind::NotSupported => {
+                let place = damage.offset.map(|offset| format!(" at {offset}")).unwrap_or_default();
+                self.unchecked.push(format!("{}{place}: {}", damage.file, damage.cause));
+            }
+            _ => self.damages.push(damage),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tables and blob files of a version, one by one, and the keys that their damages put at risk.
 
 use super::report::{CheckReport, Damage, KeySpan, Risk};
+use super::values::{Suspects, Values};
 use crate::files::{FileChecksum, check_file_checksum};
 use crate::version::{FileMeta, Version};
 use ashlar_base::{Error, ErrorKind, FileNumber, InternalIterator, Result};
@@ -17,9 +18,13 @@ pub(super) struct Family<'a> {
     pub(super) dir: &'a Path,
     pub(super) name: &'a str,
     pub(super) version: &'a Version,
+    pub(super) suspects: Suspects,
 }
 
-impl Family<'_> {
+impl<'a> Family<'a> {
+    pub(super) fn new(fs: &'a dyn Fs, dir: &'a Path, name: &'a str, version: &'a Version) -> Family<'a> {
+        Family { fs, dir, name, version, suspects: Suspects::default() }
+    }
     /// Reads one table whole and adds what is wrong with it to the report.
     pub(super) fn table(&self, file: &FileMeta, report: &mut CheckReport) {
         let whole = || {
@@ -42,7 +47,7 @@ impl Family<'_> {
             }
             Err(e) => {
                 let name = FileKind::Table(file.number()).name();
-                report.damages.push(Damage::of(&name, &e, whole()).in_family(self.name));
+                report.tell(&e, Damage::of(&name, &e, whole()).in_family(self.name));
                 return;
             }
         };
@@ -52,16 +57,21 @@ impl Family<'_> {
             // What was found in blocks already says more.
             && report.damages.len() == before
         {
-            report.damages.push(Damage::of(&name, &e, whole()).in_family(self.name));
+            report.tell(&e, Damage::of(&name, &e, whole()).in_family(self.name));
         }
     }
 
     fn entries(&self, file: &FileMeta, table: &Arc<TableReader>, name: &str, report: &mut CheckReport) {
-        let mut push = |e: &Error, risk| report.damages.push(Damage::of(name, e, risk).in_family(self.name));
+        let mut values = Values::new(self, file, table);
+        let verified = table.verify_each(&mut |key, value| values.entry(key, value));
+        let values = values.finish();
+        report.entries += verified.as_ref().copied().unwrap_or_default();
+        let mut push = |e: &Error, risk| report.tell(e, Damage::of(name, e, risk).in_family(self.name));
         let (from, to) = (file.smallest().user_key(), file.largest().user_key());
-        let verified = table.verify();
+        for (wrong, keys) in values {
+            push(&wrong, Risk::Keys(keys));
+        }
         let Err(wrong) = verified else {
-            report.entries += verified.unwrap_or_default();
             if let Err(e) = self.within_bounds(file, table) {
                 push(&e, Risk::Keys(vec![KeySpan { from: from.to_vec(), to: to.to_vec() }]));
             }
@@ -144,13 +154,18 @@ impl Family<'_> {
             },
             Err(e) => Some(e.clone()),
         };
-        let Some(wrong) = wrong else { return };
+        let Some(wrong) = wrong else {
+            for (table, (e, keys)) in self.suspects.of(number) {
+                report.tell(&e, Damage::of(&table, &e, Risk::Keys(keys)).in_family(self.name));
+            }
+            return;
+        };
         let keys = self.keys_failed_by(number, opened.as_deref().ok());
         let risk = match keys.is_empty() {
             true => Risk::Nothing,
             false => Risk::Keys(keys.iter().map(|key| KeySpan::key(key)).collect()),
         };
-        report.damages.push(Damage::of(&name, &wrong, risk).in_family(self.name));
+        report.tell(&wrong, Damage::of(&name, &wrong, risk).in_family(self.name));
     }
 
     /// The user keys of entries that point into the file and cannot be had from it.
