@@ -138,6 +138,8 @@ fn understand(arguments: DbArguments) -> Result<(DbCommand, Target), Outcome> {
 
 fn families(directory: &Path, out: &mut dyn Write) -> Done {
     let names = ashlardb::list_families(&ashlardb::Env::os()?, directory)?;
+    // A name may hold anything, control characters of the terminal too.
+    let names: Vec<String> = names.iter().map(|name| name.escape_debug().to_string()).collect();
     write!(out, "Column families in {}: \n{{{}}}\n", directory.display(), names.join(", "))?;
     Ok(())
 }

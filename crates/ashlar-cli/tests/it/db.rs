@@ -229,3 +229,10 @@ fn commands_keep_the_settings_of_the_directory() {
     assert!(good(&["db", &at, "scan"], b"").contains("l ==> w"));
     assert_eq!(newest(), before);
 }
+
+#[test]
+fn control_characters_in_the_name_of_a_family_are_escaped() {
+    let (_dir, db) = place();
+    good(&["db", &db, "--create_if_missing", "create_family", "a\u{1b}[2Jb"], b"");
+    assert!(good(&["db", &db, "families"], b"").ends_with("{default, a\\u{1b}[2Jb}\n"));
+}

@@ -329,23 +329,15 @@ impl DbIter {
         let mut behind = Metric::InternalKeySkippedCount;
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
-            if passed {
-                let same = user_key == self.key.as_slice();
-                if same && skip {
-                    // Older than what was shown or hidden.
-                    steps += 1;
-                    self.tally.passed(behind);
-                    if steps > SKIPS_MAX {
-                        steps = 0;
-                        self.pass_versions()?;
-                    } else {
-                        self.merge.next()?;
-                    }
-                    continue;
-                }
-                if !same && self.order.compare(user_key, &self.key).is_lt() {
-                    return Err(self.out_of_order());
-                }
+            let same = passed && user_key == self.key.as_slice();
+            if same && skip {
+                // Older than what was shown or hidden.
+                self.tally.passed(behind);
+                steps = self.pass_one(steps + 1)?;
+                continue;
+            }
+            if passed && !same && self.order.compare(user_key, &self.key).is_lt() {
+                return Err(self.out_of_order());
             }
             if self.range.is_behind(&self.order, user_key) {
                 return Ok(());
@@ -379,7 +371,7 @@ impl DbIter {
             }
             // Too new, and perhaps one of many of its key.
             self.tally.passed(Metric::InternalRecentSkippedCount);
-            if passed && user_key == self.key.as_slice() {
+            if same {
                 steps += 1;
             } else {
                 replace(&mut self.key, user_key);
@@ -416,6 +408,14 @@ impl DbIter {
             (Direction::Backward, _, Some(to)) => self.merge.pass_backward(run, to.as_key()),
             _ => Ok(()),
         }
+    }
+
+    /// Passes an entry of `self.key`, after `steps` of them all that are left. Returns the number of steps so far.
+    fn pass_one(&mut self, steps: usize) -> Result<usize> {
+        if steps > SKIPS_MAX {
+            return self.pass_versions().map(|()| 0);
+        }
+        self.merge.next().map(|()| steps)
     }
 
     /// Leaves out the entries of `self.key` that are left. A seek to the last possible trailer stops at an entry that has

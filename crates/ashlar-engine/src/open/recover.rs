@@ -218,7 +218,7 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
     if unlisted.is_empty() {
         Ok(Chosen { open: chosen, closed })
     } else {
-        Err(Error::invalid(format!("Column families not opened: {}", unlisted.join(", ")))
+        Err(Error::invalid(format!("Column families not opened: {}", unlisted.join(", ").escape_debug()))
             .hint("List every family of the database when you open it"))
     }
 }
@@ -231,8 +231,9 @@ fn open_other(family: &ReplayedFamily, order: Order, levels: usize) -> FamilySpe
 fn check_comparator(family: &ReplayedFamily, order: &Order) -> Result<()> {
     match &family.comparator {
         Some(stored) if stored != order.name() => Err(Error::invalid(format!(
-            "{}: does not match existing comparator {stored} of family {:?}",
+            "{}: does not match existing comparator {} of family {:?}",
             order.name(),
+            stored.escape_debug(),
             family.name
         ))),
         _ => Ok(()),
@@ -242,6 +243,7 @@ fn check_comparator(family: &ReplayedFamily, order: &Order) -> Result<()> {
 fn built_in_order(family: &ReplayedFamily) -> Result<Order> {
     let Some(name) = &family.comparator else { return Ok(Order::Bytewise) };
     Order::by_name(name).or_else(|| timestamp_order(name)).ok_or_else(|| {
+        let name = name.escape_debug();
         Error::invalid(format!("family {:?} needs the comparator {name}, which was not given", family.name))
             .hint("Give it with FamilyBuilder::comparator; programs without it can only open the other families")
     })
