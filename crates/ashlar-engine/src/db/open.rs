@@ -190,8 +190,10 @@ impl Settings {
         stored: &[StoredFamily],
         there: impl Iterator<Item = (&'f str, &'f Order)>,
     ) -> Result<()> {
+        let stored: BTreeMap<&str, &StoredFamily> =
+            stored.iter().map(|family| (&*family.name, family)).collect();
         for (name, order) in there {
-            let Some(family) = stored.iter().find(|family| family.name == name) else { continue };
+            let Some(family) = stored.get(name) else { continue };
             let mut options = self.of(name, order);
             self.recall_operator(name, &mut options, family.merge_operator.as_deref())?;
             self.recalled.insert(name.to_owned(), options);
