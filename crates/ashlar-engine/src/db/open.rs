@@ -268,7 +268,7 @@ pub(super) fn open(
     tables.set_limit(options.max_open_files);
     tables.heed_shortage();
     let recovered = recover_manifest(&env, dir, options.format_level, &tables, &settings.families())?;
-    let session_id = new_session_id(&*env.rand);
+    let (session_id, pending) = (new_session_id(&*env.rand), PendingOutputs::new());
     let Recovered { versions, missing, mut report, out_of_numbers, .. } = recovered;
     if !report.read_only.is_empty() {
         return open_locked(env, dir, options, settings, lock);
@@ -279,7 +279,6 @@ pub(super) fn open(
     let statistics = statistics(&env, &options);
     versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
     report.created = created;
-    let pending = PendingOutputs::new();
     let options_of = |name: &str, order: &Order| settings.of(name, order);
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
         .with_file_checksums(options.file_checksums);

@@ -56,9 +56,7 @@ impl RepairReport {
     /// What the replay of the logs passed over: such a log is kept, though nothing of it be lost.
     pub(super) fn keep_logs(&mut self, recovery: &RecoveryReport) {
         for range in &recovery.dropped {
-            if !self.to_move.contains(&range.file) {
-                self.to_move.push(range.file.clone());
-            }
+            self.to_move.insert(range.file.clone());
         }
     }
 }

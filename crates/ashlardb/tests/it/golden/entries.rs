@@ -212,7 +212,11 @@ pub(super) fn tables(tally: &mut Tally) {
         }
         tally.compare_entries(&name, &expected, &found);
         let tombstones = golden::entries(&text, "R ");
-        let found: Vec<InternalEntry> = table.range_tombstones().tombstones().map(range_deletion).collect();
+        let pieces = table.range_tombstones().fragments().flat_map(|f| {
+            let of = |seq| RangeTombstone { begin: f.begin.to_vec(), end: f.end.to_vec(), seq };
+            f.seqs().into_iter().map(of).collect::<Vec<_>>()
+        });
+        let found: Vec<InternalEntry> = pieces.map(range_deletion).collect();
         if !(tombstones.is_empty() && found.is_empty()) {
             tally.compare_entries(&format!("{name}, range tombstones"), &tombstones, &found);
         }
