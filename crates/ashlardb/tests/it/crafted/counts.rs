@@ -14,7 +14,7 @@ fn families(count: u32) -> tempfile::TempDir {
     dir.finish()
 }
 
-/// 16 KiB for each idle family and room for the rest, in 256 MB. Every step opens all of them.
+/// They fit 256 MB. Every step opens all of them.
 #[test]
 fn thousands_of_families_cost_little() {
     let verdict = judge(families(2000).path());
