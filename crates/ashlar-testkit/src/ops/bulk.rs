@@ -90,11 +90,13 @@ impl Bulk {
         (self.first..self.first.saturating_add(self.count)).map(Bulk::key)
     }
 
-    /// Keys with their values. A value is half random, half repetition, so that every codec has something to do.
+    /// Keys with their values. A value is half random, half repetition, so that every codec has something to do. Those of 20
+    /// bytes or more differ in length, so that records of a log end everywhere in a block.
     pub fn entries(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
         let mut rng = Rng::new(self.seed);
         let bytes = usize::try_from(self.bytes).unwrap_or(0);
         self.keys().map(move |key| {
+            let bytes = bytes + if bytes < 20 { 0 } else { rng.below(16) };
             let mut value = rng.bytes(bytes.div_ceil(2));
             value.resize(bytes, b'=');
             (key, value)

@@ -35,9 +35,9 @@ use table::Table;
 
 /// Lines that once failed, each a few tenths of a second.
 const REGRESSIONS: &[&str] = &[
-    "11.8.1 | db recycle_log_file_num=4 | family default | do bulk put default 0 5000 120 1, kill",
+    "11.8.1 | db recycle_log_file_num=4 | family default | do bulk put default 0 5000 120 0, kill",
     "11.8.1 | db recycle_log_file_num=1;avoid_flush_during_shutdown=true;wal_recovery_mode=kSkipAnyCorruptedRecords \
-     | family default | do bulk put default 0 3000 120 2, close",
+     | family default | do bulk put default 0 5000 20 0, close",
     "11.8.1 | db recycle_log_file_num=2 | family default | family one | do bulk put default 0 2000 100 1, \
      bulk put one 0 2000 100 2, flush one, bulk put one 0 2000 100 3, flush one, bulk put default 5 500 100 4, kill",
     "11.8.1 | db allow_mmap_reads=true | family default table_factory=PlainTable;prefix_extractor=rocksdb.FixedPrefix.3 \
