@@ -4,7 +4,7 @@ use crate::manifest::ManifestArguments;
 use crate::options::OptionsArguments;
 use crate::sst::SstArguments;
 use crate::wal::WalArguments;
-use ashlardb::FormatLevel;
+use ashlardb::{DbPath, FormatLevel, PlaceSettings};
 use clap::{ArgAction, Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -116,6 +116,31 @@ pub(crate) struct Common {
     /// The RocksDB release that shall be able to open the directory afterwards: rocksdb-6.29, 7.8, 9.11 or 11
     #[arg(long, global = true, value_name = "RELEASE")]
     pub(crate) level: Option<FormatLevel>,
+    /// The directory of the logs, if it is neither the database's nor the one of its newest OPTIONS file
+    #[arg(long = "wal_dir", global = true, value_name = "DIRECTORY")]
+    pub(crate) wal_dir: Option<String>,
+    /// A directory of tables, with the bytes it is meant to hold; once for each of RocksDB's db_paths, in their order
+    #[arg(long = "db_path", global = true, value_name = "DIRECTORY[:BYTES]", value_parser = db_path)]
+    pub(crate) db_paths: Vec<DbPath>,
+}
+
+impl Common {
+    /// Where the user says that files are.
+    pub(crate) fn places(&self) -> PlaceSettings {
+        let (wal_dir, db_paths) = (self.wal_dir.clone().unwrap_or_default(), self.db_paths.clone());
+        PlaceSettings { wal_dir, db_paths, ..PlaceSettings::default() }
+    }
+}
+
+/// A directory of tables; what follows the last colon is a number of bytes if it is one.
+fn db_path(text: &str) -> Result<DbPath, String> {
+    let split = text.rsplit_once(':').and_then(|(path, bytes)| Some((path, bytes.parse().ok()?)));
+    let (path, target_bytes) = split.unwrap_or((text, u64::MAX));
+    if path.is_empty() {
+        Err("the directory is missing".to_owned())
+    } else {
+        Ok(DbPath::new(path, target_bytes))
+    }
 }
 
 /// Which entries.

@@ -4,13 +4,15 @@
 //! our defaults < the OPTIONS file < memory() < what is set for `default` < what is set for the family
 //! ```
 //! 1. A family that the file names starts from its own settings there. A family that is made starts from those of
-//!    `default`.
+//!    `default`, but for the directories of its tables.
 //! 2. What is set for `default` holds for every family that is not named, but for its identity: a family that exists keeps
 //!    its own comparator and merge operator.
-//! 3. The file is read without the lock. A database that closes meanwhile may have written a newer one, whose values then
+//! 3. Nothing of the file counts as given that says where files are. The engine takes `wal_dir`, `db_log_dir`, `db_paths`
+//!    and `cf_paths` from the file itself, and looks first whether the files are there.
+//! 4. The file is read without the lock. A database that closes meanwhile may have written a newer one, whose values then
 //!    are not adopted; what they carry for RocksDB is read again under the lock and kept.
 
-use crate::{Env, Result};
+use crate::{Env, ErrorKind, IoKind, Result};
 use ashlar_base::Order;
 use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
@@ -98,12 +100,12 @@ impl Recorded {
     pub(crate) fn over_database(&self, env: &Env, dir: &Path) -> Result<Adopted> {
         let held = hold_directory(env, dir)?;
         let there = !self.fresh && matches!(survey(&*held.fs, dir), Ok(DirState::Database(_)));
-        if there { self.over_any(&held, dir) } else { self.over(None) }
+        if there { self.over_any(&held, dir, false) } else { self.over(None) }
     }
 
     /// On top of the newest OPTIONS file that is there, whatever else is. One that is damaged counts as none: the engine
-    /// reports it.
-    pub(crate) fn over_any(&self, env: &Env, dir: &Path) -> Result<Adopted> {
+    /// reports it. For a repair, so does one that the device does not read: a repair reads it again, and says what to do.
+    pub(crate) fn over_any(&self, env: &Env, dir: &Path, repairs: bool) -> Result<Adopted> {
         let plain = self.over(None)?;
         if self.fresh {
             return Ok(plain);
@@ -114,6 +116,7 @@ impl Recorded {
             match load_latest_options(&*env.fs, dir, plain.db.format_level) {
                 Ok(stored) => break stored,
                 Err(e) if e.is_corruption() => break None,
+                Err(e) if repairs && e.kind() == ErrorKind::Io(IoKind::Other) => break None,
                 Err(e) if e.is_not_found() && attempt == ATTEMPTS => break None,
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(e),
@@ -152,7 +155,7 @@ impl Recorded {
         for (name, sets) in &self.families {
             let mut options = match stored.get(name) {
                 Some(stored) => self.set_for_all(&db, stored, true)?,
-                None => default.clone(),
+                None => FamilyOptions { cf_paths: Vec::new(), ..default.clone() },
             };
             sets.iter().try_for_each(|set| set(&mut options))?;
             options.only_if_there = false;
@@ -195,9 +198,10 @@ impl Recorded {
     }
 }
 
-/// What was set for `default` changes neither the order nor the merge operator of another family that exists. A family that
-/// is named and has no operator takes that of `default`.
+/// What was set for `default` changes neither the order, the directories nor the merge operator of another family that
+/// exists. A family that is named and has no operator takes that of `default`.
 fn keep_identity(options: &mut FamilyOptions, stored: &FamilyOptions, named: bool) {
+    options.cf_paths.clone_from(&stored.cf_paths);
     let comparator = stored.kept.get("comparator");
     let given = matches!(&options.order, Order::Custom(_));
     if !(given && comparator.as_deref() == Some(options.order.name())) {

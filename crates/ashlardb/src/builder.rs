@@ -3,10 +3,10 @@
 //! A builder records what the caller sets. The settings are made when it opens: see `adopt`.
 
 use crate::adopt::{Adopted, Recorded, SetFamily};
-use crate::{Db, Env, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
+use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::Salvage;
-use ashlar_engine::options::{DbOptions, FamilyOptions};
+use ashlar_engine::options::{DbOptions, DbPath, FamilyOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -115,6 +115,26 @@ impl Builder {
         self.database(move |db| db.wal_compression = compression)
     }
 
+    /// The directory of the logs (RocksDB's `wal_dir`). Without this call it is the one of the newest OPTIONS file, or the
+    /// database directory. Logs that the database needs and that are in the directory of before are read there.
+    pub fn wal_dir(mut self, dir: impl AsRef<Path>) -> Self {
+        let dir = dir.as_ref().to_path_buf();
+        self.recorded.both(Arc::new(move |db, _| {
+            db.wal_dir = text_of(&dir)?;
+            Ok(())
+        }));
+        self
+    }
+
+    /// One more directory of tables, and how many bytes of them it is meant to hold (RocksDB's `db_paths`, in this order,
+    /// four at most): upper levels go to the first ones, the last one takes the rest. Without this call the directories
+    /// are those that an earlier open by this engine was given, or the database directory. RocksDB does not store them:
+    /// give them once for a database that it made with `db_paths`.
+    pub fn db_path(self, dir: impl AsRef<Path>, target_bytes: u64) -> Self {
+        let path = DbPath::new(dir.as_ref(), target_bytes);
+        self.database(move |db| db.db_paths.push(path.clone()))
+    }
+
     /// Keep records of the log in the process until [`Db::flush_wal`], a sync, a full memtable or the close.
     pub fn manual_wal_flush(self, yes: bool) -> Self {
         self.database(move |db| db.manual_wal_flush = yes)
@@ -214,7 +234,7 @@ impl Builder {
     /// The stored settings are taken whatever else is left of the database.
     fn for_repair(self) -> Result<Opening> {
         let env = self.env.map_or_else(Env::os, Ok)?;
-        let adopted = self.recorded.over_any(&env, &self.path)?;
+        let adopted = self.recorded.over_any(&env, &self.path, true)?;
         Ok(Opening { env, path: self.path, adopted })
     }
 
@@ -235,6 +255,12 @@ struct Opening {
     env: Env,
     path: PathBuf,
     adopted: Adopted,
+}
+
+/// A path as the option strings and OPTIONS files hold it.
+fn text_of(path: &Path) -> Result<String> {
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| Error::invalid("wal_dir is no UTF-8, which an OPTIONS file cannot hold").at_path(path))
 }
 
 /// How one family is opened.
@@ -298,6 +324,13 @@ impl FamilyBuilder {
             let blob = &mut options.blob;
             (blob.enabled, blob.min_blob_bytes, blob.collect_garbage) = (true, min_bytes, true);
         })
+    }
+
+    /// One more directory of the family's tables (RocksDB's `cf_paths`), in place of those of the database; see
+    /// [`Builder::db_path`]. What is given for `default` holds for that family alone.
+    pub fn cf_path(self, dir: impl AsRef<Path>, target_bytes: u64) -> Self {
+        let path = DbPath::new(dir.as_ref(), target_bytes);
+        self.set(move |options| options.cf_paths.push(path.clone()))
     }
 
     /// The engine's own settings, for what has no method here. `set` may be called more than once.

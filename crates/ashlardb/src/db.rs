@@ -309,12 +309,15 @@ impl Db {
         self.engine.families().into_iter().map(|inner| Family { db: self.clone(), inner }).collect()
     }
 
-    /// Makes a family with the settings of `default`, its order and merge operator included. Durable when it returns.
+    /// Makes a family with the settings of `default`, its order and merge operator included, but in the directories of the
+    /// database. Durable when it returns.
     ///
     /// # Errors
     /// `InvalidArgument`: the name is taken.
     pub fn create_family(&self, name: &str) -> Result<Family> {
-        let inner = self.engine.create_family(name, (*self.default.options()).clone())?;
+        let mut options = (*self.default.options()).clone();
+        options.cf_paths.clear();
+        let inner = self.engine.create_family(name, options)?;
         Ok(Family { db: self.clone(), inner })
     }
 

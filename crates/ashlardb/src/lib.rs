@@ -71,10 +71,10 @@ pub use ashlar_base::ext::merge_operator::{
 };
 pub use ashlar_base::{Comparator, Error, ErrorKind, MergeOperator, Result, SeqNum};
 pub use ashlar_engine::columns::Columns;
-pub use ashlar_engine::inspect::{CheckReport, Damage, KeySpan, Risk, check_database};
+pub use ashlar_engine::inspect::{CheckReport, Damage, KeySpan, Risk, check_database, check_database_in};
 pub use ashlar_engine::iter::CursorPins;
-pub use ashlar_engine::open::{ONE_WAY, RecoveryReport, left_by_leveldb, list_families};
-pub use ashlar_engine::options::FormatLevel;
+pub use ashlar_engine::open::{ONE_WAY, PlaceSettings, RecoveryReport, left_by_leveldb, list_families};
+pub use ashlar_engine::options::{DbPath, FormatLevel};
 pub use ashlar_engine::read::{MayExist, View};
 pub use ashlar_engine::{MemtableStats, RepairReport, Scrubbed, SizeOptions, Verified};
 pub use ashlar_engine::{Pins, SnapshotPins};

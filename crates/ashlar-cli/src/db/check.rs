@@ -4,7 +4,7 @@ use super::Target;
 use crate::Done;
 use crate::bytes_text::{Hex, counted};
 use crate::outcome::Outcome;
-use ashlardb::{CheckReport, Damage, Env, KeySpan, Risk, SeqNum, check_database};
+use ashlardb::{CheckReport, Damage, Env, KeySpan, Risk, SeqNum, check_database_in};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -17,7 +17,7 @@ pub(super) fn bar() -> ProgressBar {
 /// Prints what was found; fails when that is a damage, or when something could not be checked.
 pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
     let bar = bar();
-    let report = check_database(&Env::os()?, &target.directory, &mut |done| {
+    let report = check_database_in(&Env::os()?, &target.directory, &target.common.places(), &mut |done| {
         bar.set_length(done.bytes_total);
         bar.set_position(done.bytes);
     });

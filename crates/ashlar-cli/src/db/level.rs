@@ -9,14 +9,14 @@ use super::Target;
 use crate::Done;
 use crate::bytes_text::counted;
 use crate::outcome::Outcome;
-use ashlar_engine::inspect::{Found, LevelReport, check_level};
+use ashlar_engine::inspect::{Found, LevelReport, check_level_in};
 use ashlardb::{Env, FormatLevel};
 use std::io::Write;
 
 /// Shows every shape that some release does not read; fails when the level asked for is one of those. Takes no lock.
 pub(super) fn show(target: &Target, out: &mut dyn Write) -> Done {
     let level = target.common.level.unwrap_or_default();
-    let report = check_level(&*Env::os()?.fs, &target.directory)?;
+    let report = check_level_in(&Env::os()?, &target.directory, &target.common.places())?;
     print(&report, level, out)
 }
 

@@ -16,7 +16,7 @@ mod text;
 use crate::Done;
 use crate::cli::{Common, DbArguments, DbCommand};
 use crate::outcome::Outcome;
-use ashlardb::{Builder, Db, Family, FormatLevel};
+use ashlardb::{Builder, Db, Family, FormatLevel, PlaceSettings};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use text::{Form, Separator};
@@ -62,14 +62,21 @@ impl Target {
     fn builder(&self) -> Builder {
         match self.common.level {
             Some(level) => self.at_level(level),
-            None => Db::builder(&self.directory),
+            None => self.placed(Db::builder(&self.directory)),
         }
+    }
+
+    /// With the files where the user says.
+    fn placed(&self, builder: Builder) -> Builder {
+        let PlaceSettings { wal_dir, db_paths, .. } = self.common.places();
+        let builder = db_paths.into_iter().fold(builder, |b, p| b.db_path(p.path, p.target_bytes));
+        if wal_dir.is_empty() { builder } else { builder.wal_dir(wal_dir) }
     }
 
     /// For a database that is there, with tables as new as `level` allows.
     fn at_level(&self, level: FormatLevel) -> Builder {
         let version = level.max_table_version();
-        let builder = Db::builder(&self.directory).create(false).format_level(level);
+        let builder = self.placed(Db::builder(&self.directory)).create(false).format_level(level);
         builder.tune(move |_, family| family.table.format_version = version)
     }
 

@@ -104,7 +104,7 @@ impl CompactionJob {
         }
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
-            Phase::Begin if shared.plan.trivial_move => {
+            Phase::Begin if shared.plan.trivial_move && shared.stays_in_place() => {
                 shared.core.tell_compaction(&shared.family, &shared.plan, None);
                 shared.commit(move_edit(shared.family.id(), &shared.plan), Vec::new())?;
                 shared.core.counters.moved(shared.family.id(), &shared.plan);
@@ -145,6 +145,13 @@ impl Shared {
             || self.parts.lock().failed
     }
 
+    /// Whether tables of the output level are in the directory where the inputs are. Otherwise a move is a copy.
+    fn stays_in_place(&self) -> bool {
+        let level = self.plan.output_level.0;
+        let (_, path_id) = self.core.writer.place(&self.core.dir, &self.family.options(), level);
+        self.plan.files().all(|file| file.1.file.path_id == path_id)
+    }
+
     fn begin(&self) -> Result<Vec<CompactionPart>> {
         let core = &self.core;
         let family = (self.family.id(), self.family.name());
@@ -153,10 +160,11 @@ impl Shared {
         let (level, bottommost) = (self.plan.output_level.0, self.plan.is_bottommost());
         // Where the data below level 0 begins, this output included.
         let base = (1..level).find(|above| !self.version.level(Level(*above)).is_empty()).unwrap_or(level);
+        (output.dir, output.path_id) = core.writer.place(&core.dir, &options, level);
         output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
         output.blobs = BlobPlan::new(self.family.id(), &options.blob, level);
         CompactionPart::start(CompactionInput {
-            plan: self.plan.clone(),
+            plan: Compaction { trivial_move: false, ..self.plan.clone() },
             version: Arc::clone(&self.version),
             snapshots: core.snapshots.all(),
             output,

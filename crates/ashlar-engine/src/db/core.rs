@@ -6,7 +6,7 @@ use super::scrub_job::Scrubbed;
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::compaction::Running;
 use crate::events::Events;
-use crate::files::PendingOutputs;
+use crate::files::{PendingOutputs, Places};
 use crate::health::{Failing, Health, Severity};
 use crate::open::RecoveryReport;
 use crate::options::DbOptions;
@@ -31,6 +31,7 @@ pub(crate) struct Core {
     /// Its families carry the same.
     pub(super) database: DatabaseId,
     pub(crate) env: Env,
+    pub(super) places: Arc<Places>,
     pub(crate) dir: PathBuf,
     pub(super) options: EpochCell<DbOptions>,
     /// Held by whoever changes settings of the database or of a family.

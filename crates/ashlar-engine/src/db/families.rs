@@ -6,8 +6,10 @@ use super::open::refuse_timestamps;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::Source;
 use crate::memtable::{MemtableList, new_memtable};
+use crate::open::make_directory;
 use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
+use ashlar_format::filename::FileKind;
 use std::sync::Arc;
 
 impl Db {
@@ -53,6 +55,7 @@ impl Core {
         let mut options = options.at_level(level);
         options.forget_stored();
         self.renew_stale_options()?;
+        self.make_places(&options)?;
         // Alone, so that the log that is current now holds nothing of the new family yet.
         let made = self.committer.lead_alone(|| {
             // What was written before the family is not lost where the family is there.
@@ -80,6 +83,26 @@ impl Core {
         self.renew_options();
         self.schedule();
         Ok(made)
+    }
+
+    /// The directories of a new family's tables.
+    fn make_places(&self, options: &FamilyOptions) -> Result<()> {
+        let dirs: Vec<_> = options.cf_paths.iter().map(|path| path.path.clone()).collect();
+        if dirs.is_empty() {
+            return Ok(());
+        }
+        let known = self.places.elsewhere();
+        for dir in dirs.iter().filter(|dir| **dir != self.dir && known.iter().all(|(known, _)| known != *dir))
+        {
+            make_directory(&*self.env.fs, dir)?;
+            if self.env.fs.metadata(&dir.join(FileKind::Current.name()))?.is_some() {
+                let what =
+                    format!("cf_paths names {}, which is the directory of another database", dir.display());
+                return Err(Error::invalid(what).hint("Each database needs directories of its own"));
+            }
+        }
+        self.places.add_tables(&dirs);
+        Ok(())
     }
 
     fn drop_family(self: &Arc<Self>, family: &Family) -> Result<()> {

@@ -18,16 +18,16 @@ use super::unused_logs::UnusedLogs;
 use super::writes::Host;
 use crate::column_family::{DEFAULT_FAMILY, DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
-use crate::files::{PendingOutputs, check_lost, hold_directory, lost_is_usable};
+use crate::files::{PendingOutputs, Places, check_lost, hold_directory, lost_is_usable};
 use crate::health::Health;
 use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{
-    DirState, Families, FamilySpec, Others, Recovered, RecoveryReport, create_database, make_directory,
-    recover_manifest, replay_wals, settle_identity, survey,
+    DirState, Entered, Families, FamilySpec, Others, PlaceSettings, Purpose, Recovered, RecoveryReport,
+    create_database, enter, make_directory, recover_in, replay_wals, settle_identity, survey,
 };
 use crate::options::{
-    DbOptions, Facts, FamilyOptions, Finding, Options, StoredFamily, lint, load_latest_options, note_lines,
-    options_file, write_options_file,
+    DbOptions, DbPath, Facts, FamilyOptions, Finding, Options, StoredFamily, lint, load_latest_options,
+    note_lines, options_file, write_options_file,
 };
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
@@ -86,6 +86,8 @@ pub(super) struct Settings {
     others: FamilyOptions,
     /// Those of families that are there, with what the OPTIONS file says of them.
     recalled: BTreeMap<String, FamilyOptions>,
+    /// Directories of the families' tables that the OPTIONS file names.
+    cf_paths: BTreeMap<String, Vec<DbPath>>,
 }
 
 impl Settings {
@@ -107,7 +109,7 @@ impl Settings {
         }
         let mut others = others.at_level(level);
         others.forget_stored();
-        Ok(Settings { listed, others, recalled: BTreeMap::new() })
+        Ok(Settings { listed, others, recalled: BTreeMap::new(), cf_paths: BTreeMap::new() })
     }
 
     /// The settings of a family whose keys the database has in `order`. A listed family without a comparator of its own
@@ -119,7 +121,29 @@ impl Settings {
             options.order = order.clone();
             options.table.order = order.clone();
         }
+        if let Some(paths) = self.cf_paths.get(name) {
+            options.cf_paths.clone_from(paths);
+        }
         options
+    }
+
+    /// The places that the caller gave. A family that is not listed has none of its own.
+    pub(super) fn places(&self, options: &DbOptions) -> PlaceSettings {
+        let own = self.listed.iter().map(|(name, o)| (name.clone(), o.cf_paths.clone()));
+        let default = (DEFAULT_FAMILY.to_owned(), self.others.cf_paths.clone());
+        let cf_paths = [default].into_iter().chain(own).filter(|(_, paths)| !paths.is_empty()).collect();
+        PlaceSettings { wal_dir: options.wal_dir.clone(), db_paths: options.db_paths.clone(), cf_paths }
+    }
+
+    /// Takes over where the files are.
+    pub(super) fn settle(&mut self, options: &mut DbOptions, entered: &Entered) {
+        self.others.cf_paths.clear();
+        self.cf_paths.clone_from(&entered.settings.cf_paths);
+        options.wal_dir.clone_from(&entered.settings.wal_dir);
+        options.db_paths.clone_from(&entered.settings.db_paths);
+        if let (true, Some(dir)) = (options.info_log.dir.is_empty(), &entered.db_log_dir) {
+            options.info_log.dir.clone_from(dir);
+        }
     }
 
     /// Holds the settings against the newest OPTIONS file and the levels there are: merge operators are found by name, and
@@ -260,18 +284,17 @@ pub(super) fn open(
     others: FamilyOptions,
 ) -> Result<Arc<Core>> {
     let mut settings = Settings::new(&options, families, others)?;
-    let mut env = hold_directory(&env, dir)?;
     widen(&env, options.max_background_jobs);
-    let (lock, created) = lock_and_create(&mut env, dir, &options, &settings)?;
+    let (entered, lock) = occupy(&env, dir, &mut options, &mut settings)?;
+    let env = entered.env.clone();
+    let created = create_if_empty(&env, dir, &settings)?;
     let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
-    let tables = open_tables(&options, &memory);
-    tables.set_limit(options.max_open_files);
-    tables.heed_shortage();
-    let recovered = recover_manifest(&env, dir, options.format_level, &tables, &settings.families())?;
+    let tables = limited_tables(&options, &memory);
+    let recovered = recover_in(&entered, dir, options.format_level, &tables, &settings.families())?;
     let (session_id, pending) = (new_session_id(&*env.rand), PendingOutputs::new());
     let Recovered { versions, missing, mut report, out_of_numbers, .. } = recovered;
     if !report.read_only.is_empty() {
-        return open_locked(env, dir, options, settings, lock);
+        return open_locked(entered, dir, options, settings, lock);
     }
     out_of_numbers.map_or(Ok(()), Err)?;
     settings.recall(&env, dir, &mut options, &versions, &mut report)?;
@@ -281,17 +304,17 @@ pub(super) fn open(
     report.created = created;
     let options_of = |name: &str, order: &Order| settings.of(name, order);
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
-        .with_file_checksums(options.file_checksums);
+        .with_file_checksums(options.file_checksums)
+        .with_paths(&options.db_paths);
     let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report)?;
     if !report.read_only.is_empty() {
         drop(replayer);
-        return open_locked(env, dir, options, settings, lock);
+        return open_locked(entered, dir, options, settings, lock);
     }
     check_lost_at_open(&env, dir, &mut report)?;
     let (edits, replayed) = replayer.finish()?;
     let unused = UnusedLogs::keep(&*env.fs, dir, &report)?;
-    let wal = begin_log(&env, dir, &versions, &options, outcome.cut)?;
-    commit(&versions, edits, wal.number())?;
+    let wal = begin_session(&entered, &versions, &options, edits, outcome.cut)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     settle_identity(&env, &versions, &mut report)?;
@@ -301,6 +324,7 @@ pub(super) fn open(
     let info_log = InfoLog::open(&env, dir, &options.info_log, &log_header(&report));
     let parts = Parts {
         env,
+        places: entered.places,
         dir: dir.to_path_buf(),
         options,
         hold: Hold::new(Some(lock)),
@@ -379,6 +403,14 @@ pub(super) fn open_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTable
     OpenTables::new(FramePool::within(blocks, memory.budget()))
 }
 
+/// [`open_tables`] for a database that is written: as many stay open as the options say, fewer where descriptors are short.
+fn limited_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTables> {
+    let tables = open_tables(options, memory);
+    tables.set_limit(options.max_open_files);
+    tables.heed_shortage();
+    tables
+}
+
 /// What the options name to count into, or the database's own.
 pub(super) fn statistics(env: &Env, options: &DbOptions) -> Arc<Statistics> {
     let own = || Arc::new(Statistics::at_level(StatsLevel::ExceptHistogramOrTimers));
@@ -395,13 +427,32 @@ pub(super) fn refuse_timestamps(order: &Order) -> Result<()> {
     }
 }
 
-/// Locks the directory, and makes a database in it if there is none and the options say so.
-fn lock_and_create(
-    env: &mut Env,
+/// The LOCK of the database directory, and those of the directories beside it.
+#[derive(Debug)]
+struct Locks(
+    #[expect(dead_code, reason = "held")] Box<dyn FileLock>,
+    #[expect(dead_code, reason = "held")] Vec<Box<dyn FileLock>>,
+);
+
+impl FileLock for Locks {}
+
+/// Locks the directory and those beside it, and takes over where the files are.
+fn occupy(
+    env: &Env,
     dir: &Path,
-    options: &DbOptions,
-    settings: &Settings,
-) -> Result<(Box<dyn FileLock>, bool)> {
+    options: &mut DbOptions,
+    settings: &mut Settings,
+) -> Result<(Entered, Box<dyn FileLock>)> {
+    let mut env = hold_directory(env, dir)?;
+    let lock = lock_directory(&mut env, dir, options)?;
+    let mut entered = enter(&env, dir, &settings.places(options), Purpose::Write)?;
+    let lock = Box::new(Locks(lock, entered.occupy(&*env.fs)?));
+    settings.settle(options, &entered);
+    Ok((entered, lock))
+}
+
+/// Locks the directory, which is made if it is missing and the options say so.
+fn lock_directory(env: &mut Env, dir: &Path, options: &DbOptions) -> Result<Box<dyn FileLock>> {
     match survey(&*env.fs, dir)? {
         DirState::Database(_) if options.error_if_exists => {
             return Err(Error::invalid("there is a database already (error_if_exists is set)").at_path(dir));
@@ -415,14 +466,33 @@ fn lock_and_create(
         }
         _ => {}
     }
-    let lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
-    // Looked at again: another process may have made a database between the first look and the lock.
+    env.fs.lock(&dir.join(FileKind::Lock.name()))
+}
+
+/// Makes a database in a locked directory that holds none. False: there is one, perhaps made by another process between
+/// the first look and the lock.
+fn create_if_empty(env: &Env, dir: &Path, settings: &Settings) -> Result<bool> {
     if let DirState::Database(_) = survey(&*env.fs, dir)? {
-        return Ok((lock, false));
+        return Ok(false);
     }
     refuse_timestamps(&settings.default_order())?;
     create_database(env, dir, &settings.default_order())?;
-    Ok((lock, true))
+    Ok(true)
+}
+
+/// Begins the log of this session, and commits what replay flushed: from here on older logs are not needed.
+fn begin_session(
+    entered: &Entered,
+    versions: &VersionSet,
+    options: &DbOptions,
+    edits: Vec<VersionEdit>,
+    cut: bool,
+) -> Result<Arc<Wal>> {
+    entered.announce(|| versions.new_file_number())?;
+    let wal = begin_log(&entered.env, versions.dir(), versions, options, cut)?;
+    commit(versions, edits, wal.number())?;
+    entered.places.leave_former();
+    Ok(wal)
 }
 
 /// Begins the log of this session. After a cut it starts with an empty batch, synced, whose sequence tells a later
@@ -463,6 +533,7 @@ pub(super) fn commit(versions: &VersionSet, mut edits: Vec<VersionEdit>, wal: Fi
 /// What an open has made, ready to be put together.
 pub(super) struct Parts {
     pub(super) env: Env,
+    pub(super) places: Arc<Places>,
     pub(super) dir: PathBuf,
     pub(super) options: DbOptions,
     pub(super) hold: Hold,
@@ -501,6 +572,7 @@ impl Parts {
             GroupCommitter::new((self.env.clone(), database), set, self.versions.last_sequence(), tally);
         let writer = Writer {
             file_checksums: self.options.file_checksums,
+            db_paths: self.options.db_paths.clone(),
             statistics: Some(Arc::clone(&self.statistics)),
             ..Writer::new(&self.env, &self.versions, &self.session_id)
         };
@@ -512,6 +584,7 @@ impl Parts {
                 database,
                 progress: self.env.jobs.signal(),
                 env: self.env,
+                places: self.places,
                 dir: self.dir,
                 options: EpochCell::new(Arc::new(self.options)),
                 changing: Mutex::new(Rank::Options, ()),

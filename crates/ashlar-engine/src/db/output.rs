@@ -1,7 +1,7 @@
 //! How this database writes tables: the plan that flush, compaction and replay share.
 
 use crate::files::PendingOutputs;
-use crate::options::FamilyOptions;
+use crate::options::{DbPath, FamilyOptions, path_of_level};
 use crate::rewrite::{BlobPlan, Numbers, OutputChecks, OutputPlan};
 use crate::version::VersionSet;
 use ashlar_base::FamilyId;
@@ -9,7 +9,7 @@ use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Statistics;
 use ashlar_env::Env;
 use ashlar_table::TableIdentity;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Who writes: what all tables of a session have in common.
@@ -23,6 +23,8 @@ pub(super) struct Writer {
     pub(super) statistics: Option<Arc<Statistics>>,
     /// Each file gets a checksum in the MANIFEST.
     pub(super) file_checksums: bool,
+    /// The directories of tables of families that have none of their own; empty: the database directory.
+    pub(super) db_paths: Vec<DbPath>,
 }
 
 impl Writer {
@@ -30,7 +32,24 @@ impl Writer {
         let db_id = versions.db_facts().db_id.unwrap_or_default();
         let budget = versions.tables().pool().budget().cloned();
         let (env, session_id) = (env.clone(), session_id.to_owned());
-        Writer { env, db_id, session_id, budget, statistics: None, file_checksums: false }
+        Writer {
+            env,
+            db_id,
+            session_id,
+            budget,
+            statistics: None,
+            file_checksums: false,
+            db_paths: Vec::new(),
+        }
+    }
+
+    /// The directory of a family's tables of `level`, with its index in the family's list.
+    pub(super) fn place(&self, dir: &Path, options: &FamilyOptions, level: u8) -> (PathBuf, u8) {
+        let own = !options.cf_paths.is_empty();
+        let paths = if own { &options.cf_paths } else { &self.db_paths };
+        let at = path_of_level(paths, level, &options.compaction);
+        let path = paths.get(at).map_or(dir, |path| &path.path);
+        (path.to_path_buf(), u8::try_from(at).unwrap_or(u8::MAX))
     }
 
     /// The plan for a family's next tables, as a flush writes them; compaction chooses by level.
@@ -47,9 +66,14 @@ impl Writer {
             file_creation_time: now,
             ..TableIdentity::default()
         };
+        let (place, path_id) = self.place(dir, options, 0);
+        let paths = if options.cf_paths.is_empty() { &self.db_paths } else { &options.cf_paths };
+        let blob_dir = paths.first().map_or(dir, |first| &first.path).to_path_buf();
         OutputPlan {
             fs: Arc::clone(&self.env.fs),
-            dir: dir.to_path_buf(),
+            dir: place,
+            path_id,
+            blob_dir,
             table: options.table.for_level(-1, 1, false),
             merge_operator: options.merge_operator.clone(),
             budget: self.budget.clone(),

@@ -22,8 +22,8 @@ use super::session::new_session_id;
 use crate::files::{PendingOutputs, hold_directory};
 use crate::health::Health;
 use crate::open::{
-    DirState, FoundWals, Policy, Recovered, RecoveryReport, logs_needed_from, recover_manifest, replay_found,
-    survey,
+    DirState, Entered, FoundWals, Policy, Purpose, Recovered, RecoveryReport, enter, logs_needed_from,
+    recover_in, replay_found, survey,
 };
 use crate::options::{DbOptions, FamilyOptions};
 use crate::pressure::Memory;
@@ -49,16 +49,19 @@ pub(super) fn open_read_only(
     families: Vec<OpenFamily>,
     others: FamilyOptions,
 ) -> Result<Arc<Core>> {
-    let settings = Settings::new(&options, families, others)?;
+    let mut settings = Settings::new(&options, families, others)?;
+    let mut options = options;
     let env = hold_directory(&env, dir)?;
     if let DirState::Absent | DirState::Empty = survey(&*env.fs, dir)? {
         return Err(Error::invalid("there is no database").at_path(dir));
     }
+    let entered = enter(&env, dir, &settings.places(&options), Purpose::Read)?;
+    settings.settle(&mut options, &entered);
     let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
     let tables = open_tables(&options, &memory);
     let statistics = statistics(&env, &options);
     let mut opening = Opening {
-        env,
+        entered,
         dir,
         options,
         settings,
@@ -89,7 +92,7 @@ pub(super) fn open_read_only(
 /// Goes on with an ordinary open of a database that holds what cannot be carried along, which the report will name: the
 /// LOCK is kept, the directory stays as it is, reads are served.
 pub(super) fn open_locked(
-    env: Env,
+    entered: Entered,
     dir: &Path,
     options: DbOptions,
     settings: Settings,
@@ -97,16 +100,16 @@ pub(super) fn open_locked(
 ) -> Result<Arc<Core>> {
     let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
     let tables = open_tables(&options, &memory);
-    let statistics = statistics(&env, &options);
+    let statistics = statistics(&entered.env, &options);
     let (lock, kept) = (Some(lock), Kept::default());
-    let mut opening = Opening { env, dir, options, settings, lock, tables, memory, statistics, kept };
+    let mut opening = Opening { entered, dir, options, settings, lock, tables, memory, statistics, kept };
     let opened = opening.attempt()?;
     opened.ok_or_else(|| Error::corruption("logs vanish from a locked database").at_path(dir))
 }
 
 /// A read-only open under way.
 struct Opening<'a> {
-    env: Env,
+    entered: Entered,
     dir: &'a Path,
     options: DbOptions,
     settings: Settings,
@@ -121,18 +124,19 @@ struct Opening<'a> {
 impl Opening<'_> {
     /// What can be seen from outside: it changes with every change that matters here.
     fn sight(&self) -> Result<(Option<FileNumber>, Vec<FsEntry>)> {
-        Ok((read_current(&*self.env.fs, self.dir)?, self.env.fs.list(self.dir)?))
+        let fs = &*self.entered.env.fs;
+        Ok((read_current(fs, self.dir)?, fs.list(self.dir)?))
     }
 
     /// `None`: a log that the state needs may have been deleted before it was open.
     fn attempt(&mut self) -> Result<Option<Arc<Core>>> {
-        let (env, dir, level) = (&self.env, self.dir, self.options.format_level);
+        let (env, dir, level) = (&self.entered.env, self.dir, self.options.format_level);
         let families = match self.lock {
             None => self.settings.families_to_read(),
             Some(_) => self.settings.families(),
         };
         let Recovered { versions, missing, mut report, logs_from, .. } =
-            recover_manifest(env, dir, level, &self.tables, &families)?;
+            recover_in(&self.entered, dir, level, &self.tables, &families)?;
         if let Some(spec) = missing.first() {
             let e = Error::invalid(format!("column family {:?} does not exist", spec.name));
             return Err(e.hint("It cannot be made: the database is opened read-only"));
@@ -171,6 +175,7 @@ impl Opening<'_> {
         }
         let parts = Parts {
             env: env.clone(),
+            places: Arc::clone(&self.entered.places),
             dir: dir.to_path_buf(),
             options: self.options.clone(),
             hold: Hold::new(self.lock.take()),

@@ -10,7 +10,7 @@ use crate::batch::memtable_op;
 use crate::files::{PendingFile, PendingOutputs};
 use crate::flush::{FlushInput, FlushRun};
 use crate::open::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
-use crate::options::FamilyOptions;
+use crate::options::{DbPath, FamilyOptions};
 use crate::rewrite::Progress;
 use crate::version::{FamilyState, VersionSet};
 use ashlar_base::planted::{Bug, planted};
@@ -90,6 +90,12 @@ impl<'a> Replayer<'a> {
     /// Each table gets a checksum in the MANIFEST.
     pub(super) fn with_file_checksums(mut self, yes: bool) -> Self {
         self.writer.file_checksums = yes;
+        self
+    }
+
+    /// Tables of families without directories of their own go to the first of these; to the database's if there is none.
+    pub(super) fn with_paths(mut self, db_paths: &[DbPath]) -> Self {
+        self.writer.db_paths = db_paths.to_vec();
         self
     }
 

@@ -7,10 +7,11 @@
 //! 3. Nothing is locked and nothing changed. In a directory that is open elsewhere, files may come and go meanwhile.
 
 use super::shape::Shape;
+use crate::open::{PlaceSettings, Purpose, enter};
 use crate::options::FormatLevel;
 use crate::version::{newest_first, read_current};
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Result, SeqNum};
-use ashlar_env::Fs;
+use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_format::write_batch::BatchReader;
@@ -58,13 +59,22 @@ impl LevelReport {
     }
 }
 
-/// Looks at every file of the database in `dir`.
+/// Looks at every file of the database in `dir`, and of the directories in `given` or in its OPTIONS file.
 ///
 /// # Errors
 /// `InvalidArgument`: no database. `Corruption`: a file that cannot be read to its end. `NotSupported`: a kind of table.
 /// `Io`.
 /// # Cost
 /// Reads every byte of every table and log once.
+pub fn check_level_in(env: &Env, dir: &Path, given: &PlaceSettings) -> Result<LevelReport> {
+    let entered = enter(env, dir, given, Purpose::Read)?;
+    check_level(&*entered.env.fs, dir)
+}
+
+/// [`check_level_in`] of a database with all files in `dir`.
+///
+/// # Errors
+/// As [`check_level_in`].
 pub fn check_level(fs: &dyn Fs, dir: &Path) -> Result<LevelReport> {
     let fs = &*fs.hold(dir)?;
     let Some(manifest) = read_current(fs, dir)? else {

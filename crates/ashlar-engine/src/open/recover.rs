@@ -5,6 +5,7 @@
 
 use super::foreign::foreign;
 use super::leveldb::{ONE_WAY, is_leveldb};
+use super::places::{Entered, GIVE_PATHS, PlaceSettings, Purpose, enter};
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
 use super::unserved::unserved;
 use crate::files::{hold_directory, misnamed};
@@ -81,11 +82,11 @@ pub struct Recovered {
     pub out_of_numbers: Option<Error>,
 }
 
-/// Reads the database in `dir`. Changes nothing.
+/// Reads the database in `dir`, with its files where the newest OPTIONS file says. Changes nothing.
 ///
 /// # Errors
 /// `Corruption`, `Io` naming file, offset and cause; `InvalidArgument`: there is no database, a family is not listed,
-/// or its comparator is another one; `NotSupported`: a feature by name.
+/// its comparator is another one, or files are in directories that are not known; `NotSupported`: a feature by name.
 pub fn recover_manifest(
     env: &Env,
     dir: &Path,
@@ -93,10 +94,27 @@ pub fn recover_manifest(
     tables: &Arc<OpenTables>,
     families: &Families,
 ) -> Result<Recovered> {
+    let entered = enter(env, dir, &PlaceSettings::default(), Purpose::Read)?;
+    recover_in(&entered, dir, level, tables, families)
+}
+
+/// [`recover_manifest`] of a database whose directories are known.
+///
+/// # Errors
+/// As [`recover_manifest`].
+pub(crate) fn recover_in(
+    entered: &Entered,
+    dir: &Path,
+    level: FormatLevel,
+    tables: &Arc<OpenTables>,
+    families: &Families,
+) -> Result<Recovered> {
+    let env = &entered.env;
     let fs = &*env.fs;
     let (number, replayed) = read_manifest(fs, dir)?;
     let directory = Directory::read(fs, dir)?;
     directory.check_superseded(fs, dir, number)?;
+    entered.check_paths(&replayed)?;
 
     let Chosen { mut open, closed } = choose(&replayed, families)?;
     let mut states = Vec::new();
@@ -107,10 +125,12 @@ pub fn recover_manifest(
     }
     let mut report = report(number, &replayed, level, &states);
     report.foreign.extend(closed);
+    report.foreign.extend(entered.notes.iter().cloned());
     report.foreign.extend(misnamed(fs, dir)?);
     for state in &states {
         for (_, file) in state.version.files() {
             directory.check_table(dir, &replayed.path, &file.file)?;
+            entered.check_place(&state.name, &file.file, &replayed.path)?;
         }
         directory.check_blobs(&replayed.path, state)?;
     }
@@ -160,7 +180,7 @@ pub fn list_families(env: &Env, dir: &Path) -> Result<Vec<String>> {
     Ok(replayed.families.into_values().map(|f| f.name).collect())
 }
 
-fn read_manifest(fs: &dyn Fs, dir: &Path) -> Result<(FileNumber, Replayed)> {
+pub(super) fn read_manifest(fs: &dyn Fs, dir: &Path) -> Result<(FileNumber, Replayed)> {
     let Some(number) = read_current(fs, dir)? else {
         return Err(Error::invalid("there is no database (no CURRENT file)").at_path(dir));
     };
@@ -329,13 +349,6 @@ impl Directory {
 
     fn check_table(&self, dir: &Path, manifest: &Path, file: &NewFile) -> Result<()> {
         let number = file.number;
-        if file.path_id != 0 {
-            return Err(Error::not_supported(format!(
-                "tables in further directories (db_paths): table {number} is in path {}",
-                file.path_id
-            ))
-            .at_path(manifest));
-        }
         let path = dir.join(FileKind::Table(number).name());
         match self.tables.get(&number) {
             Some(&len) if len == file.size => Ok(()),
@@ -349,7 +362,7 @@ impl Directory {
                 manifest.file_name().unwrap_or_default().to_string_lossy()
             ))
             .at_path(&path)
-            .hint("Restore the file from a backup")),
+            .hint(format!("Restore the file from a backup; if it is in another directory: {GIVE_PATHS}"))),
         }
     }
 
@@ -357,7 +370,8 @@ impl Directory {
         match family.version.blobs().files().keys().find(|n| !self.blobs.contains(n)) {
             None => Ok(()),
             Some(number) => {
-                Err(Error::corruption(format!("blob file {number} is missing")).at_path(manifest))
+                let e = Error::corruption(format!("blob file {number} is missing")).at_path(manifest);
+                Err(e.hint(format!("Restore the file; if it is in another directory: {GIVE_PATHS}")))
             }
         }
     }

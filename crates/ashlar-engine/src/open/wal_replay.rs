@@ -219,6 +219,13 @@ fn prepares(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
     holds(&mut reader, |op| matches!(op, BatchOp::BeginPrepare) || Marks::of(op) == Marks::BeforeCommit)
 }
 
+/// Whether a log holds a write; one in which nothing reads may.
+pub(super) fn may_hold_writes(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
+    let reader = || LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
+    let reads = reader().next()?.is_some();
+    Ok(!reads || holds(&mut reader(), |op| !matches!(op, BatchOp::LogData(_)))?)
+}
+
 /// Whether a record of the log has such an operation.
 fn holds(reader: &mut LogReader, such: impl Fn(&BatchOp<'_>) -> bool) -> Result<bool> {
     while let Some(record) = reader.next()? {

@@ -1,5 +1,6 @@
 //! Settings of a whole database.
 
+use super::paths::{DbPath, validate, validate_path};
 use super::{FormatLevel, KeptTexts};
 use crate::events::{InfoLogOptions, Listeners};
 use ashlar_base::stats::Statistics;
@@ -43,6 +44,11 @@ pub struct DbOptions {
     /// When the live logs are larger than this, the families that hold the oldest one are flushed.
     /// 0: four times the sum of all write buffers.
     pub max_total_wal_bytes: u64,
+    /// The directory of the logs; empty: the one that the newest OPTIONS file names, or the database directory.
+    pub wal_dir: String,
+    /// The directories of the tables, of all families without `cf_paths`. Empty: those that the newest OPTIONS file of
+    /// this engine names, or the database directory.
+    pub db_paths: Vec<DbPath>,
     /// Flush all families in one step: after a crash the tables hold the same writes of each. For databases that write to
     /// several families without a log. Off.
     pub atomic_flush: bool,
@@ -87,6 +93,8 @@ impl Default for DbOptions {
             rate_limit_bytes: 0,
             scrub_bytes_per_second: 0,
             max_total_wal_bytes: 0,
+            wal_dir: String::new(),
+            db_paths: Vec::new(),
             atomic_flush: false,
             wal_compression: Compression::None,
             manual_wal_flush: false,
@@ -135,6 +143,8 @@ impl DbOptions {
                 self.max_open_files
             )));
         }
+        validate_path("wal_dir", &self.wal_dir)?;
+        validate("db_paths", &self.db_paths)?;
         match self.wal_compression {
             Compression::None => Ok(()),
             Compression::Zstd if self.format_level >= FormatLevel::V7_8 => Ok(()),

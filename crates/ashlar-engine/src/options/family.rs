@@ -1,6 +1,7 @@
 //! Settings of one column family.
 
 use super::names::id_of;
+use super::paths::{DbPath, validate};
 use super::{CompactionOptions, FormatLevel, KeptTexts};
 use ashlar_base::{Error, MergeOperator, Order, Result};
 use ashlar_blob::BlobOptions;
@@ -30,6 +31,8 @@ pub struct FamilyOptions {
     /// A table that was written is read back and verified before the MANIFEST names it (RocksDB's
     /// `paranoid_file_checks`). One more pass over each table, from the cache of the operating system. Off.
     pub read_back_outputs: bool,
+    /// The directories of the family's tables. Empty: those of the database.
+    pub cf_paths: Vec<DbPath>,
     /// How the tree is shaped.
     pub compaction: CompactionOptions,
     /// The family is opened where the database has it, and not made where it has not. For settings that come from an OPTIONS
@@ -53,6 +56,7 @@ impl Default for FamilyOptions {
             table: TableOptions::default(),
             blob: BlobOptions::default(),
             read_back_outputs: false,
+            cf_paths: Vec::new(),
             compaction: CompactionOptions::default(),
             only_if_there: false,
             kept: KeptTexts::default(),
@@ -98,6 +102,7 @@ impl FamilyOptions {
             ))
             .hint("Raise the format level, or lower format_version"));
         }
+        validate("cf_paths", &self.cf_paths)?;
         self.blob.validate()?;
         self.table.validate()?;
         self.compaction.validate()

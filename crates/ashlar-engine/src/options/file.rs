@@ -6,6 +6,7 @@
 
 use super::family::BLOCK_BASED;
 use super::kept::Carry;
+use super::paths::own_lines;
 use super::{DbOptions, FamilyOptions, Group, KeptTexts, Options};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::Env;
@@ -15,7 +16,7 @@ use std::path::Path;
 
 /// The file for these settings, families in id order (`default` first).
 pub(crate) fn options_file(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> OptionsFile {
-    let mut file = OptionsFile { own: own_settings(db), ..OptionsFile::default() };
+    let mut file = OptionsFile { own: own_settings(db, families), ..OptionsFile::default() };
     let carry = Carry::new(db.format_level, &db.stored_release);
     let mut version = Section::new(SectionKind::Version);
     version.push("rocksdb_version", carry.release.clone());
@@ -52,13 +53,15 @@ fn as_it_stood(kind: SectionKind, kept: &KeptTexts) -> Section {
 }
 
 /// Settings that no RocksDB has a stored name for.
-fn own_settings(db: &DbOptions) -> Vec<(String, String)> {
+fn own_settings(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> Vec<(String, String)> {
     let sizes = [
         ("memory_bytes", db.memory_bytes),
         ("block_cache_bytes", db.block_cache_bytes),
         ("scrub_bytes_per_second", db.scrub_bytes_per_second),
     ];
-    sizes.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_string())).collect()
+    let sizes = sizes.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_string()));
+    let families: Vec<_> = families.iter().map(|(name, family)| (*name, &*family.cf_paths)).collect();
+    sizes.chain(own_lines(&db.db_paths, &families)).collect()
 }
 
 /// Writes the file as `OPTIONS-<number>`: under a temporary name first, so that a reader never sees half of it.

@@ -3,16 +3,19 @@
 //! 1. What the file says never fails an open: a name that is unknown, a value that is wrong, out of our range or asks for
 //!    what is not there is passed over, or drawn to the nearest value, and told. The other values are taken.
 //! 2. Every text is kept for the next OPTIONS file; see `kept`.
+//! 3. Where files are is not taken as a setting: an open asks [`stored_places`], and looks first whether the files are
+//!    there. The `wal_dir` of the next file is the one that the open found, so its text is not kept.
 
 use super::family::BLOCK_BASED;
 use super::kept::{KeptText, note_lines};
 use super::names::{id_of, is_joined, operator_of};
-use super::{DbOptions, FamilyOptions, FormatLevel, Group, Options};
+use super::paths::own_line;
+use super::{DbOptions, DbPath, FamilyOptions, FormatLevel, Group, Options};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// A longer file is no OPTIONS file: ten thousand families need a fifth of it.
@@ -109,7 +112,8 @@ impl LoadedOptions {
                 }
             }
         }
-        for (name, value) in &file.own {
+        let is_place = |name: &str, value: &str| name == NEXT_WAL_DIR || own_line(name, value).is_some();
+        for (name, value) in file.own.iter().filter(|(name, value)| !is_place(name, value)) {
             take_own(&mut loaded.db, name, value, &mut notices);
         }
         loaded.db.stored_release.clone_from(&release);
@@ -140,7 +144,10 @@ impl LoadedOptions {
 
 impl Options {
     fn load_database(&mut self, entries: &[(String, String)]) {
-        let mut texts = self.load(Group::Database, entries);
+        let entries: Vec<_> =
+            entries.iter().filter(|(name, _)| !PLACES.contains(&&**name)).cloned().collect();
+        let mut texts = self.load(Group::Database, &entries);
+        self.db.info_log.dir.clear();
         if self.fit(Group::Database, &mut texts, |o| o.db.validate()).is_err() {
             self.db = DbOptions { format_level: self.db.format_level, ..DbOptions::default() };
         }
@@ -175,6 +182,7 @@ fn load_family(of: &FamilySections<'_>, level: FormatLevel) -> FamilyOptions {
     let mut loaded =
         Options { db: DbOptions { format_level: level, ..DbOptions::default() }, ..Options::default() };
     let mut texts = loaded.load(Group::Family, of.options);
+    loaded.family.cf_paths.clear();
     let operator = of.options.iter().rev().find(|(name, _)| name == "merge_operator");
     loaded.family.stored_merge_operator = stored_operator(operator.map(|(_, value)| value.as_str()));
     let mut tables = Vec::new();
@@ -245,6 +253,61 @@ fn take_own(db: &mut DbOptions, name: &str, value: &str, notices: &mut Vec<Strin
         ("scrub_bytes_per_second", Ok(bytes)) => db.scrub_bytes_per_second = bytes,
         _ => notices.push(format!("database: {name}={value}: not known to this version")),
     }
+}
+
+/// The directories of files that an open needs, as they stand in the section of the database.
+const PLACES: [&str; 2] = ["wal_dir", "db_paths"];
+
+/// The name of our line for [`StoredPlaces::next_wal_dir`].
+pub(crate) const NEXT_WAL_DIR: &str = "next_wal_dir";
+
+/// Where an OPTIONS file says that files of the database are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoredPlaces {
+    /// `wal_dir`, as it stands there.
+    pub(crate) wal_dir: Option<String>,
+    /// The one that an open was about to change to.
+    pub(crate) next_wal_dir: Option<String>,
+    /// `db_log_dir`, as it stands there.
+    pub(crate) db_log_dir: Option<String>,
+    /// `db_paths`; empty where the file is RocksDB's.
+    pub(crate) db_paths: Vec<DbPath>,
+    /// `cf_paths` of the families that have any.
+    pub(crate) cf_paths: BTreeMap<String, Vec<DbPath>>,
+    /// The first number of the release that the file was written for.
+    pub(crate) major: u32,
+}
+
+/// Takes the places out of a file.
+pub(crate) fn forget_places(file: &mut OptionsFile) {
+    file.own.retain(|(name, value)| name != NEXT_WAL_DIR && own_line(name, value).is_none());
+    for section in file.sections.iter_mut().filter(|section| section.kind == SectionKind::Db) {
+        section.entries.retain(|(name, _)| name != "wal_dir" && name != "db_log_dir");
+    }
+}
+
+/// The places that a file names.
+pub(crate) fn stored_places(file: &OptionsFile) -> StoredPlaces {
+    let text = |name| {
+        let value = unescape(file.db()?.get(name)?);
+        (!value.is_empty()).then_some(value)
+    };
+    let version = file.sections.iter().find(|s| s.kind == SectionKind::Version);
+    let release = version.and_then(|s| s.get("rocksdb_version")).unwrap_or_default();
+    let mut stored = StoredPlaces {
+        wal_dir: text("wal_dir"),
+        next_wal_dir: file.own.iter().find(|(name, _)| name == NEXT_WAL_DIR).map(|(_, dir)| dir.clone()),
+        db_log_dir: text("db_log_dir"),
+        major: release.split('.').next().and_then(|n| n.parse().ok()).unwrap_or_default(),
+        ..StoredPlaces::default()
+    };
+    for (family, path) in file.own.iter().filter_map(|(name, value)| own_line(name, value)) {
+        match family {
+            None => stored.db_paths.push(path),
+            Some(family) => stored.cf_paths.entry(family).or_default().push(path),
+        }
+    }
+    stored
 }
 
 /// A merge operator as an OPTIONS file names it; `None` for none.

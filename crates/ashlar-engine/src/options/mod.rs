@@ -12,6 +12,7 @@ mod load;
 mod names;
 mod operation;
 mod page;
+mod paths;
 
 pub use ashlar_blob::BlobOptions;
 pub use compaction::CompactionOptions;
@@ -23,8 +24,12 @@ pub use kept::KeptTexts;
 pub(crate) use kept::note_lines;
 pub use lint::{Facts, Finding, lint};
 pub use load::{LoadedOptions, load_latest_options, read_latest_options, read_options_file};
-pub(crate) use load::{StoredFamily, stored_families};
+pub(crate) use load::{
+    NEXT_WAL_DIR, StoredFamily, StoredPlaces, forget_places, stored_families, stored_places,
+};
 pub(crate) use names::id_of;
 pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, option_names};
 pub use operation::{CompactRangeOptions, ReadOptions, WriteOptions};
 pub use page::markdown;
+pub use paths::DbPath;
+pub(crate) use paths::path_of_level;

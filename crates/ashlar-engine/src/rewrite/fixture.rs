@@ -43,6 +43,8 @@ impl Place {
         OutputPlan {
             fs,
             dir: self.dir.clone(),
+            path_id: 0,
+            blob_dir: self.dir.clone(),
             table,
             merge_operator: None,
             budget: None,

@@ -48,6 +48,10 @@ pub struct OutputPlan {
     pub fs: Arc<dyn Fs>,
     /// The directory of the tables.
     pub dir: PathBuf,
+    /// The index of that directory in the list of the family's directories, for the MANIFEST.
+    pub path_id: u8,
+    /// The directory of the blob files: the first of the list.
+    pub blob_dir: PathBuf,
     /// The shape of the tables, with the order of the keys.
     pub table: TableOptions,
     /// What folds merge operands on the way; `None`: they are carried.
@@ -111,7 +115,7 @@ impl TableOutputs {
     pub fn new(plan: OutputPlan, limits: CutLimits, numbers: Numbers) -> Self {
         let cut = Cut::new(limits, plan.table.order.clone());
         let sums = plan.checks.file_checksums;
-        let blobs = BlobOutputs::new(plan.blobs.clone(), Arc::clone(&plan.fs), plan.dir.clone(), sums);
+        let blobs = BlobOutputs::new(plan.blobs.clone(), Arc::clone(&plan.fs), plan.blob_dir.clone(), sums);
         let (tombstones, scratch) = (Carried::default(), InternalKeyBuf::new(&[], Trailer::LAST));
         TableOutputs { plan, cut, numbers, tombstones, blobs, open: None, done: Vec::new(), scratch }
     }
@@ -248,6 +252,7 @@ impl TableOutputs {
         let mut file = NewFile::new(number, s.size, (s.smallest, s.largest), seqs);
         file.oldest_ancestor_time = Some(self.plan.identity.creation_time);
         file.file_creation_time = Some(self.plan.identity.file_creation_time);
+        file.path_id = self.plan.path_id;
         file.oldest_blob_file = oldest_blob;
         file.tail_size = s.tail_size;
         file.unique_id = unique_id_bytes(s.unique_id);
@@ -304,6 +309,9 @@ impl EntrySink for TableOutputs {
         if self.done.is_empty() || planted(Bug::TableDirUnsynced) {
             Ok(())
         } else {
+            if self.plan.blob_dir != self.plan.dir {
+                self.plan.fs.sync_dir(&self.plan.blob_dir)?;
+            }
             self.plan.fs.sync_dir(&self.plan.dir)
         }
     }

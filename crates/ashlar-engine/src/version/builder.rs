@@ -139,6 +139,19 @@ impl TreeBuilder {
         self.files.values().map(|(_, file)| largest(&file.file)).max()
     }
 
+    /// A table whose index in the list of directories is not below `count`, with that index.
+    pub(crate) fn beyond_path(&self, count: usize) -> Option<(FileNumber, u8)> {
+        let mut files = self.files.values().map(|(_, f)| (f.number(), f.file.path_id));
+        files.find(|(_, id)| usize::from(*id) >= count)
+    }
+
+    /// All tables are in one directory from here on.
+    pub(crate) fn gather_in_one_directory(&mut self) {
+        for (_, file) in self.files.values_mut().filter(|(_, f)| f.file.path_id != 0) {
+            *file = FileMeta::new(NewFile { path_id: 0, ..file.file.clone() });
+        }
+    }
+
     /// Forgets a blob file that is no use any more.
     pub(crate) fn forget_blob_file(&mut self, number: FileNumber) {
         self.blobs.remove(&number);

@@ -14,6 +14,7 @@
 //! | `upkeep` | do compactions on request leave every answer as it was? |
 //! | `observe` | does what it tells about itself add up, on a small workload to the last count? |
 //! | `manual` | is the manual whole, and true about the tests? |
+//! | `places` | are files in several directories found, written and handed back? |
 //! | `options` | are settings by RocksDB's names stored, loaded, changed, and known to RocksDB? |
 //! | `integrity` | is every damage found, by file, offset and keys, and are checksums over files those of RocksDB? |
 //! | `repair` | does what is left of a damaged directory open, here and in RocksDB, and is every loss told? |
@@ -48,6 +49,7 @@ mod misuse;
 mod modes;
 mod observe;
 mod operations;
+mod places;
 mod options;
 mod quarantine;
 mod quarantine_blobs;

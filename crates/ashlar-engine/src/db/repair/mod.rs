@@ -52,7 +52,10 @@ use crate::files::{
     unlink,
 };
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
-use crate::open::{RecoveryReport, by_settings, needed_from, recorded_numbers, replay_wals, settle_identity};
+use crate::open::{
+    PlaceSettings, Purpose, RecoveryReport, by_settings, enter, needed_from, recorded_numbers, replay_wals,
+    settle_identity,
+};
 use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
 use crate::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
@@ -84,10 +87,10 @@ impl Db {
     /// Families, orders and merge operators as in [`Db::open`]. `progress` is called after each table.
     ///
     /// # Errors
-    /// `Busy(Locked)`; `InvalidArgument`: no directory, a family whose order is not known and not listed, or one that is
-    /// listed with another merge operator than it has. `NotSupported`:
-    /// prepared transactions or timestamps in its logs, or settings that an open does not write under. `Io`: nothing was given up
-    /// because of it, and before the commit nothing changed.
+    /// `Busy(Locked)`; `InvalidArgument`: no directory, files in directories that are not known (`wal_dir`, `db_paths`), a
+    /// family whose order is not known and not listed, or one that is listed with another merge operator than it has.
+    /// `NotSupported`: prepared transactions or timestamps in its logs, or settings that an open does not write under.
+    /// `Io`: nothing was given up because of it, and before the commit nothing changed.
     /// # Cost
     /// One pass over all tables, blob files and logs; without a MANIFEST all tables are written anew.
     pub fn repair(
@@ -98,30 +101,54 @@ impl Db {
         others: FamilyOptions,
         progress: &mut dyn FnMut(&Verified),
     ) -> Result<RepairReport> {
-        let mut settings = Settings::new(&options, families, others)?;
-        let env = hold_directory(&env, dir)?;
-        if env.fs.metadata(dir)?.is_none() {
-            return Err(Error::invalid("there is no such directory").at_path(dir));
-        }
-        check_lost(&*env.fs, dir)?;
-        let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
-        let mut found = Found::list(&*env.fs, dir)?;
-        let mut report = RepairReport::default();
-        let hinted = |e| unread(e, dir);
-        let options_file = options_there(&*env.fs, dir, &mut report).map_err(hinted)?;
-        let stored = options_file.as_ref().map(stored_families).unwrap_or_default();
-        let mut replayed = found.manifest(&*env.fs, dir, &mut report).map_err(hinted)?;
-        found.renumber(replayed.as_mut(), &mut report);
-        let there = there(replayed.as_ref(), &stored);
-        if let Some(file) = &options_file {
-            refuse_unserved(file, there.iter().map(|(name, _)| *name)).map_err(|e| e.at_path(dir))?;
-        }
-        settings.recall_operators(&stored, there.iter().map(|(name, order)| (*name, order)))?;
-        let session_id = new_session_id(&*env.rand);
-        let repair = Repair { env, dir, options, settings, stored, found, session_id };
-        repair.run(replayed, &mut report, progress).map_err(hinted)?;
-        Ok(report)
+        let settings = Settings::new(&options, families, others)?;
+        repair_in(env, dir, (options, settings), false, progress)
     }
+}
+
+/// [`Db::repair`]; `gathered`: all files were brought into `dir`, wherever the MANIFEST says that they were.
+fn repair_in(
+    env: Env,
+    dir: &Path,
+    (mut options, mut settings): (DbOptions, Settings),
+    gathered: bool,
+    progress: &mut dyn FnMut(&Verified),
+) -> Result<RepairReport> {
+    let env = hold_directory(&env, dir)?;
+    if env.fs.metadata(dir)?.is_none() {
+        return Err(Error::invalid("there is no such directory").at_path(dir));
+    }
+    check_lost(&*env.fs, dir)?;
+    let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
+    let given = if gathered { PlaceSettings::default() } else { settings.places(&options) };
+    let mut entered = enter(&env, dir, &given, Purpose::Repair)?;
+    let _locks = entered.occupy(&*env.fs)?;
+    let env = entered.env.clone();
+    settings.settle(&mut options, &entered);
+    let mut found = Found::list(&*env.fs, dir)?;
+    let mut report = RepairReport::default();
+    report.remarks.extend(entered.notes.iter().cloned());
+    let hinted = |e| unread(e, dir);
+    let options_file = options_there(&*env.fs, dir, &mut report).map_err(hinted)?;
+    let stored = options_file.as_ref().map(stored_families).unwrap_or_default();
+    let mut replayed = found.manifest(&*env.fs, dir, &mut report).map_err(hinted)?;
+    if let Some(replayed) = &mut replayed {
+        if gathered {
+            replayed.families.values_mut().for_each(|family| family.tree.gather_in_one_directory());
+        }
+        entered.check_presence(replayed)?;
+    }
+    found.renumber(replayed.as_mut(), &mut report);
+    let there = there(replayed.as_ref(), &stored);
+    if let Some(file) = &options_file {
+        refuse_unserved(file, there.iter().map(|(name, _)| *name)).map_err(|e| e.at_path(dir))?;
+    }
+    settings.recall_operators(&stored, there.iter().map(|(name, order)| (*name, order)))?;
+    let session_id = new_session_id(&*env.rand);
+    let repair = Repair { env, dir, options, settings, stored, found, session_id };
+    repair.run(replayed, &mut report, progress).map_err(hinted)?;
+    entered.places.leave_former();
+    Ok(report)
 }
 
 /// An error of reading, with what is left to do where it stays.
@@ -203,7 +230,8 @@ impl Repair<'_> {
         let pending = PendingOutputs::new();
         // Numbers come from a version set of no families: the one that commits is made when the trees are known.
         let writer = Writer::new(&self.env, &numbered, &self.session_id);
-        let writer = Writer { file_checksums: self.options.file_checksums, ..writer };
+        let (file_checksums, db_paths) = (self.options.file_checksums, self.options.db_paths.clone());
+        let writer = Writer { file_checksums, db_paths, ..writer };
         let outputs =
             tables::Outputs { writer: &writer, numbers: numbers(&numbered, &pending), dir: self.dir };
         let begun: Kept = match &replayed {
@@ -347,7 +375,8 @@ impl Repair<'_> {
         report.take_logs(checked);
         let options_of = |name: &str, order: &Order| self.settings(name, order);
         let replayer = Replayer::new(&self.env, self.dir, versions, pending, &self.session_id, &options_of)
-            .with_file_checksums(self.options.file_checksums);
+            .with_file_checksums(self.options.file_checksums)
+            .with_paths(&self.options.db_paths);
         let holds = |id: FamilyId, key: &[u8], seq| covered.map_or(Ok(false), |c| c.holds(id, key, seq));
         let mut replayer = replayer.without_operands(&holds);
         let mut recovery = RecoveryReport::default();

@@ -16,12 +16,14 @@
 //!    the copy, page by page, which the repair finds like any damage, and a loss in the account. Nothing is given up by that:
 //!    the source stays.
 
-use super::RepairReport;
+use super::{RepairReport, repair_in};
+use crate::db::open::Settings;
 use crate::db::{Db, OpenFamily};
 use crate::files::{check_named, hold_directory};
 use crate::inspect::{Damage, Risk, Verified};
-use crate::open::make_directory;
-use crate::options::{DbOptions, FamilyOptions};
+use crate::open::{DirState, Purpose, enter, make_directory, survey};
+use crate::options::{DbOptions, FamilyOptions, forget_places, read_options_file};
+use crate::version::replay_manifest;
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::{EntryKind, Env, FileLock, Fs};
@@ -70,11 +72,21 @@ impl Db {
         check_named(into)?;
         check_target(fs, dir, into)?;
         let _lock = lock(fs, dir)?;
+        let settings = Settings::new(&options, families, others)?;
+        let entered = enter(&env, dir, &settings.places(&options), Purpose::Repair)?;
+        if let Ok(DirState::Database(number)) = survey(fs, dir)
+            && let Ok(replayed) = replay_manifest(fs, dir, number)
+            && replayed.dropped.is_none()
+        {
+            entered.check_presence(&replayed)?;
+        }
+        let fs = &*entered.env.fs;
         make_directory(fs, into)?;
-        let env = hold_directory(&env, into)?;
-        let unread = bring_over(&*env.fs, dir, into, around_unreadable)?;
-        let mut report = Db::repair(env, into, options, families, others, progress)?;
+        let fs = fs.hold(into)?;
+        let unread = bring_over(&*fs, dir, into, around_unreadable)?;
+        let mut report = repair_in(env, into, (options, settings), true, progress)?;
         report.losses.splice(0..0, unread);
+        report.remarks.splice(0..0, entered.notes);
         Ok(report)
     }
 }
@@ -110,6 +122,8 @@ fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path, around: bool) -> Result<Vec<
         let (from, to) = (dir.join(name), into.join(name));
         let is_whole = matches!(kind, FileKind::Table(_) | FileKind::LevelDbTable(_) | FileKind::Blob(_));
         match (around, is_whole) {
+            // A copy of them that names the directories of the source would lead an open there.
+            _ if matches!(kind, FileKind::Options(_)) && copy_options(fs, &from, &to, around)? => {}
             (true, _) => unread.extend(copy_around(fs, &from, &to)?.into_iter().map(|s| s.told(name, kind))),
             (false, true) => link_or_copy(fs, &from, &to)?,
             (false, false) => copy(fs, &from, &to)?,
@@ -137,6 +151,23 @@ fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path, around: bool) -> Result<Vec<
         fs.sync_dir(into)?;
     }
     Ok(unread)
+}
+
+/// Copies an OPTIONS file without the directories that it names, because the copy has all files in one. False: it is
+/// damaged, or the device does not read it, so that its copy names no directories either.
+fn copy_options(fs: &dyn Fs, from: &Path, to: &Path, around: bool) -> Result<bool> {
+    let mut file = match read_options_file(fs, from) {
+        Ok(file) => file,
+        Err(e) if e.is_corruption() || around && e.kind() == ErrorKind::Io(IoKind::Other) => {
+            return Ok(false);
+        }
+        Err(e) => return Err(e),
+    };
+    forget_places(&mut file);
+    let copy = fs.create(to)?;
+    copy.write_at(file.print().as_bytes(), 0)?;
+    copy.sync_all()?;
+    Ok(true)
 }
 
 fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {

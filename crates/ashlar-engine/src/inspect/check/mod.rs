@@ -26,7 +26,9 @@ pub use report::{CheckReport, Damage, KeySpan, Risk, Verified};
 pub(crate) use tables::span_of;
 
 use crate::files::{hold_directory, misnamed};
-use crate::open::{DirState, needed_from, out_of_numbers, recorded_numbers, survey};
+use crate::open::{
+    DirState, PlaceSettings, Purpose, enter, needed_from, out_of_numbers, recorded_numbers, survey,
+};
 use crate::options::read_latest_options;
 use crate::version::{
     OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
@@ -64,13 +66,42 @@ pub type Progress<'p> = &'p mut dyn FnMut(&Verified);
 /// One pass over all files that the database needs; over a damaged one, and over the tables that point into a damaged
 /// blob file, another.
 pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<CheckReport> {
+    check_database_in(env, dir, &PlaceSettings::default(), progress)
+}
+
+/// [`check_database`] of a database whose files are in the directories of `given`, and, where that says nothing, in those of
+/// the newest OPTIONS file.
+///
+/// # Errors
+/// As [`check_database`]; `InvalidArgument` too when needed files are in directories that are not known.
+pub fn check_database_in(
+    env: &Env,
+    dir: &Path,
+    given: &PlaceSettings,
+    progress: Progress<'_>,
+) -> Result<CheckReport> {
     let env = &hold_directory(env, dir)?;
-    let fs = &*env.fs;
     let mut report = CheckReport::default();
-    let Some(replayed) = manifest(fs, dir, &mut report)? else {
-        every_table(fs, dir, &mut report)?;
+    let Some(replayed) = manifest(&*env.fs, dir, &mut report)? else {
+        let entered = enter(env, dir, given, Purpose::Repair)?;
+        every_table(&*entered.env.fs, dir, &mut report)?;
         return Ok(report);
     };
+    let entered = enter(env, dir, given, Purpose::Read)?;
+    entered.check_presence(&replayed)?;
+    report.remarks.extend(entered.notes.iter().cloned());
+    check_whole(&entered.env, dir, &replayed, report, progress)
+}
+
+/// The check of a database whose MANIFEST reads.
+fn check_whole(
+    env: &Env,
+    dir: &Path,
+    replayed: &Replayed,
+    mut report: CheckReport,
+    progress: Progress<'_>,
+) -> Result<CheckReport> {
+    let fs = &*env.fs;
     if let Some(tail) = &replayed.dropped {
         let name = replayed.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         report.remarks.push(format!(
@@ -80,7 +111,7 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
     }
     let mut families = Vec::new();
     for family in replayed.families.values() {
-        match version_of(env, dir, &replayed, family) {
+        match version_of(env, dir, replayed, family) {
             Ok(version) => families.push((family.name.clone(), version)),
             Err(e) if e.kind() == ErrorKind::InvalidArgument => report.unchecked.push(e.message().to_owned()),
             Err(e) => {
@@ -93,7 +124,7 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
     check_files(fs, dir, &named, &mut report, progress);
     let ahead = replayed.families.values().filter(|family| family.tree.table_numbers().next().is_some());
     let needed = LogsNeeded {
-        from: needed_from(&replayed),
+        from: needed_from(replayed),
         prev: replayed.db.prev_log,
         tracked: &replayed.db.tracked_wals,
         last: replayed.last_seq,
@@ -101,9 +132,9 @@ pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<C
         repairing: false,
     };
     check_logs(fs, dir, needed, &mut report)?;
-    check_beside(fs, dir, &replayed, &named, &mut report)?;
-    check_numbers(fs, dir, &replayed, &mut report)?;
-    check_sequences(&replayed, &mut report);
+    check_beside(fs, dir, replayed, &named, &mut report)?;
+    check_numbers(fs, dir, replayed, &mut report)?;
+    check_sequences(replayed, &mut report);
     Ok(report)
 }
 

@@ -140,7 +140,10 @@ fn edits_that_make_no_sense() {
         (vec![base.clone(), add(3, b"x"), add(4, b"x")], "a second family \"x\""),
         (vec![base.clone(), add(0, b"x")], "adds family 0 again"),
         (vec![base.clone(), add(3, b"a\xff")], "a family name that is not UTF-8: \"a\\xff\""),
-        (vec![base.clone(), elsewhere], "tables in further directories (db_paths): table "),
+        (
+            vec![base.clone(), elsewhere],
+            "table 000001 is in directory 3 of the family's list (counted from 0), but neither db_paths",
+        ),
         (vec![base.clone(), VersionEdit { family_drop: true, ..of(0) }], "drops the default family"),
         (
             vec![base.clone(), VersionEdit { family_drop: true, ..of(4) }],

@@ -51,7 +51,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("fail_if_options_file_error", "false", open, "An OPTIONS file that cannot be written fails the open; later it is reported. RocksDB has dropped the option."),
     // The log.
     uses!("max_total_wal_size", "0", live, db.max_total_wal_bytes, Range::Whole(0, u64::MAX, BYTES), "When the live logs are larger than this, the families that hold the oldest one are flushed. 0: four times the sum of all write buffers."),
-    refused!("wal_dir", "", open, "Logs in another directory than the tables are not served."),
+    uses!("wal_dir", "", open, db.wal_dir, Range::Text("a directory"), "Where the logs are. Empty: where the newest OPTIONS file says, or in the database directory."),
     uses!("wal_compression", "kNoCompression", open, V7_8, db.wal_compression, Range::Text("kNoCompression, kZSTD"), "How records of the log are compressed. Needs a format level of 7.8 or above."),
     uses!("manual_wal_flush", "false", open, db.manual_wal_flush, Range::Flag, "Records of the log stay in the process, up to 1 MiB, until flush_wal, a sync, a full memtable or the close: lost if it dies, but without a hole."),
     refused!("WAL_ttl_seconds", "0", open, "Logs that nobody needs are removed; there is no archive of them."),
@@ -107,7 +107,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     refused!("compaction_service", "", open, "Compaction in another process is not served."),
     // Files.
     mapped!("env", "", open, "the `Env` given to the open", Range::Text("an environment"), None, |_| None, "Files, clock, threads and randomness come from the environment given to the open."),
-    refused!("db_paths", "", open, "All files are in the database's directory; a tree over several directories is not served."),
+    mapped!("db_paths", "", open, "db.db_paths", Range::Text("{path=DIRECTORY;target_size=BYTES}, with ':' between"), Some(|o, text| { o.db.db_paths = Value::parse(text)?; Ok(()) }), |_| None, "Directories of tables, four at most. Upper levels go to the first ones, by their target sizes; the last one takes the rest. RocksDB's OPTIONS files do not hold it, ours do, in their comment block."),
     refused!("sst_file_manager", "", open, "A bound on the space and the rate of deletions is not there."),
     refused!("use_direct_reads", "false", open, "Files are read through the operating system's cache; direct reads are not there."),
     refused!("use_direct_io_for_flush_and_compaction", "false", open, "Files are written through the operating system's cache; direct writes are not there."),

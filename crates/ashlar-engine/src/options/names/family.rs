@@ -97,7 +97,7 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     mapped!("table_factory", "BlockBasedTable", live, "family.table", Range::Text("BlockBasedTable, or its options in braces"), Some(nested::set_table_factory), |_| None, "Tables are block based; the options in braces are those of the group table."),
     mapped!("block_based_table_factory", "", live, "family.table", Range::Text("options of the group table in braces"), Some(nested::set_table_factory), |_| None, "Another name of table_factory."),
     refused!("plain_table_factory", "", live, "Plain tables are neither read nor written."),
-    refused!("cf_paths", "", open, "All files are in the database's directory; a tree over several directories is not served."),
+    mapped!("cf_paths", "", open, "family.cf_paths", Range::Text("{path=DIRECTORY;target_size=BYTES}, with ':' between"), Some(|o, text| { o.family.cf_paths = Value::parse(text)?; Ok(()) }), |_| None, "Directories of this family's tables, in place of db_paths."),
     unserved!("table_properties_collectors", "", open, "Tables carry the properties RocksDB's tables have, and none of the user's."),
     unserved!("table_properties_collector_factories", "", open, "Tables carry the properties RocksDB's tables have, and none of the user's."),
     unserved!("sst_partitioner_factory", "nullptr", open, "Compaction cuts its outputs by size and by what they overlap below."),

@@ -37,4 +37,4 @@ pub(crate) use family::{is_joined, operator_of};
 pub use list::{OptionName, explain, option_names, table};
 pub(crate) use nested::id_of;
 pub use row::{AnswerKind, Group, Range};
-pub(crate) use value::{Value, integer};
+pub(crate) use value::{Value, Wrong, integer};

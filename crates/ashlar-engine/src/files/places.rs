@@ -1,0 +1,386 @@
+//! One namespace of file names over several directories: `wal_dir`, `db_paths`, `cf_paths`.
+//!
+//! The engine names every file as if it were in the database directory. [`Places`] is a file system that finds the
+//! directory: logs are in `wal_dir`, tables and blob files in one of the table directories, all else where the name says.
+//!
+//! 1. A new log goes to `wal_dir`. Logs of before a change of `wal_dir` are read where they are and never removed there,
+//!    unless that is the database directory: a directory that was given up may belong to another database by now.
+//! 2. A new table or blob file is created by its full path; its directory is a setting. Found again it is by its name, in
+//!    the first directory that has it.
+//! 3. Listing the database directory lists the files of the other directories too, as far as they are of their kind.
+//! 4. Syncing the database directory syncs each directory in which a name changed since its last sync.
+//! 5. Errors name the real path.
+
+use ashlar_base::{Error, ErrorKind, Result};
+use ashlar_env::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
+use ashlar_format::filename::FileKind;
+use ashlar_sync::atomic::{AtomicU64, Ordering};
+use ashlar_sync::{Mutex, Rank};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes that are copied at once, where a file cannot be renamed to another file system.
+const PIECE: usize = 1 << 20;
+
+/// A directory beside the database directory.
+#[derive(Debug)]
+struct Place {
+    dir: PathBuf,
+    /// The setting that names it.
+    setting: &'static str,
+    /// Counts changes of names, each when it has happened.
+    changed: AtomicU64,
+    /// The count of changes that are durable.
+    synced: AtomicU64,
+}
+
+impl Place {
+    fn new(dir: PathBuf, setting: &'static str) -> Arc<Place> {
+        // A crash may have come before the sync of what an earlier session changed.
+        Arc::new(Place { dir, setting, changed: AtomicU64::new(1), synced: AtomicU64::new(0) })
+    }
+
+    fn sync(&self, fs: &dyn Fs) -> Result<()> {
+        let changed = self.changed.load(Ordering::Acquire);
+        if self.synced.load(Ordering::Acquire) < changed {
+            fs.sync_dir(&self.dir).map_err(|e| self.named(e))?;
+            self.synced.fetch_max(changed, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    fn named(&self, e: Error) -> Error {
+        let (setting, dir) = (self.setting, self.dir.display());
+        e.hint(format!("{setting} is {dir}: is the directory there, and may this process use it?"))
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Places {
+    fs: Arc<dyn Fs>,
+    dir: PathBuf,
+    /// Where new logs go; `None`: the database directory.
+    logs: Option<Arc<Place>>,
+    /// Where logs were until this open, and are read.
+    former: Arc<Mutex<Option<PathBuf>>>,
+    /// The directories of tables and blob files, in the order in which they are searched. The database directory is one of
+    /// them only where the settings name it. Empty: it is the only one.
+    tables: Arc<Mutex<Vec<Arc<Place>>>>,
+}
+
+/// What a name in the database directory is.
+enum Kind {
+    Log,
+    Table,
+    Other,
+}
+
+fn kind(name: &str) -> Kind {
+    match FileKind::parse(name) {
+        Some(FileKind::Wal(_)) => Kind::Log,
+        Some(FileKind::Table(_) | FileKind::LevelDbTable(_) | FileKind::Blob(_)) => Kind::Table,
+        _ => Kind::Other,
+    }
+}
+
+impl Places {
+    /// Logs in `logs`, before that in `former`; tables in `tables`. `None` and no directory: the database directory.
+    pub(crate) fn new(
+        fs: Arc<dyn Fs>,
+        dir: &Path,
+        (logs, former): (Option<PathBuf>, Option<PathBuf>),
+        tables: &[PathBuf],
+    ) -> Arc<Places> {
+        let places = Places {
+            fs,
+            dir: dir.to_path_buf(),
+            logs: logs.map(|dir| Place::new(dir, "wal_dir")),
+            former: Arc::new(Mutex::new(Rank::Statistics, former)),
+            tables: Arc::new(Mutex::new(Rank::Statistics, Vec::new())),
+        };
+        places.add_tables(tables);
+        Arc::new(places)
+    }
+
+    /// The same places, with every directory beside the database's that exists held by a descriptor.
+    ///
+    /// # Errors
+    /// `Io` of the opening of a directory.
+    pub(crate) fn held(&self) -> Result<Arc<Places>> {
+        let mut fs = Arc::clone(&self.fs);
+        let former = self.former.lock().clone();
+        let beside =
+            self.elsewhere().into_iter().map(|(dir, _)| dir).chain(former.filter(|dir| *dir != self.dir));
+        for dir in beside {
+            if fs.metadata(&dir)?.is_some() {
+                fs = fs.hold(&dir)?;
+            }
+        }
+        Ok(Arc::new(self.over(fs)))
+    }
+
+    /// The same places, changes of them included, over another file system.
+    fn over(&self, fs: Arc<dyn Fs>) -> Places {
+        Places {
+            fs,
+            dir: self.dir.clone(),
+            logs: self.logs.clone(),
+            former: Arc::clone(&self.former),
+            tables: Arc::clone(&self.tables),
+        }
+    }
+
+    /// Tables are in these directories too.
+    pub(crate) fn add_tables(&self, dirs: &[PathBuf]) {
+        let mut tables = self.tables.lock();
+        if tables.is_empty() && dirs.iter().any(|dir| *dir != self.dir) {
+            tables.push(Place::new(self.dir.clone(), "db_paths or cf_paths"));
+        }
+        for dir in dirs {
+            if tables.iter().all(|place| place.dir != *dir) {
+                tables.push(Place::new(dir.clone(), "db_paths or cf_paths"));
+            }
+        }
+    }
+
+    /// The former logs are needed no longer: they are neither listed nor read from here on.
+    pub(crate) fn leave_former(&self) {
+        self.former.lock().take_if(|former| *former != self.dir);
+    }
+
+    /// The directories beside the database directory, each with its setting.
+    pub(crate) fn elsewhere(&self) -> Vec<(PathBuf, &'static str)> {
+        let mut all: Vec<Arc<Place>> = self.logs.iter().cloned().collect();
+        for place in self.table_places() {
+            if place.dir != self.dir && all.iter().all(|known| known.dir != place.dir) {
+                all.push(place);
+            }
+        }
+        all.iter().map(|place| (place.dir.clone(), place.setting)).collect()
+    }
+
+    /// The directories in which a table or blob file of that name is.
+    pub(crate) fn holders(&self, name: &str) -> Result<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        for place in self.table_places() {
+            if self.fs.metadata(&place.dir.join(name)).map_err(|e| place.named(e))?.is_some() {
+                found.push(place.dir.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    fn table_places(&self) -> Vec<Arc<Place>> {
+        self.tables.lock().clone()
+    }
+
+    /// The kind and the name of a path, if it is in the database directory and may be elsewhere.
+    fn named<'p>(&self, path: &'p Path) -> (Kind, &'p str) {
+        match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
+            (Some(parent), Some(name)) if parent == self.dir => (kind(name), name),
+            _ => (Kind::Other, ""),
+        }
+    }
+
+    /// Where a path is for one who reads, removes or renames it: the first place that has it, or the first of all.
+    fn find(&self, path: &Path) -> Result<PathBuf> {
+        let (kind, name) = self.named(path);
+        let former = || self.former.lock().clone();
+        let dirs: Vec<PathBuf> = match (kind, &self.logs) {
+            (Kind::Log, Some(logs)) => [logs.dir.clone()].into_iter().chain(former()).collect(),
+            (Kind::Log, None) => [self.dir.clone()].into_iter().chain(former()).collect(),
+            (Kind::Table, _) => self.table_places().iter().map(|place| place.dir.clone()).collect(),
+            (Kind::Other, _) => Vec::new(),
+        };
+        if dirs.len() > 1 {
+            for dir in &dirs {
+                let here = dir.join(name);
+                if self.fs.metadata(&here)?.is_some() {
+                    return Ok(here);
+                }
+            }
+        }
+        Ok(dirs.first().map_or_else(|| path.to_path_buf(), |dir| dir.join(name)))
+    }
+
+    /// Where a new file goes.
+    fn target(&self, path: &Path) -> PathBuf {
+        match (self.named(path), &self.logs) {
+            ((Kind::Log, name), Some(logs)) => logs.dir.join(name),
+            ((Kind::Table, name), _) => {
+                let first = self.table_places().first().map(|place| place.dir.join(name));
+                first.unwrap_or_else(|| path.to_path_buf())
+            }
+            _ => path.to_path_buf(),
+        }
+    }
+
+    /// Does something to the name `real`, and notes that its directory changed.
+    fn changing<T>(&self, real: &Path, change: impl FnOnce() -> Result<T>) -> Result<T> {
+        let done = change();
+        let tables = self.table_places();
+        for place in self.logs.iter().chain(&tables).filter(|place| real.parent() == Some(&*place.dir)) {
+            // Behind the change: a sync that has read the count covers it.
+            place.changed.fetch_add(1, Ordering::AcqRel);
+        }
+        done
+    }
+
+    fn is_former_elsewhere(&self, real: &Path) -> bool {
+        let former = self.former.lock().clone();
+        former.is_some_and(|former| former != self.dir && real.parent() == Some(&*former))
+    }
+
+    fn list_place(&self, place: &Place, wanted: fn(&str) -> bool, all: &mut Vec<FsEntry>) -> Result<()> {
+        let entries = self.fs.list(&place.dir).map_err(|e| place.named(e))?;
+        all.extend(entries.into_iter().filter(|entry| wanted(&entry.name)));
+        Ok(())
+    }
+
+    fn list_all(&self) -> Result<Vec<FsEntry>> {
+        let is_log = |name: &str| matches!(kind(name), Kind::Log);
+        let is_table = |name: &str| matches!(kind(name), Kind::Table);
+        let (tables, former) = (self.table_places(), self.former.lock().clone());
+        let logs_here = self.logs.is_none() || former.as_ref() == Some(&self.dir);
+        let tables_here = tables.is_empty() || tables.iter().any(|place| place.dir == self.dir);
+        let mut all = self.fs.list(&self.dir)?;
+        all.retain(|entry| match kind(&entry.name) {
+            Kind::Log => logs_here,
+            Kind::Table => tables_here,
+            Kind::Other => true,
+        });
+        if let Some(logs) = &self.logs {
+            self.list_place(logs, is_log, &mut all)?;
+        }
+        for place in tables.iter().filter(|place| place.dir != self.dir) {
+            self.list_place(place, is_table, &mut all)?;
+        }
+        if let Some(former) = former.filter(|former| *former != self.dir) {
+            self.list_place(&Place::new(former, "wal_dir"), is_log, &mut all)?;
+        }
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all.dedup_by(|a, b| a.name == b.name);
+        Ok(all)
+    }
+
+    /// Moves a file between file systems: copied, synced, and only then removed.
+    fn carry(&self, from: &Path, to: &Path) -> Result<()> {
+        let source = self.fs.open_read(from)?;
+        let target = self.fs.create(to)?;
+        let (mut piece, mut at) = (vec![0; PIECE], 0);
+        loop {
+            let read = source.read_at(&mut piece, at)?;
+            if read == 0 {
+                break;
+            }
+            target.write_at(piece.get(..read).unwrap_or_default(), at)?;
+            at += read as u64;
+        }
+        target.sync_all()?;
+        if let Some(parent) = to.parent() {
+            self.fs.sync_dir(parent)?;
+        }
+        self.fs.remove(from)
+    }
+}
+
+impl Fs for Places {
+    fn hold(&self, dir: &Path) -> Result<Arc<dyn Fs>> {
+        Ok(Arc::new(self.over(self.fs.hold(dir)?)))
+    }
+
+    fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        self.fs.open_read(&self.find(path)?)
+    }
+
+    fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
+        let real = self.target(path);
+        let made = self.changing(&real, || self.fs.create(&real))?;
+        if let (Kind::Log, Some(logs)) = (self.named(path).0, &self.logs) {
+            // Where OPTIONS names a wal_dir, an open takes a missing log for a wal_dir that is not what it was. So a log
+            // has a durable name before the MANIFEST can need it.
+            logs.sync(&*self.fs)?;
+        }
+        Ok(made)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
+        self.fs.open_write(&self.find(path)?)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let (from, to) = (self.find(from)?, self.target(to));
+        let renamed = self.changing(&from, || self.changing(&to, || self.fs.rename(&from, &to)));
+        match renamed {
+            Err(e)
+                if from.parent() != to.parent()
+                    && matches!(e.kind(), ErrorKind::Io(_))
+                    && !e.is_not_found() =>
+            {
+                self.changing(&from, || self.changing(&to, || self.carry(&from, &to)))
+            }
+            renamed => renamed,
+        }
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        let (from, to) = (self.find(from)?, self.target(to));
+        self.changing(&to, || self.fs.link(&from, &to))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        let real = self.find(path)?;
+        if self.is_former_elsewhere(&real) {
+            return Ok(());
+        }
+        self.changing(&real, || self.fs.remove(&real))
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
+        if dir == self.dir { self.list_all() } else { self.fs.list(dir) }
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Option<FsEntry>> {
+        self.fs.metadata(&self.find(path)?)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        self.fs.create_dir_all(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        let tables = self.table_places();
+        let places = || self.logs.iter().chain(&tables);
+        if path == self.dir {
+            places().filter(|place| place.dir != self.dir).try_for_each(|place| place.sync(&*self.fs))?;
+            return self.fs.sync_dir(path);
+        }
+        match places().find(|place| place.dir == path) {
+            Some(place) => place.sync(&*self.fs),
+            None => self.fs.sync_dir(path),
+        }
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.fs.remove_dir(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        self.fs.lock(path)
+    }
+}
+
+/// Whether two paths are one directory: by their text, or because both hold the same database.
+pub(crate) fn same_directory(fs: &dyn Fs, a: &Path, b: &Path) -> bool {
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    if whole(a) == whole(b) {
+        return true;
+    }
+    let is_database =
+        |entry: &FsEntry| entry.kind == EntryKind::File && entry.name == FileKind::Current.name();
+    match (fs.list(a), fs.list(b)) {
+        (Ok(a), Ok(b)) => a.iter().any(is_database) && a == b,
+        _ => false,
+    }
+}

@@ -1,0 +1,586 @@
+//! Where the files of a database are: what the caller says, what the newest OPTIONS file says, and what is really there.
+//!
+//! Rules for logs. A log is *needed* when its number is not below the smallest one that the MANIFEST needs.
+//! 1. A `wal_dir` that holds needed logs and that the caller gives is the only one that is read.
+//! 2. If the given one holds none, needed logs are read where they are, in the `wal_dir` of the OPTIONS file or in the
+//!    database directory. New logs go to the given one.
+//! 3. Without a given one, the stored one counts. If only the database directory holds needed logs, the database was
+//!    moved, copied or restored: its own logs count, and the stored directory is left alone.
+//! 4. Needed logs in two places are refused: one of the two belongs to another database, and only the caller knows which.
+//! 5. A log without a write does not settle these questions: an open that crashed before its commit may have left it.
+//!    Before an open commits a change of `wal_dir`, it notes the new directory in a line of ours in the OPTIONS file.
+//! 6. No needed log anywhere, where the OPTIONS file names a `wal_dir`, is refused: every open leaves a log there. A repair
+//!    goes on, and tells.
+//!
+//! Rules for tables. RocksDB's OPTIONS files do not name `db_paths` and `cf_paths`.
+//! 7. RocksDB writes `wal_dir` as the database directory itself only where the first of `db_paths` is another one. Without
+//!    `db_paths` such a database is not opened to write.
+//! 8. A table must be in the directory that the MANIFEST says, by its index in the family's list.
+
+use super::create::make_directory;
+use super::recover::{needed_from, read_manifest};
+use super::wal_replay::may_hold_writes;
+use crate::files::{Places, same_directory};
+use crate::options::{
+    DbPath, NEXT_WAL_DIR, StoredPlaces, read_latest_options, read_options_file, stored_places,
+    write_options_file,
+};
+use crate::version::Replayed;
+use ashlar_base::{Error, ErrorKind, FileNumber, Result};
+use ashlar_env::{Env, FileLock, Fs};
+use ashlar_format::filename::FileKind;
+use ashlar_format::version_edit::NewFile;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where the caller says that files are. What is empty is taken from the newest OPTIONS file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlaceSettings {
+    /// The directory of the logs.
+    pub wal_dir: String,
+    /// The directories of tables.
+    pub db_paths: Vec<DbPath>,
+    /// The directories of the tables of families that have their own.
+    pub cf_paths: BTreeMap<String, Vec<DbPath>>,
+}
+
+impl PlaceSettings {
+    /// The directories of a family's tables, in the order that the MANIFEST counts them.
+    pub(crate) fn of(&self, family: &str, dir: &Path) -> Vec<PathBuf> {
+        let lists = [self.cf_paths.get(family), Some(&self.db_paths)];
+        let list = lists.into_iter().flatten().find(|list| !list.is_empty());
+        let all = |list: &Vec<DbPath>| list.iter().map(|p| p.path.clone()).collect();
+        list.map_or_else(|| vec![dir.to_path_buf()], all)
+    }
+
+    /// All directories of tables; none: only the database directory is known.
+    fn table_dirs(&self, dir: &Path) -> Vec<PathBuf> {
+        if self.db_paths.is_empty() && self.cf_paths.is_empty() {
+            return Vec::new();
+        }
+        let mut all = self.of("", dir);
+        if self.db_paths.is_empty() {
+            all = vec![dir.to_path_buf()];
+        }
+        all.extend(self.cf_paths.values().flatten().map(|p| p.path.clone()));
+        all
+    }
+}
+
+/// What the directories are entered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To read and write a database that must be whole.
+    Write,
+    /// To read one.
+    Read,
+    /// To save what is left of one.
+    Repair,
+}
+
+/// A database whose directories are known.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    /// Finds each file in its directory.
+    pub(crate) env: Env,
+    pub(crate) places: Arc<Places>,
+    /// What counts: the given settings, completed by the stored ones.
+    pub(crate) settings: PlaceSettings,
+    /// `db_log_dir` of the OPTIONS file, if that directory exists.
+    pub(crate) db_log_dir: Option<String>,
+    /// What a reader of the recovery report should know.
+    pub(crate) notes: Vec<String>,
+    /// The settings that the caller gave: their directories may be made.
+    given: PlaceSettings,
+    stored: StoredPlaces,
+    /// Why there must be `db_paths`, where none are known.
+    hidden: Option<String>,
+    purpose: Purpose,
+    dir: PathBuf,
+}
+
+/// Finds the directories of the database in `dir`. Reads only.
+///
+/// # Errors
+/// `InvalidArgument` naming `wal_dir` or `db_paths`: see the module. `Io`.
+pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpose) -> Result<Entered> {
+    let fs = &*env.fs;
+    let mut notes = Vec::new();
+    let stored = match fs.metadata(dir)? {
+        Some(_) => newest_places(fs, dir, purpose, &mut notes)?,
+        None => StoredPlaces::default(),
+    };
+    let mut settings = given.clone();
+    if settings.db_paths.is_empty() {
+        settings.db_paths.clone_from(&stored.db_paths);
+    }
+    for (family, paths) in &stored.cf_paths {
+        settings.cf_paths.entry(family.clone()).or_insert_with(|| paths.clone());
+    }
+    settings.cf_paths.retain(|_, paths| !paths.is_empty());
+    let logs = Logs::look(fs, dir, &given.wal_dir, &stored, purpose)?;
+    let Choice { write, former, notes: of_logs } = logs.choose(purpose).map_err(|e| e.at_path(dir))?;
+    notes.extend(of_logs);
+    settings.wal_dir = write.as_ref().map(|dir| whole(dir).display().to_string()).unwrap_or_default();
+    let hidden = hidden_paths(fs, dir, &stored).filter(|_| settings.db_paths.is_empty());
+    if let (Purpose::Write, Some(why)) = (purpose, &hidden) {
+        return Err(unknown_paths(why).at_path(dir));
+    }
+    let tables = settings.table_dirs(dir);
+    let places = Places::new(Arc::clone(&env.fs), dir, (write, former), &tables);
+    let db_log_dir = stored.db_log_dir.clone().filter(|d| matches!(fs.metadata(Path::new(d)), Ok(Some(_))));
+    let places = places.held()?;
+    let env = Env { fs: Arc::clone(&places) as Arc<dyn Fs>, ..env.clone() };
+    let (given, dir) = (given.clone(), dir.to_path_buf());
+    Ok(Entered { env, places, settings, db_log_dir, notes, given, stored, hidden, purpose, dir })
+}
+
+impl Entered {
+    /// Makes the directories that the caller asked for and that are not there, and locks each of them against other
+    /// databases of this engine: two that share a directory would take each other's files for their own.
+    ///
+    /// # Errors
+    /// `Busy(Locked)`; `InvalidArgument`: the directory is that of another database, or the OPTIONS file names it and it is
+    /// gone. `Io`.
+    pub(crate) fn occupy(&mut self, fs: &dyn Fs) -> Result<Vec<Box<dyn FileLock>>> {
+        let mut locks = Vec::new();
+        for (place, setting) in self.places.elsewhere() {
+            if same_directory(fs, &self.dir, &place) {
+                continue;
+            }
+            if fs.metadata(&place)?.is_none() {
+                if self.is_stored(&place) {
+                    let what = format!("{setting} is {}, which is missing", place.display());
+                    let hint = "Mount or restore the directory, or give the setting with the directory where the \
+                                files are";
+                    return Err(Error::invalid(what).at_path(&self.dir).hint(hint));
+                }
+                make_directory(fs, &place)?;
+            }
+            if fs.metadata(&place.join(FileKind::Current.name()))?.is_some() {
+                let what =
+                    format!("{setting} is {}, which is the directory of another database", place.display());
+                return Err(Error::invalid(what).hint("Each database needs directories of its own"));
+            }
+            let lock = fs.lock(&place.join(FileKind::Lock.name()));
+            locks.push(
+                lock.map_err(|e| e.hint(format!("{setting} is a directory that another database uses")))?,
+            );
+        }
+        Ok(locks)
+    }
+
+    /// Notes the directory of new logs where the newest OPTIONS file names another one. Until the caller has committed, that
+    /// one counts; RocksDB, which does not see the note, is right with it before and behind the commit.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn announce(&self, numbers: impl Fn() -> FileNumber) -> Result<()> {
+        let next = &self.settings.wal_dir;
+        let stored = self.stored.wal_dir.as_deref().map(|named| whole(Path::new(named)));
+        if next.is_empty() || stored == Some(whole(Path::new(next))) {
+            return Ok(());
+        }
+        let Some((_, mut file)) = read_latest_options(&*self.env.fs, &self.dir).unwrap_or(None) else {
+            return Ok(());
+        };
+        file.own.retain(|(name, _)| name != NEXT_WAL_DIR);
+        file.own.push((NEXT_WAL_DIR.to_owned(), next.clone()));
+        let temp = numbers();
+        write_options_file(&self.env, &self.dir, &file, temp, numbers())
+    }
+
+    fn is_stored(&self, place: &Path) -> bool {
+        let paths = self.stored.db_paths.iter().chain(self.stored.cf_paths.values().flatten());
+        let logs = self.stored.wal_dir.iter().map(Path::new);
+        let given = !self.given.wal_dir.is_empty() && whole(Path::new(&self.given.wal_dir)) == whole(place);
+        !given && (paths.map(|p| &*p.path).chain(logs).any(|stored| whole(stored) == whole(place)))
+    }
+
+    /// # Errors
+    /// `InvalidArgument` naming `db_paths`: the MANIFEST has tables in directories that are not known, or all it has are
+    /// gone where the OPTIONS file says that there are `db_paths`.
+    pub(crate) fn check_paths(&self, replayed: &Replayed) -> Result<()> {
+        for family in replayed.families.values() {
+            let paths = self.settings.of(&family.name, &self.dir);
+            if let Some((number, id)) = family.tree.beyond_path(paths.len()) {
+                return Err(unlisted(number, id, &family.name, &self.settings).at_path(&replayed.path));
+            }
+        }
+        self.check_hidden(replayed)
+    }
+
+    /// # Errors
+    /// `InvalidArgument` naming `db_paths`: a table is not in the directory that the MANIFEST says, or in two of them.
+    pub(super) fn check_place(&self, family: &str, file: &NewFile, manifest: &Path) -> Result<()> {
+        let paths = self.settings.of(family, &self.dir);
+        let Some(place) = paths.get(usize::from(file.path_id)) else { return Ok(()) };
+        let mut holders = self.places.holders(&FileKind::Table(file.number).name())?;
+        if holders.is_empty() {
+            holders = self.places.holders(&FileKind::LevelDbTable(file.number).name())?;
+        }
+        if holders.is_empty() || *holders == [place.clone()] {
+            return Ok(());
+        }
+        let found: Vec<_> = holders.iter().map(|dir| dir.display().to_string()).collect();
+        let what = format!(
+            "table {} is in {}; by the settings and the MANIFEST it should be in {} alone",
+            file.number,
+            found.join(" and in "),
+            place.display()
+        );
+        Err(Error::invalid(what)
+            .at_path(manifest)
+            .hint("List the same directories in db_paths and cf_paths, in the same order, as when the table was written"))
+    }
+
+    /// # Errors
+    /// `InvalidArgument` naming `db_paths`: the OPTIONS file says that there are some, and no table is where it would be
+    /// without them.
+    fn check_hidden(&self, replayed: &Replayed) -> Result<()> {
+        let Some(why) = &self.hidden else { return Ok(()) };
+        let tables = || replayed.families.values().flat_map(|family| family.tree.table_numbers());
+        if tables().next().is_none() || self.has_any(tables())? {
+            return Ok(());
+        }
+        Err(unknown_paths(why).at_path(&self.dir))
+    }
+
+    /// For a check or a repair, which would call a missing table lost: [`Entered::check_paths`], and no family whose
+    /// directories are not known may miss all its tables. Not for a reader beside a writer, which may remove them all.
+    ///
+    /// # Errors
+    /// As [`Entered::check_paths`].
+    pub(crate) fn check_presence(&self, replayed: &Replayed) -> Result<()> {
+        self.check_paths(replayed)?;
+        if !self.settings.db_paths.is_empty() {
+            return Ok(());
+        }
+        for family in replayed.families.values().filter(|f| !self.settings.cf_paths.contains_key(&f.name)) {
+            let count = family.tree.table_numbers().count();
+            // A check says what is missing and changes nothing; of a single table that is more use than a refusal.
+            let enough = if self.purpose == Purpose::Repair { 1 } else { 2 };
+            if count >= enough && !self.has_any(family.tree.table_numbers())? {
+                let what = format!(
+                    "none of the {count} tables of family {:?} is in the database directory",
+                    family.name
+                );
+                let hint =
+                    format!("{GIVE_PATHS}. If the tables are lost, give the database directory as db_paths");
+                return Err(Error::invalid(what).at_path(&self.dir).hint(hint));
+            }
+        }
+        Ok(())
+    }
+
+    fn has_any(&self, mut tables: impl Iterator<Item = FileNumber>) -> Result<bool> {
+        let there =
+            |kind: FileKind| Ok::<_, Error>(self.env.fs.metadata(&self.dir.join(kind.name()))?.is_some());
+        tables.try_fold(false, |any, number| {
+            Ok(any || there(FileKind::Table(number))? || there(FileKind::LevelDbTable(number))?)
+        })
+    }
+}
+
+/// The error for a table whose directory is beyond the list.
+pub(super) fn unlisted(number: FileNumber, id: u8, family: &str, settings: &PlaceSettings) -> Error {
+    let known = match (settings.cf_paths.get(family), settings.db_paths.len()) {
+        (Some(paths), _) => format!("cf_paths of family {family:?} lists {}", paths.len()),
+        (None, 0) => format!("neither db_paths nor cf_paths of family {family:?} is known"),
+        (None, count) => format!("db_paths lists {count}"),
+    };
+    let what =
+        format!("table {number} is in directory {id} of the family's list (counted from 0), but {known}");
+    Error::invalid(what).hint(GIVE_PATHS)
+}
+
+/// What to do about directories of tables that are not known.
+pub(super) const GIVE_PATHS: &str = "Give db_paths (or cf_paths) as RocksDB was given them: Builder::db_path, the option \
+                                     db_paths={{path=DIRECTORY;target_size=BYTES}:...}, or ashlar db --db_path=DIRECTORY";
+
+fn unknown_paths(why: &str) -> Error {
+    let what = format!("{why}: the database has db_paths, which no OPTIONS file of RocksDB names");
+    Error::invalid(what)
+        .hint(format!("{GIVE_PATHS}. If all tables are in the database directory, give that one as db_paths"))
+}
+
+/// Why the database must have `db_paths` that are not known; `None`: nothing says so.
+fn hidden_paths(fs: &dyn Fs, dir: &Path, stored: &StoredPlaces) -> Option<String> {
+    /// Older releases wrote the database directory as `wal_dir` always.
+    const TELLING_SINCE: u32 = 7;
+    let named = stored.wal_dir.as_deref()?;
+    let telling = stored.major >= TELLING_SINCE && same_directory(fs, dir, Path::new(named));
+    telling.then(|| format!("the OPTIONS file says wal_dir={named}, which is the database directory itself"))
+}
+
+/// The places that the newest OPTIONS file that can be read names.
+///
+/// # Errors
+/// `Io`: there are such files, and none can be read. Not for a repair.
+fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<String>) -> Result<StoredPlaces> {
+    let number = |name: &str| match FileKind::parse(name) {
+        Some(FileKind::Options(number)) => Some(number),
+        _ => None,
+    };
+    let mut numbers: Vec<FileNumber> =
+        fs.files(dir)?.iter().filter_map(|entry| number(&entry.name)).collect();
+    numbers.sort_unstable();
+    let mut failed = None;
+    for number in numbers.into_iter().rev() {
+        let name = FileKind::Options(number).name();
+        match read_options_file(fs, &dir.join(&name)) {
+            Ok(file) => return Ok(stored_places(&file)),
+            // A writer beside may have replaced it; one that is damaged is told elsewhere.
+            Err(e) if e.is_corruption() || e.is_not_found() => {}
+            Err(e) => {
+                notes.push(format!("{name} was not read, which may name directories of the database: {e}"));
+                failed = failed.or(Some(e));
+            }
+        }
+    }
+    match failed {
+        Some(e) if purpose != Purpose::Repair => Err(e),
+        _ => Ok(StoredPlaces::default()),
+    }
+}
+
+/// The path from the root, so that it means the same after a change of the working directory.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// A directory that may hold logs.
+#[derive(Debug)]
+struct Candidate {
+    dir: PathBuf,
+    /// The logs that are needed by their number.
+    needed: Vec<FileNumber>,
+    /// One of them holds a write, or something that does not read.
+    holds: bool,
+}
+
+/// What is known of the logs.
+#[derive(Debug)]
+struct Logs {
+    /// The database directory.
+    here: Candidate,
+    given: Option<Candidate>,
+    /// The directories that the OPTIONS file names, but for the database's and the given one.
+    stored: Vec<Candidate>,
+    /// The OPTIONS file names a directory other than the database's.
+    elsewhere: bool,
+    is_new: bool,
+}
+
+/// Where logs go, and where others are read; `None`: the database directory, and nowhere else.
+#[derive(Debug, Default)]
+struct Choice {
+    write: Option<PathBuf>,
+    former: Option<PathBuf>,
+    notes: Vec<String>,
+}
+
+impl Logs {
+    fn look(fs: &dyn Fs, dir: &Path, given: &str, stored: &StoredPlaces, purpose: Purpose) -> Result<Logs> {
+        let named = stored.wal_dir.iter().chain(&stored.next_wal_dir).map(|named| whole(Path::new(named)));
+        let mut named: Vec<PathBuf> = named.filter(|named| !same_directory(fs, dir, named)).collect();
+        named.dedup();
+        let elsewhere = !named.is_empty();
+        let given = (!given.is_empty()).then(|| whole(Path::new(given)));
+        named.retain(|n| given.as_ref().is_none_or(|g| !same_directory(fs, g, n)));
+        let at = |place: &Path| Candidate { dir: place.to_path_buf(), needed: Vec::new(), holds: false };
+        if !elsewhere && given.is_none() {
+            return Ok(Logs { here: at(dir), given: None, stored: Vec::new(), elsewhere, is_new: false });
+        }
+        let (mut from, mut is_new) = (FileNumber(0), false);
+        match read_manifest(fs, dir) {
+            Ok((_, replayed)) => from = needed_from(&replayed),
+            // A MANIFEST that does not read is for others to tell; every log counts then.
+            Err(e) if e.is_corruption() || e.is_not_found() => {}
+            Err(e) if e.kind() == ErrorKind::InvalidArgument => is_new = purpose == Purpose::Write,
+            Err(e) => return Err(e),
+        }
+        let look = |place: &Path| Candidate::look(fs, place, from);
+        let aside = |place: &Path| same_directory(fs, dir, place);
+        let given = given.map(|g| if aside(&g) { look(dir) } else { look(&g) }).transpose()?;
+        let stored = named.iter().map(|named| look(named)).collect::<Result<_>>()?;
+        Ok(Logs { here: look(dir)?, given, stored, elsewhere, is_new })
+    }
+
+    fn choose(self, purpose: Purpose) -> Result<Choice> {
+        let Logs { here, given, stored, elsewhere, is_new } = self;
+        let is_given = |c: &&Candidate| given.as_ref().is_some_and(|g| g.dir == c.dir);
+        let others: Vec<&Candidate> = stored.iter().chain([&here]).filter(|c| !is_given(c)).collect();
+        let present = others.iter().copied().find(|c| !c.needed.is_empty());
+        let holding: Vec<&Candidate> = others.iter().copied().filter(|c| c.holds).collect();
+        let fallback = holding.first().copied().or(present).or(stored.first()).unwrap_or(&here);
+        let write = given.as_ref().unwrap_or(fallback);
+        let mut choice =
+            Choice { write: (write.dir != here.dir).then(|| write.dir.clone()), ..Choice::default() };
+        if is_new {
+            return Ok(choice);
+        }
+        if given.as_ref().is_some_and(|given| given.holds) {
+            choice.notes.extend(holding.iter().map(|c| left_alone(c, &write.dir)));
+            return Ok(choice);
+        }
+        if let [a, b, ..] = *holding {
+            return Err(ambiguous(a, b));
+        }
+        let Some(source) = holding.first().copied().or(present) else {
+            if elsewhere && write.needed.is_empty() {
+                let named = stored.first().unwrap_or(write);
+                let e = missing(&named.dir, given.as_ref().map(|g| &*g.dir));
+                if purpose != Purpose::Repair {
+                    return Err(e);
+                }
+                choice.notes.push(e.message().to_owned());
+            }
+            return Ok(choice);
+        };
+        if source.dir != write.dir {
+            choice.former = Some(source.dir.clone());
+            choice.notes.push(format!(
+                "logs were read from {}; new ones are in wal_dir, {}",
+                source.dir.display(),
+                write.dir.display()
+            ));
+        } else if let Some(named) = stored.first().filter(|_| source.dir == here.dir) {
+            choice.notes.push(format!(
+                "the OPTIONS file says wal_dir={}, which holds no log that is needed: those of the database directory are \
+                 used, as of a database that was moved or copied",
+                named.dir.display()
+            ));
+        }
+        Ok(choice)
+    }
+}
+
+impl Candidate {
+    fn look(fs: &dyn Fs, place: &Path, from: FileNumber) -> Result<Candidate> {
+        let entries = match fs.files(place) {
+            Err(e) if e.is_not_found() => Vec::new(),
+            entries => entries?,
+        };
+        let mut found = Candidate { dir: place.to_path_buf(), needed: Vec::new(), holds: false };
+        for entry in entries {
+            let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
+            if number < from {
+                continue;
+            }
+            found.needed.push(number);
+            // An open that did not come to its commit leaves a log without a write.
+            if !found.holds && entry.len > 0 {
+                found.holds = match fs.open_read(&place.join(&entry.name)) {
+                    Ok(file) => may_hold_writes(&file, number)?,
+                    Err(e) if e.is_not_found() => false,
+                    Err(e) => return Err(e),
+                };
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn numbers(candidate: &Candidate) -> String {
+    let names = candidate.needed.iter().map(|n| FileKind::Wal(*n).name());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn left_alone(candidate: &Candidate, wal_dir: &Path) -> String {
+    format!(
+        "{} holds logs that may be of this database ({}): they were neither read nor changed, because wal_dir is {}",
+        candidate.dir.display(),
+        numbers(candidate),
+        wal_dir.display()
+    )
+}
+
+fn ambiguous(a: &Candidate, b: &Candidate) -> Error {
+    Error::invalid(format!(
+        "logs that may be needed are in two directories, {} ({}) and {} ({})",
+        a.dir.display(),
+        numbers(a),
+        b.dir.display(),
+        numbers(b)
+    ))
+    .hint(
+        "Give wal_dir as the one that belongs to this database: the database directory itself for a copy, a checkpoint or \
+         a restored backup",
+    )
+}
+
+fn missing(stored: &Path, given: Option<&Path>) -> Error {
+    let also = given.filter(|given| *given != stored);
+    let also = also.map(|given| format!(", nor is there one in {}", given.display())).unwrap_or_default();
+    Error::invalid(format!(
+        "the OPTIONS file says wal_dir={}, but no log that the database needs is there{also}",
+        stored.display()
+    ))
+    .hint(
+        "Mount or restore that directory, or give wal_dir as the directory where the logs are; if they are lost, a repair \
+         makes a database of the rest",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory with logs; the number 0 stands for one without a write.
+    fn at(dir: &str, logs: &[u64]) -> Candidate {
+        let needed = logs.iter().map(|n| FileNumber(*n)).collect();
+        Candidate { dir: dir.into(), needed, holds: logs.iter().any(|n| *n > 0) }
+    }
+
+    /// The choice of an existing database, as "write former notes", or the first words of the error.
+    fn chosen(here: &[u64], given: Option<(&str, &[u64])>, stored: &[(&str, &[u64])]) -> String {
+        let given = given.map(|(dir, logs)| at(dir, logs));
+        let elsewhere = !stored.is_empty();
+        let mut stored: Vec<_> = stored.iter().map(|(dir, logs)| at(dir, logs)).collect();
+        stored.retain(|s| given.as_ref().is_none_or(|g| g.dir != s.dir));
+        let logs = Logs { here: at("/db", here), given, stored, elsewhere, is_new: false };
+        match logs.choose(Purpose::Write) {
+            Ok(choice) => {
+                let show = |dir: Option<PathBuf>| dir.map_or("-".to_owned(), |d| d.display().to_string());
+                format!("{} {} {}", show(choice.write), show(choice.former), choice.notes.len())
+            }
+            Err(e) => e.message().split_whitespace().take(2).collect::<Vec<_>>().join(" "),
+        }
+    }
+
+    #[test]
+    fn needed_logs_are_used_where_they_are_and_never_passed_over() {
+        let none: &[u64] = &[];
+        assert_eq!(chosen(&[4], None, &[]), "- - 0");
+        assert_eq!(chosen(&[4], None, &[("/s", none)]), "- - 1", "moved or copied");
+        assert_eq!(chosen(none, None, &[("/s", &[4])]), "/s - 0", "adopted");
+        assert_eq!(chosen(none, None, &[("/s", &[0])]), "/s - 0", "nothing was written");
+        assert_eq!(chosen(&[4], None, &[("/s", &[4])]), "logs that", "a checkpoint, or the original");
+        assert_eq!(chosen(none, None, &[("/s", none)]), "the OPTIONS");
+        assert_eq!(
+            chosen(&[4], Some(("/g", none)), &[]),
+            "/g /db 1",
+            "a wal_dir for a database that had none"
+        );
+        assert_eq!(chosen(&[4], Some(("/g", &[5])), &[("/s", &[6])]), "/g - 2", "the caller knows");
+        assert_eq!(chosen(none, Some(("/g", none)), &[("/s", &[6])]), "/g /s 1", "another wal_dir");
+        assert_eq!(chosen(&[4], Some(("/g", none)), &[("/s", &[6])]), "logs that");
+        assert_eq!(chosen(none, Some(("/g", none)), &[("/s", none)]), "the OPTIONS", "a wrong name");
+        assert_eq!(chosen(none, Some(("/s", none)), &[("/s", none)]), "the OPTIONS", "it is gone");
+        assert_eq!(chosen(none, Some(("/db", none)), &[("/s", &[6])]), "- /s 1", "back to one directory");
+        assert_eq!(chosen(&[4], Some(("/db", &[4])), &[("/s", &[6])]), "- - 1", "a checkpoint, so said");
+    }
+
+    #[test]
+    fn a_change_of_wal_dir_that_crashed_loses_no_log() {
+        let none: &[u64] = &[];
+        let before: &[(&str, &[u64])] = &[("/s", &[4]), ("/g", &[0])];
+        assert_eq!(chosen(none, Some(("/g", &[0])), before), "/g /s 1", "before the commit, and again");
+        assert_eq!(chosen(none, None, before), "/s - 0", "before the commit, and given up");
+        let behind: &[(&str, &[u64])] = &[("/s", none), ("/g", &[0])];
+        assert_eq!(chosen(none, Some(("/g", &[0])), behind), "/g - 0");
+        assert_eq!(chosen(none, None, behind), "/g - 0");
+    }
+}
