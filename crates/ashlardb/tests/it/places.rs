@@ -196,6 +196,32 @@ fn a_wal_dir_that_is_gone_is_refused_before_anything_is_written() {
 }
 
 #[test]
+fn a_log_of_another_file_system_that_is_not_replayed_to_its_end_is_kept_in_lost() {
+    let home = Home::new();
+    let memory = Path::new("/dev/shm");
+    let other = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let logs = || -> Vec<PathBuf> {
+        let paths = fs::read_dir(other.path()).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.extension().is_some_and(|e| e == "log")).collect()
+    };
+    let db = home.builder().wal_dir(other.path()).open().unwrap();
+    write(&db, 0..300);
+    db.close().unwrap();
+    let [log] = &logs()[..] else { panic!("{:?}", logs()) };
+    let mut bytes = fs::read(log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(log, &bytes).unwrap();
+    let db = home.builder().open().unwrap();
+    let name = log.file_name().unwrap().to_str().unwrap();
+    assert_eq!(db.recovery().lost, [name], "{}", db.recovery());
+    assert!((100..200).contains(&count(&db)));
+    db.close().unwrap();
+    assert!(!log.exists() && logs().len() == 1);
+    assert!(fs::read(home.at("db/lost").join(name)).unwrap() == bytes);
+}
+
+#[test]
 fn a_new_wal_dir_takes_new_logs_and_the_former_one_is_read_and_left_as_it_is() {
     judged("another wal_dir", || {
         let home = Home::new();
@@ -264,6 +290,12 @@ fn a_directory_that_was_moved_with_its_logs_uses_them_and_tells() {
         assert_eq!(count(&db), 100);
         assert!(db.recovery().foreign.iter().any(|line| line.contains("wal_dir=")), "{}", db.recovery());
         db.close().unwrap();
+        let db = home.builder().open().unwrap();
+        assert!(db.recovery().is_clean() && db.recovery().foreign.is_empty(), "{}", db.recovery());
+        db.close().unwrap();
+        let names = home.files("db", "").into_iter().filter(|name| name.starts_with("OPTIONS-"));
+        let newest = fs::read_to_string(home.at("db").join(names.max().unwrap())).unwrap();
+        assert!(!newest.contains("wal_dir=/"), "{newest}");
         rocksdb_finds(&home.at("db"), "", 100)
     });
 }

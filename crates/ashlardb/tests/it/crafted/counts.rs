@@ -60,7 +60,10 @@ fn many_tables_that_are_missing_are_told_and_repaired_at_once() {
     for number in 100..50_000 {
         let (name, key) = (FileKind::Table(FileNumber(number)), format!("k{number:08}"));
         dir.table(number, 1, b"", (put(&key, 1), put(&key, 1)), (1, 1));
-        std::fs::remove_file(dir.path().join(name.name())).unwrap();
+        // One stays: where no table is there, a repair asks for db_paths first.
+        if number > 100 {
+            std::fs::remove_file(dir.path().join(name.name())).unwrap();
+        }
     }
     dir.edit.next_file = Some(FileNumber(60_000));
     let verdict = judge(dir.finish().path());
