@@ -45,7 +45,7 @@ fn flip(sim: &SimEnv, log: &str, at: usize) -> Vec<u8> {
 }
 
 fn count(db: &Db) -> usize {
-    db.scan(..).into_iter().map(|entry| entry.unwrap()).count()
+    db.scan(..).into_iter().inspect(|entry| assert!(entry.is_ok(), "{entry:?}")).count()
 }
 
 #[test]
