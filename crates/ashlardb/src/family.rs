@@ -168,7 +168,7 @@ impl Family {
     /// family.put(b"log/2024", b"...")?;
     /// db.compact()?;
     /// // Every key of 2000 to 2024: `log/2024~` is behind all that begin with `log/2024`, and is itself no key.
-    /// family.delete_files_in_ranges(&[(Some(b"log/2000"), Some(b"log/2024~"))])?;
+    /// family.delete_files_in_ranges(&[(Some("log/2000"), Some("log/2024~"))])?;
     /// family.delete_range(b"log/2000", b"log/2024~")?;
     /// # Ok(())
     /// # }

@@ -96,6 +96,8 @@ fn leveldb_s_tables_become_rocksdb_s() {
         "{old:?}"
     );
     let before = hex(&db, "default");
+    let ran = ashlar(&["db", &db, "rewrite", "--level=rocksdb-11"], b"");
+    assert!(ran.status == 0 && ran.err.contains("LevelDB no longer opens it"), "{ran:?}");
     good(&["db", &db, "rewrite", "--level=rocksdb-11"], b"");
     assert!(hex(&db, "default") == before && !before.is_empty());
 }

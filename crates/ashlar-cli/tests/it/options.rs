@@ -21,7 +21,8 @@ fn names_are_explained() {
 fn names_are_listed_by_group_and_answer() {
     let all = good(&["options", "list"], b"").lines().count();
     let of = |word: &str| good(&["options", "list", word], b"").lines().count();
-    let answers = ["used", "mapped", "ignored", "refused"].map(|word| of(&format!("--answer={word}")));
+    let answers =
+        ["used", "mapped", "ignored", "unserved", "refused"].map(|word| of(&format!("--answer={word}")));
     assert!(answers.iter().all(|n| *n > 0) && answers.iter().sum::<usize>() == all, "{answers:?} of {all}");
     let blocks = good(&["options", "list", "--group=table", "--answer=used"], b"");
     assert!(blocks.lines().all(|line| line.starts_with("table ")) && blocks.contains(" block_size "));

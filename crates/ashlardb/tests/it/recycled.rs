@@ -152,10 +152,9 @@ fn look(dir: &Path, what: &str) -> Result<usize, JudgeError> {
     let expected = theirs(dir)?;
     let keys = expected.iter().map(|(_, keys)| keys.len()).sum();
     let checked = check_database(&Env::os().unwrap(), dir, &mut |_| ()).unwrap();
-    assert!(
-        checked.is_sound() && checked.holes.is_empty() && checked.remarks.is_empty(),
-        "{what}: {checked}"
-    );
+    // A kill may leave a table that RocksDB was writing.
+    let of_logs = checked.remarks.iter().any(|remark| !remark.ends_with(".sst is not in the MANIFEST"));
+    assert!(checked.is_sound() && checked.holes.is_empty() && !of_logs, "{what}: {checked}");
     for mode in MODES {
         for read_only in [true, false] {
             let copy = copy(dir);
@@ -173,15 +172,15 @@ fn look(dir: &Path, what: &str) -> Result<usize, JudgeError> {
     }
     let copy = copy(dir);
     let repaired = Db::builder(copy.path()).repair(&mut |_: &Verified| ()).unwrap();
-    assert!(repaired.is_lossless() && repaired.moved.is_empty(), "{what}: {repaired}");
+    let logs_stay = repaired.moved.iter().all(|name| name.ends_with(".sst"));
+    assert!(repaired.is_lossless() && logs_stay, "{what}: {repaired}");
     assert!(theirs(copy.path())? == expected, "{what}: repaired");
     Ok(keys)
 }
 
 fn look_at_all() -> Result<Vec<(&'static str, usize)>, JudgeError> {
-    let only = std::env::var("HISTORY").ok();
-    let chosen = HISTORIES.iter().filter(|h| only.as_ref().is_none_or(|only| h.name == only));
-    chosen
+    HISTORIES
+        .iter()
         .map(|history| {
             let dir = make(history, 7)?;
             Ok((history.name, look(dir.path(), history.name)?))

@@ -45,7 +45,7 @@ fn families_that_cannot_be() {
     let events = db.create_family("events").unwrap();
     db.drop_family(&events).unwrap();
     let dropped = events.set_options(&[("write_buffer_size", "1M")]);
-    says(dropped, ErrorKind::InvalidArgument, "the family \"events\" was dropped");
+    says(dropped, ErrorKind::InvalidArgument, "column family \"events\" was dropped");
     db.close().unwrap();
     let there_only = Db::builder(dir.path()).tune(|db, _| db.create_missing_families = false);
     let missing = there_only.family("x", |f| f).open();

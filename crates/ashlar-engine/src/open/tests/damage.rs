@@ -24,8 +24,14 @@ fn no_database() {
     assert_eq!(survey(&*env.fs, dir()).unwrap(), DirState::Empty);
     assert_eq!(refused(&env).kind(), ErrorKind::InvalidArgument);
     put(&env, "notes", b"");
-    put(&env, "MANIFEST-000001", b"from a crash while the database was made");
-    assert_eq!(survey(&*env.fs, dir()).unwrap(), DirState::Empty);
+    put(&env, "MANIFEST-000001", b"a text of the user's");
+    let e = survey(&*env.fs, dir()).unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("MANIFEST-000001"), "{e}");
+    // What a crash leaves while a database is made: the begin of a record, or zeros where it was to be.
+    for left in [&b""[..], b"\x12\x34\x56\x78\x20", b"\x12\x34\x56\x78\x20\x00\x01half", &[0; 60]] {
+        put(&env, "MANIFEST-000001", left);
+        assert_eq!(survey(&*env.fs, dir()).unwrap(), DirState::Empty);
+    }
     for data in ["000004.log", "000004.sst", "000004.ldb", "000004.blob"] {
         put(&env, data, b"");
         let e = survey(&*env.fs, dir()).unwrap_err();
@@ -151,7 +157,6 @@ fn edits_that_make_no_sense() {
         ),
         (vec![base.clone(), in_group(1), of(0)], "interrupted by an ordinary version edit"),
         (vec![base.clone(), in_group(2), in_group(0)], "counts down from 2 to 0"),
-        (vec![base.clone(), VersionEdit { next_file: Some(FileNumber(1 << 62)), ..of(0) }], "over 62 bits"),
         (
             vec![base.clone(), VersionEdit { comparator: Some("mine".into()), ..of(0) }],
             "needs the comparator mine",
@@ -171,7 +176,11 @@ fn edits_that_make_no_sense() {
     put(&env, "CURRENT", b"MANIFEST-000005\n");
     write_manifest(&env, &[vec![2, 0, 3, 2, 4, 0], vec![], vec![0xe7, 0x47, 3, 0x61, 0x62, 0x63]]);
     let r = recover(&env).unwrap();
-    assert_eq!(r.report.foreign, ["MANIFEST tag 9191 is unknown and was skipped; it is not written again"]);
+    let told = &r.report.foreign;
+    assert!(
+        told.iter().any(|line| line.starts_with("MANIFEST tag 9191 is unknown and was skipped")),
+        "{told:?}"
+    );
     write_manifest(&env, &[vec![2, 0, 3, 2, 4, 0], vec![0xe7, 0x07, 3, 0x61, 0x62, 0x63]]);
     let e = refused(&env);
     assert_eq!(e.offset(), Some(13), "{e}");

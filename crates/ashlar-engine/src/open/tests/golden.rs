@@ -138,8 +138,9 @@ fn leveldb_tables_are_told_where_rocksdb_cannot_read_them() {
     let env = golden("leveldb-1.23/plain");
     let tables = OpenTables::new(FramePool::new(1 << 20));
     let r = recover_manifest(&env, dir(), FormatLevel::V11, &tables, &every_family()).unwrap();
-    assert_eq!(r.report.foreign.len(), 1, "{}", r.report);
-    assert!(r.report.foreign[0].contains("LevelDB"), "{}", r.report);
+    let [way, tables] = &r.report.foreign[..] else { panic!("{}", r.report) };
+    assert!(way.contains("LevelDB no longer opens it"), "{way}");
+    assert!(tables.contains("LevelDB"), "{tables}");
 }
 
 /// The golden table of format 7 in the place of one of format 5.
@@ -214,6 +215,6 @@ fn families_are_chosen() {
 
     let few = Families { listed: Vec::new(), others: Others::Open { levels: 1 } };
     let env = golden("rocksdb-7.8.3/manifest_history");
-    let e = recover_with(&env, &few).unwrap_err();
-    assert!(e.to_string().contains("is in L1, but the family has 1 levels"), "{e}");
+    let deeper = recover_with(&env, &few).unwrap();
+    assert!(deeper.versions.families()[0].version.levels.len() > 1, "as many levels as the tables need");
 }
