@@ -4,9 +4,9 @@
 //! our defaults < the OPTIONS file < memory() < what is set for `default` < what is set for the family
 //! ```
 //! 1. A family that the file names starts from its own settings there. A family that is made starts from those of
-//!    `default`, but for the directories of its tables.
-//! 2. What is set for `default` holds for every family that is not named, but for its identity: a family that exists keeps
-//!    its own comparator and merge operator.
+//!    `default`, except the directories of its tables.
+//! 2. A setting of `default` holds for every family that the caller does not name. The exceptions are the comparator and the
+//!    merge operator: a family that exists keeps its own.
 //! 3. Nothing of the file counts as given that says where files are. The engine takes `wal_dir`, `db_log_dir`, `db_paths`
 //!    and `cf_paths` from the file itself, and looks first whether the files are there.
 //! 4. The file is read without the lock. A database that closes meanwhile may have written a newer one, whose values then

@@ -189,8 +189,8 @@ impl Core {
         Arc::as_ptr(&self.env.jobs).addr()
     }
 
-    /// Does `act`, which may call a comparator. `None` after a panic: then nothing is changed any more, as after a panic of a
-    /// job, and callers that wait are told.
+    /// Runs `act`, which may call a comparator. Answers `None` after a panic. The database then takes no more changes, as after
+    /// the panic of a job, and callers that wait get an error.
     pub(super) fn contained<T>(&self, what: &str, act: impl FnOnce() -> T) -> Option<T> {
         let _inside = self.database.enter();
         let done = catch_unwind(AssertUnwindSafe(act)).ok();

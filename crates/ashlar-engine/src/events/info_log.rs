@@ -91,8 +91,8 @@ struct LogFile {
 }
 
 impl InfoLog {
-    /// Makes the directory of a log that stands elsewhere, and `env` with that directory held. An error is told by the
-    /// absence of the log.
+    /// Makes the directory of an info log that stands elsewhere, and answers `env` with that directory held. After an error
+    /// there is no info log.
     pub fn hold_elsewhere(env: Env, options: &InfoLogOptions) -> Env {
         if !options.enabled || options.dir.is_empty() {
             return env;

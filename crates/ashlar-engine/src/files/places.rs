@@ -183,7 +183,7 @@ impl Places {
         }
     }
 
-    /// Where a path is for one who reads, removes or renames it: the first place that has it, or the first of all.
+    /// Where a file is that is read, removed or renamed: the first place that has it, or the first place of all.
     fn find(&self, path: &Path) -> Result<PathBuf> {
         let (kind, name) = self.named(path);
         let former = || self.former.lock().clone();

@@ -1,5 +1,5 @@
 //! Recognises a directory as LevelDB left it. The first open for writing turns it into RocksDB's format, and LevelDB does
-//! not read that: users are told before it happens.
+//! not read that. So the report and the command line announce it before the first write.
 
 use super::survey::{DirState, survey};
 use crate::options::read_latest_options;

@@ -331,7 +331,7 @@ fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<Stri
         let name = FileKind::Options(number).name();
         match read_options_file(fs, &dir.join(&name)) {
             Ok(file) => return Ok(stored_places(&file)),
-            // A writer beside may have replaced it; one that is damaged is told elsewhere.
+            // Another process may have replaced the file. The open reports a damaged file.
             Err(e) if e.is_corruption() || e.is_not_found() => {}
             Err(e) => {
                 notes.push(format!("{name} was not read, which may name directories of the database: {e}"));
@@ -366,7 +366,7 @@ struct Logs {
     /// The database directory.
     here: Candidate,
     given: Option<Candidate>,
-    /// The directories that the OPTIONS file names, but for the database's and the given one.
+    /// The directories that the OPTIONS file names, except the database directory and the given one.
     stored: Vec<Candidate>,
     /// The OPTIONS file names a directory other than the database's.
     elsewhere: bool,

@@ -7,7 +7,7 @@
 //! 1. We, and every version that the level promises, read a copy: each finds all that was written, and its checksums hold.
 //! 2. A version that the level does not promise refuses, or finds all of it too; it never shows less.
 //!
-//! Behind those, directories whose settings are drawn ([`drawn`]): each kind of finding is made small, and told with the line
+//! Behind those, directories whose settings are drawn (`drawn`): each kind of finding is made small, and told with the line
 //! that replays it.
 //!
 //! `--replay=N` is the Nth case of the first kind, `--replay=drawn-N` the case of seed N of the second, and

@@ -44,7 +44,7 @@ fn put(judge: &mut Judge, family: &str, key: &str, value: &str) {
     judge.write(&[Change::Put { family, key, value }], false).unwrap();
 }
 
-/// Every name of a file by its section, but for those of one open.
+/// Every name of a file by its section, except the names that hold for one open only.
 fn names(text: &str) -> BTreeMap<(String, String), String> {
     let file = OptionsFile::parse(text).unwrap();
     let title = |kind: &SectionKind| format!("{kind:?}");

@@ -51,7 +51,7 @@ const POOL_BYTES: usize = 1 << 20;
 /// More levels than any family has.
 const LEVELS: usize = 64;
 
-/// A database with fewer sequences left than this is told of.
+/// A check remarks on a database that has fewer sequence numbers left than this.
 const SEQUENCES_FEW: u64 = 1 << 40;
 
 /// Called after each table and blob file.

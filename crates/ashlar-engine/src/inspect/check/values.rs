@@ -1,8 +1,8 @@
 //! What the entries of a table say, beside their order: sequences that readers see, values that decode, and references to
 //! blobs that are where they should be.
 //!
-//! A reference that misses its record, though it lies in a blob file of the version, may be right and the file damaged. So it is
-//! kept until the file was read: if that is sound, the reference is wrong.
+//! A blob reference may lead into a blob file of the version and find no record there. Then either the reference or the file is
+//! wrong. The check decides after it has read the whole file: in a sound file, the reference is wrong.
 
 use super::report::KeySpan;
 use super::tables::Family;

@@ -97,7 +97,7 @@ pub(super) fn draw(seed: u64, version: JudgeVersion, table: &Table) -> Plan {
             put_all(&mut family.settings, "max_bytes_for_level_base=131072");
         }
     }
-    // An operator of merges where some are drawn below; families of different ones show who inherits what.
+    // Families with merges get an operator. Different operators show whether one family inherits from another.
     for family in &mut plan.families {
         if rng.percent(30) {
             let operator = Setting::new("merge_operator", &value("merge_operator", "", &mut rng));

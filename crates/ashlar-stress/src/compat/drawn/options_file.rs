@@ -41,8 +41,8 @@ impl OptionsFile {
         Some(OptionsFile::parse(&std::fs::read_to_string(path).ok()?))
     }
 
-    /// Every value of this file that a program gets no more when it loads `after`, but for those that `told` names. What a
-    /// file leaves out has its default, as in `defaults`.
+    /// Every value of this file that a program no longer gets when it loads `after`, except those that `told` names. A value
+    /// that a file leaves out is its default, as in `defaults`.
     pub(super) fn lost_in(&self, after: &OptionsFile, defaults: &OptionsFile, told: &str) -> Vec<Loss> {
         let mut losses = Vec::new();
         for (section, names) in self.0.iter().filter(|(title, _)| *title != "Version") {

@@ -39,7 +39,7 @@ pub(super) fn what_kind(what: &str, whose: &str) -> String {
     format!("contents, {whose}: {}", how.unwrap_or("different"))
 }
 
-/// Where two states differ, but for families that are not served; in words.
+/// In words, where two states differ. Families that are not served are left out.
 pub(super) fn difference(expected: &State, found: &State, unserved: &[String]) -> Option<String> {
     let served = |name: &&str| !unserved.iter().any(|own| own == name);
     let names: Vec<&str> = expected.names().filter(served).collect();
