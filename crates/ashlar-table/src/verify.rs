@@ -184,7 +184,7 @@ impl Walk {
         let mut restarts = 0;
         cursor.first(&block).map_err(|e| table.misread(at, e.into()))?;
         while let Some(key) = cursor.internal_key() {
-            if block.restart(restarts) == Some(cursor.offset()) && has_whole_key(&block, cursor.offset()) {
+            while block.restart(restarts) == Some(cursor.offset()) && has_whole_key(&block, cursor.offset()) {
                 restarts += 1;
             }
             self.entry(table, key).map_err(|what| Error::corruption(what).at(table.path(), handle.offset))?;

@@ -16,7 +16,8 @@ pub struct DataBlock<'a> {
 }
 
 impl<'a> DataBlock<'a> {
-    /// Splits a block and proves its restart array: to be called once for bytes that come from a file.
+    /// Splits a block and proves its restart array: to be called once for bytes that come from a file. Two restart points may
+    /// be the same: RocksDB begins a block with 0 twice when `block_restart_interval` is 0.
     /// Cost: linear in the restart points.
     ///
     /// # Errors
@@ -34,7 +35,7 @@ impl<'a> DataBlock<'a> {
                 let at = block.entries.len() + 4 * i;
                 return Err(Malformed { field: "block.restart", at, what: "offset out of order" }.into());
             }
-            floor = offset + 1;
+            floor = offset;
         }
         Ok(block)
     }

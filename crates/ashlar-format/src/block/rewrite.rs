@@ -153,8 +153,11 @@ pub fn rewrite_block<E: From<Malformed>>(
         key.clear();
         value.clear();
         each(cursor.key(), cursor.value(block), &mut key, &mut value)?;
-        let restart = block.restart(restarts) == Some(cursor.offset());
-        restarts += usize::from(restart);
+        let mut restart = false;
+        while block.restart(restarts) == Some(cursor.offset()) {
+            restart = true;
+            restarts += 1;
+        }
         let shared = if restart { 0 } else { shared_prefix(&last, &key) };
         plain.push(restart, shared, key.get(shared..).unwrap_or_default(), &value)?;
         std::mem::swap(&mut key, &mut last);

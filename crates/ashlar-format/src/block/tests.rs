@@ -327,12 +327,35 @@ fn restart_arrays_are_proven() {
     let restarts = DataBlock::parse(&good).unwrap().restart_count();
     assert!(restarts > 3);
     let array = good.len() - 4 - 4 * restarts;
-    for (restart, value) in
-        [(0, 1), (1, 0), (2, 3), (restarts - 1, u32::MAX), (1, u32::try_from(array).unwrap())]
-    {
+    for (restart, value) in [(0, 1), (2, 3), (restarts - 1, u32::MAX), (1, u32::try_from(array).unwrap())] {
         let mut bad = good.clone();
         bad[array + 4 * restart..][..4].copy_from_slice(&value.to_le_bytes());
         assert!(matches!(DataBlock::parse(&bad), Err(Unreadable::Malformed(_))), "{restart} {value}");
         exercise(&bad);
+    }
+}
+
+/// RocksDB writes the restart point 0 twice when `block_restart_interval` is 0, and reads such a block.
+#[test]
+fn a_restart_point_may_stand_twice() {
+    let wanted = entries(8);
+    let good = build(&mut BlockBuilder::new(1), &wanted);
+    let count = DataBlock::parse(&good).unwrap().restart_count();
+    let array = good.len() - 4 - 4 * count;
+    let packed = u32::try_from(count + 1).unwrap().to_le_bytes();
+    let twice = [&good[..array], &[0; 4], &good[array..good.len() - 4], &packed].concat();
+    let block = DataBlock::parse(&twice).unwrap();
+    assert_eq!(block.restart_count(), count + 1);
+    exercise(&twice);
+    let mut cursor = BlockCursor::default();
+    cursor.first(&block).unwrap();
+    for (key, value) in &wanted {
+        assert_eq!((cursor.key(), cursor.value(&block)), (&key[..], &value[..]));
+        cursor.next(&block).unwrap();
+    }
+    cursor.last(&block).unwrap();
+    for (key, _) in wanted.iter().rev() {
+        assert_eq!(cursor.key(), &key[..]);
+        cursor.prev(&block).unwrap();
     }
 }

@@ -184,11 +184,8 @@ impl Opening {
         let mut form =
             DataForm { embedded_blobs: properties.embedded_blob_stats.is_some(), ..DataForm::default() };
         if properties.user_defined_timestamps_persisted == Some(0) {
+            // RocksDB notes the setting in tables of families without timestamps, too. Those keys lack nothing.
             form.stripped = self.options.order.timestamp_len();
-            if form.stripped == 0 {
-                let text = "table has timestamps taken off its keys, but the order knows of none";
-                return Err(Error::invalid(text).at_path(self.file.path()));
-            }
         }
         let compression = match &properties.compression {
             Some(text) => Some(
