@@ -138,8 +138,6 @@ fn grown(
     stream: &[u8],
     fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Unreadable>,
 ) -> Result<Vec<u8>, Unreadable> {
-    // Where there is no memory for the whole, nothing is filled first.
-    Vec::<u8>::new().try_reserve_exact(raw_len).map_err(OutOfMemory::from)?;
     let mut room = raw_len.min(BELIEVED.max(stream.len().saturating_mul(BELIEVED_RATIO)));
     loop {
         let mut raw = zeroed(room)?;

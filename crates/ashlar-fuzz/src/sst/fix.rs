@@ -90,6 +90,7 @@ fn blobs(file: &[u8], parts: &Parts) -> Vec<BlockHandle> {
 mod tests {
     use super::*;
     use crate::corpus;
+    use ashlar_format::Unreadable;
     use ashlar_format::table::MetaIndex;
 
     #[test]
@@ -106,7 +107,12 @@ mod tests {
         let mut checked = 0;
         for file in corpus::tables() {
             let tail = file.len().saturating_sub(Footer::LEN);
-            let (footer, _) = Footer::decode(&file[tail..], file.len() as u64).unwrap();
+            let footer = Footer::decode(&file[tail..], file.len() as u64);
+            // Tables of other kinds (PlainTable, CuckooTable) have no blocks.
+            if matches!(footer, Err(Unreadable::NotSupported(_))) {
+                continue;
+            }
+            let (footer, _) = footer.unwrap();
             let parts = walk::parts(&file, footer).unwrap();
             let mut handles: Vec<BlockHandle> = parts.data.iter().map(|e| e.handle).collect();
             handles.extend(parts.partitions.iter().chain(&parts.filter_partitions).map(|e| e.handle));

@@ -1,0 +1,116 @@
+//! Power cuts and kills of a database whose logs and tables are in several directories.
+
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::inspect::check_database;
+use ashlar_engine::options::{DbOptions, DbPath, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_engine::{Db, OpenFamily};
+use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
+use ashlar_testkit::report;
+use std::path::Path;
+
+const DIR: &str = "/db";
+const KEYS: u32 = 600;
+
+/// Opens with the places given, or with those that the OPTIONS file names.
+fn open(sim: &SimEnv, given: bool, wal_dir: &str) -> Db {
+    let paths = |a: &str, b: &str| {
+        if given { vec![DbPath::new(a, 100_000), DbPath::new(b, u64::MAX)] } else { Vec::new() }
+    };
+    let mut family = FamilyOptions { write_buffer_bytes: 64 << 10, ..FamilyOptions::default() };
+    family.compaction.l0_trigger = 2;
+    family.compaction.base_level_bytes = 64 << 10;
+    family.compaction.target_file_bytes = 32 << 10;
+    let wal_dir = if given { wal_dir.to_owned() } else { String::new() };
+    let options = DbOptions { wal_dir, db_paths: paths("/p0", "/p1"), ..DbOptions::default() };
+    let other = FamilyOptions { cf_paths: paths("/q0", "/p1"), ..family.clone() };
+    let listed = [("default", family.clone()), ("other", other)];
+    let listed = listed.map(|(name, options)| OpenFamily { name: name.to_owned(), options });
+    Db::open(sim.env(), Path::new(DIR), options, listed.into(), family)
+        .unwrap_or_else(|e| panic!("given: {given}: {e}"))
+}
+
+fn key(n: u32) -> [u8; 4] {
+    // Spread, so that tables overlap and are compacted.
+    n.wrapping_mul(0x9e37_79b1).to_be_bytes()
+}
+
+fn put(db: &Db, n: u32) {
+    let mut batch = WriteBatch::new();
+    for name in ["default", "other"] {
+        // Values that no codec shrinks.
+        let value: Vec<u8> = (0..150).flat_map(|i| key(n.wrapping_mul(151).wrapping_add(i))).collect();
+        batch.put(db.family(name).unwrap().id(), &key(n), &value).unwrap();
+    }
+    db.write(&mut batch, WriteOptions { sync: true, ..WriteOptions::default() }).unwrap();
+}
+
+/// How many of the writes are there: the first so many, in both families.
+fn prefix(db: &Db) -> u32 {
+    let has = |name: &str, n: u32| {
+        db.get(&db.family(name).unwrap(), &key(n), &ReadOptions::default()).unwrap().is_some()
+    };
+    let count = (0..KEYS).take_while(|n| has("default", *n)).count() as u32;
+    for n in 0..KEYS {
+        assert_eq!((has("default", n), has("other", n)), (n < count, n < count), "write {n} of {count}");
+    }
+    count
+}
+
+#[test]
+fn crashes_lose_nothing_wherever_the_files_are() {
+    let _readers = crate::beside_others();
+    let (mut crashes, mut adopted) = (0, 0);
+    for seed in 0..report::scale(2, 12) as u64 {
+        // A life without a crash says how many calls there are, the next ones are photographed.
+        let life = |sim: &SimEnv| {
+            let (mut acknowledged, mut opens) = (Vec::new(), Vec::new());
+            for (session, wal_dir) in ["/wal", "/wal", "/wal2"].into_iter().enumerate() {
+                let before = sim.calls_of(CallClass::Change);
+                let db = open(sim, session != 1, wal_dir);
+                opens.push(before..sim.calls_of(CallClass::Change) + 3);
+                for n in (session as u32 * KEYS / 3)..((session as u32 + 1) * KEYS / 3) {
+                    put(&db, n);
+                    acknowledged.push(sim.calls_of(CallClass::Change));
+                }
+                db.flush(&db.families()).unwrap();
+                db.wait_for_background().unwrap();
+                db.close().unwrap();
+            }
+            (acknowledged, opens)
+        };
+        let sim = SimEnv::new(seed);
+        let (_, opens) = life(&sim);
+        let calls = sim.calls_of(CallClass::Change);
+        let names = |dir: &str| sim.env().fs.list(Path::new(dir)).unwrap();
+        assert!(names(DIR).iter().all(|f| !f.name.ends_with(".log") && !f.name.ends_with(".sst")));
+        assert!(["/p0", "/p1", "/q0"].iter().any(|dir| names(dir).iter().any(|f| f.name.ends_with(".sst"))));
+        assert!(names("/p1").iter().any(|f| f.name.ends_with(".sst")), "the lower levels");
+        let modes = CrashMode::all();
+        let step = (calls / report::scale(60, 600) as u64).max(1);
+        let sim = SimEnv::new(seed);
+        for (turn, at) in (seed % step..calls).step_by(step as usize).enumerate() {
+            sim.photograph_at(at, modes[turn % modes.len()]);
+        }
+        // Every call of the opens, of which the last one changes wal_dir.
+        for (turn, at) in opens.into_iter().flatten().enumerate() {
+            sim.photograph_at(at, modes[turn % modes.len()]);
+        }
+        let (acknowledged, _) = life(&sim);
+        for (turn, (at, mode, image)) in sim.photographs().into_iter().enumerate() {
+            let least = acknowledged.iter().filter(|calls| **calls < at).count() as u32;
+            // The last wal_dir: whichever of the two the logs are in, they are found.
+            let given = turn % 2 == 0 || least == 0;
+            let db = open(&image, given, "/wal2");
+            let found = prefix(&db);
+            assert!(found >= least, "seed {seed}, call {at}, {mode:?}: {found} of {least}");
+            drop(db);
+            let checked = check_database(&image.env(), Path::new(DIR), &mut |_| {}).unwrap();
+            assert!(checked.damages.is_empty(), "seed {seed}, call {at}, {mode:?}: {checked}");
+            assert_eq!(prefix(&open(&image, false, "")), found);
+            (crashes, adopted) = (crashes + 1, adopted + u32::from(!given));
+        }
+    }
+    report::figure(&format!(
+        "places: {crashes} crashes, {adopted} opened with the stored places, 0 keys lost"
+    ));
+}
