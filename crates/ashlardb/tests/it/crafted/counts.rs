@@ -51,7 +51,8 @@ fn options_of_a_hundred_thousand_sections_are_read_at_once() {
     std::fs::write(dir.path().join(FileKind::Options(FileNumber(90)).name()), text).unwrap();
     let start = Instant::now();
     Db::open(dir.path()).unwrap().close().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    // Not a measurement: work in square time takes minutes.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 #[test]
