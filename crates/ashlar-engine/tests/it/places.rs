@@ -49,7 +49,7 @@ fn prefix(db: &Db) -> u32 {
     let has = |name: &str, n: u32| {
         db.get(&db.family(name).unwrap(), &key(n), &ReadOptions::default()).unwrap().is_some()
     };
-    let count = (0..KEYS).take_while(|n| has("default", *n)).count() as u32;
+    let count = (0..KEYS).find(|n| !has("default", *n)).unwrap_or(KEYS);
     for n in 0..KEYS {
         assert_eq!((has("default", n), has("other", n)), (n < count, n < count), "write {n} of {count}");
     }
@@ -64,11 +64,11 @@ fn crashes_lose_nothing_wherever_the_files_are() {
         // A life without a crash says how many calls there are, the next ones are photographed.
         let life = |sim: &SimEnv| {
             let (mut acknowledged, mut opens) = (Vec::new(), Vec::new());
-            for (session, wal_dir) in ["/wal", "/wal", "/wal2"].into_iter().enumerate() {
+            for (session, wal_dir) in [(0, "/wal"), (1, "/wal"), (2, "/wal2")] {
                 let before = sim.calls_of(CallClass::Change);
                 let db = open(sim, session != 1, wal_dir);
                 opens.push(before..sim.calls_of(CallClass::Change) + 3);
-                for n in (session as u32 * KEYS / 3)..((session as u32 + 1) * KEYS / 3) {
+                for n in (session * KEYS / 3)..((session + 1) * KEYS / 3) {
                     put(&db, n);
                     acknowledged.push(sim.calls_of(CallClass::Change));
                 }
@@ -86,9 +86,9 @@ fn crashes_lose_nothing_wherever_the_files_are() {
         assert!(["/p0", "/p1", "/q0"].iter().any(|dir| names(dir).iter().any(|f| f.name.ends_with(".sst"))));
         assert!(names("/p1").iter().any(|f| f.name.ends_with(".sst")), "the lower levels");
         let modes = CrashMode::all();
-        let step = (calls / report::scale(60, 600) as u64).max(1);
+        let step = usize::try_from(calls).unwrap().div_ceil(report::scale(60, 600));
         let sim = SimEnv::new(seed);
-        for (turn, at) in (seed % step..calls).step_by(step as usize).enumerate() {
+        for (turn, at) in (seed % step as u64..calls).step_by(step).enumerate() {
             sim.photograph_at(at, modes[turn % modes.len()]);
         }
         // Every call of the opens, of which the last one changes wal_dir.
@@ -97,7 +97,7 @@ fn crashes_lose_nothing_wherever_the_files_are() {
         }
         let (acknowledged, _) = life(&sim);
         for (turn, (at, mode, image)) in sim.photographs().into_iter().enumerate() {
-            let least = acknowledged.iter().filter(|calls| **calls < at).count() as u32;
+            let least = u32::try_from(acknowledged.iter().filter(|calls| **calls < at).count()).unwrap();
             // The last wal_dir: whichever of the two the logs are in, they are found.
             let given = turn % 2 == 0 || least == 0;
             let db = open(&image, given, "/wal2");
