@@ -53,33 +53,43 @@ const PER_OPEN: [&str; 3] = ["create_if_missing", "error_if_exists", "create_mis
 const ONLY_KEPT: [&str; 3] =
     ["compaction_options_universal", "compaction_options_fifo", "blob_compression_opts"];
 
-/// The rows that may stand where `group` is expected, and what stands before their names.
-fn places(group: Group) -> &'static [(&'static str, &'static [Row<Options>])] {
+/// The rows of one group, behind a prefix.
+type Place = (&'static str, Group, &'static [Row<Options>]);
+
+/// The rows that may stand where `group` is expected, with their own group and what stands before their names.
+fn places(group: Group) -> &'static [Place] {
     match group {
-        Group::Database => &[("", DATABASE)],
+        Group::Database => &[("", Group::Database, DATABASE)],
         Group::Family => &[
-            ("", FAMILY),
-            ("block_based_table_factory.", TABLE),
-            ("table_factory.", TABLE),
-            ("compression_opts.", COMPRESSION),
-            ("compaction_options_universal.", UNIVERSAL),
-            ("compaction_options_fifo.", FIFO),
+            ("", Group::Family, FAMILY),
+            ("block_based_table_factory.", Group::Table, TABLE),
+            ("table_factory.", Group::Table, TABLE),
+            ("compression_opts.", Group::Compression, COMPRESSION),
+            ("compaction_options_universal.", Group::Universal, UNIVERSAL),
+            ("compaction_options_fifo.", Group::Fifo, FIFO),
         ],
-        Group::Table => &[("", TABLE), ("metadata_cache_options.", METADATA_CACHE)],
-        Group::MetadataCache => &[("", METADATA_CACHE)],
-        Group::Compression => &[("", COMPRESSION)],
-        Group::Universal => &[("", UNIVERSAL)],
-        Group::Fifo => &[("", FIFO)],
+        Group::Table => {
+            &[("", Group::Table, TABLE), ("metadata_cache_options.", Group::MetadataCache, METADATA_CACHE)]
+        }
+        Group::MetadataCache => &[("", Group::MetadataCache, METADATA_CACHE)],
+        Group::Compression => &[("", Group::Compression, COMPRESSION)],
+        Group::Universal => &[("", Group::Universal, UNIVERSAL)],
+        Group::Fifo => &[("", Group::Fifo, FIFO)],
         Group::Read | Group::Write | Group::Flush | Group::CompactRange | Group::CompactFiles => &[],
     }
 }
 
 /// The row of a name where one of `groups` is expected.
 pub(super) fn find(groups: &[Group], name: &str) -> Option<&'static Row<Options>> {
+    find_with_group(groups, name).map(|(_, row)| row)
+}
+
+/// The row of a name, and the group that the row itself belongs to.
+fn find_with_group(groups: &[Group], name: &str) -> Option<(Group, &'static Row<Options>)> {
     let places = groups.iter().flat_map(|group| places(*group));
     places
-        .filter_map(|(prefix, rows)| Some((name.strip_prefix(prefix)?, rows)))
-        .find_map(|(rest, rows)| rows.iter().find(|row| row.name == rest))
+        .filter_map(|(prefix, own, rows)| Some((name.strip_prefix(prefix)?, own, rows)))
+        .find_map(|(rest, own, rows)| Some((*own, rows.iter().find(|row| row.name == rest)?)))
 }
 
 /// What our setting of that name shows; `None`: there is none, or it stands in no file.
@@ -133,29 +143,29 @@ impl Options {
     }
 
     pub(crate) fn set_in(&mut self, groups: &[Group], name: &str, value: &str) -> Result<Option<Notice>> {
-        let row = find(groups, name).ok_or_else(|| {
+        let (group, row) = find_with_group(groups, name).ok_or_else(|| {
             let places = groups.iter().flat_map(|group| places(*group));
-            let names = places.flat_map(|(_, rows)| rows.iter().map(|row| row.name));
+            let names = places.flat_map(|(_, _, rows)| rows.iter().map(|row| row.name));
             elsewhere(name).unwrap_or_else(|| unknown(name, names))
         })?;
         let notice = take(row, self, value)?;
         if notice.is_some() || ONLY_KEPT.contains(&row.name) {
-            self.keep_given(row, value);
+            self.keep_given(group, row, value);
         }
         Ok(notice)
     }
 
     /// A value without effect here is what RocksDB finds in the next OPTIONS file.
-    fn keep_given(&mut self, row: &'static Row<Options>, value: &str) {
-        let stands_in = |rows: &'static [Row<Options>]| rows.iter().any(|r| std::ptr::eq(r, row));
+    fn keep_given(&mut self, group: Group, row: &'static Row<Options>, value: &str) {
+        // No OPTIONS file has a name without a default.
         if row.default.is_empty() {
-            // No OPTIONS file has the name.
-        } else if stands_in(DATABASE) {
-            self.db.kept.give(row.name, value);
-        } else if stands_in(FAMILY) {
-            self.family.kept.give(row.name, value);
-        } else if stands_in(TABLE) {
-            self.family.give_table(row.name, value);
+            return;
+        }
+        match group {
+            Group::Database => self.db.kept.give(row.name, value),
+            Group::Family => self.family.kept.give(row.name, value),
+            Group::Table => self.family.give_table(row.name, value),
+            _ => {}
         }
     }
 
@@ -307,7 +317,8 @@ impl Options {
 
     /// Names and values that an OPTIONS file holds of these settings; as in RocksDB's, an empty value is left out.
     pub(crate) fn stored(&self, group: Group) -> Vec<(&'static str, String)> {
-        let rows = places(group).iter().filter(|(prefix, _)| prefix.is_empty()).flat_map(|(_, rows)| *rows);
+        let rows =
+            places(group).iter().filter(|(prefix, ..)| prefix.is_empty()).flat_map(|(_, _, rows)| *rows);
         let known = rows.filter(|row| row.since <= self.db.format_level);
         let shown = known.filter_map(|row| Some((row.name, (row.setting()?.show)(self)?)));
         shown.filter(|(name, value)| !value.is_empty() && *name != NEVER_STORED).collect()
