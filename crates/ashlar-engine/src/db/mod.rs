@@ -49,6 +49,7 @@ mod schedule;
 mod sizes;
 mod verify;
 mod session;
+mod settings;
 mod stats;
 mod tell;
 mod scrub_job;
@@ -57,10 +58,10 @@ mod unused_logs;
 mod writes;
 
 pub use live_files::LiveFile;
-pub use open::OpenFamily;
 pub use pins::{Pins, SnapshotPins};
 pub use repair::{RepairReport, Salvage};
 pub use scrub_job::Scrubbed;
+pub use settings::OpenFamily;
 pub use sizes::{MemtableStats, SizeOptions};
 
 use crate::batch::WriteBatch;

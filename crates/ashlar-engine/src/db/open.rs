@@ -13,25 +13,23 @@ use super::replay::Replayer;
 use super::schedule::widen;
 use super::scrub_job::Scrubbed;
 use super::session::new_session_id;
+use super::settings::{OpenFamily, Settings};
 use super::tell::log_header;
 use super::unused_logs::UnusedLogs;
 use super::writes::Host;
-use crate::column_family::{DEFAULT_FAMILY, DatabaseId, LiveFamily};
+use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
 use crate::files::{PendingOutputs, Places, check_lost, hold_directory, lost_is_usable};
 use crate::health::Health;
 use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{
-    DirState, Entered, Families, FamilySpec, Others, PlaceSettings, Purpose, Recovered, RecoveryReport,
-    create_database, enter, make_directory, recover_in, replay_wals, settle_identity, survey,
+    DirState, Entered, FamilySpec, Purpose, Recovered, RecoveryReport, create_database, enter,
+    make_directory, recover_in, replay_wals, settle_identity, survey,
 };
-use crate::options::{
-    DbOptions, DbPath, Facts, FamilyOptions, Finding, Options, StoredFamily, lint, load_latest_options,
-    note_lines, options_file, write_options_file,
-};
+use crate::options::{DbOptions, FamilyOptions, options_file, write_options_file};
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
-use crate::version::{FamilyState, OpenTables, VersionSet};
+use crate::version::{OpenTables, VersionSet};
 use crate::wal::{Wal, WalShape};
 use crate::write::{GroupCommitter, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
@@ -45,236 +43,9 @@ use ashlar_log::LogWriter;
 use ashlar_memtable::MemtableRep;
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-
-/// A family to open, and how.
-#[derive(Clone, Debug)]
-pub struct OpenFamily {
-    /// Its name.
-    pub name: String,
-    /// Its settings.
-    pub options: FamilyOptions,
-}
-
-/// What to tell where a tree is opened with another number of levels than asked for, or than it was stored with.
-fn levels_told(
-    name: &str,
-    given: &FamilyOptions,
-    levels: usize,
-    stored: Option<&FamilyOptions>,
-) -> Option<String> {
-    let given = given.compaction.num_levels;
-    if levels > given {
-        return Some(format!(
-            "family {name:?}: num_levels={given}: there are tables in level {}, so {levels} levels are used",
-            levels - 1
-        ));
-    }
-    let stored = stored.map(|stored| stored.compaction.num_levels).filter(|stored| *stored < levels)?;
-    Some(format!(
-        "family {name:?}: num_levels={stored}: opened with {levels}; RocksDB with {stored} levels does not open \
-         tables that a compaction brings below level {}",
-        stored - 1
-    ))
-}
-
-/// The settings of every family: those that were listed, and the rest.
-pub(super) struct Settings {
-    listed: BTreeMap<String, FamilyOptions>,
-    others: FamilyOptions,
-    /// Those of families that are there, with what the OPTIONS file says of them.
-    recalled: BTreeMap<String, FamilyOptions>,
-    /// Directories of the families' tables that the OPTIONS file names.
-    cf_paths: BTreeMap<String, Vec<DbPath>>,
-}
-
-impl Settings {
-    pub(super) fn new(
-        options: &DbOptions,
-        families: Vec<OpenFamily>,
-        others: FamilyOptions,
-    ) -> Result<Settings> {
-        options.validate()?;
-        let level = options.format_level;
-        others.validate(level)?;
-        let mut listed = BTreeMap::new();
-        for mut family in families {
-            family.options.validate(level).map_err(|e| e.hint(format!("In family {:?}", family.name)))?;
-            family.options.forget_stored();
-            if listed.insert(family.name.clone(), family.options.at_level(level)).is_some() {
-                return Err(Error::invalid(format!("family {:?} is listed twice", family.name)));
-            }
-        }
-        let mut others = others.at_level(level);
-        others.forget_stored();
-        Ok(Settings { listed, others, recalled: BTreeMap::new(), cf_paths: BTreeMap::new() })
-    }
-
-    /// The settings of a family whose keys the database has in `order`. A listed family without a comparator of its own
-    /// takes that order over.
-    pub(super) fn of(&self, name: &str, order: &Order) -> FamilyOptions {
-        let given = self.recalled.get(name).or(self.listed.get(name));
-        let mut options = given.unwrap_or(&self.others).clone();
-        if given.is_none() || matches!(options.order, Order::Bytewise) {
-            options.order = order.clone();
-            options.table.order = order.clone();
-        }
-        if let Some(paths) = self.cf_paths.get(name) {
-            options.cf_paths.clone_from(paths);
-        }
-        options
-    }
-
-    /// The places that the caller gave. A family that is not listed has none of its own.
-    pub(super) fn places(&self, options: &DbOptions) -> PlaceSettings {
-        let own = self.listed.iter().map(|(name, o)| (name.clone(), o.cf_paths.clone()));
-        let default = (DEFAULT_FAMILY.to_owned(), self.others.cf_paths.clone());
-        let cf_paths = [default].into_iter().chain(own).filter(|(_, paths)| !paths.is_empty()).collect();
-        PlaceSettings { wal_dir: options.wal_dir.clone(), db_paths: options.db_paths.clone(), cf_paths }
-    }
-
-    /// Takes over where the files are.
-    pub(super) fn settle(&mut self, options: &mut DbOptions, entered: &Entered) {
-        self.others.cf_paths.clear();
-        self.cf_paths.clone_from(&entered.settings.cf_paths);
-        options.wal_dir.clone_from(&entered.settings.wal_dir);
-        options.db_paths.clone_from(&entered.settings.db_paths);
-        if let (true, Some(dir)) = (options.info_log.dir.is_empty(), &entered.db_log_dir) {
-            options.info_log.dir.clone_from(dir);
-        }
-    }
-
-    /// Holds the settings against the newest OPTIONS file and the levels there are: merge operators are found by name, and
-    /// what the file holds besides is kept for the next one. A file that cannot be read is a line of the report.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: a family had another merge operator.
-    pub(super) fn recall(
-        &mut self,
-        env: &Env,
-        dir: &Path,
-        options: &mut DbOptions,
-        versions: &VersionSet,
-        report: &mut RecoveryReport,
-    ) -> Result<()> {
-        let loaded = match load_latest_options(&*env.fs, dir, options.format_level) {
-            Ok(found) => found,
-            Err(e) => {
-                report.foreign.push(format!("the OPTIONS file was not read: {e}"));
-                None
-            }
-        };
-        let stored: HashMap<&str, &FamilyOptions> =
-            loaded.iter().flat_map(|l| &l.families).map(|(name, stored)| (&**name, stored)).collect();
-        for family in versions.families() {
-            let (name, order) = (&*family.name, &family.version.order);
-            let mut own = self.of(name, order);
-            if let Some(stored) = stored.get(name) {
-                self.recall_operator(name, &mut own, stored.stored_merge_operator.as_deref())?;
-                own.kept_over(stored);
-            }
-            let levels = family.version.levels.len();
-            report.unserved.extend(levels_told(name, &own, levels, stored.get(name).copied()));
-            (own.compaction.num_levels, own.only_if_there) = (levels, false);
-            self.recalled.insert(name.to_owned(), own);
-        }
-        if let Some(loaded) = &loaded {
-            options.kept = options.kept.over(&loaded.db.kept);
-            options.stored_release.clone_from(&loaded.release);
-            report.unserved.extend(self.unserved(options, versions));
-        }
-        Ok(())
-    }
-
-    /// What of the OPTIONS file is not acted on and would change what RocksDB does, a line for each.
-    fn unserved(&self, options: &DbOptions, versions: &VersionSet) -> Vec<String> {
-        let db = Options { db: options.clone(), ..Options::default() };
-        let mut groups: Vec<(Vec<&str>, Vec<String>)> = vec![(Vec::new(), db.database_notes())];
-        let mut before: Option<&FamilyOptions> = None;
-        let families = versions.families();
-        for family in &families {
-            let Some(own) = self.recalled.get(&*family.name) else { continue };
-            match groups.last_mut().filter(|_| before.is_some_and(|b| b.shares_kept_with(own))) {
-                Some((names, _)) => names.push(&family.name),
-                None => groups.push((vec![&family.name], own.notes(options.format_level))),
-            }
-            before = Some(own);
-        }
-        note_lines(&groups)
-    }
-
-    /// Holds the settings of families that are there against the merge operators they had.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: a family had another one.
-    pub(super) fn recall_operators<'f>(
-        &mut self,
-        stored: &[StoredFamily],
-        there: impl Iterator<Item = (&'f str, &'f Order)>,
-    ) -> Result<()> {
-        let stored: BTreeMap<&str, &StoredFamily> =
-            stored.iter().map(|family| (&*family.name, family)).collect();
-        for (name, order) in there {
-            let Some(family) = stored.get(name) else { continue };
-            let mut options = self.of(name, order);
-            self.recall_operator(name, &mut options, family.merge_operator.as_deref())?;
-            self.recalled.insert(name.to_owned(), options);
-        }
-        Ok(())
-    }
-
-    /// Gives a family that is there the merge operator it had. One that is not listed takes the operator of `default` only
-    /// where it had the same.
-    fn recall_operator(&self, name: &str, options: &mut FamilyOptions, stored: Option<&str>) -> Result<()> {
-        let listed = name == DEFAULT_FAMILY || self.listed.contains_key(name);
-        if !listed && !options.has_operator(stored) {
-            (options.merge_operator, options.stored_merge_operator) = (None, None);
-            options.table.merge_operator = None;
-        }
-        stored.map_or(Ok(()), |stored| options.recall_operator(name, stored))
-    }
-
-    fn default_order(&self) -> Order {
-        self.listed.get(DEFAULT_FAMILY).unwrap_or(&self.others).order.clone()
-    }
-
-    pub(super) fn families(&self) -> Families {
-        let spec = |(name, o): (&String, &FamilyOptions)| FamilySpec {
-            name: name.clone(),
-            order: o.order.clone(),
-            levels: o.compaction.num_levels,
-            only_if_there: o.only_if_there,
-        };
-        let mut listed: Vec<FamilySpec> = self.listed.iter().map(spec).collect();
-        if !self.listed.contains_key(DEFAULT_FAMILY) {
-            let default = DEFAULT_FAMILY.to_owned();
-            listed.push(spec((&default, &self.others)));
-        }
-        Families { listed, others: Others::Open { levels: self.others.compaction.num_levels } }
-    }
-
-    /// What the linter says of these settings and the data there is.
-    fn advice(&self, options: &DbOptions, versions: &VersionSet) -> Vec<String> {
-        let families = versions.families();
-        let settings: Vec<_> = families.iter().map(|f| self.of(&f.name, &f.version.order)).collect();
-        let named: Vec<_> = families.iter().map(|f| f.name.as_str()).zip(&settings).collect();
-        let bytes = |f: &FamilyState| f.version.files().map(|(_, f)| f.file.size).sum::<u64>();
-        let facts = Facts::of(families.iter().map(|f| (f.name.clone(), bytes(f))));
-        lint(&options_file(options, &named), &facts).iter().map(Finding::to_string).collect()
-    }
-
-    /// For an open that only reads: what is not listed and not known stays closed.
-    pub(super) fn families_to_read(&self) -> Families {
-        let mut families = self.families();
-        // A default family of another built-in order is none that the caller spoke of.
-        if matches!(self.others.order, Order::Bytewise) {
-            families.listed.retain(|f| self.listed.contains_key(&f.name));
-        }
-        Families { others: Others::OpenKnown { levels: self.others.compaction.num_levels }, ..families }
-    }
-}
 
 pub(super) fn open(
     env: Env,

@@ -16,9 +16,10 @@
 //! Source: RocksDB `db/db_impl/db_impl_readonly.cc` for what is asked; the races are ours to win.
 
 use super::core::{Core, Hold};
-use super::open::{OpenFamily, Parts, Settings, open_tables, statistics};
+use super::open::{Parts, open_tables, statistics};
 use super::replay::Replayer;
 use super::session::new_session_id;
+use super::settings::{OpenFamily, Settings};
 use crate::files::{PendingOutputs, hold_directory};
 use crate::health::Health;
 use crate::open::{

@@ -42,11 +42,12 @@ pub use report::RepairReport;
 pub use salvage::Salvage;
 
 use super::Db;
-use super::open::{OpenFamily, Settings, commit};
+use super::open::commit;
 use super::output::{Writer, numbers};
 use super::purge_job::purge;
 use super::replay::Replayer;
 use super::session::new_session_id;
+use super::settings::{OpenFamily, Settings};
 use crate::files::{
     Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, leave_in_lost,
     unlink,

@@ -17,7 +17,7 @@
 //!    the source stays.
 
 use super::{RepairReport, repair_in};
-use crate::db::open::Settings;
+use crate::db::settings::Settings;
 use crate::db::{Db, OpenFamily};
 use crate::files::{check_named, hold_directory};
 use crate::inspect::{Damage, Risk, Verified};
