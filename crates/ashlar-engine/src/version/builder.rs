@@ -186,7 +186,8 @@ impl TreeBuilder {
             let Some(home) = sorted.get_mut(level.index()) else {
                 return Err(Error::not_supported(format!(
                     "table {number} is in {level}, but a family has {levels} levels at most"
-                )));
+                ))
+                .hint("Let RocksDB compact the family into one of the levels above, then open it here"));
             };
             home.push(Arc::clone(file));
         }

@@ -83,3 +83,50 @@ fn a_last_sequence_at_its_end_is_told_and_a_repair_counts_anew() {
     db.put(b"new", b"v").unwrap();
     assert_eq!(db.scan(..).into_iter().count(), 4);
 }
+
+/// The settings say seven levels. A tree that is deeper opens with as many levels as it has, and a check agrees.
+#[test]
+fn a_table_in_any_of_sixty_four_levels_opens_and_a_check_calls_it_sound() {
+    for level in [7, 62, 63] {
+        let mut dir = directory();
+        let entries: Vec<_> = ["p", "q"].iter().map(|key| (put(key, 4), &b"v"[..])).collect();
+        let mut file = TableFile::new();
+        let handle = file.raw(&block(&entries));
+        let index = file.raw(&index(&[(put("q", 1), handle)]));
+        let bytes = file.finish(index);
+        dir.table(8, level, &bytes, (put("p", 4), put("q", 4)), (4, 4));
+        let verdict = judge(dir.finish().path());
+        for step in ["forward", "backward"] {
+            assert_eq!(verdict.of(step), "5 entries", "level {level}: {verdict:#?}");
+        }
+        for (step, said) in
+            [("check", "sound"), ("write", "fine"), ("repair", "fine"), ("check after", "sound")]
+        {
+            assert_eq!(verdict.of(step), said, "level {level}: {verdict:#?}");
+        }
+        assert_eq!(verdict.of("after"), "6 entries", "level {level}: {verdict:#?}");
+    }
+}
+
+/// RocksDB has no such limit: the directory may be sound, so nothing calls it damaged, and a repair leaves it as it is.
+#[test]
+fn a_table_below_the_sixty_fourth_level_is_refused_and_a_check_calls_it_unchecked() {
+    for level in [64, 254, 255] {
+        let mut dir = directory();
+        let mut file = TableFile::new();
+        let handle = file.raw(&block(&[(put("p", 4), &b"v"[..])]));
+        let index = file.raw(&index(&[(put("p", 1), handle)]));
+        let bytes = file.finish(index);
+        dir.table(8, level, &bytes, (put("p", 4), put("p", 4)), (4, 4));
+        let dir = dir.finish();
+        let verdict = judge(dir.path());
+        for step in ["forward", "backward", "write", "repair", "after"] {
+            let said = verdict.of(step);
+            assert!(said.starts_with("NotSupported") && said.contains("64 levels at most"), "{verdict:#?}");
+        }
+        for step in ["check", "check after"] {
+            assert!(verdict.of(step).starts_with("unchecked: MANIFEST-000005"), "{verdict:#?}");
+        }
+        assert!(dir.path().join("000008.sst").exists());
+    }
+}
