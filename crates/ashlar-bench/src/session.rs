@@ -233,7 +233,7 @@ impl Session<'_> {
             open.close().map_err(failed)?;
         }
         if !self.flags.use_existing_db {
-            self.place.engine.destroy(self.dir).map_err(failed)?;
+            self.place.engine.destroy(self.dir, self.flags).map_err(failed)?;
         }
         let store =
             self.place.engine.open(self.dir, self.flags, !self.flags.use_existing_db).map_err(failed)?;

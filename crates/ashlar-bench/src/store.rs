@@ -25,11 +25,12 @@ pub trait Engine: Sync {
     /// The engine's; `InvalidArgument` or `NotSupported` for a flag it cannot serve.
     fn open(&self, dir: &Path, flags: &Flags, create: bool) -> Result<Box<dyn Store>>;
 
-    /// Removes the database in `dir`, and nothing else that lies there. Fine when there is none.
+    /// Removes the database in `dir`, its logs in the `wal_dir` of the flags included, and nothing else that lies there.
+    /// Fine when there is none.
     ///
     /// # Errors
     /// `Busy(Locked)`: it is open. `Io`.
-    fn destroy(&self, dir: &Path) -> Result<()>;
+    fn destroy(&self, dir: &Path, flags: &Flags) -> Result<()>;
 }
 
 /// An open database. All threads of a benchmark share it; dropping it closes.

@@ -37,7 +37,7 @@ impl Engine for Maps {
         Ok(Box::new(self.clone()))
     }
 
-    fn destroy(&self, _: &Path) -> Result<()> {
+    fn destroy(&self, _: &Path, _: &Flags) -> Result<()> {
         self.0.call("destroy");
         self.0.map.lock().unwrap().clear();
         Ok(())
@@ -527,7 +527,7 @@ fn files_of_a_user_with_names_of_a_database_stay() {
         for name in names {
             env.fs.create(&dir.join(name)).unwrap().write_at(content, 0).unwrap();
         }
-        let e = engine.destroy(dir).unwrap_err();
+        let e = engine.destroy(dir, &Flags::default()).unwrap_err();
         assert!(e.to_string().contains("not a database"), "{e}");
         let left: Vec<String> = env.fs.list(dir).unwrap().into_iter().map(|f| f.name).collect();
         assert_eq!(left, names);

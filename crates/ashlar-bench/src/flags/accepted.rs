@@ -53,7 +53,6 @@ pub(super) const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("use_blob_cache", "values of blob files are not kept in memory"),
     ("use_shared_block_and_blob_cache", "values of blob files are not kept in memory"),
     ("verify_checksum", "checksums are always verified"),
-    ("wal_dir", "the log lies beside the tables"),
 ];
 
 /// Taken with the value beside them, which means "off"; refused with any other: what they switch on is not there yet.

@@ -43,6 +43,8 @@ flags! {
     benchmarks: String = String::new();
     /// The database's directory. Without it: a temporary one, removed at the end.
     db: Option<String> = None;
+    /// The directory of the write-ahead logs; empty: where the database has them, which is --db for a new one.
+    wal_dir: String = String::new();
     /// Keep the database that is there. Benchmarks that need a fresh one are skipped.
     use_existing_db: bool = false;
     /// Keys of the key space, and operations per thread unless said otherwise.
