@@ -20,7 +20,7 @@ impl Db {
     pub fn explain_get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<GetExplained> {
         let core = self.core();
         let (version, seq) = core.readable(family, options)?;
-        read::explain_get(&version, &LookupKey::new(key, seq), core.env.ticks())
+        read::explain_get(&version, &LookupKey::new(key, seq), options, core.env.ticks())
     }
 
     /// Scans forward within the bounds of `options`, over `keys_max` keys at most, and tells how.

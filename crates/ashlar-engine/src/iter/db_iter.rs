@@ -27,7 +27,6 @@ use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{
     Direction, Entry, Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
 };
-use ashlar_table::ReadHow;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -85,7 +84,7 @@ impl DbIter {
     /// # Errors
     /// As opening the tables of level 0.
     pub fn new(from: Arc<SuperVersion>, seq: SeqNum, options: ReadOptions) -> Result<DbIter> {
-        let how = ReadHow { fill_cache: options.fill_cache, ..ReadHow::default() };
+        let how = options.how();
         let order = from.version.order.clone();
         let sources = Sources::new();
         let range = KeyBounds::of(options);
@@ -107,6 +106,14 @@ impl DbIter {
             tally: IterTally::default(),
             from,
         })
+    }
+
+    /// Another cursor over the same state, off the end, with bounds and block handling of its own.
+    ///
+    /// # Errors
+    /// As [`DbIter::new`].
+    pub fn beside(&self, options: ReadOptions) -> Result<DbIter> {
+        DbIter::new(Arc::clone(&self.from), self.seq, options)
     }
 
     /// What it keeps alive of `family`, whose cursor it is, that the family has done with.

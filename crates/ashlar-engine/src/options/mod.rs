@@ -15,6 +15,7 @@ mod page;
 mod paths;
 
 pub use ashlar_blob::BlobOptions;
+pub use ashlar_table::TableOptions;
 pub use compaction::CompactionOptions;
 pub use db::DbOptions;
 pub use family::FamilyOptions;

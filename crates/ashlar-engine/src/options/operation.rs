@@ -1,6 +1,7 @@
 //! Settings of one call.
 
 use ashlar_base::{Level, SeqNum};
+use ashlar_table::ReadHow;
 
 /// How a write is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,8 +29,15 @@ pub struct ReadOptions {
     pub upper: Option<Vec<u8>>,
     /// `upper` is the last key that is shown.
     pub upper_closed: bool,
-    /// Keep the blocks that were read. Off for large scans.
+    /// Keep data blocks that are read from files in the block cache.
     pub fill_cache: bool,
+}
+
+impl ReadOptions {
+    /// How tables read blocks for the call.
+    pub(crate) fn how(&self) -> ReadHow {
+        ReadHow { fill_cache: self.fill_cache, ..ReadHow::default() }
+    }
 }
 
 impl Default for ReadOptions {

@@ -27,10 +27,15 @@ pub struct GetExplained {
 ///
 /// # Errors
 /// As the get itself.
-pub fn explain_get(from: &SuperVersion, key: &LookupKey<'_>, ticks: Ticks) -> Result<GetExplained> {
+pub fn explain_get(
+    from: &SuperVersion,
+    key: &LookupKey<'_>,
+    options: &ReadOptions,
+    ticks: Ticks,
+) -> Result<GetExplained> {
     let watch = Watch::begin(PerfLevel::EnableTime, ticks);
     let mut trace = Trace::new();
-    let value = get_traced(from, key, &mut trace)?;
+    let value = get_traced(from, key, options, &mut trace)?;
     let asked = |number: FileNumber| {
         trace.steps.iter().any(|step| matches!(step.place, Place::Table(_, asked) if asked == number))
     };

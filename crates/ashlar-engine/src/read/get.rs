@@ -23,7 +23,7 @@ use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
 use ashlar_memtable::MemtableRep;
 use ashlar_sync::ReadPin;
-use ashlar_table::{NearBlock, TableFound, TableReader};
+use ashlar_table::{NearBlock, ReadHow, TableFound, TableReader};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -37,10 +37,10 @@ use std::sync::Arc;
 /// # Cost
 /// At most one filter probe per level-0 table and deeper level, and one block per table whose filter answers yes. As
 /// much again for every merge operand.
-pub fn get(from: &SuperVersion, key: &LookupKey<'_>, _options: &ReadOptions) -> Result<Option<View>> {
+pub fn get(from: &SuperVersion, key: &LookupKey<'_>, options: &ReadOptions) -> Result<Option<View>> {
     let statistics = from.version.tables().statistics();
     let _time = statistics.and_then(|s| s.time(Distribution::DbGetMicros));
-    let mut search = Search::new(key);
+    let mut search = Search::new(key, options.how());
     let value = search.run(from)?;
     perf::add(Metric::GetReadBytes, value.as_ref().map_or(0, |v| v.len() as u64));
     if let Some(statistics) = statistics {
@@ -55,9 +55,10 @@ pub fn get(from: &SuperVersion, key: &LookupKey<'_>, _options: &ReadOptions) -> 
 pub(super) fn get_traced(
     from: &SuperVersion,
     key: &LookupKey<'_>,
+    options: &ReadOptions,
     trace: &mut Trace,
 ) -> Result<Option<View>> {
-    let mut search = Search { trace: Some(trace), ..Search::new(key) };
+    let mut search = Search { trace: Some(trace), ..Search::new(key, options.how()) };
     let value = search.run(from);
     if let Some(trace) = search.trace {
         trace.end();
@@ -83,11 +84,11 @@ enum Home {
 pub fn get_entity(
     from: &SuperVersion,
     key: &LookupKey<'_>,
-    _options: &ReadOptions,
+    options: &ReadOptions,
 ) -> Result<Option<Columns>> {
     let statistics = from.version.tables().statistics();
     let _time = statistics.and_then(|s| s.time(Distribution::DbGetMicros));
-    let mut search = Search::new(key);
+    let mut search = Search::new(key, options.how());
     let mut columns = match search.find(from)? {
         None => None,
         Some(Base { view, wrapped }) => Some(from.version.blobs().columns(key.user_key, wrapped, &view)?),
@@ -131,6 +132,7 @@ struct Base {
 pub(super) struct Search<'k> {
     /// The user key, and up to which sequence entries are wanted still.
     key: LookupKey<'k>,
+    how: ReadHow,
     /// Up to which sequence the read sees.
     read_seq: SeqNum,
     /// The newest visible range tombstone over the key in the sources so far.
@@ -171,9 +173,10 @@ impl Near {
 }
 
 impl<'k> Search<'k> {
-    pub(super) fn new(key: &LookupKey<'k>) -> Self {
+    pub(super) fn new(key: &LookupKey<'k>, how: ReadHow) -> Self {
         Search {
             key: *key,
+            how,
             read_seq: key.seq,
             covered_at: None,
             operands: Vec::new(),
@@ -347,10 +350,10 @@ impl<'k> Search<'k> {
     fn look_in(&mut self, table: &TableReader) -> Result<Option<TableFound>> {
         match &mut self.near {
             None if planted(Bug::ReadErrorIsAbsence) => table.get(&self.key).or(Ok(None)),
-            None => table.get(&self.key),
+            None => table.get_near(&self.key, self.how, None),
             Some(near) => {
                 let block = near.blocks.entry(table.number()).or_default();
-                table.get_near(&self.key, Some(block))
+                table.get_near(&self.key, self.how, Some(block))
             }
         }
     }

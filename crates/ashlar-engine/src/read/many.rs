@@ -12,6 +12,7 @@ use crate::super_version::SuperVersion;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{LookupKey, Result, SeqNum};
+use ashlar_table::ReadHow;
 
 /// What can be said of a key without reading data blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub fn multi_get(
     from: &SuperVersion,
     seq: SeqNum,
     keys: &[&[u8]],
-    _options: &ReadOptions,
+    options: &ReadOptions,
 ) -> Vec<Result<Option<View>>> {
     let statistics = from.version.tables().statistics();
     let _time = statistics.and_then(|s| s.time(Distribution::DbMultigetMicros));
@@ -52,7 +53,7 @@ pub fn multi_get(
                 if same_place.is_some() {
                     near = Near::default();
                 }
-                Search::new(&LookupKey::new(key(at), seq)).near(&mut near).run(from)
+                Search::new(&LookupKey::new(key(at), seq), options.how()).near(&mut near).run(from)
             }
         };
         if let Some(value) = values.get_mut(at) {
@@ -84,5 +85,5 @@ fn count(statistics: &Statistics, values: &[Result<Option<View>>]) {
 /// # Cost
 /// As much as [`get`](super::get()) without its data blocks.
 pub fn may_exist(from: &SuperVersion, key: &LookupKey<'_>) -> Result<MayExist> {
-    Search::new(key).may_exist(from)
+    Search::new(key, ReadHow::default()).may_exist(from)
 }

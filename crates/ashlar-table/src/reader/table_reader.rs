@@ -80,16 +80,22 @@ impl TableReader {
     /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation. A
     /// partition of index or filter not yet in memory costs one read more.
     pub fn get(&self, key: &LookupKey<'_>) -> Result<Option<TableFound>> {
-        self.get_near(key, None)
+        self.get_near(key, ReadHow::default(), None)
     }
 
-    /// [`TableReader::get`] as one of a row with ascending user keys, which all come with the same `near`.
+    /// [`TableReader::get`], with its options; with `near`, as one of a row with ascending user keys, which all come with the
+    /// same `near`.
     ///
     /// # Errors
     /// As [`TableReader::get`].
     /// # Cost
     /// For a key in the block of the one before: filter probe and search in that block, nothing else.
-    pub fn get_near(&self, key: &LookupKey<'_>, near: Option<&mut NearBlock>) -> Result<Option<TableFound>> {
+    pub fn get_near(
+        &self,
+        key: &LookupKey<'_>,
+        how: ReadHow,
+        near: Option<&mut NearBlock>,
+    ) -> Result<Option<TableFound>> {
         let trailer = match self.global_seq {
             None => key.trailer(),
             Some(seq) if seq > key.seq => return Ok(None),
@@ -101,9 +107,9 @@ impl TableReader {
             return Ok(None);
         }
         let found = LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
-            Ok(mut cursor) => self.look(&mut cursor, key.user_key, trailer, near),
+            Ok(mut cursor) => self.look(&mut cursor, key.user_key, trailer, how, near),
             // Only a comparator that reads tables itself gets here.
-            Err(_) => self.look(&mut BlockCursor::default(), key.user_key, trailer, near),
+            Err(_) => self.look(&mut BlockCursor::default(), key.user_key, trailer, how, near),
         })?;
         if self.filter.is_there() {
             perf::add(Metric::BloomSstHitCount, 1);
@@ -130,6 +136,7 @@ impl TableReader {
         cursor: &mut BlockCursor,
         user_key: &[u8],
         trailer: Trailer,
+        how: ReadHow,
         mut near: Option<&mut NearBlock>,
     ) -> Result<Option<TableFound>> {
         let known = near.as_ref().and_then(|near| self.still_in(near, user_key));
@@ -150,7 +157,7 @@ impl TableReader {
             }
             let pin = match near.as_ref().and_then(|near| near.0.as_ref()).filter(|(last, _)| *last == at) {
                 Some((_, pin)) => pin.clone(),
-                None => self.block_of(part, at, true, None)?,
+                None => self.block_of(part, at, how.fill_cache, None)?,
             };
             if let Some(near) = &mut near {
                 near.0 = Some((at, pin.clone()));
