@@ -12,8 +12,8 @@ use ashlar_format::filename::{FileKind, parse_current};
 use ashlar_format::filter::FilterPolicy;
 use ashlar_table::TableOptions;
 use ashlardb::{
-    Builder, Compression, Cursor, Db, Family, FormatLevel, MergeOperator, SizeOptions, View, WriteBatch,
-    standard_operator,
+    Builder, Compression, Cursor, Db, Family, FormatLevel, MergeOperator, Read as _, SizeOptions, View,
+    Write as _, WriteBatch, WriteOptions, standard_operator,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Engine for Ashlar {
             builder = builder.family(&family_name(number), |family| family);
         }
         let db = builder.read_only(flags.readonly).open()?;
-        let levels = db.engine().families().first().map_or(0, |f| f.options().compaction.num_levels);
+        let levels = db.default_family().options().compaction.num_levels;
         let last_level = u8::try_from(levels.saturating_sub(1)).unwrap_or(u8::MAX);
         Ok(Box::new(Opened::new(db, flags.num_column_families, last_level)?))
     }
@@ -309,8 +309,13 @@ fn family_of<'f>(families: &'f [Family], key: &[u8]) -> Option<&'f Family> {
 
 impl Store for Opened {
     fn writer(&self, how: WriteHow) -> Box<dyn Writer + '_> {
-        let db = if how.disable_wal { self.db.without_wal() } else { self.db.with_sync(how.sync) };
-        Box::new(Batch { db, families: &self.families, batch: Some(WriteBatch::new()) })
+        let options = WriteOptions::new().disable_wal(how.disable_wal).sync(how.sync && !how.disable_wal);
+        Box::new(Batch {
+            db: self.db.writing(options),
+            families: &self.families,
+            batch: WriteBatch::new(),
+            refused: None,
+        })
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<usize>> {
@@ -401,63 +406,75 @@ impl Store for Opened {
 }
 
 struct Batch<'a> {
-    db: Db,
+    db: ashlardb::Writer<'a>,
     families: &'a [Family],
-    /// Always there between calls: the door's batches are filled by value.
-    batch: Option<WriteBatch>,
+    batch: WriteBatch,
+    /// Why an operation could not be added.
+    refused: Option<Error>,
 }
 
 impl Batch<'_> {
-    /// Adds to the batch what `fill` does, in the family of `key`.
-    fn add(&mut self, key: &[u8], fill: impl FnOnce(WriteBatch) -> WriteBatch) {
-        let family = family_of(self.families, key);
-        self.batch = self.batch.take().map(|batch| match family {
-            Some(family) => batch.in_family(family, fill),
-            None => fill(batch),
-        });
+    fn note(&mut self, added: Result<()>) {
+        if let Err(e) = added {
+            self.refused.get_or_insert(e);
+        }
     }
 }
 
 impl Writer for Batch<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) {
-        self.add(key, |batch| batch.put(key, value));
+        let added = match family_of(self.families, key) {
+            Some(family) => self.batch.family(family).put(key, value),
+            None => self.batch.put(key, value),
+        };
+        self.note(added);
     }
 
     fn merge(&mut self, key: &[u8], operand: &[u8]) {
-        self.add(key, |batch| batch.merge(key, operand));
+        let added = match family_of(self.families, key) {
+            Some(family) => self.batch.family(family).merge(key, operand),
+            None => self.batch.merge(key, operand),
+        };
+        self.note(added);
     }
 
     fn delete(&mut self, key: &[u8]) {
-        self.add(key, |batch| batch.delete(key));
+        let added = match family_of(self.families, key) {
+            Some(family) => self.batch.family(family).delete(key),
+            None => self.batch.delete(key),
+        };
+        self.note(added);
     }
 
     fn commit(&mut self) -> Result<()> {
-        let batch = self.batch.get_or_insert_default();
-        let written = self.db.write_reusing(batch);
-        batch.clear();
+        let written = match self.refused.take() {
+            None => self.db.write(&self.batch),
+            Some(refused) => Err(refused),
+        };
+        self.batch.clear();
         written
     }
 }
 
 impl Walk for Cursor {
     fn first(&mut self) -> Result<()> {
-        Cursor::first(self)
+        Cursor::first(self).map(drop)
     }
 
     fn last(&mut self) -> Result<()> {
-        Cursor::last(self)
+        Cursor::last(self).map(drop)
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        Cursor::seek(self, key)
+        Cursor::seek(self, key).map(drop)
     }
 
     fn next(&mut self) -> Result<()> {
-        Cursor::next(self)
+        Cursor::next(self).map(drop)
     }
 
     fn prev(&mut self) -> Result<()> {
-        Cursor::prev(self)
+        Cursor::prev(self).map(drop)
     }
 
     fn entry(&self) -> Option<(&[u8], &[u8])> {

@@ -4,7 +4,7 @@
 //!
 //! `cargo run --example open_rocksdb DIRECTORY`
 
-use ashlardb::{Db, Error, FormatLevel, Result};
+use ashlardb::{Db, Error, FormatLevel, Read as _, Result};
 use std::path::Path;
 
 fn main() -> Result<()> {

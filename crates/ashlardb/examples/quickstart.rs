@@ -2,7 +2,8 @@
 //!
 //! `cargo run --example quickstart [DIRECTORY]`
 
-use ashlardb::{Db, Result, WriteBatch};
+use ashlardb::Result;
+use ashlardb::prelude::*;
 use std::path::Path;
 
 fn main() -> Result<()> {
@@ -19,7 +20,10 @@ pub fn run(dir: &Path) -> Result<()> {
     assert_eq!(db.get(b"user:1")?.as_deref(), Some(&b"Ada"[..]));
 
     // Several changes at once: all of them are there afterwards, or none, even if the machine stops in between.
-    db.write(WriteBatch::new().put(b"user:3", b"Barbara").delete(b"user:2"))?;
+    let batch = WriteBatch::new();
+    batch.put("user:3", "Barbara")?;
+    batch.delete("user:2")?;
+    db.write(batch)?;
 
     // A snapshot keeps its view of the data.
     let before = db.snapshot()?;
@@ -27,7 +31,7 @@ pub fn run(dir: &Path) -> Result<()> {
     assert_eq!(before.get(b"user:1")?.as_deref(), Some(&b"Ada"[..]));
 
     // Keys come in order.
-    for entry in db.scan(..).prefix(b"user:") {
+    for entry in db.prefix("user:") {
         let (key, value) = entry?;
         println!("{} = {}", key.escape_ascii(), value.escape_ascii());
     }

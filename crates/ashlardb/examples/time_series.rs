@@ -1,12 +1,14 @@
-//! Scans with bounds, both ways, and the cursor below them: here over measurements keyed by sensor and time.
+//! Measurements by sensor and time, and their daily sums in a family of their own.
 //!
-//! `cargo run --example bounded_scan [DIRECTORY]`
+//! `cargo run --example time_series [DIRECTORY]`
 
-use ashlardb::{Db, Result};
+use ashlardb::prelude::*;
+use ashlardb::{Compression, Result, UInt64Add};
 use std::path::Path;
+use std::sync::Arc;
 
 fn main() -> Result<()> {
-    let dir = std::env::args().nth(1).unwrap_or_else(|| "bounded_scan.db".to_owned());
+    let dir = std::env::args().nth(1).unwrap_or_else(|| "time_series.db".to_owned());
     run(Path::new(&dir))
 }
 
@@ -21,34 +23,45 @@ fn second_of(key: &[u8]) -> u64 {
 
 /// The example, in the directory `dir`.
 pub fn run(dir: &Path) -> Result<()> {
-    let db = Db::open(dir)?;
+    // Families that are named here are made if they are missing; each may have settings of its own.
+    let db = Db::builder(dir)
+        .default_family(|f| f.compression(Compression::Zstd))
+        .family("sums", |f| f.merge_operator(Arc::new(UInt64Add)))
+        .open()?;
+    let sums = db.family("sums")?;
+    sums.delete_range("", key(u32::MAX, 0))?;
+
     for second in 0..100 {
         for sensor in [1, 2, 3] {
-            db.put(key(sensor, second), format!("{}", u64::from(sensor) * second))?;
+            let value = u64::from(sensor) * second;
+            // No reader and no crash ever sees the measurement without its part of the sum.
+            let batch = WriteBatch::new();
+            batch.put(key(sensor, second), value.to_le_bytes())?;
+            batch.family(&sums).merge(sensor.to_be_bytes(), value.to_le_bytes())?;
+            db.write(batch)?;
         }
     }
+    assert_eq!(sums.get(2_u32.to_be_bytes())?.as_deref(), Some(&9900_u64.to_le_bytes()[..]));
 
-    // Sensor 2, seconds 10 to 13. The bounds are part of the scan: it never looks at what lies outside.
-    let mut seen = Vec::new();
-    for entry in db.scan(key(2, 10)..key(2, 14)) {
-        let (key, value) = entry?;
-        println!("second {}: {}", second_of(&key), value.escape_ascii());
-        seen.push(second_of(&key));
-    }
-    assert_eq!(seen, [10, 11, 12, 13]);
+    // Sensor 2, seconds 10 to 13. The scan never looks at what lies outside of its range.
+    let seen = db.scan(key(2, 10)..=key(2, 13)).map(|entry| Ok(second_of(&entry?.0)));
+    assert_eq!(seen.collect::<Result<Vec<_>>>()?, [10, 11, 12, 13]);
 
     // The last three, newest first.
-    let newest = db.scan(..).prefix(2_u32.to_be_bytes()).rev().into_iter().take(3);
+    let newest = db.prefix(2_u32.to_be_bytes()).rev().take(3);
     let seconds = newest.map(|entry| Ok(second_of(&entry?.0))).collect::<Result<Vec<_>>>()?;
     println!("newest: {seconds:?}");
     assert_eq!(seconds, [99, 98, 97]);
 
     // A cursor lends its entries instead of copying them, and jumps: the value at second 50, or the one before.
     db.delete(key(2, 50))?;
-    let mut cursor = db.scan(..).prefix(2_u32.to_be_bytes()).cursor()?;
-    cursor.seek_for_prev(key(2, 50))?;
-    let at = cursor.entry().map(|(key, _)| second_of(key));
+    let mut cursor = db.prefix(2_u32.to_be_bytes()).cursor()?;
+    let at = cursor.seek_for_prev(key(2, 50))?.map(|(key, _)| second_of(key));
     println!("at or before 50: {at:?}");
     assert_eq!(at, Some(49));
+
+    // What is old goes at the cost of one record.
+    db.delete_range(key(2, 0), key(2, 90))?;
+    assert_eq!(db.prefix(2_u32.to_be_bytes()).count(), 10);
     db.close()
 }

@@ -1,40 +1,49 @@
-//! Batches, filled in one breath.
+//! Batches: operations that are written together.
 
-use crate::Family;
+use crate::write::Writable;
+use crate::{Family, Write};
 use ashlar_base::{Error, FamilyId, Result};
+use ashlar_engine::batch::WriteBatch as EngineBatch;
 use ashlar_engine::column_family::DatabaseId;
+use std::cell::RefCell;
 
-/// Operations that are written together: all of them, or none. A key that cannot be written (too large) is remembered and
-/// refused by [`crate::Db::write`], so that filling needs no `?`.
+/// Operations that are written together: all of them, or none. Fill it with the verbs of [`Write`], write it with
+/// [`crate::Db::write`], which empties it.
 ///
-/// A batch with operations on a [`Family`] belongs to the database of that family. Any other database refuses it, and a
-/// batch with families of two databases is refused by both.
+/// An operation that cannot be added (a key too large) is refused at once, and the batch stays as it was. A batch with
+/// operations on a [`Family`] belongs to the database of that family until it is empty.
 ///
 /// ```
-/// # use ashlardb::{Db, WriteBatch};
+/// # use ashlardb::{Db, Read, Write, WriteBatch};
 /// # fn main() -> ashlardb::Result<()> {
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let db = Db::open(dir.path().join("db"))?;
 /// let events = db.create_family("events")?;
-/// db.write(WriteBatch::new().put(b"a", b"1").in_family(&events, |b| b.put(b"a", b"one").delete(b"b")))?;
-/// assert_eq!(events.get(b"a")?.as_deref(), Some(&b"one"[..]));
+/// let batch = WriteBatch::new();
+/// batch.put("a", "1")?;
+/// batch.family(&events).put("a", "one")?;
+/// db.write(&batch)?;                                // both or neither
+/// assert!(batch.is_empty());                        // ready to be filled again
+/// assert_eq!(events.get("a")?.as_deref(), Some(&b"one"[..]));
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use = "a batch does nothing until it is written"]
 pub struct WriteBatch {
-    inner: ashlar_engine::batch::WriteBatch,
-    family: FamilyId,
-    /// How many closures of [`WriteBatch::in_family`] are filling it.
-    depth: u32,
-    /// That of the families it was filled with.
+    // A cell, so that the verbs take `&self` as those of a database do.
+    content: RefCell<Content>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Content {
+    operations: EngineBatch,
+    /// That of the families in it.
     database: Option<DatabaseId>,
-    refused: Option<Error>,
 }
 
 impl WriteBatch {
-    /// An empty batch for the family `default`.
+    /// An empty batch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -42,119 +51,92 @@ impl WriteBatch {
     /// An empty batch that remembers a checksum of each operation, made of what it is given; [`crate::Db::write`] compares
     /// them before it logs anything, and answers `Corruption` if the batch has changed in memory since.
     pub fn protected() -> Self {
-        WriteBatch { inner: ashlar_engine::batch::WriteBatch::protected(), ..Self::default() }
+        let operations = EngineBatch::protected();
+        WriteBatch { content: RefCell::new(Content { operations, database: None }) }
     }
 
-    /// Sets `key` to `value`.
-    pub fn put(mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
-        let added = self.inner.put(self.family, key.as_ref(), value.as_ref());
-        self.note(added);
-        self
-    }
-
-    /// Sets `key` to a row of named columns, in any order. The column with the empty name is what a plain get answers.
-    /// Needs format level 7.8.
-    pub fn put_entity<N: AsRef<[u8]>, V: AsRef<[u8]>>(
-        mut self,
-        key: impl AsRef<[u8]>,
-        columns: &[(N, V)],
-    ) -> Self {
-        let columns: Vec<_> = columns.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
-        let added = self.inner.put_entity(self.family, key.as_ref(), &columns);
-        self.note(added);
-        self
-    }
-
-    /// Removes `key`, whether it exists or not.
-    pub fn delete(mut self, key: impl AsRef<[u8]>) -> Self {
-        let added = self.inner.delete(self.family, key.as_ref());
-        self.note(added);
-        self
-    }
-
-    /// Removes `key`, which must have been put once at most since it was last removed, and never merged: put and deletion
-    /// vanish in the first compaction where they meet. On any other key an older value may come back.
-    pub fn single_delete(mut self, key: impl AsRef<[u8]>) -> Self {
-        let added = self.inner.single_delete(self.family, key.as_ref());
-        self.note(added);
-        self
-    }
-
-    /// Adds `operand` to what the family's merge operator makes of `key`. Refused by [`crate::Db::write`] where the family
-    /// has none.
-    pub fn merge(mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Self {
-        let added = self.inner.merge(self.family, key.as_ref(), operand.as_ref());
-        self.note(added);
-        self
-    }
-
-    /// Removes every key from `begin` on, `end` excluded. One small record, however many keys there are.
-    pub fn delete_range(mut self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Self {
-        let added = self.inner.delete_range(self.family, begin.as_ref(), end.as_ref());
-        self.note(added);
-        self
-    }
-
-    /// Adds operations on another family. `fill` returns the batch that it is given, with more operations in it.
+    /// The batch, for operations on `family`.
     ///
-    /// The write is refused with `InvalidArgument` when the family was dropped, when it belongs to another database, or when
-    /// `fill` returns another batch.
-    pub fn in_family(mut self, family: &Family, fill: impl FnOnce(WriteBatch) -> WriteBatch) -> Self {
-        let database = family.inner.database();
-        if *self.database.get_or_insert(database) != database {
-            self.note(Err(Error::invalid("a batch with families of two open databases")));
-        }
-        let (outer, depth) = (std::mem::replace(&mut self.family, family.id()), self.depth);
-        self.depth += 1;
-        let mut filled = fill(self);
-        if (filled.family, filled.depth, filled.database) != (family.id(), depth + 1, Some(database)) {
-            filled.note(Err(Error::invalid(
-                "the closure of in_family returned another batch than it was given",
-            )));
-        }
-        (filled.family, filled.depth) = (outer, depth);
-        filled
+    /// Each verb answers `InvalidArgument` when the batch holds operations on a family of another database.
+    pub fn family<'a>(&'a self, family: &'a Family) -> BatchFamily<'a> {
+        BatchFamily { batch: self, family }
     }
 
     /// Number of operations.
     pub fn len(&self) -> usize {
-        self.inner.len() as usize
+        self.content.borrow().operations.len() as usize
     }
 
     /// True without any operation.
     pub fn is_empty(&self) -> bool {
-        self.inner.is_empty()
+        self.content.borrow().operations.is_empty()
     }
 
     /// Bytes of the encoded batch.
     pub fn byte_len(&self) -> usize {
-        self.inner.byte_len()
+        self.content.borrow().operations.byte_len()
     }
 
     /// Removes all operations, keeps the memory. The batch belongs to no database then.
-    pub fn clear(&mut self) {
-        self.inner.clear();
-        self.database = None;
-        self.refused = None;
+    pub fn clear(&self) {
+        let mut content = self.content.borrow_mut();
+        content.operations.clear();
+        content.database = None;
     }
 
-    fn note(&mut self, added: Result<()>) {
-        if let Err(e) = added {
-            self.refused.get_or_insert(e);
-        }
-    }
-
-    /// What `database` is to write.
+    /// Writes the operations to `database` by `write`, and is empty then.
     ///
     /// # Errors
-    /// Why an operation was not added. `InvalidArgument`: the batch belongs to another database.
-    pub(crate) fn ready(&mut self, database: DatabaseId) -> Result<&mut ashlar_engine::batch::WriteBatch> {
-        match &self.refused {
-            Some(e) => Err(e.clone()),
-            None if self.database.is_some_and(|own| own != database) => {
-                Err(Error::invalid("a batch with families of another open database"))
-            }
-            None => Ok(&mut self.inner),
+    /// `InvalidArgument`: the batch belongs to another database, or is just being written. Of `write`.
+    pub(crate) fn written(
+        &self,
+        database: DatabaseId,
+        write: impl FnOnce(&mut EngineBatch) -> Result<()>,
+    ) -> Result<()> {
+        let Ok(mut content) = self.content.try_borrow_mut() else { return Err(in_use()) };
+        if content.database.is_some_and(|own| own != database) {
+            return Err(Error::invalid("a batch with families of another open database"));
         }
+        write(&mut content.operations)?;
+        content.operations.clear();
+        content.database = None;
+        Ok(())
+    }
+}
+
+#[cold]
+fn in_use() -> Error {
+    Error::invalid("the batch is being written").hint("Fill another batch in callbacks of a write")
+}
+
+/// A [`WriteBatch`] for operations on one family: see [`WriteBatch::family`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "only the operations asked of it are added"]
+pub struct BatchFamily<'a> {
+    batch: &'a WriteBatch,
+    family: &'a Family,
+}
+
+impl Write for WriteBatch {}
+impl Writable for WriteBatch {
+    #[inline]
+    fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
+        let Ok(mut content) = self.content.try_borrow_mut() else { return Err(in_use()) };
+        op(&mut content.operations, FamilyId::DEFAULT)
+    }
+}
+
+impl Write for BatchFamily<'_> {}
+impl Writable for BatchFamily<'_> {
+    #[inline]
+    fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
+        let Ok(mut content) = self.batch.content.try_borrow_mut() else { return Err(in_use()) };
+        let database = self.family.inner.database();
+        if content.database.is_some_and(|own| own != database) {
+            return Err(Error::invalid("a batch with families of two open databases"));
+        }
+        op(&mut content.operations, self.family.inner.id())?;
+        content.database = Some(database);
+        Ok(())
     }
 }

@@ -20,7 +20,8 @@ pub use ashlar_log::RecoveryMode;
 /// [`Builder::fresh_options`] starts from our defaults instead.
 ///
 /// ```
-/// # use ashlardb::{Compression, Db};
+/// # use ashlardb::prelude::*;
+/// # use ashlardb::Compression;
 /// # fn main() -> ashlardb::Result<()> {
 /// # let dir = tempfile::tempdir().unwrap();
 /// let db = Db::builder(dir.path().join("db"))

@@ -2,13 +2,13 @@
 
 use crate::Pins;
 use crate::{
-    Builder, CheckReport, Columns, Family, MayExist, RecoveryReport, Result, Scan, ScanRange, Scrubbed,
-    Snapshot, Verified, View, WriteBatch,
+    Builder, CheckReport, Family, RecoveryReport, Result, Scrubbed, Snapshot, Verified, WriteBatch,
+    WriteOptions, Writer,
 };
-use ashlar_base::{Error, FamilyId, SeqNum};
+use ashlar_base::{Error, SeqNum};
 pub use ashlar_engine::health::Severity;
-use ashlar_engine::options::WriteOptions;
 pub use ashlar_engine::pressure::Forecast;
+use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,7 +21,6 @@ use std::sync::Arc;
 pub struct Db {
     engine: ashlar_engine::Db,
     default: Arc<ashlar_engine::column_family::Family>,
-    options: WriteOptions,
 }
 
 impl Db {
@@ -42,7 +41,8 @@ impl Db {
     /// the state of one moment during the open. Writes, flushes and compactions are answered `NotSupported`.
     ///
     /// ```
-    /// # use ashlardb::{Db, ErrorKind};
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::ErrorKind;
     /// # fn main() -> ashlardb::Result<()> {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let path = dir.path().join("db");
@@ -73,200 +73,29 @@ impl Db {
         let default = engine
             .family(ashlar_engine::column_family::DEFAULT_FAMILY)
             .ok_or_else(|| Error::corruption("a database without the family default"))?;
-        Ok(Db { engine, default, options: WriteOptions::default() })
+        Ok(Db { engine, default })
     }
 
-    /// The engine below.
-    pub fn engine(&self) -> &ashlar_engine::Db {
+    pub(crate) fn default(&self) -> &Arc<ashlar_engine::column_family::Family> {
+        &self.default
+    }
+
+    pub(crate) fn engine(&self) -> &ashlar_engine::Db {
         &self.engine
     }
 
-    /// A handle whose writes return only when they are on the device. The database is the same, and so is this handle:
-    /// only the new one syncs. Families keep the setting of the handle that they were asked of.
-    #[must_use = "only the returned handle has the setting"]
-    pub fn with_sync(&self, sync: bool) -> Db {
-        Db { options: WriteOptions { sync, ..self.options }, ..self.clone() }
+    /// Writes with options: `db.writing(WriteOptions::synced()).put(k, v)?`. Costs nothing.
+    pub fn writing(&self, options: WriteOptions) -> Writer<'_> {
+        Writer::new(self, &self.default, options)
     }
 
-    /// A handle whose writes skip the log: lost by a crash unless flushed. For loads that can be repeated. Together with
-    /// [`Db::with_sync`] its writes are refused with `InvalidArgument`: there is no log that could be synced.
-    #[must_use = "only the returned handle has the setting"]
-    pub fn without_wal(&self) -> Db {
-        Db { options: WriteOptions { disable_wal: true, ..self.options }, ..self.clone() }
-    }
-
-    /// A handle whose writes are refused with `Busy(Stalled)` where they would have to wait for background work.
-    #[must_use = "only the returned handle has the setting"]
-    pub fn with_no_slowdown(&self, yes: bool) -> Db {
-        Db { options: WriteOptions { no_slowdown: yes, ..self.options }, ..self.clone() }
-    }
-
-    /// A handle whose writes give way to others while compaction is behind.
-    #[must_use = "only the returned handle has the setting"]
-    pub fn with_low_priority(&self, yes: bool) -> Db {
-        Db { options: WriteOptions { low_priority: yes, ..self.options }, ..self.clone() }
-    }
-
-    /// Sets `key` to `value`.
+    /// Writes a batch: all of it, or nothing. Takes the batch or a reference to it. After `Ok` the batch is empty and keeps
+    /// its memory; after an error it is as it was.
     ///
     /// # Errors
-    /// `InvalidArgument`: a key over 8 MiB or a value over 4 GiB - 1. `NotSupported`: a value of 2 GiB or more. `Io`,
-    /// `Indeterminate`: the log failed. `InvalidArgument` also for a handle [`Db::without_wal`] and [`Db::with_sync`], and
-    /// when the family was dropped. `Shutdown`.
-    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = ashlar_engine::batch::WriteBatch::new();
-        batch.put(FamilyId::DEFAULT, key.as_ref(), value.as_ref())?;
-        self.engine.write(&mut batch, self.options).map(drop)
-    }
-
-    /// Sets `key` to a row of named columns, in any order. The column with the empty name is what [`Db::get`] answers.
-    ///
-    /// ```
-    /// # use ashlardb::Db;
-    /// # fn main() -> ashlardb::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = Db::open(dir.path().join("db"))?;
-    /// db.put_entity(b"ada", &[("name", "Ada Lovelace"), ("born", "1815")])?;
-    /// let columns = db.get_entity(b"ada")?.unwrap();
-    /// assert_eq!(columns.get("born"), Some(&b"1815"[..]));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Db::put`]; `InvalidArgument` also when a name occurs twice, and below format level 7.8.
-    pub fn put_entity<N: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        key: impl AsRef<[u8]>,
-        columns: &[(N, V)],
-    ) -> Result<()> {
-        self.write(WriteBatch::new().put_entity(key, columns))
-    }
-
-    /// The columns of `key`, `None` when there is no such key. A plain value is a row of one, the default column.
-    ///
-    /// # Errors
-    /// As [`Db::get`].
-    pub fn get_entity(&self, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
-        self.engine.get_entity(&self.default, key.as_ref(), &Default::default())
-    }
-
-    /// Removes `key`, whether it exists or not.
-    ///
-    /// # Errors
-    /// As [`Db::put`].
-    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = ashlar_engine::batch::WriteBatch::new();
-        batch.delete(FamilyId::DEFAULT, key.as_ref())?;
-        self.engine.write(&mut batch, self.options).map(drop)
-    }
-
-    /// Removes `key`, which must have been put once at most since it was last removed, and never merged. Put and deletion
-    /// vanish in the first compaction where they meet; [`Db::delete`] stays until nothing lies below it.
-    ///
-    /// # Errors
-    /// As [`Db::put`].
-    ///
-    /// ```
-    /// # fn main() -> ashlardb::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = ashlardb::Db::open(dir.path().join("db"))?;
-    /// db.put(b"job/17", b"waiting")?;
-    /// db.single_delete(b"job/17")?;
-    /// assert!(db.get(b"job/17")?.is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn single_delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.write(WriteBatch::new().single_delete(key))
-    }
-
-    /// Adds `operand` to what the merge operator of the family `default` makes of `key`.
-    ///
-    /// # Errors
-    /// As [`Db::put`]; `InvalidArgument` also when the family has no merge operator.
-    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.write(WriteBatch::new().merge(key, operand))
-    }
-
-    /// Removes every key from `begin` on, `end` excluded, at the cost of one small record. Mind the end:
-    /// [`Family::delete_files_in_ranges`] includes it.
-    ///
-    /// # Errors
-    /// As [`Db::put`]; `InvalidArgument` also when `begin` is behind `end`.
-    pub fn delete_range(&self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
-        self.write(WriteBatch::new().delete_range(begin, end))
-    }
-
-    /// The value of `key`, `None` when there is none. The view reads as bytes and does not borrow the handle.
-    ///
-    /// # Errors
-    /// `Corruption`, `Io`: a table cannot be read. Never mistaken for absence.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
-        self.engine.get(&self.default, key.as_ref(), &Default::default())
-    }
-
-    /// The values of `keys`, in their order, all as of one moment. Costs less than as many gets: each block is read, or
-    /// asked of the cache, once.
-    ///
-    /// ```
-    /// # fn main() -> ashlardb::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = ashlardb::Db::open(dir.path().join("db"))?;
-    /// db.put(b"a", b"1")?;
-    /// db.put(b"c", b"3")?;
-    /// let values = db.multi_get([b"c", b"b", b"a"])?;
-    /// let found: Vec<_> = values.iter().map(|value| value.is_some()).collect();
-    /// assert_eq!(found, [true, false, true]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Db::get`], of the first key that cannot be read.
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<View>>> {
-        self.default_family().multi_get(keys)
-    }
-
-    /// Whether `key` can have a value, without reading data blocks: memtables and filters are asked.
-    ///
-    /// ```
-    /// # use ashlardb::{Db, MayExist};
-    /// # fn main() -> ashlardb::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = Db::open(dir.path().join("db"))?;
-    /// db.put(b"a", b"1")?;
-    /// assert!(matches!(db.key_may_exist(b"a")?, MayExist::Value(v) if *v == *b"1"));
-    /// assert_eq!(db.key_may_exist(b"b")?, MayExist::No);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// `Corruption`, `Io`: a table cannot be opened.
-    pub fn key_may_exist(&self, key: impl AsRef<[u8]>) -> Result<MayExist> {
-        self.default_family().key_may_exist(key)
-    }
-
-    /// Applies a batch: all of it, or nothing.
-    ///
-    /// # Errors
-    /// As [`Db::put`]; `InvalidArgument` also when the batch has operations on a family of another database.
-    pub fn write(&self, mut batch: WriteBatch) -> Result<()> {
-        self.engine.write(batch.ready(self.default.database())?, self.options).map(drop)
-    }
-
-    /// [`Db::write`] for a batch that is filled again: it keeps its memory, and its operations until it is cleared.
-    ///
-    /// # Errors
-    /// As [`Db::put`].
-    pub fn write_reusing(&self, batch: &mut WriteBatch) -> Result<()> {
-        self.engine.write(batch.ready(self.default.database())?, self.options).map(drop)
-    }
-
-    /// The entries in `range`: `db.scan(b"a"..b"b")`, `db.scan(..)`.
-    pub fn scan(&self, range: impl ScanRange) -> Scan {
-        Scan::new(self.clone(), self.default_family(), &range)
+    /// As [`crate::Write::put`]; `InvalidArgument` also when the batch has operations on a family of another database.
+    pub fn write(&self, batch: impl Borrow<WriteBatch>) -> Result<()> {
+        self.writing(WriteOptions::default()).write(batch)
     }
 
     /// Pins the present state until the guard is dropped.
@@ -360,9 +189,10 @@ impl Db {
     /// Reads every table and blob file and checks it; `progress` is called after each. Runs beside reads and writes.
     ///
     /// ```
+    /// # use ashlardb::prelude::*;
     /// # fn main() -> ashlardb::Result<()> {
     /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = ashlardb::Db::open(dir.path().join("db"))?;
+    /// # let db = Db::open(dir.path().join("db"))?;
     /// db.put(b"a", b"1")?;
     /// db.flush()?;
     /// let sound = db.verify_checksums(|done| println!("{} of {} files", done.files, done.files_total))?;
@@ -425,6 +255,11 @@ impl Db {
     /// The newest sequence number that reads see.
     pub fn sequence(&self) -> SeqNum {
         self.engine.visible()
+    }
+
+    /// Sequence number of the last write that a power cut leaves: everything up to it is on the device.
+    pub fn durable_sequence(&self) -> SeqNum {
+        self.engine.durable()
     }
 
     /// What the open found, dropped or rebuilt.

@@ -1,6 +1,8 @@
 //! Column families as users hold them.
 
-use crate::{Columns, Db, MayExist, MemtableStats, Result, Scan, ScanRange, SizeOptions, View, WriteBatch};
+use crate::options::FamilyOptions;
+use crate::range::{KeyRange, Keys};
+use crate::{Db, Error, FamilyShape, MemtableStats, Result, SizeOptions, WriteOptions, Writer};
 use ashlar_base::FamilyId;
 use std::fmt;
 use std::sync::Arc;
@@ -27,96 +29,26 @@ impl Family {
         self.inner.id()
     }
 
-    /// Sets `key` to `value`.
-    ///
-    /// # Errors
-    /// As [`Db::put`].
-    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.db.write(WriteBatch::new().in_family(self, |b| b.put(key, value)))
+    /// The settings in use, as of now.
+    pub fn options(&self) -> Arc<FamilyOptions> {
+        self.inner.options()
     }
 
-    /// Sets `key` to a row of named columns.
-    ///
-    /// # Errors
-    /// As [`Db::put_entity`].
-    pub fn put_entity<N: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        key: impl AsRef<[u8]>,
-        columns: &[(N, V)],
-    ) -> Result<()> {
-        self.db.write(WriteBatch::new().in_family(self, |b| b.put_entity(key, columns)))
+    /// How many tables and bytes each level of the family's tree has, as of now.
+    pub fn shape(&self) -> FamilyShape {
+        self.db.engine().shape(&self.inner)
     }
 
-    /// The columns of `key`.
-    ///
-    /// # Errors
-    /// As [`Db::get`].
-    pub fn get_entity(&self, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
-        self.db.engine().get_entity(&self.inner, key.as_ref(), &Default::default())
-    }
-
-    /// Removes `key`.
-    ///
-    /// # Errors
-    /// As [`Db::put`].
-    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.db.write(WriteBatch::new().in_family(self, |b| b.delete(key)))
-    }
-
-    /// Removes `key`, which was put once at most.
-    ///
-    /// # Errors
-    /// As [`Db::single_delete`].
-    pub fn single_delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.db.write(WriteBatch::new().in_family(self, |b| b.single_delete(key)))
-    }
-
-    /// Adds `operand` to what the family's merge operator makes of `key`.
-    ///
-    /// # Errors
-    /// As [`Db::merge`].
-    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.db.write(WriteBatch::new().in_family(self, |b| b.merge(key, operand)))
-    }
-
-    /// Removes every key from `begin` on, `end` excluded. Mind the end: [`Family::delete_files_in_ranges`] includes it.
-    ///
-    /// # Errors
-    /// As [`Db::delete_range`].
-    pub fn delete_range(&self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
-        self.db.write(WriteBatch::new().in_family(self, |b| b.delete_range(begin, end)))
-    }
-
-    /// The value of `key`.
-    ///
-    /// # Errors
-    /// As [`Db::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
-        self.db.engine().get(&self.inner, key.as_ref(), &Default::default())
-    }
-
-    /// The values of `keys`, in their order, all as of one moment: [`Db::multi_get`].
-    ///
-    /// # Errors
-    /// As [`Db::get`], of the first key that cannot be read.
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<View>>> {
-        let keys: Vec<K> = keys.into_iter().collect();
-        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
-        self.db.engine().multi_get(&self.inner, &keys, &Default::default())?.into_iter().collect()
-    }
-
-    /// Whether `key` can have a value, without reading data blocks: [`Db::key_may_exist`].
-    ///
-    /// # Errors
-    /// As [`Db::key_may_exist`].
-    pub fn key_may_exist(&self, key: impl AsRef<[u8]>) -> Result<MayExist> {
-        self.db.engine().key_may_exist(&self.inner, key.as_ref(), &Default::default())
+    /// Writes with options: `events.writing(WriteOptions::synced()).put(k, v)?`. Costs nothing.
+    pub fn writing(&self, options: WriteOptions) -> Writer<'_> {
+        Writer::new(&self.db, &self.inner, options)
     }
 
     /// About how many bytes of files, and of memtables if `options` say so, the keys of each range take.
     ///
     /// ```
-    /// # use ashlardb::{Db, SizeOptions};
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::SizeOptions;
     /// # fn main() -> ashlardb::Result<()> {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = Db::open(dir.path().join("db"))?;
@@ -153,34 +85,39 @@ impl Family {
     }
 
     /// Deletes the tables below level 0 that hold only keys of one of the ranges, at once and without a compaction. What of
-    /// the ranges lies elsewhere stays: follow it with [`Family::delete_range`]. Snapshots lose the keys too. Answers how
+    /// the ranges lies elsewhere stays: follow it with [`crate::Write::delete_range`]. Snapshots lose the keys too. Answers how
     /// many tables went.
     ///
-    /// **A range here includes its end**, as in RocksDB: `(Some("a"), Some("b"))` deletes the key `b` too. `None` is no
-    /// bound. [`Family::delete_range`] excludes its end: `b` stays.
-    ///
     /// ```
-    /// # use ashlardb::Db;
+    /// # use ashlardb::prelude::*;
     /// # fn main() -> ashlardb::Result<()> {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = Db::open(dir.path().join("db"))?;
     /// let family = db.default_family();
-    /// family.put(b"log/2024", b"...")?;
+    /// family.put("log/2024", "...")?;
     /// db.compact()?;
-    /// // Every key of 2000 to 2024: `log/2024~` is behind all that begin with `log/2024`, and is itself no key.
-    /// family.delete_files_in_ranges(&[(Some("log/2000"), Some("log/2024~"))])?;
-    /// family.delete_range(b"log/2000", b"log/2024~")?;
+    /// family.delete_files_in_ranges(&["log/2000".."log/2025"])?;
+    /// family.delete_range("log/2000", "log/2025")?;     // what the tables at the ends still hold
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument`: the family was dropped. `Io`: nothing was deleted, or a later open may find it so.
-    pub fn delete_files_in_ranges<K: AsRef<[u8]>>(&self, ranges: &[(Option<K>, Option<K>)]) -> Result<usize> {
-        let bound = |k: &Option<K>| k.as_ref().map(|k| k.as_ref().to_vec());
-        let owned: Vec<_> = ranges.iter().map(|(from, to)| (bound(from), bound(to))).collect();
-        let ranges: Vec<_> = owned.iter().map(|(from, to)| (from.as_deref(), to.as_deref())).collect();
-        self.db.engine().delete_files_in_ranges(&self.inner, &ranges, true)
+    /// `InvalidArgument`: the family was dropped, a range begins behind its end or excludes its first key, or of several
+    /// ranges some include their end and others do not. `Io`: nothing was deleted, or a later open may find it so.
+    pub fn delete_files_in_ranges(&self, ranges: &[impl KeyRange]) -> Result<usize> {
+        let ranges: Vec<Keys> = ranges.iter().map(Keys::of).collect();
+        let include_end = ranges.iter().any(|range| range.upper_closed);
+        for range in &ranges {
+            range.check(&self.inner.options().order)?;
+            if range.lower_open || range.upper.is_some() && range.upper_closed != include_end {
+                return Err(Error::invalid("ranges that differ in whether they include their ends")
+                    .hint("Include the first key of each range, and the last key of all or of none"));
+            }
+        }
+        let ranges: Vec<_> =
+            ranges.iter().map(|range| (range.lower.as_deref(), range.upper.as_deref())).collect();
+        self.db.engine().delete_files_in_ranges(&self.inner, &ranges, include_end)
     }
 
     /// Changes settings while the database is open, by RocksDB's names, all or none; see `ashlar options explain NAME`. Answers
@@ -192,11 +129,6 @@ impl Family {
     pub fn set_options(&self, changes: &[(&str, &str)]) -> Result<Vec<String>> {
         let notices = self.db.engine().set_options(&self.inner, changes)?;
         Ok(notices.iter().map(ToString::to_string).collect())
-    }
-
-    /// The entries in `range`.
-    pub fn scan(&self, range: impl ScanRange) -> Scan {
-        self.db.scan(range).family(self)
     }
 }
 

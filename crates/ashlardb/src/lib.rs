@@ -1,7 +1,7 @@
 //! AshlarDB: an embedded, ordered, persistent key-value store that reads and writes RocksDB's files.
 //!
 //! ```
-//! use ashlardb::{Db, WriteBatch};
+//! use ashlardb::prelude::*;
 //!
 //! # fn main() -> ashlardb::Result<()> {
 //! # let dir = tempfile::tempdir().unwrap();
@@ -11,16 +11,22 @@
 //! db.put(b"user:2", b"Grace")?;
 //! assert_eq!(db.get(b"user:1")?.as_deref(), Some(&b"Ada"[..]));
 //!
-//! for entry in db.scan(b"user:"..) {
+//! for entry in db.prefix("user:") {
 //!     let (key, value) = entry?;
 //!     println!("{} = {}", key.escape_ascii(), value.escape_ascii());
 //! }
-//! db.write(WriteBatch::new().put(b"a", b"1").delete(b"user:2"))?;  // both or none
+//! let batch = WriteBatch::new();
+//! batch.put("a", "1")?;
+//! batch.delete("user:2")?;
+//! db.write(batch)?;                                // both or none
 //! db.close()
 //! # }
 //! ```
 //!
-//! Five things to know: the path, the memory ([`Builder::memory`]), durability ([`Db::with_sync`], [`Db::sync`]),
+//! The verbs are those of two traits: [`Read`] of databases, families and snapshots, [`Write`] of databases, families and
+//! batches. [`prelude`] brings them into scope.
+//!
+//! Five things to know: the path, the memory ([`Builder::memory`]), durability ([`crate::WriteOptions::sync`], [`Db::sync`]),
 //! column families ([`Builder::family`], [`Db::create_family`]), and that [`Db::close`] (or dropping the last handle) waits for
 //! background work to pause. Everything else has a default that is meant to stay.
 //!
@@ -37,41 +43,69 @@ struct Manual;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// A setting that is given to a handle and not kept is a mistake, and so is a batch that is not written.
+/// Options that no write gets are a mistake, and so are a scan that is not iterated and a verb whose answer is not read.
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]
 /// fn lost(db: ashlardb::Db) {
-///     db.with_sync(true);
+///     db.writing(ashlardb::WriteOptions::synced());
 /// }
 /// ```
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]
-/// fn lost() {
-///     ashlardb::WriteBatch::new().put("k", "v");
+/// use ashlardb::prelude::*;
+/// fn lost(db: Db) {
+///     db.scan(..);
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// use ashlardb::prelude::*;
+/// fn lost(batch: WriteBatch) {
+///     batch.put("k", "v");
 /// }
 /// ```
 #[cfg(doctest)]
 struct MustUse;
 
+/// A batch belongs to one thread at a time.
+///
+/// ```compile_fail
+/// fn shared<T: Sync>(_: T) {}
+/// shared(ashlardb::WriteBatch::new());
+/// ```
+#[cfg(doctest)]
+struct NotSync;
+
 mod adopt;
 mod batch;
 mod builder;
+mod cursor;
 mod db;
 mod family;
 mod observe;
+pub mod options;
+pub mod prelude;
+mod range;
+mod read;
 mod scan;
 mod snapshot;
 mod upkeep;
+mod write;
 
 pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
 pub use ashlar_base::ext::merge_operator::{
     BytesXor, LastPut, Max, StringAppend, UInt64Add, standard_operator,
 };
-pub use ashlar_base::{Comparator, Error, ErrorKind, MergeOperator, Result, SeqNum};
+pub use ashlar_base::{
+    Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum,
+};
 pub use ashlar_engine::columns::Columns;
-pub use ashlar_engine::inspect::{CheckReport, Damage, KeySpan, Risk, check_database, check_database_in};
+pub use ashlar_engine::inspect::{
+    CheckReport, Damage, FamilyShape, KeySpan, Risk, check_database, check_database_in,
+};
 pub use ashlar_engine::iter::CursorPins;
 pub use ashlar_engine::open::{ONE_WAY, PlaceSettings, RecoveryReport, left_by_leveldb, list_families};
 pub use ashlar_engine::options::{DbPath, FormatLevel};
@@ -79,14 +113,18 @@ pub use ashlar_engine::read::{MayExist, View};
 pub use ashlar_engine::{MemtableStats, RepairReport, Scrubbed, SizeOptions, Verified};
 pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;
-pub use batch::WriteBatch;
+pub use batch::{BatchFamily, WriteBatch};
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
+pub use cursor::{Cursor, Lent};
 pub use db::{Db, Forecast, Severity};
 pub use family::Family;
 pub use observe::{
     CompactionEvent, Distribution, Event, EventListener, FileEvent, FlushEvent, GetExplained, Histogram,
     Metric, PerfContext, PerfLevel, ScanExplained, StallCondition, Statistics, StatsLevel, Ticker,
 };
-pub use scan::{Cursor, Entries, Scan, ScanRange};
+pub use range::KeyRange;
+pub use read::{Read, ReadOptions, Reader};
+pub use scan::Scan;
 pub use snapshot::Snapshot;
 pub use upkeep::{CompactRangeOptions, LiveFile};
+pub use write::{Write, WriteOptions, Writer};

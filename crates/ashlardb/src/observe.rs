@@ -17,7 +17,8 @@ impl Db {
     /// text of RocksDB's statistics.
     ///
     /// ```
-    /// # use ashlardb::{Db, Distribution, StatsLevel, Ticker};
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::{Distribution, StatsLevel, Ticker};
     /// # fn main() -> ashlardb::Result<()> {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = Db::open(dir.path().join("db"))?;
@@ -78,7 +79,8 @@ impl Db {
     /// Times are taken from [`PerfLevel::EnableWait`] on. Background work and other threads are not in it.
     ///
     /// ```
-    /// # use ashlardb::{Db, Metric, PerfLevel};
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::{Metric, PerfLevel};
     /// # fn main() -> ashlardb::Result<()> {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = Db::open(dir.path().join("db"))?;
@@ -96,14 +98,6 @@ impl Db {
         let cost = watch.seen();
         (done, cost)
     }
-
-    /// [`Family::explain_get`] of the family `default`. What a scan does: [`crate::Scan::explain`].
-    ///
-    /// # Errors
-    /// As [`Db::get`].
-    pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<GetExplained> {
-        self.default_family().explain_get(key)
-    }
 }
 
 impl Family {
@@ -120,26 +114,5 @@ impl Family {
     /// A property as names and values; see [`Db::map_property`].
     pub fn map_property(&self, name: &str) -> Option<BTreeMap<String, String>> {
         self.db.engine().property_map(&self.inner, name)
-    }
-
-    /// Gets `key` and tells how: which memtables and tables were asked, what each answered, and what it cost.
-    ///
-    /// ```
-    /// # use ashlardb::Db;
-    /// # fn main() -> ashlardb::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = Db::open(dir.path().join("db"))?;
-    /// db.put(b"k", b"v")?;
-    /// let told = db.default_family().explain_get(b"k")?;
-    /// assert_eq!((told.steps().len(), told.value_bytes()), (1, Some(1)));
-    /// println!("{told}");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Family::get`].
-    pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<GetExplained> {
-        self.db.engine().explain_get(&self.inner, key.as_ref(), &Default::default())
     }
 }

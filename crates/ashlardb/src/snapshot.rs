@@ -1,11 +1,25 @@
 //! Snapshots as users hold them.
 
-use crate::{Columns, Family, Result, Scan, ScanRange, SnapshotPins, View};
+use crate::read::{ReadOptions, Readable};
+use crate::{Family, Reader, Result, SnapshotPins};
 use ashlar_base::SeqNum;
-use ashlar_engine::options::ReadOptions;
 
-/// The state of all families at one moment; reads through it see nothing newer. Dropping it lets compaction drop what
-/// only it still needs. It belongs to one open database: scans of another refuse it with `InvalidArgument`.
+/// The state of all families at one moment, read with the verbs of [`crate::Read`]. Dropping it lets compactions drop the
+/// versions that only this snapshot needs.
+///
+/// ```
+/// # use ashlardb::{Db, Read, Write};
+/// # fn main() -> ashlardb::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = Db::open(dir.path().join("db"))?;
+/// let events = db.create_family("events")?;
+/// events.put("k", "old")?;
+/// let before = db.snapshot()?;
+/// events.put("k", "new")?;
+/// assert_eq!(before.family(&events).get("k")?.as_deref(), Some(&b"old"[..]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Snapshot {
     pub(crate) db: crate::Db,
@@ -13,7 +27,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The sequence number it reads at.
+    /// The snapshot's state of `family`. A family of another database is refused with `InvalidArgument` by the first read.
+    pub fn family<'a>(&'a self, family: &'a Family) -> Reader<'a> {
+        let (family, options) = (&family.inner, ReadOptions::default());
+        Reader::new(Readable { db: &self.db, family, at: Some(&self.inner), options })
+    }
+
+    /// The sequence number that it reads at.
     pub fn sequence(&self) -> SeqNum {
         self.inner.seq()
     }
@@ -24,36 +44,5 @@ impl Snapshot {
     /// `Shutdown`.
     pub fn pins(&self) -> Result<SnapshotPins> {
         self.db.engine().snapshot_pins(&self.inner)
-    }
-
-    /// The value that `key` of the family `default` had.
-    ///
-    /// # Errors
-    /// As [`crate::Db::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
-        self.get_in(&self.db.default_family(), key)
-    }
-
-    /// The value that `key` of `family` had.
-    ///
-    /// # Errors
-    /// As [`crate::Db::get`]; `InvalidArgument`: the family belongs to another database.
-    pub fn get_in(&self, family: &Family, key: impl AsRef<[u8]>) -> Result<Option<View>> {
-        let options = ReadOptions { at: Some(self.sequence()), ..ReadOptions::default() };
-        self.db.engine().get(&family.inner, key.as_ref(), &options)
-    }
-
-    /// The columns that `key` of `family` had.
-    ///
-    /// # Errors
-    /// As [`Snapshot::get_in`].
-    pub fn get_entity_in(&self, family: &Family, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
-        let options = ReadOptions { at: Some(self.sequence()), ..ReadOptions::default() };
-        self.db.engine().get_entity(&family.inner, key.as_ref(), &options)
-    }
-
-    /// The entries that `range` of the family `default` had.
-    pub fn scan(&self, range: impl ScanRange) -> Scan {
-        self.db.scan(range).at(self)
     }
 }

@@ -1,5 +1,6 @@
 //! What a user may ask of background work: compactions of his choice, a pause, an end.
 
+use crate::range::{KeyRange, Keys};
 use crate::{Db, Family, RepairReport, Result};
 use ashlar_base::{FileNumber, Level};
 pub use ashlar_engine::LiveFile;
@@ -10,13 +11,8 @@ impl Db {
     ///
     /// # Errors
     /// As there.
-    pub fn compact_range(
-        &self,
-        begin: Option<&[u8]>,
-        end: Option<&[u8]>,
-        options: CompactRangeOptions,
-    ) -> Result<()> {
-        self.default_family().compact_range(begin, end, options)
+    pub fn compact_range(&self, range: impl KeyRange, options: CompactRangeOptions) -> Result<()> {
+        self.default_family().compact_range(range, options)
     }
 
     /// Lets no new background work begin, and waits until what is under way has ended. Calls add up: each wants a
@@ -85,17 +81,29 @@ impl Family {
         self.db.engine().flush(std::slice::from_ref(&self.inner))
     }
 
-    /// Compacts the keys `begin..=end` (`None`: without bound) down to the deepest level that has some. Waits for it.
+    /// Compacts the keys of `range`, and no more than the keys at its ends besides, down to the deepest level that has some.
+    /// Waits for it.
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::CompactRangeOptions;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// let log = db.create_family("log")?;
+    /// log.delete_range("2024", "2025")?;
+    /// log.compact_range("2024".."2025", CompactRangeOptions::default())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: by [`Db::abort_compactions`], or background
-    /// work is paused. `InvalidArgument`: the family was dropped, the target level does not exist, or levels on the way to it are not empty.
-    pub fn compact_range(
-        &self,
-        begin: Option<&[u8]>,
-        end: Option<&[u8]>,
-        options: CompactRangeOptions,
-    ) -> Result<()> {
+    /// work is paused. `InvalidArgument`: the family was dropped, the range begins behind its end, the target level does not exist, or levels on the way to it are not empty.
+    pub fn compact_range(&self, range: impl KeyRange, options: CompactRangeOptions) -> Result<()> {
+        let keys = Keys::of(&range);
+        keys.check(&self.inner.options().order)?;
+        let (begin, end) = (keys.lower.as_deref(), keys.upper.as_deref());
         self.db.engine().compact_range_with(&self.inner, begin, end, options)
     }
 

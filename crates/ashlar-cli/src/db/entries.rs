@@ -4,9 +4,10 @@ use super::{Target, close};
 use crate::Done;
 use crate::cli::Range;
 use crate::outcome::Outcome;
-use ashlardb::{Cursor, Db};
+use ashlardb::{Read as _, Write as _};
 use std::ffi::OsStr;
 use std::io::Write;
+use std::ops::Bound;
 
 pub(super) fn put(target: &Target, key: &OsStr, value: &OsStr, out: &mut dyn Write) -> Done {
     let form = target.form(false);
@@ -59,25 +60,14 @@ fn each(target: &Target, range: &Range, mut see: impl FnMut(&[u8], &[u8]) -> Don
     let (from, to) = (key(&range.from)?, key(&range.to)?);
     let most = range.max_keys.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
     let db = target.open_to_read()?;
-    let mut cursor = cursor(target, &db, from, to)?;
-    cursor.first()?;
+    let from = from.map_or(Bound::Unbounded, Bound::Included);
+    let to = to.map_or(Bound::Unbounded, Bound::Excluded);
+    let mut cursor = target.family(&db)?.scan((from, to)).cursor()?;
     let mut count = 0;
     while count < most {
-        let Some((key, value)) = cursor.entry() else { break };
+        let Some((key, value)) = cursor.next()? else { break };
         see(key, value)?;
         count += 1;
-        cursor.next()?;
     }
     Ok(count)
-}
-
-fn cursor(target: &Target, db: &Db, from: Option<Vec<u8>>, to: Option<Vec<u8>>) -> Result<Cursor, Outcome> {
-    let family = target.family(db)?;
-    let scan = match (from, to) {
-        (Some(from), Some(to)) => family.scan(from..to),
-        (Some(from), None) => family.scan(from..),
-        (None, Some(to)) => family.scan(..to),
-        (None, None) => family.scan(..),
-    };
-    Ok(scan.cursor()?)
 }

@@ -3,25 +3,24 @@
 use super::Target;
 use crate::Done;
 use crate::outcome::Outcome;
-use ashlar_engine::options::ReadOptions;
+use ashlardb::Read as _;
 use std::ffi::OsStr;
 use std::io::Write;
+use std::ops::Bound;
 
 pub(super) fn run(target: &Target, what: &OsStr, is_key: bool, max_keys: u64, out: &mut dyn Write) -> Done {
     let form = target.form(false);
     let key = |word: &OsStr| form.key(word).map_err(Outcome::Usage);
     let range = ends(what).filter(|_| !is_key);
     let db = target.open_to_read()?;
-    let engine = db.engine();
-    let family = engine
-        .family(target.family(&db)?.name())
-        .ok_or_else(|| Outcome::Failed("the column family was dropped".to_owned()))?;
+    let family = target.family(&db)?;
     match range {
-        None => write!(out, "{}", engine.explain_get(&family, &key(what)?, &ReadOptions::default())?)?,
+        None => write!(out, "{}", family.explain_get(key(what)?)?)?,
         Some((from, to)) => {
             let end = |word: &OsStr| (!word.is_empty()).then(|| key(word)).transpose();
-            let options = ReadOptions { lower: end(from)?, upper: end(to)?, ..ReadOptions::default() };
-            write!(out, "{}", engine.explain_scan(&family, options, max_keys)?)?;
+            let from = end(from)?.map_or(Bound::Unbounded, Bound::Included);
+            let to = end(to)?.map_or(Bound::Unbounded, Bound::Excluded);
+            write!(out, "{}", family.scan((from, to)).explain(max_keys)?)?;
         }
     }
     Ok(())

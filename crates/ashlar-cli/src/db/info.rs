@@ -9,8 +9,8 @@ pub(super) fn run(target: &Target, out: &mut dyn Write) -> Done {
     let db = target.open_to_read()?;
     writeln!(out, "Database: {}", target.directory.display())?;
     write!(out, "{}", db.recovery())?;
-    for family in db.engine().families() {
-        let shape = db.engine().shape(&family);
+    for family in db.families() {
+        let shape = family.shape();
         writeln!(out, "\nFamily {:?}: {} tables, {} bytes", family.name(), shape.tables(), shape.bytes())?;
         for (level, (tables, bytes)) in shape.levels.iter().enumerate().filter(|(_, (tables, _))| *tables > 0)
         {

@@ -7,7 +7,7 @@ use super::Target;
 use super::text::{Form, Separator};
 use crate::Done;
 use crate::outcome::Outcome;
-use ashlardb::{Db, Family, WriteBatch};
+use ashlardb::{Family, Write as _, WriteBatch, WriteOptions, Writer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl Lines<'_> {
 pub(super) fn run(target: &Target, how: &How, input: &mut dyn BufRead, out: &mut dyn Write) -> Done {
     let db = target.open_to_write()?;
     let family = target.family(&db)?;
-    let writer = if how.disable_wal { db.without_wal() } else { db.clone() };
+    let writer = db.writing(WriteOptions::new().disable_wal(how.disable_wal));
     let mut lines = Lines { target, separator: how.tsv.then_some(Separator::Tab), counts: Counts::default() };
     let loaded = read_all(&writer, &family, &mut lines, input);
     let Counts { entries, bytes, bad, first_bad, .. } = lines.counts;
@@ -92,10 +92,15 @@ pub(super) fn run(target: &Target, how: &How, input: &mut dyn BufRead, out: &mut
     Ok(())
 }
 
-fn read_all(db: &Db, family: &Family, lines: &mut Lines<'_>, input: &mut dyn BufRead) -> Result<(), Outcome> {
+fn read_all(
+    db: &Writer<'_>,
+    family: &Family,
+    lines: &mut Lines<'_>,
+    input: &mut dyn BufRead,
+) -> Result<(), Outcome> {
     let progress = progress();
     let mut line = Vec::new();
-    let mut batch = WriteBatch::new();
+    let batch = WriteBatch::new();
     loop {
         line.clear();
         let more = input.read_until(b'\n', &mut line)? > 0;
@@ -103,12 +108,11 @@ fn read_all(db: &Db, family: &Family, lines: &mut Lines<'_>, input: &mut dyn Buf
             line.pop();
         }
         if more && let Some((key, value)) = lines.entry(&line) {
-            batch = batch.in_family(family, |b| b.put(key, value));
+            batch.family(family).put(key, value)?;
         }
         let full = batch.len() >= BATCH_ENTRIES || batch.byte_len() >= BATCH_BYTES;
         if full || !more && !batch.is_empty() {
-            db.write_reusing(&mut batch)?;
-            batch.clear();
+            db.write(&batch)?;
             progress.set_position(lines.counts.entries);
         }
         if !more {

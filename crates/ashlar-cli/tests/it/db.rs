@@ -1,6 +1,7 @@
 //! `ashlar db`.
 
 use super::{Ran, ashlar, good, program};
+use ashlardb::Write as _;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -4,8 +4,8 @@ use crate::engine::EngineName;
 use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
 use crate::peers::stats_text;
 use crate::settings::{Class, Settings};
-use ashlar_format::filter::FilterPolicy;
-use ashlardb::{Compression, Db, WriteBatch};
+use ashlardb::options::FilterPolicy;
+use ashlardb::{Compression, Db, Read as _, Write as _, WriteBatch, WriteOptions};
 use std::path::Path;
 
 /// The engine refuses a smaller block cache.
@@ -17,6 +17,7 @@ const BULK: u32 = 10_000_000;
 /// An open database.
 pub struct Ashlar {
     db: Db,
+    writes: WriteOptions,
     about: String,
     bulk: bool,
 }
@@ -69,12 +70,12 @@ impl Peer for Ashlar {
             family.compaction.automatic = !given.bulk;
         });
         let db = builder.open().map_err(text)?;
-        let db = if settings.no_log { db.without_wal() } else { db.with_sync(settings.sync) };
+        let writes = WriteOptions::new().disable_wal(settings.no_log).sync(settings.sync && !settings.no_log);
         let small = settings.class == Class::Matched && settings.cache_bytes < LEAST_CACHE;
         let floor = if small { ", cache at its floor of 1 MiB" } else { "" };
         let codec = if own { "its own" } else { settings.codec.as_str() };
         let about = format!("{} (crate, mimalloc); codec {codec}{floor}", env!("CARGO_PKG_VERSION"));
-        Ok(Ashlar { db, about, bulk: settings.bulk })
+        Ok(Ashlar { db, writes, about, bulk: settings.bulk })
     }
 
     fn version(&self) -> String {
@@ -83,15 +84,15 @@ impl Peer for Ashlar {
 
     #[inline]
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.db.put(key, value).map_err(text)
+        self.db.writing(self.writes).put(key, value).map_err(text)
     }
 
     fn put_all(&self, entries: &Entries) -> Result<()> {
-        let mut batch = WriteBatch::new();
+        let batch = WriteBatch::new();
         for (key, value) in entries.iter() {
-            batch = batch.put(key, value);
+            batch.put(key, value).map_err(text)?;
         }
-        self.db.write(batch).map_err(text)
+        self.db.writing(self.writes).write(batch).map_err(text)
     }
 
     fn reader(&self) -> Result<&Db> {
@@ -107,7 +108,7 @@ impl Peer for Ashlar {
         if self.bulk {
             self.db.compact().map_err(text)?;
         }
-        self.db.engine().wait_for_background().map_err(text)
+        self.db.wait_for_background().map_err(text)
     }
 
     fn written(&self) -> Written {
@@ -128,24 +129,24 @@ impl Peer for Ashlar {
 impl Read for &Db {
     #[inline]
     fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
-        let found = Db::get(self, key).map_err(text)?;
+        let found = ashlardb::Read::get(*self, key).map_err(text)?;
         Ok(found.map(|view| see(&view)).is_some())
     }
 }
 
 impl Cursor for ashlardb::Cursor {
     fn first(&mut self) -> Result<()> {
-        ashlardb::Cursor::first(self).map_err(text)
+        ashlardb::Cursor::first(self).map(drop).map_err(text)
     }
 
     #[inline]
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        ashlardb::Cursor::seek(self, key).map_err(text)
+        ashlardb::Cursor::seek(self, key).map(drop).map_err(text)
     }
 
     #[inline]
     fn next(&mut self) -> Result<()> {
-        ashlardb::Cursor::next(self).map_err(text)
+        ashlardb::Cursor::next(self).map(drop).map_err(text)
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use ashlar_engine::options::{CompactRangeOptions, FamilyOptions};
 use ashlar_format::options_file::{OptionsFile, SectionKind};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Change, Judge, JudgeVersion, report};
-use ashlardb::{Compression, Db, ErrorKind, FormatLevel, MergeOperator, UInt64Add};
+use ashlardb::{Compression, Db, ErrorKind, FormatLevel, MergeOperator, Read as _, UInt64Add, Write as _};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ fn what_rocksdb_stored_comes_back_as_it_stood() {
     let theirs = newest(dir.path());
     for round in 0..2 {
         let db = Db::open(dir.path()).unwrap();
-        let family = db.engine().families()[0].options();
+        let family = db.default_family().options();
         assert_eq!((family.compaction.num_levels, family.write_buffer_bytes), (5, 1_234_567));
         assert_eq!((family.table.compression, family.table.block_size), (Compression::Zstd, 8192));
         assert_eq!(family.table.data_block_hash_ratio, Some(0.5));
@@ -166,7 +166,6 @@ fn what_is_set_wins_in_whatever_order() {
         };
         let db = builder.open().unwrap();
         let shown: Vec<_> = db
-            .engine()
             .families()
             .iter()
             .map(|f| {
@@ -227,7 +226,6 @@ fn each_family_has_its_own_comparator_and_operator() {
         };
         let db = builder.open().unwrap();
         let shown = db
-            .engine()
             .families()
             .iter()
             .map(|f| {
@@ -270,10 +268,9 @@ fn the_number_of_levels_is_the_directorys() {
     let db = Db::open(dir.path()).unwrap();
     db.put("k", "v").unwrap();
     db.flush().unwrap();
-    let family = db.engine().family("default").unwrap();
     let deep =
-        CompactRangeOptions { target_level: Some(ashlar_base::Level(11)), ..CompactRangeOptions::default() };
-    db.engine().compact_range_with(&family, None, None, deep).unwrap();
+        CompactRangeOptions { target_level: Some(ashlardb::Level(11)), ..CompactRangeOptions::default() };
+    db.compact_range(.., deep).unwrap();
     db.close().unwrap();
     for read_only in [true, false] {
         let db = Db::builder(dir.path()).read_only(read_only).open().unwrap();
@@ -428,7 +425,7 @@ fn a_file_that_does_not_read_leaves_our_defaults() {
     std::fs::write(files.last().unwrap(), "[DBOptions]\nno statement\n").unwrap();
     let db = Db::open(dir.path()).unwrap();
     assert!(db.recovery().foreign.iter().any(|line| line.contains("OPTIONS file was not read")));
-    assert_eq!(db.engine().families()[0].options().write_buffer_bytes, 64 << 20);
+    assert_eq!(db.default_family().options().write_buffer_bytes, 64 << 20);
     db.close().unwrap();
 }
 

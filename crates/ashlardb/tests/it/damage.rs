@@ -6,7 +6,7 @@ use ashlar_testkit::golden::golden;
 use ashlar_testkit::ops::draw;
 use ashlar_testkit::oracle::first_difference;
 use ashlar_testkit::{Change, KeyValue, Model, Op, report};
-use ashlardb::{Builder, Db, Error, ErrorKind, RecoveryMode};
+use ashlardb::{Builder, Db, Error, ErrorKind, Read as _, RecoveryMode, Write as _};
 use std::path::{Path, PathBuf};
 
 /// A database with tables, a log and a model of what is in it.
@@ -28,7 +28,7 @@ impl Patient {
             if part < tables as u64 {
                 db.flush().unwrap();
                 // The logs behind it are gone then: one that is still there would heal what a test damages.
-                db.engine().wait_for_background().unwrap();
+                db.wait_for_background().unwrap();
             }
         }
         db.close().unwrap();
@@ -286,7 +286,7 @@ fn damaged_tables_are_told_by_name_and_give_no_wrong_data() {
 fn read_all(patient: &Patient) -> Result<Vec<KeyValue>, Error> {
     // A copy: compaction must not come between.
     let db = patient.builder().tune(|_, f| f.compaction.automatic = false).open()?;
-    let entries = db.scan(..).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let entries = db.scan(..).collect::<Result<Vec<_>, _>>()?;
     for (key, value) in &patient.expected() {
         assert_eq!(db.get(key)?.as_deref(), Some(value.as_slice()));
     }
@@ -371,8 +371,7 @@ fn what_others_left_and_we_do_not_serve_is_named_and_untouched() {
             }
         };
         for family in &golden.families {
-            let entries: Result<Vec<_>, _> =
-                db.family(&family.family).unwrap().scan(..).into_iter().collect();
+            let entries: Result<Vec<_>, _> = db.family(&family.family).unwrap().scan(..).collect();
             match entries {
                 Ok(found) if family.visible.is_empty() => drop(found),
                 Ok(found) => {

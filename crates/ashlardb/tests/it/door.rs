@@ -6,13 +6,22 @@ use ashlar_testkit::heap::untouched;
 use ashlar_testkit::ops::{Mix, draw};
 use ashlar_testkit::oracle::{State, first_difference};
 use ashlar_testkit::{KeyValue, Model, Op, report};
-use ashlardb::{Db, ErrorKind, FormatLevel, ShutdownKind, Snapshot, WriteBatch};
+use ashlardb::{
+    Db, ErrorKind, FormatLevel, Read as _, ReadOptions, ShutdownKind, Snapshot, Write as _, WriteBatch,
+    WriteOptions,
+};
 use std::collections::BTreeMap;
 
 const CLOSED: ErrorKind = ErrorKind::Shutdown(ShutdownKind::Closed);
 
 fn pairs(list: &[(&str, &str)]) -> Vec<KeyValue> {
     list.iter().map(|(k, v)| (k.as_bytes().to_vec(), v.as_bytes().to_vec())).collect()
+}
+
+fn batch_of(key: &str, value: &str) -> WriteBatch {
+    let batch = WriteBatch::new();
+    batch.put(key, value).unwrap();
+    batch
 }
 
 #[test]
@@ -23,8 +32,15 @@ fn families_batches_snapshots_and_scans() {
     assert!(db.recovery().created);
     let events = db.create_family("events").unwrap();
     assert_eq!(db.create_family("events").unwrap_err().kind(), ErrorKind::InvalidArgument);
-    let batch = WriteBatch::new().put("a", "1").put("b", "2").put("ba", "3").put("c", "4").delete("c");
-    db.write(batch.in_family(&events, |b| b.put("e1", "x").put("e2", "y")).put("d", "5")).unwrap();
+    let batch = WriteBatch::new();
+    for (key, value) in [("a", "1"), ("b", "2"), ("ba", "3"), ("c", "4"), ("d", "5")] {
+        batch.put(key, value).unwrap();
+    }
+    batch.delete("c").unwrap();
+    batch.family(&events).put("e1", "x").unwrap();
+    batch.family(&events).put("e2", "y").unwrap();
+    db.write(&batch).unwrap();
+    assert!(batch.is_empty(), "what was written is not written again");
     let before = db.snapshot().unwrap();
     db.put("a", "changed").unwrap();
     db.delete("b").unwrap();
@@ -32,23 +48,21 @@ fn families_batches_snapshots_and_scans() {
     db.flush().unwrap();
 
     assert_eq!(listing(db.scan(..)), pairs(&[("a", "changed"), ("ba", "3"), ("d", "5")]));
-    assert_eq!(listing(db.scan(..).at(&before)), pairs(&[("a", "1"), ("b", "2"), ("ba", "3"), ("d", "5")]));
+    assert_eq!(listing(before.scan(..)), pairs(&[("a", "1"), ("b", "2"), ("ba", "3"), ("d", "5")]));
     assert_eq!(listing(before.scan("b".."c").rev()), pairs(&[("ba", "3"), ("b", "2")]));
-    assert_eq!(listing(db.scan(..).prefix("b").at(&before)), pairs(&[("b", "2"), ("ba", "3")]));
+    assert_eq!(listing(before.prefix("b")), pairs(&[("b", "2"), ("ba", "3")]));
     assert_eq!(listing(db.scan("b"..)), pairs(&[("ba", "3"), ("d", "5")]));
     assert_eq!(listing(db.scan(.."ba")), pairs(&[("a", "changed")]));
     assert_eq!(listing(events.scan(..).rev()), pairs(&[("e3", "z"), ("e2", "y"), ("e1", "x")]));
-    assert_eq!(listing(db.scan("e2"..).family(&events).at(&before)), pairs(&[("e2", "y")]));
+    assert_eq!(listing(before.family(&events).scan("e2"..)), pairs(&[("e2", "y")]));
     assert_eq!(before.get("a").unwrap().as_deref(), Some(&b"1"[..]));
-    assert_eq!(before.get_in(&events, "e3").unwrap().as_deref(), None);
-    assert!(listing(db.scan("x".."b")).is_empty(), "an empty range");
+    assert_eq!(before.family(&events).get("e3").unwrap().as_deref(), None);
+    assert!(listing(db.scan("b".."b")).is_empty(), "an empty range");
 
     let mut cursor = db.scan(..).cursor().unwrap();
-    cursor.seek("b").unwrap();
-    assert_eq!(cursor.entry(), Some((&b"ba"[..], &b"3"[..])));
-    cursor.seek_for_prev("b").unwrap();
-    assert_eq!(cursor.entry(), Some((&b"a"[..], &b"changed"[..])));
-    cursor.prev().unwrap();
+    assert_eq!(cursor.seek("b").unwrap(), Some((&b"ba"[..], &b"3"[..])));
+    assert_eq!(cursor.seek_for_prev("b").unwrap(), Some((&b"a"[..], &b"changed"[..])));
+    assert_eq!(cursor.prev().unwrap(), None);
     assert_eq!(cursor.entry(), None);
 
     db.drop_family(&events).unwrap();
@@ -76,14 +90,14 @@ fn after_close_every_clone_answers_shutdown() {
     let answers = [
         db.put("a", "b").err(),
         db.delete("a").err(),
-        db.write(WriteBatch::new().put("a", "b")).err(),
-        clone.without_wal().put("a", "b").err(),
-        clone.with_sync(true).put("a", "b").err(),
+        db.write(batch_of("a", "b")).err(),
+        clone.writing(WriteOptions::new().disable_wal(true)).put("a", "b").err(),
+        clone.writing(WriteOptions::synced()).put("a", "b").err(),
         db.get("k").err(),
         family.get("k").err(),
         family.put("a", "b").err(),
         snapshot.get("k").err(),
-        db.scan(..).into_iter().next().unwrap().err(),
+        db.scan(..).next().unwrap().err(),
         db.scan(..).cursor().err(),
         db.snapshot().err(),
         db.flush().err(),
@@ -128,12 +142,12 @@ fn unlogged_data_survives_close_and_drop() {
     let dir = tempfile::tempdir().unwrap();
     for (round, close) in [(1, true), (2, false)] {
         let db = Db::open(dir.path()).unwrap();
-        let fast = db.without_wal();
+        let fast = db.writing(WriteOptions::new().disable_wal(true));
         for i in 0..1000 {
             fast.put(format!("{round}-{i:04}"), vec![b'v'; i % 200]).unwrap();
         }
-        db.with_sync(true).put(format!("{round}-synced"), "s").unwrap();
-        assert!(db.engine().durable() >= db.sequence() || !close, "a synced write leaves nothing behind it");
+        db.writing(WriteOptions::synced()).put(format!("{round}-synced"), "s").unwrap();
+        assert!(db.durable_sequence() >= db.sequence() || !close, "a synced write leaves nothing behind it");
         if close {
             db.close().unwrap();
         }
@@ -154,8 +168,10 @@ fn what_is_too_large_is_refused_at_the_door() {
     refused(db.put(&key, ""), "8388608");
     refused(db.delete(&key), "8388608");
     refused(db.default_family().put(&key, ""), "8388608");
-    refused(db.write(WriteBatch::new().put("fine", "").put(&key, "").put("fine too", "")), "8388608");
-    assert_eq!(listing(db.scan(..)).len(), 0, "nothing of a refused batch is written");
+    let batch = batch_of("fine", "");
+    refused(batch.put(&key, ""), "8388608");
+    assert_eq!(batch.len(), 1, "a refused operation leaves the batch as it was");
+    assert_eq!(listing(db.scan(..)).len(), 0, "nothing was written");
     db.put(&key[1..], "the largest key").unwrap();
     db.put("k", vec![b'v'; 20 << 20]).unwrap();
     db.flush().unwrap();
@@ -164,7 +180,7 @@ fn what_is_too_large_is_refused_at_the_door() {
     let test = "what_is_too_large_is_refused_at_the_door, values";
     let Some(value) = untouched(test, 1 << 32) else { return };
     refused(db.put("big", &value), "4294967295");
-    refused(db.write(WriteBatch::new().put("big", &value)), "4294967295");
+    refused(WriteBatch::new().put("big", &value), "4294967295");
     assert_eq!(db.get("big").unwrap().map(|v| v.len()), None);
 }
 
@@ -215,27 +231,25 @@ fn read(store: &Store, model: &Model, snapshots: &BTreeMap<u32, (Snapshot, State
                 None => (family.get(key), model.now().get(family.name(), key)),
                 Some(id) => {
                     let (snapshot, state) = &snapshots[id];
-                    (snapshot.get_in(&family, key), state.get(family.name(), key))
+                    (snapshot.family(&family).get(key), state.get(family.name(), key))
                 }
             };
             assert_eq!(found.unwrap().as_deref(), expected, "{what}");
         }
         Op::Scan { family, from, to, reverse, at } => {
             let handle = db.family(family).unwrap();
-            let mut scan = handle.scan(from..to);
-            let mut expected = match at {
-                None => model.now().scan(family, from, to),
+            let (scan, mut expected) = match at {
+                None => (handle.scan(from..to), model.now().scan(family, from, to)),
                 Some(id) => {
                     let (snapshot, state) = &snapshots[id];
-                    scan = scan.at(snapshot);
-                    state.scan(family, from, to)
+                    (snapshot.family(&handle).scan(from..to), state.scan(family, from, to))
                 }
             };
+            let found = if *reverse { listing(scan.rev()) } else { listing(scan) };
             if *reverse {
-                scan = scan.rev();
                 expected.reverse();
             }
-            assert_eq!(first_difference(&expected, &listing(scan)), None, "{what}");
+            assert_eq!(first_difference(&expected, &found), None, "{what}");
         }
         _ => unreachable!("not a read: {what}"),
     }
@@ -261,4 +275,54 @@ fn settings_by_rocksdbs_names() {
             Db::builder(dir.path().join("db")).family("events", |f| f.options(text)).open().unwrap_err();
         assert_eq!((whole.kind(), family.kind()), (kind, kind), "{text}");
     }
+}
+
+/// Handles go to other threads and are shared by them. Values may drop in any order.
+#[test]
+fn handles_are_send_and_sync_and_drop_in_any_order() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    fn sent<T: Send>(_: &T) {}
+    for order in 0..3 {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path()).unwrap();
+        db.put("k", "v").unwrap();
+        let (family, snapshot) = (db.default_family(), db.snapshot().unwrap());
+        let (scan, view) = (snapshot.scan(..), db.get("k").unwrap().unwrap());
+        let (mut cursor, batch) = (scan.cursor().unwrap(), WriteBatch::new());
+        shared(&db);
+        shared(&family);
+        shared(&snapshot);
+        shared(&view);
+        sent(&scan);
+        sent(&cursor);
+        sent(&batch);
+        match order {
+            0 => drop((db, family, snapshot, scan)),
+            1 => drop((scan, snapshot, family, db)),
+            _ => std::thread::spawn(move || drop((snapshot, db, scan, family))).join().unwrap(),
+        }
+        assert_eq!((&*view, cursor.next().unwrap()), (&b"v"[..], Some((&b"k"[..], &b"v"[..]))));
+        drop((view, cursor));
+        assert!(Db::open(dir.path()).unwrap().get("k").unwrap().is_some(), "the last handle closed it");
+    }
+}
+
+/// What no option of a read changes is what it answers.
+#[test]
+fn a_scan_that_does_not_fill_the_cache_leaves_nothing_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    for n in 0..1000 {
+        db.put(format!("k{n:04}"), [7; 500]).unwrap();
+    }
+    db.flush().unwrap();
+    let cached = || db.int_property("rocksdb.block-cache-usage").unwrap();
+    let once = db.reading(ReadOptions::new().fill_cache(false));
+    let before = cached();
+    assert_eq!(listing(once.scan(..)).len(), 1000);
+    assert!(once.get("k0500").unwrap().is_some());
+    assert!(once.multi_get(["k0007", "k0900"]).unwrap().iter().all(Option::is_some));
+    assert_eq!(cached(), before, "blocks were kept");
+    assert_eq!(listing(db.scan(..)).len(), 1000);
+    assert!(cached() > before + 100_000, "{} {before}", cached());
 }

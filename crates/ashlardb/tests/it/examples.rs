@@ -1,17 +1,29 @@
 //! The examples of `examples/` do what they say, twice on one directory.
 
-#[path = "../../examples/bounded_scan.rs"]
+#[path = "../../examples/cache.rs"]
 #[allow(dead_code, reason = "its main")]
-mod bounded_scan;
-#[path = "../../examples/families.rs"]
+mod cache;
+#[path = "../../examples/index.rs"]
 #[allow(dead_code, reason = "its main")]
-mod families;
+mod index;
 #[path = "../../examples/open_rocksdb.rs"]
 #[allow(dead_code, reason = "its main")]
 mod open_rocksdb;
+#[path = "../../examples/queue.rs"]
+#[allow(dead_code, reason = "its main")]
+mod queue;
 #[path = "../../examples/quickstart.rs"]
 #[allow(dead_code, reason = "its main")]
 mod quickstart;
+#[path = "../../examples/report.rs"]
+#[allow(dead_code, reason = "its main")]
+mod report;
+#[path = "../../examples/sessions.rs"]
+#[allow(dead_code, reason = "its main")]
+mod sessions;
+#[path = "../../examples/time_series.rs"]
+#[allow(dead_code, reason = "its main")]
+mod time_series;
 
 use std::path::Path;
 
@@ -20,15 +32,25 @@ type Example = fn(&Path) -> ashlardb::Result<()>;
 #[test]
 fn examples_run() {
     let dir = tempfile::tempdir().unwrap();
-    let examples: [(&str, Example); 3] =
-        [("quickstart", quickstart::run), ("families", families::run), ("bounded_scan", bounded_scan::run)];
+    let examples: [(&str, Example); 6] = [
+        ("quickstart", quickstart::run),
+        ("sessions", sessions::run),
+        ("time_series", time_series::run),
+        ("queue", queue::run),
+        ("index", index::run),
+        ("cache", cache::run),
+    ];
     for (name, run) in examples {
         for _ in 0..2 {
             run(&dir.path().join(name)).unwrap();
         }
     }
-    let counts = open_rocksdb::run(&dir.path().join("bounded_scan")).unwrap();
-    assert_eq!(counts, [("default".to_owned(), 299)]);
+    let sums = report::run(&dir.path().join("index")).unwrap();
+    let entries: Vec<_> = sums.iter().map(|(family, (entries, _))| (family.as_str(), *entries)).collect();
+    assert_eq!(entries, [("default", 0), ("articles", 3), ("words", 15)]);
+    assert!(report::run(&dir.path().join("nothing")).is_err());
+    let counts = open_rocksdb::run(&dir.path().join("index")).unwrap();
+    assert_eq!(counts.iter().map(|(_, entries)| entries).sum::<usize>(), 18);
     assert!(open_rocksdb::run(&dir.path().join("nothing")).is_err());
 }
 

@@ -5,7 +5,7 @@ use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::rng::Rng;
 use ashlar_testkit::{Change, Judge, JudgeVersion, Tools, report};
-use ashlardb::{CheckReport, Db, Env, ErrorKind, FormatLevel, Risk, check_database};
+use ashlardb::{CheckReport, Db, Env, ErrorKind, FormatLevel, Read as _, Risk, Write as _, check_database};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub fn database(dir: &Path, options: &str) -> [Entries; 2] {
             _ => {}
         }
     }
-    db.engine().wait_for_background().unwrap();
+    db.wait_for_background().unwrap();
     db.close().unwrap();
     entries
 }

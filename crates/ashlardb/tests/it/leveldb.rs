@@ -5,7 +5,7 @@ use ashlar_engine::inspect::check_level;
 use ashlar_testkit::golden::golden;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion};
-use ashlardb::{Db, Env, ErrorKind, FormatLevel, left_by_leveldb};
+use ashlardb::{Db, Env, ErrorKind, FormatLevel, Read as _, Write as _, left_by_leveldb};
 use std::path::Path;
 
 fn at_7_8(dir: &Path) -> Db {

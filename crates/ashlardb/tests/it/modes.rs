@@ -3,7 +3,7 @@
 use crate::store::{copy, listing};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Change, Judge, JudgeVersion, report};
-use ashlardb::{Db, RecoveryMode};
+use ashlardb::{Db, Read as _, RecoveryMode};
 use std::path::{Path, PathBuf};
 
 const MODES: [(RecoveryMode, &str); 4] = [

@@ -1,8 +1,8 @@
 //! What a database tells about itself, through the door: counts on small workloads, to the last one.
 
 use ashlardb::{
-    Builder, Db, Distribution, ErrorKind, Event, EventListener, Metric, PerfLevel, SizeOptions,
-    StallCondition, Statistics, StatsLevel, Ticker,
+    Builder, Db, Distribution, ErrorKind, Event, EventListener, Metric, PerfLevel, Read as _, SizeOptions,
+    StallCondition, Statistics, StatsLevel, Ticker, Write as _, WriteOptions,
 };
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ fn tickers_and_distributions_count_exactly() {
     for n in 0..100_u32 {
         db.put(n.to_be_bytes(), [7; 10]).unwrap();
     }
-    db.with_sync(true).delete(5_u32.to_be_bytes()).unwrap();
+    db.writing(WriteOptions::synced()).delete(5_u32.to_be_bytes()).unwrap();
     let writes = ["number.keys.written", "write.self", "write.wal", "wal.synced"];
     assert_eq!(shown(&db, writes), [101, 101, 101, 1]);
     db.flush().unwrap();
@@ -181,7 +181,7 @@ fn an_operation_tells_its_cost_and_a_read_its_way() {
         "{again}"
     );
     assert_eq!(again.get(Metric::GetFromOutputFilesTime), 0, "no time at this level: {again}");
-    let (count, scan) = db.perf_context(PerfLevel::EnableCount, || db.scan(..).into_iter().count());
+    let (count, scan) = db.perf_context(PerfLevel::EnableCount, || db.scan(..).count());
     // Ten tombstones and what lies under them; the older value of key 50.
     let skipped = [Metric::InternalDeleteSkippedCount, Metric::InternalKeySkippedCount].map(|m| scan.get(m));
     assert_eq!((count, skipped), (90, [20, 1]), "{scan}");

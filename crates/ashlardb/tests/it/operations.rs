@@ -4,7 +4,7 @@ use crate::store::{copy, listing};
 use ashlar_base::stats::{Statistics, Ticker};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, Rng, report};
-use ashlardb::{Compression, Db, FormatLevel, MayExist, MemtableStats, SizeOptions};
+use ashlardb::{Compression, Db, FormatLevel, MayExist, MemtableStats, Read as _, SizeOptions, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ fn sizes_are_those_of_the_files() {
         family.approximate_sizes(&[(key(from), key(to))], SizeOptions::default()).unwrap()[0]
     };
     db.compact().unwrap();
-    let total = db.engine().shape(&db.engine().family("default").unwrap()).bytes();
+    let total = db.default_family().shape().bytes();
     assert_eq!(files(0, 30_000), total);
     assert_eq!((files(30_000, 40_000), files(50, 50), files(90, 80)), (0, 0, 0));
     let mut rng = Rng::new(1);
@@ -144,10 +144,10 @@ fn files_of_a_range_go_and_nothing_else() {
     let family = db.default_family();
     let tables = || db.property("rocksdb.levelstats").unwrap();
     let shape = tables();
-    assert_eq!(family.delete_files_in_ranges(&[(Some(b"x"), None)]).unwrap(), 0);
+    assert_eq!(family.delete_files_in_ranges(&["x"..]).unwrap(), 0);
     assert_eq!((tables(), listing(db.scan(..))), (shape, before.clone()));
     let (from, to) = (key(5000), key(15_000));
-    let gone = family.delete_files_in_ranges(&[(Some(&from), Some(&to))]).unwrap();
+    let gone = family.delete_files_in_ranges(&[&from..=&to]).unwrap();
     assert!(gone > 5, "{gone} tables");
     let after = listing(db.scan(..));
     let outside = |list: &[(Vec<u8>, Vec<u8>)]| {
@@ -156,7 +156,7 @@ fn files_of_a_range_go_and_nothing_else() {
     assert_eq!(outside(&after), outside(&before));
     let left = after.len() - outside(&after).len();
     assert!(left < 500 && after.iter().all(|entry| before.contains(entry)), "{left} entries left inside");
-    assert_eq!(db.engine().health().1.map(|e| e.to_string()), None);
+    assert_eq!(db.health().1.map(|e| e.to_string()), None);
     db.close().unwrap();
     let db = open(dir.path(), None);
     assert!(listing(db.scan(..)) == after && db.recovery().is_clean());

@@ -3,7 +3,9 @@
 use crate::store::copy;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, report};
-use ashlardb::{Builder, Compression, Db, ErrorKind, FormatLevel, MergeOperator, UInt64Add};
+use ashlardb::{
+    Builder, Compression, Db, ErrorKind, FormatLevel, MergeOperator, Read as _, UInt64Add, Write as _,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +74,7 @@ fn two_files_are_kept_and_a_damaged_one_is_passed_over() {
     for _ in 0..4 {
         let db = Db::open(dir.path()).unwrap();
         db.create_family("f").map(|f| db.drop_family(&f).unwrap()).unwrap();
-        db.engine().wait_for_background().unwrap();
+        db.wait_for_background().unwrap();
         db.close().unwrap();
     }
     let files = options_files(dir.path());
@@ -210,7 +212,7 @@ fn settings_change_while_open() {
         ])
         .unwrap();
     assert!(told.len() == 1 && told[0].starts_with("arena_block_size=7: "), "{told:?}");
-    db.engine().wait_for_background().unwrap();
+    db.wait_for_background().unwrap();
     assert_eq!(tables(), "0");
     let after = newest(dir.path());
     for line in
@@ -267,7 +269,7 @@ fn settings_change_under_writers() {
     db.flush().unwrap();
     db.close().unwrap();
     let db = Db::open(dir.path()).unwrap();
-    assert_eq!(db.scan(..).into_iter().map(Result::unwrap).count(), 4500);
+    assert_eq!(db.scan(..).map(Result::unwrap).count(), 4500);
     assert!(options_files(dir.path()).len() <= 3);
 }
 

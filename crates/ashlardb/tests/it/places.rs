@@ -3,7 +3,10 @@
 use ashlar_testkit::judge::{JudgeError, Opening, copy_flat};
 use ashlar_testkit::text::to_hex;
 use ashlar_testkit::{Change, Judge, JudgeVersion, Op};
-use ashlardb::{Builder, Db, Env, FormatLevel, PlaceSettings, Result, check_database, check_database_in};
+use ashlardb::{
+    Builder, Db, Env, FormatLevel, PlaceSettings, Read as _, Result, Write as _, check_database,
+    check_database_in,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -136,7 +139,7 @@ fn rocksdb_finds(dir: &Path, options: &str, keys: usize) -> std::result::Result<
 }
 
 fn count(db: &Db) -> usize {
-    db.scan(..).into_iter().inspect(|entry| assert!(entry.is_ok(), "{entry:?}")).count()
+    db.scan(..).inspect(|entry| assert!(entry.is_ok(), "{entry:?}")).count()
 }
 
 fn write(db: &Db, keys: std::ops::Range<usize>) {

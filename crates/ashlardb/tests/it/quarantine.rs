@@ -8,7 +8,9 @@ use crate::repair::{DIR, compare, crashed_before_each, damaged, holds, is_kept, 
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_testkit::judge::JudgeError;
 use ashlar_testkit::{JudgeVersion, report};
-use ashlardb::{BusyKind, Db, Error, ErrorKind, FormatLevel, IoKind, RepairReport, Risk, Severity};
+use ashlardb::{
+    BusyKind, Db, Error, ErrorKind, FormatLevel, IoKind, Read as _, RepairReport, Risk, Severity, Write as _,
+};
 use std::path::Path;
 
 fn open(sim: &SimEnv) -> Db {
@@ -172,7 +174,7 @@ fn a_table_that_does_not_open_goes_whole_with_its_values() {
     db.close().unwrap();
     let db = builder().open().unwrap();
     assert!(is_in(&sim, &lost(), &name) && is_in(&sim, &lost(), &blob), "{:?}", names(&sim, &lost()));
-    assert_eq!(db.scan(..).into_iter().filter(Result::is_ok).count(), 50);
+    assert_eq!(db.scan(..).filter(Result::is_ok).count(), 50);
     assert!(db.get(b"large00").unwrap().is_none() && db.verify_db(|_| {}).unwrap().is_sound());
     db.close().unwrap();
 }

@@ -5,7 +5,7 @@ use crate::quarantine::{bytes, is_in, kind, lost, names, rocksdb_reads_what_is_l
 use crate::repair::{DIR, crashed_before_each, holds, is_kept, reads};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_testkit::report;
-use ashlardb::{Db, ErrorKind, FormatLevel, IoKind, RepairReport, Severity};
+use ashlardb::{Db, ErrorKind, FormatLevel, IoKind, Read as _, RepairReport, Severity, Write as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

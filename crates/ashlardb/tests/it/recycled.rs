@@ -4,7 +4,7 @@
 use crate::store::{copy, listing};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Change, Judge, JudgeVersion, KeyValue, Op, Rng, report};
-use ashlardb::{Db, Env, RecoveryMode, Verified, check_database};
+use ashlardb::{Db, Env, Read as _, RecoveryMode, Verified, check_database};
 use std::path::Path;
 
 const MODES: [RecoveryMode; 4] =

@@ -2,7 +2,9 @@
 
 use crate::store::listing;
 use ashlar_testkit::golden::golden;
-use ashlardb::{Builder, Comparator, Db, Env, ErrorKind, FormatLevel, Scan, check_database};
+use ashlardb::{
+    Builder, Comparator, Db, Env, ErrorKind, FormatLevel, Read as _, Scan, Write as _, check_database,
+};
 use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, Repeat, SimEnv};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::rng::Rng;
 use ashlar_testkit::{Judge, JudgeVersion, report};
-use ashlardb::{Builder, Db, ErrorKind, FormatLevel, IoKind, RepairReport, Risk};
+use ashlardb::{Builder, Db, ErrorKind, FormatLevel, IoKind, Read as _, RepairReport, Risk, Write as _};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ pub fn compare(dir: &Path, entries: &[Entries; 2], report: &RepairReport, what: 
                 lost += 1;
             }
         }
-        let listed = family.scan(..).into_iter().map(|entry| entry.unwrap().0).collect::<Vec<_>>();
+        let listed = family.scan(..).map(|entry| entry.unwrap().0).collect::<Vec<_>>();
         assert!(listed.iter().all(|key| model.contains_key(key)), "{what}: a key nobody wrote");
     }
     db.close().unwrap();
@@ -88,7 +88,7 @@ pub fn judged(dir: &Path, version: JudgeVersion) -> Result<bool, JudgeError> {
     judge.verify()?;
     let db = Db::builder(dir).read_only(true).open().unwrap();
     for name in ["default", "blobs"] {
-        let entries = db.family(name).unwrap().scan(..).into_iter().map(|e| e.unwrap());
+        let entries = db.family(name).unwrap().scan(..).map(|e| e.unwrap());
         let ours: Vec<_> = entries.map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
         assert!(judge.dump(name)? == ours, "{}: {name}", version.name());
     }

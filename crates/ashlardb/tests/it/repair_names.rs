@@ -2,7 +2,7 @@
 
 use crate::integrity::files;
 use crate::repair::forget_tree;
-use ashlardb::{Db, ErrorKind};
+use ashlardb::{Db, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,9 @@ fn counters(dir: &Path) {
     for add in [1_u64, 4] {
         sums.merge(b"k", add.to_le_bytes()).unwrap();
     }
-    db.engine().flush(&db.engine().families()[1..]).unwrap();
+    for family in &db.families()[1..] {
+        family.flush().unwrap();
+    }
     sums.merge(b"k", 7_u64.to_le_bytes()).unwrap();
     db.close().unwrap();
 }
@@ -61,7 +63,7 @@ fn families_that_only_logs_write_to_keep_their_names() {
     assert!(account.is_lossless() && told(&account, "family 2 of the logs: it is \"two\""), "{account}");
     let db = Db::open(temp.path()).unwrap();
     assert_eq!(db.family("one").unwrap().get(b"k").unwrap().as_deref(), Some(&b"in a table"[..]));
-    let two: Vec<_> = db.family("two").unwrap().scan(..).into_iter().map(|e| e.unwrap().0.to_vec()).collect();
+    let two: Vec<_> = db.family("two").unwrap().scan(..).map(|e| e.unwrap().0.to_vec()).collect();
     assert_eq!(two, [b"b", b"a"], "in its own order");
     db.close().unwrap();
 }

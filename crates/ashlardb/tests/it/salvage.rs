@@ -12,7 +12,7 @@ use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_testkit::judge::JudgeError;
 use ashlar_testkit::rng::Rng;
 use ashlar_testkit::{JudgeVersion, report};
-use ashlardb::{BusyKind, Db, ErrorKind, IoKind, RepairReport};
+use ashlardb::{BusyKind, Db, ErrorKind, IoKind, Read as _, RepairReport, Write as _};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn salvage(dir: &Path, into: &Path) -> ashlardb::Result<RepairReport> {
 fn content(dir: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
     let db = settings(dir).create(false).open().unwrap();
     let list = |name: &str| {
-        let entries = db.family(name).unwrap().scan(..).into_iter().map(|entry| entry.unwrap());
+        let entries = db.family(name).unwrap().scan(..).map(|entry| entry.unwrap());
         entries.map(|(key, value)| (key.to_vec(), value.to_vec())).collect::<Vec<_>>()
     };
     let both = ["default", "blobs"].map(list).concat();

@@ -3,7 +3,7 @@
 use ashlar_env::Clock;
 use ashlar_env::sim::SimEnv;
 use ashlar_testkit::report;
-use ashlardb::{Db, Event, EventListener, Risk};
+use ashlardb::{Db, Event, EventListener, Risk, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -3,7 +3,10 @@
 use ashlar_testkit::ops::MERGE_OPERATOR;
 use ashlar_testkit::oracle::{State, first_difference};
 use ashlar_testkit::{Change, KeyValue, Op};
-use ashlardb::{Builder, Db, FormatLevel, Scan, WriteBatch, standard_operator};
+use ashlardb::{
+    Builder, CompactRangeOptions, Db, FormatLevel, Read as _, Write as _, WriteBatch, WriteOptions,
+    standard_operator,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -66,12 +69,11 @@ impl Store {
         match op {
             Op::Write { changes, sync } => write(self.db(), changes, *sync),
             Op::Flush { family } => {
-                let engine = self.db().engine();
-                engine.flush(&[engine.family(family).unwrap()]).unwrap();
+                self.db().family(family).unwrap().flush().unwrap();
             }
             Op::Compact { family } => {
-                let engine = self.db().engine();
-                engine.compact_range(&engine.family(family).unwrap(), None, None).unwrap();
+                let family = self.db().family(family).unwrap();
+                family.compact_range(.., CompactRangeOptions::default()).unwrap();
             }
             Op::Reopen => {
                 self.close();
@@ -84,25 +86,29 @@ impl Store {
 
 /// One atomic write.
 pub fn write(db: &Db, changes: &[Change], sync: bool) {
-    db.with_sync(sync).write(batch(db, changes)).unwrap();
+    db.writing(WriteOptions::new().sync(sync)).write(batch(db, changes)).unwrap();
 }
 
 fn batch(db: &Db, changes: &[Change]) -> WriteBatch {
-    changes.iter().fold(WriteBatch::new(), |batch, change| {
+    let batch = WriteBatch::new();
+    for change in changes {
         let family = db.family(change.family()).unwrap();
-        batch.in_family(&family, |b| match change {
-            Change::Put { key, value, .. } => b.put(key, value),
-            Change::Delete { key, .. } => b.delete(key),
-            Change::SingleDelete { key, .. } => b.single_delete(key),
-            Change::Merge { key, operand, .. } => b.merge(key, operand),
-            Change::DeleteRange { from, to, .. } => b.delete_range(from, to),
-        })
-    })
+        let to = batch.family(&family);
+        let added = match change {
+            Change::Put { key, value, .. } => to.put(key, value),
+            Change::Delete { key, .. } => to.delete(key),
+            Change::SingleDelete { key, .. } => to.single_delete(key),
+            Change::Merge { key, operand, .. } => to.merge(key, operand),
+            Change::DeleteRange { from, to: end, .. } => to.delete_range(from, end),
+        };
+        added.unwrap();
+    }
+    batch
 }
 
 /// The entries of a scan.
-pub fn listing(scan: Scan) -> Vec<KeyValue> {
-    scan.into_iter().map(|entry| entry.unwrap_or_else(|e| panic!("{e:?}"))).collect()
+pub fn listing(scan: impl Iterator<Item = ashlardb::Result<KeyValue>>) -> Vec<KeyValue> {
+    scan.map(|entry| entry.unwrap_or_else(|e| panic!("{e:?}"))).collect()
 }
 
 /// Everything in the database; forward and backward scans agree.

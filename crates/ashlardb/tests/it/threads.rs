@@ -3,7 +3,7 @@
 use crate::child::Kind;
 use crate::store::{Shape, Store, files, listing};
 use ashlar_testkit::report;
-use ashlardb::{Db, FormatLevel, WriteBatch};
+use ashlardb::{Db, FormatLevel, Read as _, Write as _, WriteBatch, WriteOptions};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,12 @@ fn write(db: &Db, writer: u64, published: &AtomicU64, stop: &AtomicBool) -> u64 
     while !stop.load(Ordering::Relaxed) {
         let mut value = next.to_le_bytes().to_vec();
         value.resize(100, writer as u8);
-        let fill = |b: WriteBatch| (0..KEYS).fold(b, |b, number| b.put(key(writer, number), &value));
-        let handle = if next % 64 == 0 { db.with_sync(true) } else { db.clone() };
-        handle.write(fill(WriteBatch::new()).in_family(&one, fill)).unwrap();
+        let batch = WriteBatch::new();
+        for number in 0..KEYS {
+            batch.put(key(writer, number), &value).unwrap();
+            batch.family(&one).put(key(writer, number), &value).unwrap();
+        }
+        db.writing(WriteOptions::new().sync(next % 64 == 0)).write(batch).unwrap();
         published.store(next, Ordering::Release);
         next += 1;
     }
@@ -44,8 +47,8 @@ fn read(db: &Db, published: &[AtomicU64], stop: &AtomicBool) -> u64 {
             let got = db.get(key(writer, 7)).unwrap().map_or(0, |v| count(&v));
             let snapshot = db.snapshot().unwrap();
             let prefix = format!("w{writer}-");
-            let a = listing(db.scan(..).prefix(&prefix).at(&snapshot));
-            let b = listing(one.scan(..).prefix(&prefix).rev().at(&snapshot));
+            let a = listing(snapshot.prefix(&prefix));
+            let b = listing(snapshot.family(&one).prefix(&prefix).rev());
             let counts: Vec<u64> = a.iter().chain(&b).map(|(_, v)| count(v)).collect();
             let now = counts.first().copied().unwrap_or(0);
             assert!(counts.iter().all(|&c| c == now), "half a batch: {counts:?}");

@@ -5,7 +5,7 @@ use crate::repair::{DIR, crashed_before_each, is_kept};
 use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, report};
-use ashlardb::{Builder, Db, RecoveryMode, Risk, WriteBatch, check_database};
+use ashlardb::{Builder, Db, Read as _, RecoveryMode, Risk, Write as _, WriteBatch, check_database};
 use std::path::Path;
 
 fn builder(sim: &SimEnv) -> Builder {
@@ -45,7 +45,7 @@ fn flip(sim: &SimEnv, log: &str, at: usize) -> Vec<u8> {
 }
 
 fn count(db: &Db) -> usize {
-    db.scan(..).into_iter().inspect(|entry| assert!(entry.is_ok(), "{entry:?}")).count()
+    db.scan(..).inspect(|entry| assert!(entry.is_ok(), "{entry:?}")).count()
 }
 
 #[test]
@@ -155,7 +155,10 @@ fn a_mode_that_skips_damage_keeps_the_log() {
 fn a_repair_keeps_a_log_that_it_could_not_read_and_tells_the_loss() {
     let sim = SimEnv::new(1);
     let db = builder(&sim).open().unwrap();
-    let batch = (0..500).fold(WriteBatch::new(), |batch, i| batch.put(format!("key{i:04}"), "value"));
+    let batch = WriteBatch::new();
+    for i in 0..500 {
+        batch.put(format!("key{i:04}"), "value").unwrap();
+    }
     db.write(batch).unwrap();
     let sim = sim.crash(CrashMode::KILL);
     let log = log(&sim);

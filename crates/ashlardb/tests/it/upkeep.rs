@@ -6,7 +6,7 @@ use ashlar_base::Level;
 use ashlar_testkit::ops::{Mix, draw};
 use ashlar_testkit::oracle::Model;
 use ashlar_testkit::{Op, Skip};
-use ashlardb::{CompactRangeOptions, Db, ErrorKind, Family, FormatLevel};
+use ashlardb::{CompactRangeOptions, Db, ErrorKind, Family, FormatLevel, Write as _};
 use std::path::Path;
 
 const LEVEL: FormatLevel = FormatLevel::V7_8;
@@ -43,16 +43,16 @@ fn in_level(family: &Family, level: Level) -> usize {
 fn compact(store: &Store) {
     let db = store.db();
     let [default, one, two] = FAMILIES.map(|name| db.family(name).unwrap());
-    let refused = default.compact_range(None, None, CompactRangeOptions::default()).unwrap_err();
+    let refused = default.compact_range(.., CompactRangeOptions::default()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Aborted, "while compactions are aborted");
     db.pause_background_work().unwrap();
     db.resume_compactions().unwrap();
-    let refused = default.compact_range(None, None, CompactRangeOptions::default()).unwrap_err();
+    let refused = default.compact_range(.., CompactRangeOptions::default()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Aborted, "while background work is paused");
     assert!(in_level(&one, Level(0)) > 1 && in_level(&two, Level(0)) > 1);
     let numbers: Vec<_> = one.live_files().unwrap().iter().map(|file| file.number.0).collect();
     db.continue_background_work().unwrap();
-    default.compact_range(None, None, CompactRangeOptions { exclusive: true, ..Default::default() }).unwrap();
+    default.compact_range(.., CompactRangeOptions { exclusive: true, ..Default::default() }).unwrap();
     // The tables may have gone into a compaction of their own meanwhile.
     match one.compact_files(&numbers, 6, 0) {
         Ok(()) => assert_eq!(in_level(&one, Level(0)), 0),

@@ -4,7 +4,9 @@ use super::directory::Folder;
 use super::plan::{Step, Turn};
 use ashlar_testkit::oracle::State;
 use ashlar_testkit::{Change, JudgeVersion};
-use ashlardb::{CompactRangeOptions, Db, Env, ErrorKind, Family, FormatLevel, check_database};
+use ashlardb::{
+    CompactRangeOptions, Db, Env, ErrorKind, Family, FormatLevel, Read as _, Write as _, check_database,
+};
 use std::collections::BTreeMap;
 
 /// Why we did not do something.
@@ -56,8 +58,9 @@ pub(super) fn show(db: &Db) -> Result<Shown, String> {
         if name == "___rocksdb_stats_history___" {
             continue;
         }
-        let list = |scan: ashlardb::Scan| scan.into_iter().collect::<Result<Vec<_>, _>>();
-        match list(family.scan(..)).and_then(|forward| Ok((forward, list(family.scan(..).rev())?))) {
+        let forward = family.scan(..).collect::<Result<Vec<_>, _>>();
+        let backward = family.scan(..).rev().collect::<Result<Vec<_>, _>>();
+        match forward.and_then(|forward| Ok((forward, backward?))) {
             Ok((forward, mut backward)) => {
                 backward.reverse();
                 if forward != backward {
@@ -107,7 +110,7 @@ fn do_step(db: &Db, step: &Step) -> Result<Vec<Change>, No> {
         }
         Step::Flush(name) => family(name)?.flush().map_err(|e| no(&e)).map(|()| Vec::new()),
         Step::Compact(name) => {
-            let done = family(name)?.compact_range(None, None, CompactRangeOptions::default());
+            let done = family(name)?.compact_range(.., CompactRangeOptions::default());
             done.map_err(|e| no(&e)).map(|()| Vec::new())
         }
         Step::Close | Step::Kill => Ok(Vec::new()),

@@ -10,7 +10,7 @@ mod tombstones;
 mod values;
 
 use crate::child::Limited;
-use ashlardb::{Damage, Db, Env, Result};
+use ashlardb::{Damage, Db, Env, Read as _, Result, Write as _};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -89,9 +89,8 @@ pub fn steps(dir: &Path) -> String {
 
 /// The number of entries.
 fn scan(db: &Db, backward: bool) -> Result<String> {
-    let scan = db.scan(..);
-    let mut count = 0_u64;
-    for entry in if backward { scan.rev() } else { scan } {
+    let (mut scan, mut count) = (db.scan(..), 0_u64);
+    while let Some(entry) = if backward { scan.next_back() } else { scan.next() } {
         entry?;
         count += 1;
     }

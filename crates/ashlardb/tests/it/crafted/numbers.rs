@@ -3,7 +3,7 @@
 use super::judge;
 use super::kit::{Directory, TableFile, block, index, put};
 use ashlar_base::{FileNumber, SeqNum};
-use ashlardb::{Db, ErrorKind};
+use ashlardb::{Db, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
 const END: u64 = (1 << 62) - 1;
@@ -81,7 +81,7 @@ fn a_last_sequence_at_its_end_is_told_and_a_repair_counts_anew() {
     Db::builder(dir.path()).repair(|_| {}).unwrap();
     let db = Db::open(dir.path()).unwrap();
     db.put(b"new", b"v").unwrap();
-    assert_eq!(db.scan(..).into_iter().count(), 4);
+    assert_eq!(db.scan(..).count(), 4);
 }
 
 /// The settings say seven levels. A tree that is deeper opens with as many levels as it has, and a check agrees.

@@ -5,6 +5,7 @@ use crate::store::listing;
 use ashlar_base::checksum::crc32c;
 use ashlar_format::backup_meta::{BackupMeta, SharedName};
 use ashlar_testkit::golden::{self, Listing};
+use ashlardb::Read as _;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

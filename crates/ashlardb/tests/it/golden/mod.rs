@@ -17,7 +17,7 @@ use ashlar_testkit::golden::{DIRECTORIES, Golden, golden};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::oracle::first_difference;
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Skip, Tools, report};
-use ashlardb::{Db, FormatLevel, UInt64Add};
+use ashlardb::{Db, FormatLevel, Read as _, UInt64Add};
 use std::path::Path;
 use std::sync::Arc;
 

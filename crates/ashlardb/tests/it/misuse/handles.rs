@@ -2,7 +2,10 @@
 
 use super::kind;
 use crate::store::listing;
-use ashlardb::{CompactRangeOptions, Db, ErrorKind, SizeOptions, WriteBatch};
+use ashlardb::{
+    CompactRangeOptions, Db, ErrorKind, Read as _, ReadOptions, SizeOptions, Write as _, WriteBatch,
+    WriteOptions,
+};
 use tempfile::TempDir;
 
 const INVALID: Option<ErrorKind> = Some(ErrorKind::InvalidArgument);
@@ -36,28 +39,29 @@ fn a_family_of_another_database_is_not_dropped() {
 fn a_batch_for_a_family_of_another_database_is_refused() {
     let (_dir, a, b) = two();
     let [fa, fb] = [&a, &b].map(|db| db.family("f").unwrap());
-    let batch = WriteBatch::new().in_family(&fb, |batch| batch.put("k", "x"));
-    assert_eq!(kind(a.write(batch)), INVALID);
-    let both = WriteBatch::new().in_family(&fa, |b| b.put("k", "x")).in_family(&fb, |b| b.put("k", "x"));
-    assert_eq!(kind(a.write(both.clone())), INVALID);
-    assert_eq!(kind(b.write(both.clone())), INVALID);
-    let nested = WriteBatch::new().in_family(&fa, |batch| batch.in_family(&fb, |b| b.put("k", "x")));
-    assert_eq!(kind(a.write(nested)), INVALID);
+    let batch = WriteBatch::new();
+    batch.family(&fb).put("k", "x").unwrap();
+    assert_eq!(kind(a.write(&batch)), INVALID);
+    assert_eq!(kind(batch.family(&fa).put("k", "x")), INVALID);
+    assert_eq!(batch.len(), 1, "a refused operation is not in the batch");
     assert_eq!((value(&a), value(&b)), (b"a".to_vec(), b"b".to_vec()));
     // Cleared, it is a batch of no database.
-    let mut cleared = both;
-    cleared.clear();
-    b.write(cleared.in_family(&fb, |b| b.put("k", "y"))).unwrap();
-    assert_eq!(value(&b), b"y");
+    batch.clear();
+    batch.family(&fa).put("k", "y").unwrap();
+    a.write(&batch).unwrap();
+    assert_eq!((value(&a), batch.len()), (b"y".to_vec(), 0));
+    // So it is when it was written.
+    batch.family(&fb).put("k", "z").unwrap();
+    b.write(batch).unwrap();
+    assert_eq!(value(&b), b"z");
 }
 
 #[test]
-fn a_batch_that_in_family_gets_back_must_be_the_one_it_gave() {
-    let (_dir, a, _) = two();
-    let family = a.family("f").unwrap();
-    let other = WriteBatch::new().put("kept", "1").in_family(&family, |_| WriteBatch::new().put("k", "x"));
-    assert_eq!(kind(a.write(other)), INVALID);
-    assert_eq!((value(&a), a.get("kept").unwrap().is_none()), (b"a".to_vec(), true));
+fn a_writer_with_a_family_of_another_database_is_refused() {
+    let (_dir, a, b) = two();
+    let fb = b.family("f").unwrap();
+    assert_eq!(kind(a.writing(WriteOptions::new()).family(&fb).put("k", "x")), INVALID);
+    assert_eq!((value(&a), value(&b)), (b"a".to_vec(), b"b".to_vec()));
 }
 
 #[test]
@@ -67,36 +71,42 @@ fn a_snapshot_of_another_database_shows_nothing_of_this_one() {
     for n in 0..20 {
         b.put(format!("more{n}"), "x").unwrap();
     }
+    let reader = of_a.family(&fb);
     let answers = [
-        kind(of_a.get_in(&fb, "k")),
-        kind(of_a.get_entity_in(&fb, "k")),
-        kind(b.scan(..).at(&of_a).cursor()),
-        kind(fb.scan(..).at(&of_a).cursor()),
-        kind(of_a.scan(..).family(&fb).cursor()),
-        kind(b.scan(..).at(&of_a).explain(10)),
-        b.scan(..).at(&of_a).into_iter().next().map(|entry| entry.unwrap_err().kind()),
+        kind(reader.get("k")),
+        kind(reader.get_entity("k")),
+        kind(reader.multi_get(["k"])),
+        kind(reader.key_may_exist("k")),
+        kind(reader.explain_get("k")),
+        kind(reader.scan(..).cursor()),
+        kind(reader.scan(..).explain(10)),
+        reader.scan(..).next().map(|entry| entry.unwrap_err().kind()),
+        reader.scan(..).next_back().map(|entry| entry.unwrap_err().kind()),
     ];
-    assert_eq!(answers, [INVALID; 7]);
+    assert_eq!(answers, [INVALID; 9]);
 }
 
 #[test]
-fn a_scan_of_a_family_of_another_database_is_refused() {
+fn a_reader_with_a_family_of_another_database_is_refused() {
     let (_dir, a, b) = two();
     let fb = b.family("f").unwrap();
-    assert_eq!(kind(a.scan(..).family(&fb).cursor()), INVALID);
-    assert_eq!(kind(a.scan(..).family(&fb).explain(10)), INVALID);
+    let reader = a.reading(ReadOptions::new()).family(&fb);
+    assert_eq!(kind(reader.get("k")), INVALID);
+    assert_eq!(kind(reader.scan(..).cursor()), INVALID);
 }
 
 #[test]
 fn a_family_of_an_earlier_open_is_of_another_database() {
     let (dir, a, b) = two();
-    let (before, snapshot) = (a.family("f").unwrap(), a.snapshot().unwrap());
+    let before = a.family("f").unwrap();
     a.close().unwrap();
     let a = Db::open(dir.path().join("a")).unwrap();
     assert_eq!(kind(a.drop_family(&before)), INVALID);
-    assert_eq!(kind(a.scan(..).family(&before).cursor()), INVALID);
-    assert_eq!(kind(a.scan(..).at(&snapshot).cursor()), INVALID);
-    assert_eq!(kind(a.write(WriteBatch::new().in_family(&before, |b| b.put("k", "x")))), INVALID);
+    assert_eq!(kind(a.reading(ReadOptions::new()).family(&before).scan(..).cursor()), INVALID);
+    assert_eq!(kind(a.snapshot().unwrap().family(&before).get("k")), INVALID);
+    let batch = WriteBatch::new();
+    batch.family(&before).put("k", "x").unwrap();
+    assert_eq!(kind(a.write(batch)), INVALID);
     assert_eq!(value(&a), b"a");
     drop(b);
 }
@@ -109,16 +119,19 @@ fn a_dropped_family_is_read_as_it_was_and_takes_no_change() {
     a.drop_family(&old).unwrap();
     let new = a.create_family("f").unwrap();
     new.put("k", "new").unwrap();
+    let batch = WriteBatch::new();
+    batch.put("k", "x").unwrap();
+    batch.family(&old).put("k", "x").unwrap();
     let answers = [
         kind(old.put("k", "x")),
         kind(old.delete("k")),
         kind(old.delete_range("a", "z")),
-        kind(a.write(WriteBatch::new().put("k", "x").in_family(&old, |b| b.put("k", "x")))),
+        kind(a.write(batch)),
         kind(a.drop_family(&old)),
         kind(old.flush()),
-        kind(old.compact_range(None, None, CompactRangeOptions::default())),
+        kind(old.compact_range(.., CompactRangeOptions::default())),
         kind(old.compact_files(&[1], 1, 0)),
-        kind(old.delete_files_in_ranges(&[(Some("a"), Some("z"))])),
+        kind(old.delete_files_in_ranges(&["a".."z"])),
         kind(old.set_options(&[("write_buffer_size", "1000000")])),
     ];
     assert_eq!(answers, [INVALID; 10]);
@@ -132,15 +145,17 @@ fn a_dropped_family_is_read_as_it_was_and_takes_no_change() {
 #[test]
 fn a_synced_write_that_skips_the_log_is_refused() {
     let (dir, a, _) = two();
+    let both = WriteOptions::synced().disable_wal(true);
+    let family = a.family("f").unwrap();
     let answers = [
-        kind(a.without_wal().with_sync(true).put("s", "x")),
-        kind(a.with_sync(true).without_wal().put("s", "x")),
-        kind(a.without_wal().with_sync(true).family("f").unwrap().put("s", "x")),
-        kind(a.without_wal().with_sync(true).write(WriteBatch::new())),
+        kind(a.writing(both).put("s", "x")),
+        kind(a.writing(both).family(&family).put("s", "x")),
+        kind(family.writing(both).put("s", "x")),
+        kind(a.writing(both).write(WriteBatch::new())),
     ];
     assert_eq!(answers, [INVALID; 4]);
     assert!(a.get("s").unwrap().is_none());
-    a.without_wal().with_sync(true).with_sync(false).put("s", "x").unwrap();
+    a.writing(both.sync(false)).put("s", "x").unwrap();
     a.close().unwrap();
     assert!(Db::open(dir.path().join("a")).unwrap().get("s").unwrap().is_some());
 }

@@ -3,7 +3,9 @@
 use super::callbacks::{Callback, Trap, trapped};
 use crate::store::listing;
 use ashlar_testkit::within;
-use ashlardb::{CompactRangeOptions, Db, ErrorKind, Severity, WriteBatch};
+use ashlardb::{
+    CompactRangeOptions, Db, ErrorKind, Read as _, Severity, Write as _, WriteBatch, WriteOptions,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -36,7 +38,10 @@ fn a_comparator_that_panics_in_a_write_stops_writes_and_nothing_else() {
         db.put(format!("k{n}"), "v").unwrap();
     }
     trap.panics();
-    let batch = WriteBatch::new().put("j1", "v").put("trap", "v").put("z1", "v");
+    let batch = WriteBatch::new();
+    for key in ["j1", "trap", "z1"] {
+        batch.put(key, "v").unwrap();
+    }
     let writer = db.clone();
     assert!(panics(|| writer.write(batch).unwrap()));
     let other = db.clone();
@@ -95,7 +100,7 @@ fn a_merge_operator_that_panics_in_a_read_fails_that_read_only() {
     trap.panics();
     assert!(panics(|| drop(db.get("k"))));
     trap.panics();
-    assert!(panics(|| drop(db.scan(..).into_iter().next())));
+    assert!(panics(|| drop(db.scan(..).next())));
     assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"1"[..]));
     db.merge("k", "2").unwrap();
     within(SECONDS, "a flush", {
@@ -111,7 +116,7 @@ fn a_merge_operator_that_panics_in_a_read_fails_that_read_only() {
 fn a_flush_that_panics_in_a_close_is_an_error_that_names_the_loss() {
     let (_dir, trap, db) = opened(Callback::MergeOperator);
     db.put("logged", "v").unwrap();
-    let fast = db.without_wal();
+    let fast = db.writing(WriteOptions::new().disable_wal(true));
     fast.put("k", "0").unwrap();
     fast.merge("k", "1").unwrap();
     trap.panics();
@@ -125,7 +130,7 @@ fn a_flush_that_panics_in_a_close_is_an_error_that_names_the_loss() {
 #[test]
 fn a_close_after_a_panic_says_that_unlogged_writes_are_lost() {
     let (_dir, trap, db) = opened(Callback::Comparator);
-    db.without_wal().put("unlogged", "v").unwrap();
+    db.writing(WriteOptions::new().disable_wal(true)).put("unlogged", "v").unwrap();
     trap.panics();
     assert!(panics(|| drop(db.put("trap", "v"))));
     let e = within(SECONDS, "close", move || db.close()).unwrap_err();
@@ -158,7 +163,7 @@ fn a_callback_that_panics_in_the_background_stops_writes_and_the_next_open_heals
         let other = db.clone();
         let refused = within(SECONDS, &what, move || {
             catch_unwind(AssertUnwindSafe(|| match compaction {
-                true => other.compact_range(None, None, CompactRangeOptions::default()),
+                true => other.compact_range(.., CompactRangeOptions::default()),
                 false => other.flush(),
             }))
         });

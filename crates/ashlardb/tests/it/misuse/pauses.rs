@@ -2,7 +2,7 @@
 
 use super::kind;
 use ashlar_testkit::within;
-use ashlardb::{CompactRangeOptions, Db, ErrorKind};
+use ashlardb::{CompactRangeOptions, Db, ErrorKind, Read as _, Write as _, WriteOptions};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ fn opened() -> (TempDir, Db) {
 
 /// Writes until a write would wait, and not for a flush that is under way. Returns how many keys there are.
 fn fill(db: &Db) -> usize {
-    let impatient = db.with_no_slowdown(true);
+    let impatient = db.writing(WriteOptions::new().no_slowdown(true));
     let (mut keys, mut refused) = (0, 0);
     while refused < 50 {
         if impatient.put(format!("k{keys:04}"), [7; 4096]).is_ok() {
@@ -48,7 +48,7 @@ fn requests(db: &Db) -> Vec<(&'static str, Option<ErrorKind>)> {
         ("flush", kind(db.flush())),
         ("flush of a family", kind(family.flush())),
         ("compact", kind(db.compact())),
-        ("compact_range", kind(family.compact_range(None, None, CompactRangeOptions::default()))),
+        ("compact_range", kind(family.compact_range(.., CompactRangeOptions::default()))),
         ("compact_files", kind(family.compact_files(&[1], 1, 0))),
         ("create_family", kind(db.create_family("new"))),
         ("wait_for_background", kind(db.wait_for_background())),
@@ -87,7 +87,7 @@ fn requests_while_a_writer_waits_for_paused_work_are_aborted() {
         }
     })
     .unwrap();
-    assert_eq!(db.scan(..).into_iter().count(), keys + 1);
+    assert_eq!(db.scan(..).count(), keys + 1);
     drop((db, dir));
 }
 
@@ -105,7 +105,7 @@ fn a_flush_behind_a_writer_that_aborted_compactions_hold_up_is_aborted() {
     assert_eq!(within(SECONDS, "a flush", flush), ABORTED);
     db.resume_compactions().unwrap();
     within(SECONDS, "the writer", move || writer.join().unwrap()).unwrap();
-    assert_eq!(db.scan(..).into_iter().count(), keys + 1);
+    assert_eq!(db.scan(..).count(), keys + 1);
 }
 
 #[test]
@@ -149,6 +149,6 @@ fn a_close_ends_a_writer_that_waits_for_work_that_is_not_done() {
         let written = within(SECONDS, "the writer", move || writer.join().unwrap()).is_ok();
         drop(db);
         let db = Db::open(dir.path()).unwrap();
-        assert_eq!(db.scan(..).into_iter().count(), keys + usize::from(written));
+        assert_eq!(db.scan(..).count(), keys + usize::from(written));
     }
 }

@@ -4,7 +4,7 @@ use super::callbacks::{Callback, Trap, trapped};
 use super::kind;
 use crate::store::listing;
 use ashlar_testkit::within;
-use ashlardb::{CompactRangeOptions, Db, ErrorKind};
+use ashlardb::{CompactRangeOptions, Db, ErrorKind, Read as _, Write as _, WriteOptions};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -55,9 +55,9 @@ fn calls(db: &Db) -> Answers {
         ("flush", kind(db.flush())),
         ("flush of a family", kind(family.flush())),
         ("compact", kind(db.compact())),
-        ("compact_range", kind(family.compact_range(None, None, CompactRangeOptions::default()))),
+        ("compact_range", kind(family.compact_range(.., CompactRangeOptions::default()))),
         ("compact_files", kind(family.compact_files(&[1], 1, 0))),
-        ("delete_files_in_ranges", kind(family.delete_files_in_ranges::<&str>(&[(None, None)]))),
+        ("delete_files_in_ranges", kind(family.delete_files_in_ranges(&[..]))),
         ("create_family", kind(db.create_family("new"))),
         ("drop_family", kind(db.family("f").and_then(|f| db.drop_family(&f)))),
         ("wait_for_background", kind(db.wait_for_background())),
@@ -149,7 +149,7 @@ fn the_last_handle_may_end_inside_a_callback_of_a_job() {
         let flushing = std::thread::spawn({
             let engine_only = db.clone();
             move || {
-                let _ = engine_only.with_no_slowdown(true).flush();
+                let _ = engine_only.flush();
             }
         });
         drop(db);
@@ -177,7 +177,7 @@ fn the_last_handle_of_all_ends_inside_a_listener() {
         drop(handle.lock().unwrap().take());
     });
     let mut keys = 0;
-    let impatient = db.with_no_slowdown(true);
+    let impatient = db.writing(WriteOptions::new().no_slowdown(true));
     while entered.try_recv().is_err() {
         // The job that could make room waits inside the listener.
         match impatient.put(format!("k{keys:05}"), [7; 1000]) {
@@ -185,7 +185,6 @@ fn the_last_handle_of_all_ends_inside_a_listener() {
             Err(e) => assert!(matches!(e.kind(), ErrorKind::Busy(_)), "{e}"),
         }
     }
-    drop(impatient);
     drop(db);
     go.send(()).unwrap();
     let path = dir.path().to_path_buf();

@@ -1,0 +1,144 @@
+//! Cursors: a position in a range of keys that can go both ways.
+
+use crate::{Columns, Result};
+use ashlar_engine::column_family::Family;
+use ashlar_engine::iter::{CursorPins, DbIter};
+use std::sync::Arc;
+
+/// Key and value under a cursor, lent until the cursor moves.
+pub type Lent<'a> = (&'a [u8], &'a [u8]);
+
+/// A position in a family: on an entry, or off the end. Each call that moves the cursor answers the entry that it is on
+/// then, `None` off the end.
+///
+/// After an error the cursor is off the end until [`Cursor::first`], [`Cursor::last`] or a seek. It goes on when the
+/// database is closed or its family dropped. When the directory is opened again after a close, the open removes replaced
+/// tables, and a cursor that needs one answers `Io(NotFound)`.
+///
+/// ```
+/// # use ashlardb::{Db, Read, Write};
+/// # fn main() -> ashlardb::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = Db::open(dir.path().join("db"))?;
+/// # for key in ["a", "b", "c"] { db.put(key, "")?; }
+/// let mut cursor = db.scan("a"..="b").cursor()?;
+/// let mut keys = 0;
+/// while let Some((key, value)) = cursor.next()? {   // no copy of the entry
+///     keys += 1;
+///     println!("{}: {} bytes", key.escape_ascii(), value.len());
+/// }
+/// assert_eq!(keys, 2);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Cursor {
+    inner: DbIter,
+    /// No call has moved it yet.
+    fresh: bool,
+    // The engine's family, not the handle of this crate: a cursor keeps no database open.
+    family: Arc<Family>,
+}
+
+impl Cursor {
+    pub(crate) fn new(inner: DbIter, family: Arc<Family>) -> Self {
+        Cursor { inner, fresh: true, family }
+    }
+
+    /// To the first entry.
+    ///
+    /// # Errors
+    /// Of every move: `Corruption`, `Io`: a table cannot be read.
+    pub fn first(&mut self) -> Result<Option<Lent<'_>>> {
+        self.fresh = false;
+        self.inner.first()?;
+        Ok(self.entry())
+    }
+
+    /// To the last entry.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    pub fn last(&mut self) -> Result<Option<Lent<'_>>> {
+        self.fresh = false;
+        self.inner.last()?;
+        Ok(self.entry())
+    }
+
+    /// To the first entry at or after `key`.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Lent<'_>>> {
+        self.fresh = false;
+        self.inner.seek(key.as_ref())?;
+        Ok(self.entry())
+    }
+
+    /// To the last entry at or before `key`.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Lent<'_>>> {
+        self.fresh = false;
+        self.inner.seek_for_prev(key.as_ref())?;
+        Ok(self.entry())
+    }
+
+    /// To the next entry; of a new cursor, to the first one. Off the end it stays there.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    #[allow(clippy::should_implement_trait)] // a cursor lends its entries; `Scan` is the iterator
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Lent<'_>>> {
+        if std::mem::replace(&mut self.fresh, false) {
+            self.inner.first()?;
+        } else {
+            self.inner.next()?;
+        }
+        Ok(self.entry())
+    }
+
+    /// To the entry before; of a new cursor, to the last one. Off the end it stays there.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    #[inline]
+    pub fn prev(&mut self) -> Result<Option<Lent<'_>>> {
+        if std::mem::replace(&mut self.fresh, false) {
+            self.inner.last()?;
+        } else {
+            self.inner.prev()?;
+        }
+        Ok(self.entry())
+    }
+
+    /// Key and value under the cursor; `None` off the end.
+    #[inline]
+    pub fn entry(&self) -> Option<Lent<'_>> {
+        self.inner.entry()
+    }
+
+    /// The columns under the cursor: of a plain value the default column alone. `None` off the end.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: the entity, or a blob file that it points to, cannot be read.
+    pub fn columns(&self) -> Result<Option<Columns>> {
+        self.inner.columns()
+    }
+
+    /// What the cursor keeps alive: memtables that were flushed since, files that a compaction has replaced, the blocks
+    /// that it stands in. Close cursors that hold much, and open them anew at the same key.
+    pub fn pins(&self) -> CursorPins {
+        self.inner.pins(&self.family)
+    }
+}
+
+impl std::fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.entry() {
+            Some((key, _)) => write!(f, "Cursor(on {})", key.escape_ascii()),
+            None => f.write_str("Cursor(off the end)"),
+        }
+    }
+}

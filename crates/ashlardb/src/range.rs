@@ -1,0 +1,157 @@
+//! Ranges of keys, as scans take them.
+
+use ashlar_base::{Error, Order, Result};
+use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+/// A range of keys, in the order of the family that is read: `..`, `a..b`, `a..=b`, `a..`, `..b`, `..=b`, and pairs of
+/// [`Bound`]. Keys are anything that reads as bytes.
+///
+/// Both ends of `a..b` have one type. Byte string literals of different lengths have different types: write `"a".."ab"`,
+/// `&b"a"[..]..&b"ab"[..]`, or a pair of bounds.
+pub trait KeyRange {
+    /// The first and the last key, as bounds.
+    fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>);
+}
+
+fn owned<K: AsRef<[u8]>>(bound: Bound<&K>) -> Bound<Vec<u8>> {
+    bound.map(|key| key.as_ref().to_vec())
+}
+
+fn bounds_of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    (owned(range.start_bound()), owned(range.end_bound()))
+}
+
+impl KeyRange for RangeFull {
+    fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        (Bound::Unbounded, Bound::Unbounded)
+    }
+}
+
+impl<K: AsRef<[u8]>> KeyRange for Range<K> {
+    fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        bounds_of(self)
+    }
+}
+
+impl<K: AsRef<[u8]>> KeyRange for RangeInclusive<K> {
+    fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        bounds_of(self)
+    }
+}
+
+impl<K: AsRef<[u8]>> KeyRange for RangeFrom<K> {
+    fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        bounds_of(self)
+    }
+}
+
+impl<K: AsRef<[u8]>> KeyRange for RangeTo<K> {
+    fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        bounds_of(self)
+    }
+}
+
+impl<K: AsRef<[u8]>> KeyRange for RangeToInclusive<K> {
+    fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        bounds_of(self)
+    }
+}
+
+impl<A: AsRef<[u8]>, B: AsRef<[u8]>> KeyRange for (Bound<A>, Bound<B>) {
+    fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        (owned(self.0.as_ref()), owned(self.1.as_ref()))
+    }
+}
+
+/// The keys of one scan. `None` is no bound.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    pub(crate) lower: Option<Vec<u8>>,
+    /// The keys begin behind `lower`.
+    pub(crate) lower_open: bool,
+    pub(crate) upper: Option<Vec<u8>>,
+    /// `upper` is the last key.
+    pub(crate) upper_closed: bool,
+}
+
+impl Keys {
+    pub(crate) fn of(range: &impl KeyRange) -> Self {
+        let (lower, upper) = range.bounds();
+        let (lower, lower_open) = match lower {
+            Bound::Unbounded => (None, false),
+            Bound::Included(key) => (Some(key), false),
+            Bound::Excluded(key) => (Some(key), true),
+        };
+        let (upper, upper_closed) = match upper {
+            Bound::Unbounded => (None, false),
+            Bound::Included(key) => (Some(key), true),
+            Bound::Excluded(key) => (Some(key), false),
+        };
+        Keys { lower, lower_open, upper, upper_closed }
+    }
+
+    /// No key.
+    pub(crate) fn none() -> Self {
+        Keys { lower: Some(Vec::new()), lower_open: false, upper: Some(Vec::new()), upper_closed: false }
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the range begins behind its end in this order.
+    pub(crate) fn check(&self, order: &Order) -> Result<()> {
+        match (&self.lower, &self.upper) {
+            (Some(lower), Some(upper)) if order.compare(lower, upper).is_gt() => {
+                let (from, to) = (lower.escape_ascii(), upper.escape_ascii());
+                let text =
+                    format!("a range from '{from}' to '{to}', which stands before it in the family's order");
+                Err(Error::invalid(text)
+                    .hint("Give the bounds in the family's order, and go backward with rev()"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The keys among these that begin with `prefix`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the order is a [`crate::Comparator`], where keys of one prefix need not stand together.
+    pub(crate) fn narrowed(mut self, prefix: &[u8], order: &Order, family: &str) -> Result<Self> {
+        let behind = behind_prefix(prefix);
+        match order {
+            Order::Bytewise => {
+                if self.lower.as_deref().is_none_or(|lower| lower < prefix) {
+                    (self.lower, self.lower_open) = (Some(prefix.to_vec()), false);
+                }
+                if let Some(behind) = behind
+                    && self.upper.as_ref().is_none_or(|upper| *upper >= behind)
+                {
+                    (self.upper, self.upper_closed) = (Some(behind), false);
+                }
+            }
+            // Larger keys come first.
+            Order::ReverseBytewise => {
+                if let Some(behind) = behind
+                    && self.lower.as_ref().is_none_or(|lower| *lower >= behind)
+                {
+                    (self.lower, self.lower_open) = (Some(behind), true);
+                }
+                if self.upper.as_deref().is_none_or(|upper| upper < prefix) {
+                    (self.upper, self.upper_closed) = (Some(prefix.to_vec()), true);
+                }
+            }
+            Order::Custom(comparator) => {
+                let name = comparator.name();
+                let text = format!("prefix() in family {family:?}, whose order is the comparator {name:?}");
+                return Err(Error::invalid(text).hint("Scan a range, and test each key for the prefix"));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// The first key in byte order behind all that begin with `prefix`. A prefix of 0xff only has none.
+fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}

@@ -1,0 +1,255 @@
+//! The verbs of reading, and what they can be asked of.
+
+use crate::range::KeyRange;
+use crate::{Columns, Db, Family, GetExplained, MayExist, Result, Scan, Snapshot, View};
+use ashlar_engine::options as engine;
+use std::sync::Arc;
+
+/// What can be read: a [`Db`] (its family `default`), a [`Family`], a [`Snapshot`], and a [`Reader`] over one of them.
+///
+/// A `Db` and a `Family` read the newest state. A snapshot reads the state of its moment.
+///
+/// ```
+/// use ashlardb::{Db, Read, Result, Write};
+///
+/// fn greeting(from: &impl Read, user: &str) -> Result<String> {
+///     let name = from.get(user)?;
+///     Ok(name.map_or("hello".into(), |name| format!("hello, {}", name.escape_ascii())))
+/// }
+/// # fn main() -> Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// let db = Db::open(dir.path().join("db"))?;
+/// db.put("user:1", "Ada")?;
+/// let snapshot = db.snapshot()?;
+/// db.put("user:1", "Grace")?;
+/// assert_eq!(greeting(&db, "user:1")?, "hello, Grace");
+/// assert_eq!(greeting(&snapshot, "user:1")?, "hello, Ada");
+/// # Ok(())
+/// # }
+/// ```
+pub trait Read: sealed::Readable {
+    /// The value of `key`, `None` when there is none. The view reads as bytes and does not borrow the handle.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be read. Never mistaken for absence. `InvalidArgument`: a family of another
+    /// database. `Shutdown`.
+    #[inline]
+    fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
+        let at = self.readable();
+        at.db.engine().get(at.family, key.as_ref(), &at.engine_options())
+    }
+
+    /// The columns of `key`, `None` when there is no such key. A plain value is a row of one, the default column.
+    ///
+    /// # Errors
+    /// As [`Read::get`].
+    fn get_entity(&self, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
+        let at = self.readable();
+        at.db.engine().get_entity(at.family, key.as_ref(), &at.engine_options())
+    }
+
+    /// The values of `keys`, in their order, all as of one moment. Costs less than as many gets: each block is read, or
+    /// asked of the cache, once.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let values = db.multi_get(["c", "b", "a"])?;
+    /// let found: Vec<_> = values.iter().map(|value| value.is_some()).collect();
+    /// assert_eq!(found, [true, false, true]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Read::get`], of the first key that cannot be read.
+    fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<View>>> {
+        let at = self.readable();
+        let keys: Vec<K> = keys.into_iter().collect();
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        at.db.engine().multi_get(at.family, &keys, &at.engine_options())?.into_iter().collect()
+    }
+
+    /// Whether `key` can have a value, without reading data blocks: memtables and filters are asked.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, MayExist, Read, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put("a", "1")?;
+    /// assert!(matches!(db.key_may_exist("a")?, MayExist::Value(v) if *v == *b"1"));
+    /// assert_eq!(db.key_may_exist("b")?, MayExist::No);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be opened.
+    fn key_may_exist(&self, key: impl AsRef<[u8]>) -> Result<MayExist> {
+        let at = self.readable();
+        at.db.engine().key_may_exist(at.family, key.as_ref(), &at.engine_options())
+    }
+
+    /// The entries of `range`, an iterator from both ends: `db.scan("a".."b")`, `db.scan(..).rev().take(10)`. See [`KeyRange`].
+    fn scan(&self, range: impl KeyRange) -> Scan {
+        Scan::new(&self.readable(), &range)
+    }
+
+    /// The entries whose keys begin with `prefix`: [`Read::scan`] of everything, [narrowed](Scan::prefix).
+    fn prefix(&self, prefix: impl AsRef<[u8]>) -> Scan {
+        self.scan(..).prefix(prefix)
+    }
+
+    /// Gets `key` and tells how: which memtables and tables were asked, what each answered, and what it cost. What a scan
+    /// does: [`Scan::explain`].
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put("k", "v")?;
+    /// let told = db.explain_get("k")?;
+    /// assert_eq!((told.steps().len(), told.value_bytes()), (1, Some(1)));
+    /// println!("{told}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Read::get`].
+    fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<GetExplained> {
+        let at = self.readable();
+        at.db.engine().explain_get(at.family, key.as_ref(), &at.engine_options())
+    }
+
+    /// The same, read with `options`. Costs nothing.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, ReadOptions, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// # db.put("a", "1")?;
+    /// let once = db.reading(ReadOptions::new().fill_cache(false));
+    /// assert_eq!(once.scan(..).count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn reading(&self, options: ReadOptions) -> Reader<'_> {
+        Reader { target: Readable { options, ..self.readable() } }
+    }
+}
+
+/// How a read is done. Every option has a default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "options do nothing until a read gets them"]
+pub struct ReadOptions {
+    fill_cache: bool,
+}
+
+impl ReadOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keep the data blocks that are read from files in the block cache. On. Turn it off for a large scan, whose blocks
+    /// would evict those that other reads need.
+    pub fn fill_cache(self, yes: bool) -> Self {
+        ReadOptions { fill_cache: yes }
+    }
+
+    pub(crate) fn fill_cache_on(self) -> bool {
+        self.fill_cache
+    }
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions { fill_cache: true }
+    }
+}
+
+/// A [`Read`] with options or a family chosen: see [`Read::reading`] and [`Snapshot::family`]. It borrows what it reads.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a reader does nothing until it is asked"]
+pub struct Reader<'a> {
+    target: Readable<'a>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(target: Readable<'a>) -> Self {
+        Reader { target }
+    }
+
+    /// The same in `family`. A family of another database is refused with `InvalidArgument` by the first read.
+    pub fn family(self, family: &'a Family) -> Reader<'a> {
+        Reader { target: Readable { family: &family.inner, ..self.target } }
+    }
+}
+
+/// Where and how a verb reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Readable<'a> {
+    pub(crate) db: &'a Db,
+    pub(crate) family: &'a Arc<ashlar_engine::column_family::Family>,
+    pub(crate) at: Option<&'a ashlar_engine::snapshot::Snapshot>,
+    pub(crate) options: ReadOptions,
+}
+
+impl Readable<'_> {
+    #[inline]
+    pub(crate) fn engine_options(&self) -> engine::ReadOptions {
+        engine::ReadOptions {
+            at: self.at.map(|snapshot| snapshot.seq()),
+            fill_cache: self.options.fill_cache,
+            ..engine::ReadOptions::default()
+        }
+    }
+}
+
+mod sealed {
+    /// Only this crate decides what can be read.
+    pub trait Readable {
+        fn readable(&self) -> super::Readable<'_>;
+    }
+}
+
+impl Read for Db {}
+impl sealed::Readable for Db {
+    #[inline]
+    fn readable(&self) -> Readable<'_> {
+        Readable { db: self, family: self.default(), at: None, options: ReadOptions::default() }
+    }
+}
+
+impl Read for Family {}
+impl sealed::Readable for Family {
+    #[inline]
+    fn readable(&self) -> Readable<'_> {
+        Readable { db: &self.db, family: &self.inner, at: None, options: ReadOptions::default() }
+    }
+}
+
+impl Read for Snapshot {}
+impl sealed::Readable for Snapshot {
+    #[inline]
+    fn readable(&self) -> Readable<'_> {
+        let (family, options) = (self.db.default(), ReadOptions::default());
+        Readable { db: &self.db, family, at: Some(&self.inner), options }
+    }
+}
+
+impl Read for Reader<'_> {}
+impl sealed::Readable for Reader<'_> {
+    #[inline]
+    fn readable(&self) -> Readable<'_> {
+        self.target
+    }
+}

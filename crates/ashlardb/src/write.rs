@@ -1,0 +1,249 @@
+//! The verbs of writing, and what they can be asked of.
+
+use crate::{Db, Family, Result, WriteBatch};
+use ashlar_base::{Error, FamilyId};
+use ashlar_engine::batch::WriteBatch as EngineBatch;
+use ashlar_engine::options as engine;
+use std::borrow::Borrow;
+use std::sync::Arc;
+
+/// What can be written to: a [`Db`] (its family `default`), a [`Family`], a [`WriteBatch`], a [`Writer`] with options, and
+/// a [`crate::BatchFamily`].
+///
+/// A write to a batch is kept there until [`Db::write`]. Every other write is done when the call returns.
+///
+/// ```
+/// use ashlardb::{Db, Read, Result, Write, WriteBatch};
+///
+/// fn register(to: &impl Write, user: &str, name: &str) -> Result<()> {
+///     to.put(user, name)?;
+///     to.delete(format!("waiting/{user}"))
+/// }
+/// # fn main() -> Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// let db = Db::open(dir.path().join("db"))?;
+/// register(&db, "user:1", "Ada")?;                  // two writes
+/// let batch = WriteBatch::new();
+/// register(&batch, "user:2", "Grace")?;             // one write of both
+/// db.write(batch)?;
+/// assert_eq!(db.prefix("user:").count(), 2);
+/// # Ok(())
+/// # }
+/// ```
+pub trait Write: Writable {
+    /// Sets `key` to `value`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a key over 8 MiB, a value over 4 GiB - 1, a family of another database or one that was dropped,
+    /// or [`WriteOptions`] that contradict each other. `NotSupported`: a value of 2 GiB or more; a database that is open
+    /// for reading only. `Io`, `Indeterminate`: the log failed. `Busy`: see [`WriteOptions::no_slowdown`]. `Shutdown`.
+    #[inline]
+    fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.add(|batch, family| batch.put(family, key.as_ref(), value.as_ref()))
+    }
+
+    /// Sets `key` to a row of named columns, in any order. The column with the empty name is what [`crate::Read::get`] answers.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put_entity("ada", &[("name", "Ada Lovelace"), ("born", "1815")])?;
+    /// let columns = db.get_entity("ada")?.unwrap();
+    /// assert_eq!(columns.get("born"), Some(&b"1815"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Write::put`]; `InvalidArgument` also when a name occurs twice, and below format level 7.8.
+    fn put_entity<N: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        key: impl AsRef<[u8]>,
+        columns: &[(N, V)],
+    ) -> Result<()> {
+        let columns: Vec<_> = columns.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
+        self.add(|batch, family| batch.put_entity(family, key.as_ref(), &columns))
+    }
+
+    /// Removes `key`, whether it exists or not.
+    ///
+    /// # Errors
+    /// As [`Write::put`].
+    #[inline]
+    fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.add(|batch, family| batch.delete(family, key.as_ref()))
+    }
+
+    /// Removes `key`, which must have been put once at most since it was last removed, and never merged. Put and deletion
+    /// vanish in the first compaction where they meet; [`Write::delete`] stays until nothing lies below it.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put("job/17", "waiting")?;
+    /// db.single_delete("job/17")?;
+    /// assert!(db.get("job/17")?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Write::put`].
+    fn single_delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.add(|batch, family| batch.single_delete(family, key.as_ref()))
+    }
+
+    /// Adds `operand` to what the family's merge operator makes of `key`.
+    ///
+    /// # Errors
+    /// As [`Write::put`]; `InvalidArgument` also when the family has no merge operator.
+    fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.add(|batch, family| batch.merge(family, key.as_ref(), operand.as_ref()))
+    }
+
+    /// Removes every key from `begin` on, `end` excluded, at the cost of one small record.
+    ///
+    /// # Errors
+    /// As [`Write::put`]; `InvalidArgument` also when `begin` is behind `end`.
+    fn delete_range(&self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
+        self.add(|batch, family| batch.delete_range(family, begin.as_ref(), end.as_ref()))
+    }
+}
+
+/// How a write is done. Every option is off by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "options do nothing until a write gets them"]
+pub struct WriteOptions {
+    inner: engine::WriteOptions,
+}
+
+impl WriteOptions {
+    /// The defaults: the write survives a killed process, and a power cut once a sync or a flush came after it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// [`WriteOptions::new`] with [`WriteOptions::sync`].
+    pub fn synced() -> Self {
+        Self::new().sync(true)
+    }
+
+    /// Return only when the write is on the device.
+    pub fn sync(mut self, yes: bool) -> Self {
+        self.inner.sync = yes;
+        self
+    }
+
+    /// Leave the write out of the log: a crash loses it unless its memtable was flushed. For loads that can be repeated.
+    /// A write that is also to be synced is refused with `InvalidArgument`: there is no log that could be synced.
+    pub fn disable_wal(mut self, yes: bool) -> Self {
+        self.inner.disable_wal = yes;
+        self
+    }
+
+    /// Answer `Busy(Stalled)` where the write would have to wait for background work.
+    pub fn no_slowdown(mut self, yes: bool) -> Self {
+        self.inner.no_slowdown = yes;
+        self
+    }
+
+    /// Give way to other writes while compaction is behind.
+    pub fn low_priority(mut self, yes: bool) -> Self {
+        self.inner.low_priority = yes;
+        self
+    }
+}
+
+/// A [`Write`] with options: see [`Db::writing`]. It borrows the database.
+///
+/// ```
+/// # use ashlardb::{Db, Read, Write, WriteBatch, WriteOptions};
+/// # fn main() -> ashlardb::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = Db::open(dir.path().join("db"))?;
+/// # let events = db.create_family("events")?;
+/// let synced = db.writing(WriteOptions::synced());
+/// synced.put("k", "v")?;                            // on the device when it returns
+/// synced.family(&events).put("k", "v")?;
+/// let batch = WriteBatch::new();
+/// batch.delete("k")?;
+/// synced.write(batch)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a writer does nothing until it is asked"]
+pub struct Writer<'a> {
+    db: &'a Db,
+    family: &'a Arc<ashlar_engine::column_family::Family>,
+    options: WriteOptions,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(
+        db: &'a Db,
+        family: &'a Arc<ashlar_engine::column_family::Family>,
+        options: WriteOptions,
+    ) -> Self {
+        Writer { db, family, options }
+    }
+
+    /// The same to `family`. A family of another database is refused with `InvalidArgument` by the first write.
+    pub fn family(self, family: &'a Family) -> Writer<'a> {
+        Writer { family: &family.inner, ..self }
+    }
+
+    /// [`Db::write`] with these options.
+    ///
+    /// # Errors
+    /// As [`Db::write`].
+    pub fn write(&self, batch: impl Borrow<WriteBatch>) -> Result<()> {
+        let write = |batch: &mut EngineBatch| self.db.engine().write(batch, self.options.inner).map(drop);
+        batch.borrow().written(self.db.default().database(), write)
+    }
+}
+
+mod sealed {
+    use super::{EngineBatch, FamilyId, Result};
+
+    /// Only this crate decides what can be written to.
+    pub trait Writable {
+        /// Does the operation that `op` adds to a batch.
+        fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()>;
+    }
+}
+pub(crate) use sealed::Writable;
+
+impl Write for Db {}
+impl Writable for Db {
+    #[inline]
+    fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
+        self.writing(WriteOptions::default()).add(op)
+    }
+}
+
+impl Write for Family {}
+impl Writable for Family {
+    #[inline]
+    fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
+        self.writing(WriteOptions::default()).add(op)
+    }
+}
+
+impl Write for Writer<'_> {}
+impl Writable for Writer<'_> {
+    #[inline]
+    fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
+        if self.family.database() != self.db.default().database() {
+            return Err(Error::invalid("the family belongs to another open database")
+                .hint("Take the family of the database that is written to"));
+        }
+        let mut batch = EngineBatch::new();
+        op(&mut batch, self.family.id())?;
+        self.db.engine().write(&mut batch, self.options.inner).map(drop)
+    }
+}
