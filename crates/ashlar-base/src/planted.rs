@@ -32,6 +32,8 @@ bugs! {
     TableUnsynced,
     /// The directory of a table is not synced.
     TableDirUnsynced,
+    /// A directory of tables beside the database directory is not synced.
+    PlaceUnsynced,
     /// A blob file is not synced.
     BlobUnsynced,
     /// A synced write returns without a sync.

@@ -25,6 +25,7 @@ fn owed(bug: Bug) -> (&'static str, &'static str) {
         Bug::ManifestGoesOn => ("sweep", "A20 RocksDB #6316"),
         Bug::TableUnsynced => ("sim", "A06"),
         Bug::TableDirUnsynced => ("sim", "A05 RocksDB #5287"),
+        Bug::PlaceUnsynced => ("sim", "tables in another directory"),
         Bug::BlobUnsynced => ("sim", "A06"),
         Bug::WriteUnsynced => ("sim", "A30 RocksDB 9.3.0"),
         Bug::LogDirUnsynced => ("sim", "A05 mongo-rocks #35"),

@@ -8,7 +8,8 @@
 //!    moved, copied or restored: its own logs count, and the stored directory is left alone.
 //! 4. Needed logs in two places are refused: one of the two belongs to another database, and only the caller knows which.
 //! 5. A log without a write does not settle these questions: an open that crashed before its commit may have left it.
-//!    Before an open commits a change of `wal_dir`, it notes the new directory in a line of ours in the OPTIONS file.
+//!    Before an open commits a change of `wal_dir`, `db_paths` or `cf_paths`, it notes the new directories in lines of ours
+//!    in the OPTIONS file.
 //! 6. No needed log anywhere, where the OPTIONS file names a `wal_dir`, is refused: every open leaves a log there. A repair
 //!    goes on, and tells.
 //!
@@ -22,7 +23,7 @@ use super::recover::{needed_from, read_manifest};
 use super::wal_replay::may_hold_writes;
 use crate::files::{Places, same_directory};
 use crate::options::{
-    DbPath, NEXT_WAL_DIR, StoredPlaces, read_latest_options, read_options_file, stored_places,
+    DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, read_options_file, stored_places,
     write_options_file,
 };
 use crate::version::Replayed;
@@ -171,22 +172,29 @@ impl Entered {
         Ok(locks)
     }
 
-    /// Notes the directory of new logs where the newest OPTIONS file names another one. Until the caller has committed, that
-    /// one counts; RocksDB, which does not see the note, is right with it before and behind the commit.
+    /// Notes in the newest OPTIONS file what it does not name yet: the directory of new logs, and the directories of tables.
+    /// The former directory of logs counts until the caller has committed. RocksDB does not see these notes.
+    ///
+    /// The tables that the caller is about to commit may lie in a new directory. A crash behind the commit must not leave an
+    /// OPTIONS file without it.
     ///
     /// # Errors
     /// `Io`.
     pub(crate) fn announce(&self, numbers: impl Fn() -> FileNumber) -> Result<()> {
-        let next = &self.settings.wal_dir;
+        let PlaceSettings { wal_dir: next, db_paths, cf_paths } = &self.settings;
         let stored = self.stored.wal_dir.as_deref().map(|named| whole(Path::new(named)));
-        if next.is_empty() || stored == Some(whole(Path::new(next))) {
+        let logs_stay = next.is_empty() || stored == Some(whole(Path::new(next)));
+        if logs_stay && *db_paths == self.stored.db_paths && *cf_paths == self.stored.cf_paths {
             return Ok(());
         }
         let Some((_, mut file)) = read_latest_options(&*self.env.fs, &self.dir).unwrap_or(None) else {
             return Ok(());
         };
-        file.own.retain(|(name, _)| name != NEXT_WAL_DIR);
-        file.own.push((NEXT_WAL_DIR.to_owned(), next.clone()));
+        note_paths(&mut file, db_paths, cf_paths);
+        if !logs_stay {
+            file.own.retain(|(name, _)| name != NEXT_WAL_DIR);
+            file.own.push((NEXT_WAL_DIR.to_owned(), next.clone()));
+        }
         let temp = numbers();
         write_options_file(&self.env, &self.dir, &file, temp, numbers())
     }

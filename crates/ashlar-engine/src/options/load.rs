@@ -9,7 +9,7 @@
 use super::family::BLOCK_BASED;
 use super::kept::{KeptText, note_lines};
 use super::names::{id_of, is_joined, operator_of};
-use super::paths::own_line;
+use super::paths::{own_line, own_lines};
 use super::{DbOptions, DbPath, FamilyOptions, FormatLevel, Group, Options};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::Fs;
@@ -284,6 +284,13 @@ pub(crate) fn forget_places(file: &mut OptionsFile) {
     for section in file.sections.iter_mut().filter(|section| section.kind == SectionKind::Db) {
         section.entries.retain(|(name, _)| name != "wal_dir" && name != "db_log_dir");
     }
+}
+
+/// Names the directories of tables in the lines of a file that are ours, in place of those that it named before.
+pub(crate) fn note_paths(file: &mut OptionsFile, db: &[DbPath], families: &BTreeMap<String, Vec<DbPath>>) {
+    let families: Vec<_> = families.iter().map(|(name, paths)| (&**name, &**paths)).collect();
+    file.own.retain(|(name, value)| own_line(name, value).is_none());
+    file.own.extend(own_lines(db, &families));
 }
 
 /// The places that a file names.

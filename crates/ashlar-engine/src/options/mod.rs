@@ -26,7 +26,7 @@ pub(crate) use kept::note_lines;
 pub use lint::{Facts, Finding, lint};
 pub use load::{LoadedOptions, load_latest_options, read_latest_options, read_options_file};
 pub(crate) use load::{
-    NEXT_WAL_DIR, StoredFamily, StoredPlaces, forget_places, stored_families, stored_places,
+    NEXT_WAL_DIR, StoredFamily, StoredPlaces, forget_places, note_paths, stored_families, stored_places,
 };
 pub(crate) use names::id_of;
 pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, option_names};

@@ -114,3 +114,31 @@ fn crashes_lose_nothing_wherever_the_files_are() {
         "places: {crashes} crashes, {adopted} opened with the stored places, 0 keys lost"
     ));
 }
+
+/// The open replays into the second directory and commits the table. A kill came before the OPTIONS file named the directory.
+#[test]
+fn a_kill_in_an_open_that_adds_a_directory_leaves_a_database_that_opens_without_it() {
+    let _readers = crate::beside_others();
+    let open = |sim: &SimEnv, paths: &[&str]| {
+        let db_paths = paths.iter().map(|path| DbPath::new(*path, 0)).collect();
+        let options = DbOptions { db_paths, ..DbOptions::default() };
+        let names = ["default", "other"]
+            .map(|name| OpenFamily { name: name.to_owned(), options: FamilyOptions::default() });
+        Db::open(sim.env(), Path::new(DIR), options, names.into(), FamilyOptions::default())
+    };
+    let sim = SimEnv::new(1);
+    put(&open(&sim, &["/p0"]).unwrap(), 0);
+    let db = open(&sim, &["/p0"]).unwrap();
+    put(&db, 1);
+    let killed = sim.crash(CrashMode::KILL);
+    for at in 1..200 {
+        killed.photograph_at(at, CrashMode::KILL);
+    }
+    assert_eq!(prefix(&open(&killed, &["/p0", "/p1"]).unwrap()), 2);
+    let images = killed.photographs();
+    assert!(images.len() > 20);
+    for (at, _, image) in images {
+        let db = open(&image, &[]).unwrap_or_else(|e| panic!("killed before call {at}: {e}"));
+        assert_eq!(prefix(&db), 2, "killed before call {at}");
+    }
+}

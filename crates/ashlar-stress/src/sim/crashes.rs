@@ -9,6 +9,8 @@ use crate::suite::guarded;
 use ashlar_base::error::IoKind;
 use ashlar_env::sim::{CallClass, Repeat, SimEnv};
 use ashlar_testkit::Rng;
+use ashlar_testkit::ops::Op;
+
 const OPERATIONS: usize = 600;
 
 /// One history.
@@ -16,14 +18,17 @@ struct Run {
     store: Store,
     /// Decides when it crashes and how.
     rng: Rng,
+    /// Decides where the files are.
+    places: Rng,
 }
 
 impl Run {
     fn new(seed: u64) -> Result<(Run, Vec<Step>), String> {
         let mut rng = Rng::new(seed);
-        let setup = Setup::draw(&mut rng.fork());
+        let mut places = Rng::new(!seed);
+        let setup = Setup::draw(&mut rng.fork()).placed(&mut places);
         let steps = steps(&setup, &mut rng.fork(), OPERATIONS);
-        Ok((Run { store: Store::new(SimEnv::new(seed), setup)?, rng }, steps))
+        Ok((Run { store: Store::new(SimEnv::new(seed), setup)?, rng, places }, steps))
     }
 
     /// All steps, with crashes; then RocksDB looks at what is left. Returns the hash of what was done to the last machine.
@@ -36,6 +41,10 @@ impl Run {
         tally.unlogged += u64::from(self.store.setup.unlogged);
         tally.held_back += u64::from(self.store.setup.holds_back());
         tally.blob_files += self.store.blob_files() as u64;
+        tally.placed += u64::from(self.store.setup.places.are_any());
+        for (count, extension) in tally.elsewhere.iter_mut().zip(["log", "sst", "blob"]) {
+            *count += self.store.files_elsewhere(extension) as u64;
+        }
         let hash = self.store.sim.trace_hash();
         if let Some(judges) = judges {
             let closed = self.rng.percent(50) || self.store.setup.unlogged;
@@ -46,6 +55,9 @@ impl Run {
 
     fn step(&mut self, step: &Step, tally: &mut Tally) -> Result<(), String> {
         let before = self.store.promise.clone();
+        if matches!(step, Step::Op(Op::Reopen)) {
+            self.store.setup.places.change(&mut self.places);
+        }
         if self.rng.percent(12) {
             let next = self.store.sim.calls_of(CallClass::Change) + self.rng.between(1, 40) as u64;
             let mode = any_mode(&mut self.rng);

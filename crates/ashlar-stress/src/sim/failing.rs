@@ -26,7 +26,7 @@ pub fn failing(seed: u64, tally: &mut Tally) -> Result<(), String> {
 
 fn run(seed: u64, tally: &mut Tally) -> Result<(), String> {
     let mut rng = Rng::new(seed);
-    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) };
+    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) }.placed(&mut Rng::new(!seed));
     let steps = steps(&setup, &mut rng, OPERATIONS);
     let mut store = Store::new(SimEnv::new(seed), setup)?;
     let mut steps = steps.iter().enumerate();

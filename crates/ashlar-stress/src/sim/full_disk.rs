@@ -82,7 +82,7 @@ pub fn full_disk(seed: u64, tally: &mut Tally, judges: Option<&mut Judges>) -> R
 
 fn run(seed: u64, tally: &mut Tally, mut judges: Option<&mut Judges>) -> Result<u64, String> {
     let mut rng = Rng::new(seed);
-    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) };
+    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) }.placed(&mut Rng::new(!seed));
     let steps = steps(&setup, &mut rng, 500);
     let mut store = Store::new(SimEnv::new(seed), setup)?;
     let mut refused = 0;

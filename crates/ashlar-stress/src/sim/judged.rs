@@ -3,13 +3,16 @@
 //! Both versions read what is at level 7.8, the newer one the rest. Half of the stores are closed first, the others are
 //! left as a kill leaves them, so that RocksDB replays our logs.
 
+use super::places::Places;
+use super::plan::DEFAULT;
 use super::store::{DIR, Store, model_name};
 use ashlar_engine::options::FormatLevel;
 use ashlar_env::EntryKind;
 use ashlar_testkit::judge::{JudgeError, MERGING, Opening};
 use ashlar_testkit::oracle::first_difference;
+use ashlar_testkit::text::to_hex;
 use ashlar_testkit::{Judge, JudgeVersion, Skip};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Both versions, running.
 pub struct Judges {
@@ -43,14 +46,40 @@ impl Judges {
             store.db.flush_wal(false).map_err(|e| format!("flush_wal: {e}"))?;
         }
         for (at, version) in JudgeVersion::ALL.into_iter().enumerate() {
-            if version == JudgeVersion::V7 && store.setup.db.format_level > FormatLevel::V7_8 {
+            let setup = &store.setup;
+            // The older library has no call that sets `cf_paths`.
+            let of_families = !setup.places.cf_paths.is_empty();
+            if version == JudgeVersion::V7 && (of_families || setup.db.format_level > FormatLevel::V7_8) {
                 continue;
             }
             let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
             copy_out(store, folder.path())?;
-            let read = self.read_one(at, store, folder.path(), looked);
+            let read = self.prepare(at, store, folder.path());
+            let read = read.and_then(|()| self.read_one(at, store, folder.path(), looked));
             read.map_err(|e| format!("{}, closed {closed}: {e}", version.name()))?;
             looked.directories[at] += 1;
+        }
+        Ok(())
+    }
+
+    /// Tells RocksDB where the copies of the places are: its OPTIONS files do not.
+    fn prepare(&mut self, at: usize, store: &Store, to: &Path) -> Result<(), String> {
+        let judge = &mut self.running[at];
+        let mut prepare = |line: String| judge.prepare(&line).map_err(|e| format!("{line}: {e}"));
+        prepare("without".to_owned())?;
+        let Places { db_paths, cf_paths, .. } = &store.setup.places;
+        if !store.setup.places.are_any() {
+            return Ok(());
+        }
+        prepare(format!("with db wal_dir={}", copy_of(to, &store.wal_dir()).display()))?;
+        for name in store.promise.names.keys() {
+            prepare(format!("with family {name} {MERGING}"))?;
+        }
+        let others = store.promise.names.keys().filter(|name| *name != DEFAULT);
+        let of_families = others.flat_map(|name| cf_paths.iter().map(move |path| (name.as_str(), path)));
+        for (name, path) in db_paths.iter().map(|path| ("*", path)).chain(of_families) {
+            let copy = to_hex(copy_of(to, &path.path).as_os_str().as_encoded_bytes());
+            prepare(format!("with path {name} {copy} {}", path.target_bytes))?;
         }
         Ok(())
     }
@@ -58,7 +87,8 @@ impl Judges {
     fn read_one(&mut self, at: usize, store: &Store, dir: &Path, looked: &mut Looked) -> Result<(), String> {
         let judge = &mut self.running[at];
         let said = |e: JudgeError| e.to_string();
-        judge.open(dir, Opening::Existing, MERGING).map_err(said)?;
+        let options = if store.setup.places.are_any() { "" } else { MERGING };
+        judge.open(&copy_of(dir, Path::new(DIR)), Opening::Existing, options).map_err(said)?;
         let found = judge.families().map_err(said)?;
         if !found.iter().eq(store.promise.names.keys()) {
             return Err(format!("families {found:?}, expected {:?}", store.promise.names));
@@ -79,15 +109,25 @@ impl Judges {
     }
 }
 
-/// The files of the simulated directory, as they are now.
+/// The files of the simulated directories, as they are now.
 fn copy_out(store: &Store, to: &Path) -> Result<(), String> {
     let fs = store.sim.env().fs;
-    let entries = fs.list(Path::new(DIR)).map_err(|e| e.to_string())?;
-    for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::File) {
-        let file = fs.open_read(&Path::new(DIR).join(&entry.name)).map_err(|e| e.to_string())?;
-        let mut bytes = vec![0; usize::try_from(file.len()).map_err(|e| e.to_string())?];
-        file.read_exact_at(&mut bytes, 0).map_err(|e| e.to_string())?;
-        std::fs::write(to.join(&entry.name), bytes).map_err(|e| e.to_string())?;
+    for dir in store.setup.places.dirs() {
+        let copy = copy_of(to, &dir);
+        std::fs::create_dir_all(&copy).map_err(|e| e.to_string())?;
+        // A place that no open was given yet is not there.
+        let entries = fs.list(&dir).unwrap_or_default();
+        for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::File) {
+            let file = fs.open_read(&dir.join(&entry.name)).map_err(|e| e.to_string())?;
+            let mut bytes = vec![0; usize::try_from(file.len()).map_err(|e| e.to_string())?];
+            file.read_exact_at(&mut bytes, 0).map_err(|e| e.to_string())?;
+            std::fs::write(copy.join(&entry.name), bytes).map_err(|e| e.to_string())?;
+        }
     }
     Ok(())
+}
+
+/// Where a simulated directory lies below `to`.
+fn copy_of(to: &Path, dir: &Path) -> PathBuf {
+    to.join(dir.strip_prefix("/").unwrap_or(dir))
 }

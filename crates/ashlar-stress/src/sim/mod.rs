@@ -14,6 +14,7 @@ mod crashes;
 mod failing;
 mod full_disk;
 mod judged;
+pub mod places;
 pub mod plan;
 pub mod store;
 pub(crate) mod tally;

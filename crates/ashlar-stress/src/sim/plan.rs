@@ -1,5 +1,6 @@
 //! What a run does: settings and steps, drawn from its seed.
 
+use super::places::Places;
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_engine::options::{
     BlobOptions, CompactionOptions, DbOptions, FamilyOptions, FormatLevel, WriteOptions,
@@ -10,7 +11,8 @@ use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, Op, draw};
 
 /// The family that is always there.
 pub const DEFAULT: &str = "default";
-const NAMES: [&str; 3] = [DEFAULT, "one", "two"];
+/// The families of a history.
+pub const NAMES: [&str; 3] = [DEFAULT, "one", "two"];
 
 /// The settings of a store: small, so that a few hundred writes go through every background step.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub struct Setup {
     pub family: FamilyOptions,
     /// No write is logged: what was not flushed, a crash takes. With one family only, for each keeps a prefix of its own.
     pub unlogged: bool,
+    /// Where the files are. Nothing by itself draws them: a store on a real disk has all in one directory.
+    pub places: Places,
 }
 
 impl Setup {
@@ -62,11 +66,23 @@ impl Setup {
             format_level,
             ..DbOptions::default()
         };
-        Setup { db, family, unlogged }
+        Setup { db, family, unlogged, places: Places::default() }
     }
 }
 
 impl Setup {
+    /// The same settings, the files in places that are drawn.
+    pub fn placed(mut self, rng: &mut Rng) -> Setup {
+        self.places = Places::draw(rng);
+        self
+    }
+
+    /// Settings of a family whose files are in `places`; an open does not make it.
+    pub fn of(&self, name: &str, places: &Places) -> FamilyOptions {
+        let cf_paths = if name == DEFAULT { Vec::new() } else { places.cf_paths.clone() };
+        FamilyOptions { cf_paths, only_if_there: name != DEFAULT, ..self.family.clone() }
+    }
+
     /// How its writes are done; one that is not logged cannot be synced.
     pub fn how_to_write(&self, sync: bool) -> WriteOptions {
         WriteOptions { sync: sync && !self.unlogged, disable_wal: self.unlogged, ..WriteOptions::default() }

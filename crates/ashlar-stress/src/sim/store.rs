@@ -3,7 +3,7 @@
 //! A family that is dropped and made again is another family: the model calls them `name#0`, `name#1`, ….
 
 use super::check::Crash;
-use super::plan::{DEFAULT, Setup, Step};
+use super::plan::{DEFAULT, NAMES, Setup, Step};
 use ashlar_base::{Error, ErrorKind, FamilyId};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
@@ -16,7 +16,7 @@ use ashlar_testkit::ops::{Change, Op};
 use ashlar_testkit::oracle::{Model, State, first_difference};
 use ashlar_testkit::{KeyValue, Rng};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where the database stands on its machine.
@@ -89,8 +89,10 @@ pub struct Store {
 /// # Errors
 /// Those of the engine.
 pub fn open(sim: &SimEnv, setup: &Setup) -> Result<Db, Error> {
-    let default = OpenFamily { name: DEFAULT.to_owned(), options: setup.family.clone() };
-    Db::open(sim.env(), Path::new(DIR), setup.db.clone(), vec![default], setup.family.clone())
+    let given = setup.places.given_to(sim);
+    let listed = NAMES.into_iter().filter(|name| *name == DEFAULT || !given.cf_paths.is_empty());
+    let families = listed.map(|name| OpenFamily { name: name.to_owned(), options: setup.of(name, &given) });
+    Db::open(sim.env(), Path::new(DIR), given.of(&setup.db), families.collect(), setup.family.clone())
 }
 
 /// All entries of a family, in one direction.
@@ -323,7 +325,7 @@ impl Store {
         // Used up even if it fails: a later open may find the family.
         let generation = self.next_generation.get(name).copied().unwrap_or(0);
         self.next_generation.insert(name.to_owned(), generation + 1);
-        let made = self.db.create_family(name, self.setup.family.clone());
+        let made = self.db.create_family(name, self.setup.of(name, &self.setup.places));
         if self.passed("create_family", made)?.is_some() {
             self.promise.names.insert(name.to_owned(), generation);
             self.promise.maybe.remove(name);
@@ -437,10 +439,30 @@ impl Store {
         }
     }
 
-    /// Blob files in the directory.
+    /// Blob files, wherever they are.
     pub fn blob_files(&self) -> usize {
-        let listed = self.sim.env().fs.list(Path::new(DIR)).unwrap_or_default();
-        listed.iter().filter(|entry| entry.name.ends_with(".blob")).count()
+        self.files("blob").len()
+    }
+
+    /// Files whose names end like this, outside of the database directory.
+    pub fn files_elsewhere(&self, extension: &str) -> usize {
+        self.files(extension).iter().filter(|path| !path.starts_with(DIR)).count()
+    }
+
+    /// The directory of the newest log: an open that is not given `wal_dir` stays with the one before.
+    pub fn wal_dir(&self) -> PathBuf {
+        let newest = self.files("log").into_iter().max_by_key(|path| path.file_name().map(ToOwned::to_owned));
+        newest.as_deref().and_then(Path::parent).unwrap_or(Path::new(DIR)).to_path_buf()
+    }
+
+    fn files(&self, extension: &str) -> Vec<PathBuf> {
+        let env = self.sim.env();
+        let listed = |dir: PathBuf| {
+            let entries = env.fs.list(&dir).unwrap_or_default();
+            entries.into_iter().map(move |entry| dir.join(entry.name))
+        };
+        let all = self.setup.places.dirs().into_iter().flat_map(listed);
+        all.filter(|path| path.extension().is_some_and(|e| e == extension)).collect()
     }
 
     /// Everything as the model has it?

@@ -24,6 +24,10 @@ pub struct Tally {
     pub held_back: u64,
     /// Blob files that were there at the ends.
     pub blob_files: u64,
+    /// Seeds with files outside of the database directory.
+    pub placed: u64,
+    /// Logs, tables and blob files that were there at the ends.
+    pub elsewhere: [u64; 3],
     /// Deletions that a full disk took: where a flush lacked room, and where the log did.
     pub deleted: [u64; 2],
     pub judged: Looked,
@@ -65,6 +69,10 @@ impl Tally {
             ("deletions taken where the log lacked room", &self.deleted[1]),
             ("blob files", &self.blob_files),
             ("calls that failed", &self.failed),
+            ("histories with files in several directories", &self.placed),
+            ("logs in other directories", &self.elsewhere[0]),
+            ("tables in other directories", &self.elsewhere[1]),
+            ("blob files in other directories", &self.elsewhere[2]),
         ] {
             report.count(what, *n);
         }

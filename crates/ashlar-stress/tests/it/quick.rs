@@ -39,6 +39,10 @@ fn crashes_lose_nothing_that_was_acknowledged() {
         let taken = report.figures[&format!("deletions taken where {who} lacked room")];
         assert!(taken > 50, "{taken} deletions where {who} lacked room: {report}");
     }
+    for what in ["logs", "tables", "blob files"] {
+        let count = report.figures[&format!("{what} in other directories")];
+        assert!(count > 0, "no {what} in other directories: {report}");
+    }
     for way in ["F1 kept", "F2 reverted", "F3 late", "F4 spurious"] {
         assert!(
             report.figures[&format!("syncs that failed, {way}")] > 0,
