@@ -227,8 +227,11 @@ impl BlobFiles {
     /// The opened file, for the record at `offset`. Concurrent first uses may open it twice; one stays.
     fn reader(&self, number: FileNumber, offset: u64) -> Result<Arc<BlobReader>> {
         let path = || self.dir.join(FileKind::Blob(number).name());
-        let missing =
-            |what: &str| Error::corruption(what).at(&path(), offset).hint("Restore the file from a backup");
+        let missing = |what: &str| {
+            Error::corruption(what)
+                .at(&self.fs.real_path(&path()), offset)
+                .hint("Restore the file from a backup")
+        };
         let Some(file) = self.files.get(&number) else {
             return Err(missing("an entry points into a blob file that is not in the version"));
         };

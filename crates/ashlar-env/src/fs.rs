@@ -7,7 +7,7 @@
 
 use ashlar_base::{Error, Result};
 use std::fmt::Debug;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a directory entry is.
@@ -84,6 +84,12 @@ pub trait Fs: Send + Sync + Debug {
         let mut entries = self.list(dir)?;
         entries.retain(|entry| entry.kind != EntryKind::Dir);
         Ok(entries)
+    }
+
+    /// The path of the file that the other calls reach by `path`, for messages. Another one than `path` where a file system
+    /// keeps files of one directory in several.
+    fn real_path(&self, path: &Path) -> PathBuf {
+        path.to_path_buf()
     }
 
     /// The entry at `path`, a link itself and not what it points to; `None` when nothing is there.

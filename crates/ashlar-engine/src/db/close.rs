@@ -65,6 +65,7 @@ impl Core {
         let there = self.look_for_files();
         self.release_readers();
         self.events.close();
+        drop(std::mem::take(&mut *self.joined.lock()));
         drop(hold.take());
         flushed.and(there)
     }

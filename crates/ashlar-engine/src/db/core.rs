@@ -59,6 +59,8 @@ pub(crate) struct Core {
     /// Set once, under the state lock; refuses new operations and new background work.
     pub(crate) closed: AtomicBool,
     pub(crate) state: Mutex<State>,
+    /// The locks of directories that joined after the open.
+    pub(super) joined: Mutex<Vec<Box<dyn FileLock>>>,
     /// Held from open to the end of close; its guard is held while a close is under way.
     pub(crate) hold: Mutex<Option<Hold>>,
 }

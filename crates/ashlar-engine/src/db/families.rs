@@ -4,12 +4,12 @@ use super::Db;
 use super::core::Core;
 use super::open::refuse_timestamps;
 use crate::column_family::{Family, LiveFamily};
+use crate::files::same_directory;
 use crate::health::Source;
 use crate::memtable::{MemtableList, new_memtable};
-use crate::open::make_directory;
+use crate::open::{make_directory, take_place};
 use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
-use ashlar_format::filename::FileKind;
 use std::sync::Arc;
 
 impl Db {
@@ -55,9 +55,9 @@ impl Core {
         let mut options = options.at_level(level);
         options.forget_stored();
         self.renew_stale_options()?;
-        self.make_places(&options)?;
         // Alone, so that the log that is current now holds nothing of the new family yet.
         let made = self.committer.lead_alone(|| {
+            self.make_places(&options)?;
             // What was written before the family is not lost where the family is there.
             self.committer.flush()?;
             let wal = Arc::clone(&self.committer.current().wal);
@@ -85,23 +85,23 @@ impl Core {
         Ok(made)
     }
 
-    /// The directories of a new family's tables.
+    /// The directories of a new family's tables: made, held by a descriptor and locked, as those of an open. To
+    /// be called by a leader: of two callers that name one directory, the second one finds it known.
     fn make_places(&self, options: &FamilyOptions) -> Result<()> {
         let dirs: Vec<_> = options.cf_paths.iter().map(|path| path.path.clone()).collect();
-        if dirs.is_empty() {
-            return Ok(());
-        }
-        let known = self.places.elsewhere();
-        for dir in dirs.iter().filter(|dir| **dir != self.dir && known.iter().all(|(known, _)| known != *dir))
-        {
-            make_directory(&*self.env.fs, dir)?;
-            if self.env.fs.metadata(&dir.join(FileKind::Current.name()))?.is_some() {
-                let what =
-                    format!("cf_paths names {}, which is the directory of another database", dir.display());
-                return Err(Error::invalid(what).hint("Each database needs directories of its own"));
+        for dir in &dirs {
+            let known = self.places.elsewhere();
+            if *dir == self.dir || known.iter().any(|(known, _)| known == dir) {
+                continue;
             }
+            make_directory(&*self.env.fs, dir)?;
+            if !same_directory(&*self.env.fs, &self.dir, dir) {
+                self.places.join(dir)?;
+                let lock = take_place(&*self.places, dir, "cf_paths")?;
+                self.joined.lock().push(lock);
+            }
+            self.places.add_tables(std::slice::from_ref(dir));
         }
-        self.places.add_tables(&dirs);
         Ok(())
     }
 

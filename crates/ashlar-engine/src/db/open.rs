@@ -377,6 +377,7 @@ impl Parts {
                 aborts: AtomicUsize::new(0),
                 closed: AtomicBool::new(false),
                 state: Mutex::new(Rank::State, state),
+                joined: Mutex::new(Rank::Statistics, Vec::new()),
                 hold: Mutex::new(Rank::Lifecycle, Some(self.hold)),
             }
         })

@@ -66,7 +66,7 @@ pub(crate) fn misnamed(fs: &dyn Fs, dir: &Path) -> Result<Vec<String>> {
 /// Whether the directory and these files in it are there still.
 ///
 /// # Errors
-/// `Io(NotFound)`: what is gone, and what that may have lost.
+/// `Io(NotFound)`: what is gone, and what that may have lost. The path is the real one of a file in another directory.
 pub(crate) fn check_there(fs: &dyn Fs, dir: &Path, files: &[FileKind]) -> Result<()> {
     let gone = |what: &str, path: &Path| {
         let e = Error::new(
@@ -83,7 +83,7 @@ pub(crate) fn check_there(fs: &dyn Fs, dir: &Path, files: &[FileKind]) -> Result
     for kind in files {
         let path = dir.join(kind.name());
         if is_gone(&path) {
-            return gone("the file", &path);
+            return gone("the file", &fs.real_path(&path));
         }
     }
     Ok(())

@@ -56,10 +56,19 @@ impl Place {
     }
 }
 
+/// The directories that joined after the open.
+#[derive(Debug, Default)]
+struct Joined {
+    dirs: Vec<PathBuf>,
+    /// Reaches each of them, and all that the open knew, through descriptors. `None`: there is none yet.
+    fs: Option<Arc<dyn Fs>>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Places {
     fs: Arc<dyn Fs>,
+    joined: Arc<Mutex<Joined>>,
     dir: PathBuf,
     /// Where new logs go; `None`: the database directory.
     logs: Option<Arc<Place>>,
@@ -95,6 +104,7 @@ impl Places {
     ) -> Arc<Places> {
         let places = Places {
             fs,
+            joined: Arc::new(Mutex::new(Rank::Statistics, Joined::default())),
             dir: dir.to_path_buf(),
             logs: logs.map(|dir| Place::new(dir, "wal_dir")),
             former: Arc::new(Mutex::new(Rank::Statistics, former)),
@@ -125,11 +135,39 @@ impl Places {
     fn over(&self, fs: Arc<dyn Fs>) -> Places {
         Places {
             fs,
+            joined: Arc::clone(&self.joined),
             dir: self.dir.clone(),
             logs: self.logs.clone(),
             former: Arc::clone(&self.former),
             tables: Arc::clone(&self.tables),
         }
+    }
+
+    /// Holds `dir`, which joins after the open, by a descriptor from here on. One caller at a time.
+    ///
+    /// # Errors
+    /// `Io` of the opening of the directory.
+    pub(crate) fn join(&self, dir: &Path) -> Result<()> {
+        let before = self.joined.lock().fs.clone();
+        let held = before.as_ref().unwrap_or(&self.fs).hold(dir)?;
+        let mut joined = self.joined.lock();
+        joined.dirs.push(dir.to_path_buf());
+        joined.fs = Some(held);
+        Ok(())
+    }
+
+    /// The file system that holds the directory of this file or directory.
+    fn fs_of(&self, real: &Path) -> Arc<dyn Fs> {
+        let joined = self.joined.lock();
+        let has_joined = joined.dirs.iter().any(|dir| real.starts_with(dir));
+        Arc::clone(joined.fs.as_ref().filter(|_| has_joined).unwrap_or(&self.fs))
+    }
+
+    /// [`Places::fs_of`] two files.
+    fn fs_of_both(&self, a: &Path, b: &Path) -> Arc<dyn Fs> {
+        let joined = self.joined.lock();
+        let has_joined = joined.dirs.iter().any(|dir| a.starts_with(dir) || b.starts_with(dir));
+        Arc::clone(joined.fs.as_ref().filter(|_| has_joined).unwrap_or(&self.fs))
     }
 
     /// Tables are in these directories too.
@@ -165,7 +203,8 @@ impl Places {
     pub(crate) fn holders(&self, name: &str) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for place in self.table_places() {
-            if self.fs.metadata(&place.dir.join(name)).map_err(|e| place.named(e))?.is_some() {
+            let fs = self.fs_of(&place.dir);
+            if fs.metadata(&place.dir.join(name)).map_err(|e| place.named(e))?.is_some() {
                 found.push(place.dir.clone());
             }
         }
@@ -197,7 +236,7 @@ impl Places {
         if dirs.len() > 1 {
             for dir in &dirs {
                 let here = dir.join(name);
-                if self.fs.metadata(&here)?.is_some() {
+                if self.fs_of(&here).metadata(&here)?.is_some() {
                     return Ok(here);
                 }
             }
@@ -234,7 +273,7 @@ impl Places {
     }
 
     fn list_place(&self, place: &Place, wanted: fn(&str) -> bool, all: &mut Vec<FsEntry>) -> Result<()> {
-        let entries = self.fs.list(&place.dir).map_err(|e| place.named(e))?;
+        let entries = self.fs_of(&place.dir).list(&place.dir).map_err(|e| place.named(e))?;
         all.extend(entries.into_iter().filter(|entry| wanted(&entry.name)));
         Ok(())
     }
@@ -267,8 +306,9 @@ impl Places {
 
     /// Moves a file between file systems: copied, synced, and only then removed.
     fn carry(&self, from: &Path, to: &Path) -> Result<()> {
-        let source = self.fs.open_read(from)?;
-        let target = self.fs.create(to)?;
+        let fs = self.fs_of_both(from, to);
+        let source = fs.open_read(from)?;
+        let target = fs.create(to)?;
         let (mut piece, mut at) = (vec![0; PIECE], 0);
         loop {
             let read = source.read_at(&mut piece, at)?;
@@ -280,9 +320,9 @@ impl Places {
         }
         target.sync_all()?;
         if let Some(parent) = to.parent() {
-            self.fs.sync_dir(parent)?;
+            fs.sync_dir(parent)?;
         }
-        self.fs.remove(from)
+        fs.remove(from)
     }
 }
 
@@ -292,12 +332,13 @@ impl Fs for Places {
     }
 
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
-        self.fs.open_read(&self.find(path)?)
+        let real = self.find(path)?;
+        self.fs_of(&real).open_read(&real)
     }
 
     fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
         let real = self.target(path);
-        let made = self.changing(&real, || self.fs.create(&real))?;
+        let made = self.changing(&real, || self.fs_of(&real).create(&real))?;
         if let (Kind::Log, Some(logs)) = (self.named(path).0, &self.logs) {
             // Where OPTIONS names a wal_dir, an open takes a missing log for a wal_dir that is not what it was. So a log
             // has a durable name before the MANIFEST can need it.
@@ -307,12 +348,14 @@ impl Fs for Places {
     }
 
     fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
-        self.fs.open_write(&self.find(path)?)
+        let real = self.find(path)?;
+        self.fs_of(&real).open_write(&real)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         let (from, to) = (self.find(from)?, self.target(to));
-        let renamed = self.changing(&from, || self.changing(&to, || self.fs.rename(&from, &to)));
+        let fs = self.fs_of_both(&from, &to);
+        let renamed = self.changing(&from, || self.changing(&to, || fs.rename(&from, &to)));
         match renamed {
             Err(e)
                 if from.parent() != to.parent()
@@ -327,7 +370,7 @@ impl Fs for Places {
 
     fn link(&self, from: &Path, to: &Path) -> Result<()> {
         let (from, to) = (self.find(from)?, self.target(to));
-        self.changing(&to, || self.fs.link(&from, &to))
+        self.changing(&to, || self.fs_of_both(&from, &to).link(&from, &to))
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
@@ -335,15 +378,20 @@ impl Fs for Places {
         if self.is_former_elsewhere(&real) {
             return Ok(());
         }
-        self.changing(&real, || self.fs.remove(&real))
+        self.changing(&real, || self.fs_of(&real).remove(&real))
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
-        if dir == self.dir { self.list_all() } else { self.fs.list(dir) }
+        if dir == self.dir { self.list_all() } else { self.fs_of(dir).list(dir) }
+    }
+
+    fn real_path(&self, path: &Path) -> PathBuf {
+        self.find(path).unwrap_or_else(|_| path.to_path_buf())
     }
 
     fn metadata(&self, path: &Path) -> Result<Option<FsEntry>> {
-        self.fs.metadata(&self.find(path)?)
+        let real = self.find(path)?;
+        self.fs_of(&real).metadata(&real)
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
@@ -355,11 +403,11 @@ impl Fs for Places {
         let places = || self.logs.iter().chain(&tables);
         if path == self.dir {
             let elsewhere = |place: &&Arc<Place>| place.dir != self.dir && !planted(Bug::PlaceUnsynced);
-            places().filter(elsewhere).try_for_each(|place| place.sync(&*self.fs))?;
+            places().filter(elsewhere).try_for_each(|place| place.sync(&*self.fs_of(&place.dir)))?;
             return self.fs.sync_dir(path);
         }
         match places().find(|place| place.dir == path) {
-            Some(place) => place.sync(&*self.fs),
+            Some(place) => place.sync(&*self.fs_of(path)),
             None => self.fs.sync_dir(path),
         }
     }
@@ -369,7 +417,7 @@ impl Fs for Places {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        self.fs.lock(path)
+        self.fs_of(path).lock(path)
     }
 }
 

@@ -159,15 +159,7 @@ impl Entered {
                 }
                 make_directory(fs, &place)?;
             }
-            if fs.metadata(&place.join(FileKind::Current.name()))?.is_some() {
-                let what =
-                    format!("{setting} is {}, which is the directory of another database", place.display());
-                return Err(Error::invalid(what).hint("Each database needs directories of its own"));
-            }
-            let lock = fs.lock(&place.join(FileKind::Lock.name()));
-            locks.push(
-                lock.map_err(|e| e.hint(format!("{setting} is a directory that another database uses")))?,
-            );
+            locks.push(take_place(fs, &place, setting)?);
         }
         Ok(locks)
     }
@@ -289,6 +281,19 @@ impl Entered {
             Ok(any || there(FileKind::Table(number))? || there(FileKind::LevelDbTable(number))?)
         })
     }
+}
+
+/// Locks a directory that is there against other databases of this engine.
+///
+/// # Errors
+/// `Busy(Locked)`; `InvalidArgument`: the directory is that of another database. `Io`.
+pub(crate) fn take_place(fs: &dyn Fs, place: &Path, setting: &str) -> Result<Box<dyn FileLock>> {
+    if fs.metadata(&place.join(FileKind::Current.name()))?.is_some() {
+        let what = format!("{setting} is {}, which is the directory of another database", place.display());
+        return Err(Error::invalid(what).hint("Each database needs directories of its own"));
+    }
+    let lock = fs.lock(&place.join(FileKind::Lock.name()));
+    lock.map_err(|e| e.hint(format!("{setting} is a directory that another database uses")))
 }
 
 /// The error for a table whose directory is beyond the list.

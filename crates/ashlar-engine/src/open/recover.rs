@@ -129,7 +129,7 @@ pub(crate) fn recover_in(
     report.foreign.extend(misnamed(fs, dir)?);
     for state in &states {
         for (_, file) in state.version.files() {
-            directory.check_table(dir, &replayed.path, &file.file)?;
+            directory.check_table((fs, dir), &replayed.path, &file.file)?;
             entered.check_place(&state.name, &file.file, &replayed.path)?;
         }
         directory.check_blobs(&replayed.path, state)?;
@@ -347,21 +347,21 @@ impl Directory {
         Ok(())
     }
 
-    fn check_table(&self, dir: &Path, manifest: &Path, file: &NewFile) -> Result<()> {
+    fn check_table(&self, (fs, dir): (&dyn Fs, &Path), manifest: &Path, file: &NewFile) -> Result<()> {
         let number = file.number;
-        let path = dir.join(FileKind::Table(number).name());
+        let path = || fs.real_path(&dir.join(FileKind::Table(number).name()));
         match self.tables.get(&number) {
             Some(&len) if len == file.size => Ok(()),
             Some(&len) => Err(Error::corruption(format!(
                 "table {number} has {len} bytes, the MANIFEST says {}",
                 file.size
             ))
-            .at(&path, len.min(file.size))),
+            .at(&path(), len.min(file.size))),
             None => Err(Error::corruption(format!(
                 "table {number} is missing, which {} names",
                 manifest.file_name().unwrap_or_default().to_string_lossy()
             ))
-            .at_path(&path)
+            .at_path(&path())
             .hint(format!("Restore the file from a backup; if it is in another directory: {GIVE_PATHS}"))),
         }
     }

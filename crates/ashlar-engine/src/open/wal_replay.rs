@@ -103,7 +103,6 @@ pub(crate) fn replay_found(
     let tracked = versions.db_facts().tracked_wals;
     let wals = &wals.0;
     let mut replay = Replay {
-        dir,
         mode,
         log_numbers: families
             .iter()
@@ -142,7 +141,7 @@ pub(crate) fn replay_found(
         }
     }
     if let Some(damaged) = replay.stopped {
-        check_consistency(dir, &families, damaged)?;
+        check_consistency(dir, &families, wals, damaged)?;
     }
     replay.report.read_only.extend(replay.prepared.undecided());
     if policy == Policy::BeforeCommit {
@@ -163,14 +162,20 @@ pub(crate) fn replay_found(
 
 /// # Errors
 /// `Corruption`: some family has tables with data from behind the log at whose damage replay stopped.
-fn check_consistency(dir: &Path, families: &[Arc<FamilyState>], damaged: FileNumber) -> Result<()> {
+fn check_consistency(
+    dir: &Path,
+    families: &[Arc<FamilyState>],
+    wals: &[WalFile],
+    damaged: FileNumber,
+) -> Result<()> {
     let ahead = families.iter().find(|f| f.log_number > damaged && f.version.file_count() != 0);
     let Some(family) = ahead else { return Ok(()) };
     let what = format!(
         "column family inconsistency: family {:?} has tables with data from behind the damage",
         family.name
     );
-    let e = Error::corruption(what).at_path(&dir.join(FileKind::Wal(damaged).name()));
+    let path = wals.iter().find(|wal| wal.number == damaged).map(|wal| wal.path.clone());
+    let e = Error::corruption(what).at_path(&path.unwrap_or_else(|| dir.join(FileKind::Wal(damaged).name())));
     Err(e.hint("Restore the log from a backup, or open with a recovery mode that gives the difference up"))
 }
 
@@ -179,6 +184,8 @@ fn check_consistency(dir: &Path, families: &[Arc<FamilyState>], damaged: FileNum
 struct WalFile {
     number: FileNumber,
     name: String,
+    /// Where it is, for messages.
+    path: PathBuf,
     /// Its length when it was opened.
     len: u64,
     file: Arc<dyn ReadFile>,
@@ -202,9 +209,11 @@ impl FoundWals {
             let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
             let kept = keep.0 != 0 && (keep..min).contains(&number);
             if number >= min || kept || (number == prev && prev.0 != 0) {
-                let file = env.fs.open_read(&dir.join(&entry.name))?;
+                let path = dir.join(&entry.name);
+                let file = env.fs.open_read(&path)?;
                 if !kept || prepares(&file, number)? {
-                    wals.push(WalFile { number, name: entry.name, len: file.len(), file });
+                    let (path, len) = (env.fs.real_path(&path), file.len());
+                    wals.push(WalFile { number, name: entry.name, path, len, file });
                 }
             }
         }
@@ -246,7 +255,7 @@ fn check_tracked(dir: &Path, number: FileNumber, size: Option<u64>, wals: &[WalF
             "log {number} has {} bytes, but {size} were synced as the MANIFEST says",
             wal.len
         ))
-        .at(&path, wal.len)),
+        .at(&wal.path, wal.len)),
         None => {
             Err(Error::corruption(format!("log {number} is missing, which the MANIFEST tracks"))
                 .at_path(&path))
@@ -255,7 +264,6 @@ fn check_tracked(dir: &Path, number: FileNumber, size: Option<u64>, wals: &[WalF
 }
 
 struct Replay<'a> {
-    dir: &'a Path,
     mode: RecoveryMode,
     log_numbers: BTreeMap<FamilyId, FileNumber>,
     orders: BTreeMap<FamilyId, Order>,
@@ -309,7 +317,7 @@ struct Predecessor {
 
 impl Replay<'_> {
     fn wal(&mut self, wal: &WalFile, synced: u64, newest: bool) -> Result<()> {
-        let path = self.dir.join(&wal.name);
+        let path = wal.path.clone();
         let mut reader = LogReader::open(Arc::clone(&wal.file), wal.number, self.mode);
         let mut found = WalReport { number: wal.number, records: 0, bytes: 0 };
         let mut this = Predecessor { number: wal.number, len: wal.len, last_batch: SeqNum::ZERO };

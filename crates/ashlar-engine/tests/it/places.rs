@@ -1,9 +1,12 @@
 //! Power cuts and kills of a database whose logs and tables are in several directories.
 
+use ashlar_base::ErrorKind;
+use ashlar_base::error::BusyKind;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::inspect::check_database;
 use ashlar_engine::options::{DbOptions, DbPath, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
+use ashlar_env::Env;
 use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlar_testkit::report;
 use std::path::Path;
@@ -141,4 +144,44 @@ fn a_kill_in_an_open_that_adds_a_directory_leaves_a_database_that_opens_without_
         let db = open(&image, &[]).unwrap_or_else(|e| panic!("killed before call {at}: {e}"));
         assert_eq!(prefix(&db), 2, "killed before call {at}");
     }
+}
+
+/// As those of an open.
+#[test]
+fn directories_that_a_new_family_brings_are_held_and_locked() {
+    let _readers = crate::beside_others();
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    let env = Env::os().unwrap();
+    let family =
+        || FamilyOptions { cf_paths: vec![DbPath::new(at("q"), u64::MAX)], ..FamilyOptions::default() };
+    let db = |name: &str| {
+        Db::open(env.clone(), &at(name), DbOptions::default(), Vec::new(), FamilyOptions::default()).unwrap()
+    };
+    let (a, b) = (db("a"), db("b"));
+    let q = a.create_family("q", family()).unwrap();
+    let e = b.create_family("q", family()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Busy(BusyKind::Locked), "{e}");
+    // A second family in the same directory, and another directory under its name.
+    a.create_family("r", family()).unwrap();
+    std::fs::rename(at("q"), at("moved")).unwrap();
+    std::fs::create_dir(at("q")).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(q.id(), b"k", b"v").unwrap();
+    a.write(&mut batch, WriteOptions::default()).unwrap();
+    a.flush(&a.families()).unwrap();
+    let tables = |name: &str| {
+        let names =
+            std::fs::read_dir(at(name)).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".sst")).count()
+    };
+    assert_eq!((tables("moved"), tables("q")), (1, 0));
+    assert!(a.get(&q, b"k", &ReadOptions::default()).unwrap().is_some());
+    a.close().unwrap();
+    std::fs::remove_dir(at("q")).unwrap();
+    std::fs::rename(at("moved"), at("q")).unwrap();
+    let a = db("a");
+    assert!(a.get(&a.family("q").unwrap(), b"k", &ReadOptions::default()).unwrap().is_some());
+    a.close().unwrap();
+    b.close().unwrap();
 }

@@ -532,3 +532,27 @@ fn directories_of_one_family_are_not_those_of_another() {
     }
     assert_eq!(["p0", "p1", "db"].map(|dir| home.files(dir, ".sst").len()), [4, 4, 8]);
 }
+
+#[test]
+fn a_file_that_is_gone_is_named_where_it_was() {
+    let home = Home::new();
+    let db = home.builder().wal_dir(home.at("wal")).open().unwrap();
+    write(&db, 0..10);
+    for log in home.files("wal", ".log") {
+        fs::remove_file(home.at("wal").join(log)).unwrap();
+    }
+    let e = db.close().unwrap_err();
+    assert_eq!(e.path().unwrap().parent(), Some(&*home.at("wal")), "{e}");
+
+    let home = Home::new();
+    let db = home.placed().open().unwrap();
+    write(&db, 0..10);
+    db.flush().unwrap();
+    write(&db, 10..20);
+    db.flush().unwrap();
+    db.close().unwrap();
+    let table = home.files("p0", ".sst").into_iter().next_back().unwrap();
+    fs::write(home.at("p0").join(&table), b"short").unwrap();
+    let e = home.placed().open().unwrap_err();
+    assert_eq!(e.path(), Some(&*home.at("p0").join(&table)), "{e}");
+}
