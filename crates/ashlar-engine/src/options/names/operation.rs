@@ -11,7 +11,7 @@ pub(super) const READ: &[Row<ReadOptions>] = &[
     mapped!("snapshot", "nullptr", open, "at", Range::Text("a snapshot"), None, |_| None, "Read the state a snapshot holds."),
     mapped!("iterate_lower_bound", "nullptr", open, "lower", Range::Text("a key"), None, |_| None, "The smallest key a cursor shows."),
     mapped!("iterate_upper_bound", "nullptr", open, "upper", Range::Text("a key"), None, |_| None, "The first key a cursor does not show."),
-    uses!("fill_cache", "true", open, fill_cache, Range::Flag, "Keep the blocks that were read. The engine itself sets it; no call of the Rust API and no command does."),
+    uses!("fill_cache", "true", open, fill_cache, Range::Flag, "Keep the blocks that were read. In Rust: reading(ReadOptions::new().fill_cache(false)), for large scans."),
     refused!("timestamp", "nullptr", open, "Families whose keys have timestamps are not opened."),
     refused!("iter_start_ts", "nullptr", open, "Families whose keys have timestamps are not opened."),
     refused!("deadline", "0", open, "A read runs to its end; a bound on its time is not there."),
