@@ -69,19 +69,19 @@ pub(super) fn open(
     }
     out_of_numbers.map_or(Ok(()), Err)?;
     settings.recall(&env, dir, &mut options, &versions, &mut report)?;
-    let versions = Arc::new(versions);
-    let statistics = statistics(&env, &options);
+    let (versions, statistics) = (Arc::new(versions), statistics(&env, &options));
     versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
     report.created = created;
     let options_of = |name: &str, order: &Order| settings.of(name, order);
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
         .with_file_checksums(options.file_checksums)
         .with_paths(&options.db_paths);
-    let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report)?;
-    if !report.read_only.is_empty() {
+    let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report);
+    if replayer.too_large().is_some() || outcome.is_ok() && !report.read_only.is_empty() {
         drop(replayer);
         return open_locked(entered, dir, options, settings, lock);
     }
+    let outcome = outcome?;
     check_lost_at_open(&env, dir, &mut report)?;
     let (edits, replayed) = replayer.finish()?;
     let unused = UnusedLogs::keep(&*env.fs, dir, &report)?;

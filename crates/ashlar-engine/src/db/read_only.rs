@@ -170,6 +170,7 @@ impl Opening<'_> {
         {
             return Ok(None);
         }
+        report.read_only.extend(replayed.too_large().map(str::to_owned));
         let memtables = replayed.into_memtables();
         if self.lock.is_none() {
             report.read_only.insert(0, "as asked".to_owned());

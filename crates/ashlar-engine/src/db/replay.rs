@@ -3,7 +3,9 @@
 //! 1. A memtable that fills up is written to a table of level 0 at once, so that replay needs no more memory than writing.
 //! 2. Nothing is installed here: [`Replayer::finish`] answers one edit per family, for one commit. Dropped before that, the
 //!    tables are removed again.
-//! 3. For a read-only open everything stays in memory, however much it is: [`Replayer::into_memtables`].
+//! 3. An entry that no table of this engine can take becomes no table: [`Replayer::too_large`] names it, and the caller
+//!    opens the database read-only.
+//! 4. For a read-only open everything stays in memory, however much it is: [`Replayer::into_memtables`].
 
 use super::output::{Writer, numbers};
 use crate::batch::memtable_op;
@@ -14,12 +16,13 @@ use crate::options::{DbPath, FamilyOptions};
 use crate::rewrite::Progress;
 use crate::version::{FamilyState, VersionSet};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{FamilyId, Order, Result, SeqNum, ValueType};
+use ashlar_base::{Error, FamilyId, Order, Result, SeqNum, ValueType};
 use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
+use ashlar_table::MAX_ENTRY_BYTES;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,6 +59,20 @@ pub(super) struct Replayer<'a> {
     spills: bool,
     /// Operands that are left out.
     held: Option<HoldsOperand<'a>>,
+    /// The first entry that no table can take.
+    too_large: Option<String>,
+}
+
+impl Family {
+    /// Whether a table of the family can take `op`. A table stores the key with its eight-byte trailer; of a value that
+    /// goes to a blob file it stores a reference.
+    fn takes(&self, op: &Op<'_>) -> bool {
+        let blob = &self.options.blob;
+        let is_blob =
+            blob.enabled && op.value_type == ValueType::Put && op.value.len() as u64 >= blob.min_blob_bytes;
+        let value = if is_blob { 0 } else { op.value.len() };
+        op.key.len().saturating_add(8).saturating_add(value) <= MAX_ENTRY_BYTES
+    }
 }
 
 impl<'a> Replayer<'a> {
@@ -84,6 +101,7 @@ impl<'a> Replayer<'a> {
             pending: Vec::new(),
             spills: true,
             held: None,
+            too_large: None,
         }
     }
 
@@ -103,6 +121,11 @@ impl<'a> Replayer<'a> {
     pub(super) fn without_operands(mut self, held: HoldsOperand<'a>) -> Self {
         self.held = Some(held);
         self
+    }
+
+    /// Why the database cannot be written: the first entry that no table can take, its log, its place and the limit.
+    pub(super) fn too_large(&self) -> Option<&str> {
+        self.too_large.as_deref()
     }
 
     /// Keeps everything in memory and writes nothing.
@@ -134,8 +157,17 @@ impl<'a> Replayer<'a> {
         Ok((edits, std::mem::take(&mut self.pending)))
     }
 
-    fn insert(&mut self, id: FamilyId, seq: SeqNum, op: Op<'_>) -> Result<()> {
+    fn insert(&mut self, place: BatchPlace, id: FamilyId, seq: SeqNum, op: Op<'_>) -> Result<()> {
         let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
+        if !family.takes(&op) {
+            let what = too_large(place, &family.state.name, &op);
+            if self.spills {
+                self.too_large = Some(what.clone());
+                let hint = "Open the database read-only to copy the entry, or remove it with RocksDB";
+                return Err(Error::not_supported(what).hint(hint));
+            }
+            self.too_large.get_or_insert(what);
+        }
         let prepared = family.mem.prepare(&mut family.slot, &mut std::iter::once(op))?;
         family.mem.insert(&mut family.slot, prepared, seq);
         self.last = self.last.max(seq);
@@ -168,7 +200,7 @@ impl<'a> Replayer<'a> {
 }
 
 impl ReplaySink for Replayer<'_> {
-    fn apply(&mut self, _: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()> {
+    fn apply(&mut self, place: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()> {
         let mut touched = Vec::new();
         let whole = if planted(Bug::HalfBatchReplayed) { 1 } else { usize::MAX };
         for op in sequenced_ops(batch).take(whole) {
@@ -181,7 +213,7 @@ impl ReplaySink for Replayer<'_> {
             {
                 continue;
             }
-            self.insert(family, seq, op)?;
+            self.insert(place, family, seq, op)?;
             if !touched.contains(&family) {
                 touched.push(family);
             }
@@ -196,6 +228,16 @@ impl ReplaySink for Replayer<'_> {
         }
         Ok(())
     }
+}
+
+fn too_large(place: BatchPlace, family: &str, op: &Op<'_>) -> String {
+    format!(
+        "{} holds at offset {} an entry of family {family:?} with {} bytes of key and value; a table takes \
+         {MAX_ENTRY_BYTES} at most, so the entry can be read and not be flushed",
+        FileKind::Wal(place.wal).name(),
+        place.offset,
+        op.key.len().saturating_add(op.value.len())
+    )
 }
 
 impl Drop for Replayer<'_> {

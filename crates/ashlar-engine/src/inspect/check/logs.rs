@@ -14,6 +14,7 @@ use ashlar_env::{Fs, ReadFile};
 use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
+use ashlar_table::MAX_ENTRY_BYTES;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -67,6 +68,14 @@ impl<'a> Logs<'a> {
         while let Some(record) = reader.next()? {
             if record.kind != LogRecordKind::Data {
                 continue;
+            }
+            if record.payload.len() > MAX_ENTRY_BYTES {
+                report.remarks.push(format!(
+                    "{name} holds at offset {} a batch of {} bytes: an entry of more than {MAX_ENTRY_BYTES} bytes in it \
+                     makes an open read-only",
+                    record.offset,
+                    record.payload.len()
+                ));
             }
             let linked = Standing::at(record.offset, synced);
             match self.batch(record.payload, std::mem::take(&mut first).then_some(linked)) {

@@ -7,6 +7,8 @@ use ashlar_base::bytes::put_varint64;
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::{COMPRESSION_ZSTD, Framing, encode_compression_record, encode_record};
 use ashlar_format::table::{BlockHandle, MetaIndex};
+use ashlar_testkit::report;
+use ashlardb::Db;
 
 const GIB: u64 = 1 << 30;
 /// Zstd's type byte.
@@ -14,16 +16,30 @@ const ZSTD: u8 = 7;
 
 /// A zstd frame of so many zeros: four bytes for each 128 KiB.
 fn frame(zeros: u64) -> Vec<u8> {
+    frame_of(b"", zeros)
+}
+
+/// A zstd frame of some bytes and zeros behind them.
+fn frame_of(beginning: &[u8], zeros: u64) -> Vec<u8> {
     const BLOCK: u64 = 128 << 10;
+    const RAW: u32 = 0;
+    /// One byte again and again.
+    const RUN: u32 = 1;
+    let head = |last: bool, kind: u32, len: u64| {
+        (u32::from(last) | kind << 1 | u32::try_from(len).unwrap() << 3).to_le_bytes()
+    };
     // The magic number, a length of four bytes, a window of 1 MiB.
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x80, 0x50];
-    frame.extend_from_slice(&u32::try_from(zeros).unwrap().to_le_bytes());
+    let len = beginning.len() as u64;
+    frame.extend_from_slice(&u32::try_from(len + zeros).unwrap().to_le_bytes());
+    if len > 0 {
+        frame.extend_from_slice(&head(false, RAW, len)[..3]);
+        frame.extend_from_slice(beginning);
+    }
     let blocks = zeros.div_ceil(BLOCK);
     for at in 0..blocks {
-        let len = u32::try_from(BLOCK.min(zeros - at * BLOCK)).unwrap();
-        // The type of a block that repeats one byte is 1.
-        let head = u32::from(at + 1 == blocks) | 1 << 1 | len << 3;
-        frame.extend_from_slice(&head.to_le_bytes()[..3]);
+        let len = BLOCK.min(zeros - at * BLOCK);
+        frame.extend_from_slice(&head(at + 1 == blocks, RUN, len)[..3]);
         frame.push(0);
     }
     frame
@@ -114,6 +130,35 @@ fn a_log_record_beyond_the_memory_there_is_ends_no_process() {
         let said = verdict.of(step);
         assert!(said.starts_with("Busy(Memory)") && said.contains("000009.log"), "{verdict:#?}");
     }
+}
+
+/// RocksDB writes and reads such a value. Here it is read; no table takes it, so nothing is written and nothing is lost.
+/// Only in the heavy form: the value has to be in memory.
+#[test]
+fn a_log_value_of_two_gibibytes_opens_read_only_and_stays() {
+    if report::scale(0, 1) == 0 {
+        return;
+    }
+    let mut batch = vec![1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+    batch.extend_from_slice(&[1, 1, b'k']);
+    put_varint64(&mut batch, 2 * GIB);
+    let mut bytes = Vec::new();
+    encode_compression_record(&mut bytes, COMPRESSION_ZSTD);
+    let at = bytes.len() as u64;
+    encode_record(&mut bytes, Framing::Legacy, 9, at, &frame_of(&batch, 2 * GIB));
+    let dir = Directory::new();
+    dir.file(FileKind::Wal(FileNumber(9)), &bytes);
+    let dir = dir.finish();
+    let verdict = judge_within(dir.path(), 16 * GIB, 10 * GIB);
+    assert_eq!((verdict.of("forward"), verdict.of("get")), ("1 entries", "Some(2147483648)"), "{verdict:#?}");
+    for step in ["write", "repair", "after"] {
+        let said = verdict.of(step);
+        let named = said.contains("000009.log holds at offset") && said.contains("2147483647 at most");
+        assert!(said.starts_with("NotSupported") && named, "{verdict:#?}");
+    }
+    assert_eq!((verdict.of("check"), verdict.of("check after")), ("sound", "sound"), "{verdict:#?}");
+    let db = Db::open_read_only(dir.path()).unwrap();
+    assert!(db.recovery().read_only.iter().any(|reason| reason.contains("000009.log")), "{}", db.recovery());
 }
 
 #[test]
