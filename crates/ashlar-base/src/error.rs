@@ -79,7 +79,7 @@ pub enum BusyKind {
 pub enum ShutdownKind {
     /// `close` was called on the database.
     Closed,
-    /// The handle was opened before a `fork`, by the parent.
+    /// The handle was opened before a `fork`, by the parent. It serves the parent only.
     Forked,
 }
 
@@ -169,6 +169,15 @@ impl Error {
     #[track_caller]
     pub fn closed() -> Self {
         Self::new(ErrorKind::Shutdown(ShutdownKind::Closed), "the database is closed")
+    }
+
+    /// The handle is of the process that this one was forked off.
+    #[track_caller]
+    #[cold]
+    pub fn forked() -> Self {
+        let text = "the handle was opened before a fork, by the parent process";
+        Self::new(ErrorKind::Shutdown(ShutdownKind::Forked), text)
+            .hint("Open the database in the child, for reading only while the parent has it open")
     }
 
     /// A failed call of the operating system: `action` is what was tried ("open", "sync" …).

@@ -1,10 +1,15 @@
-//! Which open database a handle belongs to, and for which ones a thread is at work.
+//! Which open database a handle belongs to, in which process, and for which ones a thread is at work.
+//!
+//! A child of a fork has copies of its parent's handles, and nothing behind them: the threads that do background work are
+//! gone, a lock that another thread held stays locked, and files are shared with the parent. So every call through such a
+//! handle is refused before it takes a lock, and dropping a handle leaves what it holds as it is.
 //!
 //! User code runs in the middle of the engine's work: listeners, comparators, merge operators. A call of the same database
 //! from there could wait for the work that it interrupts. So a thread notes the databases it is at work for, and calls that
 //! change something or wait are refused inside.
 
 use ashlar_base::{Error, Result};
+use ashlar_env::Process;
 use ashlar_sync::thread_local;
 use std::cell::RefCell;
 use std::fmt;
@@ -15,14 +20,39 @@ use std::sync::atomic::{AtomicU64, Ordering};
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// One open of one database. Two opens in a process never have the same, not even of the same directory.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct DatabaseId(u64);
+#[derive(Clone, Copy)]
+pub struct DatabaseId {
+    number: u64,
+    process: Process,
+}
+
+impl PartialEq for DatabaseId {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for DatabaseId {}
 
 impl DatabaseId {
     /// An id that no open database of the process has.
     pub(crate) fn fresh() -> Self {
         // Relaxed: the counter orders nothing but itself.
-        DatabaseId(NEXT.fetch_add(1, Ordering::Relaxed))
+        DatabaseId { number: NEXT.fetch_add(1, Ordering::Relaxed), process: Process::current() }
+    }
+
+    /// Whether this process is a child, forked off the one that opened the database.
+    #[inline]
+    pub(crate) fn is_inherited(self) -> bool {
+        !self.process.is_current()
+    }
+
+    /// # Errors
+    /// `Shutdown(Forked)`: the database was opened before a fork, by the parent.
+    #[inline]
+    pub(crate) fn check_process(self) -> Result<()> {
+        if self.is_inherited() { Err(Error::forked()) } else { Ok(()) }
     }
 
     /// Notes that this thread is at work for the database, until the guard is dropped.
@@ -43,8 +73,9 @@ impl DatabaseId {
     }
 
     /// # Errors
-    /// `InvalidArgument`: this thread is at work for the database, or in a job of the same executor.
+    /// `InvalidArgument`: this thread is at work for the database, or in a job of the same executor. `Shutdown(Forked)`.
     pub(crate) fn check_outside(self, executor: usize, call: &str) -> Result<()> {
+        self.check_process()?;
         match self.is_entered(executor) {
             false => Ok(()),
             true => Err(Error::invalid(format!(
@@ -57,7 +88,7 @@ impl DatabaseId {
 
 impl fmt::Debug for DatabaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "database {}", self.0)
+        write!(f, "database {}", self.number)
     }
 }
 

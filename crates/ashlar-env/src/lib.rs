@@ -18,5 +18,5 @@ pub use env::Env;
 pub use fs::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
 pub use jobs::{Job, JobExecutor, JobId, JobKind, Lane, StepBudget, StepResult};
 pub use mem::MemFs;
-pub use os::{OsClock, OsFs, OsRand, memory_limit, uncompressed_max};
+pub use os::{OsClock, OsFs, OsRand, Process, memory_limit, uncompressed_max};
 pub use rand::{Rand, SeededRand};

@@ -2,13 +2,14 @@
 //!
 //! Nothing here knows the engine: operation lists, the model and the judges speak in bytes, so that they can be held
 //! against any key-value store, ours and RocksDB's alike. Failures are values that name the first difference.
-//! `unsafe` is in three places only: the program `rocksdb-judge`, which calls RocksDB's C functions, the counting heap, and
-//! the kernel's call that cuts a file system off its device.
+//! `unsafe` is in four places only: the program `rocksdb-judge`, which calls RocksDB's C functions, the counting heap, the
+//! kernel's call that cuts a file system off its device, and `fork`.
 
 pub mod block_log;
 pub mod deadline;
 mod devices;
 pub mod ext4;
+pub mod fork;
 pub mod golden;
 pub mod heap;
 pub mod judge;

@@ -17,6 +17,10 @@ use std::sync::Arc;
 /// Listeners, merge operators and comparators are called in the middle of the engine's work. There, calls that write, change
 /// settings or families, wait for background work or close are refused with `InvalidArgument`. Dropping the last handle
 /// there lets another thread close the database.
+///
+/// A handle serves the process that opened it. In a child that is forked off, every call answers `Shutdown(Forked)`, and
+/// dropping the handle, its snapshots and cursors changes nothing: the database goes on in the parent. The child can open
+/// databases of its own, and this one for reading only.
 #[derive(Clone, Debug)]
 pub struct Db {
     engine: ashlar_engine::Db,
@@ -122,8 +126,9 @@ impl Db {
     /// The family of that name.
     ///
     /// # Errors
-    /// `InvalidArgument` listing the families there are.
+    /// `InvalidArgument` listing the families there are. `Shutdown(Forked)`.
     pub fn family(&self, name: &str) -> Result<Family> {
+        self.engine.check_process()?;
         match self.engine.family(name) {
             Some(inner) => Ok(Family { db: self.clone(), inner }),
             None => {
@@ -236,6 +241,7 @@ impl Db {
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written.
     pub fn compact(&self) -> Result<()> {
+        self.engine.check_process()?;
         self.engine.families().iter().try_for_each(|f| match self.engine.compact_range(f, None, None) {
             // Another thread was faster.
             Err(_) if f.is_dropped() => Ok(()),

@@ -35,6 +35,15 @@ pub struct Family {
     pub(crate) super_version: EpochCell<SuperVersion>,
 }
 
+impl Drop for Family {
+    fn drop(&mut self) {
+        if self.database.is_inherited() {
+            // The last handle of a dropped family must not free its tables in a child: locks of the cache may be held.
+            std::mem::forget(self.super_version.get());
+        }
+    }
+}
+
 impl Family {
     /// The open database that it belongs to.
     #[inline]

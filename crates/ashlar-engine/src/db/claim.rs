@@ -34,6 +34,7 @@ impl Core {
     /// # Errors
     /// `Shutdown`.
     pub(super) fn claim(self: &Arc<Self>) -> Result<Claim> {
+        self.database.check_process()?;
         Claim::new(self, &mut self.state(), Vec::new())
     }
 }

@@ -30,6 +30,16 @@ impl Core {
         }
     }
 
+    /// The last handle ends in a child of the process that opened the database: nothing is closed, freed or removed, as
+    /// locks may be held by threads that are not there. Only the LOCK's descriptors are let go, which leaves it with the
+    /// parent, and does not keep it when the parent has died.
+    pub(super) fn leave_to_parent(self: &Arc<Self>) {
+        std::mem::forget(Arc::clone(self));
+        if let Some(mut hold) = self.hold.try_lock() {
+            drop(hold.take());
+        }
+    }
+
     /// See [`super::Db::close`]. A second close waits for the first.
     pub(super) fn close(self: &Arc<Self>) -> Result<()> {
         let mut hold = self.hold.lock();

@@ -170,13 +170,14 @@ impl Core {
     }
 
     /// # Errors
-    /// `Shutdown(Closed)` once the database is closed.
+    /// `Shutdown(Closed)` once the database is closed, `Shutdown(Forked)` in a child of the process that opened it.
     pub(crate) fn check_open(&self) -> Result<()> {
+        self.database.check_process()?;
         if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
     }
 
     /// # Errors
-    /// `InvalidArgument`: a callback makes the call, on a thread that is at work for this database.
+    /// `InvalidArgument`: a callback makes the call, on a thread that is at work for this database. `Shutdown(Forked)`.
     pub(super) fn check_outside(&self, call: &str) -> Result<()> {
         self.database.check_outside(self.executor(), call)
     }
@@ -204,9 +205,10 @@ impl Core {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the family belongs to another database, or to another open of this one.
+    /// `InvalidArgument`: the family belongs to another database, or to another open of this one. `Shutdown(Forked)`.
     #[inline]
     pub(super) fn check_own(&self, family: &Family) -> Result<()> {
+        self.database.check_process()?;
         if family.database() == self.database { Ok(()) } else { Err(foreign(family)) }
     }
 

@@ -13,13 +13,23 @@ use ashlar_base::{Error, FamilyId, Result};
 use std::sync::Arc;
 
 impl Db {
-    /// The family of that name.
+    /// # Errors
+    /// `Shutdown(Forked)`: the database was opened before a fork, by the parent.
+    pub fn check_process(&self) -> Result<()> {
+        self.core().database.check_process()
+    }
+
+    /// The family of that name. In a child of a fork there is none.
     pub fn family(&self, name: &str) -> Option<Arc<Family>> {
+        self.check_process().ok()?;
         self.core().state().families.by_name(name).map(|f| Arc::clone(&f.family))
     }
 
-    /// Every family, in id order.
+    /// Every family, in id order. In a child of a fork there is none.
     pub fn families(&self) -> Vec<Arc<Family>> {
+        if self.core().database.is_inherited() {
+            return Vec::new();
+        }
         self.core().state().families.iter().map(|f| Arc::clone(&f.family)).collect()
     }
 

@@ -96,6 +96,9 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        if self.core.database.is_inherited() {
+            return self.core.leave_to_parent();
+        }
         if self.core.is_inside() {
             return self.core.close_elsewhere();
         }
@@ -121,6 +124,7 @@ impl Db {
         families: Vec<OpenFamily>,
         others: FamilyOptions,
     ) -> Result<Db> {
+        open::check_executor(&env)?;
         let core = open::open(env, dir, options, families, others)?;
         Ok(Db { handle: Arc::new(Handle { core }) })
     }
@@ -142,6 +146,7 @@ impl Db {
         families: Vec<OpenFamily>,
         others: FamilyOptions,
     ) -> Result<Db> {
+        open::check_executor(&env)?;
         let core = read_only::open_read_only(env, dir, options, families, others)?;
         Ok(Db { handle: Arc::new(Handle { core }) })
     }
@@ -266,12 +271,16 @@ impl Db {
 
     /// How far background work is behind, what it carries, and when writers will have to wait at this rate.
     pub fn pressure(&self) -> Forecast {
-        self.core().forecast()
+        let core = self.core();
+        if core.database.is_inherited() { Forecast::default() } else { core.forecast() }
     }
 
-    /// How well the database is, and the error that made it worse.
+    /// How well the database is, and the error that made it worse. In a child of a fork: `Fatal`.
     pub fn health(&self) -> (Severity, Option<Error>) {
-        self.core().health.state()
+        match self.core().database.check_process() {
+            Ok(()) => self.core().health.state(),
+            Err(forked) => (Severity::Fatal, Some(forked)),
+        }
     }
 
     /// Waits for background work to pause, and closes. Later calls of any clone answer `Shutdown`; a second close is
@@ -279,7 +288,7 @@ impl Db {
     ///
     /// # Errors
     /// What went wrong on the way; the database is closed all the same. `InvalidArgument`: a listener, merge operator or
-    /// comparator of the database makes the call; the database stays open.
+    /// comparator of the database makes the call; the database stays open. `Shutdown(Forked)`: the parent has it open.
     pub fn close(&self) -> Result<()> {
         self.core().check_outside("close()")?;
         self.core().close()

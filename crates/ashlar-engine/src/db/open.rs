@@ -198,6 +198,15 @@ pub(super) fn refuse_timestamps(order: &Order) -> Result<()> {
     }
 }
 
+/// # Errors
+/// `Shutdown(Forked)`: the threads for background work are of the process that this one was forked off.
+pub(super) fn check_executor(env: &Env) -> Result<()> {
+    if env.jobs.serves() {
+        return Ok(());
+    }
+    Err(Error::forked().hint("The environment was made before the fork: make one in the child"))
+}
+
 /// The LOCK of the database directory, and those of the directories beside it.
 #[derive(Debug)]
 struct Locks(

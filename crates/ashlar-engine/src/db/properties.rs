@@ -51,6 +51,7 @@ impl Db {
 
     /// A number summed over all families.
     pub fn property_int_sum(&self, name: &str) -> Option<u64> {
+        self.check_process().ok()?;
         let families = self.families();
         families
             .iter()

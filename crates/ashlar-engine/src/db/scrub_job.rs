@@ -232,6 +232,7 @@ impl Core {
 impl Db {
     /// What the scrubber has read and found since the open; nothing unless `scrub_bytes_per_second` is set.
     pub fn scrubbed(&self) -> Scrubbed {
-        self.core().scrubbed.lock().clone()
+        let core = self.core();
+        if core.database.is_inherited() { Scrubbed::default() } else { core.scrubbed.lock().clone() }
     }
 }

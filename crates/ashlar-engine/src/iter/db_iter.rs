@@ -27,6 +27,7 @@ use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{
     Direction, Entry, Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
 };
+use ashlar_env::Process;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -73,6 +74,7 @@ pub struct DbIter {
     row: Option<Row>,
     target: InternalKeyBuf,
     tally: IterTally,
+    process: Process,
     /// Last, so that what the merge borrows its bytes from goes last.
     from: Arc<SuperVersion>,
 }
@@ -104,6 +106,7 @@ impl DbIter {
             row: None,
             target: InternalKeyBuf::new(&[], Trailer::LAST),
             tally: IterTally::default(),
+            process: Process::current(),
             from,
         })
     }
@@ -148,6 +151,7 @@ impl DbIter {
     /// # Errors
     /// `Corruption`: the entity, or a blob file that it points to, is wrong.
     pub fn columns(&self) -> Result<Option<Columns>> {
+        self.check_process()?;
         let Some((key, value)) = self.entry() else { return Ok(None) };
         let Some(row) = &self.row else { return Ok(Some(Columns::of_value(value))) };
         let mut columns = self.from.version.blobs().columns(key, Some(ValueType::Entity), &row.stored)?;
@@ -223,6 +227,7 @@ impl DbIter {
 
     /// A call that positions the cursor, timed and counted.
     fn position(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.check_process()?;
         self.shown = Shown::Nothing;
         let start = self.statistics().and_then(Statistics::now);
         let outcome = act(self);
@@ -231,6 +236,13 @@ impl DbIter {
         }
         self.tally.called(Call::Seek, self.is_valid());
         outcome
+    }
+
+    /// # Errors
+    /// `Shutdown(Forked)`: the cursor is of the process that this one was forked off.
+    #[inline]
+    fn check_process(&self) -> Result<()> {
+        if self.process.is_current() { Ok(()) } else { Err(Error::forked()) }
     }
 
     fn statistics(&self) -> Option<&Statistics> {
@@ -255,6 +267,7 @@ impl DbIter {
         reason = "a cursor, not an Iterator: it lends its entries and may fail"
     )]
     pub fn next(&mut self) -> Result<()> {
+        self.check_process()?;
         match std::mem::replace(&mut self.shown, Shown::Nothing) {
             Shown::Nothing => return Ok(()),
             Shown::Merge => {
@@ -276,6 +289,7 @@ impl DbIter {
 
     /// Moves one key back.
     pub fn prev(&mut self) -> Result<()> {
+        self.check_process()?;
         match std::mem::replace(&mut self.shown, Shown::Nothing) {
             Shown::Nothing => return Ok(()),
             Shown::Merge => {
@@ -614,6 +628,13 @@ fn replace(buffer: &mut Vec<u8>, with: &[u8]) {
 
 impl Drop for DbIter {
     fn drop(&mut self) {
+        if !self.process.is_current() {
+            // The cache's locks may be held by threads that are not in this child.
+            let nothing = MergingIter::new(self.order.clone(), Vec::new());
+            std::mem::forget(std::mem::replace(&mut self.merge, nothing));
+            std::mem::forget(Arc::clone(&self.from));
+            return;
+        }
         if let Some(statistics) = self.statistics() {
             self.tally.hand_over(statistics);
         }

@@ -2,7 +2,7 @@
 
 use ashlar_base::SeqNum;
 use ashlar_base::planted::{Bug, planted};
-use ashlar_env::Clock;
+use ashlar_env::{Clock, Process};
 use ashlar_sync::atomic::{AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub struct SnapshotList {
     awaited: AtomicU64,
     /// Tells him.
     released: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// A child that is forked off it leaves the list as it is: a thread that is not there may hold the lock.
+    process: Process,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +46,7 @@ impl SnapshotList {
             clock,
             awaited: AtomicU64::new(u64::MAX),
             released: OnceLock::new(),
+            process: Process::current(),
         })
     }
 
@@ -59,6 +62,9 @@ impl SnapshotList {
     }
 
     fn release(&self, seq: SeqNum) {
+        if !self.process.is_current() {
+            return;
+        }
         let oldest = {
             let mut live = self.live.lock();
             let Some(taken) = live.get_mut(&seq) else { return };
@@ -147,6 +153,9 @@ impl Snapshot {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
+        if !self.list.process.is_current() {
+            return Snapshot { seq: self.seq, list: Arc::clone(&self.list) };
+        }
         self.list.take(self.seq)
     }
 }

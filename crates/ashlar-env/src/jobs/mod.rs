@@ -82,6 +82,11 @@ pub trait Job: Send {
 
 /// Runs jobs.
 pub trait JobExecutor: Send + Sync + Debug {
+    /// False in a child of the process whose threads run the jobs: nothing may be asked of it there.
+    fn serves(&self) -> bool {
+        true
+    }
+
     /// Takes a job. After `close` the job is aborted at once.
     fn submit(&self, job: Box<dyn Job>, lane: Lane) -> JobId;
 

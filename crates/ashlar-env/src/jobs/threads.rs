@@ -3,11 +3,12 @@
 //! 1. A job is in exactly one place: ready, waiting for its time, or with a thread.
 //! 2. A wake that arrives while the job is being stepped turns the step's `Wait` into `Again`.
 //! 3. A panicking step ends its job only; the thread goes on.
-//! 4. Jobs wait by the clock of the environment; threads sleep by the machine's. The two may drift apart: who wakes looks at
+//! 4. A child of a fork has no threads: there the executor of the parent takes no jobs, and its end joins none.
+//! 5. Jobs wait by the clock of the environment; threads sleep by the machine's. The two may drift apart: who wakes looks at
 //!    the clock again.
 
 use super::{Job, JobExecutor, JobId, Lane, StepBudget, StepResult};
-use crate::Clock;
+use crate::{Clock, Process};
 use ashlar_sync::thread::{self, JoinHandle};
 use ashlar_sync::{Mutex, Rank, Signal};
 use std::collections::{BTreeMap, VecDeque};
@@ -19,6 +20,7 @@ use std::time::Duration;
 /// Runs jobs on threads named `ashlar-high-0`, `ashlar-low-0`, …
 pub struct ThreadExecutor {
     shared: Arc<Shared>,
+    process: Process,
 }
 
 struct Shared {
@@ -181,7 +183,8 @@ impl ThreadExecutor {
         let state = State { next_id: 0, closed: false, high, low };
         let state = Mutex::new(Rank::Env, state);
         let (high, low) = (Signal::new(None), Signal::new(None));
-        ThreadExecutor { shared: Arc::new(Shared { clock, state, high, low }) }
+        let shared = Arc::new(Shared { clock, state, high, low });
+        ThreadExecutor { shared, process: Process::current() }
     }
 
     /// Starts one more thread of `lane` if its jobs have none to wait for. False when the lane has no thread at all.
@@ -202,6 +205,10 @@ impl ThreadExecutor {
 }
 
 impl JobExecutor for ThreadExecutor {
+    fn serves(&self) -> bool {
+        self.process.is_current()
+    }
+
     fn submit(&self, job: Box<dyn Job>, lane: Lane) -> JobId {
         let mut state = self.shared.state.lock();
         state.next_id += 1;
@@ -292,7 +299,12 @@ impl JobExecutor for ThreadExecutor {
 
 impl Drop for ThreadExecutor {
     fn drop(&mut self) {
-        self.close();
+        if self.serves() {
+            self.close();
+        } else {
+            // The lock may be held by a thread that is not there.
+            std::mem::forget(Arc::clone(&self.shared));
+        }
     }
 }
 

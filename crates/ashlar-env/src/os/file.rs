@@ -1,7 +1,7 @@
 //! Open files of the system. No handle has a position: pread and pwrite only, so threads may share it.
 
 use super::place::{Held, Place, kind_at};
-use super::sync;
+use super::{Process, sync};
 use crate::{ReadFile, WriteFile};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
@@ -110,23 +110,34 @@ impl ReadFile for OsReadFile {
     }
 }
 
-/// A file of the system open for writing.
+/// A file of the system open for writing. A child that is forked off the process shares the file, and may not change it.
 #[derive(Debug)]
 pub(super) struct OsWriteFile {
     file: File,
     path: PathBuf,
+    process: Process,
 }
 
 impl OsWriteFile {
     pub(super) fn create(held: &Held, path: &Path) -> Result<Self> {
         let file = create(&held.place("create", path)?, path)?;
-        Ok(OsWriteFile { file, path: path.to_path_buf() })
+        Ok(OsWriteFile::new(file, path))
+    }
+
+    fn new(file: File, path: &Path) -> Self {
+        OsWriteFile { file, path: path.to_path_buf(), process: Process::current() }
+    }
+
+    /// # Errors
+    /// `Shutdown(Forked)`: the file was opened before a fork, by the parent.
+    fn check_process(&self) -> Result<()> {
+        if self.process.is_current() { Ok(()) } else { Err(Error::forked().at_path(&self.path)) }
     }
 
     pub(super) fn open(held: &Held, path: &Path) -> Result<Self> {
         const ACTION: &str = "open for writing";
         let file = open(ACTION, &held.place(ACTION, path)?, path, OFlags::WRONLY)?;
-        Ok(OsWriteFile { file, path: path.to_path_buf() })
+        Ok(OsWriteFile::new(file, path))
     }
 
     #[track_caller]
@@ -137,6 +148,7 @@ impl OsWriteFile {
 
 impl WriteFile for OsWriteFile {
     fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
+        self.check_process()?;
         let mut done = 0;
         while done < data.len() {
             let at = offset.saturating_add(done as u64);
@@ -162,10 +174,12 @@ impl WriteFile for OsWriteFile {
     }
 
     fn truncate(&self, len: u64) -> Result<()> {
+        self.check_process()?;
         self.file.set_len(len).map_err(|e| self.failed("truncate", &e))
     }
 
     fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        self.check_process()?;
         if len == 0 {
             return Ok(());
         }

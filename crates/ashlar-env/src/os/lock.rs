@@ -13,6 +13,7 @@
 //!
 //! Source: RocksDB `env/fs_posix.cc` (`LockFile`, `UnlockFile`).
 
+use super::Process;
 use super::file;
 use super::place::{Held, Place};
 use crate::FileLock;
@@ -28,12 +29,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type FileId = (u64, u64);
 
-/// LOCK files and their directories that this process has locked. One table per process, as the record locks are; a leaf
-/// lock.
-static HELD: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
+/// LOCK files and their directories that a process has locked. One table per process, as the record locks are; a leaf lock.
+static HELD: Mutex<(Option<Process>, BTreeSet<FileId>)> = Mutex::new((None, BTreeSet::new()));
 
-fn held() -> MutexGuard<'static, BTreeSet<FileId>> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+/// The table of this process.
+fn held() -> MutexGuard<'static, (Option<Process>, BTreeSet<FileId>)> {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    if !held.0.is_some_and(|process| process.is_current()) {
+        // A child of a fork has the table of its parent, and none of its locks.
+        *held = (Some(Process::current()), BTreeSet::new());
+    }
+    held
 }
 
 fn id_of(stat: &Stat) -> FileId {
@@ -53,7 +59,7 @@ impl OsLock {
     pub(super) fn take(dirs: &Held, path: &Path) -> Result<OsLock> {
         let place = dirs.place("lock", path)?;
         let failed = |action: &str, e: Errno| Error::io(action, path, &e.into());
-        let mut held = held();
+        let (_, ref mut held) = *held();
         let dir = parent(dirs, path)?;
         let dir_id = id_of(&rustix::fs::fstat(&dir).map_err(|e| failed("stat", e))?);
         if held.contains(&dir_id) {
@@ -65,7 +71,7 @@ impl OsLock {
             Ok(_) | Err(Errno::NOENT) => {}
             Err(e) => return Err(failed("stat", e)),
         }
-        let dir = LockedDir::take(dir).ok_or_else(|| dir_held_elsewhere(&place, path, &held))?;
+        let dir = LockedDir::take(dir).ok_or_else(|| dir_held_elsewhere(&place, path, held))?;
         let file = file::open("open", &place, path, OFlags::RDWR | OFlags::CREATE)?;
         let id = id_of(&rustix::fs::fstat(&file).map_err(|e| failed("stat", e))?);
         if held.contains(&id) {
@@ -96,7 +102,10 @@ fn parent(dirs: &Held, path: &Path) -> Result<File> {
 
 /// A directory that no other process of this engine locks.
 #[derive(Debug)]
-struct LockedDir(File);
+struct LockedDir {
+    dir: File,
+    by: Process,
+}
 
 impl LockedDir {
     /// `None`: another process has it.
@@ -106,7 +115,7 @@ impl LockedDir {
                 Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => return None,
                 // An error says that the file system has no such locks.
-                Ok(()) | Err(_) => return Some(LockedDir(dir)),
+                Ok(()) | Err(_) => return Some(LockedDir { dir, by: Process::current() }),
             }
         }
     }
@@ -114,8 +123,11 @@ impl LockedDir {
 
 impl Drop for LockedDir {
     fn drop(&mut self) {
-        // Closing is not enough: a child process that was forked meanwhile has the descriptor too.
-        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+        // Closing is not enough: a child process that was forked meanwhile has the descriptor too. In that child closing
+        // must be all, or the parent loses its lock.
+        if self.by.is_current() {
+            let _ = rustix::fs::flock(&self.dir, FlockOperation::Unlock);
+        }
     }
 }
 
@@ -161,8 +173,13 @@ fn held_elsewhere(path: &Path, holder: Option<i32>) -> Error {
 
 impl Drop for OsLock {
     fn drop(&mut self) {
+        if self.dir.as_ref().is_some_and(|dir| !dir.by.is_current()) {
+            // A child has no record lock of its parent's. If it has one of its own on this file, closing would drop that.
+            std::mem::forget(self.file.take());
+            return;
+        }
         // Under the table's lock: otherwise an open could find the table empty and the file still locked. Closing unlocks.
-        let mut held = held();
+        let (_, ref mut held) = *held();
         drop((self.file.take(), self.dir.take()));
         held.retain(|id| !self.ids.contains(id));
     }

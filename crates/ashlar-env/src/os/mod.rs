@@ -6,10 +6,12 @@ mod fs;
 mod lock;
 mod memory;
 mod place;
+mod process;
 mod rand;
 mod sync;
 
 pub use clock::OsClock;
 pub use fs::OsFs;
 pub use memory::{memory_limit, uncompressed_max};
+pub use process::Process;
 pub use rand::OsRand;

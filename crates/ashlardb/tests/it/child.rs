@@ -3,6 +3,7 @@
 //! ```text
 //! write DIR LEVEL WRITE_BUFFER KIND SEED PROGRESS   obeys the list KIND SEED until killed; the number of operations that
 //!                                                   returned stands in the file PROGRESS before the next one begins
+//! fork WHAT DIR SAID                                takes the steps WHAT of `fork` on DIR; what came of it stands in SAID
 //! crafted DIR SAID                                  takes the steps of `crafted` on DIR; what they said stands in SAID
 //! ```
 //! Words are separated by tabs.
@@ -92,6 +93,7 @@ fn entry() {
             let kind = Kind::ALL.into_iter().find(|k| k.word() == *kind).unwrap();
             obey(Path::new(dir), shape, kind.ops(seed.parse().unwrap()), Path::new(progress));
         }
+        ["fork", what, dir, said] => std::fs::write(said, crate::fork::steps(what, Path::new(dir))).unwrap(),
         ["crafted", dir, said] => std::fs::write(said, crate::crafted::steps(Path::new(dir))).unwrap(),
         _ => panic!("no such role: {role}"),
     }

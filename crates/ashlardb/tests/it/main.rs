@@ -24,6 +24,7 @@
 //! | `unused_logs` | is a log kept that was not replayed to its end, and named what stands there? |
 //! | `scrub` | is damage found while nobody asks? |
 //! | `crafted` | do files with right checksums over wrong contents cost little, and are they told from sound ones? |
+//! | `fork` | is a child refused what is its parent's, and does the parent lose nothing? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -40,6 +41,7 @@ mod damage;
 mod directories;
 mod door;
 mod examples;
+mod fork;
 mod golden;
 mod integrity;
 mod judge;
