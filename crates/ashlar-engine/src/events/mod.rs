@@ -27,6 +27,11 @@ use std::sync::Arc;
 pub trait EventListener: Send + Sync {
     /// The thread that caused the event makes this call and waits for it, so it should be quick. No lock is held.
     ///
+    /// Some events are told by a thread that leads the writers, and every other writer of the database waits with it until
+    /// the call returns: [`Event::MemtableSealed`] always, [`Event::StallConditionsChanged`], [`Event::BackgroundError`] and
+    /// [`Event::ErrorRecovered`] when a write causes them. All other events hold up background work alone, until writers
+    /// have to wait for that work. Reads never wait for a listener. For longer work hand the event to a thread of your own.
+    ///
     /// The call may read the database. Calls that write to it, change it, wait for it or close it are refused with
     /// `InvalidArgument`, because the work that they would wait for may be waiting for this call. The same holds for other
     /// databases that share the [`Env`]. The last handle may be dropped here: another thread then closes the database.
