@@ -7,7 +7,7 @@ use crate::column_family::{Family, LiveFamily};
 use crate::files::same_directory;
 use crate::health::Source;
 use crate::memtable::{MemtableList, new_memtable};
-use crate::open::{make_directory, take_place};
+use crate::open::{absolute_paths, make_directory, take_place};
 use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
 use std::sync::Arc;
@@ -64,6 +64,7 @@ impl Core {
         refuse_timestamps(&options.order)?;
         let mut options = options.at_level(level);
         options.forget_stored();
+        absolute_paths("cf_paths", &mut options.cf_paths)?;
         self.renew_stale_options()?;
         // Alone, so that the log that is current now holds nothing of the new family yet.
         let made = self.committer.lead_alone(|| {

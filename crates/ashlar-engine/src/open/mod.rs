@@ -25,7 +25,7 @@ pub(crate) use create::make_directory;
 pub use create::{create_database, settle_identity};
 pub use leveldb::{ONE_WAY, left_by_leveldb};
 pub use places::PlaceSettings;
-pub(crate) use places::{Entered, Purpose, enter, take_place};
+pub(crate) use places::{Entered, Purpose, absolute_paths, enter, take_place};
 pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};
 pub(crate) use recover::{logs_needed_from, needed_from, recover_in};
 pub(crate) use recover::{out_of_numbers, recorded_numbers};

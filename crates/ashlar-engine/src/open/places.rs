@@ -17,6 +17,8 @@
 //! 7. RocksDB writes `wal_dir` as the database directory itself only where the first of `db_paths` is another one. Without
 //!    `db_paths` such a database is not opened to write.
 //! 8. A table must be in the directory that the MANIFEST says, by its index in the family's list.
+//! 9. A given path that is relative means the working directory at the moment of the open. It is made absolute before
+//!    anything uses or stores it. A stored relative path of tables has lost its meaning and is refused.
 
 use super::create::make_directory;
 use super::recover::{needed_from, read_manifest};
@@ -47,6 +49,19 @@ pub struct PlaceSettings {
 }
 
 impl PlaceSettings {
+    /// The same directories by paths from the root.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming the setting: a path is relative, and the process has no working directory.
+    fn absolute(mut self) -> Result<PlaceSettings> {
+        if !self.wal_dir.is_empty() {
+            self.wal_dir = absolute("wal_dir", Path::new(&self.wal_dir))?.display().to_string();
+        }
+        absolute_paths("db_paths", &mut self.db_paths)?;
+        self.cf_paths.values_mut().try_for_each(|paths| absolute_paths("cf_paths", paths))?;
+        Ok(self)
+    }
+
     /// The directories of a family's tables, in the order that the MANIFEST counts them.
     pub(crate) fn of(&self, family: &str, dir: &Path) -> Vec<PathBuf> {
         let lists = [self.cf_paths.get(family), Some(&self.db_paths)];
@@ -112,6 +127,7 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
         Some(_) => newest_places(fs, dir, purpose, &mut notes)?,
         None => StoredPlaces::default(),
     };
+    let given = &given.clone().absolute()?;
     let mut settings = given.clone();
     if settings.db_paths.is_empty() {
         settings.db_paths.clone_from(&stored.db_paths);
@@ -120,6 +136,9 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
         settings.cf_paths.entry(family.clone()).or_insert_with(|| paths.clone());
     }
     settings.cf_paths.retain(|_, paths| !paths.is_empty());
+    refuse_relative("db_paths", &settings.db_paths).map_err(|e| e.at_path(dir))?;
+    let own = || settings.cf_paths.values();
+    own().try_for_each(|paths| refuse_relative("cf_paths", paths)).map_err(|e| e.at_path(dir))?;
     let logs = Logs::look(fs, dir, &given.wal_dir, &stored, purpose)?;
     let Choice { write, former, notes: of_logs } = logs.choose(purpose).map_err(|e| e.at_path(dir))?;
     notes.extend(of_logs);
@@ -161,6 +180,9 @@ impl Entered {
             }
             locks.push(take_place(fs, &place, setting)?);
         }
+        // Directories that were made just now are held as well.
+        self.places = self.places.held()?;
+        self.env.fs = Arc::clone(&self.places) as Arc<dyn Fs>;
         Ok(locks)
     }
 
@@ -356,6 +378,37 @@ fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<Stri
         Some(e) if purpose != Purpose::Repair => Err(e),
         _ => Ok(StoredPlaces::default()),
     }
+}
+
+/// # Errors
+/// `InvalidArgument` naming the setting: the path is relative, and the process has no working directory.
+fn absolute(setting: &str, path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|e| {
+        let what = format!("{setting} is {}, and there is no working directory: {e}", path.display());
+        Error::invalid(what).hint("Give the setting with a path from the root")
+    })
+}
+
+/// Makes the paths of a list absolute: from here on another working directory changes nothing.
+///
+/// # Errors
+/// As [`absolute`].
+pub(crate) fn absolute_paths(setting: &str, paths: &mut [DbPath]) -> Result<()> {
+    paths.iter_mut().try_for_each(|path| {
+        path.path = absolute(setting, &path.path)?;
+        Ok(())
+    })
+}
+
+/// # Errors
+/// `InvalidArgument` naming the setting: a stored path is relative. Its working directory is not known.
+fn refuse_relative(setting: &str, paths: &[DbPath]) -> Result<()> {
+    let Some(path) = paths.iter().find(|path| !path.path.is_absolute()) else { return Ok(()) };
+    let what = format!(
+        "the OPTIONS file names {} in {setting}, a relative path, and not the working directory it began from",
+        path.path.display()
+    );
+    Err(Error::invalid(what).hint(GIVE_PATHS))
 }
 
 /// The path from the root, so that it means the same after a change of the working directory.

@@ -23,6 +23,7 @@ fn entry() {
     match word {
         "two-working-directories" => two_working_directories(dir),
         "working-directory-removed" => working_directory_removed(dir),
+        "relative-places" => relative_places(dir),
         "open" => match Db::open(dir) {
             Ok(_) => println!("\nchild: opened"),
             Err(e) => println!("\nchild: {e}"),
@@ -119,6 +120,49 @@ fn a_removed_working_directory_is_not_needed() {
     let temp = tempfile::tempdir().unwrap();
     child("working-directory-removed", temp.path());
     assert_eq!(keys(&temp.path().join("db"), "a"), (103, 103));
+}
+
+/// Two databases of equal settings, each with relative directories of its own working directory. The first one works in the
+/// working directory of the second, and is opened there.
+fn relative_places(dir: &Path) {
+    let enter = |name: &str| std::env::set_current_dir(dir.join(name)).unwrap();
+    let open = || {
+        let family = |f: ashlardb::FamilyBuilder| f.cf_path("own", 1 << 30);
+        Db::builder("db").db_path("t", 1 << 30).wal_dir("w").family("own", family).open().unwrap()
+    };
+    enter("y");
+    let second = open();
+    fill(&second, "b");
+    work(&second, "b");
+    second.close().unwrap();
+    enter("x");
+    let first = open();
+    fill(&first, "a");
+    first.flush().unwrap();
+    enter("y");
+    work(&first, "a");
+    first.family("own").unwrap().put("own", "a").unwrap();
+    first.flush().unwrap();
+    first.close().unwrap();
+    for (name, prefix) in [("x", "a"), ("y", "b")] {
+        assert_eq!(keys(&dir.join(name).join("db"), prefix), (103, 103), "{name}");
+    }
+    let again = Db::open("../x/db").unwrap();
+    assert_eq!(again.family("own").unwrap().get("own").unwrap().as_deref(), Some(&b"a"[..]));
+}
+
+#[test]
+fn relative_directories_of_tables_are_those_of_the_open() {
+    let temp = tempfile::tempdir().unwrap();
+    for name in ["x", "y"] {
+        std::fs::create_dir(temp.path().join(name)).unwrap();
+    }
+    child("relative-places", temp.path());
+    for name in ["x/t", "x/own", "y/t"] {
+        let entries = std::fs::read_dir(temp.path().join(name)).unwrap();
+        let tables = entries.filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|e| e == "sst"));
+        assert!(tables.count() > 0, "{name} has tables");
+    }
 }
 
 #[test]
