@@ -1,7 +1,7 @@
 //! The verbs of writing, and what they can be asked of.
 
 use crate::{Db, Family, Result, WriteBatch};
-use ashlar_base::{Error, FamilyId};
+use ashlar_base::{Error, ErrorKind, FamilyId};
 use ashlar_engine::batch::WriteBatch as EngineBatch;
 use ashlar_engine::options as engine;
 use std::borrow::Borrow;
@@ -244,6 +244,12 @@ impl Writable for Writer<'_> {
         }
         let mut batch = EngineBatch::new();
         op(&mut batch, self.family.id())?;
-        self.db.engine().write(&mut batch, self.options.inner).map(drop)
+        self.db.engine().write(&mut batch, self.options.inner).map(drop).map_err(|e| {
+            // The engine knows the family of an operation by its number.
+            match self.family.is_dropped() && e.kind() == ErrorKind::InvalidArgument {
+                true => Error::invalid(format!("column family {:?} was dropped", self.family.name())),
+                false => e,
+            }
+        })
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// It must not call the database it belongs to, and it must not panic: a panic during a write, flush or compaction stops
 /// writes until the database is opened again.
 pub trait Comparator: Send + Sync + fmt::Debug {
-    /// Stored in the MANIFEST; a database refuses to open with another one.
+    /// Stored in the MANIFEST; a database refuses to open with another one. Not empty, and not that of a built-in order.
     fn name(&self) -> &str;
     /// The order.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;

@@ -3,12 +3,14 @@
 //! Source: RocksDB `include/rocksdb/merge_operator.h`, `utilities/merge_operators/`.
 
 use crate::error::{Error, Result};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 /// How merge operands of a family are combined.
-pub trait MergeOperator: Send + Sync + fmt::Debug {
-    /// The name that OPTIONS and table properties remember.
+pub trait MergeOperator: Any + Send + Sync + fmt::Debug {
+    /// The name that OPTIONS and table properties remember. Not empty, and not that of a built-in operator: an open that is
+    /// given no operator takes the built-in one of the stored name.
     fn name(&self) -> &str;
     /// The value of `key`: `existing` (`None`: there was none, or it was deleted) with `operands` applied, oldest first.
     ///
@@ -38,6 +40,18 @@ pub fn standard_operator(id: &str) -> Option<Arc<dyn MergeOperator>> {
         "sortlist" | "MergeSortOperator" => Some(Arc::new(SortList)),
         _ => None,
     }
+}
+
+/// Whether an operator has the name of a built-in one and is another: files would not say which of the two wrote them.
+pub fn borrows_built_in_name(operator: &dyn MergeOperator) -> bool {
+    let any: &dyn Any = operator;
+    let built_in = any.is::<UInt64Add>()
+        || any.is::<StringAppend>()
+        || any.is::<Max>()
+        || any.is::<LastPut>()
+        || any.is::<BytesXor>()
+        || any.is::<SortList>();
+    !built_in && standard_operator(operator.name()).is_some()
 }
 
 /// Adds unsigned 64-bit integers (eight bytes, little endian), wrapping. A value of another length counts as 0.

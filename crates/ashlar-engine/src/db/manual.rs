@@ -10,7 +10,7 @@ use crate::column_family::{Family, LiveFamily};
 use crate::compaction::picker::{ManualPick, ManualRange, pick_chosen, pick_refit};
 use crate::compaction::{Compaction, Running};
 use crate::options::CompactRangeOptions;
-use ashlar_base::{Error, FamilyId, FileNumber, Level, Result};
+use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_env::{JobKind, Lane};
 use std::sync::Arc;
 
@@ -95,6 +95,20 @@ fn refuse_level0_only(family: &Family) -> Result<()> {
         family.name()
     ))
     .hint("To make it a leveled tree for good, open it with compaction_style=kCompactionStyleLevel"))
+}
+
+/// Whether a compaction has files of the family.
+fn is_busy(live: &LiveFamily) -> bool {
+    live.version.levels.iter().flatten().any(|file| file.is_compacting())
+}
+
+/// No compaction can be chosen, and none runs whose end would change that: the ranges of the tables contradict each other.
+fn no_order(family: &str, order: &Order) -> Error {
+    let what = format!(
+        "no compaction of family {family:?} can be chosen: its comparator, {}, contradicts itself",
+        order.name()
+    );
+    Error::invalid(what).hint("Correct the comparator: of two keys one is less, or both are equal, whatever their order in the call")
 }
 
 /// What a request does next.
@@ -206,6 +220,9 @@ impl Core {
         let claims = running.get(&family).map_or(&[][..], Vec::as_slice);
         Ok(match pick(live, claims)? {
             ManualPick::Done => Next::Over,
+            ManualPick::Blocked if claims.is_empty() && !is_busy(live) => {
+                return Err(no_order(live.family.name(), &live.version.order));
+            }
             ManualPick::Blocked => Next::Blocked,
             ManualPick::Run(plan) => {
                 // A comparator may panic before the job is there: jobs are counted that exist.

@@ -67,7 +67,7 @@ pub use sizes::{MemtableStats, SizeOptions};
 use crate::batch::WriteBatch;
 use crate::column_family::Family;
 use crate::columns::Columns;
-use crate::health::Severity;
+use crate::health::{Severity, lacks_space};
 use crate::iter::DbIter;
 use crate::open::RecoveryReport;
 use crate::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
@@ -125,7 +125,10 @@ impl Db {
         others: FamilyOptions,
     ) -> Result<Db> {
         open::check_executor(&env)?;
-        let core = open::open(env, dir, options, families, others)?;
+        let core = open::open(env, dir, options, families, others).map_err(|e| match lacks_space(&e) {
+            true => e.hint("Make room on the device, or open the database read-only"),
+            false => e,
+        })?;
         Ok(Db { handle: Arc::new(Handle { core }) })
     }
 

@@ -3,6 +3,8 @@
 use super::names::id_of;
 use super::paths::{DbPath, validate};
 use super::{CompactionOptions, FormatLevel, KeptTexts};
+use ashlar_base::ext::merge_operator::borrows_built_in_name;
+use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, MergeOperator, Order, Result};
 use ashlar_blob::BlobOptions;
 use ashlar_table::TableOptions;
@@ -103,9 +105,38 @@ impl FamilyOptions {
             .hint("Raise the format level, or lower format_version"));
         }
         validate("cf_paths", &self.cf_paths)?;
+        self.validate_names()?;
         self.blob.validate()?;
         self.table.validate()?;
         self.compaction.validate()
+    }
+
+    /// Files name the comparator and the merge operator, and an open finds the built-in ones by their names.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: one of the caller's has no name, or that of a built-in one.
+    fn validate_names(&self) -> Result<()> {
+        let wrong = |what: &str, name: &str| {
+            let text = match name {
+                "" => format!("the {what} has an empty name"),
+                _ => format!("the {what} has the name of a built-in one, {name}, and is another"),
+            };
+            Err(Error::invalid(text).hint("Give it a name of its own: files of the database remember it"))
+        };
+        if let Order::Custom(comparator) = &self.order {
+            let name = comparator.name();
+            let stamped = timestamp_order(name)
+                .is_some_and(|order| order.timestamp_len() != comparator.timestamp_len());
+            if name.is_empty() || stamped || Order::by_name(name).is_some() {
+                return wrong("comparator", name);
+            }
+        }
+        match &self.merge_operator {
+            Some(operator) if operator.name().is_empty() || borrows_built_in_name(&**operator) => {
+                wrong("merge operator", operator.name())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The name of the merge operator, known by name only or not.

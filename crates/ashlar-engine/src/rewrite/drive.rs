@@ -262,6 +262,10 @@ impl KeyState {
             Ordering::Less => Ok(Step::NewKey),
             Ordering::Equal if trailer < self.last => Ok(Step::OlderVersion),
             Ordering::Equal if trailer == self.last => Ok(Step::Duplicate),
+            // Damage does not change what a comparator says of the same two keys.
+            said if order.cmp(user_key, &self.user_key) != said.reverse() => {
+                Err(contradiction(&self.user_key, user_key))
+            }
             _ => Err(out_of_order(&self.user_key, user_key)),
         }
     }
@@ -333,6 +337,13 @@ impl KeyState {
 fn out_of_order(last: &[u8], next: &[u8]) -> Error {
     Error::corruption(format!("keys out of order: {} after {}", next.escape_ascii(), last.escape_ascii()))
         .hint("Verify the tables with their checksums")
+}
+
+#[cold]
+fn contradiction(last: &[u8], next: &[u8]) -> Error {
+    let (last, next) = (last.escape_ascii(), next.escape_ascii());
+    Error::invalid(format!("the comparator contradicts itself on the keys {last} and {next}"))
+        .hint("Correct the comparator, and open the database again: the tables are not damaged")
 }
 
 #[cold]

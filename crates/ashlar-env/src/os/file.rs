@@ -19,7 +19,10 @@ use std::path::{Path, PathBuf};
 /// `InvalidArgument`: a link, or no regular file. `Io`: the system refused.
 pub(super) fn open(action: &str, place: &Place<'_>, path: &Path, flags: OFlags) -> Result<File> {
     let fd = open_at(place, flags).map_err(|e| match e {
-        Errno::LOOP => not_regular(action, path, "it is a symbolic link"),
+        Errno::LOOP => {
+            not_regular(action, path, "it is a symbolic link, which is not followed inside a database")
+                .hint("Put the file itself in the place of the link")
+        }
         Errno::NXIO => not_regular(action, path, "it is a pipe or a device"),
         Errno::ISDIR => not_regular(action, path, "it is a directory"),
         e => Error::io(action, path, &e.into()),

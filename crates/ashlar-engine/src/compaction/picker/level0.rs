@@ -99,14 +99,17 @@ fn movable_from_level0(shape: &Shape<'_>, base: usize) -> Vec<Arc<FileMeta>> {
 /// `seed` and every file of level 0 that overlaps the group, however indirectly. Newest first.
 pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<FileMeta>> {
     let mut within = UserRange::of(seed);
+    let mut rounds = shape.level(0).len();
     loop {
         let level0 = shape.level(0).iter();
         let group: Vec<_> = level0.filter(|f| within.meets(shape.order, &UserRange::of(f))).collect();
         let Some(wider) = user_range(shape.order, group.iter().copied()) else { return Vec::new() };
-        if wider == within {
+        // Each round but the last adds a file, unless the comparator contradicts itself.
+        if wider == within || rounds == 0 {
             return group.into_iter().cloned().collect();
         }
         within = wider;
+        rounds -= 1;
     }
 }
 

@@ -99,7 +99,13 @@ fn shown(options: &Options, group: Group, name: &str) -> Option<String> {
 }
 
 /// "It belongs to a group further inside", for a name that would be one there.
-fn elsewhere(name: &str) -> Option<Error> {
+fn elsewhere(groups: &[Group], name: &str) -> Option<Error> {
+    for (group, whose) in [(Group::Database, "the database"), (Group::Family, "a column family")] {
+        if !groups.contains(&group) && find(&[group], name).is_some() {
+            let what = format!("{name:?} is a setting of {whose}");
+            return Some(Error::invalid(what).hint(format!("Set it with the options of {whose}")));
+        }
+    }
     let row = TABLE.iter().find(|row| row.name == name)?;
     let name = row.name;
     Some(
@@ -146,7 +152,7 @@ impl Options {
         let (group, row) = find_with_group(groups, name).ok_or_else(|| {
             let places = groups.iter().flat_map(|group| places(*group));
             let names = places.flat_map(|(_, _, rows)| rows.iter().map(|row| row.name));
-            elsewhere(name).unwrap_or_else(|| unknown(name, names))
+            elsewhere(groups, name).unwrap_or_else(|| unknown(name, names))
         })?;
         let notice = take(row, self, value)?;
         if notice.is_some() || ONLY_KEPT.contains(&row.name) {

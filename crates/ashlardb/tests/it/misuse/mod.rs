@@ -3,6 +3,7 @@
 //! | module | what is misused |
 //! |---|---|
 //! | `handles` | snapshots, families and batches of another database, or of a dropped family; sync without a log |
+//! | `names` | comparators and operators that files cannot tell apart, comparators that contradict themselves, misplaced settings |
 //! | `panics` | comparators, merge operators and listeners that panic |
 //! | `pauses` | requests for background work while none is done |
 //! | `reentry` | calls of the database, and the end of its last handle, inside its own callbacks |
@@ -10,6 +11,7 @@
 
 mod callbacks;
 mod handles;
+mod names;
 mod panics;
 mod pauses;
 mod reentry;
