@@ -237,3 +237,36 @@ fn control_characters_in_the_name_of_a_family_are_escaped() {
     good(&["db", &db, "--create_if_missing", "create_family", "a\u{1b}[2Jb"], b"");
     assert!(good(&["db", &db, "families"], b"").ends_with("{default, a\\u{1b}[2Jb}\n"));
 }
+
+#[test]
+fn a_relative_db_path_is_that_of_the_command_that_gave_it() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |from: &str, words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ashlar"));
+        let ran = command.current_dir(home.path().join(from)).arg("db").args(words).output().unwrap();
+        let text = [ran.stdout, ran.stderr].concat();
+        assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&text));
+        String::from_utf8(text).unwrap()
+    };
+    for name in ["c1", "c2"] {
+        std::fs::create_dir(home.path().join(name)).unwrap();
+        run(name, &["--db=db", "--db_path=t:1000000000", "--create_if_missing", "put", "key", name]);
+    }
+    // Each of these opens makes a table of the log before it.
+    (0..3).for_each(|_| drop(run("c2", &["--db=db", "put", "more", "text"])));
+    let first = format!("--db={}", home.path().join("c1/db").display());
+    run("c2", &[&first, "put", "two", "2"]);
+    run("c2", &[&first, "put", "three", "3"]);
+    assert_eq!(run("c1", &["--db=db", "get", "key"]), "c1\n");
+    assert_eq!(run("c1", &["--db=db", "get", "two"]), "2\n");
+    assert_eq!(run("c2", &["--db=db", "get", "key"]), "c2\n");
+}
+
+#[test]
+fn a_repair_of_what_is_no_database_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("thesis.txt"), "mine").unwrap();
+    let ran = ashlar(&["db", home.path().to_str().unwrap(), "repair"], b"");
+    assert!(ran.status == 1 && ran.err.contains("there is no database"), "{ran:?}");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
+}

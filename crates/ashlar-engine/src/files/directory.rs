@@ -1,6 +1,7 @@
 //! The directory of a database: held by a descriptor from the open on, and looked at again by the close.
 
 use super::LOST;
+use super::unlink::begins_as_log;
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::{EntryKind, Env, Fs};
@@ -61,6 +62,30 @@ pub(crate) fn misnamed(fs: &dyn Fs, dir: &Path) -> Result<Vec<String>> {
     Ok(named
         .map(|entry| format!("{} is a directory, not a file of the database: it is left alone", entry.name))
         .collect())
+}
+
+/// Whether anything in `dir` is what a database leaves there: a file that only databases make, or a table, a blob file or a
+/// log with something in it. `NNNNNN.log` is a name of other programs' logs too, so a log must begin as one.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn holds_remains(fs: &dyn Fs, dir: &Path) -> Result<bool> {
+    for entry in fs.files(dir)? {
+        let remains = match FileKind::parse_exact(&entry.name) {
+            Some(FileKind::Current | FileKind::Identity | FileKind::Manifest(_) | FileKind::Options(_)) => {
+                true
+            }
+            Some(FileKind::Table(_) | FileKind::LevelDbTable(_) | FileKind::Blob(_)) => entry.len > 0,
+            Some(FileKind::Wal(_)) if entry.len > 0 => {
+                begins_as_log(&*fs.open_read(&dir.join(&entry.name))?)?
+            }
+            _ => false,
+        };
+        if remains {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether the directory and these files in it are there still.

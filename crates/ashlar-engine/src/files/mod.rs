@@ -15,7 +15,7 @@ mod within;
 pub use crate::version::Tables;
 pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum};
 pub use directory::hold_directory;
-pub(crate) use directory::{check_lost, check_named, check_there, lost_is_usable, misnamed};
+pub(crate) use directory::{check_lost, check_named, check_there, holds_remains, lost_is_usable, misnamed};
 pub(crate) use log_tail::{TAIL_MAX, keep_tail, used_end};
 pub(crate) use lost::{LOST, leave_in_lost};
 pub use obsolete::{Action, Live, Obsolete, Spared, find_obsolete};

@@ -65,7 +65,7 @@ fn remove(fs: &dyn Fs, dir: &Path, file: &Obsolete) -> Result<Option<String>> {
 }
 
 /// Whether a file begins with a whole record, or with nothing: what a log is from its first write on.
-fn begins_as_log(file: &dyn ReadFile) -> Result<bool> {
+pub(super) fn begins_as_log(file: &dyn ReadFile) -> Result<bool> {
     let (mut block, mut got) = (vec![0; BLOCK_SIZE], 0);
     while let Some(rest) = block.get_mut(got..).filter(|rest| !rest.is_empty()) {
         match file.read_at(rest, got as u64)? {

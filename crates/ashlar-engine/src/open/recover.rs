@@ -303,6 +303,8 @@ struct Directory {
     manifests: Vec<FileNumber>,
     /// The largest number of any file, and the file's name.
     largest: (FileNumber, String),
+    /// Tables that are no regular files: links, pipes or devices.
+    irregular: BTreeSet<FileNumber>,
 }
 
 impl Directory {
@@ -312,6 +314,7 @@ impl Directory {
             blobs: BTreeSet::new(),
             manifests: Vec::new(),
             largest: (FileNumber(0), String::new()),
+            irregular: BTreeSet::new(),
         };
         for entry in fs.list(dir)? {
             let Some(kind) = FileKind::parse(&entry.name) else { continue };
@@ -324,7 +327,12 @@ impl Directory {
             }
             match kind {
                 // `N.sst` sorts behind `N.ldb` and is tried first when a table is opened.
-                FileKind::Table(n) | FileKind::LevelDbTable(n) => drop(found.tables.insert(n, entry.len)),
+                FileKind::Table(n) | FileKind::LevelDbTable(n) => {
+                    found.tables.insert(n, entry.len);
+                    if entry.kind == EntryKind::Other {
+                        found.irregular.insert(n);
+                    }
+                }
                 FileKind::Blob(n) => drop(found.blobs.insert(n)),
                 FileKind::Manifest(n) => found.manifests.push(n),
                 _ => {}
@@ -350,6 +358,10 @@ impl Directory {
     fn check_table(&self, (fs, dir): (&dyn Fs, &Path), manifest: &Path, file: &NewFile) -> Result<()> {
         let number = file.number;
         let path = || fs.real_path(&dir.join(FileKind::Table(number).name()));
+        if self.irregular.contains(&number) {
+            // The error of opening it says what it is.
+            drop(fs.open_read(&path())?);
+        }
         match self.tables.get(&number) {
             Some(&len) if len == file.size => Ok(()),
             Some(&len) => Err(Error::corruption(format!(

@@ -369,3 +369,51 @@ fn temporary_names_that_lead_elsewhere_are_not_written_through() {
         assert_eq!(keys(&dir, "a"), (103, 103));
     }
 }
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_named_as_one() {
+    let temp = tempfile::tempdir().unwrap();
+    for ending in ["sst", "CURRENT"] {
+        let dir = temp.path().join(ending);
+        let db = Db::open(&dir).unwrap();
+        fill(&db, "a");
+        db.flush().unwrap();
+        db.close().unwrap();
+        let entries = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path());
+        let file = entries.into_iter().find(|path| path.to_str().unwrap().ends_with(ending)).unwrap();
+        let target = temp.path().join("target");
+        std::fs::rename(&file, &target).unwrap();
+        symlink(&target, &file).unwrap();
+        let e = Db::open(&dir).unwrap_err();
+        let text = e.to_string();
+        assert!(text.contains("symbolic link") && text.contains("Put the file itself"), "{text}");
+        assert_eq!((e.kind(), e.path()), (ErrorKind::InvalidArgument, Some(&*file)), "{text}");
+        std::fs::rename(&target, &file).unwrap();
+        assert_eq!(keys(&dir, "a"), (100, 100));
+    }
+}
+
+#[test]
+fn a_repair_of_a_directory_that_holds_no_database_writes_and_moves_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("home");
+    std::fs::create_dir(&dir).unwrap();
+    let names = ["000012.log", "notes.log", "thesis.txt"];
+    names
+        .iter()
+        .for_each(|name| std::fs::write(dir.join(name), "text of mine, longer than a header").unwrap());
+    let copy = temp.path().join("copy");
+    for answer in [
+        Db::builder(&dir).repair(|_| {}),
+        Db::builder(&dir).db_path(temp.path().join("t"), 1 << 30).repair(|_| {}),
+        Db::builder(&dir).salvage(&copy, |_| {}),
+    ] {
+        let e = answer.unwrap_err();
+        let absent = e.kind() == NOT_FOUND && e.to_string().contains("db_paths");
+        assert!(absent || e.to_string().contains("there is no database"), "{e}");
+        let mut found: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+        found.sort();
+        assert_eq!(found, names);
+    }
+    assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
+}

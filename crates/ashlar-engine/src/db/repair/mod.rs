@@ -49,8 +49,8 @@ use super::replay::Replayer;
 use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
 use crate::files::{
-    Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, leave_in_lost,
-    unlink,
+    Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
+    leave_in_lost, unlink,
 };
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
 use crate::open::{
@@ -120,8 +120,9 @@ fn repair_in(
         return Err(Error::invalid("there is no such directory").at_path(dir));
     }
     check_lost(&*env.fs, dir)?;
-    let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
     let given = if gathered { PlaceSettings::default() } else { settings.places(&options) };
+    refuse_none(&env, dir, &given)?;
+    let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
     let mut entered = enter(&env, dir, &given, Purpose::Repair)?;
     let _locks = entered.occupy(&*env.fs)?;
     let env = entered.env.clone();
@@ -150,6 +151,19 @@ fn repair_in(
     repair.run(replayed, &mut report, progress).map_err(hinted)?;
     entered.places.leave_former();
     Ok(report)
+}
+
+/// A repair is of a database. It makes none of a directory that holds nothing of one, not even a LOCK.
+///
+/// # Errors
+/// `InvalidArgument`: nothing in the known directories is what a database leaves. `Io`.
+fn refuse_none(env: &Env, dir: &Path, given: &PlaceSettings) -> Result<()> {
+    if holds_remains(&*env.fs, dir)? || holds_remains(&*enter(env, dir, given, Purpose::Repair)?.env.fs, dir)?
+    {
+        return Ok(());
+    }
+    let e = Error::invalid("there is no database, and no file that one leaves").at_path(dir);
+    Err(e.hint("Name the directory of the database that is to be repaired"))
 }
 
 /// An error of reading, with what is left to do where it stays.

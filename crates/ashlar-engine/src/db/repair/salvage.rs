@@ -16,7 +16,7 @@
 //!    the copy, page by page, which the repair finds like any damage, and a loss in the account. Nothing is given up by that:
 //!    the source stays.
 
-use super::{RepairReport, repair_in};
+use super::{RepairReport, refuse_none, repair_in};
 use crate::db::settings::Settings;
 use crate::db::{Db, OpenFamily};
 use crate::files::{check_named, hold_directory};
@@ -71,8 +71,9 @@ impl Db {
         }
         check_named(into)?;
         check_target(fs, dir, into)?;
-        let _lock = lock(fs, dir)?;
         let settings = Settings::new(&options, families, others)?;
+        refuse_none(&env, dir, &settings.places(&options))?;
+        let _lock = lock(fs, dir)?;
         let entered = enter(&env, dir, &settings.places(&options), Purpose::Repair)?;
         if let Ok(DirState::Database(number)) = survey(fs, dir)
             && let Ok(replayed) = replay_manifest(fs, dir, number)
