@@ -92,6 +92,8 @@ bugs! {
     SequenceZeroedEarly,
     /// Garbage of blob files is counted twice.
     GarbageCountedTwice,
+    /// The two ends of a scan pass each other.
+    ScanEndsCross,
     /// A failed flush is tried again without a pause, for ever.
     NoPauseAfterFailure,
     /// A group of writes is made visible before all of it is in the memtables.

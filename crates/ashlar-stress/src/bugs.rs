@@ -55,6 +55,7 @@ fn owed(bug: Bug) -> (&'static str, &'static str) {
         Bug::KeyLostInRewrite => ("sim", "A40 a processor that miscounts"),
         Bug::SequenceZeroedEarly => ("sim", "A39 RocksDB 6.10"),
         Bug::GarbageCountedTwice => ("sim", "blob files removed while linked"),
+        Bug::ScanEndsCross => ("meta", "entries shown from both ends"),
         Bug::NoPauseAfterFailure => ("sweep", "A34 eleveldb #23"),
         Bug::VisibleBeforeInserted => ("shuttle", "publishing before the memtable"),
         Bug::SnapshotTakenLate => ("shuttle", "a snapshot beside a compaction"),

@@ -13,7 +13,8 @@ pub type Lent<'a> = (&'a [u8], &'a [u8]);
 ///
 /// After an error the cursor is off the end until [`Cursor::first`], [`Cursor::last`] or a seek. It goes on when the
 /// database is closed or its family dropped. When the directory is opened again after a close, the open removes replaced
-/// tables, and a cursor that needs one answers `Io(NotFound)`.
+/// tables and blob files. A cursor of before that needs one answers `Io(NotFound)` for a table, and `Corruption` for a
+/// blob file.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write};

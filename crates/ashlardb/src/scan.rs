@@ -3,6 +3,7 @@
 use crate::range::{KeyRange, Keys};
 use crate::read::{ReadOptions, Readable};
 use crate::{Cursor, Db, Result, ScanExplained};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_engine::column_family::Family;
 use ashlar_engine::iter::DbIter;
 use ashlar_engine::{options as engine, snapshot};
@@ -47,8 +48,8 @@ pub struct Scan {
 #[derive(Debug)]
 enum Prefix {
     Of(Vec<u8>),
-    /// No key begins with all the prefixes.
-    None,
+    /// No key begins with all the prefixes, of which this is one.
+    None(Vec<u8>),
 }
 
 impl Prefix {
@@ -56,7 +57,7 @@ impl Prefix {
         match self {
             Prefix::Of(known) if other.starts_with(&known) => Prefix::Of(other.to_vec()),
             Prefix::Of(known) if known.starts_with(other) => Prefix::Of(known),
-            _ => Prefix::None,
+            Prefix::Of(known) | Prefix::None(known) => Prefix::None(known),
         }
     }
 }
@@ -124,7 +125,10 @@ impl Scan {
         let keys = match &self.prefix {
             Prefix::Of(prefix) if prefix.is_empty() => self.keys.clone(),
             Prefix::Of(prefix) => self.keys.clone().narrowed(prefix, order, self.family.name())?,
-            Prefix::None => Keys::none(),
+            Prefix::None(first) => {
+                self.keys.clone().narrowed(first, order, self.family.name())?;
+                Keys::none()
+            }
         };
         Ok(engine::ReadOptions {
             at: self.at.as_ref().map(|snapshot| snapshot.seq()),
@@ -170,6 +174,7 @@ impl Scan {
         };
         if let Some(met) = other.as_ref().and_then(DbIter::key)
             && self.family.options().order.compare(key, met) != sound
+            && !planted(Bug::ScanEndsCross)
         {
             return Ok(None);
         }

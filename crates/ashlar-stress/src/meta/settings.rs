@@ -1,7 +1,8 @@
 //! The settings that may change nothing but cost: dimensions with their values, and sets of choices that meet every pair.
 
 use crate::sim::plan::Setup;
-use ashlar_engine::options::FormatLevel;
+use crate::sim::store::DIR;
+use ashlar_engine::options::{FormatLevel, Options};
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
 use ashlar_format::table::{ChecksumKind, IndexKind};
@@ -96,7 +97,24 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
     dimension("atomic_flush", &["off", "on"], |s, v| s.db.atomic_flush = v == 1),
     dimension("format level", &["9.11", "7.8", "11"], |s, v| s.db.format_level = LEVELS[v]),
     dimension("log", &["on", "off"], |s, v| s.unlogged = v == 1),
+    dimension("num_levels", &["7", "3", "12"], |s, v| s.family.compaction.num_levels = [7, 3, 12][v]),
+    dimension("max_open_files", &["all", "1", "10"], |s, v| s.db.max_open_files = [-1, 1, 10][v]),
+    dimension("prefix_extractor", &["none", "fixed of 3", "capped of 2", "noop"], |s, v| {
+        let names = ["nullptr", "rocksdb.FixedPrefix.3", "rocksdb.CappedPrefix.2", "rocksdb.Noop"];
+        apply(s, &format!("prefix_extractor={}", names[v]));
+    }),
+    dimension("wal_dir", &["with the tables", "elsewhere"], |s, v| {
+        s.places.wal_dir = [DIR, "/data/wal"][v].to_owned();
+    }),
 ];
+
+/// Takes settings by RocksDB's names.
+fn apply(setup: &mut Setup, text: &str) {
+    let mut options = Options { db: setup.db.clone(), family: setup.family.clone() };
+    if options.apply(text).is_ok() {
+        (setup.db, setup.family) = (options.db, options.family);
+    }
+}
 
 /// A value per dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,13 +130,27 @@ impl Choice {
         Choice(DIMENSIONS.iter().map(|d| rng.below(d.values.len())).collect())
     }
 
+    /// What a reopen may make of it: a few settings changed, or all.
+    pub(super) fn changed(&self, rng: &mut Rng) -> Choice {
+        let (other, share) = (Choice::draw(rng), *rng.pick(&[0, 10, 100]).unwrap_or(&10));
+        let pairs = self.0.iter().zip(other.0);
+        Choice(pairs.map(|(old, new)| if rng.percent(share) { new } else { *old }).collect())
+    }
+
     /// The settings of a store.
     pub(super) fn setup(&self) -> Setup {
         let mut setup = Setup::draw(&mut Rng::new(0));
-        for (dimension, value) in DIMENSIONS.iter().zip(&self.0) {
-            (dimension.set)(&mut setup, *value);
-        }
+        self.set(&mut setup, u64::MAX);
         setup
+    }
+
+    /// Sets those of the settings whose bit is in `which`.
+    pub(super) fn set(&self, setup: &mut Setup, which: u64) {
+        for (at, (dimension, value)) in DIMENSIONS.iter().zip(&self.0).enumerate() {
+            if which >> at & 1 == 1 {
+                (dimension.set)(setup, *value);
+            }
+        }
     }
 
     /// What is not as it comes.

@@ -1,46 +1,54 @@
-//! Making a failing case small: first the operations, in ever smaller pieces (Zeller and Hildebrandt, ddmin), then the
-//! settings, one by one back to their defaults, and the rewriting away.
+//! Making a failing case small: first the operations, in ever smaller pieces (Zeller and Hildebrandt, ddmin), then whatever
+//! else the case can do without.
 
-use super::Case;
-use super::rewrite::Rewrite;
+use std::ops::Range;
 
 /// Runs that it may cost.
 const RUNS: usize = 400;
 
+/// A case that can be made smaller.
+pub(super) trait Shrinks: Clone {
+    /// Whether it fails still.
+    fn fails(&self) -> bool;
+    /// How many operations it has.
+    fn operations(&self) -> usize;
+    /// The case without some of its operations.
+    fn without(&self, operations: Range<usize>) -> Self;
+    /// How many other parts have a default.
+    fn parts(&self) -> usize;
+    /// The case with one of these parts at its default; `None`: it is there already.
+    fn plainer(&self, part: usize) -> Option<Self>;
+}
+
 /// The smallest case found that still fails.
-pub(super) fn shrink(mut case: Case) -> Case {
+pub(super) fn shrink<C: Shrinks>(mut case: C) -> C {
     let mut left = RUNS;
-    let mut try_it = |smaller: Case, case: &mut Case| {
+    let mut try_it = |smaller: C, case: &mut C| {
         if left == 0 {
             return false;
         }
         left -= 1;
-        let fails = smaller.run().is_err();
+        let fails = smaller.fails();
         if fails {
             *case = smaller;
         }
         fails
     };
-    let mut piece = case.ops.len() / 2;
+    let mut piece = case.operations() / 2;
     while piece > 0 {
         let mut at = 0;
-        while at < case.ops.len() {
-            let mut smaller = case.clone();
-            smaller.ops.drain(at..(at + piece).min(smaller.ops.len()));
+        while at < case.operations() {
+            let smaller = case.without(at..(at + piece).min(case.operations()));
             if !try_it(smaller, &mut case) {
                 at += piece;
             }
         }
         piece /= 2;
     }
-    for at in 0..case.choice.0.len() {
-        if case.choice.0[at] != 0 {
-            let mut smaller = case.clone();
-            smaller.choice.0[at] = 0;
+    for part in 0..case.parts() {
+        if let Some(smaller) = case.plainer(part) {
             try_it(smaller, &mut case);
         }
     }
-    let smaller = Case { rewrite: Rewrite::Nothing, ..case.clone() };
-    try_it(smaller, &mut case);
     case
 }

@@ -13,7 +13,7 @@ use ashlar_testkit::oracle::{Difference, Model, State};
 use std::path::Path;
 
 /// Recoveries that crash themselves, one in the other.
-const DEEPEST: u32 = 3;
+pub const DEEPEST: u32 = 3;
 
 /// A crash to be checked.
 pub struct Crash<'a> {

@@ -76,6 +76,15 @@ fn no_flipped_byte_goes_unnoticed() {
 fn no_setting_changes_an_answer() {
     let report = clean(meta::run(&Budget::quick()));
     assert_eq!(report.figures["pairs of settings met"], report.figures["pairs of settings"], "{report}");
+    for what in [
+        "kills among them",
+        "moves of cursors after a reopen",
+        "handles refused",
+        "tables deleted by range",
+        "reopens under handles",
+    ] {
+        assert!(report.figures[what] > 5, "{what}: {report}");
+    }
 }
 
 #[test]

@@ -146,6 +146,17 @@ fn a_prefix_is_refused_where_the_order_is_a_comparator_of_the_users_own() {
     assert_eq!(keys(short.scan(..).prefix("")).len(), KEYS.len());
 }
 
+/// No key begins with both: the scan was taken, and showed nothing.
+#[test]
+fn prefixes_that_exclude_each_other_are_refused_where_one_alone_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = orders(&dir);
+    let short = db.family("short").unwrap();
+    assert_eq!(kind(short.prefix("a").prefix("b").cursor()), INVALID);
+    assert_eq!(kind(short.prefix("a").prefix("b").prefix("").explain(10)), INVALID);
+    assert!(keys(db.prefix("a").prefix("b")).is_empty());
+}
+
 /// Every way to take entries from both ends shows each entry once, in either order.
 #[test]
 fn the_two_ends_of_a_scan_meet() {
