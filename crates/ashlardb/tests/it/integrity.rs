@@ -4,7 +4,7 @@ use crate::store::fingerprint;
 use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::rng::Rng;
-use ashlar_testkit::{Change, Judge, JudgeVersion, Tools, report};
+use ashlar_testkit::{Change, Judge, JudgeVersion, Op, Tools, report};
 use ashlardb::{CheckReport, Db, Env, ErrorKind, FormatLevel, Read as _, Risk, Write as _, check_database};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -313,7 +313,7 @@ fn checksums_of_files_are_recorded_compared_and_read_by_rocksdb() {
                     let put = Change::Put { family: "default".into(), key: vec![i], value: vec![round; 300] };
                     judge.write(&[put], false)?;
                 }
-                judge.apply(&[ashlar_testkit::Op::Flush { family: "default".into() }])?;
+                judge.apply(&[Op::Flush { family: "default".into() }])?;
             }
             judge.close()
         })();
@@ -332,4 +332,25 @@ fn outputs_are_read_back_on_request() {
     let dir = temp.path().join("db");
     database(&dir, "paranoid_file_checks=true");
     assert!(check(&dir).is_sound());
+}
+
+#[test]
+fn a_table_whose_writer_sampled_a_dictionary_is_sound() {
+    let dir = tempfile::tempdir().unwrap();
+    let judged = || {
+        let mut judge = Judge::spawn(JudgeVersion::V11)?;
+        let options = "compression=kZSTD;compression_opts={max_dict_bytes=4096;zstd_max_train_bytes=65536}";
+        judge.open(dir.path(), Opening::Create, options)?;
+        judge.bulk(&"bulk put default 0 5000 100 1".parse().unwrap())?;
+        judge.apply(&[Op::Flush { family: "default".into() }])?;
+        judge.close()
+    };
+    match judged() {
+        Err(JudgeError::Skip(skip)) => skip.announce("a_table_whose_writer_sampled_a_dictionary_is_sound"),
+        outcome => {
+            outcome.unwrap();
+            let report = check(dir.path());
+            assert!(report.is_sound(), "{report}");
+        }
+    }
 }
