@@ -11,7 +11,8 @@
 //!    Before an open commits a change of `wal_dir`, `db_paths` or `cf_paths`, it notes the new directories in lines of ours
 //!    in the OPTIONS file.
 //! 6. No needed log anywhere, where the OPTIONS file names a `wal_dir`, is refused: every open leaves a log there. A repair
-//!    goes on, and tells.
+//!    goes on, and tells. But RocksDB with `optimize_manifest_for_recovery` declares all logs not needed when it closes:
+//!    then the directory holds the log right below the first needed number.
 //!
 //! Rules for tables. RocksDB's OPTIONS files do not name `db_paths` and `cf_paths`.
 //! 7. RocksDB writes `wal_dir` as the database directory itself only where the first of `db_paths` is another one. Without
@@ -424,6 +425,8 @@ struct Candidate {
     needed: Vec<FileNumber>,
     /// One of them holds a write, or something that does not read.
     holds: bool,
+    /// The log right below the first needed number is here.
+    holds_the_last: bool,
 }
 
 /// What is known of the logs.
@@ -455,9 +458,14 @@ impl Logs {
         let elsewhere = !named.is_empty();
         let given = (!given.is_empty()).then(|| whole(Path::new(given)));
         named.retain(|n| given.as_ref().is_none_or(|g| !same_directory(fs, g, n)));
-        let at = |place: &Path| Candidate { dir: place.to_path_buf(), needed: Vec::new(), holds: false };
         if !elsewhere && given.is_none() {
-            return Ok(Logs { here: at(dir), given: None, stored: Vec::new(), elsewhere, is_new: false });
+            return Ok(Logs {
+                here: Candidate::empty(dir),
+                given: None,
+                stored: Vec::new(),
+                elsewhere,
+                is_new: false,
+            });
         }
         let (mut from, mut is_new) = (FileNumber(0), false);
         match read_manifest(fs, dir) {
@@ -495,7 +503,7 @@ impl Logs {
             return Err(ambiguous(a, b));
         }
         let Some(source) = holding.first().copied().or(present) else {
-            if elsewhere && write.needed.is_empty() {
+            if elsewhere && write.needed.is_empty() && !fallback.holds_the_last {
                 let named = stored.first().unwrap_or(write);
                 let e = missing(&named.dir, given.as_ref().map(|g| &*g.dir));
                 if purpose != Purpose::Repair {
@@ -524,14 +532,19 @@ impl Logs {
 }
 
 impl Candidate {
+    fn empty(place: &Path) -> Candidate {
+        Candidate { dir: place.to_path_buf(), needed: Vec::new(), holds: false, holds_the_last: false }
+    }
+
     fn look(fs: &dyn Fs, place: &Path, from: FileNumber) -> Result<Candidate> {
         let entries = match fs.files(place) {
             Err(e) if e.is_not_found() => Vec::new(),
             entries => entries?,
         };
-        let mut found = Candidate { dir: place.to_path_buf(), needed: Vec::new(), holds: false };
+        let mut found = Candidate::empty(place);
         for entry in entries {
             let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
+            found.holds_the_last |= number.0.checked_add(1) == Some(from.0);
             if number < from {
                 continue;
             }
@@ -597,7 +610,7 @@ mod tests {
     /// A directory with logs; the number 0 stands for one without a write.
     fn at(dir: &str, logs: &[u64]) -> Candidate {
         let needed = logs.iter().map(|n| FileNumber(*n)).collect();
-        Candidate { dir: dir.into(), needed, holds: logs.iter().any(|n| *n > 0) }
+        Candidate { needed, holds: logs.iter().any(|n| *n > 0), ..Candidate::empty(Path::new(dir)) }
     }
 
     /// The choice of an existing database, as "write former notes", or the first words of the error.

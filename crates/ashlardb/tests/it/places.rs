@@ -199,6 +199,23 @@ fn a_wal_dir_that_is_gone_is_refused_before_anything_is_written() {
 }
 
 #[test]
+fn a_wal_dir_whose_logs_are_all_done_with_is_no_missing_one() {
+    judged("wal_dir without a needed log", || {
+        let home = Home::new();
+        let options = home.wal_dir() + "optimize_manifest_for_recovery=true;";
+        rocksdb_writes(&home.at("db"), &options, 0..100, false, false)?;
+        rocksdb_finds(&home.at("db"), &options, 100)?;
+        assert!(check(&home).unwrap().is_sound());
+        for _ in 0..2 {
+            let db = home.builder().open().unwrap();
+            assert_eq!(count(&db), 100);
+            db.close().unwrap();
+        }
+        rocksdb_finds(&home.at("db"), &options, 100)
+    });
+}
+
+#[test]
 fn a_log_of_another_file_system_that_is_not_replayed_to_its_end_is_kept_in_lost() {
     let home = Home::new();
     let memory = Path::new("/dev/shm");
