@@ -287,6 +287,14 @@ struct Replay<'a> {
     report: &'a mut RecoveryReport,
 }
 
+/// Whether a batch ends with a mark behind data, by which write-prepared transactions count parts: their plain writes too.
+fn ends_a_part(batch: &BatchReader<'_>) -> bool {
+    let mut ops = batch.iter().filter_map(std::result::Result::ok).peekable();
+    let begins_with_data = ops.peek().is_some_and(|op| !matches!(op, BatchOp::Noop));
+    let (count, last) = ops.fold((0, None), |(count, _), op| (count + 1, Some(op)));
+    matches!(last, Some(BatchOp::Noop)) && (begins_with_data || count > 1)
+}
+
 /// Why a record was not replayed.
 enum Refused {
     /// Its bytes are wrong; the mode decides.
@@ -425,7 +433,8 @@ impl Replay<'_> {
             return Ok(seq);
         }
         let goes_back = self.next_seq.filter(|next| seq < *next);
-        if marks == Marks::BeforeCommit || goes_back.is_some() && self.any_before_commit()? {
+        let counts_parts = || Ok::<_, Refused>(ends_a_part(&batch) || self.any_before_commit()?);
+        if marks == Marks::BeforeCommit || goes_back.is_some() && counts_parts()? {
             return Err(Refused::Policy);
         }
         if let Some(next) = goes_back {

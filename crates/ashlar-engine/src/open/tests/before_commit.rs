@@ -75,6 +75,19 @@ fn marks_behind_a_sequence_that_goes_back_are_looked_for() {
     assert_eq!((ops.len(), last, undecided.len()), (4, 3, 1));
 }
 
+/// RocksDB puts a mark behind the data of each write to such a database, also where no transaction is in its logs.
+#[test]
+fn plain_writes_alone_tell_that_sequences_count_parts() {
+    let env = log(&[
+        marked(1, &[(0, "a"), (0, "b"), (NOOP, "")]),
+        marked(2, &[(0, "c"), (0, "a"), (NOOP, "")]),
+        marked(3, &[(NOOP, ""), (0, "d"), (NOOP, "")]),
+    ]);
+    let (ops, last, undecided) = replayed(&env).unwrap();
+    assert_eq!(ops, ["0:a@1", "0:b@1", "0:c@2", "0:a@2", "0:d@3"]);
+    assert_eq!((last, undecided), (3, vec![]));
+}
+
 /// The log of what is undecided is kept below the families' log numbers. Then tables hold it.
 #[test]
 fn what_is_undecided_and_in_tables_is_not_read() {
