@@ -56,6 +56,8 @@ pub(crate) struct Core {
     pub(crate) progress: Signal,
     /// Callers that want no compaction for now, not even one that is under way.
     pub(super) aborts: AtomicUsize,
+    /// Some family has `disallow_memtable_writes`: every batch is looked through before it is written.
+    pub(super) some_disallow: AtomicBool,
     /// Set once, under the state lock; refuses new operations and new background work.
     pub(crate) closed: AtomicBool,
     pub(crate) state: Mutex<State>,

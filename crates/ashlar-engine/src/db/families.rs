@@ -10,6 +10,7 @@ use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{absolute_paths, make_directory, take_place};
 use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
+use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
 
 impl Db {
@@ -76,6 +77,7 @@ impl Core {
             let made = self.versions.create_family(name, order, levels, wal.number());
             let made = made.inspect_err(|e| self.commit_failed(e))?;
             made.version.tables().count_into(&self.statistics);
+            self.some_disallow.fetch_or(options.disallow_memtable_writes, Ordering::Relaxed);
             let memtables = MemtableList::new(new_memtable(&options, self.memory.budget()), wal.number());
             let live = LiveFamily::new(
                 (self.database, made.id),

@@ -346,6 +346,7 @@ impl Parts {
             let ids = (database, family.id);
             state.families.insert(LiveFamily::new(ids, &family.name, options, memtables, version));
         }
+        let some_disallow = state.families.iter().any(|live| live.family.options().disallow_memtable_writes);
         let set = Arc::new(Core::write_set(&state, &self.memory, self.wal));
         let tally = WriteTally::new(Arc::clone(&self.statistics));
         let committer =
@@ -384,6 +385,7 @@ impl Parts {
                 recovery: self.report,
                 writer,
                 aborts: AtomicUsize::new(0),
+                some_disallow: AtomicBool::new(some_disallow),
                 closed: AtomicBool::new(false),
                 state: Mutex::new(Rank::State, state),
                 joined: Mutex::new(Rank::Statistics, Vec::new()),

@@ -197,7 +197,7 @@ impl Core {
             debt = debt.saturating_add(gauges.debt_bytes);
             let tables = options.compaction.l0_stop.saturating_sub(gauges.l0_tables) as u64;
             let level0 = tables.saturating_mul(options.write_buffer_bytes as u64);
-            let left = options.compaction.hard_debt_bytes.saturating_sub(gauges.debt_bytes).min(level0);
+            let left = options.compaction.debt_bounds().1.saturating_sub(gauges.debt_bytes).min(level0);
             let time = rates.time_to(left).filter(|_| options.compaction.works());
             time_to_stop = [time_to_stop, time].into_iter().flatten().min();
         }

@@ -20,6 +20,7 @@ use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_sync::Waited;
+use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ impl Core {
         if batch.is_empty() {
             return Ok(self.visible());
         }
-        if batch.needs_families() {
+        if batch.needs_families() || self.some_disallow.load(Ordering::Relaxed) {
             self.check_operations(&batch.encoder().reader())?;
         }
         if options.no_slowdown || options.low_priority {
@@ -94,7 +95,7 @@ impl Core {
     }
 
     /// Refuses what no reader could make sense of later: merges without an operator, ranges that end before they begin,
-    /// entities above the format level.
+    /// entities above the format level, writes to a family whose writes RocksDB would pass over.
     #[cold]
     fn check_operations(&self, batch: &BatchReader<'_>) -> Result<()> {
         let state = self.state();
@@ -103,6 +104,12 @@ impl Core {
             let Some(live) = op.family().and_then(|id| state.families.get(id)) else { continue };
             let options = live.family.options();
             match op {
+                _ if options.disallow_memtable_writes => {
+                    let what = format!("family {:?} has disallow_memtable_writes=true", live.family.name());
+                    return Err(Error::invalid(what).hint(
+                        "Ingest a table, or open the family with disallow_memtable_writes=false, here and in RocksDB",
+                    ));
+                }
                 BatchOp::DeleteRange { begin, end, .. } if options.order.compare(begin, end).is_gt() => {
                     let (begin, end) = (begin.escape_ascii(), end.escape_ascii());
                     return Err(Error::invalid(format!(

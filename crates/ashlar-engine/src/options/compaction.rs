@@ -22,9 +22,9 @@ pub struct CompactionOptions {
     pub level_multiplier: f64,
     /// Bytes of a compaction at most. 0: 25 times `target_file_bytes`.
     pub max_compaction_bytes: u64,
-    /// Debt in bytes from which writers are slowed. 64 GiB.
+    /// Debt in bytes from which writers are slowed; 0 for no bound, as in RocksDB. 64 GiB.
     pub soft_debt_bytes: u64,
-    /// Debt in bytes at which writers wait. 256 GiB.
+    /// Debt in bytes at which writers wait; 0 for no bound, as in RocksDB. 256 GiB.
     pub hard_debt_bytes: u64,
     /// A table above the last level that holds data older than this goes down, level by level. 0: at no age.
     pub ttl_secs: u64,
@@ -72,6 +72,12 @@ impl CompactionOptions {
         } else {
             self.max_compaction_bytes
         }
+    }
+
+    /// From which debt writers are slowed, and at which they wait.
+    pub(crate) fn debt_bounds(&self) -> (u64, u64) {
+        let bound = |bytes: u64| if bytes == 0 { u64::MAX } else { bytes };
+        (bound(self.soft_debt_bytes), bound(self.hard_debt_bytes))
     }
 
     /// # Errors

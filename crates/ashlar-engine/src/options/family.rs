@@ -33,6 +33,9 @@ pub struct FamilyOptions {
     /// A table that was written is read back and verified before the MANIFEST names it (RocksDB's
     /// `paranoid_file_checks`). One more pass over each table, from the cache of the operating system. Off.
     pub read_back_outputs: bool,
+    /// The family takes no writes, only ingested tables (RocksDB's option of this name: RocksDB passes over the family's
+    /// writes when it replays a log). Off.
+    pub disallow_memtable_writes: bool,
     /// The directories of the family's tables. Empty: those of the database.
     pub cf_paths: Vec<DbPath>,
     /// How the tree is shaped.
@@ -58,6 +61,7 @@ impl Default for FamilyOptions {
             table: TableOptions::default(),
             blob: BlobOptions::default(),
             read_back_outputs: false,
+            disallow_memtable_writes: false,
             cf_paths: Vec::new(),
             compaction: CompactionOptions::default(),
             only_if_there: false,

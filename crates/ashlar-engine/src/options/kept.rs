@@ -124,6 +124,11 @@ impl Carry {
         }
     }
 
+    /// Whether RocksDB of the release in the head knows the name.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        version(&self.release) >= vec![8] || !NEWER_THAN_7_8.contains(&name)
+    }
+
     /// Whether a text without a setting of ours is written.
     pub(crate) fn takes(&self, kept: &KeptText, known: bool) -> bool {
         self.whole || known && !NEWER_THAN_7_8.contains(&kept.name.as_str()) && !kept.text.starts_with('{')

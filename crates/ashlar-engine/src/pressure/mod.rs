@@ -54,12 +54,13 @@ pub fn pace(gauges: &Gauges, options: &FamilyOptions, sustained: f64) -> Pace {
     if !c.works() {
         return Pace::Free;
     }
-    if gauges.l0_tables >= c.l0_stop || gauges.debt_bytes >= c.hard_debt_bytes {
+    let (soft, hard) = c.debt_bounds();
+    if gauges.l0_tables >= c.l0_stop || gauges.debt_bytes >= hard {
         return Pace::Stop;
     }
     let share = |value: f64, from: f64, to: f64| if to > from { (value - from) / (to - from) } else { 0.0 };
     let l0 = share(gauges.l0_tables as f64, c.l0_slowdown as f64, c.l0_stop as f64);
-    let debt = share(gauges.debt_bytes as f64, c.soft_debt_bytes as f64, c.hard_debt_bytes as f64);
+    let debt = share(gauges.debt_bytes as f64, soft as f64, hard as f64);
     let fullness = l0.max(debt);
     if fullness <= 0.0 {
         return Pace::Free;
@@ -226,6 +227,19 @@ mod tests {
         assert_eq!(at(options.compaction.l0_stop), Pace::Stop);
         let owing = Gauges { debt_bytes: options.compaction.hard_debt_bytes, ..Gauges::default() };
         assert_eq!(pace(&owing, &options, CARRIED), Pace::Stop);
+    }
+
+    #[test]
+    fn a_bound_of_0_bytes_neither_stops_nor_slows_writes() {
+        let mut options = FamilyOptions::default();
+        let idle = Gauges::default();
+        let owing = Gauges { debt_bytes: 1 << 30, ..idle };
+        options.compaction.hard_debt_bytes = 0;
+        assert_eq!((pace(&idle, &options, 1e7), pace(&owing, &options, 1e7)), (Pace::Free, Pace::Free));
+        options.compaction.soft_debt_bytes = 0;
+        assert_eq!((pace(&idle, &options, 1e7), pace(&owing, &options, 1e7)), (Pace::Free, Pace::Free));
+        options.compaction.hard_debt_bytes = 1 << 30;
+        assert_eq!((pace(&idle, &options, 1e7), pace(&owing, &options, 1e7)), (Pace::Free, Pace::Stop));
     }
 
     #[test]

@@ -5,7 +5,10 @@ use ashlar_engine::options::{CompactRangeOptions, FamilyOptions};
 use ashlar_format::options_file::{OptionsFile, SectionKind};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Change, Judge, JudgeVersion, report};
-use ashlardb::{Compression, Db, ErrorKind, FormatLevel, MergeOperator, Read as _, UInt64Add, Write as _};
+use ashlardb::{
+    Builder, Compression, Db, ErrorKind, FormatLevel, MergeOperator, Read as _, UInt64Add, Write as _,
+    WriteBatch,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -447,5 +450,26 @@ fn an_open_does_not_change_the_settings_of_a_directory() {
         db.put("k", "v").unwrap();
         db.close().unwrap();
         assert_eq!(newest(path), before);
+    }
+}
+
+#[test]
+fn a_family_that_takes_no_writes_refuses_them_also_by_its_stored_setting() {
+    let dir = tempfile::tempdir().unwrap();
+    let sealed = |b: Builder| b.family("sealed", |f| f.options("disallow_memtable_writes=true"));
+    for builder in [sealed(Db::builder(dir.path())), Db::builder(dir.path())] {
+        let db = builder.open().unwrap();
+        let family = db.family("sealed").unwrap();
+        let both = WriteBatch::new();
+        both.put("k", "both").unwrap();
+        both.family(&family).put("k", "both").unwrap();
+        for refused in [family.put("k", "v"), family.delete("k"), db.write(both)] {
+            let e = refused.unwrap_err();
+            assert!(e.kind() == ErrorKind::InvalidArgument, "{e}");
+            assert!(e.to_string().contains("family \"sealed\" has disallow_memtable_writes"), "{e}");
+        }
+        assert_eq!((db.get("k").unwrap(), family.get("k").unwrap()), (None, None));
+        db.put("other", "v").unwrap();
+        db.close().unwrap();
     }
 }

@@ -292,6 +292,7 @@ impl Options {
         texts.extend(
             ours.iter().filter(|(name, _)| !had(name)).map(|(n, v)| ((*n).to_owned(), stored_form(v))),
         );
+        texts.retain(|(name, _)| carry.knows(name));
         texts
     }
 
