@@ -223,6 +223,15 @@ impl Judge {
         self.listing("rdump", family)
     }
 
+    /// Gets and seeks keys of a family, and compares with a scan; answers how many. The judge of before this refuses it.
+    ///
+    /// # Errors
+    /// `Refused` with the first key that differs.
+    pub fn probe(&mut self, family: &str) -> Result<usize, JudgeError> {
+        let word = self.say(&format!("probe {family}"))?.word;
+        word.parse().map_err(|_| JudgeError::Died(format!("not a number: {word}")))
+    }
+
     /// The digest of a family: equals [`super::digest()`] of its listing. For families too large to ship.
     pub fn digest(&mut self, family: &str) -> Result<String, JudgeError> {
         Ok(self.say(&format!("digest {family}"))?.word)

@@ -1,11 +1,12 @@
 //! Many operations of one kind in one line, for histories that are too long to spell out.
 //!
 //! ```text
-//! bulk KIND FAMILY FIRST COUNT BYTES SEED [nowal]
+//! bulk KIND FAMILY FIRST COUNT BYTES SEED [nowal|sync|low_pri|hint]
 //! ```
 //! Key number `n` is [`Bulk::key`]; values and operands have BYTES bytes that SEED decides. Kinds: `put`, `merge`, `delete`,
 //! `single_delete`, `delete_range` (from key FIRST to key FIRST + COUNT), `entity`, `ingest` (an SST file with these keys),
-//! and the transactions `prepared`, `committed`, `rolled_back`.
+//! and the transactions `prepared`, `committed`, `rolled_back`. The last word is a write option: without the log, synced, at
+//! low priority, with an insert hint for the memtable.
 
 use super::Change;
 use crate::Rng;
@@ -60,6 +61,40 @@ impl BulkKind {
     }
 }
 
+/// The write option of a [`Bulk`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the module's text describes them")]
+pub enum BulkWrite {
+    #[default]
+    Plain,
+    WithoutLog,
+    Synced,
+    LowPriority,
+    Hinted,
+}
+
+impl BulkWrite {
+    /// All of them.
+    pub const ALL: [BulkWrite; 5] = [
+        BulkWrite::Plain,
+        BulkWrite::WithoutLog,
+        BulkWrite::Synced,
+        BulkWrite::LowPriority,
+        BulkWrite::Hinted,
+    ];
+
+    /// Its word in a line; none for a plain write.
+    pub fn word(self) -> &'static str {
+        match self {
+            BulkWrite::Plain => "",
+            BulkWrite::WithoutLog => "nowal",
+            BulkWrite::Synced => "sync",
+            BulkWrite::LowPriority => "low_pri",
+            BulkWrite::Hinted => "hint",
+        }
+    }
+}
+
 /// Many operations of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bulk {
@@ -75,8 +110,8 @@ pub struct Bulk {
     pub bytes: u32,
     /// Decides the values and how many changes a batch has.
     pub seed: u64,
-    /// The writes skip the log.
-    pub without_log: bool,
+    /// With which write option.
+    pub write: BulkWrite,
 }
 
 impl Bulk {
@@ -101,6 +136,11 @@ impl Bulk {
             value.resize(bytes, b'=');
             (key, value)
         })
+    }
+
+    /// The columns of an entity whose default column is `value`, ascending by name.
+    pub fn columns(value: &[u8]) -> [(&[u8], &[u8]); 2] {
+        [(b"", value), (b"more", b"column")]
     }
 
     /// The changes of the kinds that are plain writes, in batches; `None` for the others.
@@ -132,9 +172,12 @@ impl Bulk {
 
 impl fmt::Display for Bulk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Bulk { kind, family, first, count, bytes, seed, without_log } = self;
+        let Bulk { kind, family, first, count, bytes, seed, write } = self;
         write!(f, "bulk {} {family} {first} {count} {bytes} {seed}", kind.name())?;
-        f.write_str(if *without_log { " nowal" } else { "" })
+        match write {
+            BulkWrite::Plain => Ok(()),
+            other => write!(f, " {}", other.word()),
+        }
     }
 }
 
@@ -144,16 +187,17 @@ impl FromStr for Bulk {
     fn from_str(line: &str) -> Result<Bulk, String> {
         let wrong = || format!("not a bulk: {line}");
         let words: Vec<&str> = line.split_whitespace().collect();
-        let (words, without_log) = match words.as_slice() {
-            [rest @ .., "nowal"] => (rest, true),
-            all => (all, false),
+        let option = BulkWrite::ALL.into_iter().find(|write| words.last() == Some(&write.word()));
+        let (words, write) = match (words.as_slice(), option) {
+            ([rest @ .., _], Some(write)) => (rest, write),
+            (all, _) => (all, BulkWrite::Plain),
         };
         let ["bulk", kind, family, first, count, bytes, seed] = words else { return Err(wrong()) };
         let kind = BulkKind::ALL.into_iter().find(|k| k.name() == *kind).ok_or_else(wrong)?;
         let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
         let (first, count, bytes) = (number(first)?, number(count)?, number(bytes)?);
         let seed = seed.parse().map_err(|_| wrong())?;
-        Ok(Bulk { kind, family: (*family).to_owned(), first, count, bytes, seed, without_log })
+        Ok(Bulk { kind, family: (*family).to_owned(), first, count, bytes, seed, write })
     }
 }
 
@@ -164,9 +208,9 @@ mod tests {
     #[test]
     fn prints_and_parses_back() {
         for kind in BulkKind::ALL {
-            for without_log in [false, true] {
+            for write in BulkWrite::ALL {
                 let (family, seed) = ("one".to_owned(), 9);
-                let bulk = Bulk { kind, family, first: 7, count: 12, bytes: 30, seed, without_log };
+                let bulk = Bulk { kind, family, first: 7, count: 12, bytes: 30, seed, write };
                 assert_eq!(bulk.to_string().parse(), Ok(bulk));
             }
         }

@@ -5,7 +5,7 @@ mod draw;
 mod line;
 mod op;
 
-pub use bulk::{Bulk, BulkKind};
+pub use bulk::{Bulk, BulkKind, BulkWrite};
 pub use draw::{Mix, draw, draw_key, draw_value};
 pub use line::{BadLine, parse, print};
 pub use op::{Change, MERGE_OPERATOR, Op};

@@ -58,9 +58,45 @@ fn everything() -> Result<(), Skip> {
         let files = std::fs::read_dir(folder.path().join(place)).unwrap().count();
         assert!(files > 0, "nothing in {place}");
     }
+    for name in ["default", "stamped", "reverse"] {
+        judge.probe(name).unwrap();
+    }
     let refused = judge.prepare("with wings");
     assert!(matches!(refused, Err(JudgeError::Refused(_))), "{refused:?}");
     Ok(())
+}
+
+/// What one write policy leaves: the keys that are committed, and the write options of bulks.
+fn with_policy(policy: &str) -> Result<(), Skip> {
+    let (mut judge, folder) = (start()?, tempfile::tempdir().unwrap());
+    for line in ["without", "with db ", "with family default ", "with read pin_data fill_cache"] {
+        judge.prepare(line).unwrap();
+    }
+    judge.prepare(&format!("with transactions {policy}")).unwrap();
+    judge.open(&folder.path().join("db"), Opening::Create, "").unwrap();
+    for line in [
+        "bulk put default 0 10 100 1 sync",
+        "bulk put default 10 10 100 1 low_pri",
+        "bulk put default 20 10 100 1 hint",
+        "bulk prepared default 600 5 20 1",
+        "bulk committed default 700 5 20 1",
+        "bulk rolled_back default 800 5 20 2",
+    ] {
+        judge.bulk(&line.parse().unwrap()).unwrap();
+    }
+    assert_eq!(judge.dump("default").unwrap().len(), 35, "{policy}");
+    assert!(judge.probe("default").unwrap() > 0);
+    Ok(())
+}
+
+#[test]
+fn transactions_of_every_write_policy_show_what_is_committed() {
+    for policy in ["committed", "prepared", "unprepared"] {
+        let done = with_policy(policy);
+        done.unwrap_or_else(|skip| {
+            skip.announce("transactions_of_every_write_policy_show_what_is_committed")
+        });
+    }
 }
 
 #[test]

@@ -47,6 +47,26 @@ impl Folder {
         std::fs::rename(self.holder.path().join("kept"), self.root())
     }
 
+    /// Keeps the folder as it is before a visit of ours.
+    pub(super) fn keep_before(&self) -> io::Result<()> {
+        let before = self.holder.path().join("before");
+        if before.exists() {
+            std::fs::remove_dir_all(&before)?;
+        }
+        copy(&self.root(), &before)
+    }
+
+    /// Does something to the folder as it was before our visit; behind it, the folder is as it is now.
+    pub(super) fn as_before<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+        let now = self.holder.path().join("now");
+        std::fs::rename(self.root(), &now)?;
+        copy(&self.holder.path().join("before"), &self.root())?;
+        let done = work();
+        std::fs::remove_dir_all(self.root())?;
+        std::fs::rename(now, self.root())?;
+        Ok(done)
+    }
+
     /// Every file but info logs and LOCK, which an open may touch.
     pub(super) fn listing(&self) -> io::Result<Listing> {
         let mut listing = Listing::new();

@@ -1,12 +1,27 @@
 //! Draws a case from a seed: settings out of the whole table, settings that only work together, a history, and rounds.
+//!
+//! The settings of [`TOGETHER`] come in turn, so that each is met once in so many seeds as there are lines. Numbers of keys
+//! are small as often as large: a table of three keys and a log of many blocks show different mistakes.
 
 use super::plan::{Family, Plan, Setting, Step, Turn};
 use super::table::{Table, value};
-use ashlar_testkit::ops::{Bulk, BulkKind};
+use ashlar_testkit::ops::{Bulk, BulkKind, BulkWrite};
 use ashlar_testkit::{JudgeVersion, Rng};
 
 /// Keys that are put once, so that a single delete of them is in order.
 const ONCE: u32 = 900_000;
+
+/// Read options that change nothing of what a reader sees. `tailing` is none: its iterators go forwards only.
+const READS: &[&str] = &[
+    "adaptive_readahead",
+    "async_io",
+    "auto_prefix_mode",
+    "auto_readahead_size",
+    "background_purge_on_iterator_cleanup",
+    "fill_cache",
+    "pin_data",
+    "prefix_same_as_start",
+];
 
 /// Settings that RocksDB takes only together, or that show nothing alone. Of the database; of one family.
 const TOGETHER: &[(&str, &str)] = &[
@@ -73,6 +88,7 @@ pub(super) fn draw(seed: u64, version: JudgeVersion, table: &Table) -> Plan {
         db: Vec::new(),
         families: Vec::new(),
         wrapper: String::new(),
+        reads: Vec::new(),
         history: Vec::new(),
         rounds: Vec::new(),
     };
@@ -80,19 +96,22 @@ pub(super) fn draw(seed: u64, version: JudgeVersion, table: &Table) -> Plan {
     for name in &names[..rng.between(1, names.len())] {
         plan.families.push(Family { name: (*name).to_owned(), settings: Vec::new() });
     }
-    for _ in 0..rng.below(3) {
-        let at = rng.below(plan.families.len());
-        if let Some((db, family)) = rng.pick(TOGETHER) {
-            put_all(&mut plan.db, db);
-            put_all(&mut plan.families[at].settings, family);
-        }
+    let favourite = rng.below(plan.families.len());
+    let second = rng.percent(30).then(|| rng.below(TOGETHER.len()));
+    for at in [Some(in_turn(seed)), second].into_iter().flatten() {
+        let (db, family) = TOGETHER[at];
+        put_all(&mut plan.db, db);
+        put_all(&mut plan.families[favourite].settings, family);
     }
-    let how_many = [0, 2, 5, 12][rng.below(4)];
+    let how_many = [0, 3, 8, 16][rng.below(4)];
     put(&mut plan.db, Table::draw(&table.db, how_many, &mut rng));
+    // Settings of logs show in logs of many blocks, which no full memtable makes unneeded.
+    let of_logs = |setting: &Setting| setting.name.contains("log_file") || setting.name.contains("wal");
+    let logs_only = rng.percent(if plan.db.iter().any(of_logs) { 70 } else { 20 });
     for family in &mut plan.families {
         put(&mut family.settings, Table::draw(&table.family, how_many, &mut rng));
         // Small buffers and levels, so that short histories make many files.
-        if rng.percent(40) {
+        if !logs_only && rng.percent(50) {
             put_all(&mut family.settings, "write_buffer_size=65536;target_file_size_base=65536");
             put_all(&mut family.settings, "max_bytes_for_level_base=131072");
         }
@@ -106,20 +125,26 @@ pub(super) fn draw(seed: u64, version: JudgeVersion, table: &Table) -> Plan {
     }
     match rng.below(12) {
         0 => plan.wrapper = "ttl 864000".to_owned(),
-        1 if version == JudgeVersion::V11 => plan.wrapper = "transactions".to_owned(),
+        1 if version == JudgeVersion::V11 => {
+            let policies = ["committed", "prepared", "unprepared"];
+            plan.wrapper = format!("transactions {}", policies[rng.below(3)]);
+        }
         _ => {}
     }
-    plan.history = history(&plan, &mut rng);
-    for _ in 0..rng.between(1, 3) {
-        let ours = our_turn(&plan, &mut rng);
-        let theirs = Turn {
-            stored: rng.percent(30),
-            killed: rng.percent(50),
-            steps: (0..rng.between(1, 4)).map(|_| small_step(&plan, &mut rng)).collect(),
-        };
-        plan.rounds.push((ours, theirs));
+    if version == JudgeVersion::V11 && rng.percent(30) {
+        plan.reads = READS.iter().filter(|_| rng.percent(30)).map(|name| (*name).to_owned()).collect();
     }
-    plan
+    let mut drawer = Drawer { plan: &plan, favourite, logs_only, rng };
+    let history = drawer.history();
+    let rounds = (0..drawer.rng.between(1, 3)).map(|_| drawer.round()).collect();
+    Plan { history, rounds, ..plan }
+}
+
+/// The line of [`TOGETHER`] for a seed. Each pass over the lines begins one line later, so that a line meets every remainder
+/// by which seeds are told apart elsewhere.
+fn in_turn(seed: u64) -> usize {
+    let lines = TOGETHER.len() as u64;
+    usize::try_from((seed % lines + seed / lines) % lines).unwrap_or(0)
 }
 
 /// Adds settings whose names are not there.
@@ -136,15 +161,6 @@ fn put_all(settings: &mut Vec<Setting>, text: &str) {
     put(settings, more.map(|(name, value)| Setting::new(name, value)).collect());
 }
 
-fn a_family(plan: &Plan, rng: &mut Rng) -> String {
-    rng.pick(&plan.families).map_or_else(String::new, |family| family.name.clone())
-}
-
-fn has(plan: &Plan, name: &str, setting: &str) -> bool {
-    let family = plan.families.iter().find(|family| family.name == name);
-    family.is_some_and(|family| family.settings.iter().any(|own| own.name == setting))
-}
-
 fn bulk(kind: BulkKind, family: String, first: u32, count: usize, bytes: usize, rng: &mut Rng) -> Step {
     Step::Bulk(Bulk {
         kind,
@@ -153,86 +169,134 @@ fn bulk(kind: BulkKind, family: String, first: u32, count: usize, bytes: usize, 
         count: u32::try_from(count).unwrap_or(0),
         bytes: u32::try_from(bytes).unwrap_or(0),
         seed: rng.next_u64() % 100_000,
-        without_log: false,
+        write: BulkWrite::Plain,
     })
 }
 
-fn puts(plan: &Plan, count: usize, rng: &mut Rng) -> Step {
-    let bytes = [1, 20, 120, 500][rng.below(4)];
-    let first = u32::try_from(rng.below(3000)).unwrap_or(0);
-    let mut step = bulk(BulkKind::Put, a_family(plan, rng), first, count, bytes, rng);
-    if let Step::Bulk(bulk) = &mut step {
-        bulk.without_log = rng.percent(5);
-    }
-    step
+/// Draws the steps of a case whose settings are drawn.
+struct Drawer<'a> {
+    plan: &'a Plan,
+    /// The family with the settings that come in turn: half of all steps are about it.
+    favourite: usize,
+    /// The history ends with a log of many blocks.
+    logs_only: bool,
+    rng: Rng,
 }
 
-/// Anything but a close or a kill.
-fn small_step(plan: &Plan, rng: &mut Rng) -> Step {
-    let family = a_family(plan, rng);
-    let first = u32::try_from(rng.below(3000)).unwrap_or(0);
-    match rng.below(20) {
-        0..=6 => {
-            let count = rng.between(1, 300);
-            puts(plan, count, rng)
-        }
-        7 => bulk(BulkKind::Delete, family, first, rng.between(1, 100), 0, rng),
-        8 => bulk(BulkKind::DeleteRange, family, first, rng.between(1, 500), 0, rng),
-        9..=10 if has(plan, &family, "merge_operator") => {
-            let count = rng.between(1, 100);
-            bulk(BulkKind::Merge, family, first, count, 8, rng)
-        }
-        11 => bulk(BulkKind::Entity, family, first, rng.between(1, 50), 40, rng),
-        12 => bulk(BulkKind::Ingest, family, first, rng.between(1, 50), 40, rng),
-        13..=14 if plan.wrapper == "transactions" => {
-            let kind = [BulkKind::Prepared, BulkKind::Committed, BulkKind::RolledBack][rng.below(3)];
-            bulk(kind, family, first, rng.between(1, 20), 40, rng)
-        }
-        15 => Step::Compact(family),
-        _ => Step::Flush(family),
+impl Drawer<'_> {
+    fn family(&mut self) -> String {
+        let families = &self.plan.families;
+        let at = if self.rng.percent(50) { self.favourite } else { self.rng.below(families.len()) };
+        families.get(at).map_or_else(String::new, |family| family.name.clone())
     }
-}
 
-fn history(plan: &Plan, rng: &mut Rng) -> Vec<Step> {
-    let mut steps = Vec::new();
-    if rng.percent(30) {
-        let count = [2000, 5000, 10_000][rng.below(3)];
-        steps.push(puts(plan, count, rng));
+    fn has(&self, name: &str, setting: &str) -> bool {
+        let family = self.plan.families.iter().find(|family| family.name == name);
+        family.is_some_and(|family| family.settings.iter().any(|own| own.name == setting))
     }
-    for _ in 0..rng.between(1, 8) {
-        steps.push(match rng.below(10) {
-            0 => Step::Close,
-            1 => Step::Kill,
-            _ => small_step(plan, rng),
-        });
-    }
-    if rng.percent(10) {
-        let family = a_family(plan, rng);
-        let once = ONCE + u32::try_from(rng.below(1000)).unwrap_or(0);
-        steps.push(bulk(BulkKind::Put, family.clone(), once, 40, 30, rng));
-        steps.push(Step::Flush(family.clone()));
-        steps.push(bulk(BulkKind::SingleDelete, family, once, 20, 0, rng));
-    }
-    if rng.percent(30) {
-        let count = [500, 2000, 5000][rng.below(3)];
-        steps.push(puts(plan, count, rng));
-    }
-    steps.push(if rng.percent(60) { Step::Kill } else { Step::Close });
-    steps
-}
 
-fn our_turn(plan: &Plan, rng: &mut Rng) -> Turn {
-    let mut steps = Vec::new();
-    for _ in 0..rng.below(5) {
-        let family = a_family(plan, rng);
-        let first = u32::try_from(rng.below(3000)).unwrap_or(0);
-        steps.push(match rng.below(6) {
-            0..=1 => bulk(BulkKind::Put, family, first, rng.between(1, 200), 40, rng),
-            2 => bulk(BulkKind::Delete, family, first, rng.between(1, 200), 0, rng),
-            3 => bulk(BulkKind::DeleteRange, family, first, rng.between(1, 200), 0, rng),
-            4 => Step::Flush(family),
-            _ => Step::Compact(family),
-        });
+    /// A number of keys up to `most`, of every order of magnitude.
+    fn amount(&mut self, most: usize) -> usize {
+        let most = [3, 8, 30, most][self.rng.below(4)].min(most);
+        self.rng.between(1, most)
     }
-    Turn { stored: rng.percent(50), killed: rng.percent(50), steps }
+
+    fn bulk(&mut self, kind: BulkKind, most: usize, bytes: usize) -> Step {
+        let (family, count) = (self.family(), self.amount(most));
+        let first = u32::try_from(self.rng.below(3000)).unwrap_or(0);
+        bulk(kind, family, first, count, bytes, &mut self.rng)
+    }
+
+    fn puts(&mut self, count: usize) -> Step {
+        let bytes = [1, 20, 120, 500][self.rng.below(4)];
+        let first = u32::try_from(self.rng.below(3000)).unwrap_or(0);
+        let mut step = bulk(BulkKind::Put, self.family(), first, count, bytes, &mut self.rng);
+        if let Step::Bulk(bulk) = &mut step {
+            // One in twenty without the log: what such a put wrote is gone with a kill.
+            let write = [BulkWrite::WithoutLog, BulkWrite::Synced, BulkWrite::LowPriority, BulkWrite::Hinted];
+            bulk.write = write.get(self.rng.below(20)).copied().unwrap_or_default();
+        }
+        step
+    }
+
+    /// Anything but a close or a kill.
+    fn small_step(&mut self) -> Step {
+        match self.rng.below(20) {
+            0..=6 => {
+                let count = self.amount(300);
+                self.puts(count)
+            }
+            7 => self.bulk(BulkKind::Delete, 100, 0),
+            8 => self.bulk(BulkKind::DeleteRange, 500, 0),
+            9..=10 => match self.bulk(BulkKind::Merge, 100, 8) {
+                Step::Bulk(bulk) if !self.has(&bulk.family, "merge_operator") => Step::Flush(bulk.family),
+                step => step,
+            },
+            11 => self.bulk(BulkKind::Entity, 50, 40),
+            12 => self.bulk(BulkKind::Ingest, 50, 40),
+            13..=14 if self.plan.wrapper.starts_with("transactions") => {
+                let kinds = [BulkKind::Prepared, BulkKind::Committed, BulkKind::RolledBack];
+                let kind = kinds[self.rng.below(3)];
+                self.bulk(kind, 20, 40)
+            }
+            15 => Step::Compact(self.family()),
+            _ => Step::Flush(self.family()),
+        }
+    }
+
+    fn history(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if self.rng.percent(30) {
+            let count = [2000, 5000, 10_000][self.rng.below(3)];
+            steps.push(self.puts(count));
+        }
+        for _ in 0..self.rng.between(1, 8) {
+            steps.push(match self.rng.below(10) {
+                0 => Step::Close,
+                1 => Step::Kill,
+                _ => self.small_step(),
+            });
+        }
+        if self.rng.percent(10) {
+            let family = self.family();
+            let once = ONCE + u32::try_from(self.rng.below(1000)).unwrap_or(0);
+            steps.push(bulk(BulkKind::Put, family.clone(), once, 40, 30, &mut self.rng));
+            steps.push(Step::Flush(family.clone()));
+            steps.push(bulk(BulkKind::SingleDelete, family, once, 20, 0, &mut self.rng));
+        }
+        let kills = if self.logs_only {
+            // Keys behind those of all other steps, in values of many lengths.
+            for _ in 0..2 {
+                let (family, bytes) = (self.family(), [20, 40, 120][self.rng.below(3)]);
+                steps.push(bulk(BulkKind::Put, family, 10_000, 10_000, bytes, &mut self.rng));
+            }
+            80
+        } else {
+            if self.rng.percent(30) {
+                let count = [500, 2000, 5000][self.rng.below(3)];
+                steps.push(self.puts(count));
+            }
+            60
+        };
+        steps.push(if self.rng.percent(kills) { Step::Kill } else { Step::Close });
+        steps
+    }
+
+    fn round(&mut self) -> (Turn, Turn) {
+        let ours = (0..self.rng.below(5)).map(|_| self.our_step()).collect();
+        let ours = Turn { stored: self.rng.percent(50), killed: self.rng.percent(50), steps: ours };
+        let theirs = (0..self.rng.between(1, 4)).map(|_| self.small_step()).collect();
+        (ours, Turn { stored: self.rng.percent(30), killed: self.rng.percent(50), steps: theirs })
+    }
+
+    fn our_step(&mut self) -> Step {
+        match self.rng.below(8) {
+            0..=1 => self.bulk(BulkKind::Put, 200, 40),
+            7 => self.bulk(BulkKind::Entity, 50, 40),
+            2 => self.bulk(BulkKind::Delete, 200, 0),
+            3 => self.bulk(BulkKind::DeleteRange, 200, 0),
+            4 => Step::Flush(self.family()),
+            _ => Step::Compact(self.family()),
+        }
+    }
 }

@@ -53,10 +53,10 @@ const REGRESSIONS: &[&str] = &[
     "11.8.1 | family default | with transactions | do bulk put default 0 100 40 1, bulk prepared default 5 10 20 3, kill \
      | ours default kill: bulk put default 0 10 10 1 | theirs original close: ",
 ];
-/// Cases of a quick run that are drawn; they are read by us, and not written.
+/// Cases of a quick run that are drawn, each of one round.
 const CASES: u64 = 4;
-/// How often settings are thinned out that RocksDB refuses.
-const TRIES: usize = 8;
+/// How often settings that RocksDB refuses are taken out.
+const TRIES: usize = 25;
 
 /// A release, and what it writes into an OPTIONS file without settings.
 struct Defaults {
@@ -68,7 +68,7 @@ struct Defaults {
 /// How the kinds of findings begin that are values lost from OPTIONS files.
 const LOSS: &str = "option lost, ";
 /// Cases of one kind that are made small: contents that are lost can be lost in many ways.
-const MOST_OF_A_KIND: usize = 5;
+const MOST_OF_A_KIND: usize = 3;
 
 /// What all cases share.
 struct Run<'a> {
@@ -139,7 +139,9 @@ pub(super) fn run(budget: &Budget, report: &mut Report, watchdog: &Watchdog) {
 fn defaults(version: JudgeVersion) -> Result<Defaults, String> {
     let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut judge = Judge::spawn(version).map_err(|e| e.to_string())?;
-    judge.prepare("without").map_err(|e| format!("{e}: run `cargo xtask setup` for a newer judge"))?;
+    let words = ["without", "with read fill_cache", "without"];
+    let newer = |e| format!("{e}: run `cargo xtask setup` for a newer judge");
+    words.iter().try_for_each(|words| judge.prepare(words)).map_err(newer)?;
     judge.open(dir.path(), Opening::Create, "paranoid_file_checks=false").map_err(|e| e.to_string())?;
     let file = OptionsFile::newest(dir.path()).ok_or("RocksDB wrote no OPTIONS file")?;
     Ok(Defaults { version, table: Table::of(&file), file })
@@ -167,7 +169,7 @@ impl Run<'_> {
         let Some(own) = self.tables.get(at) else { return Ok(()) };
         let mut plan = draw::draw(seed, own.version, &own.table);
         if self.quick {
-            plan.rounds.clear();
+            plan.rounds.truncate(1);
         }
         for _ in 0..TRIES {
             let outcome = play(&plan, &own.file);
@@ -176,10 +178,11 @@ impl Run<'_> {
                 return Ok(());
             }
             self.told(&outcome, &plan, own, true, report);
-            if outcome.refused.is_none() {
-                return Ok(());
+            let Some(why) = &outcome.refused else { return Ok(()) };
+            if !without_named(&mut plan, why) {
+                thin_out(&mut plan, &mut rng);
             }
-            thin_out(&mut plan, &mut rng);
+            plan.drop_merges_without_operator();
         }
         report.count("cases given up: RocksDB refuses them all", 1);
         Ok(())
@@ -263,6 +266,23 @@ fn names(plan: &Plan) -> BTreeSet<String> {
 fn tell(kind: &str, what: &str, plan: &Plan, since: Duration) {
     let what: String = what.chars().take(600).collect();
     eprintln!("FOUND after {:.0} s: {kind}\n  {what}\n  --replay='{plan}'", since.as_secs_f64());
+}
+
+/// Leaves the settings out that RocksDB names in its refusal; false if it names none. Of a list of settings that belong
+/// together only the last named goes, as one less may be enough.
+fn without_named(plan: &mut Plan, why: &str) -> bool {
+    let all = plan.families.iter().flat_map(|family| &family.settings).chain(&plan.db);
+    let place = |name: &str| {
+        let group = name.starts_with("table.") && why.contains("block_based_table_factory");
+        let own = name.rsplit('.').next().unwrap_or(name);
+        if group { Some(why.len()) } else { options_file::place_of(own, why) }
+    };
+    let named = all.filter_map(|setting| Some((place(&setting.name)?, setting.name.clone()))).max();
+    let Some((_, name)) = named else { return false };
+    let keep = |setting: &plan::Setting| setting.name != name;
+    plan.db.retain(keep);
+    plan.families.iter_mut().for_each(|family| family.settings.retain(keep));
+    true
 }
 
 /// Leaves about a third of the settings out.

@@ -50,7 +50,7 @@ impl OptionsFile {
             for (name, before) in names {
                 let now = after.0.get(section).and_then(|names| names.get(name));
                 let usual = usual.and_then(|names| names.get(name));
-                if !is_same(before, now, usual) && !is_named(name, told) {
+                if !is_same(before, now, usual) && place_of(name, told).is_none() {
                     let (name, section) = (name.clone(), section.clone());
                     losses.push(Loss { name, section, before: before.clone(), after: now.cloned() });
                 }
@@ -92,11 +92,11 @@ fn is_alike(a: &str, b: &str) -> bool {
     a == b || a.contains('.') && number(a).is_some_and(|n| number(b) == Some(n))
 }
 
-/// The report names the setting, as a whole word.
-fn is_named(name: &str, told: &str) -> bool {
+/// Where a text names a setting, as a whole word.
+pub(super) fn place_of(name: &str, text: &str) -> Option<usize> {
     let inside = |c: char| c.is_alphanumeric() || c == '_';
-    told.match_indices(name)
-        .any(|(at, _)| !told[..at].ends_with(inside) && !told[at + name.len()..].starts_with(inside))
+    let whole = |at: usize| !text[..at].ends_with(inside) && !text[at + name.len()..].starts_with(inside);
+    text.match_indices(name).map(|(at, _)| at).find(|at| whole(*at))
 }
 
 #[cfg(test)]

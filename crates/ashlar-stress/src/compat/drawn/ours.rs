@@ -1,13 +1,17 @@
 //! Our part of a case, through the public API.
 
 use super::directory::Folder;
-use super::plan::{Step, Turn};
+use super::plan::{Plan, Setting, Step, Turn, places};
+use ashlar_testkit::ops::{Bulk, BulkKind};
 use ashlar_testkit::oracle::State;
-use ashlar_testkit::{Change, JudgeVersion};
+use ashlar_testkit::text::to_hex;
+use ashlar_testkit::{Change, JudgeVersion, KeyValue};
 use ashlardb::{
-    CompactRangeOptions, Db, Env, ErrorKind, Family, FormatLevel, Read as _, Write as _, check_database,
+    CompactRangeOptions, Db, DbPath, Env, ErrorKind, Family, FamilyBuilder, FormatLevel, PlaceSettings,
+    Read as _, Write as _, check_database_in,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Why we did not do something.
 #[derive(Clone, Debug)]
@@ -31,26 +35,79 @@ fn no(e: &ashlardb::Error) -> No {
     }
 }
 
-/// Opens as a user does who changes the library and nothing else: with the stored settings, as every open without settings
-/// does. `stored` is a turn whose settings must fit the directory. Also answers what the open tells of itself.
-pub(super) fn open(
-    folder: &Folder,
-    version: JudgeVersion,
-    stored: bool,
-    read_only: bool,
-) -> Result<(Db, String), No> {
-    let level = if version == JudgeVersion::V7 { FormatLevel::V7_8 } else { FormatLevel::default() };
-    let builder = Db::builder(folder.db()).create(false).format_level(level);
-    let db = builder.read_only(read_only).open().map_err(|e| match no(&e) {
-        // What the directory itself names must fit the directory.
-        No::Refused(text) if stored && e.kind() == ErrorKind::InvalidArgument => No::Failed(text),
-        other => other,
-    })?;
-    let told = db.recovery().to_string();
-    Ok((db, told))
+/// How a directory of a plan is opened: as a user does who changes the library and nothing else, with the stored settings.
+#[derive(Clone, Copy)]
+pub(super) struct How<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) plan: &'a Plan,
+    /// As a program that also gives what no OPTIONS file names, `db_paths` and `cf_paths`. All of it must fit the directory.
+    pub(super) stored: bool,
 }
 
-pub(super) fn show(db: &Db) -> Result<Shown, String> {
+impl How<'_> {
+    /// An open without the directories of tables may miss them, if it says so.
+    fn no(&self, e: &ashlardb::Error) -> No {
+        match no(e) {
+            No::Refused(text) if self.stored && e.kind() == ErrorKind::InvalidArgument => No::Failed(text),
+            No::Failed(text) if self.may_miss_tables() && text.contains("db_paths") => No::Refused(text),
+            other => other,
+        }
+    }
+
+    fn may_miss_tables(&self) -> bool {
+        !self.stored && self.plan.has_places()
+    }
+
+    fn paths(&self, settings: &[Setting], name: &str) -> Vec<DbPath> {
+        let root = self.folder.root().display().to_string();
+        let of_name = settings.iter().filter(|setting| self.stored && setting.name == name);
+        let all = of_name.flat_map(|setting| places(&setting.value));
+        all.map(|(path, size)| DbPath::new(Path::new(&path.replace('@', &root)), size)).collect()
+    }
+
+    /// Opens; also answers what the open tells of itself.
+    pub(super) fn open(&self, read_only: bool) -> Result<(Db, String), No> {
+        let old = self.plan.version == JudgeVersion::V7;
+        let level = if old { FormatLevel::V7_8 } else { FormatLevel::default() };
+        let builder = Db::builder(self.folder.db()).create(false).format_level(level).read_only(read_only);
+        let db_paths = self.paths(&self.plan.db, "db_paths");
+        let mut builder = db_paths.into_iter().fold(builder, |b, p| b.db_path(p.path, p.target_bytes));
+        for family in &self.plan.families {
+            let own = self.paths(&family.settings, "cf_paths");
+            let give = |f| own.iter().fold(f, |f: FamilyBuilder, p| f.cf_path(&p.path, p.target_bytes));
+            builder = match family.name.as_str() {
+                _ if own.is_empty() => builder,
+                "default" => builder.default_family(give),
+                name => builder.family(name, give),
+            };
+        }
+        let db = builder.open().map_err(|e| self.no(&e))?;
+        let told = db.recovery().to_string();
+        Ok((db, told))
+    }
+
+    /// What is damaged, by our own check.
+    pub(super) fn damage(&self) -> Result<Option<String>, No> {
+        let env = Env::os().map_err(|e| no(&e))?;
+        let mut given =
+            PlaceSettings { db_paths: self.paths(&self.plan.db, "db_paths"), ..Default::default() };
+        for family in &self.plan.families {
+            given.cf_paths.insert(family.name.clone(), self.paths(&family.settings, "cf_paths"));
+        }
+        let report =
+            check_database_in(&env, &self.folder.db(), &given, &mut |_| ()).map_err(|e| self.no(&e))?;
+        let text = report.to_string();
+        // A check cannot tell a single table that is elsewhere from one that is lost.
+        if self.may_miss_tables() && text.contains("cannot open") {
+            return Err(No::Refused("check: a table is not in the database directory".to_owned()));
+        }
+        Ok((!report.is_sound()).then_some(text))
+    }
+}
+
+/// Every family forwards and backwards; gets and seeks must find the same, and entities of `plan` all their columns.
+pub(super) fn show(db: &Db, plan: &Plan) -> Result<Shown, String> {
+    let entities = entities(plan);
     let (mut listings, mut unserved) = (Vec::new(), BTreeMap::new());
     for family in db.families() {
         let name = family.name().to_owned();
@@ -66,6 +123,7 @@ pub(super) fn show(db: &Db) -> Result<Shown, String> {
                 if forward != backward {
                     return Err(format!("family {name} backwards is not what it is forwards"));
                 }
+                probe(&family, &forward, &entities).map_err(|what| format!("family {name}: {what}"))?;
                 listings.push((name, forward));
             }
             Err(e) => {
@@ -76,11 +134,34 @@ pub(super) fn show(db: &Db) -> Result<Shown, String> {
     Ok(Shown { state: State::of(listings), unserved })
 }
 
-/// What is damaged, by our own check.
-pub(super) fn damage(folder: &Folder) -> Result<Option<String>, No> {
-    let env = Env::os().map_err(|e| no(&e))?;
-    let report = check_database(&env, &folder.db(), &mut |_| ()).map_err(|e| no(&e))?;
-    Ok((!report.is_sound()).then(|| report.to_string()))
+/// Family, key and default column of every entity that a case writes.
+type Entities = BTreeSet<(String, Vec<u8>, Vec<u8>)>;
+
+fn entities(plan: &Plan) -> Entities {
+    let bulks = plan.bulks().filter(|bulk| bulk.kind == BulkKind::Entity);
+    bulks.flat_map(|b| b.entries().map(|(key, value)| (b.family.clone(), key, value))).collect()
+}
+
+/// Gets and seeks up to `MOST` of the entries that a scan found.
+fn probe(family: &Family, entries: &[KeyValue], entities: &Entities) -> Result<(), String> {
+    const MOST: usize = 200;
+    for (key, value) in entries.iter().step_by(entries.len().div_ceil(MOST).max(1)) {
+        let text = to_hex(key);
+        if family.get(key).map_err(|e| e.to_string())?.as_deref() != Some(&value[..]) {
+            return Err(format!("a get of {text} is not what a scan finds"));
+        }
+        let behind = family.scan(key.clone()..).into_iter().next().transpose().map_err(|e| e.to_string())?;
+        if behind.as_ref() != Some(&(key.clone(), value.clone())) {
+            return Err(format!("a seek of {text} is not what a scan finds"));
+        }
+        let columns = family.get_entity(key).map_err(|e| e.to_string())?.ok_or("a key without columns")?;
+        let found: Vec<(&[u8], &[u8])> = columns.iter().collect();
+        let is_entity = entities.contains(&(family.name().to_owned(), key.clone(), value.clone()));
+        if is_entity && found != Bulk::columns(value) || columns.default_column() != Some(&value[..]) {
+            return Err(format!("the columns of {text} are {found:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// Does the steps of a turn; `state` takes what was written. Answers what was refused.
@@ -102,6 +183,12 @@ fn do_step(db: &Db, step: &Step) -> Result<Vec<Change>, No> {
         Step::Bulk(bulk) => {
             let family = family(&bulk.family)?;
             let mut done = Vec::new();
+            if bulk.kind == BulkKind::Entity {
+                for (key, value) in bulk.entries() {
+                    family.put_entity(&key, &Bulk::columns(&value)).map_err(|e| no(&e))?;
+                    done.push(Change::Put { family: bulk.family.clone(), key, value });
+                }
+            }
             for change in bulk.batches().into_iter().flatten().flatten() {
                 apply(&family, &change).map_err(|e| no(&e))?;
                 done.push(change);

@@ -1,7 +1,7 @@
 //! A drawn case as data, and as the line that replays it.
 //!
 //! ```text
-//! 11.8.1 | db NAME=VALUE;… | family NAME NAME=VALUE;… | with ttl 86400 | do STEP, STEP
+//! 11.8.1 | db NAME=VALUE;… | family NAME NAME=VALUE;… | with ttl 86400 | read NAME NAME | do STEP, STEP
 //!        | ours default|stored close|kill: STEP, … | theirs original|stored close|kill: STEP, …
 //! ```
 //! A step is `bulk …`, `flush FAMILY`, `compact FAMILY`, and in RocksDB's history `close` and `kill`, each followed by
@@ -9,7 +9,7 @@
 //! `block_based_table_factory={block_size=1024}`. `db_paths` and `cf_paths` are lists `PATH:SIZE,…`.
 
 use ashlar_testkit::JudgeVersion;
-use ashlar_testkit::ops::Bulk;
+use ashlar_testkit::ops::{Bulk, BulkKind};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -48,8 +48,10 @@ pub(super) struct Plan {
     pub(super) version: JudgeVersion,
     pub(super) db: Vec<Setting>,
     pub(super) families: Vec<Family>,
-    /// Words behind `with` for the judge: `ttl SECONDS`, `transactions`, or nothing.
+    /// Words behind `with` for the judge: `ttl SECONDS`, `transactions POLICY`, or nothing.
     pub(super) wrapper: String,
+    /// Read options with which RocksDB reads.
+    pub(super) reads: Vec<String>,
     pub(super) history: Vec<Step>,
     /// Ours, then theirs.
     pub(super) rounds: Vec<(Turn, Turn)>,
@@ -80,6 +82,11 @@ pub(super) fn option_string(settings: &[Setting]) -> String {
 
 pub(super) fn is_place(name: &str) -> bool {
     name == "db_paths" || name == "cf_paths"
+}
+
+/// The directories and target sizes of a place, `PATH:SIZE,…`.
+pub(super) fn places(value: &str) -> impl Iterator<Item = (&str, u64)> {
+    value.split(',').filter_map(|part| part.rsplit_once(':')).map(|(path, n)| (path, n.parse().unwrap_or(0)))
 }
 
 /// Splits at the semicolons that stand in no braces.
@@ -126,6 +133,39 @@ fn turn(text: &str) -> Result<Turn, String> {
     Ok(Turn { stored: mode == "stored", killed: end == "kill", steps: steps(list)? })
 }
 
+impl Plan {
+    /// Directories of tables that no OPTIONS file of RocksDB names: its programs must give them at every open.
+    pub(super) fn has_places(&self) -> bool {
+        let of_families = self.families.iter().flat_map(|family| &family.settings);
+        self.db.iter().chain(of_families).any(|setting| is_place(&setting.name))
+    }
+
+    /// Takes out merges of families that have lost their operator: RocksDB writes them and does not read them again.
+    pub(super) fn drop_merges_without_operator(&mut self) {
+        let merging =
+            |family: &&Family| family.settings.iter().any(|setting| setting.name == "merge_operator");
+        let able: Vec<String> = self.families.iter().filter(merging).map(|f| f.name.clone()).collect();
+        let keep = |step: &Step| match step {
+            Step::Bulk(bulk) => bulk.kind != BulkKind::Merge || able.contains(&bulk.family),
+            _ => true,
+        };
+        self.history.retain(keep);
+        for (ours, theirs) in &mut self.rounds {
+            ours.steps.retain(keep);
+            theirs.steps.retain(keep);
+        }
+    }
+
+    /// The bulks of all visits, ours and RocksDB's.
+    pub(super) fn bulks(&self) -> impl Iterator<Item = &Bulk> {
+        let of_rounds = self.rounds.iter().flat_map(|(ours, theirs)| ours.steps.iter().chain(&theirs.steps));
+        self.history.iter().chain(of_rounds).filter_map(|step| match step {
+            Step::Bulk(bulk) => Some(bulk),
+            _ => None,
+        })
+    }
+}
+
 impl std::str::FromStr for Plan {
     type Err = String;
 
@@ -139,6 +179,7 @@ impl std::str::FromStr for Plan {
             db: Vec::new(),
             families: Vec::new(),
             wrapper: String::new(),
+            reads: Vec::new(),
             history: Vec::new(),
             rounds: Vec::new(),
         };
@@ -152,6 +193,7 @@ impl std::str::FromStr for Plan {
                     plan.families.push(Family { name: name.to_owned(), settings: settings(rest)? });
                 }
                 "with" => rest.clone_into(&mut plan.wrapper),
+                "read" => plan.reads = rest.split_whitespace().map(str::to_owned).collect(),
                 "do" => plan.history = steps(rest)?,
                 "ours" => ours = Some(turn(rest)?),
                 "theirs" => plan.rounds.push((ours.take().ok_or("theirs before ours")?, turn(rest)?)),
@@ -194,6 +236,9 @@ impl fmt::Display for Plan {
         if !self.wrapper.is_empty() {
             write!(f, " | with {}", self.wrapper)?;
         }
+        if !self.reads.is_empty() {
+            write!(f, " | read {}", self.reads.join(" "))?;
+        }
         write!(f, " | do {}", list(&self.history))?;
         for (ours, theirs) in &self.rounds {
             for (who, turn, fresh) in [("ours", ours, "default"), ("theirs", theirs, "original")] {
@@ -213,7 +258,7 @@ mod tests {
     #[test]
     fn a_line_reads_back() {
         let line = "11.8.1 | db recycle_log_file_num=4;db_paths=@/p0:100,@/p1:1000 | family default \
-                    num_levels=3;table.block_size=1;compression_opts={level=1;strategy=2} | with ttl 86400 \
+                    num_levels=3;table.block_size=1;compression_opts={level=1;strategy=2} | with ttl 86400 | read pin_data tailing \
                     | do bulk put default 0 10 20 3, flush default, kill \
                     | ours stored kill: compact default | theirs original close: bulk delete default 0 2 0 1 nowal";
         let plan: Plan = line.parse().unwrap();

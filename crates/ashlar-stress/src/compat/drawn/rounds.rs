@@ -2,9 +2,9 @@
 
 use super::directory::{Folder, changed};
 use super::options_file::OptionsFile;
-use super::ours::{self, No, Shown};
+use super::ours::{self, How, No, Shown};
 use super::plan::{Plan, Step, Turn};
-use super::theirs::{By, Theirs};
+use super::theirs::{BEST_EFFORTS, By, Theirs};
 use super::words::{difference, kind_of, step_word, what_kind};
 use ashlar_testkit::judge::JudgeError;
 use ashlar_testkit::oracle::State;
@@ -54,8 +54,12 @@ struct Case<'a> {
     theirs: Theirs<'a>,
     /// What the directory holds, as RocksDB reads it.
     state: State,
+    /// What it held before our visit.
+    before: State,
     /// RocksDB can open it by its newest OPTIONS file.
     loads: bool,
+    /// Our last visit was given all settings that no file tells of.
+    given: bool,
     outcome: Outcome,
 }
 
@@ -68,7 +72,8 @@ pub(super) fn play(plan: &Plan, defaults: &OptionsFile) -> Outcome {
     let theirs = Theirs::new(plan, &folder);
     let outcome = Outcome::default();
     let folder = &folder;
-    let mut case = Case { plan, folder, defaults, theirs, state: State::default(), loads: false, outcome };
+    let (state, before) = (State::default(), State::default());
+    let mut case = Case { plan, folder, defaults, theirs, state, before, loads: false, given: true, outcome };
     match case.play() {
         Ok(()) | Err(Stop::Ours) => {}
         Err(Stop::Theirs(why)) => case.count(&format!("RocksDB: {}", kind_of(&why))),
@@ -101,6 +106,9 @@ impl Case<'_> {
         for (at, (ours, theirs)) in self.plan.rounds.iter().enumerate() {
             self.count("rounds");
             let mode = if ours.stored { "stored" } else { "default" };
+            self.folder.keep_before()?;
+            self.before = self.state.clone();
+            self.given = ours.stored;
             self.we_write(ours)?;
             self.they_check(&format!("round {at}, behind our {mode} open"))?;
             self.they_write(theirs)?;
@@ -130,7 +138,11 @@ impl Case<'_> {
         self.theirs.kill();
         self.remember()?;
         // Some settings make OPTIONS files that RocksDB itself does not load, or not to the same contents.
+        let best_efforts = self.plan.db.iter().any(|setting| setting.name == BEST_EFFORTS);
+        // A program that loads OPTIONS has no `db_paths`, and finds tables in the first of them at best.
+        let by_chance = best_efforts || self.plan.has_places();
         self.loads = match self.theirs.look(By::Stored) {
+            _ if by_chance => false,
             Ok(seen) => self.plan.wrapper.is_empty() && difference(&self.state, &seen, &[]).is_none(),
             Err(_) => false,
         };
@@ -160,18 +172,25 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Read-only open and check: contents are the same, nothing is damaged, nothing changes.
+    /// Read-only open and check: contents are the same, nothing is damaged, nothing changes. Where tables are in directories
+    /// that no OPTIONS file names, once without and once with them.
     fn we_look(&mut self) -> Result<(), Stop> {
+        self.we_look_as(false)?;
+        if self.plan.has_places() { self.we_look_as(true) } else { Ok(()) }
+    }
+
+    fn we_look_as(&mut self, stored: bool) -> Result<(), Stop> {
         let before = self.folder.listing()?;
-        match ours::open(self.folder, self.plan.version, false, true) {
+        let how = How { folder: self.folder, plan: self.plan, stored };
+        match how.open(true) {
             Ok((db, _)) => {
                 self.count("directories read by us");
-                self.compare(ours::show(&db), "read-only");
+                self.compare(ours::show(&db, self.plan), "read-only");
                 let _ = db.close();
             }
             Err(no) => self.said_no(no, "read-only open")?,
         }
-        match ours::damage(self.folder) {
+        match how.damage() {
             Ok(None) => self.count("directories checked"),
             Ok(Some(report)) => {
                 let line = report.lines().find(|line| line.contains("at risk")).unwrap_or(&report).to_owned();
@@ -222,7 +241,8 @@ impl Case<'_> {
     fn we_write(&mut self, turn: &Turn) -> Result<(), Stop> {
         let mode = if turn.stored { "stored" } else { "default" };
         let (before, options) = (self.folder.listing()?, OptionsFile::newest(&self.folder.db()));
-        let (db, told) = match ours::open(self.folder, self.plan.version, turn.stored, false) {
+        let how = How { folder: self.folder, plan: self.plan, stored: turn.stored };
+        let (db, told) = match how.open(false) {
             Ok(opened) => opened,
             Err(no) => {
                 self.said_no(no, &format!("{mode} open"))?;
@@ -234,7 +254,7 @@ impl Case<'_> {
             for why in db.recovery().read_only.clone() {
                 self.count(&format!("opened read-only: {}", kind_of(&why)));
             }
-            self.compare(ours::show(&db), "opened read-only");
+            self.compare(ours::show(&db, self.plan), "opened read-only");
             let _ = db.close();
             drop(db);
             self.unchanged(&before, "an open that became read-only")?;
@@ -248,7 +268,7 @@ impl Case<'_> {
             let why = found.dropped.first().map_or("", |dropped| dropped.reason.as_str()).to_owned();
             self.find(format!("alarm on a healthy directory: {why}"), format!("{mode} open: {found}"));
         }
-        self.compare(ours::show(&db), &format!("{mode} open"));
+        self.compare(ours::show(&db, self.plan), &format!("{mode} open"));
         let mut state = self.state.clone();
         let worked = ours::work(&db, turn, &mut state);
         self.state = state;
@@ -260,11 +280,14 @@ impl Case<'_> {
             }
             Err(why) => self.find(format!("work: {why}"), format!("{mode}: {why}")),
         }
-        self.compare(ours::show(&db), &format!("{mode}, behind our work"));
+        self.compare(ours::show(&db, self.plan), &format!("{mode}, behind our work"));
         self.end(db, turn.killed)?;
         let after = OptionsFile::newest(&self.folder.db());
         if let (Some(before), Some(after)) = (options, after) {
-            for loss in before.lost_in(&after, self.defaults, &told) {
+            // The logs are in the database directory with and without its name.
+            let own = self.folder.db().display().to_string();
+            let losses = before.lost_in(&after, self.defaults, &told).into_iter();
+            for loss in losses.filter(|loss| !(loss.name == "wal_dir" && loss.before == own)) {
                 let now = loss.after.unwrap_or_else(|| "nothing".to_owned());
                 self.find(
                     format!("option lost, {mode}: {}", loss.name),
@@ -310,10 +333,8 @@ impl Case<'_> {
 
     /// RocksDB reads what we left, by its original settings and by the newest OPTIONS file.
     fn they_check(&mut self, when: &str) -> Result<(), Stop> {
-        let expected = self.state.clone();
         if self.loads {
-            let seen = self.theirs.look(By::Stored);
-            self.they_saw(seen, &expected, &format!("{when}, loading the newest OPTIONS file"))?;
+            self.they_read(By::Stored, &format!("{when}, loading the newest OPTIONS file"))?;
         }
         if self.plan.wrapper.starts_with("ttl") {
             let seen = self.theirs.look(By::Original);
@@ -322,27 +343,29 @@ impl Case<'_> {
             }
             return Err(Stop::Ours);
         }
-        let seen = self.theirs.look(By::Original);
-        self.they_saw(seen, &expected, &format!("{when}, with its original settings"))?;
+        self.they_read(By::Original, &format!("{when}, with its original settings"))?;
         self.count("directories read by RocksDB");
         Ok(())
     }
 
-    fn they_saw(
-        &mut self,
-        seen: Result<State, JudgeError>,
-        expected: &State,
-        when: &str,
-    ) -> Result<(), Stop> {
-        match seen {
-            Ok(seen) => match difference(expected, &seen, &[]) {
-                Some(what) => self.find(what_kind(&what, "RocksDB's"), format!("{when}: {what}")),
-                None => return Ok(()),
-            },
-            Err(JudgeError::Refused(why)) => {
-                self.find(format!("RocksDB: {why}"), format!("{when}: RocksDB: {why}"))
-            }
-            Err(e) => return Err(Stop::Theirs(e.to_string())),
+    fn they_read(&mut self, by: By, when: &str) -> Result<(), Stop> {
+        let seen = self.theirs.look(by);
+        let Some((kind, what)) = wrong(seen, &self.state)? else { return Ok(()) };
+        // RocksDB in our place may come to the same end.
+        let (theirs, before) = (&mut self.theirs, &self.before);
+        let alone = self.folder.as_before(|| {
+            theirs.open(By::Original, false)?;
+            theirs.step(&Step::Close)?;
+            theirs.look(by)
+        })?;
+        // Nothing in a directory tells of `cf_paths` before there is a table in them.
+        let untold = !self.given && self.plan.has_places() && what.contains("No such file");
+        if untold {
+            self.count("RocksDB misses a table: cf_paths that no file tells of were not given to us");
+        } else if wrong(alone, before).is_ok_and(|own| own.is_some_and(|(own, _)| own == kind)) {
+            self.count(&format!("RocksDB alone: {kind}"));
+        } else {
+            self.find(kind, format!("{when}: {what}"));
         }
         Err(Stop::Ours)
     }
@@ -356,5 +379,20 @@ impl Case<'_> {
         self.they_do(if turn.killed { &Step::Kill } else { &Step::Close })?;
         self.remember()?;
         self.we_look()
+    }
+}
+
+/// What is wrong with a reading of RocksDB's: its kind and in words. A judge that died answers nothing.
+fn wrong(seen: Result<State, JudgeError>, expected: &State) -> Result<Option<(String, String)>, Stop> {
+    match seen {
+        Ok(seen) => {
+            let different = difference(expected, &seen, &[]);
+            Ok(different.map(|what| (what_kind(&what, "RocksDB's"), what)))
+        }
+        Err(JudgeError::Refused(why)) => {
+            let what = format!("RocksDB: {why}");
+            Ok(Some((kind_of(&what), what)))
+        }
+        Err(e) => Err(Stop::Theirs(e.to_string())),
     }
 }

@@ -1,4 +1,5 @@
-//! Makes a failing case small: first all settings at once, then pieces, then one by one; then the history and the rounds.
+//! Makes a failing case small: rounds first, then the history, so that the many tries behind them are short; then all
+//! settings at once, pieces of them, and one by one.
 
 use super::options_file::OptionsFile;
 use super::plan::{Plan, Setting, Step, Turn};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Runs and time that one case may cost.
 const RUNS: usize = 60;
-const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(15);
 
 struct Shrinker<'a> {
     kind: &'a str,
@@ -23,9 +24,9 @@ struct Shrinker<'a> {
 pub(super) fn shrink(plan: Plan, kind: &str, defaults: &OptionsFile) -> Plan {
     let mut shrinker = Shrinker { kind, defaults, best: plan, left: RUNS, end: Instant::now() + LONGEST };
     shrinker.rounds();
+    shrinker.steps();
     shrinker.settings();
     shrinker.families();
-    shrinker.steps();
     shrinker.best
 }
 
@@ -93,10 +94,10 @@ impl Shrinker<'_> {
             plan.families.remove(at);
             self.try_it(plan);
         }
-        if !self.best.wrapper.is_empty() {
-            let plan = Plan { wrapper: String::new(), ..self.best.clone() };
-            self.try_it(plan);
-        }
+        let plan = Plan { reads: Vec::new(), ..self.best.clone() };
+        self.try_it(plan);
+        let plan = Plan { wrapper: String::new(), ..self.best.clone() };
+        self.try_it(plan);
     }
 
     fn steps(&mut self) {

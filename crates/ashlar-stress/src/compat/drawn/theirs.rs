@@ -1,7 +1,7 @@
 //! RocksDB's part of a case.
 
 use super::directory::Folder;
-use super::plan::{Plan, Step, is_place, option_string};
+use super::plan::{Plan, Setting, Step, is_place, option_string, places};
 use ashlar_testkit::Judge;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::ops::Op;
@@ -11,6 +11,9 @@ use std::time::Duration;
 
 /// The longest that RocksDB may take for a command: some settings stop writes for good.
 const LONGEST: Duration = Duration::from_secs(8);
+
+/// A setting with which RocksDB opens what it can, and tells nothing of the rest.
+pub(super) const BEST_EFFORTS: &str = "best_efforts_recovery";
 
 /// How the directory is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,21 +38,22 @@ impl<'a> Theirs<'a> {
 
     pub(super) fn judge(&mut self) -> Result<&mut Judge, JudgeError> {
         if self.judge.is_none() {
-            let mut judge = Judge::spawn_impatient(self.plan.version, LONGEST)?;
-            self.lines().iter().try_for_each(|line| judge.prepare(line))?;
-            self.judge = Some(judge);
+            self.judge = Some(Judge::spawn_impatient(self.plan.version, LONGEST)?);
         }
         self.judge.as_mut().ok_or_else(|| JudgeError::Died("no judge".to_owned()))
     }
 
-    /// The preparation of every opening.
-    fn lines(&self) -> Vec<String> {
+    /// The preparation of an opening. A reading leaves out what would make RocksDB pass over data: `best_efforts_recovery`
+    /// replays no logs.
+    fn lines(&self, reading: bool) -> Vec<String> {
         let root = self.folder.root().display().to_string();
         let placed = |text: &str| text.replace('@', &root);
         let plan = self.plan;
         let mut lines = vec!["without".to_owned()];
         let always = "create_if_missing=true;create_missing_column_families=true";
-        lines.push(format!("with db {always};{}", placed(&option_string(&plan.db))));
+        let taken = plan.db.iter().filter(|setting| !(reading && setting.name == BEST_EFFORTS));
+        let taken: Vec<Setting> = taken.cloned().collect();
+        lines.push(format!("with db {always};{}", placed(&option_string(&taken))));
         for family in &plan.families {
             lines.push(format!("with family {} {}", family.name, placed(&option_string(&family.settings))));
         }
@@ -57,12 +61,15 @@ impl<'a> Theirs<'a> {
         let of_families =
             plan.families.iter().flat_map(|family| family.settings.iter().map(|s| (family.name.as_str(), s)));
         for (whose, setting) in of_db.chain(of_families).filter(|(_, setting)| is_place(&setting.name)) {
-            for (path, size) in setting.value.split(',').filter_map(|part| part.rsplit_once(':')) {
+            for (path, size) in places(&setting.value) {
                 lines.push(format!("with path {whose} {} {size}", to_hex(placed(path).as_bytes())));
             }
         }
         if !plan.wrapper.is_empty() {
             lines.push(format!("with {}", plan.wrapper));
+        }
+        if !plan.reads.is_empty() {
+            lines.push(format!("with read {}", plan.reads.join(" ")));
         }
         lines
     }
@@ -77,13 +84,20 @@ impl<'a> Theirs<'a> {
     }
 
     pub(super) fn open(&mut self, by: By, create: bool) -> Result<(), JudgeError> {
-        let dir = self.folder.db();
+        self.open_as(by, create, false)
+    }
+
+    fn open_as(&mut self, by: By, create: bool, reading: bool) -> Result<(), JudgeError> {
+        let (dir, lines) = (self.folder.db(), self.lines(reading));
         let opening = match by {
             By::Original if create => Opening::Create,
             By::Original => Opening::Existing,
             By::Stored => Opening::Stored,
         };
-        self.ask(|judge| judge.open(&dir, opening, ""))
+        self.ask(|judge| {
+            lines.iter().try_for_each(|line| judge.prepare(line))?;
+            judge.open(&dir, opening, "")
+        })
     }
 
     pub(super) fn step(&mut self, step: &Step) -> Result<(), JudgeError> {
@@ -106,12 +120,13 @@ impl<'a> Theirs<'a> {
         }
     }
 
-    /// What the open database shows.
+    /// What the open database shows to scans; gets and seeks must find the same.
     pub(super) fn read(&mut self) -> Result<State, JudgeError> {
         self.ask(|judge| {
             let mut listings = Vec::new();
             for name in judge.families()? {
                 let listing = judge.dump(&name)?;
+                judge.probe(&name)?;
                 listings.push((name, listing));
             }
             Ok(State::of(listings))
@@ -122,7 +137,7 @@ impl<'a> Theirs<'a> {
     pub(super) fn look(&mut self, by: By) -> Result<State, JudgeError> {
         let failed = |e: std::io::Error| JudgeError::Died(e.to_string());
         self.folder.keep().map_err(failed)?;
-        let seen = self.open(by, false).and_then(|()| self.read());
+        let seen = self.open_as(by, false, true).and_then(|()| self.read());
         if self.ask(Judge::close).is_err() {
             self.kill();
         }

@@ -100,6 +100,7 @@ functions! {
     iter_create = b"rocksdb_create_iterator_cf\0": fn(Opaque, Opaque, Opaque) -> Opaque;
     iter_first = b"rocksdb_iter_seek_to_first\0": fn(Opaque);
     iter_last = b"rocksdb_iter_seek_to_last\0": fn(Opaque);
+    iter_seek = b"rocksdb_iter_seek\0": fn(Opaque, Bytes, usize);
     iter_valid = b"rocksdb_iter_valid\0": fn(Opaque) -> c_uchar;
     iter_next = b"rocksdb_iter_next\0": fn(Opaque);
     iter_prev = b"rocksdb_iter_prev\0": fn(Opaque);
@@ -176,10 +177,11 @@ pub struct Database {
     options: Opaque,
     plain: Opaque,
     synced: Opaque,
-    unlogged: Opaque,
     read: Opaque,
     /// Reads at the newest timestamp, for families whose keys have some.
     read_newest: Opaque,
+    /// Reads that may use the filters of prefixes.
+    read_probe: Opaque,
     flush: Opaque,
     stored: Option<Stored>,
     families: BTreeMap<String, Opaque>,
@@ -189,6 +191,8 @@ pub struct Database {
     stamped: BTreeSet<String>,
     /// The database for transactions around `db`, and the transactions that were begun.
     transactions: Option<Opaque>,
+    /// The write policy of the transactions.
+    policy: c_int,
     open_transactions: Vec<Opaque>,
 }
 
@@ -310,11 +314,9 @@ impl Database {
         // SAFETY: `read_newest` is live.
         unsafe { (f.read_options_set_verify)(read_newest, 1) };
         // SAFETY: a constructor.
-        let unlogged = unsafe { (f.write_options_create)() };
-        if let Ok(disable) = f.extra.without_log() {
-            // SAFETY: `unlogged` is live.
-            unsafe { disable(unlogged, 1) };
-        }
+        let read_probe = unsafe { (f.read_options_create)() };
+        // SAFETY: `read_probe` is live.
+        unsafe { (f.read_options_set_verify)(read_probe, 1) };
         for options in [read, read_newest] {
             if let Ok(set) = f.extra.total_order() {
                 // SAFETY: the options are live.
@@ -332,15 +334,16 @@ impl Database {
             options,
             plain,
             synced,
-            unlogged,
             read,
             read_newest,
+            read_probe,
             flush,
             stored: None,
             families: BTreeMap::new(),
             family_options: BTreeMap::new(),
             stamped: BTreeSet::new(),
             transactions: None,
+            policy: 0,
             open_transactions: Vec::new(),
             functions,
         }
@@ -439,23 +442,40 @@ impl Database {
                 None => unsafe { one(batch, family, key, len) },
             }
         }
-        // SAFETY: database, options and batch are live.
-        let done = stamped.and_then(|()| f.checked(|e| unsafe { (f.write)(self.db, options, batch, e) }));
+        let done = stamped.and_then(|()| self.write_batch(batch, options));
         // SAFETY: made above, destroyed once.
         unsafe { (f.batch_destroy)(batch) };
         done
     }
 
+    /// Writes a batch; through the transactions where only they keep the order of their policy.
+    fn write_batch(&self, batch: Opaque, options: Opaque) -> Result<(), String> {
+        let f = &self.functions;
+        if let Some(transactions) = self.transactions.filter(|_| self.policy > 0) {
+            let write = f.extra.transactions_write()?;
+            // SAFETY: database, options and batch are live.
+            return f.checked(|e| unsafe { write(transactions, options, batch, e) });
+        }
+        // SAFETY: as above.
+        f.checked(|e| unsafe { (f.write)(self.db, options, batch, e) })
+    }
+
     /// Reads one key.
     pub fn get(&self, family: &str, key: &[u8]) -> Result<Option<Vec<u8>>, String> {
-        let family = self.family(family)?;
+        self.get_with(self.read, self.family(family)?, key)
+    }
+
+    fn get_with(&self, read: Opaque, family: Opaque, key: &[u8]) -> Result<Option<Vec<u8>>, String> {
         let f = &self.functions;
+        let (db, get) = match self.transactions {
+            Some(transactions) => (transactions, f.extra.transactions_get()?),
+            None => (self.db, f.get),
+        };
         let mut len = 0_usize;
         let out = &raw mut len;
         // SAFETY: database, options and family are live; the key goes with its length; `out` points to a live integer.
-        let value = f.checked(|e| unsafe {
-            (f.get)(self.db, self.read, family, key.as_ptr().cast(), key.len(), out, e)
-        })?;
+        let value =
+            f.checked(|e| unsafe { get(db, read, family, key.as_ptr().cast(), key.len(), out, e) })?;
         if value.is_null() {
             return Ok(None);
         }
@@ -513,6 +533,71 @@ impl Database {
         }
     }
 
+    /// Gets and seeks up to `MOST` keys of a family, so that filters and hash indexes are asked, and compares with a scan.
+    ///
+    /// # Errors
+    /// The first key that a get or a seek does not find as the scan does.
+    pub fn probe(&self, name: &str) -> Result<u64, String> {
+        const MOST: usize = 200;
+        if self.stamped.contains(name) {
+            return Ok(0);
+        }
+        let mut entries = Vec::new();
+        self.scan(name, false, |entry| entries.push(entry))?;
+        let family = self.family(name)?;
+        let mut probed = 0;
+        for (key, value) in entries.iter().step_by(entries.len().div_ceil(MOST).max(1)) {
+            let text = ashlar_testkit::text::to_hex(key);
+            if self.get_with(self.read_probe, family, key)?.as_ref() != Some(value) {
+                return Err(format!("family {name}: a get of {text} is not what a scan finds"));
+            }
+            if self.seek(family, key)? != Some((key.clone(), value.clone())) {
+                return Err(format!("family {name}: a seek of {text} is not what a scan finds"));
+            }
+            probed += 1;
+        }
+        Ok(probed)
+    }
+
+    /// The entry at or behind a key.
+    fn seek(&self, family: Opaque, key: &[u8]) -> Result<Option<KeyValue>, String> {
+        let f = &self.functions;
+        let iter = self.iterator(self.read_probe, family)?;
+        // SAFETY: the iterator is live, the key goes with its length.
+        unsafe { (f.iter_seek)(iter, key.as_ptr().cast(), key.len()) };
+        // SAFETY: the iterator is live.
+        let valid = unsafe { (f.iter_valid)(iter) } != 0;
+        let found = valid.then(|| self.entry(iter));
+        // SAFETY: the iterator is live.
+        let done = f.checked(|e| unsafe { (f.iter_error)(iter, e) });
+        // SAFETY: destroyed once.
+        unsafe { (f.iter_destroy)(iter) };
+        done.map(|()| found)
+    }
+
+    /// An iterator, to be destroyed before the database. A database for transactions hides what is not committed.
+    fn iterator(&self, read: Opaque, family: Opaque) -> Result<Opaque, String> {
+        let f = &self.functions;
+        let (db, create) = match self.transactions {
+            Some(transactions) => (transactions, f.extra.transactions_iterator()?),
+            None => (self.db, f.iter_create),
+        };
+        // SAFETY: database, options and family are live.
+        Ok(unsafe { create(db, read, family) })
+    }
+
+    /// The entry on which a valid iterator is.
+    fn entry(&self, iter: Opaque) -> KeyValue {
+        let f = &self.functions;
+        let mut len = 0_usize;
+        // SAFETY: the iterator is on an entry; the length is a live integer.
+        let key = unsafe { (f.iter_key)(iter, &raw mut len) };
+        let key = Functions::copy(key, len);
+        // SAFETY: as above.
+        let value = unsafe { (f.iter_value)(iter, &raw mut len) };
+        (key, Functions::copy(value, len))
+    }
+
     fn scan_with(
         &self,
         read: Opaque,
@@ -521,20 +606,13 @@ impl Database {
         each: &mut impl FnMut(KeyValue),
     ) -> Result<(), String> {
         let f = &self.functions;
-        // SAFETY: database, options and family are live; the iterator is destroyed below, before any of them.
-        let iter = unsafe { (f.iter_create)(self.db, read, family) };
+        let iter = self.iterator(read, family)?;
         let (start, step) = if backwards { (f.iter_last, f.iter_prev) } else { (f.iter_first, f.iter_next) };
         // SAFETY: the iterator is live.
         unsafe { start(iter) };
         // SAFETY: the iterator is live.
         while unsafe { (f.iter_valid)(iter) } != 0 {
-            let mut len = 0_usize;
-            // SAFETY: the iterator is on an entry; the length is a live integer.
-            let key = unsafe { (f.iter_key)(iter, &raw mut len) };
-            let key = Functions::copy(key, len);
-            // SAFETY: as above.
-            let value = unsafe { (f.iter_value)(iter, &raw mut len) };
-            each((key, Functions::copy(value, len)));
+            each(self.entry(iter));
             // SAFETY: the iterator is on an entry.
             unsafe { step(iter) };
         }
@@ -591,7 +669,7 @@ impl Drop for Database {
         // SAFETY: as above; so for those below.
         unsafe { (f.read_options_destroy)(self.read_newest) };
         // SAFETY: as above.
-        unsafe { (f.write_options_destroy)(self.unlogged) };
+        unsafe { (f.read_options_destroy)(self.read_probe) };
         // SAFETY: as above.
         unsafe { (f.flush_options_destroy)(self.flush) };
         // SAFETY: as above.

@@ -5,12 +5,14 @@
 //! open stored 0xPATH                                the same with the options of the newest OPTIONS file
 //! with db OPTIONS | with family NAME OPTIONS        prepares the next openings: families that differ, ...
 //! with path *|NAME 0xPATH SIZE                      ... db_paths and cf_paths, ...
-//! with ttl SECONDS | with transactions | without    ... a wrapper; back to openings that are not prepared
+//! with ttl SECONDS | with transactions [POLICY]     ... a wrapper (POLICY: committed, prepared, unprepared), ...
+//! with read NAME NAME | without                     ... read options that are on; back to openings that are not prepared
 //! bulk ...                                            as in ashlar_testkit::ops::Bulk
 //! close | reopen                                    in order, not by a kill
 //! families | create NAME | drop NAME                column families
 //! put … | delete … | single_delete … | merge … | delete_range … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
 //! dump NAME | rdump NAME | digest NAME              contents with every checksum verified
+//! probe NAME                                        gets and seeks keys, compared with a scan
 //! tables | verify                                   number of tables; the same, all their blocks verified, or "none"
 //! ```
 //! An answer is any number of lines `= …`, then one line `ok` with perhaps a word after it, or `error: TEXT`.
@@ -91,6 +93,7 @@ impl Session {
                 self.database()?.scan(rest, false, |(k, v)| digest.add(&k, &v))?;
                 Ok(digest.to_string())
             }
+            "probe" => self.database()?.probe(rest).map(|probed| probed.to_string()),
             "verify" => Ok(if self.database()?.verify()? {
                 self.database()?.tables().to_string()
             } else {
@@ -131,6 +134,9 @@ impl Session {
             }
             _ => Database::open(&self.functions, path, *mode, options)?,
         };
+        if let Some(prepared) = &self.prepared {
+            database.read_with(&prepared.reads)?;
+        }
         let families = database.names().count();
         self.database = Some(database);
         Ok(families.to_string())

@@ -2,7 +2,7 @@
 
 use super::{Database, Functions, Opaque};
 use ashlar_testkit::Change;
-use ashlar_testkit::ops::{Bulk, BulkKind};
+use ashlar_testkit::ops::{Bulk, BulkKind, BulkWrite};
 use std::ffi::CString;
 use std::path::Path;
 
@@ -15,15 +15,41 @@ pub(super) static NEWEST: [u8; 8] = [0xff; 8];
 impl Database {
     /// Does all of it; `folder` takes the files that are ingested.
     pub fn bulk(&mut self, bulk: &Bulk, folder: &Path) -> Result<(), String> {
-        if let Some(batches) = bulk.batches() {
-            let options = if bulk.without_log { self.unlogged } else { self.plain };
-            return batches.iter().try_for_each(|changes| self.write_with(changes, options));
+        let f = self.functions.clone();
+        // SAFETY: a constructor; destroyed below.
+        let options = unsafe { (f.write_options_create)() };
+        let done =
+            Self::write_option(&f, options, bulk.write).and_then(|()| match (bulk.kind, bulk.batches()) {
+                (_, Some(batches)) => {
+                    batches.iter().try_for_each(|changes| self.write_with(changes, options))
+                }
+                (BulkKind::Entity, _) => self.entities(bulk, options),
+                (BulkKind::Ingest, _) => self.ingest(bulk, folder),
+                _ => self.transact(bulk, options),
+            });
+        // SAFETY: made above, destroyed once.
+        unsafe { (f.write_options_destroy)(options) };
+        done
+    }
+
+    fn write_option(f: &Functions, options: Opaque, write: BulkWrite) -> Result<(), String> {
+        match write {
+            BulkWrite::Plain => {}
+            BulkWrite::WithoutLog => {
+                let set = f.extra.without_log()?;
+                // SAFETY: the options are live; so for those below.
+                unsafe { set(options, 1) };
+            }
+            // SAFETY: as above.
+            BulkWrite::Synced => unsafe { (f.write_options_set_sync)(options, 1) },
+            BulkWrite::LowPriority | BulkWrite::Hinted => {
+                let low = write == BulkWrite::LowPriority;
+                let set = if low { f.extra.low_priority()? } else { f.extra.insert_hint()? };
+                // SAFETY: as above.
+                unsafe { set(options, 1) };
+            }
         }
-        match bulk.kind {
-            BulkKind::Entity => self.entities(bulk),
-            BulkKind::Ingest => self.ingest(bulk, folder),
-            _ => self.transact(bulk),
-        }
+        Ok(())
     }
 
     /// Adds a change to a batch at the present time, in a family whose keys have timestamps.
@@ -51,7 +77,7 @@ impl Database {
     }
 
     /// Wide columns, which the C API has no call for: a batch written out by hand.
-    fn entities(&self, bulk: &Bulk) -> Result<(), String> {
+    fn entities(&self, bulk: &Bulk, options: Opaque) -> Result<(), String> {
         let f = &self.functions;
         let handle = self.family(&bulk.family)?;
         let (id, batch_of) = (f.extra.family_id()?, f.extra.batch_of()?);
@@ -63,12 +89,10 @@ impl Database {
             bytes.push(FAMILY_ENTITY);
             varint(&mut bytes, id);
             prefixed(&mut bytes, &key);
-            prefixed(&mut bytes, &columns(&[(b"", &value), (b"more", b"column")]));
+            prefixed(&mut bytes, &columns(&Bulk::columns(&value)));
             // SAFETY: the bytes go with their length and are copied by the call.
             let batch = unsafe { batch_of(bytes.as_ptr().cast(), bytes.len()) };
-            let options = if bulk.without_log { self.unlogged } else { self.plain };
-            // SAFETY: database, options and batch are live.
-            let done = f.checked(|e| unsafe { (f.write)(self.db, options, batch, e) });
+            let done = self.write_batch(batch, options);
             // SAFETY: made above, destroyed once.
             unsafe { (f.batch_destroy)(batch) };
             done?;
@@ -108,14 +132,14 @@ impl Database {
         done
     }
 
-    fn transact(&mut self, bulk: &Bulk) -> Result<(), String> {
+    fn transact(&mut self, bulk: &Bulk, options: Opaque) -> Result<(), String> {
         let f = self.functions.clone();
         let Some(transactions) = self.transactions else { return Err("not opened for transactions".into()) };
         let family = self.family(&bulk.family)?;
         // SAFETY: a constructor; destroyed below.
         let own = unsafe { (f.extra.transaction_options()?)() };
         // SAFETY: all are live; no old transaction is reused.
-        let transaction = unsafe { (f.extra.begin()?)(transactions, self.plain, own, std::ptr::null_mut()) };
+        let transaction = unsafe { (f.extra.begin()?)(transactions, options, own, std::ptr::null_mut()) };
         // SAFETY: made above, copied by `begin`.
         unsafe { (f.extra.transaction_options_destroy()?)(own) };
         self.open_transactions.push(transaction);

@@ -3,13 +3,31 @@
 
 use super::{Bytes, ErrorOut, Opaque};
 use libloading::os::unix::Library;
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uchar};
+
+type ReadFlag = unsafe extern "C" fn(Opaque, c_uchar);
+
+/// Read options that are on or off and that change nothing of what a reader sees.
+const READ_FLAGS: [&str; 9] = [
+    "adaptive_readahead",
+    "async_io",
+    "auto_prefix_mode",
+    "auto_readahead_size",
+    "background_purge_on_iterator_cleanup",
+    "fill_cache",
+    "pin_data",
+    "prefix_same_as_start",
+    "tailing",
+];
 
 macro_rules! extra {
     ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
         /// The functions.
         pub(super) struct Extra {
             $($field: Option<unsafe extern "C" fn($($arg),*) $(-> $ret)?>,)*
+            /// Setters of read options that are on or off, by the option's name.
+            read_flags: BTreeMap<&'static str, ReadFlag>,
         }
 
         impl Extra {
@@ -22,7 +40,17 @@ macro_rules! extra {
                     };
                     let $field = $field.ok().map(|found| *found);
                 )*
-                Extra { $($field,)* }
+                let read_flag = |name: &&'static str| {
+                    let symbol = format!("rocksdb_readoptions_set_{name}\0");
+                    // SAFETY: as above; c.h declares all of `READ_FLAGS` with this type.
+                    let found = unsafe { library.get::<ReadFlag>(symbol.as_bytes()) };
+                    found.ok().map(|found| (*name, *found))
+                };
+                Extra { $($field,)* read_flags: READ_FLAGS.iter().filter_map(read_flag).collect() }
+            }
+
+            pub(super) fn read_flag(&self, name: &str) -> Result<ReadFlag, String> {
+                self.read_flags.get(name).copied().ok_or_else(|| format!("this version has no read option {name}"))
             }
 
             $(
@@ -74,5 +102,12 @@ extra! {
     batch_of = "rocksdb_writebatch_create_from": fn(Bytes, usize) -> Opaque;
     family_id = "rocksdb_column_family_handle_get_id": fn(Opaque) -> u32;
     without_log = "rocksdb_writeoptions_disable_WAL": fn(Opaque, c_int);
+    low_priority = "rocksdb_writeoptions_set_low_pri": fn(Opaque, c_uchar);
+    insert_hint = "rocksdb_writeoptions_set_memtable_insert_hint_per_batch": fn(Opaque, c_uchar);
+    write_policy = "rocksdb_transactiondb_options_set_write_policy": fn(Opaque, c_int);
+    transactions_write = "rocksdb_transactiondb_write": fn(Opaque, Opaque, Opaque, ErrorOut);
+    transactions_iterator = "rocksdb_transactiondb_create_iterator_cf": fn(Opaque, Opaque, Opaque) -> Opaque;
+    transactions_get = "rocksdb_transactiondb_get_cf":
+        fn(Opaque, Opaque, Opaque, Bytes, usize, *mut usize, ErrorOut) -> *mut c_char;
     total_order = "rocksdb_readoptions_set_total_order_seek": fn(Opaque, c_uchar);
 }

@@ -11,7 +11,8 @@ pub enum Wrapper {
     Plain,
     /// Values expire after so many seconds.
     Ttl(c_int),
-    Transactions,
+    /// With a write policy: 0 writes what is committed, 1 what is prepared, 2 what is not prepared either.
+    Transactions(c_int),
 }
 
 /// An opening, told line by line (`session.rs`).
@@ -23,6 +24,8 @@ pub struct Prepared {
     /// The family's name, or `*` for the database; the directory; its target size.
     pub paths: Vec<(String, CString, u64)>,
     pub wrapper: Wrapper,
+    /// Names of read options that are on.
+    pub reads: Vec<String>,
 }
 
 /// `db_paths` or `cf_paths`, copied by RocksDB when they are set.
@@ -48,7 +51,14 @@ impl Prepared {
                 self.paths.push(((*name).to_owned(), path, size.parse().map_err(|_| "not a size")?));
             }
             "ttl" => self.wrapper = Wrapper::Ttl(rest.parse().map_err(|_| "not a number of seconds")?),
-            "transactions" => self.wrapper = Wrapper::Transactions,
+            "transactions" => {
+                let policy =
+                    ["committed", "prepared", "unprepared"].iter().position(|policy| *policy == rest);
+                let policy = if rest.is_empty() { Some(0) } else { policy };
+                let policy = policy.and_then(|policy| c_int::try_from(policy).ok());
+                self.wrapper = Wrapper::Transactions(policy.ok_or("not a write policy")?);
+            }
+            "read" => self.reads = rest.split_whitespace().map(str::to_owned).collect(),
             _ => return Err(format!("nothing opens with {what}")),
         }
         Ok(())
@@ -90,8 +100,26 @@ impl Database {
         let arrays = Arrays { names: &pointers, options: &options, handles: &mut handles };
         let (db, transactions) = database.open_wrapped(path, prepared.wrapper, arrays)?;
         (database.db, database.transactions) = (db, transactions);
+        database.policy = match prepared.wrapper {
+            Wrapper::Transactions(policy) => policy,
+            _ => 0,
+        };
         database.families = database.family_options.keys().cloned().zip(handles).collect();
         Ok(database)
+    }
+
+    /// Turns read options on, for all reads that follow. Those that end a scan with its first prefix are for probes alone.
+    pub fn read_with(&self, names: &[String]) -> Result<(), String> {
+        for name in names {
+            let set = self.functions.extra.read_flag(name)?;
+            let all = [self.read_probe, self.read, self.read_newest];
+            let few = if name.contains("prefix") { 1 } else { all.len() };
+            for &options in &all[..few] {
+                // SAFETY: the options are live.
+                unsafe { set(options, 1) };
+            }
+        }
+        Ok(())
     }
 
     fn parse_into(&self, options: Opaque, text: &str) -> Result<(), String> {
@@ -154,10 +182,14 @@ impl Database {
                 };
                 Ok((f.checked(call)?, None))
             }
-            Wrapper::Transactions => {
+            Wrapper::Transactions(policy) => {
                 let (open, base) = (f.extra.open_transactions()?, f.extra.base()?);
                 // SAFETY: a constructor; destroyed below.
                 let own_options = unsafe { (f.extra.transactions_options()?)() };
+                if policy > 0 {
+                    // SAFETY: the options are live.
+                    unsafe { (f.extra.write_policy()?)(own_options, policy) };
+                }
                 // SAFETY: as for the plain opening, with live options of transactions.
                 let call = |e: ErrorOut| unsafe {
                     open(self.options, own_options, path.as_ptr(), count, names, own, out, e)
