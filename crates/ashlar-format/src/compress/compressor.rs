@@ -6,6 +6,9 @@ use ashlar_base::Malformed;
 use ashlar_base::bytes::put_varint32;
 use flate2::{Compress, FlushCompress, Status};
 
+/// No match of LZ4 is shorter. The encoder does not take a dictionary that is.
+const SHORTEST_MATCH: usize = 4;
+
 /// The level that stands for "the algorithm's own default" in RocksDB's options.
 const DEFAULT_LEVEL: i32 = 32767;
 /// Readers open deflate streams with this window.
@@ -132,7 +135,7 @@ impl Compressor {
         let len = match &mut self.engine {
             Engine::Raw => 0,
             Engine::Snappy(encoder) => encoder.compress(raw, room).map_err(|_| wrong("Snappy failed"))?,
-            Engine::Lz4 if self.dictionary.is_empty() => {
+            Engine::Lz4 if self.dictionary.len() < SHORTEST_MATCH => {
                 lz4_flex::block::compress_into(raw, room).map_err(|_| wrong("LZ4 failed"))?
             }
             Engine::Lz4 => lz4_flex::block::compress_into_with_dict(raw, room, &self.dictionary)

@@ -174,6 +174,21 @@ fn records() -> Vec<Vec<u8>> {
 }
 
 #[test]
+fn dictionaries_of_a_few_bytes_are_taken() {
+    for kind in [Compression::Lz4, Compression::Lz4hc, Compression::Zlib, Compression::Zstd] {
+        for len in 1..20 {
+            let bytes = sample(len);
+            let mut with = Compressor::new(kind, Compressor::DEFAULT).unwrap();
+            with.set_dictionary(&bytes).unwrap();
+            let dictionary = Dictionary::new(bytes).unwrap();
+            let mut out = Vec::new();
+            assert_eq!(with.compress(&sample(4096), &mut out), kind, "{len}");
+            assert_eq!(decompress_with(kind, &out, Some(&dictionary), 4096).unwrap(), sample(4096));
+        }
+    }
+}
+
+#[test]
 fn dictionaries_help_and_are_needed() {
     let records = records();
     let raw_content = records[..20].concat();
