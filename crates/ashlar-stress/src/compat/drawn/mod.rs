@@ -52,6 +52,16 @@ const REGRESSIONS: &[&str] = &[
      | do bulk put default 0 1000 40 1, flush default, kill | ours default kill: | theirs original close: ",
     "11.8.1 | family default | with transactions | do bulk put default 0 100 40 1, bulk prepared default 5 10 20 3, kill \
      | ours default kill: bulk put default 0 10 10 1 | theirs original close: ",
+    "11.8.1 | family default hard_pending_compaction_bytes_limit=0 | do bulk put default 0 10 20 1, kill \
+     | ours default kill: bulk put default 0 10 20 2 | theirs original close: ",
+    "11.8.1 | family default | family one disallow_memtable_writes=true | do close \
+     | ours default kill: bulk put one 0 10 40 1 | theirs original close: ",
+    "11.8.1 | family default | with transactions prepared | do bulk put default 0 20 40 3, kill",
+    "11.8.1 | family default \
+     compression=kZSTD;compression_opts.max_dict_bytes=4096;compression_opts.zstd_max_train_bytes=65536 \
+     | do bulk put default 0 5000 100 1, flush default, close",
+    "11.8.1 | db optimize_manifest_for_recovery=true;wal_dir=@/wal | family default | do close \
+     | ours stored kill: | theirs original close: | ours stored kill: | theirs original kill: ",
 ];
 /// Cases of a quick run that are drawn, each of one round.
 const CASES: u64 = 4;

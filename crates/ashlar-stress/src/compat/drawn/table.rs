@@ -13,9 +13,16 @@ pub(super) struct Table {
 
 /// Names that an OPTIONS file leaves out while they have no value.
 const UNWRITTEN: [&str; 3] = ["wal_dir", "db_log_dir", "daily_offpeak_time_utc"];
-/// What the rig decides by itself, or what names an object that no string can make.
-const NOT_DRAWN: [&str; 5] =
-    ["create_if_missing", "create_missing_column_families", "error_if_exists", "wal_filter", "db_host_id"];
+/// What the rig decides by itself, or what names an object that no string can make. RocksDB with `best_efforts_recovery` leaves
+/// its logs unread and gives their sequences out again: what such a directory holds has no one answer.
+const NOT_DRAWN: [&str; 6] = [
+    "best_efforts_recovery",
+    "create_if_missing",
+    "create_missing_column_families",
+    "error_if_exists",
+    "wal_filter",
+    "db_host_id",
+];
 
 const CODECS: &[&str] = &[
     "kNoCompression",

@@ -1,7 +1,7 @@
 //! RocksDB's part of a case.
 
 use super::directory::Folder;
-use super::plan::{Plan, Setting, Step, is_place, option_string, places};
+use super::plan::{Plan, Step, is_place, option_string, places};
 use ashlar_testkit::Judge;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::ops::Op;
@@ -11,9 +11,6 @@ use std::time::Duration;
 
 /// The longest that RocksDB may take for a command: some settings stop writes for good.
 const LONGEST: Duration = Duration::from_secs(8);
-
-/// A setting with which RocksDB opens what it can, and tells nothing of the rest.
-pub(super) const BEST_EFFORTS: &str = "best_efforts_recovery";
 
 /// How the directory is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,17 +40,14 @@ impl<'a> Theirs<'a> {
         self.judge.as_mut().ok_or_else(|| JudgeError::Died("no judge".to_owned()))
     }
 
-    /// The preparation of an opening. A reading leaves out what would make RocksDB pass over data: `best_efforts_recovery`
-    /// replays no logs.
-    fn lines(&self, reading: bool) -> Vec<String> {
+    /// The preparation of an opening.
+    fn lines(&self) -> Vec<String> {
         let root = self.folder.root().display().to_string();
         let placed = |text: &str| text.replace('@', &root);
         let plan = self.plan;
         let mut lines = vec!["without".to_owned()];
         let always = "create_if_missing=true;create_missing_column_families=true";
-        let taken = plan.db.iter().filter(|setting| !(reading && setting.name == BEST_EFFORTS));
-        let taken: Vec<Setting> = taken.cloned().collect();
-        lines.push(format!("with db {always};{}", placed(&option_string(&taken))));
+        lines.push(format!("with db {always};{}", placed(&option_string(&plan.db))));
         for family in &plan.families {
             lines.push(format!("with family {} {}", family.name, placed(&option_string(&family.settings))));
         }
@@ -84,11 +78,7 @@ impl<'a> Theirs<'a> {
     }
 
     pub(super) fn open(&mut self, by: By, create: bool) -> Result<(), JudgeError> {
-        self.open_as(by, create, false)
-    }
-
-    fn open_as(&mut self, by: By, create: bool, reading: bool) -> Result<(), JudgeError> {
-        let (dir, lines) = (self.folder.db(), self.lines(reading));
+        let (dir, lines) = (self.folder.db(), self.lines());
         let opening = match by {
             By::Original if create => Opening::Create,
             By::Original => Opening::Existing,
@@ -137,7 +127,7 @@ impl<'a> Theirs<'a> {
     pub(super) fn look(&mut self, by: By) -> Result<State, JudgeError> {
         let failed = |e: std::io::Error| JudgeError::Died(e.to_string());
         self.folder.keep().map_err(failed)?;
-        let seen = self.open_as(by, false, true).and_then(|()| self.read());
+        let seen = self.open(by, false).and_then(|()| self.read());
         if self.ask(Judge::close).is_err() {
             self.kill();
         }
