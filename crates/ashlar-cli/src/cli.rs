@@ -176,7 +176,7 @@ pub(crate) enum DbCommand {
         #[arg(long = "no_value")]
         no_value: bool,
     },
-    /// Prints entries as `load` reads them, and how many there are
+    /// Prints entries as `load` reads them, and how many there are. What a plain line cannot tell: 0x… =hex=> 0x…
     Dump {
         #[command(flatten)]
         range: Range,

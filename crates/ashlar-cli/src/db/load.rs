@@ -1,11 +1,13 @@
 //! load: lines from standard input into the database.
 //!
 //! 1. Lines go in batches of up to 1000 entries or 1 MiB, so that a crash leaves a prefix of the input.
-//! 2. A line that is no entry is counted and left out, as ldb does; the first one's number is told.
+//! 2. A line that is no entry is counted and left out, as ldb does. The first one's number is told, and the command fails:
+//!    the entries of the other lines are loaded by then.
 
 use super::Target;
-use super::text::{Form, Separator};
+use super::text::{Form, Separator, marked_entry};
 use crate::Done;
+use crate::bytes_text::counted;
 use crate::outcome::Outcome;
 use ashlardb::{Family, Write as _, WriteBatch, WriteOptions, Writer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -50,7 +52,7 @@ impl Lines<'_> {
         // Until a line has a separator there is nothing to read lines by.
         self.separator = self.separator.or_else(|| Separator::of(line));
         let read = |s| Form::new(&self.target.common, s).entry(line);
-        let entry = self.separator.and_then(read);
+        let entry = marked_entry(line).or_else(|| self.separator.and_then(read));
         match &entry {
             Some((key, value)) => {
                 self.counts.entries += 1;
@@ -77,9 +79,6 @@ pub(super) fn run(target: &Target, how: &How, input: &mut dyn BufRead, out: &mut
     let mut lines = Lines { target, separator: how.tsv.then_some(Separator::Tab), counts: Counts::default() };
     let loaded = read_all(&writer, &family, &mut lines, input);
     let Counts { entries, bytes, bad, first_bad, .. } = lines.counts;
-    if bad > 0 {
-        eprintln!("Warning: {bad} bad lines ignored; the first is line {first_bad}.");
-    }
     loaded?;
     if how.disable_wal {
         db.flush()?;
@@ -89,7 +88,13 @@ pub(super) fn run(target: &Target, how: &How, input: &mut dyn BufRead, out: &mut
     }
     db.close()?;
     writeln!(out, "{entries} entries loaded, {bytes} bytes of keys and values")?;
-    Ok(())
+    match bad {
+        0 => Ok(()),
+        _ => Err(Outcome::Failed(format!(
+            "{} left out, which are no entries; the first is line {first_bad}. Correct them and load them again.",
+            counted(bad, "line")
+        ))),
+    }
 }
 
 fn read_all(

@@ -4,8 +4,9 @@
 //! plain   key ==> value            with --hex   0x6B6579 ==> 0x76616C7565            with --tsv   key <tab> value
 //! ```
 //! 1. Hexadecimal is `0x` and an even number of digits, printed in capitals; keys and values are told apart.
-//! 2. A line is cut at the first separator: a value may contain it, a key that does is told wrongly in plain form.
-//!    Neither may contain a line break in plain form; hexadecimal carries everything.
+//! 2. A line is cut at the first separator: a value may contain it, a key may not. Neither may contain a line break.
+//! 3. An entry that a plain line would tell wrongly is printed as `0x6B6579 =hex=> 0x76616C7565`. No other line looks like
+//!    that, as such a line has neither separator. `load` reads it in every form; RocksDB's `ldb load` counts it as a bad line.
 //!
 //! Source: RocksDB `tools/ldb_cmd.cc`.
 
@@ -16,6 +17,8 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
 const ARROW: &[u8] = b" ==> ";
+/// Between key and value of an entry that plain lines cannot tell.
+const HEX_ARROW: &[u8] = b" =hex=> ";
 
 /// What stands between key and value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,19 +69,31 @@ impl Form {
 
     /// An entry from a line without its line break; `None` when there is no separator, or hexadecimal that is none.
     pub(crate) fn entry(&self, line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-        let separator = self.separator.bytes();
-        let at = find(line, separator)?;
-        let key = parse_bytes(line.get(..at)?, self.key_hex).ok()?;
-        let value = parse_bytes(line.get(at + separator.len()..)?, self.value_hex).ok()?;
-        Some((key, value))
+        cut(line, self.separator.bytes(), self.key_hex, self.value_hex)
     }
 
-    /// Prints an entry as a line.
+    /// Prints an entry as a line that reads back as the same entry.
     pub(crate) fn print(&self, out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<()> {
-        write(self.key_hex, out, key)?;
-        out.write_all(self.separator.bytes())?;
-        write(self.value_hex, out, value)?;
-        out.write_all(b"\n")
+        let mut line = Vec::with_capacity(key.len() + value.len() + HEX_ARROW.len());
+        write(self.key_hex, &mut line, key)?;
+        let at = line.len();
+        line.extend_from_slice(self.separator.bytes());
+        write(self.value_hex, &mut line, value)?;
+        if !self.is_clear(&line, at) {
+            line.clear();
+            write(true, &mut line, key)?;
+            line.extend_from_slice(HEX_ARROW);
+            write(true, &mut line, value)?;
+        }
+        line.push(b'\n');
+        out.write_all(&line)
+    }
+
+    /// Whether `line`, whose separator begins at `at`, is read as it was meant.
+    fn is_clear(&self, line: &[u8], at: usize) -> bool {
+        // A line with both separators is taken for one with the arrow.
+        let arrow_behind_tab = self.separator == Separator::Tab && find(line, ARROW).is_some();
+        !line.contains(&b'\n') && !arrow_behind_tab && find(line, self.separator.bytes()) == Some(at)
     }
 
     /// Prints a key as a line.
@@ -92,6 +107,18 @@ impl Form {
         write(self.value_hex, out, value)?;
         out.write_all(b"\n")
     }
+}
+
+/// An entry of a line in the form for what plain lines cannot tell; `None` when it is another line.
+pub(crate) fn marked_entry(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    if Separator::of(line).is_some() { None } else { cut(line, HEX_ARROW, true, true) }
+}
+
+fn cut(line: &[u8], separator: &[u8], key_hex: bool, value_hex: bool) -> Option<(Vec<u8>, Vec<u8>)> {
+    let at = find(line, separator)?;
+    let key = parse_bytes(line.get(..at)?, key_hex).ok()?;
+    let value = parse_bytes(line.get(at + separator.len()..)?, value_hex).ok()?;
+    Some((key, value))
 }
 
 fn find(line: &[u8], separator: &[u8]) -> Option<usize> {
@@ -144,6 +171,37 @@ mod tests {
             form(false, false, Separator::Tab).entry(b"a\tb\tc"),
             Some((b"a".to_vec(), b"b\tc".to_vec()))
         );
+    }
+
+    #[test]
+    fn what_a_plain_line_cannot_tell_is_printed_in_digits() {
+        use Separator::{Arrow, Tab};
+        assert_eq!(line(form(false, false, Arrow), b"a ==> b", b"c"), "0x61203D3D3E2062 =hex=> 0x63\n");
+        let odd: [(&[u8], &[u8]); 10] = [
+            (b"a ==> b", b"c ==> d"),
+            (b"a ==>", b"==> b"),
+            (b"a\nb", b"v"),
+            (b"k", b"v1\nv2"),
+            (b"a\tb", b"c"),
+            (b"k", b"a ==> b"),
+            (b"0x61 =hex=> 0x62", b"c"),
+            (b"0x61 =hex=> 0x62", b""),
+            (b"", b""),
+            (b"Keys in range: 1\n", b"\r"),
+        ];
+        for (key, value) in odd {
+            for separator in [Arrow, Tab] {
+                for (key_hex, value_hex) in [(false, false), (true, false), (false, true), (true, true)] {
+                    let form = form(key_hex, value_hex, separator);
+                    let text = line(form, key, value);
+                    let text = text.strip_suffix('\n').unwrap().as_bytes();
+                    let marked = marked_entry(text);
+                    assert!(!text.contains(&b'\n') && marked.is_none() || Separator::of(text).is_none());
+                    let read = marked.or_else(|| form.entry(text));
+                    assert_eq!(read, Some((key.to_vec(), value.to_vec())), "{}", text.escape_ascii());
+                }
+            }
+        }
     }
 
     #[test]

@@ -82,9 +82,33 @@ fn hexadecimal_in_and_out() {
     let wrong = ashlar(&["db", &db, "--hex", "get", "6B"], b"");
     assert_eq!((wrong.status, wrong.err.as_str()), (2, "Invalid hex input 6B: it must start with 0x\n"));
     let loaded = ashlar(&["db", &db, "--hex", "load"], b"0x61 ==> 0x62\n61 ==> 62\n0x63 ==> 0x6\n");
-    assert_eq!(loaded.status, 0);
-    assert_eq!(loaded.err, "Warning: 2 bad lines ignored; the first is line 2.\n");
+    assert_eq!(loaded.status, 1);
+    assert_eq!(loaded.out, "1 entries loaded, 2 bytes of keys and values\n");
+    let said =
+        "2 lines left out, which are no entries; the first is line 2. Correct them and load them again.\n";
+    assert_eq!(loaded.err, said);
     assert_eq!(good(&["db", &db, "get", "a"], b""), "b\n");
+}
+
+#[test]
+fn a_dump_loads_back_as_the_same_entries_whatever_their_bytes_are() {
+    let (_dir, db) = place();
+    good(&["db", &db, "--create_if_missing", "put", "a ==> b", "c ==> d"], b"");
+    good(&["db", &db, "put", "plain", "value"], b"");
+    good(&["db", &db, "put", "tab\tand", "arrow ==> both"], b"");
+    good(&["db", &db, "--hex", "put", "0x610A62", "0x76310A7632"], b"");
+    let entries = good(&["db", &db, "--hex", "scan"], b"");
+    for flags in [&[][..], &["--tsv"], &["--key_hex"], &["--value_hex"], &["--hex"]] {
+        let tsv = flags.contains(&"--tsv");
+        let (common, dump) = if tsv { (&[][..], flags) } else { (flags, &[][..]) };
+        let lines = good(&[&["db", &db][..], common, &["dump"], dump].concat(), b"");
+        let (_copy, copy) = place();
+        let load = [&["db", &copy, "--create_if_missing"][..], common, &["load"], dump].concat();
+        good(&load, lines.as_bytes());
+        assert_eq!(good(&["db", &copy, "--hex", "scan"], b""), entries, "{flags:?}\n{lines}");
+    }
+    let dump = good(&["db", &db, "dump"], b"");
+    assert!(dump.contains("\nplain ==> value\n"), "what is clear stays plain: {dump}");
 }
 
 #[test]
