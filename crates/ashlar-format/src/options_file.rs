@@ -58,6 +58,23 @@ pub struct Section {
 }
 
 impl Section {
+    /// Adds the text of the section, as [`OptionsFile::print`] has it.
+    pub fn print_to(&self, out: &mut String) {
+        // Writing to a String cannot fail.
+        let _ = match &self.kind {
+            SectionKind::Version => writeln!(out, "[Version]"),
+            SectionKind::Db => writeln!(out, "[DBOptions]"),
+            SectionKind::Family { name } => writeln!(out, "[CFOptions \"{}\"]", escape(name)),
+            SectionKind::Table { kind, family } => {
+                writeln!(out, "[TableOptions/{kind} \"{}\"]", escape(family))
+            }
+        };
+        for (name, value) in &self.entries {
+            let _ = writeln!(out, "  {name}={value}");
+        }
+        out.push('\n');
+    }
+
     /// An empty section.
     pub fn new(kind: SectionKind) -> Self {
         Section { kind, entries: Vec::new() }
@@ -140,20 +157,7 @@ impl OptionsFile {
         for (name, value) in &self.own {
             let _ = writeln!(out, "{OWN} {name}={value}");
         }
-        for section in &self.sections {
-            let _ = match &section.kind {
-                SectionKind::Version => writeln!(out, "[Version]"),
-                SectionKind::Db => writeln!(out, "[DBOptions]"),
-                SectionKind::Family { name } => writeln!(out, "[CFOptions \"{}\"]", escape(name)),
-                SectionKind::Table { kind, family } => {
-                    writeln!(out, "[TableOptions/{kind} \"{}\"]", escape(family))
-                }
-            };
-            for (name, value) in &section.entries {
-                let _ = writeln!(out, "  {name}={value}");
-            }
-            out.push('\n');
-        }
+        self.sections.iter().for_each(|section| section.print_to(&mut out));
         out
     }
 }

@@ -10,10 +10,10 @@ pub(crate) use arrivals::Arrivals;
 
 use crate::memtable::MemtableList;
 use crate::merge::Merger;
-use crate::options::FamilyOptions;
+use crate::options::{DbOptions, FamilyOptions, FamilyText};
 use crate::super_version::SuperVersion;
 use crate::version::Version;
-use ashlar_base::{FamilyId, FileNumber};
+use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_sync::EpochCell;
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub struct Family {
     id: FamilyId,
     name: String,
     options: EpochCell<FamilyOptions>,
+    /// Its part of the OPTIONS file, once that was written.
+    text: EpochCell<Option<Arc<FamilyText>>>,
     /// `write_buffer_bytes` of the settings, for writers.
     write_limit: Arc<AtomicUsize>,
     dropped: AtomicBool,
@@ -64,6 +66,25 @@ impl Family {
     /// The settings of this moment. Whoever needs several of them that fit together keeps what one call returned.
     pub fn options(&self) -> Arc<FamilyOptions> {
         self.options.get()
+    }
+
+    /// Its part of the OPTIONS file, for `options`, its settings. It is made anew only when those have changed.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the settings make no valid file.
+    pub(crate) fn stored_text(
+        &self,
+        db: &DbOptions,
+        options: &Arc<FamilyOptions>,
+    ) -> Result<Arc<FamilyText>> {
+        if let Some(text) = self.text.get().as_ref()
+            && text.tells(options)
+        {
+            return Ok(Arc::clone(text));
+        }
+        let text = Arc::new(FamilyText::new(db, &self.name, options)?);
+        self.text.set(Arc::new(Some(Arc::clone(&text))));
+        Ok(text)
     }
 
     /// Puts other settings in place. Changes are made one after the other: the caller holds the lock for that.
@@ -122,6 +143,7 @@ impl LiveFamily {
             name: name.to_owned(),
             write_limit: Arc::new(AtomicUsize::new(options.write_buffer_bytes)),
             options: EpochCell::new(Arc::new(options)),
+            text: EpochCell::new(Arc::default()),
             dropped: AtomicBool::new(false),
             super_version: EpochCell::new(Arc::new(first)),
         });

@@ -26,7 +26,7 @@ use crate::open::{
     DirState, Entered, FamilySpec, Purpose, Recovered, RecoveryReport, create_database, enter,
     make_directory, recover_in, replay_wals, settle_identity, survey,
 };
-use crate::options::{DbOptions, FamilyOptions, options_file, write_options_file};
+use crate::options::{DbOptions, FamilyOptions, options_text, write_options_text};
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
 use crate::version::{OpenTables, VersionSet};
@@ -404,7 +404,10 @@ impl Core {
         let families: Vec<_> =
             self.state().families.iter().map(|f| (Arc::clone(&f.family), f.family.options())).collect();
         let listed: Vec<_> = families.iter().map(|(f, options)| (f.name(), &**options)).collect();
-        let file = options_file(&self.options(), &listed);
-        write_options_file(&self.env, &self.dir, &file, temp.number(), number)
+        let db = self.options();
+        let texts: Vec<_> =
+            families.iter().map(|(f, options)| f.stored_text(&db, options)).collect::<Result<_>>()?;
+        let text = options_text(&db, &listed, &texts)?;
+        write_options_text(&self.env, &self.dir, &text, temp.number(), number)
     }
 }

@@ -19,7 +19,7 @@ pub use ashlar_table::TableOptions;
 pub use compaction::CompactionOptions;
 pub use db::DbOptions;
 pub use family::FamilyOptions;
-pub(crate) use file::{options_file, write_options_file};
+pub(crate) use file::{FamilyText, options_file, options_text, write_options_file, write_options_text};
 pub use format_level::FormatLevel;
 pub use kept::KeptTexts;
 pub(crate) use kept::note_lines;

@@ -25,6 +25,7 @@
 //! | `scrub` | is damage found while nobody asks? |
 //! | `crafted` | do files with right checksums over wrong contents cost little, and are they told from sound ones? |
 //! | `fork` | is a child refused what is its parent's, and does the parent lose nothing? |
+//! | `many_families` | does the OPTIONS file tell every family, however many there are? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -48,6 +49,7 @@ mod judge;
 mod leveldb;
 mod manual;
 mod misuse;
+mod many_families;
 mod modes;
 mod observe;
 mod operations;
