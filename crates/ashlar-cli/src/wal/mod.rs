@@ -8,7 +8,8 @@
 //!
 //! 1. What is shown of batches is what replay in the chosen mode would take; the physical records go on to the end of the
 //!    file, behind a cut as well.
-//! 2. The exit status is 1 when replay in this mode meets damage that it does not forgive silently.
+//! 2. A sequence that goes back is damage in every mode, unless marks of transactions say that sequences count otherwise.
+//! 3. The exit status is 1 when replay in this mode meets damage that it does not forgive silently.
 //!
 //! Source: RocksDB `tools/ldb_cmd.cc` (`dump_wal`, by its output).
 
@@ -19,7 +20,7 @@ mod stretch;
 use crate::Done;
 use crate::bytes_text::{Hex, counted};
 use crate::outcome::Outcome;
-use ashlar_base::{Error, FileNumber};
+use ashlar_base::{Error, FileNumber, SeqNum};
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::{PredecessorInfo, decode_timestamp_sizes};
@@ -108,6 +109,9 @@ pub(crate) fn run(arguments: &WalArguments) -> Done {
         ahead: None,
         reader: LogReader::open(file, number, arguments.mode.recovery()),
         wrong: None,
+        next: SeqNum::ZERO,
+        gone_back: None,
+        transactions: false,
         batches: 0,
         operations: 0,
     };
@@ -131,6 +135,12 @@ struct Walk<'a> {
     reader: LogReader,
     /// The first batch that does not decode.
     wrong: Option<Error>,
+    /// The sequence behind the batches so far.
+    next: SeqNum,
+    /// Where a batch had a sequence below that, and what is wrong with it.
+    gone_back: Option<(u64, String)>,
+    /// A batch has marks of transactions.
+    transactions: bool,
     batches: u64,
     operations: u64,
 }
@@ -138,17 +148,19 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn show(mut self, out: &mut dyn Write) -> Done {
         loop {
-            let words = match self.reader.next()? {
+            let (at, words) = match self.reader.next()? {
                 None => break,
                 Some(record) => {
                     let told = tell(&record, self.arguments);
                     let at = record.offset;
-                    told.map_err(|e| e.at(&self.arguments.path, at))
+                    (at, told.map_err(|e| e.at(&self.arguments.path, at)))
                 }
             };
             self.stretches(self.reader.good_end(), out)?;
             match words {
-                Ok(Told { lines, batch }) => {
+                Ok(Told { lines, batch, sequences, transactions }) => {
+                    self.transactions |= transactions;
+                    self.follow(at, sequences);
                     lines.iter().try_for_each(|line| out.write_all(line))?;
                     self.batches += u64::from(batch.is_some());
                     self.operations += batch.unwrap_or(0);
@@ -166,6 +178,10 @@ impl Walk<'_> {
         if let Some(e) = self.wrong {
             return Err(e.into());
         }
+        if let Some((at, what)) = self.gone_back.filter(|_| !self.transactions) {
+            let hint = "No database opens with this log; 'ashlar db repair' keeps what stands before";
+            return Err(Error::corruption(what).at(&self.arguments.path, at).hint(hint).into());
+        }
         let (words, damaged) = end::words(self.reader.end(), self.reader.skipped(), self.arguments.mode);
         writeln!(out, "{words}")?;
         let at = |e: Error| Outcome::from(e.at_path(&self.arguments.path));
@@ -173,6 +189,16 @@ impl Walk<'_> {
             true => Err(self.reader.cut_error().map_or_else(|| at(Error::corruption("log is damaged")), at)),
             false => Ok(()),
         }
+    }
+
+    /// Takes in the sequences of the batch at `offset`: its own, and the one behind it.
+    fn follow(&mut self, offset: u64, sequences: Option<(SeqNum, SeqNum)>) {
+        let Some((seq, behind)) = sequences else { return };
+        if seq < self.next {
+            let what = format!("the sequence goes back: {} was next, the batch has {seq}", self.next);
+            self.gone_back.get_or_insert((offset, what));
+        }
+        self.next = self.next.max(behind);
     }
 
     /// Shows the physical records that begin before `end`.
@@ -195,21 +221,34 @@ struct Told {
     lines: Vec<Vec<u8>>,
     /// Of a batch: its operations.
     batch: Option<u64>,
+    /// Of a batch with operations: its sequence, and the one behind it.
+    sequences: Option<(SeqNum, SeqNum)>,
+    /// It has marks of transactions.
+    transactions: bool,
 }
 
 fn tell(record: &LogRecord<'_>, arguments: &WalArguments) -> Result<Told, Error> {
-    let line = |text: String| Told { lines: vec![text.into_bytes()], batch: None };
+    let line = |text: String| {
+        let lines = vec![text.into_bytes()];
+        Told { lines, batch: None, sequences: None, transactions: false }
+    };
     match record.kind {
         LogRecordKind::Data => {
             let batch = BatchReader::new(record.payload).map_err(|e| e.into_error())?;
             let mut lines = vec![ops::head(&batch, record.payload.len()).into_bytes()];
+            let mut transactions = false;
             for op in batch.iter() {
                 let op = op.map_err(|e| e.into_error())?;
+                transactions |= ops::is_mark(&op);
                 if arguments.ops {
                     lines.push(ops::line(&op, arguments.values).into_bytes());
                 }
             }
-            Ok(Told { lines, batch: Some(u64::from(batch.count())) })
+            let count = u64::from(batch.count());
+            // The first batch of a log of ours may be an empty one with the place where the log before it ended.
+            let counted = batch.seq().checked_add(count).filter(|_| count > 0);
+            let sequences = counted.map(|behind| (batch.seq(), behind));
+            Ok(Told { lines, batch: Some(count), sequences, transactions })
         }
         LogRecordKind::TimestampSizes => {
             let sizes = decode_timestamp_sizes(record.payload).map_err(|e| e.into_error())?;

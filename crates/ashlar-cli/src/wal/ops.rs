@@ -16,6 +16,20 @@ pub(super) fn head(batch: &BatchReader<'_>, bytes: usize) -> String {
     format!("  batch: sequence {}{last}, {operations}, {}\n", batch.seq(), counted(bytes as u64, "byte"))
 }
 
+/// Whether it is a mark of a transaction.
+pub(super) fn is_mark(op: &BatchOp<'_>) -> bool {
+    matches!(
+        op,
+        BatchOp::BeginPrepare
+            | BatchOp::BeginPersistedPrepare
+            | BatchOp::BeginUnprepare
+            | BatchOp::EndPrepare { .. }
+            | BatchOp::Commit { .. }
+            | BatchOp::CommitWithTimestamp { .. }
+            | BatchOp::Rollback { .. }
+    )
+}
+
 /// The line of an operation. Without `values` only how long they are.
 pub(super) fn line(op: &BatchOp<'_>, values: bool) -> String {
     let value = |bytes: &[u8]| {

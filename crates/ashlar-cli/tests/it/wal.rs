@@ -147,3 +147,34 @@ fn every_cut_ends_in_an_answer() {
         }
     }
 }
+
+/// The log of a database, and how long it is while the database is open.
+fn log_of(dir: &std::path::Path) -> (std::path::PathBuf, usize) {
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let log = files.into_iter().find(|path| path.extension().is_some_and(|end| end == "log")).unwrap();
+    let len = std::fs::read(&log).unwrap().len();
+    (log, len)
+}
+
+#[test]
+fn a_log_whose_sequence_goes_back_is_not_clean() {
+    use ashlardb::Write as _;
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (first, second) = (ashlardb::Db::open(one.path()).unwrap(), ashlardb::Db::open(two.path()).unwrap());
+    for i in 0..9 {
+        first.put(format!("a{i}"), "").unwrap();
+    }
+    second.put("b0", "").unwrap();
+    let (_, begin) = log_of(two.path());
+    second.put("b1", "").unwrap();
+    let (log, len) = log_of(one.path());
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes.extend(std::fs::read(log_of(two.path()).0).unwrap().split_off(begin));
+    let copy = one.path().join("copy").join(log.file_name().unwrap());
+    std::fs::create_dir(copy.parent().unwrap()).unwrap();
+    std::fs::write(&copy, bytes).unwrap();
+    let ran = super::ashlar(&["wal", copy.to_str().unwrap()], b"");
+    assert_eq!(ran.status, 1, "{}", ran.out);
+    assert!(ran.err.contains("the sequence goes back: 10 was next, the batch has 2"), "{}", ran.err);
+    assert!(ran.err.contains(&len.to_string()), "the place, {len}: {}", ran.err);
+}

@@ -10,7 +10,8 @@
 //! 5. When the MANIFEST lost its end, the logs are its witness: a log that is needed and gone, or data of a family that was
 //!    never heard of, proves that the end had been in use, and the open fails.
 //! 6. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
-//! 7. Sequences never go backwards, in any mode. An I/O error fails the open in every mode.
+//! 7. Sequences never go backwards, in any mode: the open fails. Two processes that write one log leave that. A repair keeps
+//!    what stands before and drops the rest of that log. An I/O error fails the open in every mode.
 //! 8. A family takes nothing from WALs below its log number: that data is in tables.
 //! 9. What is prepared counts when its commit is met (see `two_phase`). What is never decided on has to stay in its log:
 //!    the report says that such a database takes no writes. Families with timestamps take nothing either.
@@ -87,6 +88,31 @@ pub fn replay_wals(
     replay_found(&wals, dir, versions, (mode, Policy::AtCommit), sink, report)
 }
 
+/// [`replay_wals`] for a repair: goes on behind every damage. Where sequences go back it drops the rest of that log alone.
+///
+/// # Errors
+/// As [`replay_wals`].
+pub(crate) fn salvage_wals(
+    env: &Env,
+    dir: &Path,
+    versions: &VersionSet,
+    sink: &mut dyn ReplaySink,
+    report: &mut RecoveryReport,
+) -> Result<ReplayOutcome> {
+    let wals = FoundWals::open(env, dir, versions)?;
+    let how = How { mode: RecoveryMode::SkipAny, policy: Policy::AtCommit, salvaging: true };
+    replay_all(&wals, dir, versions, how, sink, report)
+}
+
+/// How logs are replayed.
+#[derive(Clone, Copy)]
+struct How {
+    mode: RecoveryMode,
+    policy: Policy,
+    /// For a repair.
+    salvaging: bool,
+}
+
 /// [`replay_wals`], with logs that were opened before, under a policy.
 ///
 /// # Errors
@@ -99,11 +125,24 @@ pub(crate) fn replay_found(
     sink: &mut dyn ReplaySink,
     report: &mut RecoveryReport,
 ) -> Result<ReplayOutcome> {
+    replay_all(wals, dir, versions, How { mode, policy, salvaging: false }, sink, report)
+}
+
+fn replay_all(
+    wals: &FoundWals,
+    dir: &Path,
+    versions: &VersionSet,
+    How { mode, policy, salvaging }: How,
+    sink: &mut dyn ReplaySink,
+    report: &mut RecoveryReport,
+) -> Result<ReplayOutcome> {
     let families = versions.families();
     let tracked = versions.db_facts().tracked_wals;
     let wals = &wals.0;
     let mut replay = Replay {
+        dir,
         mode,
+        salvaging,
         log_numbers: families
             .iter()
             .filter(|f| f.version.order.timestamp_len() == 0)
@@ -228,6 +267,29 @@ fn prepares(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
     holds(&mut reader, |op| matches!(op, BatchOp::BeginPrepare) || Marks::of(op) == Marks::BeforeCommit)
 }
 
+/// Whether a log has marks of transactions: its sequences need not be those of its batches.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn has_transactions(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
+    let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
+    holds(&mut reader, |op| Marks::of(op) != Marks::None)
+}
+
+/// What is wrong with a batch at `seq` where `next` was to come.
+pub(crate) fn goes_back_to(next: SeqNum, seq: SeqNum) -> String {
+    format!("the sequence goes back: {next} was next, the batch has {seq}")
+}
+
+/// What an open says of such a batch.
+fn gone_back(dir: &Path, path: &Path, offset: u64, reason: String) -> Error {
+    let dir = dir.display();
+    Error::corruption(reason).at(path, offset).hint(format!(
+        "More than one process may have written to the log. 'ashlar db --db={dir} check' names what stands from there on, \
+         'ashlar db --db={dir} repair' keeps what stands before"
+    ))
+}
+
 /// Whether a log holds a write; one in which nothing reads may.
 pub(super) fn may_hold_writes(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
     let reader = || LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
@@ -264,7 +326,9 @@ fn check_tracked(dir: &Path, number: FileNumber, size: Option<u64>, wals: &[WalF
 }
 
 struct Replay<'a> {
+    dir: &'a Path,
     mode: RecoveryMode,
+    salvaging: bool,
     log_numbers: BTreeMap<FamilyId, FileNumber>,
     orders: BTreeMap<FamilyId, Order>,
     /// The sequence the next batch should have; `None` before the first.
@@ -301,6 +365,8 @@ enum Refused {
     Damaged(String),
     /// The end of an earlier WAL is missing.
     Hole(FileNumber, String),
+    /// Its sequence is below that of the record before.
+    GoesBack(String),
     /// Replay stopped earlier, and this record does not go on exactly there.
     Unconnected,
     /// It is to be replayed under another policy, as everything before it.
@@ -354,6 +420,12 @@ impl Replay<'_> {
                     self.outcome.policy = Policy::BeforeCommit;
                     return Ok(());
                 }
+                Err(Refused::GoesBack(reason)) if self.salvaging => {
+                    self.drop_range(wal, offset, wal.len.saturating_sub(offset), reason)?;
+                    ended = true;
+                    break;
+                }
+                Err(Refused::GoesBack(reason)) => return Err(gone_back(self.dir, &path, offset, reason)),
                 Err(Refused::Fatal(e)) => return Err(e.at(&path, offset)),
                 Err(Refused::Hole(before, reason)) => {
                     self.damage(wal, &path, offset, reason, synced)?;
@@ -438,9 +510,7 @@ impl Replay<'_> {
             return Err(Refused::Policy);
         }
         if let Some(next) = goes_back {
-            return Err(Refused::Fatal(Error::corruption(format!(
-                "the sequence goes back: {next} was next, the batch has {seq}"
-            ))));
+            return Err(Refused::GoesBack(goes_back_to(next, seq)));
         }
         let next = seq
             .checked_add(count)

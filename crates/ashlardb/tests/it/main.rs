@@ -26,6 +26,7 @@
 //! | `crafted` | do files with right checksums over wrong contents cost little, and are they told from sound ones? |
 //! | `fork` | is a child refused what is its parent's, and does the parent lose nothing? |
 //! | `many_families` | does the OPTIONS file tell every family, however many there are? |
+//! | `gone_back` | is a log that two processes wrote to told as damage, and is what stands before kept? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -43,6 +44,7 @@ mod directories;
 mod door;
 mod examples;
 mod fork;
+mod gone_back;
 mod golden;
 mod integrity;
 mod judge;

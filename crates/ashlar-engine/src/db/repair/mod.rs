@@ -54,7 +54,7 @@ use crate::files::{
 };
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
 use crate::open::{
-    PlaceSettings, Purpose, RecoveryReport, by_settings, enter, needed_from, recorded_numbers, replay_wals,
+    PlaceSettings, Purpose, RecoveryReport, by_settings, enter, needed_from, recorded_numbers, salvage_wals,
     settle_identity,
 };
 use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
@@ -68,7 +68,6 @@ use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::OptionsFile;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_log::RecoveryMode;
 use covered::Covered;
 use found::Found;
 use std::collections::BTreeMap;
@@ -395,7 +394,7 @@ impl Repair<'_> {
         let holds = |id: FamilyId, key: &[u8], seq| covered.map_or(Ok(false), |c| c.holds(id, key, seq));
         let mut replayer = replayer.without_operands(&holds);
         let mut recovery = RecoveryReport::default();
-        replay_wals(&self.env, self.dir, versions, RecoveryMode::SkipAny, &mut replayer, &mut recovery)?;
+        salvage_wals(&self.env, self.dir, versions, &mut replayer, &mut recovery)?;
         if let Some(reason) = recovery.read_only.first() {
             return Err(Error::not_supported(format!("a repair of logs with {reason}")).at_path(self.dir));
         }

@@ -42,10 +42,12 @@ impl RepairReport {
         self.losses.push(loss);
     }
 
-    /// What the check of the logs found. What stands behind a damage or a hole is kept.
+    /// What the check of the logs found. What stands behind a damage or a hole is kept, but where sequences go back.
     pub(super) fn take_logs(&mut self, checked: CheckReport) {
         for mut damage in checked.damages.into_iter().chain(checked.holes) {
-            if let Risk::Writes { last, behind, more, .. } = &mut damage.risk {
+            if !damage.risk.goes_back()
+                && let Risk::Writes { last, behind, more, .. } = &mut damage.risk
+            {
                 (*last, *behind, *more) = (None, Vec::new(), 0);
             }
             self.lose(damage);

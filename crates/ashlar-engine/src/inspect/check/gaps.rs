@@ -3,6 +3,7 @@
 //! | a gap | an open | here |
 //! |---|---|---|
 //! | in what is proved to have been durable | fails | a damage |
+//! | of sequences that go back: nothing is missing, what follows has sequences of other writes | fails | a damage |
 //! | that nothing proves, writes behind it | drops it, and them | a hole |
 //! | that nothing proves, no whole batch behind it | drops it | a remark: a torn tail; to a repair, a hole |
 //! | that nothing proves, where a later log goes on exactly | goes on there | a remark |
@@ -20,6 +21,8 @@ use ashlar_format::write_batch::BatchReader;
 pub(super) enum Standing {
     /// What is missing had been durable.
     Proved,
+    /// An open refuses the log from there on.
+    Refused,
     /// Nothing tells whether it had been.
     Unproved,
     /// The usual end of a recycled log: nothing is missing, unless a later log does not go on there.
@@ -59,7 +62,7 @@ impl Gap {
     /// A later log goes on exactly where the log with the gap ends.
     pub(super) fn close(&mut self) {
         match self.standing {
-            Standing::Proved | Standing::Closed => {}
+            Standing::Proved | Standing::Refused | Standing::Closed => {}
             // What stood behind it in a log between the two has lost its sequences to the later one.
             Standing::Recycled => self.followed = false,
             Standing::Unproved => self.standing = Standing::Closed,
@@ -99,7 +102,7 @@ impl Gap {
             format!("{file} has a torn tail{place} ({cause}), {end}")
         };
         match self.standing {
-            Standing::Proved => report.damages.push(self.damage),
+            Standing::Proved | Standing::Refused => report.damages.push(self.damage),
             Standing::Closed => report.remarks.push(what("behind which the next log goes on")),
             _ if !self.followed && !repairing => report.remarks.push(what("which an open drops")),
             _ => {

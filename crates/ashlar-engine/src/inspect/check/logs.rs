@@ -8,9 +8,10 @@
 
 use super::gaps::{Gap, Standing};
 use super::report::CheckReport;
-use crate::open::link_of;
+use crate::open::{goes_back_to, has_transactions, link_of};
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
+use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
@@ -69,6 +70,12 @@ impl<'a> Logs<'a> {
             if record.kind != LogRecordKind::Data {
                 continue;
             }
+            if let Some(cause) = self.goes_back(record.payload)? {
+                let offset = record.offset;
+                self.ends.insert(number, offset);
+                self.gap((number, Some(offset)), cause, Standing::Refused);
+                return self.behind(file, number, offset);
+            }
             if record.payload.len() > MAX_ENTRY_BYTES {
                 report.remarks.push(format!(
                     "{name} holds at offset {} a batch of {} bytes: an entry of more than {MAX_ENTRY_BYTES} bytes in it \
@@ -104,7 +111,7 @@ impl<'a> Logs<'a> {
         });
         let Some((offset, cause)) = wrong else { return Ok(()) };
         self.gap((number, Some(offset)), cause, Standing::at(offset, synced));
-        self.behind(file, number, offset)
+        self.behind(file, number, offset.saturating_add(1))
     }
 
     /// Tells what is missing.
@@ -165,14 +172,36 @@ impl<'a> Logs<'a> {
         self.stopped.get_or_insert(self.next);
     }
 
-    /// Takes in what stands behind the gap at `offset`, as far as it can be read.
+    /// What is wrong with a batch whose sequence is not above those before, as a replay has it.
+    fn goes_back(&self, payload: &[u8]) -> Result<Option<String>> {
+        let Some(next) = self.next.filter(|_| self.stopped.is_none()) else { return Ok(None) };
+        let Ok(batch) = BatchReader::new(payload) else { return Ok(None) };
+        let plain = batch.validate().is_ok() && link_of(&batch).is_ok_and(|link| link.is_none());
+        if batch.seq() >= next || !plain || self.any_transactions()? {
+            return Ok(None);
+        }
+        Ok(Some(goes_back_to(next, batch.seq())))
+    }
+
+    /// Whether any log of the directory has marks of transactions, which count sequences in another way.
+    fn any_transactions(&self) -> Result<bool> {
+        for entry in self.fs.files(self.dir)? {
+            let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
+            if has_transactions(&self.fs.open_read(&self.dir.join(&entry.name))?, number)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes in what stands behind a gap, from `offset` on, as far as it can be read.
     fn behind(&mut self, file: Arc<dyn ReadFile>, number: FileNumber, offset: u64) -> Result<()> {
         let mut reader = match self.needed.repairing {
             true => LogReader::open(file, number, RecoveryMode::SkipAny),
             false => LogReader::thorough(file, number),
         };
         while let Some(record) = reader.next()? {
-            if record.offset > offset
+            if record.offset >= offset
                 && record.kind == LogRecordKind::Data
                 && let Ok(batch) = BatchReader::new(record.payload)
                 && batch.validate().is_ok()

@@ -64,6 +64,13 @@ pub enum Risk {
     Database,
 }
 
+impl Risk {
+    /// Of writes of a log whose sequences are used already: they are at risk themselves, and nothing before them is missing.
+    pub(crate) fn goes_back(&self) -> bool {
+        matches!(self, Risk::Writes { from, to: Some(to), .. } if to.checked_add(1).is_some_and(|next| next < *from))
+    }
+}
+
 /// One damage, or a hole, which may be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -177,6 +184,9 @@ impl fmt::Display for Risk {
             }
             Risk::Writes { from, to, last, behind, more } => {
                 match to.filter(|to| to >= from) {
+                    None if self.goes_back() => {
+                        f.write_str("at risk: all writes that stand from there on")?
+                    }
                     Some(to) => write!(f, "at risk: writes {from} to {to}")?,
                     None => write!(f, "at risk: writes from {from} on")?,
                 }
