@@ -266,7 +266,7 @@ fn control_characters_in_the_name_of_a_family_are_escaped() {
 fn a_relative_db_path_is_that_of_the_command_that_gave_it() {
     let home = tempfile::tempdir().unwrap();
     let run = |from: &str, words: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ashlar"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ashlar"));
         let ran = command.current_dir(home.path().join(from)).arg("db").args(words).output().unwrap();
         let text = [ran.stdout, ran.stderr].concat();
         assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&text));

@@ -72,7 +72,7 @@ pub(super) fn open(
     let (versions, statistics) = (Arc::new(versions), statistics(&env, &options));
     versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
     report.created = created;
-    let options_of = |name: &str, order: &Order| settings.of(name, order);
+    let (strays, options_of) = (entered.claim()?, |name: &str, order: &Order| settings.of(name, order));
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
         .with_file_checksums(options.file_checksums)
         .with_paths(&options.db_paths);
@@ -89,7 +89,7 @@ pub(super) fn open(
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     settle_identity(&env, &versions, &mut report)?;
-    let quarantined = purge_at_open(&env, dir, &versions, &pending, &mut report, &unused)?;
+    let quarantined = purge_at_open(&env, dir, (&versions, &pending), &mut report, &unused, strays)?;
     report.advice = settings.advice(&options, &versions);
     let env = InfoLog::hold_elsewhere(env, &options.info_log);
     let info_log = InfoLog::open(&env, dir, &options.info_log, &log_header(&report));

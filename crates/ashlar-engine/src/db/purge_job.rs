@@ -80,15 +80,15 @@ pub(super) fn purge(env: &Env, dir: &Path, versions: &VersionSet, live: &Live) -
 }
 
 /// The purge of an open, after its commit. The report says what is in `lost/` now: tables and blob files behind a tail that
-/// was dropped, everything after a repair that did not end, what is in quarantine, and what of the logs was not used.
+/// was dropped or that are of unknown origin, everything after a repair that did not end, what is in quarantine, and what of the logs was not used.
 /// Returns the files that later purges move there.
 pub(super) fn purge_at_open(
     env: &Env,
     dir: &Path,
-    versions: &VersionSet,
-    pending: &PendingOutputs,
+    (versions, pending): (&VersionSet, &PendingOutputs),
     report: &mut RecoveryReport,
     unused: &UnusedLogs,
+    strays: bool,
 ) -> Result<BTreeSet<FileNumber>> {
     if !lost_is_usable(&*env.fs, dir)? {
         // It may hold accounts of what is in quarantine, so that no file is known to be of no use.
@@ -96,7 +96,7 @@ pub(super) fn purge_at_open(
     }
     let mark = RepairMark::of(&*env.fs, dir);
     let unended = mark.stands()?;
-    let spared = match (unended, report.tail_dropped()) {
+    let spared = match (unended, report.tail_dropped() || strays) {
         (true, _) => Spared::Everything,
         (false, true) => Spared::Orphans,
         (false, false) => Spared::Nothing,

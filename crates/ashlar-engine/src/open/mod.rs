@@ -11,6 +11,7 @@ mod before_commit;
 mod create;
 mod foreign;
 mod leveldb;
+mod owner;
 mod places;
 mod recover;
 mod remains;

@@ -22,6 +22,7 @@
 //!    anything uses or stores it. A stored relative path of tables has lost its meaning and is refused.
 
 use super::create::make_directory;
+use super::owner::Claimant;
 use super::recover::{needed_from, read_manifest};
 use super::wal_replay::may_hold_writes;
 use crate::files::{Places, same_directory};
@@ -115,6 +116,10 @@ pub(crate) struct Entered {
     hidden: Option<String>,
     purpose: Purpose,
     dir: PathBuf,
+    /// The file system without [`Entered::places`]: a directory has its own files only.
+    plain: Arc<dyn Fs>,
+    /// The directories beside the database directory, each with its setting, once they are occupied.
+    beside: Vec<(PathBuf, &'static str)>,
 }
 
 /// Finds the directories of the database in `dir`. Reads only.
@@ -152,9 +157,23 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
     let places = Places::new(Arc::clone(&env.fs), dir, (write, former), &tables);
     let db_log_dir = stored.db_log_dir.clone().filter(|d| matches!(fs.metadata(Path::new(d)), Ok(Some(_))));
     let places = places.held()?;
+    let (plain, beside) = (Arc::clone(&env.fs), Vec::new());
     let env = Env { fs: Arc::clone(&places) as Arc<dyn Fs>, ..env.clone() };
     let (given, dir) = (given.clone(), dir.to_path_buf());
-    Ok(Entered { env, places, settings, db_log_dir, notes, given, stored, hidden, purpose, dir })
+    Ok(Entered {
+        env,
+        places,
+        settings,
+        db_log_dir,
+        notes,
+        given,
+        stored,
+        hidden,
+        purpose,
+        dir,
+        plain,
+        beside,
+    })
 }
 
 impl Entered {
@@ -165,9 +184,9 @@ impl Entered {
     /// `Busy(Locked)`; `InvalidArgument`: the directory is that of another database, or the OPTIONS file names it and it is
     /// gone. `Io`.
     pub(crate) fn occupy(&mut self, fs: &dyn Fs) -> Result<Vec<Box<dyn FileLock>>> {
-        let mut locks = Vec::new();
+        let (mut locks, claimant) = (Vec::new(), self.claimant()?);
         for (place, setting) in self.places.elsewhere() {
-            if same_directory(fs, &self.dir, &place) {
+            if self.is_own_directory(fs, &place) {
                 continue;
             }
             if fs.metadata(&place)?.is_none() {
@@ -179,12 +198,53 @@ impl Entered {
                 }
                 make_directory(fs, &place)?;
             }
+            if let Some(claimant) = &claimant {
+                claimant.check(self, fs, (&place, setting))?;
+            }
             locks.push(take_place(fs, &place, setting)?);
+            self.beside.push((place, setting));
         }
         // Directories that were made just now are held as well.
         self.places = self.places.held()?;
         self.env.fs = Arc::clone(&self.places) as Arc<dyn Fs>;
         Ok(locks)
+    }
+
+    /// The database as the owner of directories; `None`: it has none beside the database directory.
+    fn claimant(&self) -> Result<Option<Claimant>> {
+        if self.places.elsewhere().is_empty() {
+            return Ok(None);
+        }
+        let fs = &*self.env.fs;
+        let replayed = match read_manifest(fs, &self.dir) {
+            Ok((_, replayed)) => Some(replayed),
+            // No database yet, or the recovery tells more of the error.
+            Err(e) if e.kind() == ErrorKind::InvalidArgument || e.is_corruption() => None,
+            Err(e) => return Err(e),
+        };
+        let repairs = self.purpose == Purpose::Repair;
+        Claimant::new(fs, &self.dir, replayed.as_ref(), repairs).map(Some)
+    }
+
+    /// Makes this database the owner of the directories beside its own: see [`super::owner`]. To be called under the locks,
+    /// before a file is made or removed there. True: in one of them are files of unknown origin, which must not be removed.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a directory belongs to another database. `Io`.
+    pub(crate) fn claim(&self) -> Result<bool> {
+        let Some(claimant) = self.claimant()? else { return Ok(false) };
+        let mut unknown = false;
+        for (place, setting) in &self.beside {
+            unknown |= claimant.check(self, &*self.plain, (place, setting))?;
+            claimant.claim(&*self.env.fs, place)?;
+        }
+        Ok(unknown)
+    }
+
+    /// Whether `place` is the database directory, perhaps under another name. Its LOCK is held then; a copy has another.
+    pub(super) fn is_own_directory(&self, fs: &dyn Fs, place: &Path) -> bool {
+        whole(place) == whole(&self.dir)
+            || same_directory(fs, &self.dir, place) && fs.lock(&place.join(FileKind::Lock.name())).is_err()
     }
 
     /// Notes in the newest OPTIONS file what it does not name yet: the directory of new logs, and the directories of tables.
@@ -410,6 +470,17 @@ fn refuse_relative(setting: &str, paths: &[DbPath]) -> Result<()> {
         path.path.display()
     );
     Err(Error::invalid(what).hint(GIVE_PATHS))
+}
+
+/// Whether the newest OPTIONS file of the database in `dir` names `place` as a directory of its files.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn names(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<bool> {
+    let stored = newest_places(fs, dir, Purpose::Read, &mut Vec::new())?;
+    let tables = stored.db_paths.iter().chain(stored.cf_paths.values().flatten()).map(|path| &*path.path);
+    let logs = stored.wal_dir.iter().chain(&stored.next_wal_dir).map(Path::new);
+    Ok(tables.chain(logs).any(|named| whole(named) == whole(place)))
 }
 
 /// The path from the root, so that it means the same after a change of the working directory.

@@ -133,6 +133,11 @@ impl TreeBuilder {
         self.files.keys().copied()
     }
 
+    /// The numbers of its blob files.
+    pub(crate) fn blob_numbers(&self) -> impl Iterator<Item = FileNumber> + '_ {
+        self.blobs.keys().copied()
+    }
+
     /// The largest sequence of its tables; `unknown` stands for that of a table of which the MANIFEST does not tell it.
     pub(crate) fn largest_seq(&self, unknown: SeqNum) -> Option<SeqNum> {
         let largest = |file: &NewFile| if file.sequences_unknown { unknown } else { file.largest_seq };

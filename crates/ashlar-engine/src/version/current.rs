@@ -93,9 +93,13 @@ pub fn read_identity(fs: &dyn Fs, dir: &Path) -> Result<Option<String>> {
 
 /// Writes `IDENTITY`, durably.
 pub fn write_identity(fs: &dyn Fs, dir: &Path, id: &str) -> Result<()> {
+    write_small(fs, dir, &FileKind::Identity.name(), id.as_bytes())
+}
+
+/// Writes the whole of a small file of `dir`, durably.
+pub(crate) fn write_small(fs: &dyn Fs, dir: &Path, name: &str, content: &[u8]) -> Result<()> {
     let temp = dir.join(FileKind::Temp(FileNumber(0)).name());
-    replace(fs, dir, &temp, &dir.join(FileKind::Identity.name()), id.as_bytes())
-        .map_err(SwitchFailure::into_error)
+    replace(fs, dir, &temp, &dir.join(name), content).map_err(SwitchFailure::into_error)
 }
 
 /// A new database id: a random UUID in lower-case text.
@@ -117,7 +121,7 @@ pub fn new_db_id(env: &Env) -> String {
 }
 
 /// The whole of a small file; `None` when it is not there.
-fn read_small(fs: &dyn Fs, path: &Path) -> Result<Option<Vec<u8>>> {
+pub(crate) fn read_small(fs: &dyn Fs, path: &Path) -> Result<Option<Vec<u8>>> {
     let file = match fs.open_read(path) {
         Ok(file) => file,
         Err(e) if e.is_not_found() => return Ok(None),

@@ -21,7 +21,7 @@ mod state;
 mod tables;
 
 use current::SwitchFailure;
-pub(crate) use current::candidates;
+pub(crate) use current::{candidates, read_small, write_small};
 pub use current::{new_db_id, read_current, read_identity, write_identity};
 pub use file_meta::{FileMeta, TableCounts};
 pub(crate) use file_table::FileTable;

@@ -573,3 +573,94 @@ fn a_file_that_is_gone_is_named_where_it_was() {
     let e = home.placed().open().unwrap_err();
     assert_eq!(e.path(), Some(&*home.at("p0").join(&table)), "{e}");
 }
+
+/// The tables in a directory of `home`, by name and content.
+fn tables(home: &Home, dir: &str) -> Vec<(String, Vec<u8>)> {
+    let names = home.files(dir, ".sst").into_iter();
+    names.map(|name| (name.clone(), fs::read(home.at(dir).join(name)).unwrap())).collect()
+}
+
+#[test]
+fn a_directory_of_a_closed_database_is_not_taken_by_another_one() {
+    let home = Home::new();
+    let first = || Db::builder(home.at("db")).db_path(home.at("p0"), 1 << 40).wal_dir(home.at("wal"));
+    let db = first().open().unwrap();
+    for round in 0..3 {
+        write(&db, round * 100..(round + 1) * 100);
+        db.flush().unwrap();
+    }
+    db.close().unwrap();
+    let before = tables(&home, "p0");
+    // A new database, and one that has tables under the same numbers.
+    let other = Db::open(home.at("other")).unwrap();
+    write(&other, 0..10);
+    other.flush().unwrap();
+    other.close().unwrap();
+    for dir in ["new", "other"] {
+        for owned in [true, false] {
+            // Without OWNER it is as RocksDB leaves it.
+            let mark = home.at("p0").join("OWNER");
+            let content = fs::read(&mark).unwrap();
+            if !owned {
+                fs::remove_file(&mark).unwrap();
+            }
+            let text = refused(Db::builder(home.at(dir)).db_path(home.at("p0"), 1 << 40).open(), "db_paths");
+            // Of the number of a table of its own there are two then, which is refused as well.
+            let twice = dir == "other" && !owned && text.contains("it should be in");
+            assert!(twice || text.contains("belongs to"), "{text}");
+            fs::write(&mark, content).unwrap();
+        }
+        let text = refused(Db::builder(home.at(dir)).wal_dir(home.at("wal")).open(), "wal_dir");
+        assert!(text.contains("belongs to"), "{text}");
+    }
+    assert!(!home.at("new/CURRENT").exists());
+    assert_eq!(tables(&home, "p0"), before);
+    let db = first().open().unwrap();
+    assert_eq!(count(&db), 300);
+    assert!(db.recovery().is_clean(), "{}", db.recovery());
+}
+
+#[test]
+fn a_copy_of_a_database_directory_does_not_take_the_tables_of_its_original() {
+    let home = Home::new();
+    let db = Db::builder(home.at("db")).db_path(home.at("p0"), 1 << 40).open().unwrap();
+    write(&db, 0..100);
+    db.flush().unwrap();
+    db.close().unwrap();
+    copy_flat(&home.at("db"), &home.at("copy")).unwrap();
+    let before = tables(&home, "p0");
+    let text = refused(Db::open(home.at("copy")), "db_paths");
+    assert!(text.contains("the database in"), "{text}");
+    assert_eq!(tables(&home, "p0"), before);
+    // With its directories copied it is a database of its own; and one that was moved keeps its directories.
+    copy_flat(&home.at("p0"), &home.at("p1")).unwrap();
+    let copy = Db::builder(home.at("copy")).db_path(home.at("p1"), 1 << 40).open().unwrap();
+    assert_eq!(count(&copy), 100);
+    copy.compact().unwrap();
+    copy.close().unwrap();
+    fs::rename(home.at("db"), home.at("moved")).unwrap();
+    let moved = Db::open(home.at("moved")).unwrap();
+    assert_eq!(count(&moved), 100);
+}
+
+#[test]
+fn tables_of_unknown_origin_in_a_directory_without_an_owner_are_moved_to_lost() {
+    let home = Home::new();
+    let open = || Db::builder(home.at("db")).db_path(home.at("p0"), 1 << 40).open().unwrap();
+    let db = open();
+    write(&db, 0..100);
+    db.flush().unwrap();
+    db.close().unwrap();
+    let table = home.files("p0", ".sst").pop().unwrap();
+    fs::copy(home.at("p0").join(&table), home.at("p0/000004.sst")).unwrap();
+    fs::remove_file(home.at("p0/OWNER")).unwrap();
+    let db = open();
+    assert_eq!(home.files("db/lost", ".sst"), ["000004.sst"]);
+    assert_eq!(count(&db), 100);
+    db.close().unwrap();
+    // Of its own directory it removes what it does not need.
+    fs::copy(home.at("p0").join(&table), home.at("p0/000005.sst")).unwrap();
+    drop(open());
+    assert_eq!(home.files("db/lost", ".sst"), ["000004.sst"]);
+    assert_eq!(home.files("p0", ".sst"), [table]);
+}

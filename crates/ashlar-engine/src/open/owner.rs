@@ -1,0 +1,147 @@
+//! Which database a directory of logs or tables belongs to, where that directory is not the database directory.
+//!
+//! Two databases in one directory give out the same file numbers: each would replace and remove the other's files. `LOCK`
+//! keeps them apart only while both are open. So each open to write leaves a file `OWNER` in such a directory: the database
+//! id, and in the next line the path of the database directory. RocksDB does not know the file and leaves it alone.
+//!
+//! 1. An owner that still names the directory in its OPTIONS file keeps it: the open is refused. That holds for the
+//!    original of a copied database directory too, which has the same id.
+//! 2. Otherwise an owner of the same id was moved, or its directory was copied with it: the directory is taken over.
+//! 3. Files of an owner of another id are not touched: the open is refused. It may have been moved.
+//! 4. RocksDB leaves no `OWNER`. Without one, the MANIFEST decides. If it names none of the tables and blob files that are
+//!    there, they belong to another database. If it names some, the rest goes to `lost/` once, instead of being removed.
+//! 5. A new database takes no directory that holds logs, tables or blob files.
+
+use super::places::Entered;
+use crate::version::{Replayed, read_identity, read_small, write_small};
+use ashlar_base::{Error, FileNumber, Result};
+use ashlar_env::Fs;
+use ashlar_format::filename::FileKind;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const OWNER: &str = "OWNER";
+
+/// A database, as `OWNER` names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Owner {
+    id: String,
+    dir: String,
+}
+
+impl Owner {
+    fn read(fs: &dyn Fs, place: &Path) -> Result<Option<Owner>> {
+        let Some(content) = read_small(fs, &place.join(OWNER))? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&content);
+        let named = text.strip_suffix('\n').and_then(|text| text.split_once('\n'));
+        Ok(named.map(|(id, dir)| Owner { id: id.to_owned(), dir: dir.to_owned() }))
+    }
+
+    fn write(&self, fs: &dyn Fs, place: &Path) -> Result<()> {
+        write_small(fs, place, OWNER, format!("{}\n{}\n", self.id, self.dir).as_bytes())
+    }
+}
+
+/// The database that is being opened.
+pub(super) struct Claimant {
+    /// Its id; `None`: it is new, or nothing tells.
+    id: Option<String>,
+    /// The database directory, from the root.
+    dir: String,
+    /// The tables and blob files that its MANIFEST names; `None`: it is new.
+    named: Option<BTreeSet<FileNumber>>,
+    /// It is repaired: the MANIFEST may be lost.
+    repairs: bool,
+}
+
+impl Claimant {
+    pub(super) fn new(
+        fs: &dyn Fs,
+        dir: &Path,
+        replayed: Option<&Replayed>,
+        repairs: bool,
+    ) -> Result<Claimant> {
+        let told = replayed.and_then(|replayed| replayed.db.db_id.clone());
+        let id = match told {
+            Some(id) => Some(id),
+            None => read_identity(fs, dir)?,
+        };
+        let named = replayed.map(|replayed| {
+            let trees = || replayed.families.values().map(|family| &family.tree);
+            trees().flat_map(|tree| tree.table_numbers().chain(tree.blob_numbers())).collect()
+        });
+        let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+        Ok(Claimant { id, dir: dir.to_string_lossy().into_owned(), named, repairs })
+    }
+
+    /// Whether the directory may be used. True: it holds files that this database does not know, beside those that it does.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming the setting: the directory belongs to another database. `Io`.
+    pub(super) fn check(
+        &self,
+        entered: &Entered,
+        fs: &dyn Fs,
+        (place, setting): (&Path, &str),
+    ) -> Result<bool> {
+        let owner = Owner::read(fs, place)?;
+        if let Some(owner) = &owner {
+            let same = Some(&owner.id) == self.id.as_ref();
+            if same && owner.dir == self.dir {
+                return Ok(false);
+            }
+            let dir = Path::new(&owner.dir);
+            if owner.dir != self.dir && uses(fs, owner, place)? && !entered.is_own_directory(fs, dir) {
+                return Err(foreign(place, setting, &format!("the database in {}", owner.dir)));
+            }
+            if same {
+                return Ok(false);
+            }
+        }
+        let files = self.files(fs, place)?;
+        let known = |number: &FileNumber| self.named.as_ref().is_some_and(|named| named.contains(number));
+        match owner.filter(|owner| owner.dir != self.dir && !files.is_empty()) {
+            Some(owner) => Err(foreign(place, setting, &format!("a database that was in {}", owner.dir))),
+            None if self.repairs || files.iter().all(known) => Ok(false),
+            None if files.iter().any(known) => Ok(true),
+            None => Err(foreign(place, setting, "another database, by the files in it")),
+        }
+    }
+
+    /// The numbers of the files that tell whose a directory is. Empty files tell nothing: a crash leaves such.
+    fn files(&self, fs: &dyn Fs, place: &Path) -> Result<BTreeSet<FileNumber>> {
+        let is_new = self.named.is_none();
+        let entries = fs.files(place)?.into_iter().filter(|entry| entry.len > 0);
+        Ok(entries
+            .filter_map(|entry| match FileKind::parse_exact(&entry.name)? {
+                FileKind::Table(n) | FileKind::LevelDbTable(n) | FileKind::Blob(n) => Some(n),
+                FileKind::Wal(n) if is_new => Some(n),
+                _ => None,
+            })
+            .collect())
+    }
+
+    /// Leaves `OWNER` in a directory that may be used.
+    pub(super) fn claim(&self, fs: &dyn Fs, place: &Path) -> Result<()> {
+        let Some(id) = self.id.clone() else { return Ok(()) };
+        let owner = Owner { id, dir: self.dir.clone() };
+        if Owner::read(fs, place)?.as_ref() == Some(&owner) { Ok(()) } else { owner.write(fs, place) }
+    }
+}
+
+/// Whether the database that `owner` names is where it says, and uses `place`.
+fn uses(fs: &dyn Fs, owner: &Owner, place: &Path) -> Result<bool> {
+    let dir = PathBuf::from(&owner.dir);
+    let there = fs.metadata(&dir.join(FileKind::Current.name()));
+    if !matches!(there, Ok(Some(_))) || read_identity(fs, &dir)?.as_ref() != Some(&owner.id) {
+        return Ok(false);
+    }
+    super::places::names(fs, &dir, place)
+}
+
+fn foreign(place: &Path, setting: &str, whose: &str) -> Error {
+    let what = format!("{setting} is {}, which belongs to {whose}", place.display());
+    Error::invalid(what).hint(
+        "Each database needs directories of its own. If that database is gone, move its files and OWNER away from there",
+    )
+}
