@@ -161,7 +161,8 @@ impl Settings {
             let Some(own) = self.recalled.get(&*family.name) else { continue };
             match groups.last_mut().filter(|_| before.is_some_and(|b| b.shares_kept_with(own))) {
                 Some((names, _)) => names.push(&family.name),
-                None => groups.push((vec![&family.name], own.notes(options.format_level))),
+                None => groups
+                    .push((vec![&family.name], own.notes(options.format_level, &options.stored_release))),
             }
             before = Some(own);
         }

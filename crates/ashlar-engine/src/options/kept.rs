@@ -4,9 +4,12 @@
 //! 2. A name with a setting of ours is written as it stood while that setting still has the value the text was read as.
 //!    So a text that had to be changed to be used (`format_version=7` at a level that has 6) returns unchanged.
 //! 3. A name that the caller gave as text, and that we do not act on, replaces the stored one.
-//! 4. Families with the same texts share them: ten thousand equal families cost one list.
+//! 4. At a format level below the default, what the level's release does not know is left out: a name, a value, or a
+//!    member of a struct. The other members of the struct stay.
+//! 5. Families with the same texts share them: ten thousand equal families cost one list.
 
 use super::FormatLevel;
+use super::newer::{lacks_member, lacks_name, lacks_value};
 use ashlar_format::options_file::{escape, split_object, unescape};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -92,7 +95,6 @@ pub(crate) fn stored_form(value: &str) -> String {
 
 /// A stored object with the members of `ours` in place of its own, and those it lacks behind them. No object: `ours`.
 pub(crate) fn merged(stored: &str, ours: &str) -> String {
-    let object = |text: &str| text.starts_with('{').then(|| split_object(text).ok()).flatten();
     let (Some(stored), Some(ours)) = (object(stored), object(ours)) else { return ours.to_owned() };
     let has = |list: &[(String, String)], name: &str| list.iter().any(|(n, _)| n == name);
     let value = |name: &String, old: &String| {
@@ -100,8 +102,7 @@ pub(crate) fn merged(stored: &str, ours: &str) -> String {
     };
     let kept = stored.iter().map(|(name, old)| (name.clone(), value(name, old)));
     let added = ours.iter().filter(|(name, _)| !has(&stored, name)).cloned();
-    let members: String = kept.chain(added).map(|(name, value)| format!("{name}={value};")).collect();
-    format!("{{{members}}}")
+    print_object(&kept.chain(added).collect::<Vec<_>>())
 }
 
 /// How much of an older file the next one can hold.
@@ -109,8 +110,18 @@ pub(crate) fn merged(stored: &str, ours: &str) -> String {
 pub(crate) struct Carry {
     /// RocksDB's release in the file's head.
     pub(crate) release: String,
-    /// Everything may stand as it stood.
+    /// Everything that the older file held may stand as it stood.
     pub(crate) whole: bool,
+    level: FormatLevel,
+}
+
+/// A kept text as the next file holds it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Fitted {
+    /// `None`: the whole row is left out.
+    pub(crate) text: Option<String>,
+    /// Names and values that are left out. A member of a struct is named `struct.member`.
+    pub(crate) left_out: Vec<(String, String)>,
 }
 
 impl Carry {
@@ -119,20 +130,63 @@ impl Carry {
     pub(crate) fn new(level: FormatLevel, release: &str) -> Carry {
         let newer = version(release) > version(level.release());
         match (newer, level >= FormatLevel::default()) {
-            (true, true) => Carry { release: release.to_owned(), whole: true },
-            (newer, _) => Carry { release: level.release().to_owned(), whole: !newer },
+            (true, true) => Carry { release: release.to_owned(), whole: true, level },
+            (newer, _) => Carry { release: level.release().to_owned(), whole: !newer, level },
         }
     }
 
     /// Whether RocksDB of the release in the head knows the name.
     pub(crate) fn knows(&self, name: &str) -> bool {
-        version(&self.release) >= vec![8] || !NEWER_THAN_7_8.contains(&name)
+        !lacks_name(self.level, name)
     }
 
-    /// Whether a text without a setting of ours is written.
-    pub(crate) fn takes(&self, kept: &KeptText, known: bool) -> bool {
-        self.whole || known && !NEWER_THAN_7_8.contains(&kept.name.as_str()) && !kept.text.starts_with('{')
+    /// What the level's release knows of a text. `default` is the default of RocksDB 11.8 for the name, if it has the name.
+    pub(crate) fn fit(&self, kept: &KeptText, default: Option<&str>) -> Fitted {
+        // What the caller gives may be newer than the file and the level.
+        let bounded = !self.whole || kept.given && self.level < FormatLevel::default();
+        let (name, text) = (&kept.name, &kept.text);
+        if !bounded {
+            return Fitted { text: Some(text.clone()), left_out: Vec::new() };
+        }
+        let Some(default) = default.filter(|_| !lacks_name(self.level, name)) else {
+            return Fitted { text: None, left_out: vec![(name.clone(), text.clone())] };
+        };
+        if lacks_value(self.level, name, text) {
+            return Fitted { text: None, left_out: vec![(name.clone(), text.clone())] };
+        }
+        let struct_members = is_struct(name).then(|| Some((object(text)?, object(default)?))).flatten();
+        let Some((members, known)) = struct_members else {
+            return Fitted { text: Some(text.clone()), left_out: Vec::new() };
+        };
+        let knows = |(member, _): &(String, String)| {
+            !lacks_member(self.level, member) && known.iter().any(|(known, _)| known == member)
+        };
+        let (members, left_out): (Vec<_>, Vec<_>) = members.into_iter().partition(knows);
+        let left_out = left_out.into_iter().map(|(member, value)| (format!("{name}.{member}"), value));
+        Fitted { text: Some(print_object(&members)), left_out: left_out.collect() }
     }
+}
+
+/// Whether the value of a name is a struct: members that RocksDB reads one by one.
+pub(crate) fn is_struct(name: &str) -> bool {
+    const STRUCTS: [&str; 6] = [
+        "compression_opts",
+        "bottommost_compression_opts",
+        "blob_compression_opts",
+        "compaction_options_universal",
+        "compaction_options_fifo",
+        "metadata_cache_options",
+    ];
+    STRUCTS.contains(&name)
+}
+
+fn object(text: &str) -> Option<Vec<(String, String)>> {
+    text.starts_with('{').then(|| split_object(text).ok()).flatten()
+}
+
+fn print_object(members: &[(String, String)]) -> String {
+    let members: String = members.iter().map(|(name, value)| format!("{name}={value};")).collect();
+    format!("{{{members}}}")
 }
 
 fn version(release: &str) -> Vec<u32> {
@@ -159,44 +213,9 @@ pub(crate) fn note_lines(notes: &[(Vec<&str>, Vec<String>)]) -> Vec<String> {
     lines
 }
 
-/// Names that OPTIONS files have since RocksDB 8. A test holds the list against files of 7.8.3 and 11.8.1.
-#[rustfmt::skip]
-const NEWER_THAN_7_8: &[&str] = &[
-    "async_wal_precreate", "background_close_inactive_wals", "blob_compression_opts", "blob_direct_write_partitions",
-    "block_protection_bytes_per_key", "bottommost_file_compaction_delay", "cf_allow_ingest_behind",
-    "compaction_verify_record_count", "compression_manager", "decouple_partitioned_filters", "default_temperature",
-    "default_write_temperature", "disallow_memtable_writes", "enable_blob_direct_write",
-    "enforce_write_buffer_manager_during_recovery", "fail_if_no_udi_on_open", "fast_sst_open",
-    "follower_catchup_retry_count", "follower_catchup_retry_wait_ms", "follower_refresh_catchup_period_ms",
-    "index_block_search_type", "max_compaction_trigger_wakeup_seconds", "max_manifest_space_amp_pct",
-    "memtable_avg_op_scan_flush_trigger", "memtable_batch_lookup_optimization", "memtable_max_range_deletions",
-    "memtable_op_scan_flush_trigger", "memtable_verify_per_key_checksum_on_seek", "metadata_write_temperature",
-    "min_tombstones_for_range_conversion", "open_files_async", "optimize_manifest_for_recovery",
-    "paranoid_memory_checks", "persist_user_defined_timestamps", "prefix_seek_opt_in_only", "read_io_executor_threads",
-    "read_triggered_compaction_threshold", "reuse_manifest_on_open", "separate_key_value_in_data_block",
-    "strict_max_successive_merges", "super_block_alignment_size", "super_block_alignment_space_overhead_ratio",
-    "target_file_size_is_upper_bound", "track_and_verify_wals", "uncache_aggressiveness", "uniform_cv_threshold",
-    "use_delta_encoding", "use_direct_io_for_compaction_reads", "use_udi_as_primary_index",
-    "user_defined_index_factory", "verify_manifest_content_on_close", "verify_output_flags", "wal_write_temperature",
-    "write_identity_file",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ashlar_format::options_file::OptionsFile;
-
-    #[test]
-    fn the_list_of_newer_names_is_what_the_files_of_two_releases_differ_by() {
-        let names = |text: &str| -> BTreeSet<String> {
-            let sections = OptionsFile::parse(text).unwrap().sections;
-            sections.into_iter().flat_map(|s| s.entries).map(|(name, _)| name).collect()
-        };
-        let old = names(include_str!("../../tests/golden/OPTIONS-7.8.3"));
-        let new = names(include_str!("../../tests/golden/OPTIONS-11.8.1"));
-        let listed: BTreeSet<String> = NEWER_THAN_7_8.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(new.difference(&old).cloned().collect::<BTreeSet<_>>(), listed);
-    }
 
     #[test]
     fn a_member_that_changes_leaves_the_others_of_its_object() {
@@ -207,23 +226,49 @@ mod tests {
         assert_eq!((merged("7", "8").as_str(), merged("{a", "{a=1;}").as_str()), ("8", "{a=1;}"));
     }
 
+    fn kept(name: &str, text: &str) -> KeptText {
+        KeptText { name: name.to_owned(), text: text.to_owned(), means: None, note: None, given: false }
+    }
+
     #[test]
     fn a_low_level_drops_what_its_release_does_not_know() {
-        let text = |name: &str, text: &str| KeptText {
-            name: name.to_owned(),
-            text: text.to_owned(),
-            means: None,
-            note: None,
-            given: false,
-        };
+        let takes =
+            |carry: &Carry, name: &str, text: &str| carry.fit(&kept(name, text), Some("1")).text.is_some();
         let low = Carry::new(FormatLevel::V7_8, "11.8.1");
-        assert!(low.release == "7.8.3" && low.takes(&text("use_fsync", "true"), true));
+        assert!(low.release == "7.8.3" && takes(&low, "use_fsync", "true"));
         assert!(
-            !low.takes(&text("write_identity_file", "true"), true) && !low.takes(&text("new", "1"), false)
+            !takes(&low, "write_identity_file", "true") && !takes(&low, "last_level_temperature", "kIce")
+        );
+        assert_eq!(
+            low.fit(&kept("new", "1"), None),
+            Fitted { text: None, left_out: vec![("new".into(), "1".into())] }
         );
         let default = Carry::new(FormatLevel::default(), "11.8.1");
-        assert!(default.release == "11.8.1" && default.takes(&text("new", "{x=1;}"), false));
+        assert!(default.release == "11.8.1" && default.fit(&kept("new", "{x=1;}"), None).left_out.is_empty());
         assert_eq!(Carry::new(FormatLevel::V7_8, "7.8.3").release, "7.8.3");
         assert!(Carry::new(FormatLevel::V11, "7.8.3").whole && Carry::new(FormatLevel::V11, "").whole);
+        let oldest = Carry::new(FormatLevel::V6_29, "7.8.3");
+        assert!(takes(&oldest, "ttl", "1") && !takes(&oldest, "prepopulate_blob_cache", "kDisable"));
+    }
+
+    #[test]
+    fn a_low_level_leaves_out_members_and_keeps_their_struct() {
+        let default = "{use_kv_ratio_compaction=false;max_data_files_size=0;max_table_files_size=1;}";
+        let text = "{use_kv_ratio_compaction=true;of_release_12=1;max_table_files_size=50;}";
+        let left = |names: &[(&str, &str)]| -> Vec<(String, String)> {
+            names.iter().map(|(n, v)| (format!("compaction_options_fifo.{n}"), (*v).to_owned())).collect()
+        };
+        let low = Carry::new(FormatLevel::V7_8, "11.8.1");
+        assert_eq!(
+            low.fit(&kept("compaction_options_fifo", text), Some(default)),
+            Fitted {
+                text: Some("{max_table_files_size=50;}".into()),
+                left_out: left(&[("use_kv_ratio_compaction", "true"), ("of_release_12", "1")]),
+            }
+        );
+        // What the caller gives at a low level is bounded by it even where no file is newer.
+        let fresh = Carry::new(FormatLevel::V7_8, "");
+        let given = KeptText { given: true, ..kept("compaction_options_fifo", "{max_data_files_size=7;}") };
+        assert_eq!(fresh.fit(&given, Some(default)).text.as_deref(), Some("{}"));
     }
 }

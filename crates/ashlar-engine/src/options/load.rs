@@ -130,7 +130,7 @@ impl LoadedOptions {
             let options = same.unwrap_or_else(|| load_family(of, level));
             if let Some((names, notes)) = groups.last_mut() {
                 if names.is_empty() {
-                    *notes = options.notes(level);
+                    *notes = options.notes(level, &release);
                 }
                 names.push(name);
             }
@@ -161,9 +161,10 @@ impl Options {
 }
 
 impl FamilyOptions {
-    /// What is to be told of the family's kept texts, tables included.
-    pub(crate) fn notes(&self, level: FormatLevel) -> Vec<String> {
-        let db = DbOptions { format_level: level, ..DbOptions::default() };
+    /// What is to be told of the family's kept texts, tables included, which a file of `release` held.
+    pub(crate) fn notes(&self, level: FormatLevel, release: &str) -> Vec<String> {
+        let stored_release = release.to_owned();
+        let db = DbOptions { format_level: level, stored_release, ..DbOptions::default() };
         let options = Options { db, family: self.clone() };
         let mut notes = options.notes(Group::Family, &self.kept);
         for (kind, texts) in &self.kept_tables {

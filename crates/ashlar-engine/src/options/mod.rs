@@ -10,6 +10,7 @@ mod kept;
 mod lint;
 mod load;
 mod names;
+mod newer;
 mod operation;
 mod page;
 mod paths;

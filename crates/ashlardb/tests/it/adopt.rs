@@ -147,6 +147,63 @@ fn an_older_file_is_carried_to_either_release() {
     assert!(section(&newest(dir.path()), "CFOptions \"default\"").contains(&"num_levels=4"));
 }
 
+/// A newer member of a struct took the whole row with it. RocksDB 7.8.3 then deleted data beyond its FIFO default of 1 GiB.
+#[test]
+fn structs_reach_an_older_release_without_their_newer_members() {
+    const STRUCTS: &str = "compaction_style=kCompactionStyleFIFO;\
+        compaction_options_fifo={max_table_files_size=50000000000;allow_compaction=true;use_kv_ratio_compaction=true;};\
+        compaction_options_universal={size_ratio=7;max_read_amp=9;};\
+        compression_opts={level=4;strategy=1;window_bits=-13;checksum=true;};\
+        bottommost_compression_opts={enabled=true;level=9;};sst_partitioner_factory={id=SstPartitionerFixedPrefixFactory;length=4;};\
+        block_based_table_factory={metadata_cache_options={partition_pinning=kAll;};};";
+    let test = "structs_reach_an_older_release_without_their_newer_members";
+    let Some(mut old) = judge(JudgeVersion::V7, test) else { return };
+    let Some(mut new) = judge(JudgeVersion::V11, test) else { return };
+    for changed in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        new.open(dir.path(), Opening::Create, STRUCTS).unwrap();
+        put(&mut new, "default", "k", "v");
+        new.close().unwrap();
+        let db = Db::builder(dir.path()).format_level(FormatLevel::V7_8).open().unwrap();
+        let told = db.recovery().unserved.join("\n");
+        if changed {
+            db.default_family().set_options(&[("compression_opts", "{level=5}")]).unwrap();
+        }
+        db.close().unwrap();
+        assert!(told.contains("left out of the OPTIONS file for rocksdb-7.8: "), "{told}");
+        for name in [
+            "compaction_options_fifo.use_kv_ratio_compaction=true",
+            "compaction_options_universal.max_read_amp=9",
+            "compression_opts.checksum=true",
+        ] {
+            assert!(told.contains(name), "{name}: {told}");
+        }
+        let log = std::fs::read_to_string(dir.path().join("LOG")).unwrap();
+        assert!(log.contains("compaction_options_universal.max_read_amp=9"), "{log}");
+        let ours = newest(dir.path());
+        let level = format!("level={};", if changed { 5 } else { 4 });
+        old.open(dir.path(), Opening::Stored, "").unwrap();
+        assert_eq!(old.get("default", b"k").unwrap().as_deref(), Some(&b"v"[..]));
+        old.close().unwrap();
+        let theirs = newest(dir.path());
+        for (name, members) in [
+            ("compaction_options_fifo", &["max_table_files_size=50000000000;", "allow_compaction=true;"][..]),
+            ("compaction_options_universal", &["size_ratio=7;"]),
+            ("compression_opts", &[&level, "strategy=1;", "window_bits=-13;"]),
+            ("bottommost_compression_opts", &["enabled=true;", "level=9;"]),
+            ("metadata_cache_options", &["partition_pinning=kAll;"]),
+            ("sst_partitioner_factory", &["id=SstPartitionerFixedPrefixFactory;", "length=4;"]),
+        ] {
+            for (writer, text) in [("we", &ours), ("7.8.3", &theirs)] {
+                let row =
+                    text.lines().find(|line| line.trim().starts_with(&format!("{name}="))).unwrap_or("");
+                let lost: Vec<_> = members.iter().filter(|member| !row.contains(**member)).collect();
+                assert!(lost.is_empty(), "{writer} lost {lost:?}: {name}: {row}");
+            }
+        }
+    }
+}
+
 /// newcomer 6: `.memory(64M).stored_options()` dropped the cap, and a family before `default` missed its settings.
 #[test]
 fn what_is_set_wins_in_whatever_order() {

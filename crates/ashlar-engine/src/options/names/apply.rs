@@ -5,12 +5,12 @@
 
 use super::database::DATABASE;
 use super::family::FAMILY;
-use super::nested::{COMPRESSION, FIFO, METADATA_CACHE, UNIVERSAL};
+use super::nested::{COMPRESSION, FIFO, METADATA_CACHE, UNIVERSAL, member};
 use super::operation::{COMPACT_RANGE, READ, WRITE};
 use super::row::{Group, NotTaken, Range, Row, Taken};
 use super::table::TABLE;
-use super::value::{Value, integer};
-use crate::options::kept::{Carry, KeptText, KeptTexts, merged, stored_form};
+use super::value::{Value, integer, same};
+use crate::options::kept::{Carry, KeptText, KeptTexts, is_struct, merged, stored_form};
 use crate::options::{CompactRangeOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_base::nearest::nearest;
 use ashlar_base::{Error, Result};
@@ -96,6 +96,11 @@ fn find_with_group(groups: &[Group], name: &str) -> Option<(Group, &'static Row<
 fn shown(options: &Options, group: Group, name: &str) -> Option<String> {
     let row = find(&[group], name)?;
     (row.setting()?.show)(options)
+}
+
+/// The default of RocksDB 11.8 for a name.
+fn default_of(group: Group, name: &str) -> Option<&'static str> {
+    find(&[group], name).map(|row| row.default)
 }
 
 /// "It belongs to a group further inside", for a name that would be one there.
@@ -263,7 +268,26 @@ impl Options {
             let operator = kept.name == "merge_operator" && self.family.merge_operator.is_some();
             !operator && kept.means == shown(self, group, &kept.name)
         };
-        texts.iter().filter(holds).filter_map(|kept| kept.note.clone()).collect()
+        let notes = texts.iter().filter(holds).filter_map(|kept| kept.note.clone());
+        notes.chain(self.left_out(group, texts)).collect()
+    }
+
+    /// What the next OPTIONS file lacks of kept texts, because the release of the format level does not know it. Values
+    /// that are RocksDB's defaults are not named: they ask for nothing.
+    fn left_out(&self, group: Group, texts: &KeptTexts) -> Option<String> {
+        let level = self.db.format_level;
+        let carry = Carry::new(level, &self.db.stored_release);
+        let left = |kept: &KeptText| carry.fit(kept, default_of(group, &kept.name)).left_out;
+        let asks = |(name, value): &(String, String)| {
+            let default = match name.split_once('.') {
+                Some((name, inner)) => default_of(group, name).and_then(|default| member(default, inner)),
+                None => default_of(group, name).map(str::to_owned),
+            };
+            default.is_none_or(|default| !same(&default, value))
+        };
+        let left: Vec<_> = texts.iter().flat_map(left).filter(asks).collect();
+        let left: Vec<_> = left.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        (!left.is_empty()).then(|| format!("left out of the OPTIONS file for {level}: {}", left.join(", ")))
     }
 
     /// The names and texts that the next OPTIONS file holds of a group: what was kept, with our values where they are
@@ -276,16 +300,17 @@ impl Options {
             let row = find(&[group], &text.name);
             let shown = shown(self, group, &text.name);
             let acts = row.is_some_and(|row| row.setting().is_some() && !PER_OPEN.contains(&row.name));
+            let fitted = carry.fit(text, default_of(group, &text.name)).text;
+            let members = carry.whole || is_struct(&text.name);
             // A level that the caller asked for is never exceeded.
-            let bounded = !carry.whole && (text.text.starts_with('{') || text.name == "format_version");
+            let bounded =
+                text.text.starts_with('{') && !members || !carry.whole && text.name == "format_version";
             if !acts || shown == text.means && !bounded {
-                if carry.takes(text, row.is_some()) || acts && shown.is_some() {
-                    texts.push((text.name.clone(), text.text.clone()));
-                }
+                texts.extend(fitted.map(|fitted| (text.name.clone(), fitted)));
             } else if let Some(value) = value(&text.name) {
                 let value = stored_form(value);
-                let value = if carry.whole { merged(&text.text, &value) } else { value };
-                texts.push((text.name.clone(), value));
+                let stored = fitted.as_deref().filter(|_| members).unwrap_or_default();
+                texts.push((text.name.clone(), merged(stored, &value)));
             }
         }
         let had = |name: &str| kept.iter().any(|text| text.name == name);

@@ -82,7 +82,7 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     ignored!("max_successive_merges", "0", live, "Operands are folded by reads, flushes and compactions, never by a writer."),
     ignored!("strict_max_successive_merges", "false", live, "Operands are folded by reads, flushes and compactions, never by a writer."),
     ignored!("experimental_mempurge_threshold", "0.000000", live, "A sealed memtable is flushed, never purged in memory."),
-    uses!("memtable_protection_bytes_per_key", "0", live, family.memtable_protection_bytes, Range::Text("0, 1, 2, 4, 8"), "Bytes of a checksum that each entry has in memory, compared by each read of it and by the flush. Counts from the next memtable on."),
+    uses!("memtable_protection_bytes_per_key", "0", live, V7_8, family.memtable_protection_bytes, Range::Text("0, 1, 2, 4, 8"), "Bytes of a checksum that each entry has in memory, compared by each read of it and by the flush. Counts from the next memtable on."),
     ignored!("paranoid_memory_checks", "false", live, "A read of a memtable verifies what memory safety gives, and the checksums of memtable_protection_bytes_per_key."),
     ignored!("memtable_verify_per_key_checksum_on_seek", "false", live, "Where entries in memory have checksums, whatever hands one out compares its own, and those passed by in a seek are not compared."),
     ignored!("memtable_veirfy_per_key_checksum_on_seek", "", live, "Another name of memtable_verify_per_key_checksum_on_seek."),
