@@ -83,18 +83,22 @@ impl Db {
     }
 }
 
-/// A tree of one level, as RocksDB keeps it, would not be opened by it again.
+/// Refuses to compact a tree that RocksDB keeps in level 0: RocksDB would not open it with a table in another level.
 fn refuse_level0_only(family: &Family) -> Result<()> {
     let options = family.options();
     if !options.compaction.level0_only {
         return Ok(());
     }
-    let style = options.kept.get("compaction_style").unwrap_or_default();
+    let stored = |name: &str, default: &str| options.kept.get(name).unwrap_or_else(|| default.to_owned());
     Err(Error::not_supported(format!(
-        "family {:?} has compaction_style={style} and is not compacted: RocksDB keeps its tables in level 0",
-        family.name()
+        "family {:?} has compaction_style={} and num_levels={} and is not compacted: RocksDB keeps its tables in level 0",
+        family.name(),
+        stored("compaction_style", "kCompactionStyleLevel"),
+        stored("num_levels", "7"),
     ))
-    .hint("To make it a leveled tree for good, open it with compaction_style=kCompactionStyleLevel"))
+    .hint(
+        "To make it a leveled tree for good, open it with compaction_style=kCompactionStyleLevel and num_levels=7",
+    ))
 }
 
 /// Whether a compaction has files of the family.

@@ -32,9 +32,9 @@ pub struct CompactionOptions {
     pub periodic_secs: u64,
     /// Compact in the background. On.
     pub automatic: bool,
-    /// Tables stay in level 0: nothing is compacted, by itself or on request. For a tree that RocksDB keeps in one level
-    /// (FIFO, or universal with `num_levels=1`) and refuses to open with a table in another. Follows from the directory's
-    /// OPTIONS file. Off.
+    /// Tables stay in level 0: nothing is compacted, by itself or on request. For a tree that RocksDB does not compact
+    /// into levels (the styles FIFO and None), or keeps in one level (`num_levels=1`) and refuses to open with a table
+    /// in another. Follows from the directory's OPTIONS file. Off.
     pub level0_only: bool,
 }
 

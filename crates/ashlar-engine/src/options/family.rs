@@ -195,10 +195,11 @@ impl FamilyOptions {
                 None => self.kept_tables.push((kind.clone(), texts)),
             }
         }
+        // The least that we work with is 2 levels: a stored 1 holds until another number is given.
+        let single = self.kept.get("num_levels").is_some_and(|n| n == "1") && self.compaction.num_levels == 2;
         self.compaction.level0_only = match self.kept.get("compaction_style").as_deref() {
-            Some("kCompactionStyleFIFO") => true,
-            Some("kCompactionStyleUniversal") => self.kept.get("num_levels").is_some_and(|n| n == "1"),
-            _ => false,
+            Some("kCompactionStyleFIFO" | "kCompactionStyleNone") => true,
+            _ => single,
         };
     }
 }

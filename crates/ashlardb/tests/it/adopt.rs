@@ -391,6 +391,8 @@ fn trees_of_other_styles_stay_open_to_rocksdb() {
     for (options, level0_only) in [
         ("compaction_style=kCompactionStyleFIFO;num_levels=1;", true),
         ("compaction_style=kCompactionStyleUniversal;num_levels=1;", true),
+        ("compaction_style=kCompactionStyleNone;num_levels=1;", true),
+        ("compaction_style=kCompactionStyleNone;", true),
         ("compaction_style=kCompactionStyleUniversal;num_levels=4;", false),
         ("compaction_style=kCompactionStyleUniversal;", false),
     ] {
