@@ -190,9 +190,14 @@ impl TreeBuilder {
             check_file(&order, file)?;
             let Some(home) = sorted.get_mut(level.index()) else {
                 return Err(Error::not_supported(format!(
-                    "table {number} is in {level}, but a family has {levels} levels at most"
+                    "table {number} is in {level}, but a family has {levels} levels at most: its num_levels is at \
+                     least {}",
+                    level.index() + 1
                 ))
-                .hint("Let RocksDB compact the family into one of the levels above, then open it here"));
+                .hint(format!(
+                    "Let RocksDB compact the family into a level below {levels} and open it with num_levels={levels} \
+                     or less; then open it here"
+                )));
             };
             home.push(Arc::clone(file));
         }

@@ -123,6 +123,10 @@ fn a_table_below_the_sixty_fourth_level_is_refused_and_a_check_calls_it_unchecke
         for step in ["forward", "backward", "write", "repair", "after"] {
             let said = verdict.of(step);
             assert!(said.starts_with("NotSupported") && said.contains("64 levels at most"), "{verdict:#?}");
+            assert!(
+                said.contains(&format!("num_levels is at least {}", u32::from(level) + 1)),
+                "{verdict:#?}"
+            );
         }
         for step in ["check", "check after"] {
             assert!(verdict.of(step).starts_with("unchecked: MANIFEST-000005"), "{verdict:#?}");
