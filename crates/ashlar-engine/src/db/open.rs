@@ -270,6 +270,11 @@ fn begin_session(
 ) -> Result<Arc<Wal>> {
     entered.announce(|| versions.new_file_number())?;
     let wal = begin_log(&entered.env, versions.dir(), versions, options, cut)?;
+    // The commit makes older logs needless. Where several directories may hold logs, an open looks for one that is needed,
+    // with or without a write.
+    if entered.moves_logs() {
+        entered.env.fs.sync_dir(versions.dir())?;
+    }
     commit(versions, edits, wal.number())?;
     entered.places.leave_former();
     Ok(wal)

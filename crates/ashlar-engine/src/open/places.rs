@@ -39,6 +39,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Bytes of a log that holds one write of an empty key: header of the record, header of the batch, type, two lengths.
+const SMALLEST_WRITE: u64 = 7 + 12 + 2;
+
 /// Where the caller says that files are. What is empty is taken from the newest OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlaceSettings {
@@ -245,6 +248,13 @@ impl Entered {
     pub(super) fn is_own_directory(&self, fs: &dyn Fs, place: &Path) -> bool {
         whole(place) == whole(&self.dir)
             || same_directory(fs, &self.dir, place) && fs.lock(&place.join(FileKind::Lock.name())).is_err()
+    }
+
+    /// Whether logs are outside of the database directory, or were.
+    pub(crate) fn moves_logs(&self) -> bool {
+        !self.settings.wal_dir.is_empty()
+            || self.stored.wal_dir.is_some()
+            || self.stored.next_wal_dir.is_some()
     }
 
     /// Notes in the newest OPTIONS file what it does not name yet: the directory of new logs, and the directories of tables.
@@ -620,8 +630,8 @@ impl Candidate {
                 continue;
             }
             found.needed.push(number);
-            // An open that did not come to its commit leaves a log without a write.
-            if !found.holds && entry.len > 0 {
+            // An open that did not come to its commit leaves a log without a write, or a piece of one.
+            if !found.holds && entry.len >= SMALLEST_WRITE {
                 found.holds = match fs.open_read(&place.join(&entry.name)) {
                     Ok(file) => may_hold_writes(&file, number)?,
                     Err(e) if e.is_not_found() => false,

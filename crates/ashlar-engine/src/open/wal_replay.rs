@@ -352,7 +352,7 @@ struct Replay<'a> {
 }
 
 /// Whether a batch ends with a mark behind data, by which write-prepared transactions count parts: their plain writes too.
-fn ends_a_part(batch: &BatchReader<'_>) -> bool {
+pub(crate) fn ends_a_part(batch: &BatchReader<'_>) -> bool {
     let mut ops = batch.iter().filter_map(std::result::Result::ok).peekable();
     let begins_with_data = ops.peek().is_some_and(|op| !matches!(op, BatchOp::Noop));
     let (count, last) = ops.fold((0, None), |(count, _), op| (count + 1, Some(op)));

@@ -185,3 +185,31 @@ fn directories_that_a_new_family_brings_are_held_and_locked() {
     a.close().unwrap();
     b.close().unwrap();
 }
+
+/// Opens that move the logs crash one behind the other. In between the OPTIONS file named directories without a log.
+#[test]
+fn opens_that_move_the_logs_and_crash_leave_a_database_that_opens() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(3);
+    let db = open(&sim, true, "/wal");
+    put(&db, 0);
+    let modes = CrashMode::all();
+    for (turn, wal_dir) in ["/wal2", DIR, "/wal"].into_iter().enumerate() {
+        for first in 1..report::scale(25, 60) as u64 {
+            let image = sim.crash(CrashMode::KILL);
+            image.photograph_at(first, modes[(turn + usize::try_from(first).unwrap()) % modes.len()]);
+            drop(open(&image, true, wal_dir));
+            for (_, _, image) in image.photographs() {
+                for (at, mode) in (1..30).zip(modes.iter().cycle().skip(turn)) {
+                    image.photograph_at(at, *mode);
+                }
+                assert_eq!(prefix(&open(&image, first % 2 == 0, wal_dir)), 1);
+                for (at, mode, image) in image.photographs() {
+                    let what = format!("to {wal_dir}, before calls {first} and {at}, {mode:?}");
+                    report::figure(&what);
+                    assert_eq!(prefix(&open(&image, false, "")), 1, "{what}");
+                }
+            }
+        }
+    }
+}

@@ -8,7 +8,7 @@
 
 use super::gaps::{Gap, Standing};
 use super::report::CheckReport;
-use crate::open::{goes_back_to, has_transactions, link_of};
+use crate::open::{ends_a_part, goes_back_to, has_transactions, link_of};
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
@@ -172,12 +172,13 @@ impl<'a> Logs<'a> {
         self.stopped.get_or_insert(self.next);
     }
 
-    /// What is wrong with a batch whose sequence is not above those before, as a replay has it.
+    /// What is wrong with a batch whose sequence is not above those before, as a replay has it. Transactions count sequences
+    /// in another way, and so do the plain writes of a write-prepared database.
     fn goes_back(&self, payload: &[u8]) -> Result<Option<String>> {
         let Some(next) = self.next.filter(|_| self.stopped.is_none()) else { return Ok(None) };
         let Ok(batch) = BatchReader::new(payload) else { return Ok(None) };
         let plain = batch.validate().is_ok() && link_of(&batch).is_ok_and(|link| link.is_none());
-        if batch.seq() >= next || !plain || self.any_transactions()? {
+        if batch.seq() >= next || !plain || ends_a_part(&batch) || self.any_transactions()? {
             return Ok(None);
         }
         Ok(Some(goes_back_to(next, batch.seq())))
