@@ -246,7 +246,8 @@ impl FoundWals {
         let mut wals = Vec::new();
         for entry in env.fs.files(dir)? {
             let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
-            let kept = keep.0 != 0 && (keep..min).contains(&number);
+            // RocksDB does not always note the oldest log that it keeps; every older log that is there may prepare something.
+            let kept = (keep..min).contains(&number);
             if number >= min || kept || (number == prev && prev.0 != 0) {
                 let path = dir.join(&entry.name);
                 let file = env.fs.open_read(&path)?;

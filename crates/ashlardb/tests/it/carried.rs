@@ -1,8 +1,9 @@
 //! Directories that hold what we do not carry along: opened for reading only, with the reason.
 
 use crate::store::{fingerprint, listing};
-use ashlar_testkit::KeyValue;
 use ashlar_testkit::golden::golden;
+use ashlar_testkit::judge::{JudgeError, Opening};
+use ashlar_testkit::{Judge, JudgeVersion, KeyValue};
 use ashlardb::{Db, Env, ErrorKind, Read as _, Write as _, WriteBatch, check_database};
 
 /// Opens a copy of the golden directory with default settings. The open must be read-only and name `reason`, and the
@@ -41,6 +42,43 @@ fn a_prepared_transaction_is_kept() {
         assert_eq!(found, [&b"k-tx-commit"[..], b"no-2pc", b"plain"]);
         assert_eq!(db.sequence().get(), 3);
     });
+}
+
+/// RocksDB opens again and closes: the families' logs begin behind the one that prepares, and no record says that it is kept.
+#[test]
+fn a_prepared_transaction_is_kept_behind_another_open_of_rocksdb() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("db");
+    let judged = || {
+        for (opening, bulk) in [
+            (Opening::Create, "bulk prepared default 5 3 20 3"),
+            (Opening::Existing, "bulk put default 50 3 20 3"),
+        ] {
+            let mut judge = Judge::spawn(JudgeVersion::V11)?;
+            for line in ["without", "with db ", "with family default ", "with transactions"] {
+                judge.prepare(line)?;
+            }
+            judge.open(&dir, opening, "")?;
+            judge.bulk(&bulk.parse().unwrap())?;
+            if opening == Opening::Create { judge.kill() } else { judge.close()? }
+        }
+        Ok(())
+    };
+    match judged() {
+        Err(JudgeError::Skip(skip)) => {
+            skip.announce("a_prepared_transaction_is_kept_behind_another_open_of_rocksdb");
+        }
+        outcome => {
+            outcome.unwrap();
+            let before = fingerprint(&dir);
+            let db = Db::open(&dir).unwrap();
+            let why = &db.recovery().read_only;
+            assert!(matches!(&why[..], [only] if only.contains("transaction 'prepared-3'")), "{why:?}");
+            assert_eq!(listing(db.scan(..)).len(), 3);
+            db.close().unwrap();
+            assert!(fingerprint(&dir) == before, "something was changed");
+        }
+    }
 }
 
 #[test]
