@@ -150,8 +150,8 @@ fn every_cut_ends_in_an_answer() {
 
 /// The log of a database, and how long it is while the database is open.
 fn log_of(dir: &std::path::Path) -> (std::path::PathBuf, usize) {
-    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let log = files.into_iter().find(|path| path.extension().is_some_and(|end| end == "log")).unwrap();
+    let mut files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let log = files.find(|path| path.extension().is_some_and(|end| end == "log")).unwrap();
     let len = std::fs::read(&log).unwrap().len();
     (log, len)
 }
@@ -173,7 +173,7 @@ fn a_log_whose_sequence_goes_back_is_not_clean() {
     let copy = one.path().join("copy").join(log.file_name().unwrap());
     std::fs::create_dir(copy.parent().unwrap()).unwrap();
     std::fs::write(&copy, bytes).unwrap();
-    let ran = super::ashlar(&["wal", copy.to_str().unwrap()], b"");
+    let ran = ashlar(&["wal", copy.to_str().unwrap()], b"");
     assert_eq!(ran.status, 1, "{}", ran.out);
     assert!(ran.err.contains("the sequence goes back: 10 was next, the batch has 2"), "{}", ran.err);
     assert!(ran.err.contains(&len.to_string()), "the place, {len}: {}", ran.err);
