@@ -83,7 +83,7 @@ impl Places {
         let stored = |name: &str| matches!(FileKind::parse(name), Some(FileKind::Options(_)));
         let listed = sim.env().fs.list(Path::new(DIR)).unwrap_or_default();
         let found = listed.iter().any(|f| stored(&f.name)) && listed.iter().any(|f| f.name == "CURRENT");
-        if found && sim.used_bytes() / 8 % 2 == 0 { Places::default() } else { self.clone() }
+        if found && (sim.used_bytes() / 8).is_multiple_of(2) { Places::default() } else { self.clone() }
     }
 
     /// The settings with these places.

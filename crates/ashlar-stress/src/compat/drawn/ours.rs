@@ -150,7 +150,7 @@ fn probe(family: &Family, entries: &[KeyValue], entities: &Entities) -> Result<(
         if family.get(key).map_err(|e| e.to_string())?.as_deref() != Some(&value[..]) {
             return Err(format!("a get of {text} is not what a scan finds"));
         }
-        let behind = family.scan(key.clone()..).into_iter().next().transpose().map_err(|e| e.to_string())?;
+        let behind = family.scan(key.clone()..).next().transpose().map_err(|e| e.to_string())?;
         if behind.as_ref() != Some(&(key.clone(), value.clone())) {
             return Err(format!("a seek of {text} is not what a scan finds"));
         }

@@ -344,7 +344,7 @@ impl World {
                 self.done.refused += 1;
                 is_refused(&text, &scan.cursor())?;
                 is_refused(&text, &scan.explain(10))?;
-                let first = if calls.len() % 2 == 0 { scan.next() } else { scan.next_back() };
+                let first = if calls.len().is_multiple_of(2) { scan.next() } else { scan.next_back() };
                 return is_refused(&text, &first.unwrap_or_else(|| Ok(Default::default())));
             }
         };
@@ -477,7 +477,7 @@ impl World {
         let (from, to) = if sorted.compare(a, b).is_gt() { (b, a) } else { (a, b) };
         let (family, from, to) = (handle.family.name().to_owned(), from.to_vec(), to.to_vec());
         let bounds = (Bound::Included(from.clone()), Bound::Excluded(to.clone()));
-        let deleted = handle.family.delete_files_in_ranges(&[bounds.clone()]);
+        let deleted = handle.family.delete_files_in_ranges(std::slice::from_ref(&bounds));
         self.done.tables_deleted += deleted.map_err(|e| wrong("delete_files_in_ranges", &e))? as u64;
         for held in &mut self.snapshots {
             held.lossy.push((model, bounds.clone()));
