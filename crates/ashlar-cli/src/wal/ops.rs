@@ -16,7 +16,7 @@ pub(super) fn head(batch: &BatchReader<'_>, bytes: usize) -> String {
     format!("  batch: sequence {}{last}, {operations}, {}\n", batch.seq(), counted(bytes as u64, "byte"))
 }
 
-/// Whether it is a mark of a transaction.
+/// Whether it is a mark of a transaction, or of a plain write of a write-prepared database.
 pub(super) fn is_mark(op: &BatchOp<'_>) -> bool {
     matches!(
         op,
@@ -27,6 +27,7 @@ pub(super) fn is_mark(op: &BatchOp<'_>) -> bool {
             | BatchOp::Commit { .. }
             | BatchOp::CommitWithTimestamp { .. }
             | BatchOp::Rollback { .. }
+            | BatchOp::Noop
     )
 }
 
