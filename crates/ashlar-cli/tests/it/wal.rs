@@ -149,7 +149,7 @@ fn every_cut_ends_in_an_answer() {
 }
 
 /// The log of a database, and how long it is while the database is open.
-fn log_of(dir: &std::path::Path) -> (std::path::PathBuf, usize) {
+fn log_of(dir: &Path) -> (PathBuf, usize) {
     let mut files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let log = files.find(|path| path.extension().is_some_and(|end| end == "log")).unwrap();
     let len = std::fs::read(&log).unwrap().len();
