@@ -63,7 +63,7 @@ fn prefix(db: &Db) -> u32 {
 fn crashes_lose_nothing_wherever_the_files_are() {
     let _readers = crate::beside_others();
     let (mut crashes, mut adopted) = (0, 0);
-    for seed in 0..report::scale(2, 12) as u64 {
+    for seed in 0..report::scale(2, 5) as u64 {
         // A life without a crash says how many calls there are, the next ones are photographed.
         let life = |sim: &SimEnv| {
             let (mut acknowledged, mut opens) = (Vec::new(), Vec::new());
