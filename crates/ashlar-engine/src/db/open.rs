@@ -72,24 +72,25 @@ pub(super) fn open(
     let (versions, statistics) = (Arc::new(versions), statistics(&env, &options));
     versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
     report.created = created;
-    let (strays, options_of) = (entered.claim()?, |name: &str, order: &Order| settings.of(name, order));
+    let (mut claims, options_of) = (entered.claim()?, |name: &str, order: &Order| settings.of(name, order));
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
         .with_file_checksums(options.file_checksums)
         .with_paths(&options.db_paths);
     let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report);
     if replayer.too_large().is_some() || outcome.is_ok() && !report.read_only.is_empty() {
-        drop(replayer);
+        drop((replayer, claims));
         return open_locked(entered, dir, options, settings, lock);
     }
     let outcome = outcome?;
     check_lost_at_open(&env, dir, &mut report)?;
     let (edits, replayed) = replayer.finish()?;
+    claims.stand();
     let unused = UnusedLogs::keep(&*env.fs, dir, &report)?;
     let wal = begin_session(&entered, &versions, &options, edits, outcome.cut)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     settle_identity(&env, &versions, &mut report)?;
-    let quarantined = purge_at_open(&env, dir, (&versions, &pending), &mut report, &unused, strays)?;
+    let quarantined = purge_at_open(&env, dir, (&versions, &pending), &mut report, &unused, claims.strays)?;
     report.advice = settings.advice(&options, &versions);
     let env = InfoLog::hold_elsewhere(env, &options.info_log);
     let info_log = InfoLog::open(&env, dir, &options.info_log, &log_header(&report));

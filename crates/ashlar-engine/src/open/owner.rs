@@ -12,13 +12,14 @@
 //!    there, they belong to another database. If it names some, the rest goes to `lost/` once, instead of being removed.
 //! 5. A new database takes no directory that holds logs, tables or blob files.
 
-use super::places::Entered;
+use super::places::{Entered, whole};
 use crate::version::{Replayed, read_identity, read_small, write_small};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const OWNER: &str = "OWNER";
 
@@ -70,8 +71,7 @@ impl Claimant {
             let trees = || replayed.families.values().map(|family| &family.tree);
             trees().flat_map(|tree| tree.table_numbers().chain(tree.blob_numbers())).collect()
         });
-        let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
-        Ok(Claimant { id, dir: dir.to_string_lossy().into_owned(), named, repairs })
+        Ok(Claimant { id, dir: whole(dir).to_string_lossy().into_owned(), named, repairs })
     }
 
     /// Whether the directory may be used. True: it holds files that this database does not know, beside those that it does.
@@ -122,10 +122,48 @@ impl Claimant {
     }
 
     /// Leaves `OWNER` in a directory that may be used.
-    pub(super) fn claim(&self, fs: &dyn Fs, place: &Path) -> Result<()> {
+    pub(super) fn claim(&self, claims: &mut Claims, place: &Path) -> Result<()> {
         let Some(id) = self.id.clone() else { return Ok(()) };
         let owner = Owner { id, dir: self.dir.clone() };
-        if Owner::read(fs, place)?.as_ref() == Some(&owner) { Ok(()) } else { owner.write(fs, place) }
+        let before = Owner::read(&*claims.fs, place)?;
+        if before.as_ref() == Some(&owner) {
+            return Ok(());
+        }
+        claims.former.push((place.to_path_buf(), before));
+        owner.write(&*claims.fs, place)
+    }
+}
+
+/// The `OWNER` files that an open has written. An open that turns out to be refused or read-only leaves the directories as
+/// they were: dropped before [`Claims::stand`], each file becomes what it was.
+pub(crate) struct Claims {
+    fs: Arc<dyn Fs>,
+    /// The directories, and what their `OWNER` said before.
+    former: Vec<(PathBuf, Option<Owner>)>,
+    /// In one of the directories are files of unknown origin, which must not be removed.
+    pub(crate) strays: bool,
+}
+
+impl Claims {
+    pub(super) fn new(fs: &Arc<dyn Fs>) -> Claims {
+        Claims { fs: Arc::clone(fs), former: Vec::new(), strays: false }
+    }
+
+    /// The open writes to the directories from here on.
+    pub(crate) fn stand(&mut self) {
+        self.former.clear();
+    }
+}
+
+impl Drop for Claims {
+    /// What cannot be taken back stays: `OWNER` names the database that had the locks.
+    fn drop(&mut self) {
+        for (place, former) in self.former.drain(..) {
+            let _ = match former {
+                Some(owner) => owner.write(&*self.fs, &place),
+                None => self.fs.remove(&place.join(OWNER)),
+            };
+        }
     }
 }
 

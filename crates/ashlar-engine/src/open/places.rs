@@ -22,7 +22,7 @@
 //!    anything uses or stores it. A stored relative path of tables has lost its meaning and is refused.
 
 use super::create::make_directory;
-use super::owner::Claimant;
+use super::owner::{Claimant, Claims};
 use super::recover::{needed_from, read_manifest};
 use super::wal_replay::may_hold_writes;
 use crate::files::{Places, same_directory};
@@ -230,18 +230,18 @@ impl Entered {
     }
 
     /// Makes this database the owner of the directories beside its own: see [`super::owner`]. To be called under the locks,
-    /// before a file is made or removed there. True: in one of them are files of unknown origin, which must not be removed.
+    /// before a file is made or removed there.
     ///
     /// # Errors
     /// `InvalidArgument`: a directory belongs to another database. `Io`.
-    pub(crate) fn claim(&self) -> Result<bool> {
-        let Some(claimant) = self.claimant()? else { return Ok(false) };
-        let mut unknown = false;
+    pub(crate) fn claim(&self) -> Result<Claims> {
+        let mut claims = Claims::new(&self.env.fs);
+        let Some(claimant) = self.claimant()? else { return Ok(claims) };
         for (place, setting) in &self.beside {
-            unknown |= claimant.check(self, &*self.plain, (place, setting))?;
-            claimant.claim(&*self.env.fs, place)?;
+            claims.strays |= claimant.check(self, &*self.plain, (place, setting))?;
+            claimant.claim(&mut claims, place)?;
         }
-        Ok(unknown)
+        Ok(claims)
     }
 
     /// Whether `place` is the database directory, perhaps under another name. Its LOCK is held then; a copy has another.
@@ -494,7 +494,7 @@ pub(super) fn names(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<bool> {
 }
 
 /// The path from the root, so that it means the same after a change of the working directory.
-fn whole(path: &Path) -> PathBuf {
+pub(super) fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 

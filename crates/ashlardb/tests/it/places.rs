@@ -1,11 +1,12 @@
 //! Files in several directories: `wal_dir`, `db_paths`, `cf_paths`, with RocksDB 11.8.1 as the other writer.
 
+use ashlar_testkit::golden::golden;
 use ashlar_testkit::judge::{JudgeError, Opening, copy_flat};
 use ashlar_testkit::text::to_hex;
 use ashlar_testkit::{Change, Judge, JudgeVersion, Op};
 use ashlardb::{
-    Builder, Db, Env, FormatLevel, PlaceSettings, Read as _, Result, Write as _, check_database,
-    check_database_in,
+    Builder, Db, Env, FormatLevel, PlaceSettings, Read as _, RecoveryMode, Result, Write as _,
+    check_database, check_database_in,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -663,4 +664,29 @@ fn tables_of_unknown_origin_in_a_directory_without_an_owner_are_moved_to_lost() 
     drop(open());
     assert_eq!(home.files("db/lost", ".sst"), ["000004.sst"]);
     assert_eq!(home.files("p0", ".sst"), [table]);
+}
+
+#[test]
+fn an_open_that_becomes_read_only_or_is_refused_leaves_no_owner() {
+    let home = Home::new();
+    let golden = golden("rocksdb-7.8.3/txn_2pc").unwrap_or_else(|skip| panic!("{skip}"));
+    fs::create_dir(home.at("wal")).unwrap();
+    let db = Db::builder(golden.path()).wal_dir(home.at("wal")).open().unwrap();
+    assert!(!db.recovery().read_only.is_empty(), "{}", db.recovery());
+    assert!(!home.at("wal/OWNER").exists());
+    db.close().unwrap();
+    assert!(!home.at("wal/OWNER").exists());
+
+    let open = || Db::builder(home.at("db")).wal_dir(home.at("logs"));
+    let db = open().open().unwrap();
+    write(&db, 0..100);
+    db.close().unwrap();
+    let log = home.files("logs", ".log").pop().unwrap();
+    let mut bytes = fs::read(home.at("logs").join(&log)).unwrap();
+    bytes[100] ^= 1;
+    fs::write(home.at("logs").join(&log), bytes).unwrap();
+    fs::remove_file(home.at("logs/OWNER")).unwrap();
+    let e = open().recovery_mode(RecoveryMode::Absolute).open().unwrap_err();
+    assert!(e.is_corruption(), "{e}");
+    assert!(!home.at("logs/OWNER").exists());
 }

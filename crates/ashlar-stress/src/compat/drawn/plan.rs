@@ -140,13 +140,23 @@ impl Plan {
         self.db.iter().chain(of_families).any(|setting| is_place(&setting.name))
     }
 
-    /// Takes out merges of families that have lost their operator: RocksDB writes them and does not read them again.
-    pub(super) fn drop_merges_without_operator(&mut self) {
-        let merging =
-            |family: &&Family| family.settings.iter().any(|setting| setting.name == "merge_operator");
-        let able: Vec<String> = self.families.iter().filter(merging).map(|f| f.name.clone()).collect();
+    /// Takes out what RocksDB writes and does not read again: merges of families without an operator, and in families of
+    /// cuckoo tables all but puts and deletes, which a flush passes over.
+    pub(super) fn drop_what_rocksdb_loses(&mut self) {
+        let has = |family: &Family, name: &str, value: &str| {
+            family.settings.iter().any(|own| own.name == name && own.value.contains(value))
+        };
+        let named = |keep: &dyn Fn(&Family) -> bool| -> Vec<String> {
+            self.families.iter().filter(|family| keep(family)).map(|family| family.name.clone()).collect()
+        };
+        let merging = named(&|family| has(family, "merge_operator", ""));
+        let cuckoo = named(&|family| has(family, "table_factory", "CuckooTable"));
         let keep = |step: &Step| match step {
-            Step::Bulk(bulk) => bulk.kind != BulkKind::Merge || able.contains(&bulk.family),
+            Step::Bulk(bulk) => {
+                let plain = matches!(bulk.kind, BulkKind::Put | BulkKind::Delete | BulkKind::Ingest);
+                (plain || !cuckoo.contains(&bulk.family))
+                    && (bulk.kind != BulkKind::Merge || merging.contains(&bulk.family))
+            }
             _ => true,
         };
         self.history.retain(keep);
