@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | user-defined timestamps | keys without timestamps | the comparator in the MANIFEST |
 //! | tables of another kind (PlainTable, CuckooTable) | "Bad table magic number", cannot open | OPTIONS, footers |
-//! | a user-defined index as the primary one | "Cannot find the meta block", cannot open | OPTIONS, table properties |
+//! | a user-defined index as the primary one, or demanded of each table | "Cannot find the meta block", cannot open | OPTIONS, table properties |
 //! | TTL wrapper | "Timestamp < ttl feature release time" | OPTIONS |
 //!
 //! 1. OPTIONS files speak of settings, so that a directory whose data is still in its logs is recognised as well. An
@@ -63,8 +63,9 @@ pub(crate) fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<St
         ));
     }
     let kind = "BlockBasedTable".to_owned();
-    if of(&SectionKind::Table { kind, family: family.to_owned() }).is_some_and(is_udi_primary) {
-        reasons.push(format!("family {family:?} has use_udi_as_primary_index=true{UDI}"));
+    let table = of(&SectionKind::Table { kind, family: family.to_owned() });
+    if let Some(name) = table.and_then(demands_udi) {
+        reasons.push(format!("family {family:?} has {name}=true{UDI}"));
     }
     for name in ["compaction_filter", "compaction_filter_factory", "merge_operator"] {
         let id = settings.get(name).map(|value| id_of(&unescape(value))).unwrap_or_default();
@@ -78,12 +79,14 @@ pub(crate) fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<St
     true
 }
 
-/// What follows where a user-defined index is the primary one.
+/// What follows where RocksDB wants a user-defined index in each table.
 const UDI: &str = ", and RocksDB with this setting opens no tables without a user-defined index";
 
-fn is_udi_primary(table: &Section) -> bool {
+/// The setting, if there is one, with which RocksDB opens only tables that have a user-defined index.
+fn demands_udi(table: &Section) -> Option<&'static str> {
     let factory = table.get("user_defined_index_factory").unwrap_or("nullptr");
-    table.get("use_udi_as_primary_index") == Some("true") && factory != "nullptr"
+    let demands = ["use_udi_as_primary_index", "fail_if_no_udi_on_open"];
+    demands.into_iter().find(|name| factory != "nullptr" && table.get(name) == Some("true"))
 }
 
 /// Whether a table has a user-defined index for its primary one.

@@ -5,6 +5,7 @@ use ashlar_testkit::golden::golden;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue};
 use ashlardb::{Db, Env, ErrorKind, Read as _, Write as _, WriteBatch, check_database};
+use std::path::PathBuf;
 
 /// Opens a copy of the golden directory with default settings. The open must be read-only and name `reason`, and the
 /// directory must stay as it is.
@@ -124,6 +125,23 @@ fn a_user_defined_index_as_the_primary_one_makes_the_open_read_only() {
     read_only_for("rocksdb-11.8.1/trie_primary", "use_udi_as_primary_index=true", |db| {
         assert_eq!(listing(db.scan(..)), rows(25));
     });
+}
+
+#[test]
+fn a_user_defined_index_that_every_table_must_have_makes_the_open_read_only() {
+    let golden = golden("rocksdb-11.8.1/trie_primary").unwrap();
+    let files = std::fs::read_dir(golden.path()).unwrap().map(|entry| entry.unwrap().path());
+    let is_options = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("OPTIONS-");
+    for path in files.filter(is_options) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.replace("use_udi_as_primary_index=true", "use_udi_as_primary_index=false");
+        let demanding = text.replace("fail_if_no_udi_on_open=false", "fail_if_no_udi_on_open=true");
+        assert_ne!(text, demanding);
+        std::fs::write(&path, demanding).unwrap();
+    }
+    let db = Db::open(golden.path()).unwrap();
+    let reasons = &db.recovery().read_only;
+    assert!(matches!(&reasons[..], [only] if only.contains("fail_if_no_udi_on_open=true")), "{reasons:?}");
 }
 
 #[test]

@@ -64,6 +64,8 @@ const REGRESSIONS: &[&str] = &[
      | ours stored kill: | theirs original close: | ours stored kill: | theirs original kill: ",
     "11.8.1 | db wal_dir=@/wal | family default | with transactions unprepared | do bulk put default 847 8 20 47469 \
      | ours default kill: | theirs original kill: ",
+    "11.8.1 | family default table.user_defined_index_factory=trie_index;table.fail_if_no_udi_on_open=true \
+     | do bulk delete default 216 1 0 55766 | ours default close: | theirs stored kill: ",
 ];
 /// Cases of a quick run that are drawn, each of one round.
 const CASES: u64 = 4;
