@@ -13,6 +13,7 @@ use crate::open::RecoveryReport;
 use crate::version::VersionSet;
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{Env, Job, JobKind, StepBudget, StepResult};
+use ashlar_format::filename::FileKind;
 use ashlar_sync::ReadPin;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -80,8 +81,9 @@ pub(super) fn purge(env: &Env, dir: &Path, versions: &VersionSet, live: &Live) -
 }
 
 /// The purge of an open, after its commit. The report says what is in `lost/` now: tables and blob files behind a tail that
-/// was dropped or that are of unknown origin, everything after a repair that did not end, what is in quarantine, and what of the logs was not used.
-/// Returns the files that later purges move there.
+/// was dropped, everything after a repair that did not end, what is in quarantine, and what of the logs was not used.
+/// `strays`: orphans may be those of another database. They go to `lost/` too, and that is no anomaly: RocksDB leaves
+/// orphans when it is killed. Returns the files that later purges move there.
 pub(super) fn purge_at_open(
     env: &Env,
     dir: &Path,
@@ -108,7 +110,19 @@ pub(super) fn purge_at_open(
     if unended {
         mark.clear()?;
     }
-    report.lost = [unused.tails.clone(), done.lost].concat();
+    let is_stray = |name: &String| {
+        let number = FileKind::parse(name).and_then(FileKind::number);
+        matches!(spared, Spared::Orphans)
+            && !report.tail_dropped()
+            && number.is_some_and(|n| !quarantined.contains(&n))
+    };
+    let (moved_aside, lost): (Vec<_>, Vec<_>) = done.lost.into_iter().partition(is_stray);
+    report.lost = [unused.tails.clone(), lost].concat();
+    report.foreign.extend(moved_aside.iter().map(|name| {
+        format!(
+            "{name} is not named by the MANIFEST, and its directory had no OWNER: moved to lost/, not removed"
+        )
+    }));
     Ok(quarantined)
 }
 

@@ -657,6 +657,8 @@ fn tables_of_unknown_origin_in_a_directory_without_an_owner_are_moved_to_lost() 
     fs::remove_file(home.at("p0/OWNER")).unwrap();
     let db = open();
     assert_eq!(home.files("db/lost", ".sst"), ["000004.sst"]);
+    assert!(db.recovery().is_clean(), "{}", db.recovery());
+    assert!(db.recovery().foreign.iter().any(|line| line.starts_with("000004.sst")), "{}", db.recovery());
     assert_eq!(count(&db), 100);
     db.close().unwrap();
     // Of its own directory it removes what it does not need.

@@ -140,8 +140,9 @@ impl Plan {
         self.db.iter().chain(of_families).any(|setting| is_place(&setting.name))
     }
 
-    /// Takes out what RocksDB writes and does not read again: merges of families without an operator, and in families of
-    /// cuckoo tables all but puts and deletes, which a flush passes over.
+    /// Takes out what RocksDB writes and does not read again: merges of families without an operator, in families of cuckoo
+    /// tables all but puts and deletes, which a flush passes over, and wide columns of families that take no writes, which it
+    /// logs before it refuses them.
     pub(super) fn drop_what_rocksdb_loses(&mut self) {
         let has = |family: &Family, name: &str, value: &str| {
             family.settings.iter().any(|own| own.name == name && own.value.contains(value))
@@ -151,10 +152,12 @@ impl Plan {
         };
         let merging = named(&|family| has(family, "merge_operator", ""));
         let cuckoo = named(&|family| has(family, "table_factory", "CuckooTable"));
+        let closed = named(&|family| has(family, "disallow_memtable_writes", "true"));
         let keep = |step: &Step| match step {
             Step::Bulk(bulk) => {
                 let plain = matches!(bulk.kind, BulkKind::Put | BulkKind::Delete | BulkKind::Ingest);
                 (plain || !cuckoo.contains(&bulk.family))
+                    && (bulk.kind != BulkKind::Entity || !closed.contains(&bulk.family))
                     && (bulk.kind != BulkKind::Merge || merging.contains(&bulk.family))
             }
             _ => true,
