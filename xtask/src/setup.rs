@@ -16,7 +16,8 @@ usage: cargo xtask setup
 Fetches what the tests hold us against:
   rocksdb-7.8.3    Debian's librocksdb7.8, with ldb and sst_dump: apt-get install rocksdb-tools (needs root, asks nothing)
   rocksdb-11.8.1   the shared object inside the Maven artifact org.rocksdb:rocksdbjni:11.8.1 (92 MB, needs mvn and unzip)
-  rocksdb-judge    our own program that drives both libraries, built from crates/ashlar-testkit
+  leveldb-1.23     Debian's libleveldb1d: apt-get install libleveldb1d
+  rocksdb-judge    our own program that drives the libraries, built from crates/ashlar-testkit
   chromium         Debian's browser, headless, for the pages: apt-get install chromium
 Notes where they lie in target/judges/paths. What is missing is printed as \"skipped: why\"; the tests that need it say so
 too. Runs again in a moment when everything is there.";
@@ -52,6 +53,7 @@ pub fn judges() -> Result<Vec<String>, String> {
         ("ldb", tools.clone().and_then(|()| on_path("ldb"))),
         ("sst_dump", tools.and_then(|()| on_path("sst_dump"))),
         ("rocksdb-11.8.1", maven_library(&folder)),
+        ("leveldb-1.23", leveldb_library()),
         ("rocksdb-judge", Ok(build_judge(&folder)?)),
         ("chromium", browser()),
     ];
@@ -102,6 +104,22 @@ fn debian_library() -> Result<PathBuf, String> {
     } else {
         Err(format!("{name} is not where ldd says"))
     }
+}
+
+fn leveldb_library() -> Result<PathBuf, String> {
+    const NAME: &str = "libleveldb.so.1d";
+    let found = || {
+        let listed = run::quiet("ldconfig", &["-p"]).unwrap_or_default();
+        let line = listed.lines().find(|line| line.trim_start().starts_with(NAME))?;
+        line.rsplit_once("=> ").map(|(_, path)| PathBuf::from(path.trim()))
+    };
+    found().map_or_else(
+        || {
+            install(&["libleveldb1d"])?;
+            found().ok_or_else(|| format!("ldconfig does not list {NAME}"))
+        },
+        Ok,
+    )
 }
 
 fn maven_library(folder: &Path) -> Result<PathBuf, String> {

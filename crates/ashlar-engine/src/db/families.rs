@@ -70,6 +70,10 @@ impl Core {
         // Alone, so that the log that is current now holds nothing of the new family yet.
         let made = self.committer.lead_alone(|| {
             self.make_places(&options)?;
+            if !options.cf_paths.is_empty() {
+                // A crash behind the commit must not leave a family whose directories no file names.
+                self.write_options_noting(Some((name, &options)))?;
+            }
             // What was written before the family is not lost where the family is there.
             self.committer.flush()?;
             let wal = Arc::clone(&self.committer.current().wal);

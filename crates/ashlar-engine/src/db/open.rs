@@ -404,12 +404,19 @@ impl Parts {
 impl Core {
     /// Writes the OPTIONS file of the present families.
     pub(super) fn write_options(&self) -> Result<()> {
+        self.write_options_noting(None)
+    }
+
+    /// [`Core::write_options`], with the directories of a family that is about to be made. Only our own lines name it: RocksDB
+    /// would miss a family that has a section.
+    pub(super) fn write_options_noting(&self, coming: Option<(&str, &FamilyOptions)>) -> Result<()> {
         // The number first: of two files that are written at once, the one that counts has seen the later settings.
         let temp = self.pending.reserve(|| self.versions.new_file_number());
         let number = self.versions.new_file_number();
         let families: Vec<_> =
             self.state().families.iter().map(|f| (Arc::clone(&f.family), f.family.options())).collect();
-        let listed: Vec<_> = families.iter().map(|(f, options)| (f.name(), &**options)).collect();
+        let listed = families.iter().map(|(f, options)| (f.name(), &**options));
+        let listed: Vec<_> = listed.chain(coming).collect();
         let db = self.options();
         let texts: Vec<_> =
             families.iter().map(|(f, options)| f.stored_text(&db, options)).collect::<Result<_>>()?;

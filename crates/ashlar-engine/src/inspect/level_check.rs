@@ -1,8 +1,9 @@
 //! The level check: walks every file of a directory and says which shapes are there, so that "RocksDB of this level reads
 //! it" is proved, not promised.
 //!
-//! 1. All tables and logs of the directory are looked at, live or not, every entry of them; of the MANIFESTs the one that
-//!    `CURRENT` names. OPTIONS files are not: RocksDB opens without them.
+//! 1. Looked at are the MANIFEST that `CURRENT` names, every table that it names, and all logs, every entry of them. OPTIONS
+//!    files are not: RocksDB opens without them. Tables that the MANIFEST does not name are what a killed flush or compaction
+//!    left; every release removes them unread.
 //! 2. What cannot be read cannot be proved: damage is an error, not a finding. A torn tail is none: every release drops it.
 //! 3. Nothing is locked and nothing changed. In a directory that is open elsewhere, files may come and go meanwhile.
 
@@ -17,7 +18,7 @@ use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogReader, LogRecordKind, PhysicalKind, PhysicalRecords, RecoveryMode};
 use ashlar_table::{Anatomy, BlockRole};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A shape in a file.
@@ -83,21 +84,30 @@ pub fn check_level(fs: &dyn Fs, dir: &Path) -> Result<LevelReport> {
     let mut walk = Walk::default();
     let mut entries = fs.files(dir)?;
     entries.sort_by(|a, b| a.name.cmp(&b.name));
+    let name = FileKind::Manifest(manifest).name();
+    let path = dir.join(&name);
+    walk.file = name;
+    let live = walk.manifest(fs, &path, manifest)?;
     for entry in entries {
         let path = dir.join(&entry.name);
-        walk.file.clone_from(&entry.name);
-        match FileKind::parse(&entry.name) {
-            Some(FileKind::Manifest(n)) if n == manifest => walk.manifest(fs, &path, n)?,
+        walk.file = entry.name;
+        match FileKind::parse(&walk.file) {
             Some(FileKind::Wal(n)) => walk.log(fs, &path, n)?,
-            Some(FileKind::Table(_) | FileKind::LevelDbTable(_)) => walk.table(fs, &path)?,
+            Some(FileKind::Table(n) | FileKind::LevelDbTable(n)) if live.contains(&n) => {
+                walk.table(fs, &path)?;
+            }
             _ => {}
         }
     }
     Ok(walk.report)
 }
 
-/// The tables in level 0, by family.
-type LevelZero = BTreeMap<FamilyId, BTreeMap<FileNumber, NewFile>>;
+/// The tables of a family.
+#[derive(Default)]
+struct Tables {
+    all: BTreeSet<FileNumber>,
+    level_zero: BTreeMap<FileNumber, NewFile>,
+}
 
 #[derive(Default)]
 struct Walk {
@@ -117,9 +127,10 @@ impl Walk {
         }
     }
 
-    fn manifest(&mut self, fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<()> {
+    /// Answers the tables that the MANIFEST names.
+    fn manifest(&mut self, fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<BTreeSet<FileNumber>> {
         let mut reader = LogReader::open(fs.open_read(path)?, number, RecoveryMode::TolerateTail);
-        let (mut level_zero, mut last_seq) = (LevelZero::new(), SeqNum::ZERO);
+        let (mut families, mut last_seq) = (BTreeMap::new(), SeqNum::ZERO);
         while let Some(record) = reader.next()? {
             let offset = record.offset;
             let edit = VersionEdit::decode(record.payload).map_err(|e| e.into_error().at(path, offset))?;
@@ -127,10 +138,12 @@ impl Walk {
                 self.found(shape, Some(offset));
             }
             last_seq = edit.last_seq.unwrap_or(last_seq);
-            follow(&mut level_zero, &edit);
+            follow(&mut families, &edit);
         }
         reader.cut_error().map_or(Ok(()), Err)?;
-        for files in level_zero.into_values() {
+        let mut live = BTreeSet::new();
+        for Tables { all, level_zero: files } in families.into_values() {
+            live.extend(all);
             let mut known: Vec<u64> = files.values().map(|f| f.epoch).filter(|epoch| *epoch != 0).collect();
             known.sort_unstable();
             if known.windows(2).any(|pair| pair.first() == pair.last()) {
@@ -141,7 +154,7 @@ impl Walk {
                 self.found(Shape::UnorderedSequences, None);
             }
         }
-        Ok(())
+        Ok(live)
     }
 
     fn log(&mut self, fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<()> {
@@ -214,18 +227,24 @@ impl Walk {
     }
 }
 
-/// Keeps the tables of level 0 up to date.
-fn follow(level_zero: &mut LevelZero, edit: &VersionEdit) {
+/// Keeps the tables of the families up to date.
+fn follow(families: &mut BTreeMap<FamilyId, Tables>, edit: &VersionEdit) {
     if edit.family_drop {
-        level_zero.remove(&edit.family);
+        families.remove(&edit.family);
         return;
     }
-    let files = level_zero.entry(edit.family).or_default();
-    for (_, number) in edit.deleted.iter().filter(|(level, _)| *level == Level::ZERO) {
-        files.remove(number);
+    let Tables { all, level_zero } = families.entry(edit.family).or_default();
+    for (level, number) in &edit.deleted {
+        all.remove(number);
+        if *level == Level::ZERO {
+            level_zero.remove(number);
+        }
     }
-    for (_, file) in edit.added.iter().filter(|(level, _)| *level == Level::ZERO) {
-        files.insert(file.number, file.clone());
+    for (level, file) in &edit.added {
+        all.insert(file.number);
+        if *level == Level::ZERO {
+            level_zero.insert(file.number, file.clone());
+        }
     }
 }
 

@@ -34,7 +34,7 @@ enum Player {
     RocksDb(JudgeVersion),
 }
 
-struct Game<'a> {
+pub(super) struct Game<'a> {
     dir: TempDir,
     /// What must be in it.
     state: State,
@@ -53,27 +53,10 @@ struct Game<'a> {
 /// What does not hold, in which turn.
 pub(super) fn play(case: u64, report: &mut Report) -> Result<(), String> {
     let mut game = Game::new(case, report)?;
-    let level = game.level;
     if game.dir.path().join("CURRENT").exists() {
-        game.we_read().map_err(|e| format!("as it was left: {e}"))?;
         game.report.count("golden directories", 1);
     }
-    let players: Vec<Player> =
-        std::iter::once(Player::We).chain(promised(level).iter().copied().map(Player::RocksDb)).collect();
-    for turn in 0..game.rng.between(2, 4) {
-        let player = players[turn % players.len()];
-        let killed = game.rng.percent(40);
-        let done = match player {
-            Player::We => game.we_write(killed, turn == 0),
-            Player::RocksDb(version) => game.they_write(version, killed),
-        };
-        done.and_then(|()| game.everybody_reads())
-            .map_err(|e| format!("{level}, turn {turn}, {player:?}, killed {killed}: {e}"))?;
-        game.report.count("turns", 1);
-        game.report.count("turns ended by a kill", u64::from(killed));
-    }
-    game.report.count(&format!("cases at {level}"), 1);
-    Ok(())
+    game.play()
 }
 
 fn copied(dir: &Path) -> Result<TempDir, String> {
@@ -100,8 +83,50 @@ impl Game<'_> {
             }
             None => tempfile::tempdir().map_err(|e| e.to_string())?,
         };
-        let level = LEVELS[number % LEVELS.len()];
-        Ok(Game { dir, state, level, operator, rng: Rng::new(case), judges: [None, None], report })
+        Ok(Game::begin(case, (dir, state), operator, report))
+    }
+
+    /// A directory and what it holds; the number of the case decides the level.
+    pub(super) fn begin<'a>(
+        case: u64,
+        (dir, state): (TempDir, State),
+        operator: &'static str,
+        report: &'a mut Report,
+    ) -> Game<'a> {
+        let level = LEVELS[usize::try_from(case % LEVELS.len() as u64).unwrap_or(0)];
+        Game { dir, state, level, operator, rng: Rng::new(case), judges: [None, None], report }
+    }
+
+    /// All turns.
+    ///
+    /// # Errors
+    /// What does not hold, in which turn.
+    pub(super) fn play(&mut self) -> Result<(), String> {
+        let level = self.level;
+        if self.dir.path().join("CURRENT").exists() {
+            self.we_read().map_err(|e| format!("as it was left: {e}"))?;
+        }
+        let players: Vec<Player> =
+            std::iter::once(Player::We).chain(promised(level).iter().copied().map(Player::RocksDb)).collect();
+        for turn in 0..self.rng.between(2, 4) {
+            let player = players[turn % players.len()];
+            let killed = self.rng.percent(40);
+            let done = match player {
+                Player::We => self.we_write(killed, turn == 0),
+                Player::RocksDb(version) => self.they_write(version, killed),
+            };
+            done.and_then(|()| self.everybody_reads())
+                .map_err(|e| format!("{level}, turn {turn}, {player:?}, killed {killed}: {e}"))?;
+            self.report.count("turns", 1);
+            self.report.count("turns ended by a kill", u64::from(killed));
+        }
+        self.report.count(&format!("cases at {level}"), 1);
+        Ok(())
+    }
+
+    /// What the turns left.
+    pub(super) fn end(self) -> (TempDir, State) {
+        (self.dir, self.state)
     }
 
     fn open(&mut self, dir: &Path) -> Result<Db, String> {

@@ -7,20 +7,26 @@
 //! 1. We, and every version that the level promises, read a copy: each finds all that was written, and its checksums hold.
 //! 2. A version that the level does not promise refuses, or finds all of it too; it never shows less.
 //!
+//! Then directories that LevelDB 1.23 makes with drawn settings, with the same turns (`leveldb`).
+//!
 //! Behind those, directories whose settings are drawn (`drawn`): each kind of finding is made small, and told with the line
 //! that replays it.
 //!
-//! `--replay=N` is the Nth case of the first kind, `--replay=drawn-N` the case of seed N of the second, and
-//! `--replay='11.8.1 | ...'` the case of such a line.
+//! `--replay=N` is the Nth case of the first kind, `--replay=leveldb-N` and `--replay=drawn-N` are the cases of seed N of the
+//! others, and `--replay='11.8.1 | ...'` the case of such a line.
 
 mod drawn;
 mod game;
+mod leveldb;
 
-use crate::suite::{Budget, Report, Watchdog, guarded};
+use crate::suite::{Budget, Length, Report, Watchdog, guarded};
 use std::time::Duration;
 
 /// Cases of a quick run: every start once, every level some times.
 const CASES: u64 = 17;
+/// Directories of LevelDB, in a quick run and in a long one.
+const LEVELDB: u64 = 2;
+const LEVELDB_LONG: u64 = 200;
 
 /// Every start, then drawn settings until the time is over.
 pub fn run(budget: &Budget) -> Report {
@@ -35,8 +41,27 @@ pub fn run(budget: &Budget) -> Report {
         }
     });
     if budget.replayed("").is_none() {
+        run_leveldb(budget, &mut report, &watchdog);
+    }
+    if budget.replayed("").is_none() && budget.replayed("leveldb-").is_none() {
         drawn::run(budget, &mut report, &watchdog);
     }
     drop(watchdog);
     report.done(budget)
+}
+
+fn run_leveldb(budget: &Budget, report: &mut Report, watchdog: &Watchdog) {
+    let first = budget.seed;
+    let seeds = match (&budget.replay, budget.replayed("leveldb-"), budget.length) {
+        (_, Some(seed), _) => seed..seed + 1,
+        (Some(_), None, _) => 0..0,
+        (None, None, Length::Quick) => first..first + LEVELDB,
+        (None, None, Length::For(_)) => first..first + LEVELDB_LONG,
+    };
+    budget.each(seeds, report, |seed, piece| {
+        watchdog.begins(format!("leveldb-{seed}"));
+        if let Err(e) = guarded(|| leveldb::play(seed, piece)) {
+            piece.fail(format!("leveldb-{seed}"), e);
+        }
+    });
 }

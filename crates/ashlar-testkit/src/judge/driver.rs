@@ -14,17 +14,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// A RocksDB version to judge by.
+/// A release to judge by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JudgeVersion {
     /// 7.8.3 as Debian builds it, assertions compiled in.
     V7,
     /// 11.8.1, the release build inside its Java artifact.
     V11,
+    /// LevelDB 1.23 as Debian builds it, assertions compiled in. It has one family, `default`, puts and deletes.
+    LevelDb,
 }
 
 impl JudgeVersion {
-    /// Both, older first.
+    /// Both of RocksDB, older first.
     pub const ALL: [JudgeVersion; 2] = [JudgeVersion::V7, JudgeVersion::V11];
 
     /// The name of its library in the list of places.
@@ -32,6 +34,7 @@ impl JudgeVersion {
         match self {
             JudgeVersion::V7 => "rocksdb-7.8.3",
             JudgeVersion::V11 => "rocksdb-11.8.1",
+            JudgeVersion::LevelDb => "leveldb-1.23",
         }
     }
 }

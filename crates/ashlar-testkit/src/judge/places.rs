@@ -4,7 +4,7 @@
 //! NAME <tab> PATH            found
 //! NAME <tab> missing: WHY    looked for, not there
 //! ```
-//! Names: `rocksdb-7.8.3`, `rocksdb-11.8.1` (shared objects), `ldb`, `sst_dump`, `rocksdb-judge` (programs).
+//! Names: `rocksdb-7.8.3`, `rocksdb-11.8.1`, `leveldb-1.23` (shared objects), `ldb`, `sst_dump`, `rocksdb-judge` (programs).
 //! `ASHLAR_JUDGES` names another folder than `target/judges`.
 
 use crate::report;

@@ -21,8 +21,10 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::path::Path;
 use std::rc::Rc;
 
-type Opaque = *mut c_void;
-type ErrorOut = *mut *mut c_char;
+/// An object of the library.
+pub type Opaque = *mut c_void;
+/// Where a call leaves the text of its failure.
+pub type ErrorOut = *mut *mut c_char;
 type Bytes = *const c_char;
 
 macro_rules! functions {
@@ -115,38 +117,45 @@ functions! {
 }
 
 impl Functions {
-    /// Loads a RocksDB shared object: bound at once, its symbols kept to itself.
-    pub fn load(library: &Path) -> Result<Rc<Functions>, String> {
-        // SAFETY: loading runs the library's initialisers; it is RocksDB, named by who started this program, and this
-        // process does nothing else. Checked by: tests/it/judge.rs.
-        let library =
-            unsafe { Library::open(Some(library), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| e.to_string())?;
+    /// The functions of a RocksDB.
+    pub fn of(library: Library) -> Result<Rc<Functions>, String> {
         Ok(Rc::new(Functions::look_up(library)?))
     }
 
-    /// Runs a call that reports failure through a `char**`, and takes the text over.
     fn checked<T>(&self, call: impl FnOnce(ErrorOut) -> T) -> Result<T, String> {
-        let mut error: *mut c_char = std::ptr::null_mut();
-        let value = call(&raw mut error);
-        if error.is_null() {
-            return Ok(value);
-        }
-        // SAFETY: a set error is a NUL-terminated string allocated by the library, ours until freed below.
-        let text = unsafe { CStr::from_ptr(error) }.to_string_lossy().into_owned();
-        // SAFETY: as above; freed once, by the allocator that made it.
-        unsafe { (self.free)(error.cast()) };
-        Err(text)
+        checked(self.free, call)
     }
+}
 
-    /// Copies `len` bytes that the library lends.
-    fn copy(pointer: Bytes, len: usize) -> Vec<u8> {
-        if pointer.is_null() || len == 0 {
-            return Vec::new();
-        }
-        // SAFETY: the library returned pointer and length together; nothing of the library is called before the copy
-        // is made, so the bytes stand.
-        unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), len) }.to_vec()
+/// Loads a shared object: bound at once, its symbols kept to itself.
+pub fn load(library: &Path) -> Result<Library, String> {
+    // SAFETY: loading runs the library's initialisers; it is RocksDB or LevelDB, named by the parent process, and this process
+    // does nothing else. Checked by: tests/it/judge.rs, tests/it/leveldb.rs.
+    unsafe { Library::open(Some(library), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| e.to_string())
+}
+
+/// Runs a call that reports failure through a `char**`, and takes the text over; `free` is the library's.
+pub fn checked<T>(free: unsafe extern "C" fn(Opaque), call: impl FnOnce(ErrorOut) -> T) -> Result<T, String> {
+    let mut error: *mut c_char = std::ptr::null_mut();
+    let value = call(&raw mut error);
+    if error.is_null() {
+        return Ok(value);
     }
+    // SAFETY: a set error is a NUL-terminated string allocated by the library, ours until freed below.
+    let text = unsafe { CStr::from_ptr(error) }.to_string_lossy().into_owned();
+    // SAFETY: as above; freed once, by the allocator that made it.
+    unsafe { free(error.cast()) };
+    Err(text)
+}
+
+/// Copies `len` bytes that a library lends.
+pub fn copy(pointer: Bytes, len: usize) -> Vec<u8> {
+    if pointer.is_null() || len == 0 {
+        return Vec::new();
+    }
+    // SAFETY: the library returned pointer and length together; nothing of the library is called before the copy is made, so
+    // the bytes stand.
+    unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), len) }.to_vec()
 }
 
 /// How to open a directory.
@@ -479,7 +488,7 @@ impl Database {
         if value.is_null() {
             return Ok(None);
         }
-        let copy = Functions::copy(value, len);
+        let copy = copy(value, len);
         // SAFETY: a returned value is ours; freed once, by the allocator that made it.
         unsafe { (f.free)(value.cast()) };
         Ok(Some(copy))
@@ -592,10 +601,10 @@ impl Database {
         let mut len = 0_usize;
         // SAFETY: the iterator is on an entry; the length is a live integer.
         let key = unsafe { (f.iter_key)(iter, &raw mut len) };
-        let key = Functions::copy(key, len);
+        let key = copy(key, len);
         // SAFETY: as above.
         let value = unsafe { (f.iter_value)(iter, &raw mut len) };
-        (key, Functions::copy(value, len))
+        (key, copy(value, len))
     }
 
     fn scan_with(

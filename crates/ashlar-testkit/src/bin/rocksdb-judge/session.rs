@@ -22,7 +22,7 @@ use ashlar_testkit::judge::Digest;
 use ashlar_testkit::text::{from_hex, to_hex};
 use ashlar_testkit::{Change, Op};
 use std::ffi::CString;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
@@ -41,16 +41,11 @@ impl Session {
         Session { functions, opened: None, prepared: None, database: None }
     }
 
-    /// Obeys one line and writes the whole answer. Fails only when the answer cannot be written.
-    pub fn obey(&mut self, line: &str, out: &mut impl Write) -> io::Result<()> {
-        match self.answer(line, out) {
-            Ok(word) if word.is_empty() => writeln!(out, "ok"),
-            Ok(word) => writeln!(out, "ok {word}"),
-            Err(text) => writeln!(out, "error: {}", text.replace('\n', " ")),
-        }
-    }
-
-    fn answer(&mut self, line: &str, out: &mut impl Write) -> Result<String, String> {
+    /// Obeys one line, and answers the word behind `ok`.
+    ///
+    /// # Errors
+    /// RocksDB's words, or what of the line is not understood.
+    pub fn answer(&mut self, line: &str, out: &mut impl Write) -> Result<String, String> {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         match verb {
             "open" => self.open(rest),
