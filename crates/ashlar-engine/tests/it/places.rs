@@ -213,3 +213,35 @@ fn opens_that_move_the_logs_and_crash_leave_a_database_that_opens() {
         }
     }
 }
+
+/// Wherever a crash comes, a family that is there has its directories: the OPTIONS file names them before the commit.
+#[test]
+fn a_crash_in_create_family_leaves_no_family_without_its_directories() {
+    let _readers = crate::beside_others();
+    let open = |sim: &SimEnv| {
+        let (options, family) = (DbOptions::default(), FamilyOptions::default());
+        Db::open(sim.env(), Path::new(DIR), options, Vec::new(), family).unwrap()
+    };
+    let life = |sim: &SimEnv| {
+        let db = open(sim);
+        let before = sim.calls_of(CallClass::Change);
+        let options = FamilyOptions { cf_paths: vec![DbPath::new("/q0", 0)], ..FamilyOptions::default() };
+        db.create_family("other", options).unwrap();
+        before..sim.calls_of(CallClass::Change)
+    };
+    let calls = life(&SimEnv::new(1));
+    let mut there = 0;
+    for mode in CrashMode::all() {
+        let sim = SimEnv::new(1);
+        calls.clone().for_each(|at| sim.photograph_at(at, mode));
+        life(&sim);
+        for (at, _, image) in sim.photographs() {
+            let db = open(&image);
+            let Some(family) = db.family("other") else { continue };
+            let paths = family.options().cf_paths.clone();
+            assert_eq!(paths, [DbPath::new("/q0", 0)], "call {at}, {mode:?}");
+            there += 1;
+        }
+    }
+    assert!(there > 0);
+}
