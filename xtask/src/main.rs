@@ -23,7 +23,7 @@ The chores of AshlarDB.
 
 usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says more
 
-  setup     fetch what the tests hold us against: RocksDB's tools (7.8.3) and its library (11.8.1)
+  setup     fetch what the tests hold us against: RocksDB 7.8.3 with its tools, RocksDB 11.8.1, LevelDB 1.23
   peers     fetch and build the engines that ashlar-compare drives beside ours
   check     format, lints, layers and sizes, documentation: everything but running code
   test      setup, check, all tests, the heavy suites; ends with a line \"N passed, N failed, N skipped\"

@@ -180,19 +180,27 @@ impl Database {
     fn open(f: &Rc<Functions>, path: Vec<u8>, create: bool, settings: &str) -> Result<Database, String> {
         let functions = Rc::clone(f);
         // SAFETY: constructors without arguments; each object is destroyed once, in `Drop`. The same holds below.
-        let (options, plain) = unsafe { ((f.options_create)(), (f.write_options_create)()) };
+        let options = unsafe { (f.options_create)() };
         // SAFETY: as above.
-        let (synced, read) = unsafe { ((f.write_options_create)(), (f.read_options_create)()) };
+        let plain = unsafe { (f.write_options_create)() };
+        // SAFETY: as above.
+        let synced = unsafe { (f.write_options_create)() };
+        // SAFETY: as above.
+        let read = unsafe { (f.read_options_create)() };
         let nothing = std::ptr::null_mut();
         let mut database = Database { functions, db: nothing, options, filter: nothing, plain, synced, read };
         let f = &database.functions;
-        // SAFETY: the four objects are live.
-        unsafe {
-            (f.write_options_set_sync)(synced, 1);
-            (f.read_options_set_verify)(read, 1);
-            (f.set_create)(options, c_uchar::from(create));
-            (f.set_paranoid)(options, 1);
+        let switches = [
+            (f.write_options_set_sync, synced),
+            (f.read_options_set_verify, read),
+            (f.set_paranoid, options),
+        ];
+        for (set, object) in switches {
+            // SAFETY: the object is live, and of the kind that the function takes. So in the next call.
+            unsafe { set(object, 1) };
         }
+        // SAFETY: as above.
+        unsafe { (f.set_create)(options, c_uchar::from(create)) };
         for setting in settings.split(';').filter(|setting| !setting.is_empty()) {
             let (name, value) =
                 setting.split_once('=').ok_or_else(|| format!("not NAME=VALUE: {setting}"))?;
@@ -314,18 +322,18 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let f = &self.functions;
-        // SAFETY: each object is live and destroyed once, the database before its options, the filter last.
-        unsafe {
-            if !self.db.is_null() {
-                (f.close)(self.db);
-            }
-            (f.options_destroy)(self.options);
-            (f.write_options_destroy)(self.plain);
-            (f.write_options_destroy)(self.synced);
-            (f.read_options_destroy)(self.read);
-            if !self.filter.is_null() {
-                (f.filter_destroy)(self.filter);
-            }
+        let ends = [
+            (f.close, self.db),
+            (f.options_destroy, self.options),
+            (f.write_options_destroy, self.plain),
+            (f.write_options_destroy, self.synced),
+            (f.read_options_destroy, self.read),
+            (f.filter_destroy, self.filter),
+        ];
+        for (end, object) in ends.into_iter().filter(|(_, object)| !object.is_null()) {
+            // SAFETY: the object is live, of the kind that the function takes, and destroyed once; the database before its
+            // options, the filter last.
+            unsafe { end(object) };
         }
     }
 }
