@@ -43,7 +43,7 @@ use ashlar_log::LogWriter;
 use ashlar_memtable::MemtableRep;
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -113,9 +113,7 @@ pub(super) fn open(
         info_log,
     };
     let core = parts.assemble(&settings);
-    core.state().quarantined = quarantined;
-    core.write_options()?;
-    begin_background(&core);
+    begin(&core, quarantined)?;
     Ok(core)
 }
 
@@ -133,13 +131,16 @@ fn check_lost_at_open(env: &Env, dir: &Path, report: &mut RecoveryReport) -> Res
     Ok(())
 }
 
-/// Whatever works by itself begins.
-fn begin_background(core: &Arc<Core>) {
+/// Writes the OPTIONS file, then lets begin what works by itself.
+fn begin(core: &Arc<Core>, quarantined: BTreeSet<FileNumber>) -> Result<()> {
+    core.state().quarantined = quarantined;
+    core.write_options()?;
     schedule_on_release(core);
     core.update_pressure();
     core.schedule();
     core.arm_timer();
     core.start_scrub();
+    Ok(())
 }
 
 /// A snapshot that ends may let tombstones go.
