@@ -140,9 +140,9 @@ impl Plan {
         self.db.iter().chain(of_families).any(|setting| is_place(&setting.name))
     }
 
-    /// Takes out what RocksDB writes and does not read again: merges of families without an operator, in families of cuckoo
-    /// tables all but puts and deletes, which a flush passes over, and wide columns of families that take no writes, which it
-    /// logs before it refuses them.
+    /// Takes out what RocksDB writes and does not read again: merges of families without an operator; in families of cuckoo
+    /// tables all but deletes and puts of values of one length, which a flush passes over; wide columns of families that take
+    /// no writes, which RocksDB logs before it refuses them.
     pub(super) fn drop_what_rocksdb_loses(&mut self) {
         let has = |family: &Family, name: &str, value: &str| {
             family.settings.iter().any(|own| own.name == name && own.value.contains(value))
@@ -162,10 +162,21 @@ impl Plan {
             }
             _ => true,
         };
-        self.history.retain(keep);
+        let settle = |steps: &mut Vec<Step>| {
+            steps.retain(keep);
+            for step in steps {
+                // Cuckoo tables hold values of one length.
+                if let Step::Bulk(bulk) = step
+                    && cuckoo.contains(&bulk.family)
+                {
+                    bulk.bytes = 10;
+                }
+            }
+        };
+        settle(&mut self.history);
         for (ours, theirs) in &mut self.rounds {
-            ours.steps.retain(keep);
-            theirs.steps.retain(keep);
+            settle(&mut ours.steps);
+            settle(&mut theirs.steps);
         }
     }
 
