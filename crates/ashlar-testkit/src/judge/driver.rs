@@ -42,6 +42,20 @@ impl JudgeVersion {
 /// The option that gives every family the merge operator of the lists, [`crate::ops::MERGE_OPERATOR`].
 pub const MERGING: &str = "merge_operator=stringappend";
 
+/// Read options of RocksDB that are on or off and change nothing of what a reader sees. With `tailing` an iterator goes forwards
+/// only.
+pub const READ_FLAGS: [&str; 9] = [
+    "adaptive_readahead",
+    "async_io",
+    "auto_prefix_mode",
+    "auto_readahead_size",
+    "background_purge_on_iterator_cleanup",
+    "fill_cache",
+    "pin_data",
+    "prefix_same_as_start",
+    "tailing",
+];
+
 /// How the judge opens a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {

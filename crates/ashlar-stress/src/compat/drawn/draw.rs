@@ -5,23 +5,12 @@
 
 use super::plan::{Family, Plan, Setting, Step, Turn};
 use super::table::{Table, value};
+use ashlar_testkit::judge::READ_FLAGS;
 use ashlar_testkit::ops::{Bulk, BulkKind, BulkWrite};
 use ashlar_testkit::{JudgeVersion, Rng};
 
 /// Keys that are put once, so that a single delete of them is in order.
 const ONCE: u32 = 900_000;
-
-/// Read options that change nothing of what a reader sees. `tailing` is none: its iterators go forwards only.
-const READS: &[&str] = &[
-    "adaptive_readahead",
-    "async_io",
-    "auto_prefix_mode",
-    "auto_readahead_size",
-    "background_purge_on_iterator_cleanup",
-    "fill_cache",
-    "pin_data",
-    "prefix_same_as_start",
-];
 
 /// Settings that RocksDB takes only together, or that show nothing alone. Of the database; of one family.
 const TOGETHER: &[(&str, &str)] = &[
@@ -132,7 +121,8 @@ pub(super) fn draw(seed: u64, version: JudgeVersion, table: &Table) -> Plan {
         _ => {}
     }
     if version == JudgeVersion::V11 && rng.percent(30) {
-        plan.reads = READS.iter().filter(|_| rng.percent(30)).map(|name| (*name).to_owned()).collect();
+        let both_ways = READ_FLAGS.iter().filter(|name| **name != "tailing");
+        plan.reads = both_ways.filter(|_| rng.percent(30)).map(|name| (*name).to_owned()).collect();
     }
     let mut drawer = Drawer { plan: &plan, favourite, logs_only, rng };
     let history = drawer.history();

@@ -27,39 +27,9 @@ pub type Opaque = *mut c_void;
 pub type ErrorOut = *mut *mut c_char;
 type Bytes = *const c_char;
 
-macro_rules! functions {
-    ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The looked-up functions, and the library that keeps them in memory.
-        pub struct Functions {
-            $($field: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
-            verify: Option<unsafe extern "C" fn(Opaque, ErrorOut)>,
-            extra: extra::Extra,
-            _library: Library,
-        }
-
-        impl Functions {
-            fn look_up(library: Library) -> Result<Self, String> {
-                $(
-                    // SAFETY: the type is the function's declaration in c.h (invariant 2); the copied pointer lives in
-                    // a struct that also owns the library. Checked by: tests/it/judge.rs against both versions.
-                    let $field = *unsafe {
-                        library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>($name)
-                    }
-                    .map_err(|e| e.to_string())?;
-                )*
-                // SAFETY: as above. 7.8.3 does not have this one.
-                let verify = unsafe {
-                    library.get::<unsafe extern "C" fn(Opaque, ErrorOut)>(b"rocksdb_verify_checksum\0")
-                };
-                let verify = verify.ok().map(|found| *found);
-                let extra = extra::Extra::look_up(&library);
-                Ok(Functions { $($field,)* verify, extra, _library: library })
-            }
-        }
-    };
-}
-
 functions! {
+    /// RocksDB's functions.
+    Functions { extra: extra::Extra = extra::Extra::look_up }
     options_create = b"rocksdb_options_create\0": fn() -> Opaque;
     options_destroy = b"rocksdb_options_destroy\0": fn(Opaque);
     load_stored = b"rocksdb_load_latest_options\0":
@@ -526,7 +496,7 @@ impl Database {
     /// Reads every block of every table with its checksum verified; false when this version cannot.
     pub fn verify(&self) -> Result<bool, String> {
         let f = &self.functions;
-        let Some(verify) = f.verify else { return Ok(false) };
+        let Ok(verify) = f.extra.verify() else { return Ok(false) };
         // SAFETY: the database is live.
         f.checked(|e| unsafe { verify(self.db, e) }).map(|()| true)
     }

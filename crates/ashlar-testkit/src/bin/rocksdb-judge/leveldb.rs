@@ -21,31 +21,9 @@ use std::rc::Rc;
 
 type Bytes = *const c_char;
 
-macro_rules! functions {
-    ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The looked-up functions, and the library that keeps them in memory.
-        struct Functions {
-            $($field: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
-            _library: Library,
-        }
-
-        impl Functions {
-            fn look_up(library: Library) -> Result<Self, String> {
-                $(
-                    // SAFETY: the type is the function's declaration in c.h of LevelDB 1.23; the copied pointer lives in a
-                    // struct that also owns the library. Checked by: tests/it/leveldb.rs.
-                    let $field = *unsafe {
-                        library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>($name)
-                    }
-                    .map_err(|e| e.to_string())?;
-                )*
-                Ok(Functions { $($field,)* _library: library })
-            }
-        }
-    };
-}
-
 functions! {
+    /// LevelDB's functions.
+    Functions {}
     options_create = b"leveldb_options_create\0": fn() -> Opaque;
     options_destroy = b"leveldb_options_destroy\0": fn(Opaque);
     set_create = b"leveldb_options_set_create_if_missing\0": fn(Opaque, c_uchar);

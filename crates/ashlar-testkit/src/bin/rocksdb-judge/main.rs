@@ -4,6 +4,8 @@
 //! A program of its own because RocksDB must not live in our process: its builds abort on failed assertions, and closing
 //! any descriptor of a LOCK file would give up our own lock. A command without an end ends it too (`patience`).
 
+#[macro_use]
+mod functions;
 mod capi;
 mod leveldb;
 mod patience;

@@ -2,24 +2,12 @@
 //! by name where they are called and absent.
 
 use super::{Bytes, ErrorOut, Opaque};
+use ashlar_testkit::judge::READ_FLAGS;
 use libloading::os::unix::Library;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uchar};
 
 type ReadFlag = unsafe extern "C" fn(Opaque, c_uchar);
-
-/// Read options that are on or off and that change nothing of what a reader sees.
-const READ_FLAGS: [&str; 9] = [
-    "adaptive_readahead",
-    "async_io",
-    "auto_prefix_mode",
-    "auto_readahead_size",
-    "background_purge_on_iterator_cleanup",
-    "fill_cache",
-    "pin_data",
-    "prefix_same_as_start",
-    "tailing",
-];
 
 macro_rules! extra {
     ($($field:ident = $name:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
@@ -109,5 +97,6 @@ extra! {
     transactions_iterator = "rocksdb_transactiondb_create_iterator_cf": fn(Opaque, Opaque, Opaque) -> Opaque;
     transactions_get = "rocksdb_transactiondb_get_cf":
         fn(Opaque, Opaque, Opaque, Bytes, usize, *mut usize, ErrorOut) -> *mut c_char;
+    verify = "rocksdb_verify_checksum": fn(Opaque, ErrorOut);
     total_order = "rocksdb_readoptions_set_total_order_seek": fn(Opaque, c_uchar);
 }
