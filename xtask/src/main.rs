@@ -26,7 +26,7 @@ usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says mo
   setup     fetch what the tests hold us against: RocksDB 7.8.3 with its tools, RocksDB 11.8.1, LevelDB 1.23
   peers     fetch and build the engines that ashlar-compare drives beside ours
   check     format, lints, layers and sizes, documentation: everything but running code
-  test      setup, check, all tests, the heavy suites; ends with a line \"N passed, N failed, N skipped\"
+  test      setup, check, all tests, with --all the heavy suites; ends with a line \"N passed, N failed, N skipped\"
   bench     ashlar's benchmark, release build
   coverage  what the tests run of the code, and which errors they never saw
   fuzz      damage real files and hand them to every decoder

@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 
 /// What `--help` says.
 pub const HELP: &str = "\
-usage: cargo xtask test [--quick] [FILTER]
+usage: cargo xtask test [--all] [FILTER]
 
   setup    fetch the judges (see cargo xtask setup --help)
   checks   fmt, tidy, clippy, doc (see cargo xtask check --help)
   tests    cargo test --workspace: unit tests, documentation examples, each crate's tests/it at its small scale
+
+That is what a change needs. CI runs more, with --all:
   heavy    each crate's tests/it once more, optimised and at full scale (ASHLAR_HEAVY=1): judges, kill -9, crashes
   shuttle  whole engines under a scheduler, in a build of its own (target/shuttle, some minutes the first time)
 
-  --quick  only setup and tests
   FILTER   only tests whose name contains it (and no checks)
 
 Prints measured lines, what was skipped and why, what failed and how, where the time went, and last, alone on its line:
@@ -34,8 +35,8 @@ struct Stages {
 
 /// Runs the chore.
 pub fn main(args: &[String]) -> Result<(), String> {
-    let quick = args.iter().any(|arg| arg == "--quick");
-    let filters: Vec<&str> = args.iter().map(String::as_str).filter(|arg| *arg != "--quick").collect();
+    let all = args.iter().any(|arg| arg == "--all");
+    let filters: Vec<&str> = args.iter().map(String::as_str).filter(|arg| *arg != "--all").collect();
     if let Some(flag) = filters.iter().find(|arg| arg.starts_with('-')) {
         return Err(format!("test takes no {flag}\n\n{HELP}"));
     }
@@ -43,14 +44,14 @@ pub fn main(args: &[String]) -> Result<(), String> {
     fs::create_dir_all(&logs).map_err(|e| format!("{}: {e}", logs.display()))?;
     let mut stages = Stages { sum: Tally::default(), times: Vec::new() };
     stages.setup()?;
-    if !quick && filters.is_empty() {
+    if filters.is_empty() {
         for (name, check) in check::CHECKS {
             stages.check(name, check);
         }
     }
     let tests = ["test", "--workspace", "--no-fail-fast"];
     stages.tests("tests", &logs, &[&tests[..], &filters].concat(), TESTS_LIMIT, false);
-    if !quick {
+    if all {
         let packages = with_integration_tests()?;
         let mut heavy = vec!["test", "--profile", "heavy", "--no-fail-fast", "--test", "it"];
         heavy.extend(packages.iter().flat_map(|name| ["--package", name.as_str()]));
@@ -135,9 +136,13 @@ impl Stages {
     fn run(&mut self, name: &str, logs: &Path, command: &Command, limit: Duration) {
         println!("== {name}");
         let start = Instant::now();
-        let mut tally = Tally::default();
+        let (mut tally, mut compiled) = (Tally::default(), 0);
         let done = run::watched(command, &logs.join(format!("{name}.log")), limit, |line| {
             tally.read(line);
+            compiled += usize::from(line.trim_start().starts_with("Compiling "));
+            if line.trim_start().starts_with("Compiling ") && compiled % 50 == 0 {
+                println!("{compiled} crates begun, {:.0} s", start.elapsed().as_secs_f64());
+            }
             show(line);
         });
         if let Err(text) = done {
