@@ -5,6 +5,7 @@
 //! ```
 
 mod builder;
+mod comparators;
 mod current;
 mod epoch;
 mod file_meta;

@@ -5,11 +5,13 @@
 //!    was durable. Of a MANIFEST of others only a record cut off by the end of the file is forgiven.
 //! 2. An atomic group counts when all its records are there; one that the end of the file cuts off is dropped.
 //! 3. Trees are checked when everything is read: on the way a MANIFEST may pass through states no reader ever saw.
-//! 4. The last next-file number read wins and is then raised by one; the last sequence must not decrease.
+//! 4. A family for which no record names a comparator has the one that is learned elsewhere (see `comparators`).
+//! 5. The last next-file number read wins and is then raised by one; the last sequence must not decrease.
 //!
 //! Source: RocksDB `db/version_edit_handler.cc`, `db/version_set.cc` (`AtomicGroupReadBuffer`).
 
 use super::builder::TreeBuilder;
+use super::comparators;
 use super::{Carried, DbFacts};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
@@ -114,7 +116,9 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
     }
     // Nothing is appended before `CURRENT` durably names the file.
     replayer.was_current |= replayer.beginning.is_some_and(|beginning| records > u64::from(beginning));
-    replayer.finish(path, records, bytes, dropped)
+    let mut replayed = replayer.finish(path, records, bytes, dropped)?;
+    comparators::learn(fs, dir, &mut replayed.families)?;
+    Ok(replayed)
 }
 
 /// Whether `MANIFEST-<number>` of `dir` was in use. Of one that is damaged, or gone by now, it is not known, and counts as

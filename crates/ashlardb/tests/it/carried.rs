@@ -3,9 +3,9 @@
 use crate::store::{fingerprint, listing};
 use ashlar_testkit::golden::golden;
 use ashlar_testkit::judge::{JudgeError, Opening};
-use ashlar_testkit::{Judge, JudgeVersion, KeyValue};
+use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Op};
 use ashlardb::{Db, Env, ErrorKind, Read as _, Write as _, WriteBatch, check_database};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Opens a copy of the golden directory with default settings. The open must be read-only and name `reason`, and the
 /// directory must stay as it is.
@@ -82,6 +82,57 @@ fn a_prepared_transaction_is_kept_behind_another_open_of_rocksdb() {
     }
 }
 
+/// RocksDB 11.8.1 with a MANIFEST that names no comparator; `put` and `get` of the family `default`.
+fn without_comparator_in_the_manifest(dir: &Path, comparator: &str) -> Result<Vec<KeyValue>, JudgeError> {
+    let mut judge = Judge::spawn(JudgeVersion::V11)?;
+    let family = format!("with family default comparator={comparator}");
+    for line in ["without", "with db create_if_missing=true;reuse_manifest_on_open=true", &family] {
+        judge.prepare(line)?;
+    }
+    judge.open(dir, if dir.exists() { Opening::Existing } else { Opening::Create }, "")?;
+    judge.bulk(&"bulk put default 0 100 20 1".parse().unwrap())?;
+    judge.apply(&[Op::Flush { family: "default".to_owned() }])?;
+    let entries = judge.dump("default")?;
+    judge.close()?;
+    Ok(entries)
+}
+
+#[test]
+fn a_comparator_that_the_manifest_does_not_name_is_that_of_options_or_tables() {
+    for (comparator, served) in
+        [("rocksdb.ReverseBytewiseComparator", true), ("leveldb.BytewiseComparator.u64ts", false)]
+    {
+        for with_options in [true, false] {
+            let home = tempfile::tempdir().unwrap();
+            let dir = home.path().join("db");
+            let entries = match without_comparator_in_the_manifest(&dir, comparator) {
+                Err(JudgeError::Skip(skip)) => {
+                    return skip.announce(
+                        "a_comparator_that_the_manifest_does_not_name_is_that_of_options_or_tables",
+                    );
+                }
+                outcome => outcome.unwrap(),
+            };
+            for path in options_files(&dir).filter(|_| !with_options) {
+                std::fs::remove_file(path).unwrap();
+            }
+            let checked = check_database(&Env::os().unwrap(), &dir, &mut |_| ()).unwrap();
+            assert!(checked.is_sound(), "{comparator}, {with_options}: {checked}");
+            let db = Db::open(&dir).unwrap();
+            assert_eq!(db.recovery().read_only.is_empty(), served, "{}", db.recovery());
+            if !served {
+                assert!(db.recovery().read_only[0].contains(comparator), "{}", db.recovery());
+                continue;
+            }
+            assert_eq!(listing(db.scan(..)), entries);
+            db.put("zzz", "first").unwrap();
+            db.close().unwrap();
+            let found = without_comparator_in_the_manifest(&dir, comparator).unwrap();
+            assert_eq!((found.len(), &*found[0].0), (entries.len() + 1, &b"zzz"[..]));
+        }
+    }
+}
+
 #[test]
 fn a_family_with_timestamps_is_named() {
     read_only_for("rocksdb-7.8.3/udt", "user-defined timestamps", |db| {
@@ -127,12 +178,15 @@ fn a_user_defined_index_as_the_primary_one_makes_the_open_read_only() {
     });
 }
 
+fn options_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("OPTIONS-"))
+}
+
 #[test]
 fn a_user_defined_index_that_every_table_must_have_makes_the_open_read_only() {
     let golden = golden("rocksdb-11.8.1/trie_primary").unwrap();
-    let files = std::fs::read_dir(golden.path()).unwrap().map(|entry| entry.unwrap().path());
-    let is_options = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("OPTIONS-");
-    for path in files.filter(is_options) {
+    for path in options_files(golden.path()) {
         let text = std::fs::read_to_string(&path).unwrap();
         let text = text.replace("use_udi_as_primary_index=true", "use_udi_as_primary_index=false");
         let demanding = text.replace("fail_if_no_udi_on_open=false", "fail_if_no_udi_on_open=true");
