@@ -49,11 +49,14 @@ pub(super) struct Logs<'a> {
     gaps: Vec<Gap>,
     /// Where the last good record of each log ended.
     ends: BTreeMap<FileNumber, u64>,
+    /// Whether any log has marks of transactions, once that was asked: the answer reads all logs.
+    transactions: Option<bool>,
 }
 
 impl<'a> Logs<'a> {
     pub(super) fn new(fs: &'a dyn Fs, dir: &'a Path, needed: LogsNeeded<'a>) -> Logs<'a> {
-        Logs { fs, dir, needed, next: None, stopped: None, gaps: Vec::new(), ends: BTreeMap::new() }
+        let (gaps, ends) = (Vec::new(), BTreeMap::new());
+        Logs { fs, dir, needed, next: None, stopped: None, gaps, ends, transactions: None }
     }
 
     /// Reads one log, newer than those before.
@@ -174,7 +177,7 @@ impl<'a> Logs<'a> {
 
     /// What is wrong with a batch whose sequence is not above those before, as a replay has it. Transactions count sequences
     /// in another way, and so do the plain writes of a write-prepared database.
-    fn goes_back(&self, payload: &[u8]) -> Result<Option<String>> {
+    fn goes_back(&mut self, payload: &[u8]) -> Result<Option<String>> {
         let Some(next) = self.next.filter(|_| self.stopped.is_none()) else { return Ok(None) };
         let Ok(batch) = BatchReader::new(payload) else { return Ok(None) };
         let plain = batch.validate().is_ok() && link_of(&batch).is_ok_and(|link| link.is_none());
@@ -185,14 +188,17 @@ impl<'a> Logs<'a> {
     }
 
     /// Whether any log of the directory has marks of transactions, which count sequences in another way.
-    fn any_transactions(&self) -> Result<bool> {
+    fn any_transactions(&mut self) -> Result<bool> {
+        if let Some(known) = self.transactions {
+            return Ok(known);
+        }
+        let mut any = false;
         for entry in self.fs.files(self.dir)? {
             let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
-            if has_transactions(&self.fs.open_read(&self.dir.join(&entry.name))?, number)? {
-                return Ok(true);
-            }
+            any = any || has_transactions(&self.fs.open_read(&self.dir.join(&entry.name))?, number)?;
         }
-        Ok(false)
+        self.transactions = Some(any);
+        Ok(any)
     }
 
     /// Takes in what stands behind a gap, from `offset` on, as far as it can be read.

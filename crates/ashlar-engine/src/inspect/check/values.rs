@@ -72,9 +72,11 @@ impl<'f> Values<'f> {
         }
     }
 
+    /// Of keys with timestamps, compactions of RocksDB 7.8 note sequence 0 in the MANIFEST and leave it in the table as it was.
     fn sequence(&mut self, user_key: &[u8], seq: SeqNum) {
         let known = self.file.file.largest_seq;
-        if seq > known {
+        let stamped = self.family.version.tables().order().timestamp_len() > 0;
+        if seq > known && !stamped {
             let text =
                 format!("an entry has sequence {seq}, above {known}, which the MANIFEST has for the table");
             let e = Error::corruption(text);

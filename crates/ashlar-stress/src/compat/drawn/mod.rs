@@ -66,6 +66,10 @@ const REGRESSIONS: &[&str] = &[
      | ours default kill: | theirs original kill: ",
     "11.8.1 | family default table.user_defined_index_factory=trie_index;table.fail_if_no_udi_on_open=true \
      | do bulk delete default 216 1 0 55766 | ours default close: | theirs stored kill: ",
+    "11.8.1 | db reuse_manifest_on_open=true | family default comparator=leveldb.BytewiseComparator.u64ts \
+     | do flush default | ours default close: | theirs original close: ",
+    "7.8.3 | family default comparator=leveldb.BytewiseComparator.u64ts;write_buffer_size=65536 \
+     | do bulk put default 2620 1250 500 35773, flush default, compact default, close",
 ];
 /// Cases of a quick run that are drawn, each of one round.
 const CASES: u64 = 4;
