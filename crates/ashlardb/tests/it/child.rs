@@ -5,6 +5,7 @@
 //!                                                   returned stands in the file PROGRESS before the next one begins
 //! fork WHAT DIR SAID                                takes the steps WHAT of `fork` on DIR; what came of it stands in SAID
 //! crafted DIR SAID                                  takes the steps of `crafted` on DIR; what they said stands in SAID
+//! families WHAT COUNT DIR SAID                      takes the steps WHAT of `many_families` on DIR; the figures stand in SAID
 //! ```
 //! Words are separated by tabs.
 
@@ -95,6 +96,10 @@ fn entry() {
         }
         ["fork", what, dir, said] => std::fs::write(said, crate::fork::steps(what, Path::new(dir))).unwrap(),
         ["crafted", dir, said] => std::fs::write(said, crate::crafted::steps(Path::new(dir))).unwrap(),
+        ["families", what, count, dir, said] => {
+            let figures = crate::many_families::steps(what, count.parse().unwrap(), Path::new(dir));
+            std::fs::write(said, figures).unwrap();
+        }
         _ => panic!("no such role: {role}"),
     }
 }
