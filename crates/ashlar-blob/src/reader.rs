@@ -48,16 +48,26 @@ impl BlobReader {
             let text = format!("blob file of {len} bytes, where {} are recorded", known.saturating_add(ends));
             return Err(Error::corruption(text).at_path(file.path()).hint("Restore the file from a backup"));
         }
-        let mut head = [0; BlobHeader::LEN];
-        file.read_exact_at(&mut head, 0)?;
-        let header = BlobHeader::decode(&head).map_err(|m| m.in_file(file.path(), 0))?;
-        check_header(&header, family).map_err(|what| Error::corruption(what).at(file.path(), 0))?;
+        let compression = read_header(&*file, family)?.compression;
         let footer_at = len - BlobFooter::LEN as u64;
         let mut tail = [0; BlobFooter::LEN];
         file.read_exact_at(&mut tail, footer_at)?;
         let footer = BlobFooter::decode(&tail).map_err(|m| m.in_file(file.path(), footer_at))?;
-        let compression = header.compression;
         Ok(Arc::new(BlobReader { file, number, len, compression, count: footer.count }))
+    }
+
+    /// Opens a blob file that may have no footer yet, for [`BlobReader::get`] with `verify`: a record is known by its checksum.
+    ///
+    /// # Errors
+    /// `Corruption`: no header of a blob file. `Io`: the read.
+    pub fn open_unclosed(file: Arc<dyn ReadFile>, number: FileNumber) -> Result<Arc<BlobReader>> {
+        if file.len() < BlobHeader::LEN as u64 {
+            return Err(Error::corruption("blob file is shorter than its header").at_path(file.path()));
+        }
+        let compression = read_header(&*file, None)?.compression;
+        // The place of a record is compared with the end of a closed file.
+        let len = file.len().saturating_add(BlobFooter::LEN as u64);
+        Ok(Arc::new(BlobReader { file, number, len, compression, count: 0 }))
     }
 
     /// The value of `key` at `place`, uncompressed. With `verify`, the whole record is read, and its key, lengths and
@@ -224,6 +234,14 @@ impl Default for BlobVerified {
     fn default() -> Self {
         BlobVerified { at: BlobHeader::LEN as u64, total: BlobAmount::default() }
     }
+}
+
+fn read_header(file: &dyn ReadFile, family: Option<FamilyId>) -> Result<BlobHeader> {
+    let mut head = [0; BlobHeader::LEN];
+    file.read_exact_at(&mut head, 0)?;
+    let header = BlobHeader::decode(&head).map_err(|m| m.in_file(file.path(), 0))?;
+    check_header(&header, family).map_err(|what| Error::corruption(what).at(file.path(), 0))?;
+    Ok(header)
 }
 
 fn check_header(header: &BlobHeader, family: Option<FamilyId>) -> Result<(), String> {

@@ -224,6 +224,22 @@ impl BlobFiles {
         Ok(BlobReader::open(file, number, None, bytes)?.verify()?.count)
     }
 
+    /// A blob file in the directory that is not in the version and may still be written; `None`: there is none, or nothing
+    /// of a blob file.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn open_unnamed(&self, number: FileNumber) -> Result<Option<Arc<BlobReader>>> {
+        let opened = match self.fs.open_read(&self.dir.join(FileKind::Blob(number).name())) {
+            Err(e) if e.is_not_found() => return Ok(None),
+            opened => opened?,
+        };
+        match BlobReader::open_unclosed(opened, number) {
+            Err(e) if e.is_corruption() => Ok(None),
+            reader => reader.map(Some),
+        }
+    }
+
     /// The opened file, for the record at `offset`. Concurrent first uses may open it twice; one stays.
     fn reader(&self, number: FileNumber, offset: u64) -> Result<Arc<BlobReader>> {
         let path = || self.dir.join(FileKind::Blob(number).name());
@@ -233,6 +249,10 @@ impl BlobFiles {
                 .hint("Restore the file from a backup")
         };
         let Some(file) = self.files.get(&number) else {
+            // Behind a crash, direct writes of RocksDB leave tables with such values.
+            if let Some(reader) = self.open_unnamed(number)? {
+                return Ok(reader);
+            }
             return Err(missing("an entry points into a blob file that is not in the version"));
         };
         if let Some(reader) = file.opened.get() {

@@ -6,7 +6,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `core` | what all handles share, and waiting |
-//! | `open`, `read_only`, `replay`, `close` | the beginning and the end |
+//! | `open`, `read_only`, `replay`, `direct_blobs`, `close` | the beginning and the end |
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
 //! | `limited` | the pauses of background work under the limit on its writing |
@@ -25,6 +25,7 @@ mod close;
 mod compaction_job;
 mod core;
 mod counters;
+mod direct_blobs;
 mod drop_files;
 mod families;
 mod flush_job;

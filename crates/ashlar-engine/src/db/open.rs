@@ -83,6 +83,7 @@ pub(super) fn open(
     }
     let outcome = outcome?;
     check_lost_at_open(&env, dir, &mut report)?;
+    claims.strays |= replayer.keeps_blob_files()?;
     let (edits, replayed) = replayer.finish()?;
     claims.stand();
     let unused = UnusedLogs::keep(&*env.fs, dir, &report)?;

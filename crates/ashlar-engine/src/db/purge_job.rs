@@ -119,9 +119,7 @@ pub(super) fn purge_at_open(
     let (moved_aside, lost): (Vec<_>, Vec<_>) = done.lost.into_iter().partition(is_stray);
     report.lost = [unused.tails.clone(), lost].concat();
     report.foreign.extend(moved_aside.iter().map(|name| {
-        format!(
-            "{name} is not named by the MANIFEST, and its directory had no OWNER: moved to lost/, not removed"
-        )
+        format!("{name} is not named by the MANIFEST, and may be needed: moved to lost/, not removed")
     }));
     Ok(quarantined)
 }

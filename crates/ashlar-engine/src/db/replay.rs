@@ -5,13 +5,15 @@
 //!    tables are removed again.
 //! 3. An entry that no table of this engine can take becomes no table: [`Replayer::too_large`] names it, and the caller
 //!    opens the database read-only.
-//! 4. For a read-only open everything stays in memory, however much it is: [`Replayer::into_memtables`].
+//! 4. A value that stands in a blob file which no MANIFEST names becomes a plain one: see [`super::direct_blobs`].
+//! 5. For a read-only open everything stays in memory, however much it is: [`Replayer::into_memtables`].
 
+use super::direct_blobs::DirectBlobs;
 use super::output::{Writer, numbers};
 use crate::batch::memtable_op;
 use crate::files::{PendingFile, PendingOutputs};
 use crate::flush::{FlushInput, FlushRun};
-use crate::open::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
+use crate::open::{BatchPlace, FamilyFilter, ReplaySink, may_need_unnamed_blobs, sequenced_ops};
 use crate::options::{DbPath, FamilyOptions};
 use crate::rewrite::Progress;
 use crate::version::{FamilyState, VersionSet};
@@ -61,6 +63,7 @@ pub(super) struct Replayer<'a> {
     held: Option<HoldsOperand<'a>>,
     /// The first entry that no table can take.
     too_large: Option<String>,
+    direct: DirectBlobs,
 }
 
 impl Family {
@@ -102,6 +105,7 @@ impl<'a> Replayer<'a> {
             spills: true,
             held: None,
             too_large: None,
+            direct: DirectBlobs::default(),
         }
     }
 
@@ -126,6 +130,15 @@ impl<'a> Replayer<'a> {
     /// Why the database cannot be written: the first entry that no table can take, its log, its place and the limit.
     pub(super) fn too_large(&self) -> Option<&str> {
         self.too_large.as_deref()
+    }
+
+    /// Whether blob files that no MANIFEST names have to be kept.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn keeps_blob_files(&self) -> Result<bool> {
+        let families = self.versions.families();
+        Ok(self.direct.left() || may_need_unnamed_blobs(&*self.writer.env.fs, &self.dir, &families)?)
     }
 
     /// Keeps everything in memory and writes nothing.
@@ -213,6 +226,14 @@ impl ReplaySink for Replayer<'_> {
             {
                 continue;
             }
+            let plain = match self.families.get(&family) {
+                Some(family) => self.direct.resolve(family.state.version.blobs(), &op)?,
+                None => None,
+            };
+            let op = match &plain {
+                Some((value_type, value)) => Op { value_type: *value_type, value, ..op },
+                None => op,
+            };
             self.insert(place, family, seq, op)?;
             if !touched.contains(&family) {
                 touched.push(family);

@@ -35,7 +35,7 @@ pub(crate) use remains::key_of;
 pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use survey::{DirState, survey};
-pub(crate) use unserved::{by_settings, has_udi_primary};
+pub(crate) use unserved::{by_settings, has_udi_primary, may_need_unnamed_blobs};
 pub(crate) use wal_replay::{
     FoundWals, ends_a_part, goes_back_to, has_transactions, link_of, replay_found, salvage_wals,
 };

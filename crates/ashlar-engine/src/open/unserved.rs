@@ -7,6 +7,7 @@
 //! | tables of another kind (PlainTable, CuckooTable) | "Bad table magic number", cannot open | OPTIONS, footers |
 //! | a user-defined index as the primary one, or demanded of each table | "Cannot find the meta block", cannot open | OPTIONS, table properties |
 //! | TTL wrapper | "Timestamp < ttl feature release time" | OPTIONS |
+//! | values in blob files that the MANIFEST does not name | their files are gone | the blob files that tables name |
 //!
 //! 1. OPTIONS files speak of settings, so that a directory whose data is still in its logs is recognised as well. An
 //!    OPTIONS file that cannot be read says nothing; the tables then speak alone.
@@ -16,10 +17,12 @@
 
 use crate::options::{id_of, read_latest_options};
 use crate::version::{FamilyState, FileMeta, Tables};
-use ashlar_base::{ErrorKind, Order};
+use ashlar_base::{ErrorKind, Order, Result};
 use ashlar_env::Fs;
+use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
 use ashlar_format::table::{Properties, TableKind};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,6 +43,7 @@ pub(super) fn unserved(fs: &dyn Fs, dir: &Path, families: &[FamilyState]) -> Vec
         if reasons.len() == before {
             reasons.extend(by_tables(family, described));
         }
+        reasons.extend(by_blob_files(family));
     }
     reasons
 }
@@ -92,6 +96,33 @@ fn demands_udi(table: &Section) -> Option<&'static str> {
 /// Whether a table has a user-defined index for its primary one.
 pub(crate) fn has_udi_primary(properties: &Properties) -> bool {
     properties.udi_is_primary_index.is_some_and(|value| value != 0)
+}
+
+/// With `enable_blob_direct_write`, a recovery of RocksDB writes tables whose values are in blob files that it adds to no
+/// MANIFEST. Where such a file is there, its values are read, and nothing may remove it.
+fn by_blob_files(family: &FamilyState) -> Option<String> {
+    let blobs = family.version.blobs();
+    let named = family.version.files().map(|(_, file)| file.file.oldest_blob_file);
+    let mut unnamed = named.filter(|number| number.0 != 0 && !blobs.files().contains_key(number));
+    let number = unnamed.find(|number| matches!(blobs.open_unnamed(*number), Ok(Some(_))))?;
+    let (name, file) = (&family.name, FileKind::Blob(number).name());
+    Some(format!(
+        "family {name:?} has values in {file}, which the MANIFEST does not name: RocksDB with enable_blob_direct_write \
+         leaves that behind a crash"
+    ))
+}
+
+/// Whether tables may need blob files of `dir` that the MANIFEST does not name, as far as the OPTIONS file tells.
+pub(crate) fn may_need_unnamed_blobs(fs: &dyn Fs, dir: &Path, families: &[Arc<FamilyState>]) -> Result<bool> {
+    let named: BTreeSet<_> =
+        families.iter().flat_map(|family| family.version.blobs().files().keys()).collect();
+    let is_unnamed =
+        |name: &str| matches!(FileKind::parse(name), Some(FileKind::Blob(n)) if !named.contains(&n));
+    if !fs.files(dir)?.iter().any(|entry| is_unnamed(&entry.name)) {
+        return Ok(false);
+    }
+    let Some((_, options)) = read_latest_options(fs, dir).ok().flatten() else { return Ok(false) };
+    Ok(options.sections.iter().any(|section| section.get("enable_blob_direct_write") == Some("true")))
 }
 
 /// The reason that the tables of a family give; see the module's list for which are looked at.

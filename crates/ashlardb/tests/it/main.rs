@@ -7,6 +7,7 @@
 //! | `modes` | what do the recovery modes make of damaged logs, beside RocksDB? |
 //! | `recycled` | is nothing given up of logs that RocksDB recycles, and no alarm raised? |
 //! | `carried` | what do we do with what we cannot carry along? |
+//! | `direct_blobs` | are values read that RocksDB has in blob files of no MANIFEST, and do they stay? |
 //! | `directories` | what if the directory is renamed, replaced or removed while a database is open in it? |
 //! | `door`, `damage`, `threads` | does the API keep its word? |
 //! | `misuse` | does wrong use of the API end in an error, or in the right answer, and never in a hang? |
@@ -40,6 +41,7 @@ mod carried;
 mod child;
 mod crafted;
 mod damage;
+mod direct_blobs;
 mod directories;
 mod door;
 mod examples;

@@ -70,6 +70,12 @@ const REGRESSIONS: &[&str] = &[
      | do flush default | ours default close: | theirs original close: ",
     "7.8.3 | family default comparator=leveldb.BytewiseComparator.u64ts;write_buffer_size=65536 \
      | do bulk put default 2620 1250 500 35773, flush default, compact default, close",
+    "11.8.1 | db allow_concurrent_memtable_write=false | family default enable_blob_direct_write=true;enable_blob_files=true \
+     | do bulk ingest default 1780 1 40 13387, bulk put default 2909 1 120 3586 | ours stored kill: \
+     | theirs stored close: ",
+    "11.8.1 | db allow_concurrent_memtable_write=false | family default enable_blob_direct_write=true;enable_blob_files=true \
+     | do bulk put default 0 100 40 1, kill, bulk put default 0 10 40 1, kill \
+     | ours default kill: bulk put default 0 10 10 1 | theirs original kill: ",
 ];
 /// Cases of a quick run that are drawn, each of one round.
 const CASES: u64 = 4;
