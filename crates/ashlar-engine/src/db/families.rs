@@ -7,7 +7,7 @@ use crate::column_family::{Family, LiveFamily};
 use crate::files::same_directory;
 use crate::health::Source;
 use crate::memtable::{MemtableList, new_memtable};
-use crate::open::{absolute_paths, make_directory, take_place};
+use crate::open::{absolute_paths, claim_new_place, make_directory, take_place};
 use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_sync::atomic::Ordering;
@@ -115,6 +115,7 @@ impl Core {
             if !same_directory(&*self.env.fs, &self.dir, dir) {
                 self.places.join(dir)?;
                 let lock = take_place(&*self.places, dir, "cf_paths")?;
+                claim_new_place(&*self.env.fs, &self.dir, dir)?;
                 self.joined.lock().push(lock);
             }
             self.places.add_tables(std::slice::from_ref(dir));

@@ -25,6 +25,7 @@ mod wal_replay;
 pub(crate) use create::make_directory;
 pub use create::{create_database, settle_identity};
 pub use leveldb::{ONE_WAY, left_by_leveldb};
+pub(crate) use owner::claim_new_place;
 pub use places::PlaceSettings;
 pub(crate) use places::{Entered, Purpose, absolute_paths, enter, take_place};
 pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};

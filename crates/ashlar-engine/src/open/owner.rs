@@ -8,15 +8,20 @@
 //!    original of a copied database directory too, which has the same id.
 //! 2. Otherwise an owner of the same id was moved, or its directory was copied with it: the directory is taken over.
 //! 3. Files of an owner of another id are not touched: the open is refused. It may have been moved.
-//! 4. RocksDB leaves no `OWNER`. Without one, the MANIFEST decides. If it names none of the tables and blob files that are
-//!    there, they belong to another database. If it names some, the rest goes to `lost/` once, instead of being removed.
+//! 4. RocksDB leaves no `OWNER`. Without one, the MANIFEST decides. If it names some of the tables and blob files that are
+//!    there, the rest goes to `lost/` once, instead of being removed. If it names none, the tables decide: each tells the id
+//!    of its database. A database that was killed leaves tables that the MANIFEST does not name, and tables without an end,
+//!    which tell nothing.
 //! 5. A new database takes no directory that holds logs, tables or blob files.
 
-use super::places::{Entered, whole};
+use super::places::whole;
+use crate::files::same_directory;
 use crate::version::{Replayed, read_identity, read_small, write_small};
-use ashlar_base::{Error, FileNumber, Result};
+use ashlar_base::{Error, ErrorKind, FileNumber, Result};
+use ashlar_blob::BlobReader;
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
+use ashlar_table::Anatomy;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,15 +79,16 @@ impl Claimant {
         Ok(Claimant { id, dir: whole(dir).to_string_lossy().into_owned(), named, repairs })
     }
 
-    /// Whether the directory may be used. True: it holds files that this database does not know, beside those that it does.
+    /// Whether the directory may be used; `is_own` knows the database directory by any of its names. True: it holds files that
+    /// the MANIFEST does not name, and they are not to be removed.
     ///
     /// # Errors
     /// `InvalidArgument` naming the setting: the directory belongs to another database. `Io`.
     pub(super) fn check(
         &self,
-        entered: &Entered,
         fs: &dyn Fs,
         (place, setting): (&Path, &str),
+        is_own: &dyn Fn(&Path) -> bool,
     ) -> Result<bool> {
         let owner = Owner::read(fs, place)?;
         if let Some(owner) = &owner {
@@ -91,7 +97,7 @@ impl Claimant {
                 return Ok(false);
             }
             let dir = Path::new(&owner.dir);
-            if owner.dir != self.dir && uses(fs, owner, place)? && !entered.is_own_directory(fs, dir) {
+            if owner.dir != self.dir && uses(fs, owner, place)? && !is_own(dir) {
                 return Err(foreign(place, setting, &format!("the database in {}", owner.dir)));
             }
             if same {
@@ -103,7 +109,7 @@ impl Claimant {
         match owner.filter(|owner| owner.dir != self.dir && !files.is_empty()) {
             Some(owner) => Err(foreign(place, setting, &format!("a database that was in {}", owner.dir))),
             None if self.repairs || files.iter().all(known) => Ok(false),
-            None if files.iter().any(known) => Ok(true),
+            None if files.iter().any(known) || self.left_behind(fs, place)? => Ok(true),
             None => Err(foreign(place, setting, "another database, by the files in it")),
         }
     }
@@ -121,10 +127,34 @@ impl Claimant {
             .collect())
     }
 
+    /// Whether this database left the tables of a directory when it was killed: those that tell an id tell its own. A
+    /// table or blob file without an end tells nothing.
+    fn left_behind(&self, fs: &dyn Fs, place: &Path) -> Result<bool> {
+        let (mut own, mut without_id) = (false, false);
+        for entry in fs.files(place)?.into_iter().filter(|entry| entry.len > 0) {
+            let path = place.join(&entry.name);
+            match FileKind::parse_exact(&entry.name) {
+                Some(FileKind::Table(_) | FileKind::LevelDbTable(_)) => match id_of_table(fs, &path)? {
+                    Some(Some(id)) if Some(&id) == self.id.as_ref() => own = true,
+                    Some(Some(_)) => return Ok(false),
+                    Some(None) => without_id = true,
+                    None => {}
+                },
+                Some(FileKind::Blob(number)) => without_id |= is_whole_blob_file(fs, &path, number)?,
+                Some(FileKind::Wal(_)) if self.named.is_none() => without_id = true,
+                _ => {}
+            }
+        }
+        Ok(own || self.named.is_some() && !without_id)
+    }
+
+    fn owner(&self) -> Option<Owner> {
+        self.id.clone().map(|id| Owner { id, dir: self.dir.clone() })
+    }
+
     /// Leaves `OWNER` in a directory that may be used.
     pub(super) fn claim(&self, claims: &mut Claims, place: &Path) -> Result<()> {
-        let Some(id) = self.id.clone() else { return Ok(()) };
-        let owner = Owner { id, dir: self.dir.clone() };
+        let Some(owner) = self.owner() else { return Ok(()) };
         let before = Owner::read(&*claims.fs, place)?;
         if before.as_ref() == Some(&owner) {
             return Ok(());
@@ -132,6 +162,16 @@ impl Claimant {
         claims.former.push((place.to_path_buf(), before));
         owner.write(&*claims.fs, place)
     }
+}
+
+/// Makes the open database in `dir` the owner of a directory that it begins to use.
+///
+/// # Errors
+/// `InvalidArgument`: the directory holds files of another database. `Io`.
+pub(crate) fn claim_new_place(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<()> {
+    let claimant = Claimant::new(fs, dir, None, false)?;
+    claimant.check(fs, (place, "cf_paths"), &|other| same_directory(fs, dir, other))?;
+    claimant.owner().map_or(Ok(()), |owner| owner.write(fs, place))
 }
 
 /// The `OWNER` files that an open has written. An open that turns out to be refused or read-only leaves the directories as
@@ -164,6 +204,24 @@ impl Drop for Claims {
                 None => self.fs.remove(&place.join(OWNER)),
             };
         }
+    }
+}
+
+/// The id of its database that a table tells, if it does; `None`: the table has no end, or what it tells is damaged.
+fn id_of_table(fs: &dyn Fs, path: &Path) -> Result<Option<Option<String>>> {
+    match Anatomy::open(fs.open_read(path)?).and_then(|table| table.properties().cloned()) {
+        Ok(properties) => Ok(Some(properties.db_id)),
+        Err(e) if e.is_corruption() => Ok(None),
+        Err(e) if e.kind() == ErrorKind::NotSupported => Ok(Some(None)),
+        Err(e) => Err(e),
+    }
+}
+
+fn is_whole_blob_file(fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<bool> {
+    match BlobReader::open(fs.open_read(path)?, number, None, None) {
+        Ok(_) => Ok(true),
+        Err(e) if e.is_corruption() => Ok(false),
+        Err(e) => Err(e),
     }
 }
 

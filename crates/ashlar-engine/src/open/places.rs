@@ -202,7 +202,7 @@ impl Entered {
                 make_directory(fs, &place)?;
             }
             if let Some(claimant) = &claimant {
-                claimant.check(self, fs, (&place, setting))?;
+                claimant.check(fs, (&place, setting), &|dir| self.is_own_directory(fs, dir))?;
             }
             locks.push(take_place(fs, &place, setting)?);
             self.beside.push((place, setting));
@@ -238,7 +238,8 @@ impl Entered {
         let mut claims = Claims::new(&self.env.fs);
         let Some(claimant) = self.claimant()? else { return Ok(claims) };
         for (place, setting) in &self.beside {
-            claims.strays |= claimant.check(self, &*self.plain, (place, setting))?;
+            claims.strays |= claimant
+                .check(&*self.plain, (place, setting), &|dir| self.is_own_directory(&*self.plain, dir))?;
             claimant.claim(&mut claims, place)?;
         }
         Ok(claims)

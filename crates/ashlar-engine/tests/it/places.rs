@@ -245,3 +245,41 @@ fn a_crash_in_create_family_leaves_no_family_without_its_directories() {
     }
     assert!(there > 0);
 }
+
+/// A new family begins in a directory of its own: with `OWNER`, and without files of another database.
+#[test]
+fn a_new_family_takes_no_directory_of_another_database() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(1);
+    let (fs, owner) = (&sim.env().fs, Path::new("/q0/OWNER"));
+    let open = |dir: &str| {
+        let (options, family) = (DbOptions::default(), FamilyOptions::default());
+        Db::open(sim.env(), Path::new(dir), options, Vec::new(), family).unwrap()
+    };
+    let placed = || FamilyOptions { cf_paths: vec![DbPath::new("/q0", 0)], ..FamilyOptions::default() };
+    let first = open("/first");
+    let family = first.create_family("f", placed()).unwrap();
+    assert!(fs.metadata(owner).unwrap().is_some());
+    let mut batch = WriteBatch::new();
+    batch.put(family.id(), b"k", b"v").unwrap();
+    first.write(&mut batch, WriteOptions::default()).unwrap();
+    first.flush(&first.families()).unwrap();
+    first.close().unwrap();
+    let before = fs.files(Path::new("/q0")).unwrap();
+    let tables = |files: &[ashlar_env::FsEntry]| files.iter().filter(|f| f.name.ends_with(".sst")).count();
+    assert_eq!(tables(&before), 1);
+    let second = open("/second");
+    for owned in [true, false] {
+        if !owned {
+            fs.remove(owner).unwrap();
+        }
+        let e = second.create_family("f", placed()).map(drop).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}");
+        assert!(e.to_string().contains("cf_paths"), "{e}");
+        assert!(second.family("f").is_none());
+    }
+    second.close().unwrap();
+    let first = open("/first");
+    assert_eq!(tables(&fs.files(Path::new("/q0")).unwrap()), 1);
+    assert!(first.recovery().is_clean());
+}

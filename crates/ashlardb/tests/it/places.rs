@@ -669,6 +669,26 @@ fn tables_of_unknown_origin_in_a_directory_without_an_owner_are_moved_to_lost() 
 }
 
 #[test]
+fn what_a_killed_rocksdb_left_in_its_directories_is_not_taken_for_that_of_another_database() {
+    let home = Home::new();
+    judged("what_a_killed_rocksdb_left_in_its_directories_is_not_taken_for_that_of_another_database", || {
+        let options = format!("{}disable_auto_compactions=true;", home.paths("db_paths"));
+        rocksdb_writes(&home.at("db"), &options, 0..1000, true, true)?;
+        // A table that the MANIFEST does not name, and one without an end, are all that the second directory holds.
+        let table = home.at("p0").join(home.files("p0", ".sst").pop().unwrap());
+        let bytes = fs::read(&table).unwrap();
+        assert!(home.files("p1", ".sst").is_empty());
+        fs::write(home.at("p1/000901.sst"), &bytes).unwrap();
+        fs::write(home.at("p1/000902.sst"), &bytes[..bytes.len() / 2]).unwrap();
+        let db = home.placed().open().unwrap();
+        assert_eq!(count(&db), 1000);
+        db.close().unwrap();
+        assert_eq!(home.files("db/lost", ".sst"), ["000901.sst", "000902.sst"]);
+        rocksdb_finds(&home.at("db"), &home.paths("db_paths"), 1000)
+    });
+}
+
+#[test]
 fn an_open_that_becomes_read_only_or_is_refused_leaves_no_owner() {
     let home = Home::new();
     let golden = golden("rocksdb-7.8.3/txn_2pc").unwrap_or_else(|skip| panic!("{skip}"));
