@@ -6,10 +6,10 @@ use ashlar_base::checksum::xxh3_64;
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_blob::BlobOptions;
-use ashlar_engine::options::{LoadedOptions, read_options_file};
 use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::{FileKind, parse_current};
 use ashlar_format::filter::FilterPolicy;
+use ashlar_options::{LoadedOptions, read_options_file};
 use ashlar_table::TableOptions;
 use ashlardb::{
     Builder, Compression, Cursor, Db, Family, FormatLevel, MergeOperator, Read as _, SizeOptions, View,

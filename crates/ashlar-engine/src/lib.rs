@@ -10,7 +10,6 @@
 
 mod identity;
 pub mod events;
-pub mod options;
 pub mod health;
 pub mod merge;
 mod range_del;

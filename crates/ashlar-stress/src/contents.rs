@@ -2,7 +2,7 @@
 
 use crate::sim::store::listing;
 use ashlar_engine::Db;
-use ashlar_engine::options::ReadOptions;
+use ashlar_options::ReadOptions;
 use ashlar_testkit::judge::JudgeError;
 use ashlar_testkit::oracle::{State, first_difference};
 use ashlar_testkit::{Judge, KeyValue};

@@ -18,7 +18,7 @@ use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_engine::files::hold_directory;
 use ashlar_engine::open::{DirState, survey};
-use ashlar_engine::options::{DbOptions, FamilyOptions, LoadedOptions, Options, load_latest_options};
+use ashlar_options::{DbOptions, FamilyOptions, LoadedOptions, Options, load_latest_options};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;

@@ -6,7 +6,7 @@ use crate::adopt::{Adopted, Recorded, SetFamily};
 use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::Salvage;
-use ashlar_engine::options::{DbOptions, DbPath, FamilyOptions};
+use ashlar_options::{DbOptions, DbPath, FamilyOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -108,11 +108,11 @@ pub use ashlar_engine::inspect::{
 };
 pub use ashlar_engine::iter::CursorPins;
 pub use ashlar_engine::open::{ONE_WAY, PlaceSettings, RecoveryReport, left_by_leveldb, list_families};
-pub use ashlar_engine::options::{DbPath, FormatLevel};
 pub use ashlar_engine::read::{MayExist, View};
 pub use ashlar_engine::{MemtableStats, RepairReport, Scrubbed, SizeOptions, Verified};
 pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;
+pub use ashlar_options::{DbPath, FormatLevel};
 pub use batch::{BatchFamily, WriteBatch};
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
 pub use cursor::{Cursor, Lent};

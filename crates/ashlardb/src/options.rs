@@ -18,8 +18,6 @@
 //! ```
 
 pub use ashlar_base::Order;
-pub use ashlar_engine::options::{
-    BlobOptions, CompactionOptions, DbOptions, DbPath, FamilyOptions, TableOptions,
-};
 pub use ashlar_format::filter::FilterPolicy;
 pub use ashlar_format::table::{ChecksumKind, IndexKind};
+pub use ashlar_options::{BlobOptions, CompactionOptions, DbOptions, DbPath, FamilyOptions, TableOptions};

@@ -2,7 +2,7 @@
 
 use crate::range::KeyRange;
 use crate::{Columns, Db, Family, GetExplained, MayExist, Result, Scan, Snapshot, View};
-use ashlar_engine::options as engine;
+use ashlar_options as engine;
 use std::sync::Arc;
 
 /// What can be read: a [`Db`] (its family `default`), a [`Family`], a [`Snapshot`], and a [`Reader`] over one of them.

@@ -4,7 +4,7 @@ use crate::range::{KeyRange, Keys};
 use crate::{Db, Family, RepairReport, Result};
 use ashlar_base::{FileNumber, Level};
 pub use ashlar_engine::LiveFile;
-pub use ashlar_engine::options::CompactRangeOptions;
+pub use ashlar_options::CompactRangeOptions;
 
 impl Db {
     /// [`Family::compact_range`] of the default family.

@@ -3,7 +3,7 @@
 use crate::{Db, Family, Result, WriteBatch};
 use ashlar_base::{Error, ErrorKind, FamilyId};
 use ashlar_engine::batch::WriteBatch as EngineBatch;
-use ashlar_engine::options as engine;
+use ashlar_options as engine;
 use std::borrow::Borrow;
 use std::sync::Arc;
 

@@ -113,7 +113,7 @@ fn options_reach_the_database() {
     let engine = Ashlar::new(env.clone());
     let written = |flags: &Flags| {
         engine.open(dir, flags, true).unwrap().close().unwrap();
-        let (path, _) = ashlar_engine::options::read_latest_options(&*env.fs, dir).unwrap().unwrap();
+        let (path, _) = ashlar_options::read_latest_options(&*env.fs, dir).unwrap().unwrap();
         let file = env.fs.open_read(&path).unwrap();
         let mut bytes = vec![0; usize::try_from(file.len()).unwrap()];
         file.read_exact_at(&mut bytes, 0).unwrap();

@@ -2,7 +2,7 @@
 //! set, has no effect for the reason told, or is refused.
 
 use super::value::Value;
-use ashlar_engine::options::{Notice, Options, option_names};
+use ashlar_options::{Notice, Options, option_names};
 
 /// A flag and the option behind it.
 pub(super) struct OptionFlag {

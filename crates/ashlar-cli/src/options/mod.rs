@@ -4,12 +4,12 @@ use crate::Done;
 use crate::bytes_text::counted;
 use crate::outcome::Outcome;
 use ashlar_base::Error;
-use ashlar_engine::options::{
+use ashlar_env::{EntryKind, Env};
+use ashlar_format::filename::FileKind;
+use ashlar_options::{
     AnswerKind, Facts, Group, OptionName, explain, lint, markdown, option_names, read_latest_options,
     read_options_file,
 };
-use ashlar_env::{EntryKind, Env};
-use ashlar_format::filename::FileKind;
 use clap::{Args, Subcommand, ValueEnum};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

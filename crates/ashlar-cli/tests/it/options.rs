@@ -41,7 +41,7 @@ fn the_page_is_up_to_date() {
 
 #[test]
 fn files_and_directories_are_linted() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ashlar-engine/tests/golden/OPTIONS-7.8.3");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ashlar-options/tests/golden/OPTIONS-7.8.3");
     let ran = ashlar(&["options", "lint", golden.to_str().unwrap()], b"");
     assert_eq!((ran.status, ran.err.trim()), (1, "2 settings to look at"), "{ran:?}");
     assert!(ran.out.contains("family \"default\": no-filter: filter_policy=nullptr: "), "{ran:?}");

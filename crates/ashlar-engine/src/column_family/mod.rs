@@ -10,10 +10,10 @@ pub(crate) use arrivals::Arrivals;
 
 use crate::memtable::MemtableList;
 use crate::merge::Merger;
-use crate::options::{DbOptions, FamilyOptions, FamilyText};
 use crate::super_version::SuperVersion;
 use crate::version::Version;
 use ashlar_base::{FamilyId, FileNumber, Result};
+use ashlar_options::{DbOptions, FamilyOptions, FamilyText};
 use ashlar_sync::EpochCell;
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::BTreeMap;

@@ -4,7 +4,6 @@ use super::*;
 use crate::compaction::level_run::LevelRun;
 use crate::compaction::picker::{Shape, pick};
 
-use crate::options::CompactionOptions;
 use crate::rewrite::fixture::{Place, dump, trailer};
 use crate::rewrite::{CutLimits, EntrySink};
 use ashlar_base::error::IoKind;
@@ -12,6 +11,7 @@ use ashlar_base::{InternalKeyBuf, Level, Order, RunCursor, ValueType};
 use ashlar_env::Env;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_format::version_edit::NewFile;
+use ashlar_options::CompactionOptions;
 
 use ValueType::{Delete, Put};
 

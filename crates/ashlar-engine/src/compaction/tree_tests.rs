@@ -5,13 +5,13 @@
 
 use super::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick, pick_tombstones};
 use super::*;
-use crate::options::CompactionOptions;
 use crate::rewrite::fixture::{Place, trailer};
 use crate::rewrite::{CutLimits, EntrySink, Progress, TableOutputs};
 use crate::version::{FileMeta, TableCounts, Version};
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, LookupKey, Order, SeqNum, ValueType};
 use ashlar_env::Env;
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_options::CompactionOptions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -9,8 +9,8 @@ use super::Db;
 use super::core::Core;
 use super::schedule::widen;
 use crate::column_family::Family;
-use crate::options::{Group, Notice, Options};
 use ashlar_base::Result;
+use ashlar_options::{Group, Notice, Options};
 use std::sync::Arc;
 
 impl Db {

@@ -55,8 +55,8 @@ impl Drop for Claim {
 #[cfg(test)]
 mod tests {
     use super::super::Db;
-    use crate::options::{DbOptions, FamilyOptions};
     use ashlar_env::{Clock, Env, OsClock};
+    use ashlar_options::{DbOptions, FamilyOptions};
     use std::path::Path;
     use std::time::Duration;
 

@@ -5,13 +5,13 @@
 
 use super::core::{Core, State};
 use crate::column_family::LiveFamily;
-use crate::events::Event;
 use crate::files::check_there;
 use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_format::filename::FileKind;
 use ashlar_log::LogWriter;
+use ashlar_options::Event;
 use ashlar_sync::atomic::Ordering;
 use ashlar_sync::{ReadPin, Waited, thread};
 use std::sync::Arc;

@@ -61,9 +61,9 @@ impl Core {
 mod tests {
     use super::*;
     use crate::batch::WriteBatch;
-    use crate::options::{DbOptions, FamilyOptions, WriteOptions};
     use crate::version::FileMeta;
     use ashlar_env::{Clock, Env, OsClock};
+    use ashlar_options::{DbOptions, FamilyOptions, WriteOptions};
     use std::path::Path;
     use std::sync::mpsc::channel;
     use std::time::Duration;

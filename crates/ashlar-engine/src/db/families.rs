@@ -8,8 +8,8 @@ use crate::files::same_directory;
 use crate::health::Source;
 use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{absolute_paths, claim_new_place, make_directory, take_place};
-use crate::options::FamilyOptions;
 use ashlar_base::{Error, FamilyId, Result};
+use ashlar_options::FamilyOptions;
 use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
 //! Installing: readers get to see what a commit made durable.
 
 use super::core::{Core, Failed, State};
-use crate::events::Event;
 use crate::health::{Health, Severity, Source};
 use crate::version::{FamilyState, TableCounts};
 use ashlar_base::error::IoKind;
 use ashlar_base::stats::Ticker;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber};
 use ashlar_env::JobKind;
+use ashlar_options::Event;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -9,9 +9,9 @@ use super::schedule::shape;
 use crate::column_family::{Family, LiveFamily};
 use crate::compaction::picker::{ManualPick, ManualRange, pick_chosen, pick_refit};
 use crate::compaction::{Compaction, Running};
-use crate::options::CompactRangeOptions;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_env::{JobKind, Lane};
+use ashlar_options::CompactRangeOptions;
 use std::sync::Arc;
 
 impl Db {

@@ -26,7 +26,6 @@ use crate::open::{
     DirState, Entered, FamilySpec, Purpose, Recovered, RecoveryReport, create_database, enter,
     make_directory, recover_in, replay_wals, settle_identity, survey,
 };
-use crate::options::{DbOptions, FamilyOptions, options_text, write_options_text};
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
 use crate::version::{OpenTables, VersionSet};
@@ -41,6 +40,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::LogWriter;
 use ashlar_memtable::MemtableRep;
+use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};
 use std::collections::{BTreeMap, BTreeSet};

@@ -26,7 +26,6 @@ use crate::open::{
     DirState, Entered, FoundWals, Policy, Purpose, Recovered, RecoveryReport, enter, logs_needed_from,
     recover_in, replay_found, survey,
 };
-use crate::options::{DbOptions, FamilyOptions};
 use crate::pressure::Memory;
 use crate::version::{OpenTables, VersionSet, read_current};
 use crate::wal::Wal;
@@ -34,6 +33,7 @@ use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
 use ashlar_env::{Env, FileLock, FsEntry};
 use ashlar_format::version_edit::NewFile;
+use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_table::TableReader;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -16,7 +16,6 @@
 use super::Db;
 use super::core::Core;
 use super::output::numbers;
-use crate::events::Event;
 use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use crate::health::{Severity, Source};
 use crate::rewrite::Progress;
@@ -26,6 +25,7 @@ use ashlar_base::stats::Ticker;
 use ashlar_base::{FamilyId, Result};
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_options::Event;
 use ashlar_sync::Waited;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -283,9 +283,9 @@ impl Db {
 mod tests {
     use super::*;
     use crate::batch::WriteBatch;
-    use crate::options::{DbOptions, FamilyOptions, WriteOptions};
     use ashlar_base::Error;
     use ashlar_env::sim::SimEnv;
+    use ashlar_options::{DbOptions, FamilyOptions, WriteOptions};
     use std::path::Path;
 
     #[test]

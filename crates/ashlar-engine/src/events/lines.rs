@@ -1,6 +1,6 @@
 //! The beginning of a line of the log: the time, and how serious it is.
 
-use super::info_log::InfoLogLevel;
+use ashlar_options::InfoLogLevel;
 
 /// `2026/01/31-12:00:00.000123 0 [WARN] `, in UTC. The number after the time is the thread's in RocksDB's logs; it is
 /// always 0 here, so that two runs of one history write the same log.

@@ -5,12 +5,12 @@
 //!    passes over by the rules of the format (ignorable tags and fields that are hints) is no shape.
 //! 2. LevelDB's tables are the one shape that ends: releases of level 11 do not read them.
 
-use crate::options::FormatLevel;
 use ashlar_base::{Cursor, ValueType};
 use ashlar_format::log_record::{RecordKind, RecordType};
 use ashlar_format::table::{Footer, Properties, TableKind};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchOp;
+use ashlar_options::FormatLevel;
 use std::fmt;
 
 /// Something that not every level has.

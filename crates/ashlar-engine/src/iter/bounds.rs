@@ -1,7 +1,7 @@
 //! The range of keys that a cursor shows.
 
-use crate::options::ReadOptions;
 use ashlar_base::{Order, SeqNum, Trailer};
+use ashlar_options::ReadOptions;
 use std::cmp::Ordering;
 
 /// The bounds of [`ReadOptions`], in the order of the family.

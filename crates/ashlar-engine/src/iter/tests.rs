@@ -5,7 +5,6 @@
 use super::{DbIter, KeyBounds, MergingIter, runs};
 use crate::blobs::{BlobMap, add_blob_file};
 use crate::merge::Merger;
-use crate::options::ReadOptions;
 use crate::range_del::Sources;
 use crate::super_version::SuperVersion;
 use crate::version::{FileMeta, OpenTables, Tables, Version};
@@ -23,6 +22,7 @@ use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
+use ashlar_options::ReadOptions;
 use ashlar_table::{ReadHow, TableBuilder, TableIdentity, TableOptions};
 use std::cmp::Ordering;
 use std::path::Path;
@@ -529,7 +529,7 @@ fn operands_without_an_operator_are_refused() {
 
 /// A table of RocksDB 11.8 with range tombstones; its bounds are claimed to be "a" to "zz".
 pub(crate) const RANGE_DELETIONS: &[u8] =
-    include_bytes!("../../tests/golden/sst/v7_db_merge_rangedel_versions.sst");
+    include_bytes!("../../../../golden/sst/v7_db_merge_rangedel_versions.sst");
 
 /// Tombstones k03..k05@40, k05..k06@46 and @40, k06..k09@46, z0..z9@48 over our keys at sequence 1 to 4, one level below.
 #[test]

@@ -5,11 +5,11 @@
 //!    it, is replaced by a switch.
 //! 3. Each knows the log that was current when it was made: no older log holds any of its data.
 
-use crate::options::FamilyOptions;
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FileNumber, SeqNum};
 use ashlar_memtable::{MemtableRep, protected, skiplist_within};
+use ashlar_options::FamilyOptions;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 //! not read that. So the report and the command line announce it before the first write.
 
 use super::survey::{DirState, survey};
-use crate::options::read_latest_options;
 use crate::version::{Replayed, read_identity, replay_manifest};
 use ashlar_base::Result;
 use ashlar_env::{Env, Fs};
+use ashlar_options::read_latest_options;
 use std::path::Path;
 
 /// What is said of such a directory, by the report of an open and by programs that write.

@@ -26,15 +26,15 @@ use super::owner::{Claimant, Claims};
 use super::recover::{needed_from, read_manifest};
 use super::wal_replay::may_hold_writes;
 use crate::files::{Places, same_directory};
-use crate::options::{
-    DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, read_options_file, stored_places,
-    write_options_file,
-};
 use crate::version::Replayed;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::{Env, FileLock, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
+use ashlar_options::{
+    DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, read_options_file, stored_places,
+    write_options_file,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

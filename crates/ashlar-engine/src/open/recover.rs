@@ -9,7 +9,6 @@ use super::places::{Entered, GIVE_PATHS, PlaceSettings, Purpose, enter};
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
 use super::unserved::unserved;
 use crate::files::{hold_directory, misnamed};
-use crate::options::FormatLevel;
 use crate::version::{
     Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
     read_current, read_identity, replay_manifest, was_current,
@@ -19,6 +18,7 @@ use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
+use ashlar_options::FormatLevel;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;

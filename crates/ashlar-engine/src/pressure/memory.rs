@@ -12,10 +12,10 @@
 //! 4. When readers hold so many old ones that not even small memtables fit, writes are refused with `Busy(Memory)` until
 //!    they let go.
 
-use crate::options::DbOptions;
 use ashlar_base::error::BusyKind;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::{Error, ErrorKind};
+use ashlar_options::DbOptions;
 use std::sync::Arc;
 
 /// The cap when nothing is said, on a machine with plenty …

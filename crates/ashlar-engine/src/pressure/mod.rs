@@ -17,7 +17,7 @@ pub(crate) use limiter::RateLimiter;
 pub(crate) use memory::Memory;
 pub(crate) use rates::Rates;
 
-use crate::options::FamilyOptions;
+use ashlar_options::FamilyOptions;
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::time::Duration;

@@ -3,11 +3,11 @@
 use super::get::get_traced;
 use super::trace::{Place, Step, Trace};
 use crate::iter::{DbIter, KeyBounds};
-use crate::options::ReadOptions;
 use crate::super_version::SuperVersion;
 use ashlar_base::stats::Ticks;
 use ashlar_base::stats::perf::{Context, Level as PerfLevel, Metric, Watch};
 use ashlar_base::{FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
+use ashlar_options::ReadOptions;
 use std::fmt;
 use std::sync::Arc;
 

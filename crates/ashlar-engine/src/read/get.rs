@@ -11,7 +11,6 @@
 
 use super::trace::{Place, Trace};
 use crate::columns::Columns;
-use crate::options::ReadOptions;
 use crate::read::{MayExist, View};
 use crate::super_version::SuperVersion;
 use crate::version::{FileMeta, Version};
@@ -22,6 +21,7 @@ use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
 use ashlar_memtable::MemtableRep;
+use ashlar_options::ReadOptions;
 use ashlar_sync::ReadPin;
 use ashlar_table::{NearBlock, ReadHow, TableFound, TableReader};
 use std::collections::BTreeMap;

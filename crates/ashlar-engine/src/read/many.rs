@@ -6,12 +6,12 @@
 //! again gets the same answer, and where a custom order calls different keys equal, the search begins anew.
 
 use super::get::{Near, Search};
-use crate::options::ReadOptions;
 use crate::read::View;
 use crate::super_version::SuperVersion;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{LookupKey, Result, SeqNum};
+use ashlar_options::ReadOptions;
 use ashlar_table::ReadHow;
 
 /// What can be said of a key without reading data blocks.

@@ -4,8 +4,8 @@
 
 use super::{MayExist, get, may_exist, multi_get};
 use crate::iter::tests::{Diet, Family, RANGE_DELETIONS, Random, orders};
-use crate::options::ReadOptions;
 use ashlar_base::{ErrorKind, LookupKey, Order, SeqNum, ValueType};
+use ashlar_options::ReadOptions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -5,10 +5,10 @@
 //! the newest table of the family. Where neither does, the order is RocksDB's default, bytewise.
 
 use super::replay::ReplayedFamily;
-use crate::options::{id_of, read_latest_options, stored_families};
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
+use ashlar_options::{id_of, read_latest_options, stored_families};
 use ashlar_table::Anatomy;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -17,10 +17,10 @@
 use super::leader::{Answer, Desk, Leader, Ticket};
 use super::plan::{NewFamily, State, Wish};
 use super::{DbFacts, FamilyState, OpenTables, Tables, Version};
-use crate::options::FormatLevel;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_env::Env;
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_options::FormatLevel;
 use ashlar_sync::atomic::{AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank, RwLock, Signal, Waited};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -11,9 +11,9 @@
 //! Source: RocksDB `db/version_set.cc` (`WriteCurrentStateToManifest`).
 
 use super::{DbFacts, FamilyState};
-use crate::options::FormatLevel;
 use ashlar_base::{FamilyId, SeqNum};
 use ashlar_format::version_edit::{NewFile, VersionEdit, WalAddition};
+use ashlar_options::FormatLevel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -32,9 +32,9 @@ pub(crate) use committer::{GroupCommitter, WriteHost};
 pub(crate) use set::{FamilySlot, WriteSet};
 pub(crate) use tally::{GroupSize, WriteTally};
 
-use crate::options::WriteOptions;
 use ashlar_base::{Result, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
+use ashlar_options::WriteOptions;
 
 /// The one door for writes. Its insides (queue and leader now) may change without touching callers.
 pub(crate) trait Committer: Send + Sync {

@@ -1,9 +1,9 @@
 //! Every order in which writers can meet in the queue, tried by loom (`cargo xtask loom`).
 
 use super::queue::{Queue, Receipt, Turn, Waiter};
-use crate::options::WriteOptions;
 use ashlar_base::{Error, ErrorKind, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
+use ashlar_options::WriteOptions;
 use ashlar_sync::Signal;
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::loom::{self, thread};

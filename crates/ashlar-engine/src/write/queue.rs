@@ -1,11 +1,11 @@
 //! The writers' queue: who leads, who waits.
 
-use crate::options::WriteOptions;
 use crate::wal::Wal;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_memtable::WriterSlot;
+use ashlar_options::WriteOptions;
 use ashlar_sync::{Mutex, Rank, Signal};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};

@@ -3,12 +3,12 @@
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, FileNumber};
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_env::{Env, Fs};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::{LogReader, RecoveryMode};
+use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, report};
 use std::path::{Path, PathBuf};

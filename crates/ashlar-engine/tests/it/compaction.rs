@@ -5,12 +5,12 @@ use ashlar_base::{ErrorKind, FamilyId, FileNumber, Level};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_engine::health::Severity;
-use ashlar_engine::options::{
-    CompactRangeOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
-};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::SimEnv;
 use ashlar_env::{Env, Lane};
+use ashlar_options::{
+    CompactRangeOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
+};
 use std::path::Path;
 use std::sync::Arc;
 

@@ -3,12 +3,12 @@
 use ashlar_base::FamilyId;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
-use ashlar_engine::options::{CompactionOptions, DbOptions, FamilyOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::jobs::InlineExecutor;
 use ashlar_env::{
     Clock, Env, Job, JobExecutor, JobId, Lane, MemFs, SeededRand, StepBudget, StepResult, VirtualClock,
 };
+use ashlar_options::{CompactionOptions, DbOptions, FamilyOptions, WriteOptions};
 use ashlar_sync::Signal;
 use std::path::Path;
 use std::sync::Arc;

@@ -4,9 +4,9 @@ use ashlar_base::FamilyId;
 use ashlar_base::error::IoKind;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::health::Severity;
-use ashlar_engine::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
+use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use std::path::Path;
 
 const DIR: &str = "/data/db";

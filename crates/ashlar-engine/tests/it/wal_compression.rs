@@ -3,9 +3,9 @@
 use ashlar_base::{ErrorKind, FamilyId};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_env::Env;
 use ashlar_format::compress::Compression;
+use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_testkit::judge::{JudgeError, Opening, copy_flat};
 use ashlar_testkit::{Change, Judge, JudgeVersion, KeyValue, Rng, report};
 use std::collections::BTreeMap;

@@ -3,10 +3,10 @@
 use ashlar_base::Error;
 use ashlar_base::error::IoKind;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_format::compress::Compression;
+use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_testkit::report;
 use std::path::Path;
 

@@ -11,7 +11,7 @@ use super::parts::Part;
 use super::subject::{Subject, subject};
 use crate::suite::{Budget, Harm, Report, Watchdog, guarded};
 use crate::turns;
-use ashlar_engine::options::FormatLevel;
+use ashlar_options::FormatLevel;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, Rng};
 use std::time::Duration;

@@ -8,7 +8,7 @@ use super::subject::{Subject, subject};
 use super::{expected, harm};
 use crate::suite::{Budget, Report, Watchdog, guarded};
 use crate::turns;
-use ashlar_engine::options::FormatLevel;
+use ashlar_options::FormatLevel;
 use comfy_table::{Table, presets};
 use std::time::Duration;
 

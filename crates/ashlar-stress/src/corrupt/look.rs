@@ -4,7 +4,7 @@ use super::subject::{DIR, Files, KEYS, Subject, key, machine, open};
 use ashlar_base::ErrorKind;
 use ashlar_base::error::IoKind;
 use ashlar_engine::Db;
-use ashlar_engine::options::ReadOptions;
+use ashlar_options::ReadOptions;
 use ashlar_testkit::KeyValue;
 use std::collections::BTreeMap;
 use std::path::Path;

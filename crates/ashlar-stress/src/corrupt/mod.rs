@@ -26,7 +26,7 @@ mod subject;
 
 use crate::suite::{Budget, Harm, Report, Watchdog, guarded};
 use crate::turns;
-use ashlar_engine::options::FormatLevel;
+use ashlar_options::FormatLevel;
 use ashlar_testkit::{Rng, report};
 use comfy_table::{Table, presets};
 use damage::{Kind, draw};

@@ -6,13 +6,11 @@
 use super::look::State;
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{
-    BlobOptions, CompactionOptions, DbOptions, FamilyOptions, FormatLevel, WriteOptions,
-};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::jobs::InlineExecutor;
 use ashlar_env::{EntryKind, Env, Fs, MemFs, SeededRand, VirtualClock};
 use ashlar_format::filename::FileKind;
+use ashlar_options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, FormatLevel, WriteOptions};
 use ashlar_testkit::Rng;
 use std::collections::BTreeMap;
 use std::path::Path;

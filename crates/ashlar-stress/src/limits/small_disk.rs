@@ -8,7 +8,7 @@ use ashlar_base::error::IoKind;
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::health::Severity;
-use ashlar_engine::options::{ReadOptions, WriteOptions};
+use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_testkit::ext4::Ext4;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, Rng};

@@ -3,8 +3,8 @@
 use ashlar_base::{Error, ErrorKind};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_env::Env;
+use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_testkit::Rng;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -2,10 +2,10 @@
 
 use crate::sim::plan::Setup;
 use crate::sim::store::DIR;
-use ashlar_engine::options::{FormatLevel, Options};
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
 use ashlar_format::table::{ChecksumKind, IndexKind};
+use ashlar_options::{FormatLevel, Options};
 use ashlar_testkit::Rng;
 use std::collections::BTreeSet;
 

@@ -3,9 +3,9 @@
 use crate::sim::plan::{DEFAULT, Setup};
 use ashlar_base::Error;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{ReadOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
+use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_sync::ReadPin;
 use ashlar_testkit::Rng;
 use rustix::fs::Advice;

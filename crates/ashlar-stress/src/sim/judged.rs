@@ -6,8 +6,8 @@
 use super::places::Places;
 use super::plan::DEFAULT;
 use super::store::{DIR, Store, model_name};
-use ashlar_engine::options::FormatLevel;
 use ashlar_env::EntryKind;
+use ashlar_options::FormatLevel;
 use ashlar_testkit::judge::{JudgeError, MERGING, Opening};
 use ashlar_testkit::oracle::first_difference;
 use ashlar_testkit::text::to_hex;

@@ -4,9 +4,9 @@
 //! a directory behind the last one of `db_paths`.
 
 use super::store::DIR;
-use ashlar_engine::options::{DbOptions, DbPath};
 use ashlar_env::sim::SimEnv;
 use ashlar_format::filename::FileKind;
+use ashlar_options::{DbOptions, DbPath};
 use ashlar_testkit::Rng;
 use std::path::{Path, PathBuf};
 

@@ -2,10 +2,8 @@
 
 use super::places::Places;
 use ashlar_base::ext::merge_operator::standard_operator;
-use ashlar_engine::options::{
-    BlobOptions, CompactionOptions, DbOptions, FamilyOptions, FormatLevel, WriteOptions,
-};
 use ashlar_format::compress::Compression;
+use ashlar_options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, FormatLevel, WriteOptions};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, Op, draw};
 

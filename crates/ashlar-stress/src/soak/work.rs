@@ -2,11 +2,9 @@
 
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{
-    BlobOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
-};
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind::{self, Blob, Manifest, Table, Wal};
+use ashlar_options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_sync::ReadPin;
 use ashlar_testkit::Rng;
 use std::path::{Path, PathBuf};

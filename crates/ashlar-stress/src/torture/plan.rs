@@ -5,9 +5,9 @@
 
 use crate::sim::plan::Setup;
 use ashlar_base::Error;
-use ashlar_engine::options::{DbOptions, FormatLevel};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
+use ashlar_options::{DbOptions, FormatLevel};
 use ashlar_testkit::ops::draw_value;
 use ashlar_testkit::{Change, Op, Rng};
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{ReadOptions, WriteOptions};
 use ashlar_env::sim::{CrashMode, SimEnv};
+use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_stress::sim::plan::Setup;
 use ashlar_stress::sim::store::{Store, open};
 use ashlar_stress::turns::beside_others;

@@ -1,8 +1,8 @@
 //! The settings of a directory that exists: adopted by an open, beaten by what the caller sets, kept for RocksDB.
 
 use crate::options::{newest, options_files, section};
-use ashlar_engine::options::{CompactRangeOptions, FamilyOptions};
 use ashlar_format::options_file::{OptionsFile, SectionKind};
+use ashlar_options::{CompactRangeOptions, FamilyOptions};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Change, Judge, JudgeVersion, report};
 use ashlardb::{

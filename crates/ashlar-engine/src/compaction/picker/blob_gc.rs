@@ -12,9 +12,9 @@ use super::leveled::complete;
 use super::shape::{Shape, any_busy};
 use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running};
-use crate::options::CompactionOptions;
 use ashlar_base::FileNumber;
 use ashlar_blob::{BlobOptions, LiveBlobFile};
+use ashlar_options::CompactionOptions;
 
 /// The next such compaction, if one is due and can start now. `files` are the family's blob files, ascending.
 /// Cost: a walk over all tables when blobs are collected at all.

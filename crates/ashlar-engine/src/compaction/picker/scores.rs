@@ -8,8 +8,8 @@
 use super::shape::{Shape, bytes};
 use super::targets::Targets;
 use super::tombstones::is_dense;
-use crate::options::CompactionOptions;
 use crate::version::FileMeta;
+use ashlar_options::CompactionOptions;
 use std::sync::Arc;
 
 /// The urgency of one level.

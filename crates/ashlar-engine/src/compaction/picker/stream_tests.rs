@@ -5,11 +5,11 @@
 
 use super::{Shape, pick};
 use crate::compaction::Compaction;
-use crate::options::CompactionOptions;
 use crate::rewrite::Cut;
 use crate::version::FileMeta;
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_format::version_edit::NewFile;
+use ashlar_options::CompactionOptions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

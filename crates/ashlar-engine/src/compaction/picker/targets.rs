@@ -7,7 +7,7 @@
 //!
 //! Source: RocksDB `db/version_set.cc` (`CalculateBaseBytes`, dynamic level bytes).
 
-use crate::options::CompactionOptions;
+use ashlar_options::CompactionOptions;
 
 /// The base level and what each level is entitled to.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,12 +6,12 @@
 
 use super::*;
 use crate::compaction::{Compaction, Running};
-use crate::options::CompactionOptions;
 use crate::version::{FileMeta, TableCounts};
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
 use ashlar_format::compress::Compression;
 use ashlar_format::version_edit::NewFile;
+use ashlar_options::CompactionOptions;
 use ashlar_table::TableOptions;
 use std::sync::Arc;
 

@@ -57,7 +57,6 @@ use crate::open::{
     PlaceSettings, Purpose, RecoveryReport, by_settings, enter, needed_from, recorded_numbers, salvage_wals,
     settle_identity,
 };
-use crate::options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
 use crate::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
 };
@@ -68,6 +67,7 @@ use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::OptionsFile;
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
 use covered::Covered;
 use found::Found;
 use std::collections::BTreeMap;

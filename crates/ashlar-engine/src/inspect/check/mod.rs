@@ -29,7 +29,6 @@ use crate::files::{hold_directory, misnamed};
 use crate::open::{
     DirState, PlaceSettings, Purpose, enter, needed_from, out_of_numbers, recorded_numbers, survey,
 };
-use crate::options::read_latest_options;
 use crate::version::{
     OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
     was_current,
@@ -39,6 +38,7 @@ use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
+use ashlar_options::read_latest_options;
 use ashlar_table::Anatomy;
 use logs::Logs;
 use std::collections::BTreeSet;

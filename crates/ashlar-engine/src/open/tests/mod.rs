@@ -10,7 +10,6 @@ mod torn;
 mod two_phase;
 
 use super::*;
-use crate::options::FormatLevel;
 use crate::version::{OpenTables, VersionSet};
 use ashlar_base::{FamilyId, FileNumber, Level, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
@@ -19,6 +18,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::RecoveryMode;
+use ashlar_options::FormatLevel;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

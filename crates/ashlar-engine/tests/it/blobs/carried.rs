@@ -11,13 +11,11 @@ use ashlar_base::{FamilyId, FileNumber};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::inspect::{Shape, check_level};
-use ashlar_engine::options::{
-    BlobOptions, CompactionOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions,
-};
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::Framing;
 use ashlar_log::PlainLog;
+use ashlar_options::{BlobOptions, CompactionOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_testkit::judge::{JudgeError, Opening, Tools};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Op, Rng, report};
 use std::collections::BTreeMap;

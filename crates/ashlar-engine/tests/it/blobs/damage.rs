@@ -4,8 +4,8 @@ use super::{blob_files, open_with};
 use ashlar_base::{ErrorKind, FamilyId};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{BlobOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_env::Env;
+use ashlar_options::{BlobOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_testkit::report;
 use std::path::{Path, PathBuf};
 

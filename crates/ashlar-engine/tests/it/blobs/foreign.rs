@@ -3,7 +3,7 @@
 use super::{blob_files, compare, open, read_by};
 use ashlar_base::FamilyId;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::WriteOptions;
+use ashlar_options::WriteOptions;
 use ashlar_testkit::golden::golden;
 use ashlar_testkit::judge::{JudgeError, Opening, Tools};
 use ashlar_testkit::{Change, Judge, JudgeVersion, KeyValue, Op, Rng, report};

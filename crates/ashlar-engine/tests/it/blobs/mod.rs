@@ -9,9 +9,9 @@ mod orphans;
 mod ours;
 
 use ashlar_base::Error;
-use ashlar_engine::options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
+use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue};
 use std::path::Path;

@@ -5,9 +5,9 @@
 
 use ashlar_base::FamilyId;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
+use ashlar_options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, WriteOptions};
 use ashlar_testkit::{Rng, report};
 use std::path::Path;
 

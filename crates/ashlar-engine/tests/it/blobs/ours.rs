@@ -5,8 +5,8 @@ use ashlar_base::FamilyId;
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{BlobOptions, CompactionOptions, FamilyOptions, FormatLevel, WriteOptions};
 use ashlar_format::compress::Compression;
+use ashlar_options::{BlobOptions, CompactionOptions, FamilyOptions, FormatLevel, WriteOptions};
 use ashlar_testkit::judge::{JudgeError, Opening, Tools};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Op, Rng, report};
 use std::collections::BTreeMap;
@@ -256,7 +256,7 @@ fn a_blob_file_stays_as_long_as_somebody_may_read_it() {
     for (key, value) in &old {
         assert_eq!(it.entry().unwrap(), (&key[..], &value[..]));
         it.next().unwrap();
-        let at = ashlar_engine::options::ReadOptions { at: Some(snapshot.seq()), ..Default::default() };
+        let at = ashlar_options::ReadOptions { at: Some(snapshot.seq()), ..Default::default() };
         assert_eq!(db.get(&family, key, &at).unwrap().as_deref(), Some(&value[..]));
     }
     assert!(it.entry().is_none());

@@ -3,8 +3,8 @@
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
-use ashlar_engine::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_env::Env;
+use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_testkit::{Rng, report};
 use std::path::Path;
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, SeqNum};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::{Framing, LogWriter, PlainLog};
+use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! What cursors and snapshots keep alive: told while they live, free when they are gone.
 
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily, Pins};
 use ashlar_env::sim::SimEnv;
+use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_testkit::report;
 use std::path::Path;
 use std::time::Duration;

@@ -4,10 +4,10 @@
 use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind};
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, FamilyOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::SimEnv;
 use ashlar_format::compress::Compression;
+use ashlar_options::{DbOptions, FamilyOptions, WriteOptions};
 use ashlar_testkit::{Rng, report};
 use std::path::Path;
 use std::time::Duration;

@@ -3,10 +3,10 @@
 use super::Store;
 use ashlar_base::error::IoKind;
 use ashlar_engine::Db;
-use ashlar_engine::events::{Event, EventListener, StallCondition};
-use ashlar_engine::options::{DbOptions, FamilyOptions};
 use ashlar_env::Env;
 use ashlar_env::sim::{CallClass, Repeat, SimEnv};
+use ashlar_options::{DbOptions, FamilyOptions};
+use ashlar_options::{Event, EventListener, StallCondition};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 

@@ -10,8 +10,8 @@ use ashlar_base::FamilyId;
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
-use ashlar_engine::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_env::Env;
+use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use std::path::Path;
 use std::sync::Arc;
 

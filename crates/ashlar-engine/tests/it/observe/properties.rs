@@ -4,9 +4,9 @@ use super::Store;
 use ashlar_base::FamilyId;
 use ashlar_engine::Db;
 use ashlar_engine::inspect::{Answer, PROPERTIES};
-use ashlar_engine::options::{DbOptions, FamilyOptions};
 use ashlar_env::sim::SimEnv;
 use ashlar_env::{Env, JobExecutor};
+use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_testkit::report;
 use std::path::Path;
 

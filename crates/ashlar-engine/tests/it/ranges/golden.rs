@@ -3,8 +3,8 @@
 use super::store::{all_backward, all_forward};
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_engine::Db;
-use ashlar_engine::options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions};
 use ashlar_env::Env;
+use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions};
 use ashlar_testkit::golden::{Golden, golden};
 use ashlar_testkit::judge::Tools;
 use ashlar_testkit::report;

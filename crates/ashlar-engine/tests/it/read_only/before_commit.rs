@@ -3,10 +3,10 @@
 use ashlar_base::{ErrorKind, FamilyId, FileNumber};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_log::{Framing, PlainLog};
+use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use std::path::Path;
 
 const DIR: &str = "/db";

@@ -2,9 +2,9 @@
 
 use super::{open_read_only, small};
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::options::{DbOptions, ReadOptions, WriteOptions};
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
+use ashlar_options::{DbOptions, ReadOptions, WriteOptions};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Change, Judge, JudgeVersion, report};
 use std::path::Path;

@@ -1,0 +1,161 @@
+//! Settings of a whole database.
+
+use super::paths::{DbPath, validate, validate_path};
+use super::{FormatLevel, KeptTexts};
+use crate::{InfoLogOptions, Listeners};
+use ashlar_base::stats::Statistics;
+use ashlar_base::{Error, Result};
+use ashlar_format::compress::Compression;
+use ashlar_log::RecoveryMode;
+use std::sync::Arc;
+
+/// Settings of a database. Every default is meant to stay.
+#[derive(Clone, Debug)]
+pub struct DbOptions {
+    /// Make the database when the directory holds none. On.
+    pub create_if_missing: bool,
+    /// Refuse a directory that holds a database already. Off.
+    pub error_if_exists: bool,
+    /// Make families that are asked for and do not exist. On.
+    pub create_missing_families: bool,
+    /// What replay does with a damaged log. Point in time: everything before the damage, nothing behind it.
+    pub recovery_mode: RecoveryMode,
+    /// No shape above this is ever written, so that RocksDB of that release can open the directory after `close`.
+    pub format_level: FormatLevel,
+    /// The cap on everything kept in memory: memtables, blocks, indexes and filters of open tables, buffers. 0: a quarter of
+    /// what the process may use, 1 GiB at most.
+    pub memory_bytes: u64,
+    /// Bytes of memtables of all families together, those that wait for a flush included: at half of it the largest one
+    /// is switched, at all of it writers wait. 0: a quarter of the cap on memory.
+    pub db_write_buffer_bytes: u64,
+    /// Bytes of uncompressed blocks kept in memory, over all families, as far as the cap on memory leaves room. 256 MiB.
+    pub block_cache_bytes: u64,
+    /// Files of tables open at once; those that running operations hold may pass it. -1: all that were
+    /// read since the open. A read-only open holds all of them in any case. -1.
+    pub max_open_files: i64,
+    /// Jobs in the background at once: a quarter of them flush, the others compact, at least one of each. 0: one per core.
+    pub max_background_jobs: usize,
+    /// Jobs that share one large compaction at most. 0: as many as have nothing else to do.
+    pub max_subcompactions: usize,
+    /// Bytes per second that flushes and compactions write at most, flushes first. 0: no limit.
+    pub rate_limit_bytes: u64,
+    /// Bytes per second that the scrubber reads of tables and blob files, round after round, looking for damage. 0: none.
+    pub scrub_bytes_per_second: u64,
+    /// When the live logs are larger than this, the families that hold the oldest one are flushed.
+    /// 0: four times the sum of all write buffers.
+    pub max_total_wal_bytes: u64,
+    /// The directory of the logs; empty: the one that the newest OPTIONS file names, or the database directory.
+    pub wal_dir: String,
+    /// The directories of the tables, of all families without `cf_paths`. Empty: those that the newest OPTIONS file of
+    /// this engine names, or the database directory.
+    pub db_paths: Vec<DbPath>,
+    /// Flush all families in one step: after a crash the tables hold the same writes of each. For databases that write to
+    /// several families without a log. Off.
+    pub atomic_flush: bool,
+    /// How records of the log are compressed (RocksDB's `wal_compression`): not at all, or with zstd. Needs a format level
+    /// of 7.8 or above. Off.
+    pub wal_compression: Compression,
+    /// Keep records of the log in the process, up to 1 MiB of them, until `flush_wal`, a synced write, `sync_wal`, a full
+    /// memtable or the close. Saves a system call per write; a process that dies takes what it holds back with it, but
+    /// leaves no hole. Off.
+    pub manual_wal_flush: bool,
+    /// The checksum of every table and blob file that is written goes into the MANIFEST (RocksDB's
+    /// `FileChecksumGenCrc32cFactory`): one pass over the bytes more. Off.
+    pub file_checksums: bool,
+    /// Every so many seconds the statistics are written to the log of what happens. 0: never.
+    pub stats_dump_secs: u64,
+    /// What the database counts into; several may share one. `None`: into its own, tickers only.
+    pub statistics: Option<Arc<Statistics>>,
+    /// Who is told what happens in the background.
+    pub listeners: Listeners,
+    /// The log of what happens: `LOG` in the directory.
+    pub info_log: InfoLogOptions,
+    /// What an OPTIONS file holds of the database besides these settings, for the next one.
+    pub kept: KeptTexts,
+    /// The release of RocksDB that the newest OPTIONS file was written for; empty when there is none.
+    pub stored_release: String,
+}
+
+impl Default for DbOptions {
+    fn default() -> Self {
+        DbOptions {
+            create_if_missing: true,
+            error_if_exists: false,
+            create_missing_families: true,
+            recovery_mode: RecoveryMode::PointInTime,
+            format_level: FormatLevel::default(),
+            memory_bytes: 0,
+            db_write_buffer_bytes: 0,
+            block_cache_bytes: 256 << 20,
+            max_open_files: -1,
+            max_background_jobs: 0,
+            max_subcompactions: 0,
+            rate_limit_bytes: 0,
+            scrub_bytes_per_second: 0,
+            max_total_wal_bytes: 0,
+            wal_dir: String::new(),
+            db_paths: Vec::new(),
+            atomic_flush: false,
+            wal_compression: Compression::None,
+            manual_wal_flush: false,
+            file_checksums: false,
+            stats_dump_secs: 0,
+            statistics: None,
+            listeners: Listeners::default(),
+            info_log: InfoLogOptions::default(),
+            kept: KeptTexts::default(),
+            stored_release: String::new(),
+        }
+    }
+}
+
+impl DbOptions {
+    /// # Errors
+    /// `InvalidArgument` naming the option and its range.
+    pub fn validate(&self) -> Result<()> {
+        if self.block_cache_bytes < 1 << 20 {
+            return Err(Error::invalid(format!(
+                "block_cache_bytes is {}, the least is 1048576",
+                self.block_cache_bytes
+            )));
+        }
+        if !(1..=1 << 30).contains(&self.info_log.files_kept) {
+            return Err(Error::invalid(format!(
+                "keep_log_file_num is {}, the range is 1 to 1073741824",
+                self.info_log.files_kept
+            )));
+        }
+        if self.stats_dump_secs > u64::from(u32::MAX) {
+            return Err(Error::invalid(format!(
+                "stats_dump_period_sec is {}, the range is 0 to 4294967295",
+                self.stats_dump_secs
+            )));
+        }
+        if (1..16 << 20).contains(&self.memory_bytes) {
+            return Err(Error::invalid(format!(
+                "memory_bytes is {}, the least is 16777216 (or 0)",
+                self.memory_bytes
+            )));
+        }
+        if self.max_open_files < -1 {
+            return Err(Error::invalid(format!(
+                "max_open_files is {}; it is -1 (all stay open), or 0 or more",
+                self.max_open_files
+            )));
+        }
+        validate_path("wal_dir", &self.wal_dir)?;
+        validate("db_paths", &self.db_paths)?;
+        match self.wal_compression {
+            Compression::None => Ok(()),
+            Compression::Zstd if self.format_level >= FormatLevel::V7_8 => Ok(()),
+            Compression::Zstd => Err(Error::invalid(format!(
+                "wal_compression: level {} does not read compressed logs",
+                self.format_level
+            ))
+            .hint("Raise the format level to rocksdb-7.8 or leave wal_compression off")),
+            other => {
+                Err(Error::invalid(format!("wal_compression is {}: logs take none or zstd", other.name())))
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The events, and how the log spells them.
+
+use super::info_log::InfoLogLevel;
+use super::json::Object;
+use ashlar_base::{Error, FileNumber, Level, SeqNum};
+
+/// A flush.
+#[derive(Clone, Debug)]
+pub struct FlushEvent {
+    /// The family's name.
+    pub family: String,
+    /// Memtables that it writes.
+    pub memtables: usize,
+    /// Entries in them.
+    pub entries: u64,
+    /// Bytes written; 0 when it begins.
+    pub bytes: u64,
+    /// Time from its beginning; 0 when it begins.
+    pub micros: u64,
+    /// Tables per level behind it; empty when it begins.
+    pub levels: Vec<usize>,
+}
+
+/// A compaction.
+#[derive(Clone, Debug)]
+pub struct CompactionEvent {
+    /// The family's name.
+    pub family: String,
+    /// Why it was picked, in one word.
+    pub reason: &'static str,
+    /// The tables it reads, by level.
+    pub inputs: Vec<(Level, Vec<FileNumber>)>,
+    /// Where its tables go.
+    pub output_level: Level,
+    /// Its tables only change their level: nothing is read or written.
+    pub trivial_move: bool,
+    /// Bytes of the inputs.
+    pub input_bytes: u64,
+    /// Bytes written; 0 when it begins.
+    pub output_bytes: u64,
+    /// Tables written or moved; 0 when it begins.
+    pub outputs: u64,
+    /// Entries read and written; 0 when it begins.
+    pub entries: (u64, u64),
+    /// Time from its beginning; 0 when it begins.
+    pub micros: u64,
+    /// Tables per level behind it; empty when it begins.
+    pub levels: Vec<usize>,
+}
+
+/// A table or blob file.
+#[derive(Clone, Debug)]
+pub struct FileEvent {
+    /// The family's name; empty for a file that goes, which may have had any.
+    pub family: String,
+    /// The file's number.
+    pub number: FileNumber,
+    /// Its bytes; 0 for a file that goes.
+    pub bytes: u64,
+}
+
+/// How writers may go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StallCondition {
+    /// Without delay.
+    #[default]
+    Normal,
+    /// Slowed.
+    Delayed,
+    /// Not at all, for now.
+    Stopped,
+}
+
+impl StallCondition {
+    fn name(self) -> &'static str {
+        match self {
+            StallCondition::Normal => "normal",
+            StallCondition::Delayed => "delayed",
+            StallCondition::Stopped => "stopped",
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A flush begins.
+    FlushBegin(FlushEvent),
+    /// A flush is done: its table is in the tree, durably.
+    FlushCompleted(FlushEvent),
+    /// A compaction begins.
+    CompactionBegin(CompactionEvent),
+    /// A compaction is done: the tree is changed, durably.
+    CompactionCompleted(CompactionEvent),
+    /// A table came into the tree.
+    TableFileCreated(FileEvent),
+    /// An obsolete table was unlinked.
+    TableFileDeleted(FileEvent),
+    /// A blob file came into the tree.
+    BlobFileCreated(FileEvent),
+    /// An obsolete blob file was unlinked.
+    BlobFileDeleted(FileEvent),
+    /// A memtable takes no more writes and waits for its flush.
+    MemtableSealed {
+        /// The family's name.
+        family: String,
+        /// Entries in it.
+        entries: u64,
+        /// Bytes of memory.
+        bytes: u64,
+        /// The last sequence number that may be in it.
+        last: SeqNum,
+    },
+    /// Writers are held in another way than before.
+    StallConditionsChanged {
+        /// How they were.
+        before: StallCondition,
+        /// How they are.
+        now: StallCondition,
+    },
+    /// Background work failed.
+    BackgroundError {
+        /// What was tried, in a word.
+        work: &'static str,
+        /// Why it failed.
+        cause: Error,
+    },
+    /// Background work that had failed succeeds again.
+    ErrorRecovered,
+    /// The scrubber met a damage.
+    DamageFound {
+        /// The file's name.
+        file: String,
+        /// Where and what, and the keys at risk.
+        cause: String,
+    },
+}
+
+impl Event {
+    /// Its name in the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::FlushBegin(_) => "flush_started",
+            Event::FlushCompleted(_) => "flush_finished",
+            Event::CompactionBegin(_) => "compaction_started",
+            Event::CompactionCompleted(c) if c.trivial_move => "trivial_move",
+            Event::CompactionCompleted(_) => "compaction_finished",
+            Event::TableFileCreated(_) => "table_file_creation",
+            Event::TableFileDeleted(_) => "table_file_deletion",
+            Event::BlobFileCreated(_) => "blob_file_creation",
+            Event::BlobFileDeleted(_) => "blob_file_deletion",
+            Event::MemtableSealed { .. } => "memtable_sealed",
+            Event::StallConditionsChanged { .. } => "stall_conditions_changed",
+            Event::BackgroundError { .. } => "background_error",
+            Event::ErrorRecovered => "error_recovered",
+            Event::DamageFound { .. } => "damage_found",
+        }
+    }
+
+    /// Whether it is one of a usual day.
+    pub fn level(&self) -> InfoLogLevel {
+        match self {
+            Event::BackgroundError { .. } | Event::DamageFound { .. } => InfoLogLevel::Error,
+            Event::StallConditionsChanged { now, .. } if *now != StallCondition::Normal => InfoLogLevel::Warn,
+            _ => InfoLogLevel::Info,
+        }
+    }
+
+    /// As a JSON object on one line; `micros`: microseconds since 1970.
+    pub fn json(&self, micros: u64) -> String {
+        let object = Object::new(micros);
+        let named = |family: &str| match family {
+            "" => Object::new(micros).text("event", self.name()),
+            family => Object::new(micros).text("cf_name", family).text("event", self.name()),
+        };
+        let object = match self {
+            Event::FlushBegin(f) => named(&f.family)
+                .number("num_memtables", f.memtables)
+                .number("total_num_input_entries", f.entries),
+            Event::FlushCompleted(f) => named(&f.family)
+                .number("num_memtables", f.memtables)
+                .number("total_output_size", f.bytes)
+                .number("flush_time_micros", f.micros)
+                .list("lsm_state", f.levels.iter().map(|n| *n as u64)),
+            Event::CompactionBegin(c) => {
+                let mut object = named(&c.family).text("compaction_reason", c.reason);
+                for (level, files) in &c.inputs {
+                    object = object.list(&format!("files_L{}", level.0), files.iter().map(|n| n.0));
+                }
+                object.number("output_level", c.output_level.0).number("input_data_size", c.input_bytes)
+            }
+            Event::CompactionCompleted(c) if c.trivial_move => named(&c.family)
+                .number("destination_level", c.output_level.0)
+                .number("files", c.outputs)
+                .number("total_files_size", c.input_bytes)
+                .list("lsm_state", c.levels.iter().map(|n| *n as u64)),
+            Event::CompactionCompleted(c) => named(&c.family)
+                .number("compaction_time_micros", c.micros)
+                .number("output_level", c.output_level.0)
+                .number("num_output_files", c.outputs)
+                .number("total_output_size", c.output_bytes)
+                .number("num_input_records", c.entries.0)
+                .number("num_output_records", c.entries.1)
+                .list("lsm_state", c.levels.iter().map(|n| *n as u64)),
+            Event::TableFileCreated(f) | Event::BlobFileCreated(f) => {
+                named(&f.family).number("file_number", f.number.0).number("file_size", f.bytes)
+            }
+            Event::TableFileDeleted(f) | Event::BlobFileDeleted(f) => {
+                named(&f.family).number("file_number", f.number.0)
+            }
+            Event::MemtableSealed { family, entries, bytes, last } => named(family)
+                .number("num_entries", entries)
+                .number("memory_bytes", bytes)
+                .number("largest_seqno", last.get()),
+            Event::StallConditionsChanged { before, now } => {
+                named("").text("before", before.name()).text("now", now.name())
+            }
+            Event::BackgroundError { work, cause } => {
+                named("").text("work", work).text("status", &cause.to_string())
+            }
+            Event::ErrorRecovered => object.text("event", self.name()),
+            Event::DamageFound { file, cause } => {
+                object.text("event", self.name()).text("file", file).text("status", cause)
+            }
+        };
+        object.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_that_tools_for_rocksdb_read() {
+        let flush = FlushEvent {
+            family: "default".into(),
+            memtables: 1,
+            entries: 9,
+            bytes: 1000,
+            micros: 17,
+            levels: vec![1, 0],
+        };
+        assert_eq!(
+            Event::FlushBegin(flush.clone()).json(5),
+            "{\"time_micros\": 5, \"cf_name\": \"default\", \"event\": \"flush_started\", \"num_memtables\": 1, \
+             \"total_num_input_entries\": 9}"
+        );
+        assert!(Event::FlushCompleted(flush).json(5).ends_with(", \"lsm_state\": [1, 0]}"));
+        let compaction = CompactionEvent {
+            family: "default".into(),
+            reason: "manual",
+            inputs: vec![(Level(0), vec![FileNumber(8), FileNumber(7)])],
+            output_level: Level(6),
+            trivial_move: false,
+            input_bytes: 10,
+            output_bytes: 0,
+            outputs: 0,
+            entries: (0, 0),
+            micros: 0,
+            levels: vec![],
+        };
+        assert_eq!(
+            Event::CompactionBegin(compaction.clone()).json(5),
+            "{\"time_micros\": 5, \"cf_name\": \"default\", \"event\": \"compaction_started\", \
+             \"compaction_reason\": \"manual\", \"files_L0\": [8, 7], \"output_level\": 6, \"input_data_size\": 10}"
+        );
+        let moved = CompactionEvent {
+            trivial_move: true,
+            outputs: 2,
+            levels: vec![0, 2],
+            output_level: Level(1),
+            ..compaction
+        };
+        assert_eq!(
+            Event::CompactionCompleted(moved).json(5),
+            "{\"time_micros\": 5, \"cf_name\": \"default\", \"event\": \"trivial_move\", \"destination_level\": 1, \
+             \"files\": 2, \"total_files_size\": 10, \"lsm_state\": [0, 2]}"
+        );
+        let gone = FileEvent { family: String::new(), number: FileNumber(8), bytes: 0 };
+        assert_eq!(
+            Event::TableFileDeleted(gone).json(5),
+            "{\"time_micros\": 5, \"event\": \"table_file_deletion\", \"file_number\": 8}"
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! Settings of one column family.
+
+use super::names::id_of;
+use super::paths::{DbPath, validate};
+use super::{CompactionOptions, FormatLevel, KeptTexts};
+use ashlar_base::ext::merge_operator::borrows_built_in_name;
+use ashlar_base::ext::timestamp_order::timestamp_order;
+use ashlar_base::{Error, MergeOperator, Order, Result};
+use ashlar_blob::BlobOptions;
+use ashlar_table::TableOptions;
+use std::sync::Arc;
+
+/// Settings of a column family. Every default is meant to stay.
+#[derive(Clone, Debug)]
+pub struct FamilyOptions {
+    /// The order of the keys. The MANIFEST remembers its name; another one is refused at open.
+    pub order: Order,
+    /// What merge operands are folded with. None: writing a merge is refused, and so is reading a key that has operands.
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// The operator the family had when it was open before, as its OPTIONS file has it: kept for the next one.
+    pub stored_merge_operator: Option<String>,
+    /// A memtable of this size is sealed and flushed. 64 MiB.
+    pub write_buffer_bytes: usize,
+    /// Memtables of the family in memory at most, the one that takes writes included; writers wait beyond. 3.
+    pub max_write_buffers: usize,
+    /// Bytes of a checksum that each entry has while it is in memory: 0, for none, 1, 2, 4 or 8. Compared by each read of it
+    /// and by the flush (RocksDB's `memtable_protection_bytes_per_key`). Counts from the next memtable on. 0.
+    pub memtable_protection_bytes: usize,
+    /// How table files are written.
+    pub table: TableOptions,
+    /// Which values go to blob files, and how those are kept.
+    pub blob: BlobOptions,
+    /// A table that was written is read back and verified before the MANIFEST names it (RocksDB's
+    /// `paranoid_file_checks`). One more pass over each table, from the cache of the operating system. Off.
+    pub read_back_outputs: bool,
+    /// The family takes no writes, only ingested tables (RocksDB's option of this name: RocksDB passes over the family's
+    /// writes when it replays a log). Off.
+    pub disallow_memtable_writes: bool,
+    /// The directories of the family's tables. Empty: those of the database.
+    pub cf_paths: Vec<DbPath>,
+    /// How the tree is shaped.
+    pub compaction: CompactionOptions,
+    /// The family is opened where the database has it, and not made where it has not. For settings that come from an OPTIONS
+    /// file. Off.
+    pub only_if_there: bool,
+    /// What an OPTIONS file holds of the family besides these settings, for the next one.
+    pub kept: KeptTexts,
+    /// The same of each section of table options, by the kind of table.
+    pub kept_tables: Vec<(String, KeptTexts)>,
+}
+
+impl Default for FamilyOptions {
+    fn default() -> Self {
+        FamilyOptions {
+            order: Order::Bytewise,
+            merge_operator: None,
+            stored_merge_operator: None,
+            write_buffer_bytes: 64 << 20,
+            max_write_buffers: 3,
+            memtable_protection_bytes: 0,
+            table: TableOptions::default(),
+            blob: BlobOptions::default(),
+            read_back_outputs: false,
+            disallow_memtable_writes: false,
+            cf_paths: Vec::new(),
+            compaction: CompactionOptions::default(),
+            only_if_there: false,
+            kept: KeptTexts::default(),
+            kept_tables: Vec::new(),
+        }
+    }
+}
+
+/// The kind of table that we write, as it stands in the head of a section.
+pub(crate) const BLOCK_BASED: &str = "BlockBasedTable";
+
+impl FamilyOptions {
+    /// Checks ranges, and that nothing asked for exceeds `level`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming the option, its range, or the level it needs.
+    pub fn validate(&self, level: FormatLevel) -> Result<()> {
+        if !(64 << 10..=4 << 30).contains(&self.write_buffer_bytes) {
+            return Err(Error::invalid(format!(
+                "write_buffer_size is {}, the range is 65536 to 4294967296",
+                self.write_buffer_bytes
+            )));
+        }
+        if !(2..=64).contains(&self.max_write_buffers) {
+            return Err(Error::invalid(format!(
+                "max_write_buffer_number is {}, the range is 2 to 64",
+                self.max_write_buffers
+            )));
+        }
+        if ![0, 1, 2, 4, 8].contains(&self.memtable_protection_bytes) {
+            return Err(Error::invalid(format!(
+                "memtable_protection_bytes_per_key is {}, it can be 0, 1, 2, 4 or 8",
+                self.memtable_protection_bytes
+            )));
+        }
+        // The default gives way to the level (see `at_level`); what was asked for beyond it does not.
+        let default = TableOptions::default().format_version;
+        if self.table.format_version > level.max_table_version().max(default) {
+            return Err(Error::invalid(format!(
+                "format_version {} is above format level {level}, which allows {} at most",
+                self.table.format_version,
+                level.max_table_version()
+            ))
+            .hint("Raise the format level, or lower format_version"));
+        }
+        validate("cf_paths", &self.cf_paths)?;
+        self.validate_names()?;
+        self.blob.validate()?;
+        self.table.validate()?;
+        self.compaction.validate()
+    }
+
+    /// Files name the comparator and the merge operator, and an open finds the built-in ones by their names.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: one of the caller's has no name, or that of a built-in one.
+    fn validate_names(&self) -> Result<()> {
+        let wrong = |what: &str, name: &str| {
+            let text = match name {
+                "" => format!("the {what} has an empty name"),
+                _ => format!("the {what} has the name of a built-in one, {name}, and is another"),
+            };
+            Err(Error::invalid(text).hint("Give it a name of its own: files of the database remember it"))
+        };
+        if let Order::Custom(comparator) = &self.order {
+            let name = comparator.name();
+            let stamped = timestamp_order(name)
+                .is_some_and(|order| order.timestamp_len() != comparator.timestamp_len());
+            if name.is_empty() || stamped || Order::by_name(name).is_some() {
+                return wrong("comparator", name);
+            }
+        }
+        match &self.merge_operator {
+            Some(operator) if operator.name().is_empty() || borrows_built_in_name(&**operator) => {
+                wrong("merge operator", operator.name())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The name of the merge operator, known by name only or not.
+    pub fn merge_operator_name(&self) -> Option<String> {
+        let given = self.merge_operator.as_ref().map(|operator| operator.name().to_owned());
+        given.or_else(|| self.stored_merge_operator.as_deref().map(id_of))
+    }
+
+    /// The options as they are used at `level`: what tables say of order, operator and version, and
+    /// what they may hold of entities, made consistent.
+    pub fn at_level(mut self, level: FormatLevel) -> Self {
+        self.table.order = self.order.clone();
+        self.table.merge_operator = self.merge_operator_name();
+        self.table.format_version = self.table.format_version.min(level.max_table_version());
+        self.blob.columns = level >= FormatLevel::V11;
+        self
+    }
+
+    /// Whether both families hold the same lists of kept texts.
+    pub fn shares_kept_with(&self, other: &FamilyOptions) -> bool {
+        let tables = self.kept_tables.iter().zip(&other.kept_tables);
+        self.kept.is_shared_with(&other.kept)
+            && self.kept_tables.len() == other.kept_tables.len()
+            && tables.into_iter().all(|((_, a), (_, b))| a.is_shared_with(b))
+    }
+
+    pub(crate) fn give_table(&mut self, name: &str, value: &str) {
+        match self.kept_tables.iter_mut().find(|(kind, _)| kind == BLOCK_BASED) {
+            Some((_, texts)) => texts.give(name, value),
+            None => {
+                let mut texts = KeptTexts::default();
+                texts.give(name, value);
+                self.kept_tables.push((BLOCK_BASED.to_owned(), texts));
+            }
+        }
+    }
+
+    /// Forgets what a file held of a family: for one that is new, whatever the name.
+    pub fn forget_stored(&mut self) {
+        self.kept_over(&FamilyOptions::default());
+    }
+
+    /// Takes the texts of `stored` behind what the caller gave.
+    pub fn kept_over(&mut self, stored: &FamilyOptions) {
+        self.kept = self.kept.over(&stored.kept);
+        let given = std::mem::take(&mut self.kept_tables);
+        self.kept_tables.clone_from(&stored.kept_tables);
+        for (kind, texts) in given.iter().map(|(kind, texts)| (kind, texts.given_only())) {
+            match self.kept_tables.iter_mut().find(|(k, _)| k == kind) {
+                Some((_, stored)) => *stored = texts.over(stored),
+                None if texts.is_empty() => {}
+                None => self.kept_tables.push((kind.clone(), texts)),
+            }
+        }
+        // The least that we work with is 2 levels: a stored 1 holds until another number is given.
+        let single = self.kept.get("num_levels").is_some_and(|n| n == "1") && self.compaction.num_levels == 2;
+        self.compaction.level0_only = match self.kept.get("compaction_style").as_deref() {
+            Some("kCompactionStyleFIFO" | "kCompactionStyleNone") => true,
+            _ => single,
+        };
+    }
+}

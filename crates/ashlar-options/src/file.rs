@@ -1,0 +1,156 @@
+//! The OPTIONS file: what we write for the next open and for tools that load it, under RocksDB's names.
+//!
+//! What an older file held that we do not act on stands in it as it stood (see `kept`). Settings of ours that RocksDB has
+//! no name for stand in a comment block, which it skips. At a format level below the default, only names that the level's
+//! release knows are written.
+//!
+//! The file is written as a whole each time that a family is made. So that N families cost N texts and not N², each family
+//! keeps its own part (`FamilyText`) for as long as its settings stay as they are.
+
+use super::family::BLOCK_BASED;
+use super::kept::Carry;
+use super::paths::own_lines;
+use super::{DbOptions, FamilyOptions, Group, KeptTexts, Options};
+use ashlar_base::{Error, FileNumber, Result};
+use ashlar_env::Env;
+use ashlar_format::filename::FileKind;
+use ashlar_format::options_file::{OptionsFile, Section, SectionKind};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The file for these settings, families in id order (`default` first).
+pub fn options_file(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> OptionsFile {
+    let mut file = options_head(db, families);
+    file.sections.extend(families.iter().flat_map(|(name, family)| family_sections(db, name, family)));
+    file
+}
+
+/// What stands in front of the families' own sections.
+fn options_head(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> OptionsFile {
+    let mut file = OptionsFile { own: own_settings(db, families), ..OptionsFile::default() };
+    let carry = Carry::new(db.format_level, &db.stored_release);
+    let mut version = Section::new(SectionKind::Version);
+    version.push("rocksdb_version", carry.release.clone());
+    version.push("options_file_version", "1.1");
+    file.sections.push(version);
+    let options = Options { db: db.clone(), ..Options::default() };
+    let entries = options.next_texts(Group::Database, &db.kept, &carry);
+    file.sections.push(Section { kind: SectionKind::Db, entries });
+    file
+}
+
+/// The sections of a family.
+fn family_sections(db: &DbOptions, name: &str, family: &FamilyOptions) -> Vec<Section> {
+    let carry = Carry::new(db.format_level, &db.stored_release);
+    let options = Options { db: db.clone(), family: family.clone() };
+    let section =
+        |kind, group, kept: &KeptTexts| Section { kind, entries: options.next_texts(group, kept, &carry) };
+    let kind = SectionKind::Family { name: name.to_owned() };
+    let mut sections = vec![section(kind, Group::Family, &family.kept)];
+    let table = |kind: &str| SectionKind::Table { kind: kind.to_owned(), family: name.to_owned() };
+    if family.kept_tables.is_empty() {
+        sections.push(section(table(BLOCK_BASED), Group::Table, &KeptTexts::default()));
+    }
+    for (kind, kept) in &family.kept_tables {
+        sections.push(match kind == BLOCK_BASED {
+            true => section(table(kind), Group::Table, kept),
+            false => as_it_stood(table(kind), kept),
+        });
+    }
+    sections
+}
+
+/// The part of the file that is a family's own, checked, and the settings that it tells.
+#[derive(Debug)]
+pub struct FamilyText {
+    of: Arc<FamilyOptions>,
+    text: String,
+}
+
+impl FamilyText {
+    /// Whether it tells these settings, as they are and not as others that are equal.
+    pub fn tells(&self, options: &Arc<FamilyOptions>) -> bool {
+        Arc::ptr_eq(&self.of, options)
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the settings make no valid file.
+    pub fn new(db: &DbOptions, name: &str, options: &Arc<FamilyOptions>) -> Result<FamilyText> {
+        let sections = family_sections(db, name, options);
+        let mut text = String::new();
+        sections.iter().for_each(|section| section.print_to(&mut text));
+        let before =
+            if name == "default" { "[DBOptions]\n" } else { "[DBOptions]\n[CFOptions \"default\"]\n" };
+        check(&format!("{before}{text}"))?;
+        Ok(FamilyText { of: Arc::clone(options), text })
+    }
+}
+
+/// The text of the file of these settings and families, in id order (`default` first).
+///
+/// # Errors
+/// `InvalidArgument`: the settings make no valid file.
+pub fn options_text(
+    db: &DbOptions,
+    families: &[(&str, &FamilyOptions)],
+    texts: &[Arc<FamilyText>],
+) -> Result<String> {
+    let mut text = options_head(db, families).print();
+    // No file is one without this family.
+    check(&format!("{text}[CFOptions \"default\"]\n"))?;
+    texts.iter().for_each(|family| text.push_str(&family.text));
+    Ok(text)
+}
+
+fn check(text: &str) -> Result<()> {
+    let parsed = OptionsFile::parse(text);
+    parsed.map_err(|e| Error::invalid("the settings do not make a valid OPTIONS file").because(e))?;
+    Ok(())
+}
+
+/// A section of tables that are none of ours.
+fn as_it_stood(kind: SectionKind, kept: &KeptTexts) -> Section {
+    Section { kind, entries: kept.iter().map(|text| (text.name.clone(), text.text.clone())).collect() }
+}
+
+/// Settings that no RocksDB has a stored name for.
+fn own_settings(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> Vec<(String, String)> {
+    let sizes = [
+        ("memory_bytes", db.memory_bytes),
+        ("block_cache_bytes", db.block_cache_bytes),
+        ("scrub_bytes_per_second", db.scrub_bytes_per_second),
+    ];
+    let sizes = sizes.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_string()));
+    let families: Vec<_> = families.iter().map(|(name, family)| (*name, &*family.cf_paths)).collect();
+    sizes.chain(own_lines(&db.db_paths, &families)).collect()
+}
+
+/// Writes the file as `OPTIONS-<number>`: under a temporary name first, so that a reader never sees half of it.
+pub fn write_options_file(
+    env: &Env,
+    dir: &Path,
+    file: &OptionsFile,
+    temp: FileNumber,
+    number: FileNumber,
+) -> Result<()> {
+    let text = file.print();
+    check(&text)?;
+    write_options_text(env, dir, &text, temp, number)
+}
+
+/// [`write_options_file`] of a text that is checked.
+pub fn write_options_text(
+    env: &Env,
+    dir: &Path,
+    text: &str,
+    temp: FileNumber,
+    number: FileNumber,
+) -> Result<()> {
+    let temp = dir.join(FileKind::OptionsTemp(temp).name());
+    let out = env.fs.create(&temp)?;
+    out.write_at(text.as_bytes(), 0)?;
+    out.sync_all()?;
+    drop(out);
+    env.fs.rename(&temp, &dir.join(FileKind::Options(number).name()))?;
+    env.fs.sync_dir(dir)
+}

@@ -1,0 +1,42 @@
+//! Settings in groups: plain data, and the parts that users hand over (listeners, statistics, comparators, merge
+//! operators). The environment and the cache stand beside them.
+
+mod compaction;
+mod db;
+mod events;
+mod family;
+mod file;
+mod format_level;
+mod kept;
+mod lint;
+mod load;
+mod names;
+mod newer;
+mod operation;
+mod page;
+mod paths;
+
+pub use ashlar_blob::BlobOptions;
+pub use ashlar_table::TableOptions;
+pub use compaction::CompactionOptions;
+pub use db::DbOptions;
+pub use events::{
+    CompactionEvent, Event, EventListener, FileEvent, FlushEvent, InfoLogLevel, InfoLogOptions, Listeners,
+    StallCondition,
+};
+pub use family::FamilyOptions;
+pub use file::{FamilyText, options_file, options_text, write_options_file, write_options_text};
+pub use format_level::FormatLevel;
+pub use kept::KeptTexts;
+pub use kept::note_lines;
+pub use lint::{Facts, Finding, lint};
+pub use load::{LoadedOptions, load_latest_options, read_latest_options, read_options_file};
+pub use load::{
+    NEXT_WAL_DIR, StoredFamily, StoredPlaces, forget_places, note_paths, stored_families, stored_places,
+};
+pub use names::id_of;
+pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, option_names};
+pub use operation::{CompactRangeOptions, ReadOptions, WriteOptions};
+pub use page::markdown;
+pub use paths::DbPath;
+pub use paths::path_of_level;

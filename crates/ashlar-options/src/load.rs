@@ -1,0 +1,382 @@
+//! OPTIONS files read: the newest one of a directory, RocksDB's or ours.
+//!
+//! 1. What the file says never fails an open: a name that is unknown, a value that is wrong, out of our range or asks for
+//!    what is not there is passed over, or drawn to the nearest value, and told. The other values are taken.
+//! 2. Every text is kept for the next OPTIONS file; see `kept`.
+//! 3. Where files are is not taken as a setting: an open asks [`stored_places`], and looks first whether the files are
+//!    there. The `wal_dir` of the next file is the one that the open found, so its text is not kept.
+
+use super::family::BLOCK_BASED;
+use super::kept::{KeptText, note_lines};
+use super::names::{id_of, is_joined, operator_of};
+use super::paths::{own_line, own_lines};
+use super::{DbOptions, DbPath, FamilyOptions, FormatLevel, Group, Options};
+use ashlar_base::{Error, FileNumber, Result};
+use ashlar_env::Fs;
+use ashlar_format::filename::FileKind;
+use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// A longer file is no OPTIONS file: ten thousand families need a fifth of it.
+const LONGEST_FILE: u64 = 256 << 20;
+
+/// Settings as an OPTIONS file has them.
+#[derive(Clone, Debug)]
+pub struct LoadedOptions {
+    /// The file.
+    pub path: PathBuf,
+    /// The release of RocksDB it was written for, as it says.
+    pub release: String,
+    /// The database's settings.
+    pub db: DbOptions,
+    /// The families' settings, in the order of the file: `default` first.
+    pub families: Vec<(String, FamilyOptions)>,
+    /// What was passed over or changed, and why.
+    pub notices: Vec<String>,
+}
+
+/// The newest OPTIONS file of a directory; `None` when there is none.
+///
+/// # Errors
+/// `Corruption`: it is no OPTIONS file, with the offset of the line. `Io`.
+pub fn read_latest_options(fs: &dyn Fs, dir: &Path) -> Result<Option<(PathBuf, OptionsFile)>> {
+    let number = |name: &str| match FileKind::parse(name) {
+        Some(FileKind::Options(number)) => Some(number),
+        _ => None,
+    };
+    let newest: Option<FileNumber> = fs.files(dir)?.iter().filter_map(|entry| number(&entry.name)).max();
+    let Some(newest) = newest else { return Ok(None) };
+    let path = dir.join(FileKind::Options(newest).name());
+    let file = read_options_file(fs, &path)?;
+    Ok(Some((path, file)))
+}
+
+/// An OPTIONS file by its path.
+///
+/// # Errors
+/// As [`read_latest_options`].
+pub fn read_options_file(fs: &dyn Fs, path: &Path) -> Result<OptionsFile> {
+    let file = fs.open_read(path)?;
+    if file.len() > LONGEST_FILE {
+        return Err(Error::corruption("too long for an OPTIONS file").at_path(path));
+    }
+    let mut bytes = vec![0; usize::try_from(file.len()).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, 0)?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        Error::corruption("an OPTIONS file that is no text").at(path, e.utf8_error().valid_up_to() as u64)
+    })?;
+    OptionsFile::parse(&text).map_err(|e| e.in_file(path, 0))
+}
+
+/// The settings of the newest OPTIONS file of a directory, fit to open it at `level`; `None` when there is none.
+///
+/// # Errors
+/// As [`read_latest_options`].
+pub fn load_latest_options(fs: &dyn Fs, dir: &Path, level: FormatLevel) -> Result<Option<LoadedOptions>> {
+    let found = read_latest_options(fs, dir)?;
+    Ok(found.map(|(path, file)| LoadedOptions::from_file(path, &file, level)))
+}
+
+/// What a file says of one family.
+#[derive(PartialEq)]
+struct FamilySections<'f> {
+    options: &'f [(String, String)],
+    tables: Vec<(&'f str, &'f [(String, String)])>,
+}
+
+impl LoadedOptions {
+    /// The settings of a file, fit to be used at `level`.
+    pub fn from_file(path: PathBuf, file: &OptionsFile, level: FormatLevel) -> LoadedOptions {
+        let mut release = String::new();
+        let mut loaded =
+            Options { db: DbOptions { format_level: level, ..DbOptions::default() }, ..Options::default() };
+        let mut sections: Vec<(&str, FamilySections<'_>)> = Vec::new();
+        let mut of_family = HashMap::new();
+        let mut notices = Vec::new();
+        for section in &file.sections {
+            match &section.kind {
+                SectionKind::Version => {
+                    release = section.get("rocksdb_version").unwrap_or_default().to_owned();
+                }
+                SectionKind::Db => loaded.load_database(&section.entries),
+                SectionKind::Family { name } => {
+                    of_family.insert(name.as_str(), sections.len());
+                    sections.push((name, FamilySections { options: &section.entries, tables: Vec::new() }));
+                }
+                SectionKind::Table { kind, family } => {
+                    let at = of_family.get(family.as_str()).and_then(|at| sections.get_mut(*at));
+                    if let Some((_, of)) = at {
+                        of.tables.push((kind, &section.entries));
+                    }
+                }
+            }
+        }
+        let is_place = |name: &str, value: &str| name == NEXT_WAL_DIR || own_line(name, value).is_some();
+        for (name, value) in file.own.iter().filter(|(name, value)| !is_place(name, value)) {
+            take_own(&mut loaded.db, name, value, &mut notices);
+        }
+        loaded.db.stored_release.clone_from(&release);
+        notices.splice(0..0, note_lines(&[(Vec::new(), loaded.database_notes())]));
+        // Families mostly have the same settings: those are read once, and share what is kept.
+        let mut families: Vec<(String, FamilyOptions)> = Vec::new();
+        let mut groups: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
+        let mut before = None;
+        for (name, of) in &sections {
+            let same = families.last().filter(|_| before == Some(of)).map(|(_, options)| options.clone());
+            if same.is_none() {
+                groups.push((Vec::new(), Vec::new()));
+            }
+            let options = same.unwrap_or_else(|| load_family(of, level));
+            if let Some((names, notes)) = groups.last_mut() {
+                if names.is_empty() {
+                    *notes = options.notes(level, &release);
+                }
+                names.push(name);
+            }
+            families.push(((*name).to_owned(), options));
+            before = Some(of);
+        }
+        notices.extend(note_lines(&groups));
+        LoadedOptions { path, release, db: loaded.db, families, notices }
+    }
+}
+
+impl Options {
+    fn load_database(&mut self, entries: &[(String, String)]) {
+        let entries: Vec<_> =
+            entries.iter().filter(|(name, _)| !PLACES.contains(&&**name)).cloned().collect();
+        let mut texts = self.load(Group::Database, &entries);
+        self.db.info_log.dir.clear();
+        if self.fit(Group::Database, &mut texts, |o| o.db.validate()).is_err() {
+            self.db = DbOptions { format_level: self.db.format_level, ..DbOptions::default() };
+        }
+        self.db.kept = self.remember(Group::Database, texts);
+    }
+
+    /// What is to be told of the database's kept texts.
+    pub fn database_notes(&self) -> Vec<String> {
+        self.notes(Group::Database, &self.db.kept)
+    }
+}
+
+impl FamilyOptions {
+    /// What is to be told of the family's kept texts, tables included, which a file of `release` held.
+    pub fn notes(&self, level: FormatLevel, release: &str) -> Vec<String> {
+        let stored_release = release.to_owned();
+        let db = DbOptions { format_level: level, stored_release, ..DbOptions::default() };
+        let options = Options { db, family: self.clone() };
+        let mut notes = options.notes(Group::Family, &self.kept);
+        for (kind, texts) in &self.kept_tables {
+            if kind == BLOCK_BASED {
+                notes.extend(options.notes(Group::Table, texts));
+            } else {
+                notes.push(format!("tables of kind {kind} are not written"));
+            }
+        }
+        notes
+    }
+}
+
+/// The settings of a family, as far as they can be used. A value that cannot be used costs that value alone.
+fn load_family(of: &FamilySections<'_>, level: FormatLevel) -> FamilyOptions {
+    let mut loaded =
+        Options { db: DbOptions { format_level: level, ..DbOptions::default() }, ..Options::default() };
+    let mut texts = loaded.load(Group::Family, of.options);
+    loaded.family.cf_paths.clear();
+    let operator = of.options.iter().rev().find(|(name, _)| name == "merge_operator");
+    loaded.family.stored_merge_operator = stored_operator(operator.map(|(_, value)| value.as_str()));
+    let mut tables = Vec::new();
+    for (kind, entries) in &of.tables {
+        let texts = match *kind == BLOCK_BASED {
+            true => loaded.load(Group::Table, entries),
+            false => Options::default().load(Group::Table, entries),
+        };
+        tables.push(((*kind).to_owned(), texts));
+    }
+    loaded.order_triggers(&mut texts);
+    let valid = |o: &Options| o.family.validate(level);
+    for (_, texts) in tables.iter_mut().filter(|(kind, _)| kind == BLOCK_BASED) {
+        loaded.bound_format_version(texts, level);
+        // What is wrong in the family's own section is looked for there.
+        let _ = loaded.fit(Group::Table, texts, valid);
+    }
+    if loaded.fit(Group::Family, &mut texts, valid).is_err() {
+        let FamilyOptions { order, merge_operator, stored_merge_operator, .. } = loaded.family;
+        loaded.family =
+            FamilyOptions { order, merge_operator, stored_merge_operator, ..FamilyOptions::default() };
+    }
+    let kept = loaded.remember(Group::Family, texts);
+    let tables =
+        tables.into_iter().map(|(kind, texts)| (kind, loaded.remember(Group::Table, texts))).collect();
+    let stored = FamilyOptions { kept, kept_tables: tables, ..FamilyOptions::default() };
+    loaded.family.kept_over(&stored);
+    loaded.family.only_if_there = true;
+    loaded.family
+}
+
+impl Options {
+    /// The triggers of level 0 ascend: the later ones are raised.
+    fn order_triggers(&mut self, texts: &mut [KeptText]) {
+        let c = &mut self.family.compaction;
+        if c.l0_slowdown < c.l0_trigger || c.l0_stop < c.l0_slowdown {
+            c.l0_slowdown = c.l0_slowdown.max(c.l0_trigger);
+            c.l0_stop = c.l0_stop.max(c.l0_slowdown);
+            let raised =
+                "the triggers of level 0 are out of order; the later ones are raised, as RocksDB does";
+            note(texts, &["level0_slowdown_writes_trigger", "level0_stop_writes_trigger"], raised);
+        }
+    }
+
+    fn bound_format_version(&mut self, texts: &mut [KeptText], level: FormatLevel) {
+        let (version, most) = (&mut self.family.table.format_version, level.max_table_version());
+        if *version > most {
+            let told =
+                format!("format_version={version}: format level {level} has {most} at most, which is used");
+            *version = most;
+            note(texts, &["format_version"], &told);
+        }
+    }
+}
+
+/// Notes something at the first of these names that is there.
+fn note(texts: &mut [KeptText], names: &[&str], told: &str) {
+    if let Some(kept) = texts.iter_mut().find(|kept| names.contains(&kept.name.as_str())) {
+        kept.note = Some(told.to_owned());
+    }
+}
+
+/// Settings of ours without a name of RocksDB's.
+fn take_own(db: &mut DbOptions, name: &str, value: &str, notices: &mut Vec<String>) {
+    match (name, value.parse()) {
+        ("memory_bytes", Ok(bytes)) => db.memory_bytes = bytes,
+        ("block_cache_bytes", Ok(bytes)) => db.block_cache_bytes = bytes,
+        ("scrub_bytes_per_second", Ok(bytes)) => db.scrub_bytes_per_second = bytes,
+        _ => notices.push(format!("database: {name}={value}: not known to this version")),
+    }
+}
+
+/// The directories of files that an open needs, as they stand in the section of the database.
+const PLACES: [&str; 2] = ["wal_dir", "db_paths"];
+
+/// The name of our line for [`StoredPlaces::next_wal_dir`].
+pub const NEXT_WAL_DIR: &str = "next_wal_dir";
+
+/// Where an OPTIONS file says that files of the database are.
+#[derive(Clone, Debug, Default)]
+pub struct StoredPlaces {
+    /// `wal_dir`, as it stands there.
+    pub wal_dir: Option<String>,
+    /// The one that an open was about to change to.
+    pub next_wal_dir: Option<String>,
+    /// `db_log_dir`, as it stands there.
+    pub db_log_dir: Option<String>,
+    /// `db_paths`; empty where the file is RocksDB's.
+    pub db_paths: Vec<DbPath>,
+    /// `cf_paths` of the families that have any.
+    pub cf_paths: BTreeMap<String, Vec<DbPath>>,
+    /// The first number of the release that the file was written for.
+    pub major: u32,
+}
+
+/// Takes the places out of a file.
+pub fn forget_places(file: &mut OptionsFile) {
+    file.own.retain(|(name, value)| name != NEXT_WAL_DIR && own_line(name, value).is_none());
+    for section in file.sections.iter_mut().filter(|section| section.kind == SectionKind::Db) {
+        section.entries.retain(|(name, _)| name != "wal_dir" && name != "db_log_dir");
+    }
+}
+
+/// Names the directories of tables in the lines of a file that are ours, in place of those that it named before.
+pub fn note_paths(file: &mut OptionsFile, db: &[DbPath], families: &BTreeMap<String, Vec<DbPath>>) {
+    let families: Vec<_> = families.iter().map(|(name, paths)| (&**name, &**paths)).collect();
+    file.own.retain(|(name, value)| own_line(name, value).is_none());
+    file.own.extend(own_lines(db, &families));
+}
+
+/// The places that a file names.
+pub fn stored_places(file: &OptionsFile) -> StoredPlaces {
+    let text = |name| {
+        let value = unescape(file.db()?.get(name)?);
+        (!value.is_empty()).then_some(value)
+    };
+    let version = file.sections.iter().find(|s| s.kind == SectionKind::Version);
+    let release = version.and_then(|s| s.get("rocksdb_version")).unwrap_or_default();
+    let mut stored = StoredPlaces {
+        wal_dir: text("wal_dir"),
+        next_wal_dir: file.own.iter().find(|(name, _)| name == NEXT_WAL_DIR).map(|(_, dir)| dir.clone()),
+        db_log_dir: text("db_log_dir"),
+        major: release.split('.').next().and_then(|n| n.parse().ok()).unwrap_or_default(),
+        ..StoredPlaces::default()
+    };
+    for (family, path) in file.own.iter().filter_map(|(name, value)| own_line(name, value)) {
+        match family {
+            None => stored.db_paths.push(path),
+            Some(family) => stored.cf_paths.entry(family).or_default().push(path),
+        }
+    }
+    stored
+}
+
+/// A merge operator as an OPTIONS file names it; `None` for none.
+fn stored_operator(value: Option<&str>) -> Option<String> {
+    let text = unescape(value?);
+    (!matches!(text.as_str(), "" | "nullptr")).then_some(text)
+}
+
+/// What a file says of a family that is no tuning.
+#[derive(Clone, Debug)]
+pub struct StoredFamily {
+    /// Its name.
+    pub name: String,
+    /// The name of its comparator.
+    pub comparator: Option<String>,
+    /// Its merge operator, as it stands there.
+    pub merge_operator: Option<String>,
+}
+
+/// The families of a file, in its order, which is that of their ids.
+pub fn stored_families(file: &OptionsFile) -> Vec<StoredFamily> {
+    let families = file.sections.iter().filter_map(|section| match &section.kind {
+        SectionKind::Family { name } => Some((name.clone(), section)),
+        _ => None,
+    });
+    let stored = |(name, section): (String, &Section)| StoredFamily {
+        name,
+        comparator: section.get("comparator").map(unescape),
+        merge_operator: stored_operator(section.get("merge_operator")),
+    };
+    families.map(stored).collect()
+}
+
+impl FamilyOptions {
+    /// Whether the merge operator is the one that an OPTIONS file names; `None`: it names none.
+    pub fn has_operator(&self, stored: Option<&str>) -> bool {
+        let named = |text: &str| operator_of(text).map_or_else(|| id_of(text), |o| o.name().to_owned());
+        self.merge_operator_name() == stored.map(named)
+    }
+
+    /// Holds the settings against the merge operator a family had before: a different one is refused; where none is
+    /// given, a built-in one is found by its name, and the name of any other is kept for the OPTIONS file.
+    pub fn recall_operator(&mut self, family: &str, stored: &str) -> Result<()> {
+        let built_in = operator_of(stored);
+        let name = built_in.as_ref().map_or_else(|| id_of(stored), |operator| operator.name().to_owned());
+        match &self.merge_operator {
+            Some(given) if given.name() != name => {
+                let text = format!(
+                    "family {family:?} has the merge operator {name:?}, it was opened with {:?}",
+                    given.name()
+                );
+                return Err(Error::invalid(text)
+                    .hint("Open it with the operator it has; without its OPTIONS files it takes any"));
+            }
+            Some(_) => {}
+            // The delimiter is told only where the operator is an object with members.
+            None if is_joined(&name) && !stored.contains('=') => {}
+            None => self.merge_operator = built_in,
+        }
+        self.stored_merge_operator = Some(stored.to_owned());
+        self.table.merge_operator = Some(name);
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! Structs inside values: `{name=value;…}`, each with rows of its own.
+
+use super::row::{NotTaken, Range, Row, ignored, mapped, uses};
+use super::table::TABLE;
+use super::value::{Value, Wrong};
+use crate::Options;
+use ashlar_format::options_file::split_object;
+
+/// RocksDB's word for "the codec's own default".
+const DEFAULT_LEVEL: i32 = 32767;
+
+fn set_level(options: &mut Options, text: &str) -> Result<(), Wrong> {
+    let level = i32::parse(text)?;
+    options.family.table.compression_level = (level != DEFAULT_LEVEL).then_some(level);
+    Ok(())
+}
+
+#[rustfmt::skip]
+pub(super) const COMPRESSION: &[Row<Options>] = &[
+    mapped!("level", "32767", live, "family.table.compression_level", Range::Text("the codec's levels; 32767: the codec's default"), Some(set_level), |o| Some(o.family.table.compression_level.unwrap_or(DEFAULT_LEVEL).show()), "How hard the codec tries."),
+    uses!("max_dict_bytes", "0", live, family.table.max_dict_bytes, Range::Whole(0, 1 << 30, "bytes"), "A dictionary per table of at most this size; 0 for none. Only zlib, LZ4 and zstd take one."),
+    uses!("zstd_max_train_bytes", "0", live, family.table.zstd_max_train_bytes, Range::Whole(0, 1 << 30, "bytes"), "Samples zstd trains a dictionary on; 0: the samples as they are make it."),
+    uses!("max_dict_buffer_bytes", "0", live, family.table.max_dict_buffer_bytes, Range::Whole(0, u64::MAX, "bytes"), "The most of data that waits in memory for its dictionary; 0: the whole table."),
+    ignored!("enabled", "false", live, "Says that bottommost_compression_opts holds; these options always hold."),
+    ignored!("window_bits", "-14", live, "Windows are the codecs' defaults."),
+    ignored!("strategy", "0", live, "Strategies are the codecs' defaults."),
+    ignored!("use_zstd_dict_trainer", "true", live, "With zstd_max_train_bytes zstd's trainer is used."),
+    ignored!("max_compressed_bytes_per_kb", "896", live, "A block that does not shrink by an eighth is stored raw."),
+    ignored!("parallel_threads", "1", live, "One thread compresses a table; several tables are written side by side."),
+    ignored!("checksum", "false", live, "The block's checksum covers the compressed bytes; frames carry none of their own."),
+];
+
+#[rustfmt::skip]
+pub(super) const UNIVERSAL: &[Row<Options>] = &[
+    ignored!("size_ratio", "1", live, "Only for universal compaction, which is not there."),
+    ignored!("min_merge_width", "2", live, "Only for universal compaction, which is not there."),
+    ignored!("max_merge_width", "4294967295", live, "Only for universal compaction, which is not there."),
+    ignored!("max_size_amplification_percent", "200", live, "Only for universal compaction, which is not there."),
+    ignored!("compression_size_percent", "-1", live, "Only for universal compaction, which is not there."),
+    ignored!("max_read_amp", "-1", live, "Only for universal compaction, which is not there."),
+    ignored!("stop_style", "kCompactionStopStyleTotalSize", live, "Only for universal compaction, which is not there."),
+    ignored!("incremental", "false", live, "Only for universal compaction, which is not there."),
+    ignored!("allow_trivial_move", "false", live, "Only for universal compaction, which is not there."),
+    ignored!("reduce_file_locking", "true", live, "Only for universal compaction, which is not there."),
+];
+
+#[rustfmt::skip]
+pub(super) const FIFO: &[Row<Options>] = &[
+    ignored!("max_table_files_size", "1073741824", live, "Only for FIFO compaction, which is not there."),
+    ignored!("max_data_files_size", "0", live, "Only for FIFO compaction, which is not there."),
+    ignored!("allow_compaction", "false", live, "Only for FIFO compaction, which is not there."),
+    ignored!("age_for_warm", "0", live, "Only for FIFO compaction, which is not there."),
+    ignored!("file_temperature_age_thresholds", "", live, "Only for FIFO compaction, which is not there."),
+    ignored!("allow_trivial_copy_when_change_temperature", "false", live, "Only for FIFO compaction, which is not there."),
+    ignored!("trivial_copy_buffer_size", "4096", live, "Only for FIFO compaction, which is not there."),
+    ignored!("use_kv_ratio_compaction", "false", live, "Only for FIFO compaction, which is not there."),
+    ignored!("ttl", "", live, "As an option of FIFO compaction RocksDB has dropped it."),
+];
+
+#[rustfmt::skip]
+pub(super) const METADATA_CACHE: &[Row<Options>] = &[
+    ignored!("top_level_index_pinning", "kFallback", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
+    ignored!("partition_pinning", "kFallback", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
+    ignored!("unpartitioned_pinning", "kFallback", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
+];
+
+/// The members of an object.
+fn members(text: &str) -> Result<Vec<(String, String)>, Wrong> {
+    split_object(text).map_err(|e| e.to_string())
+}
+
+/// A member of an object; `None` when it is none or has no such member.
+pub(super) fn member(text: &str, name: &str) -> Option<String> {
+    let found = split_object(text).ok()?.into_iter().find(|(n, _)| n == name);
+    found.map(|(_, value)| value)
+}
+
+/// What an object is, by `{id=…;}` or by its bare name.
+pub fn id_of(text: &str) -> String {
+    member(text, "id").unwrap_or_else(|| text.trim().to_owned())
+}
+
+fn set_members(rows: &[Row<Options>], options: &mut Options, text: &str) -> Result<(), Wrong> {
+    members(text)?.iter().try_for_each(|(name, value)| set_member(rows, options, name, value))
+}
+
+fn set_member(rows: &[Row<Options>], options: &mut Options, name: &str, value: &str) -> Result<(), Wrong> {
+    let row = rows.iter().find(|row| row.name == name).ok_or_else(|| format!("it has no member {name}"))?;
+    row.set(options, value).map(drop).map_err(|e| match e {
+        NotTaken::Wrong(why) => format!("{name}: {why}"),
+        NotTaken::Refused => format!("{name}={value} is refused: {}", row.text),
+    })
+}
+
+/// `BlockBasedTable`, `{id=BlockBasedTable;…}` or the members alone.
+pub(super) fn set_table_factory(options: &mut Options, text: &str) -> Result<(), Wrong> {
+    let inner = match text.trim() {
+        "BlockBasedTable" | "BlockBasedTableFactory" => return Ok(()),
+        bare if !bare.contains('=') => return Err(format!("tables of kind {bare:?} are not served")),
+        object => object,
+    };
+    let (ids, rest): (Vec<_>, Vec<_>) = members(inner)?.into_iter().partition(|(name, _)| name == "id");
+    if let Some((_, id)) = ids.iter().find(|(_, id)| id != "BlockBasedTable") {
+        return Err(format!("tables of kind {id:?} are not served"));
+    }
+    for (name, value) in rest {
+        set_member(TABLE, options, &name, &value)?;
+        if TABLE.iter().any(|row| row.name == name && row.setting().is_none()) {
+            options.family.give_table(&name, &value);
+        }
+    }
+    Ok(())
+}
+
+/// `{level=…;…}`, or RocksDB's older `window_bits:level:strategy[:max_dict_bytes[:zstd_max_train_bytes…]]`.
+pub(super) fn set_compression(options: &mut Options, text: &str) -> Result<(), Wrong> {
+    const IN_ORDER: [&str; 5] =
+        ["window_bits", "level", "strategy", "max_dict_bytes", "zstd_max_train_bytes"];
+    if text.contains('=') || !text.contains(':') {
+        return set_members(COMPRESSION, options, text);
+    }
+    let pairs: String = IN_ORDER.iter().zip(text.split(':')).map(|(n, v)| format!("{n}={v};")).collect();
+    set_members(COMPRESSION, options, &pairs)
+}
+
+/// `{level=…;…}` for blob files, which take no dictionary.
+pub(super) fn set_blob_compression(options: &mut Options, text: &str) -> Result<(), Wrong> {
+    let mut other = options.clone();
+    set_members(COMPRESSION, &mut other, text)?;
+    options.family.blob.compression_level = other.family.table.compression_level;
+    Ok(())
+}
+
+/// The members that mean something to us, for an OPTIONS file: all releases know them.
+pub(super) fn show_compression(options: &Options) -> String {
+    let shown = |row: &Row<Options>| Some(format!("{}={};", row.name, (row.setting()?.show)(options)?));
+    format!("{{{}}}", COMPRESSION.iter().filter_map(shown).collect::<String>())
+}
+
+pub(super) fn set_universal(options: &mut Options, text: &str) -> Result<(), Wrong> {
+    set_members(UNIVERSAL, options, text)
+}
+
+pub(super) fn set_fifo(options: &mut Options, text: &str) -> Result<(), Wrong> {
+    set_members(FIFO, options, text)
+}
+
+pub(super) fn set_metadata_cache(options: &mut Options, text: &str) -> Result<(), Wrong> {
+    set_members(METADATA_CACHE, options, text)
+}
+
+/// Compression options of their own that are not switched on.
+pub(super) fn not_enabled(text: &str) -> bool {
+    split_object(text).is_ok() && !matches!(member(text, "enabled").as_deref(), Some("true" | "1"))
+}

@@ -1,0 +1,352 @@
+//! A row of the table: one name of RocksDB's and our answer to it.
+
+use super::nested::id_of;
+use super::value::{Wrong, check_like, same};
+use crate::FormatLevel;
+use std::fmt;
+
+/// Which struct of RocksDB's a name belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// `DBOptions`.
+    Database,
+    /// `ColumnFamilyOptions`.
+    Family,
+    /// `BlockBasedTableOptions`: inside `block_based_table_factory={…}`, or a section of its own in OPTIONS files.
+    Table,
+    /// `MetadataCacheOptions`: inside `metadata_cache_options={…}`.
+    MetadataCache,
+    /// `CompressionOptions`: inside `compression_opts={…}` and its like.
+    Compression,
+    /// `CompactionOptionsUniversal`: inside `compaction_options_universal={…}`.
+    Universal,
+    /// `CompactionOptionsFIFO`: inside `compaction_options_fifo={…}`.
+    Fifo,
+    /// `ReadOptions`.
+    Read,
+    /// `WriteOptions`.
+    Write,
+    /// `FlushOptions`.
+    Flush,
+    /// `CompactRangeOptions`.
+    CompactRange,
+    /// `CompactionOptions`, of `CompactFiles`.
+    CompactFiles,
+}
+
+impl Group {
+    /// All of them, in the order of the page.
+    pub const ALL: [Group; 12] = [
+        Group::Database,
+        Group::Family,
+        Group::Table,
+        Group::MetadataCache,
+        Group::Compression,
+        Group::Universal,
+        Group::Fifo,
+        Group::Read,
+        Group::Write,
+        Group::Flush,
+        Group::CompactRange,
+        Group::CompactFiles,
+    ];
+
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Group::Database => "database",
+            Group::Family => "family",
+            Group::Table => "table",
+            Group::MetadataCache => "metadata_cache",
+            Group::Compression => "compression",
+            Group::Universal => "universal",
+            Group::Fifo => "fifo",
+            Group::Read => "read",
+            Group::Write => "write",
+            Group::Flush => "flush",
+            Group::CompactRange => "compact_range",
+            Group::CompactFiles => "compact_files",
+        }
+    }
+
+    /// The struct in RocksDB's headers.
+    pub fn rocksdb_struct(self) -> &'static str {
+        match self {
+            Group::Database => "DBOptions",
+            Group::Family => "ColumnFamilyOptions",
+            Group::Table => "BlockBasedTableOptions",
+            Group::MetadataCache => "MetadataCacheOptions",
+            Group::Compression => "CompressionOptions",
+            Group::Universal => "CompactionOptionsUniversal",
+            Group::Fifo => "CompactionOptionsFIFO",
+            Group::Read => "ReadOptions",
+            Group::Write => "WriteOptions",
+            Group::Flush => "FlushOptions",
+            Group::CompactRange => "CompactRangeOptions",
+            Group::CompactFiles => "CompactionOptions",
+        }
+    }
+}
+
+/// What becomes of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AnswerKind {
+    /// A setting of ours means the same.
+    Used,
+    /// Something of ours, of another shape, serves the same end.
+    Mapped,
+    /// Taken and not looked at: the engine decides itself, or always does what is asked for.
+    Ignored,
+    /// Taken and kept for RocksDB, which acts on it; nothing here does, and the open's report names it.
+    Unserved,
+    /// Only the value that asks for nothing is taken; another one that a file holds is kept for RocksDB and reported.
+    Refused,
+}
+
+impl AnswerKind {
+    /// All of them, in the order of the page.
+    pub const ALL: [AnswerKind; 5] = [
+        AnswerKind::Used,
+        AnswerKind::Mapped,
+        AnswerKind::Ignored,
+        AnswerKind::Unserved,
+        AnswerKind::Refused,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            AnswerKind::Used => "used",
+            AnswerKind::Mapped => "mapped",
+            AnswerKind::Ignored => "ignored",
+            AnswerKind::Unserved => "unserved",
+            AnswerKind::Refused => "refused",
+        }
+    }
+}
+
+/// The values a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// `true` or `false`.
+    Flag,
+    /// Whole numbers with both ends, and their unit.
+    Whole(u64, u64, &'static str),
+    /// Numbers with both ends.
+    Real(f64, f64),
+    /// A description.
+    Text(&'static str),
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Range::Flag => f.write_str("true, false"),
+            Range::Whole(least, u64::MAX, unit) => write!(f, "{unit}, {least} or more"),
+            Range::Whole(least, most, unit) => write!(f, "{unit}, {least} to {most}"),
+            Range::Real(least, most) => write!(f, "{least} to {most}"),
+            Range::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Takes a setting from text.
+pub(super) type Set<T> = fn(&mut T, &str) -> Result<(), Wrong>;
+
+/// How a value reaches a setting, and comes back.
+pub(super) struct Setting<T> {
+    /// The field, as a path from the struct of settings.
+    pub(super) onto: &'static str,
+    pub(super) range: Range,
+    /// From text. None: the value is no text (a key, a snapshot), the struct's field is the only way.
+    pub(super) set: Option<Set<T>>,
+    /// For an OPTIONS file; None: it is not written there.
+    pub(super) show: fn(&T) -> Option<String>,
+}
+
+pub(super) enum Answer<T> {
+    Used(Setting<T>),
+    Mapped(Setting<T>),
+    Ignored,
+    Unserved,
+    /// What it tells "asks for nothing" by, besides RocksDB's default.
+    Refused(fn(&str) -> bool),
+}
+
+/// One name.
+pub(super) struct Row<T: 'static> {
+    pub name: &'static str,
+    /// RocksDB 11.8's default, as its OPTIONS file has it; empty when it has none there.
+    pub(super) default: &'static str,
+    /// RocksDB changes it while the database is open.
+    pub(super) live: bool,
+    /// The oldest format level whose release knows the name.
+    pub(super) since: FormatLevel,
+    pub(super) answer: Answer<T>,
+    /// What it does, or why it does nothing. A sentence or two.
+    pub(super) text: &'static str,
+}
+
+/// What [`Row::set`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    Set,
+    Ignored,
+}
+
+/// Why [`Row::set`] did nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NotTaken {
+    /// No value of the option.
+    Wrong(Wrong),
+    /// A value that asks for what is not there.
+    Refused,
+}
+
+impl<T> Row<T> {
+    pub(super) fn kind(&self) -> AnswerKind {
+        match self.answer {
+            Answer::Used(_) => AnswerKind::Used,
+            Answer::Mapped(_) => AnswerKind::Mapped,
+            Answer::Ignored => AnswerKind::Ignored,
+            Answer::Unserved => AnswerKind::Unserved,
+            Answer::Refused(_) => AnswerKind::Refused,
+        }
+    }
+
+    pub(super) fn setting(&self) -> Option<&Setting<T>> {
+        match &self.answer {
+            Answer::Used(setting) | Answer::Mapped(setting) => Some(setting),
+            Answer::Ignored | Answer::Unserved | Answer::Refused(_) => None,
+        }
+    }
+
+    /// Whether a stored value asks for something that RocksDB does and we do not.
+    pub(super) fn is_missed(&self, value: &str) -> bool {
+        matches!(self.answer, Answer::Unserved) && !same(&id_of(self.default), &id_of(value))
+            // Sizes of levels that do not follow the last one.
+            || self.name == "level_compaction_dynamic_level_bytes" && same("false", value)
+    }
+
+    /// Takes a value, unescaped.
+    pub(super) fn set(&self, target: &mut T, value: &str) -> Result<Taken, NotTaken> {
+        match &self.answer {
+            Answer::Used(setting) | Answer::Mapped(setting) => {
+                let set = setting.set.ok_or_else(|| NotTaken::Wrong("it has no form as text".to_owned()))?;
+                set(target, value).map(|()| Taken::Set).map_err(NotTaken::Wrong)
+            }
+            Answer::Ignored | Answer::Unserved => {
+                check_like(self.default, value).map(|()| Taken::Ignored).map_err(NotTaken::Wrong)
+            }
+            Answer::Refused(asks_nothing) => {
+                if same(self.default, value) || asks_nothing(value) {
+                    return Ok(Taken::Ignored);
+                }
+                check_like(self.default, value).map_err(NotTaken::Wrong)?;
+                Err(NotTaken::Refused)
+            }
+        }
+    }
+}
+
+/// Whether RocksDB changes the option while the database is open: `live` or `open`.
+macro_rules! when {
+    (live) => {
+        true
+    };
+    (open) => {
+        false
+    };
+}
+
+/// `uses!("name", "RocksDB's default", live | open, field.of.ours, range, "what it does")`; before the field may stand the
+/// format level that knows the name, if not all do.
+macro_rules! uses {
+    ($name:literal, $default:literal, $when:ident, $($field:ident).+, $range:expr, $text:literal) => {
+        $crate::names::row::uses!($name, $default, $when, V6_29, $($field).+, $range, $text)
+    };
+    ($name:literal, $default:literal, $when:ident, $since:ident, $($field:ident).+, $range:expr, $text:literal) => {
+        $crate::names::row::Row {
+            name: $name,
+            default: $default,
+            live: $crate::names::row::when!($when),
+            since: $crate::FormatLevel::$since,
+            text: $text,
+            answer: $crate::names::row::Answer::Used($crate::names::row::Setting {
+                onto: stringify!($($field).+),
+                range: $range,
+                set: Some(|target, text| {
+                    target.$($field).+ = $crate::names::value::Value::parse(text)?;
+                    Ok(())
+                }),
+                show: |target| Some($crate::names::value::Value::show(&target.$($field).+)),
+            }),
+        }
+    };
+}
+
+/// `mapped!("name", "RocksDB's default", live | open, "onto", range, set, show, "what it does")`.
+macro_rules! mapped {
+    ($name:literal, $default:literal, $when:ident, $onto:literal, $range:expr, $set:expr, $show:expr, $text:literal) => {
+        $crate::names::row::mapped!($name, $default, $when, V6_29, $onto, $range, $set, $show, $text)
+    };
+    ($name:literal, $default:literal, $when:ident, $since:ident, $onto:literal, $range:expr, $set:expr, $show:expr, $text:literal) => {
+        $crate::names::row::Row {
+            name: $name,
+            default: $default,
+            live: $crate::names::row::when!($when),
+            since: $crate::FormatLevel::$since,
+            text: $text,
+            answer: $crate::names::row::Answer::Mapped($crate::names::row::Setting {
+                onto: $onto,
+                range: $range,
+                set: $set,
+                show: $show,
+            }),
+        }
+    };
+}
+
+/// `ignored!("name", "RocksDB's default", live | open, "why")`.
+macro_rules! ignored {
+    ($name:literal, $default:literal, $when:ident, $text:literal) => {
+        $crate::names::row::Row {
+            name: $name,
+            default: $default,
+            live: $crate::names::row::when!($when),
+            since: $crate::FormatLevel::V6_29,
+            text: $text,
+            answer: $crate::names::row::Answer::Ignored,
+        }
+    };
+}
+
+/// `unserved!("name", "RocksDB's default", live | open, "what is not done")`.
+macro_rules! unserved {
+    ($name:literal, $default:literal, $when:ident, $text:literal) => {
+        $crate::names::row::Row {
+            answer: $crate::names::row::Answer::Unserved,
+            ..$crate::names::row::ignored!($name, $default, $when, $text)
+        }
+    };
+}
+
+/// `refused!("name", "RocksDB's default", live | open, "why")`; with a function before the text, the values that function
+/// knows are taken too.
+macro_rules! refused {
+    ($name:literal, $default:literal, $when:ident, $text:literal) => {
+        $crate::names::row::refused!($name, $default, $when, |_| false, $text)
+    };
+    ($name:literal, $default:literal, $when:ident, $asks_nothing:expr, $text:literal) => {
+        $crate::names::row::Row {
+            name: $name,
+            default: $default,
+            live: $crate::names::row::when!($when),
+            since: $crate::FormatLevel::V6_29,
+            text: $text,
+            answer: $crate::names::row::Answer::Refused($asks_nothing),
+        }
+    };
+}
+
+pub(super) use {ignored, mapped, refused, unserved, uses, when};
