@@ -5,9 +5,9 @@
 //!    that a flush dropped in between), and reads at no more than the sequence at which its memtable was sealed.
 
 use crate::merge::Merger;
-use crate::version::Version;
 use ashlar_base::SeqNum;
 use ashlar_memtable::MemtableRep;
+use ashlar_tree::version::Version;
 use std::sync::Arc;
 
 /// The memtables and tables of one family at one moment.

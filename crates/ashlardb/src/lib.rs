@@ -102,7 +102,6 @@ pub use ashlar_base::ext::merge_operator::{
 pub use ashlar_base::{
     Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum,
 };
-pub use ashlar_engine::columns::Columns;
 pub use ashlar_engine::inspect::{
     CheckReport, Damage, FamilyShape, KeySpan, Risk, check_database, check_database_in,
 };
@@ -113,6 +112,7 @@ pub use ashlar_engine::{MemtableStats, RepairReport, Scrubbed, SizeOptions, Veri
 pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;
 pub use ashlar_options::{DbPath, FormatLevel};
+pub use ashlar_tree::columns::Columns;
 pub use batch::{BatchFamily, WriteBatch};
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
 pub use cursor::{Cursor, Lent};

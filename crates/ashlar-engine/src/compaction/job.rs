@@ -13,13 +13,13 @@
 use super::inputs::{parts, runs, tombstones};
 use super::plan::{Compaction, user_range};
 use super::split::KeyRange;
-use crate::files::PendingFile;
 use crate::rewrite::{
     BlobCounters, Numbers, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
 };
-use crate::version::{TableCounts, Version};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_tree::files::PendingFile;
+use ashlar_tree::version::{TableCounts, Version};
 use std::sync::Arc;
 
 /// What a compaction works on.

@@ -4,8 +4,8 @@
 //! 2. At most one table of a run is open for it at a time; one that nobody else has open is closed behind it.
 
 use super::split::KeyRange;
-use crate::version::{FileMeta, Version};
 use ashlar_base::{InternalKey, LookupKey, Result, RunCursor, Window};
+use ashlar_tree::version::{FileMeta, Version};
 use std::sync::Arc;
 
 /// Tables in ascending order, disjoint, as one run, as far as they are within a range of user keys.

@@ -1,9 +1,9 @@
 //! A compaction that was decided on: what a picker returns and a job carries out.
 
 use crate::rewrite::{Beneath, CutLimits, Grandparent, Retention};
-use crate::version::FileMeta;
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Level, Order, SeqNum};
+use ashlar_tree::version::FileMeta;
 use std::fmt;
 use std::sync::Arc;
 

@@ -7,11 +7,11 @@ use super::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick, pick_to
 use super::*;
 use crate::rewrite::fixture::{Place, trailer};
 use crate::rewrite::{CutLimits, EntrySink, Progress, TableOutputs};
-use crate::version::{FileMeta, TableCounts, Version};
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, LookupKey, Order, SeqNum, ValueType};
 use ashlar_env::Env;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::CompactionOptions;
+use ashlar_tree::version::{FileMeta, TableCounts, Version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

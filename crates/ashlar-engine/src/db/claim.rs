@@ -3,8 +3,8 @@
 
 use super::core::{Core, State};
 use crate::identity::Inside;
-use crate::version::FileMeta;
 use ashlar_base::Result;
+use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
 /// The right to write to the directory, and to replace some tables; it ends when this is dropped.

@@ -5,7 +5,6 @@
 
 use super::core::{Core, State};
 use crate::column_family::LiveFamily;
-use crate::files::check_there;
 use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result};
@@ -14,6 +13,7 @@ use ashlar_log::LogWriter;
 use ashlar_options::Event;
 use ashlar_sync::atomic::Ordering;
 use ashlar_sync::{ReadPin, Waited, thread};
+use ashlar_tree::files::check_there;
 use std::sync::Arc;
 
 impl Core {

@@ -19,12 +19,12 @@ use crate::compaction::{
 };
 use crate::health::Source;
 use crate::rewrite::{BlobPlan, Progress};
-use crate::version::{FamilyState, TableCounts, Version};
 use ashlar_base::stats::{Distribution, Ticker};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result};
 use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::{Mutex, Rank};
+use ashlar_tree::version::{FamilyState, TableCounts, Version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,12 +11,12 @@
 //!
 //! Source: RocksDB `db/blob/blob_file_partition_manager.h`, `include/rocksdb/advanced_options.h`.
 
-use crate::blobs::BlobFiles;
 use ashlar_base::{ErrorKind, FileNumber, Result, ValueType};
 use ashlar_blob::BlobReader;
 use ashlar_format::blob::{BlobIndex, BlobPlace};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_memtable::Op;
+use ashlar_tree::blobs::BlobFiles;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;

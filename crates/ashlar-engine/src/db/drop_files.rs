@@ -4,9 +4,9 @@ use super::Db;
 use super::claim::Claim;
 use super::core::Core;
 use crate::column_family::Family;
-use crate::files::{KeyRange, tables_within};
 use ashlar_base::{FamilyId, Result};
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_tree::files::{KeyRange, tables_within};
 use std::sync::Arc;
 
 impl Db {
@@ -61,9 +61,9 @@ impl Core {
 mod tests {
     use super::*;
     use crate::batch::WriteBatch;
-    use crate::version::FileMeta;
     use ashlar_env::{Clock, Env, OsClock};
     use ashlar_options::{DbOptions, FamilyOptions, WriteOptions};
+    use ashlar_tree::version::FileMeta;
     use std::path::Path;
     use std::sync::mpsc::channel;
     use std::time::Duration;

@@ -2,12 +2,12 @@
 
 use super::core::{Core, Failed, State};
 use crate::health::{Health, Severity, Source};
-use crate::version::{FamilyState, TableCounts};
 use ashlar_base::error::IoKind;
 use ashlar_base::stats::Ticker;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber};
 use ashlar_env::JobKind;
 use ashlar_options::Event;
+use ashlar_tree::version::{FamilyState, TableCounts};
 use std::sync::Arc;
 use std::time::Duration;
 

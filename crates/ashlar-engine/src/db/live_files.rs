@@ -4,8 +4,8 @@
 
 use super::Db;
 use crate::column_family::Family;
-use crate::version::FileMeta;
 use ashlar_base::{FileNumber, Level, Result, SeqNum};
+use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
 /// One table of a family.

@@ -67,7 +67,6 @@ pub use sizes::{MemtableStats, SizeOptions};
 
 use crate::batch::WriteBatch;
 use crate::column_family::Family;
-use crate::columns::Columns;
 use crate::health::{Severity, lacks_space};
 use crate::iter::DbIter;
 use crate::open::RecoveryReport;
@@ -79,6 +78,7 @@ use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_tree::columns::Columns;
 use core::Core;
 use std::fmt;
 use std::path::Path;

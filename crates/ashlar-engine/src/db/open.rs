@@ -19,7 +19,6 @@ use super::unused_logs::UnusedLogs;
 use super::writes::Host;
 use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
-use crate::files::{PendingOutputs, Places, check_lost, hold_directory, lost_is_usable};
 use crate::health::Health;
 use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{
@@ -28,7 +27,6 @@ use crate::open::{
 };
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
-use crate::version::{OpenTables, VersionSet};
 use crate::wal::{Wal, WalShape};
 use crate::write::{GroupCommitter, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
@@ -43,6 +41,8 @@ use ashlar_memtable::MemtableRep;
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};
+use ashlar_tree::files::{PendingOutputs, Places, check_lost, hold_directory, lost_is_usable};
+use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};

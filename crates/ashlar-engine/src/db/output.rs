@@ -1,14 +1,14 @@
 //! How this database writes tables: the plan that flush, compaction and replay share.
 
-use crate::files::PendingOutputs;
 use crate::rewrite::{BlobPlan, Numbers, OutputChecks, OutputPlan};
-use crate::version::VersionSet;
 use ashlar_base::FamilyId;
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Statistics;
 use ashlar_env::Env;
 use ashlar_options::{DbPath, FamilyOptions, path_of_level};
 use ashlar_table::TableIdentity;
+use ashlar_tree::files::PendingOutputs;
+use ashlar_tree::version::VersionSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -5,7 +5,6 @@ use super::core::Core;
 use super::schedule::gauges_of;
 use crate::column_family::Family;
 use crate::compaction::picker::{Targets, scores};
-use crate::files::{Live, Spared, find_obsolete};
 use crate::inspect::{
     Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find, levelstats, live_data_bytes, tables_text,
 };
@@ -16,6 +15,7 @@ use ashlar_base::{Error, Result};
 use ashlar_env::FsEntry;
 use ashlar_format::filename::FileKind;
 use ashlar_sync::atomic::Ordering;
+use ashlar_tree::files::{Live, Spared, find_obsolete};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -5,16 +5,16 @@
 
 use super::core::Core;
 use super::unused_logs::UnusedLogs;
-use crate::files::{
-    Live, PendingOutputs, RepairMark, Spared, Unlinked, find_obsolete, in_quarantine, lost_is_usable, unlink,
-};
 use crate::health::{Severity, Source};
 use crate::open::RecoveryReport;
-use crate::version::VersionSet;
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{Env, Job, JobKind, StepBudget, StepResult};
 use ashlar_format::filename::FileKind;
 use ashlar_sync::ReadPin;
+use ashlar_tree::files::{
+    Live, PendingOutputs, RepairMark, Spared, Unlinked, find_obsolete, in_quarantine, lost_is_usable, unlink,
+};
+use ashlar_tree::version::VersionSet;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;

@@ -20,14 +20,12 @@ use super::open::{Parts, open_tables, statistics};
 use super::replay::Replayer;
 use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
-use crate::files::{PendingOutputs, hold_directory};
 use crate::health::Health;
 use crate::open::{
     DirState, Entered, FoundWals, Policy, Purpose, Recovered, RecoveryReport, enter, logs_needed_from,
     recover_in, replay_found, survey,
 };
 use crate::pressure::Memory;
-use crate::version::{OpenTables, VersionSet, read_current};
 use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
@@ -35,6 +33,8 @@ use ashlar_env::{Env, FileLock, FsEntry};
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_table::TableReader;
+use ashlar_tree::files::{PendingOutputs, hold_directory};
+use ashlar_tree::version::{OpenTables, VersionSet, read_current};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,13 +3,13 @@
 use super::Db;
 use super::core::Core;
 use crate::column_family::Family;
-use crate::columns::Columns;
 use crate::iter::DbIter;
 use crate::read::{self, GetExplained, MayExist, ScanExplained, View};
 use crate::snapshot::Snapshot;
 use crate::super_version::SuperVersion;
 use ashlar_base::{Error, LookupKey, Result, SeqNum};
 use ashlar_options::ReadOptions;
+use ashlar_tree::columns::Columns;
 use std::sync::Arc;
 
 impl Db {

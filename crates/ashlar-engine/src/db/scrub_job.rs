@@ -12,13 +12,13 @@
 use super::Db;
 use super::core::Core;
 use crate::inspect::{CheckReport, Damage, Risk, check_file};
-use crate::version::Version;
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_blob::{BlobReader, BlobVerified};
 use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::filename::FileKind;
 use ashlar_options::Event;
 use ashlar_table::{TableReader, Verification};
+use ashlar_tree::version::Version;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

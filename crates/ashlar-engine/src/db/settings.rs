@@ -2,13 +2,13 @@
 
 use crate::column_family::DEFAULT_FAMILY;
 use crate::open::{Entered, Families, FamilySpec, Others, PlaceSettings, RecoveryReport};
-use crate::version::{FamilyState, VersionSet};
 use ashlar_base::{Error, Order, Result};
 use ashlar_env::Env;
 use ashlar_options::{
     DbOptions, DbPath, Facts, FamilyOptions, Finding, Options, StoredFamily, lint, load_latest_options,
     note_lines, options_file,
 };
+use ashlar_tree::version::{FamilyState, VersionSet};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

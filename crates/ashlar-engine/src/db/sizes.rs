@@ -5,8 +5,8 @@
 use super::Db;
 use crate::column_family::Family;
 use crate::super_version::SuperVersion;
-use crate::version::{FileMeta, Version};
 use ashlar_base::Result;
+use ashlar_tree::version::{FileMeta, Version};
 
 /// What [`Db::approximate_sizes`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -67,7 +67,8 @@ impl Core {
         plan: &Compaction,
         did: Option<(&CompactionCounters, Duration)>,
     ) {
-        let inputs = |files: &[Arc<crate::version::FileMeta>]| files.iter().map(|f| f.number()).collect();
+        let inputs =
+            |files: &[Arc<ashlar_tree::version::FileMeta>]| files.iter().map(|f| f.number()).collect();
         let mut event = CompactionEvent {
             family: family.name().to_owned(),
             reason: plan.reason.name(),

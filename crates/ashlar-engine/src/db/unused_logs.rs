@@ -12,12 +12,12 @@
 //!    next open finds the account and moves the log.
 //! 2. A disk without room for them does not keep a database closed: then the log is moved without an account.
 
-use crate::files::{TAIL_MAX, keep_tail, leave_account, used_end};
 use crate::open::{DroppedRange, RecoveryReport};
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
+use ashlar_tree::files::{TAIL_MAX, keep_tail, leave_account, used_end};
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -1,11 +1,11 @@
 //! Reading everything a database has on disk, to see whether it is sound.
 
 use super::Db;
-use crate::files::{FileChecksum, check_file_checksum};
 use crate::inspect::{CheckReport, Damage, Risk, Verified, check_files, to_read};
-use crate::version::{Version, replay_manifest};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_format::filename::FileKind;
+use ashlar_tree::files::{FileChecksum, check_file_checksum};
+use ashlar_tree::version::{Version, replay_manifest};
 use std::path::PathBuf;
 use std::sync::Arc;
 

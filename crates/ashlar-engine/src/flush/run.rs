@@ -4,16 +4,16 @@
 //! 2. All sealed memtables go together, so that a key overwritten in several of them is written once.
 //! 3. Tombstones stay, whatever the levels hold: they do not cost a flush anything, and compaction knows better.
 
-use crate::files::PendingFile;
 use crate::rewrite::{
     BlobCounters, CutLimits, Numbers, OutputPlan, Progress, Retention, Rewrite, RewriteCounters,
     TableOutputs, shared_prefix, start,
 };
-use crate::version::TableCounts;
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result, RunCursor, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
+use ashlar_tree::files::PendingFile;
+use ashlar_tree::version::TableCounts;
 use std::sync::Arc;
 
 /// Which of a family's sealed memtables (newest first) the next flush takes: all, or none while `flushing` says that

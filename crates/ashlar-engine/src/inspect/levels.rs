@@ -3,7 +3,7 @@
 use ashlar_base::Level;
 use std::fmt::Write;
 
-use crate::version::Version;
+use ashlar_tree::version::Version;
 
 /// Files and bytes of each level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

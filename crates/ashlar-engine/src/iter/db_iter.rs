@@ -17,7 +17,6 @@
 use super::tally::{Call, IterTally};
 use super::{CursorPins, KeyBounds, MergingIter, runs};
 use crate::column_family::Family;
-use crate::columns::Columns;
 use crate::range_del::{Mask, Sources, Stretch};
 use crate::super_version::SuperVersion;
 use crate::visibility::{Fate, fate, is_visible};
@@ -28,6 +27,7 @@ use ashlar_base::{
 };
 use ashlar_env::Process;
 use ashlar_options::ReadOptions;
+use ashlar_tree::columns::Columns;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;

@@ -5,10 +5,10 @@
 
 use super::run::note_tombstones;
 use crate::range_del::Sources;
-use crate::version::{FileMeta, FileTable, Version};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
 use ashlar_table::{ReadHow, TableIter};
+use ashlar_tree::version::{FileMeta, FileTable, Version};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -2,9 +2,9 @@
 
 use crate::column_family::Family;
 use crate::super_version::SuperVersion;
-use crate::version::Version;
 use ashlar_base::{FileNumber, SeqNum};
 use ashlar_memtable::MemtableRep;
+use ashlar_tree::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -3,11 +3,11 @@
 use crate::iter::{KeyBounds, LevelIter};
 use crate::range_del::{Bounds, Sources};
 use crate::super_version::SuperVersion;
-use crate::version::{FileMeta, FileTable};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
 use ashlar_memtable::MemtableRep;
 use ashlar_table::{ReadHow, TableIter, TableReader};
+use ashlar_tree::version::{FileMeta, FileTable};
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -3,11 +3,9 @@
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
 use super::{DbIter, KeyBounds, MergingIter, runs};
-use crate::blobs::{BlobMap, add_blob_file};
 use crate::merge::Merger;
 use crate::range_del::Sources;
 use crate::super_version::SuperVersion;
-use crate::version::{FileMeta, OpenTables, Tables, Version};
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{
@@ -24,6 +22,8 @@ use ashlar_format::version_edit::NewFile;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
 use ashlar_options::ReadOptions;
 use ashlar_table::{ReadHow, TableBuilder, TableIdentity, TableOptions};
+use ashlar_tree::blobs::{BlobMap, add_blob_file};
+use ashlar_tree::version::{FileMeta, OpenTables, Tables, Version};
 use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;

@@ -5,10 +5,10 @@
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`NewDB`).
 
 use super::report::RecoveryReport;
-use crate::version::{VersionSet, new_db_id, read_identity, start_manifest, write_identity};
 use ashlar_base::{FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_env::{Env, Fs};
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_tree::version::{VersionSet, new_db_id, read_identity, start_manifest, write_identity};
 use std::path::Path;
 
 /// Makes a database in `dir` whose default family has keys in `order`. The directory is made if it is missing. Call

@@ -4,8 +4,8 @@
 //!    each family, so that it stays quick with very many; `inspect::check_level` reads all.
 //! 2. A table that cannot be read here is no news: whoever reads its keys gets the error.
 
-use crate::version::{FamilyState, Replayed};
 use ashlar_options::FormatLevel;
+use ashlar_tree::version::{FamilyState, Replayed};
 use std::collections::BTreeMap;
 
 /// Tables of one family that are looked at, from each end of their numbers.

@@ -2,10 +2,10 @@
 //! not read that. So the report and the command line announce it before the first write.
 
 use super::survey::{DirState, survey};
-use crate::version::{Replayed, read_identity, replay_manifest};
 use ashlar_base::Result;
 use ashlar_env::{Env, Fs};
 use ashlar_options::read_latest_options;
+use ashlar_tree::version::{Replayed, read_identity, replay_manifest};
 use std::path::Path;
 
 /// What is said of such a directory, by the report of an open and by programs that write.
@@ -24,7 +24,7 @@ pub fn left_by_leveldb(env: &Env, dir: &Path) -> Result<bool> {
 
 /// RocksDB's MANIFEST has sequences for each table, and RocksDB leaves an IDENTITY and an OPTIONS file.
 pub(super) fn is_leveldb(fs: &dyn Fs, dir: &Path, replayed: &Replayed) -> Result<bool> {
-    let plain = |family: &crate::version::ReplayedFamily| {
+    let plain = |family: &ashlar_tree::version::ReplayedFamily| {
         family.tree.count_of_unknown_sequences() == family.tree.table_numbers().count()
     };
     if replayed.db.db_id.is_some() || replayed.families.len() != 1 || !replayed.families.values().all(plain) {

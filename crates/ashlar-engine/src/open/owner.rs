@@ -15,13 +15,13 @@
 //! 5. A new database takes no directory that holds logs, tables or blob files.
 
 use super::places::whole;
-use crate::files::same_directory;
-use crate::version::{Replayed, read_identity, read_small, write_small};
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_blob::BlobReader;
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_table::Anatomy;
+use ashlar_tree::files::same_directory;
+use ashlar_tree::version::{Replayed, read_identity, read_small, write_small};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -25,8 +25,6 @@ use super::create::make_directory;
 use super::owner::{Claimant, Claims};
 use super::recover::{needed_from, read_manifest};
 use super::wal_replay::may_hold_writes;
-use crate::files::{Places, same_directory};
-use crate::version::Replayed;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::{Env, FileLock, Fs};
 use ashlar_format::filename::FileKind;
@@ -35,6 +33,8 @@ use ashlar_options::{
     DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, read_options_file, stored_places,
     write_options_file,
 };
+use ashlar_tree::files::{Places, same_directory};
+use ashlar_tree::version::Replayed;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -8,17 +8,17 @@ use super::leveldb::{ONE_WAY, is_leveldb};
 use super::places::{Entered, GIVE_PATHS, PlaceSettings, Purpose, enter};
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
 use super::unserved::unserved;
-use crate::files::{hold_directory, misnamed};
-use crate::version::{
-    Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
-    read_current, read_identity, replay_manifest, was_current,
-};
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::FormatLevel;
+use ashlar_tree::files::{hold_directory, misnamed};
+use ashlar_tree::version::{
+    Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
+    read_current, read_identity, replay_manifest, was_current,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;

@@ -15,13 +15,13 @@
 //!    its file numbers, so that an open of very many tables stays quick.
 //! 3. A table that cannot be read here gives no reason: a read of its keys gets the error.
 
-use crate::version::{FamilyState, FileMeta, Tables};
 use ashlar_base::{ErrorKind, Order, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
 use ashlar_format::table::{Properties, TableKind};
 use ashlar_options::{id_of, read_latest_options};
+use ashlar_tree::version::{FamilyState, FileMeta, Tables};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;

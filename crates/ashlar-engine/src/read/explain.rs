@@ -42,8 +42,9 @@ pub fn explain_get(
     let version = &from.version;
     let mut out_of_bounds = Vec::new();
     for (level, files) in (0u8..).zip(&version.levels).filter(|(_, files)| !files.is_empty()) {
-        let outside =
-            |f: &&Arc<crate::version::FileMeta>| !f.holds(&version.order, key.user_key) && !asked(f.number());
+        let outside = |f: &&Arc<ashlar_tree::version::FileMeta>| {
+            !f.holds(&version.order, key.user_key) && !asked(f.number())
+        };
         let count = files.iter().filter(outside).count();
         if count > 0 {
             out_of_bounds.push((Level(level), count));
@@ -215,7 +216,7 @@ pub fn explain_scan(
     let watch = Watch::begin(PerfLevel::EnableTime, ticks);
     let order = &from.version.order;
     let range = KeyBounds::of(options.clone());
-    let within = |f: &&Arc<crate::version::FileMeta>| {
+    let within = |f: &&Arc<ashlar_tree::version::FileMeta>| {
         range.meets(order, f.smallest().user_key(), f.largest().user_key())
     };
     let levels = (0u8..).zip(&from.version.levels).filter(|(_, files)| !files.is_empty());

@@ -10,10 +10,8 @@
 //! 5. A merge operand sends the search on, to the next older entry; the value is folded at its end.
 
 use super::trace::{Place, Trace};
-use crate::columns::Columns;
 use crate::read::{MayExist, View};
 use crate::super_version::SuperVersion;
-use crate::version::{FileMeta, Version};
 use crate::visibility::{Fate, fate};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::FragmentedTombstones;
@@ -24,6 +22,8 @@ use ashlar_memtable::MemtableRep;
 use ashlar_options::ReadOptions;
 use ashlar_sync::ReadPin;
 use ashlar_table::{NearBlock, ReadHow, TableFound, TableReader};
+use ashlar_tree::columns::Columns;
+use ashlar_tree::version::{FileMeta, Version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -4,11 +4,11 @@ use super::super::drive::tests::MemoryRun;
 use super::super::fixture::{Place, trailer};
 use super::super::{CutLimits, EntrySink, OutputPlan, Progress, Retention, TableOutputs, start};
 use super::*;
-use crate::version::Version;
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{InternalKeyBuf, Order, RunCursor, Window};
 use ashlar_env::Env;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
+use ashlar_tree::version::Version;
 
 use ValueType::{Entity as Row, Put};
 
@@ -57,7 +57,8 @@ fn flushed(place: &Place, file_bytes: u64) -> (Version, NewFile, Vec<FileNumber>
 
 /// The entries of a table as a rewrite reads them.
 fn entries(version: &Version, file: &NewFile) -> Vec<(Vec<u8>, ValueType, Vec<u8>, bool)> {
-    let mut cursor = version.table(&crate::version::FileMeta::new(file.clone())).unwrap().cursor(1 << 16);
+    let mut cursor =
+        version.table(&ashlar_tree::version::FileMeta::new(file.clone())).unwrap().cursor(1 << 16);
     cursor.seek(None).unwrap();
     let (mut all, mut window) = (vec![], Window::new());
     while cursor.window(&mut window).unwrap() {

@@ -1,14 +1,14 @@
 //! A directory in memory for the tests of rewrites.
 
 use super::{BlobPlan, Numbers, OutputChecks, OutputPlan};
-use crate::files::PendingOutputs;
-use crate::version::{OpenTables, Tables, Version};
 use ashlar_base::{FamilyId, FileNumber, InternalKey, Level, Order, SeqNum, Trailer, ValueType, Window};
 use ashlar_blob::BlobOptions;
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_table::{TableIdentity, TableOptions};
+use ashlar_tree::files::PendingOutputs;
+use ashlar_tree::version::{OpenTables, Tables, Version};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -94,7 +94,7 @@ pub(crate) fn trailer(seq: u64, kind: ValueType) -> Trailer {
 
 /// Every entry of a file as text: `key#seq=value`, `key#seq-` for tombstones.
 pub(crate) fn dump(version: &Version, file: &NewFile) -> Vec<String> {
-    let meta = crate::version::FileMeta::new(file.clone());
+    let meta = ashlar_tree::version::FileMeta::new(file.clone());
     let mut cursor = version.table(&meta).unwrap().cursor(1 << 16);
     cursor.seek(None).unwrap();
     let (mut lines, mut window) = (vec![], Window::new());

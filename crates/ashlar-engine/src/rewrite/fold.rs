@@ -15,12 +15,12 @@
 
 use super::drive::{EntrySink, KeyState, RewriteCounters};
 use super::retention::{Rule, Verdict};
-use crate::blobs::BlobFiles;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Entry, MergeOperator, Result, Trailer, ValueType};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_table::MAX_ENTRY_BYTES;
+use ashlar_tree::blobs::BlobFiles;
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -18,12 +18,12 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc` (behaviour).
 
-use crate::blobs::BlobFiles;
 use ashlar_base::MergeOperator;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::key::{SeqNum, Trailer, ValueType};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::FragmentedTombstones;
+use ashlar_tree::blobs::BlobFiles;
 use std::sync::Arc;
 
 /// What may lie beneath the output of a rewrite: data older than everything the rewrite reads.

@@ -36,7 +36,7 @@ fn open(dir: &Path, operator: &Arc<dyn MergeOperator>) -> Db {
 /// Every key by cursor, both ways, and by point reads: values and columns.
 fn compare(db: &Db, state: &State, what: &str) {
     let family = db.family("default").unwrap();
-    let columns = |found: ashlar_engine::columns::Columns| -> Row {
+    let columns = |found: ashlar_tree::columns::Columns| -> Row {
         found.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
     };
     for forward in [true, false] {

@@ -3,10 +3,10 @@
 use super::Outcome;
 use crate::corpus;
 use crate::memory::{DIR, machine, put};
-use ashlar_engine::version::{read_current, read_identity};
 use ashlar_format::backup_meta::BackupMeta;
 use ashlar_format::filename::{FileKind, current_content, parse_current};
 use ashlar_format::options_file::{OptionsFile, escape, split_object, unescape};
+use ashlar_tree::version::{read_current, read_identity};
 use std::path::Path;
 
 pub(super) fn noise() -> Vec<Vec<u8>> {

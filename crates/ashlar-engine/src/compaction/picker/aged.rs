@@ -13,8 +13,8 @@ use super::leveled::{complete, from_level};
 use super::shape::{Shape, any_busy};
 use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running, UserRange};
-use crate::version::FileMeta;
 use ashlar_options::CompactionOptions;
+use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
 /// The next such compaction, if one is due at `now` (seconds since 1970) and can start; the oldest table goes first.

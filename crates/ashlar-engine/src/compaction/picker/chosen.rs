@@ -8,9 +8,9 @@
 use super::leveled::planned;
 use super::shape::{Shape, any_busy, as_level};
 use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
-use crate::version::FileMeta;
 use ashlar_base::{Error, FileNumber, Level, Result};
 use ashlar_options::CompactionOptions;
+use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
 /// The compaction of the tables `numbers` into level `output`; `None` while another one has what it needs.

@@ -18,8 +18,8 @@ use super::scores::level0_score;
 use super::shape::{Shape, any_busy, as_level};
 use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
-use crate::version::FileMeta;
 use ashlar_options::CompactionOptions;
+use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
 /// So many files are merged within level 0 at least.

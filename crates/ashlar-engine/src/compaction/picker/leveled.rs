@@ -13,9 +13,9 @@ use super::scores::scores;
 use super::shape::{Shape, any_busy, as_level, bytes};
 use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
-use crate::version::FileMeta;
 use ashlar_base::Level;
 use ashlar_options::CompactionOptions;
+use ashlar_tree::version::FileMeta;
 use std::ops::Range;
 use std::sync::Arc;
 

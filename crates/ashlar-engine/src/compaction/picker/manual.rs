@@ -12,9 +12,9 @@ use super::leveled::{complete, from_level};
 use super::shape::{Shape, any_busy, bytes};
 use super::targets::Targets;
 use crate::compaction::plan::{Compaction, Reason, Running};
-use crate::version::FileMeta;
 use ashlar_base::FileNumber;
 use ashlar_options::CompactionOptions;
+use ashlar_tree::version::FileMeta;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@
 use super::shape::{Shape, bytes};
 use super::targets::Targets;
 use super::tombstones::is_dense;
-use crate::version::FileMeta;
 use ashlar_options::CompactionOptions;
+use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
 /// The urgency of one level.

@@ -7,9 +7,9 @@
 //!    neighbour that begins there.
 
 use crate::compaction::plan::{Running, UserRange, user_range};
-use crate::version::{FileMeta, Version};
 use ashlar_base::{Level, Order};
 use ashlar_table::TableOptions;
+use ashlar_tree::version::{FileMeta, Version};
 use std::ops::Range;
 use std::sync::Arc;
 

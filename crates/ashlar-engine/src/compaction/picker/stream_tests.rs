@@ -6,10 +6,10 @@
 use super::{Shape, pick};
 use crate::compaction::Compaction;
 use crate::rewrite::Cut;
-use crate::version::FileMeta;
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::CompactionOptions;
+use ashlar_tree::version::FileMeta;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -6,13 +6,13 @@
 
 use super::*;
 use crate::compaction::{Compaction, Running};
-use crate::version::{FileMeta, TableCounts};
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
 use ashlar_format::compress::Compression;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::CompactionOptions;
 use ashlar_table::TableOptions;
+use ashlar_tree::version::{FileMeta, TableCounts};
 use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;

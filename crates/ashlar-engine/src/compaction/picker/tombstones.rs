@@ -15,9 +15,9 @@
 use super::leveled::{complete, from_level};
 use super::shape::{Shape, any_busy, bytes};
 use crate::compaction::plan::{Compaction, Reason, Running, UserRange};
-use crate::version::{FileMeta, TableCounts};
 use ashlar_base::SeqNum;
 use ashlar_options::CompactionOptions;
+use ashlar_tree::version::{FileMeta, TableCounts};
 use std::cmp::Reverse;
 
 /// A table at the bottom is rewritten for this share of its entries.

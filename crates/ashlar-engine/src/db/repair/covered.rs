@@ -4,10 +4,10 @@
 //! flush takes all there is of a key up to some sequence: a table with an entry of the key at or above the operand's
 //! sequence holds the operand, folded or not.
 
-use crate::version::{Tables, VersionSet};
 use ashlar_base::{FamilyId, LookupKey, Order, Result, SeqNum};
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_table::TableReader;
+use ashlar_tree::version::{Tables, VersionSet};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,7 +3,6 @@
 use super::report::RepairReport;
 use crate::inspect::{Damage, Risk};
 use crate::open::needed_from;
-use crate::version::{Replayed, read_current, replay_manifest};
 use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_blob::BlobReader;
 use ashlar_env::{EntryKind, Fs};
@@ -11,6 +10,7 @@ use ashlar_format::blob::{BlobFooter, BlobHeader};
 use ashlar_format::filename::FileKind;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogReader, LogRecordKind, RecoveryMode};
+use ashlar_tree::version::{Replayed, read_current, replay_manifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -48,17 +48,10 @@ use super::purge_job::purge;
 use super::replay::Replayer;
 use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
-use crate::files::{
-    Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
-    leave_in_lost, unlink,
-};
 use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
 use crate::open::{
     PlaceSettings, Purpose, RecoveryReport, by_settings, enter, needed_from, recorded_numbers, salvage_wals,
     settle_identity,
-};
-use crate::version::{
-    Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
 };
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
@@ -68,6 +61,13 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::OptionsFile;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
+use ashlar_tree::files::{
+    Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
+    leave_in_lost, unlink,
+};
+use ashlar_tree::version::{
+    Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
+};
 use covered::Covered;
 use found::Found;
 use std::collections::BTreeMap;

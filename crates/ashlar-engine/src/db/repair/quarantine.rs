@@ -14,21 +14,21 @@
 
 use super::RepairReport;
 use super::tables::{BadBlobs, Copied, Outputs, Replaced, file_name};
-use crate::blobs::BlobFiles;
 use crate::column_family::Family;
 use crate::db::Db;
 use crate::db::claim::Claim;
 use crate::db::core::Core;
 use crate::db::install::note_counts;
 use crate::db::output::numbers;
-use crate::files::leave_account;
 use crate::inspect::{Damage, Risk};
-use crate::version::{FamilyState, FileMeta, Tables, Version};
 use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, FileNumber, Level, Result};
 use ashlar_blob::LiveBlobFile;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobGarbage, VersionEdit};
+use ashlar_tree::blobs::BlobFiles;
+use ashlar_tree::files::leave_account;
+use ashlar_tree::version::{FamilyState, FileMeta, Tables, Version};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;

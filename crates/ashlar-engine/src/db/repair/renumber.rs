@@ -8,8 +8,8 @@
 use super::found::Found;
 use super::report::RepairReport;
 use crate::open::recorded_numbers;
-use crate::version::Replayed;
 use ashlar_base::{FileNumber, SeqNum};
+use ashlar_tree::version::Replayed;
 
 /// Sequences that have to be left for writes.
 const ROOM: u64 = 1 << 40;

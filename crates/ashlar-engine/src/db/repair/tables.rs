@@ -2,12 +2,10 @@
 
 use super::report::RepairReport;
 use super::{Begun, LEVELS_MAX, Repair};
-use crate::blobs::BlobFiles;
 use crate::db::output::Writer;
 use crate::inspect::{Damage, KeySpan, Risk, Verified, span_of};
 use crate::open::has_udi_primary;
 use crate::rewrite::{BlobOutcome, BlobPlan, CutLimits, EntrySink, Numbers, Output, TableOutputs};
-use crate::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
 use ashlar_base::range_del::{Fragment, FragmentRef};
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
@@ -16,6 +14,8 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_options::FamilyOptions;
 use ashlar_table::{LostStretch, TableReader};
+use ashlar_tree::blobs::BlobFiles;
+use ashlar_tree::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

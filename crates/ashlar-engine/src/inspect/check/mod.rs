@@ -25,13 +25,8 @@ pub(crate) use logs::LogsNeeded;
 pub use report::{CheckReport, Damage, KeySpan, Risk, Verified};
 pub(crate) use tables::span_of;
 
-use crate::files::{hold_directory, misnamed};
 use crate::open::{
     DirState, PlaceSettings, Purpose, enter, needed_from, out_of_numbers, recorded_numbers, survey,
-};
-use crate::version::{
-    OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
-    was_current,
 };
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result, SeqNum};
@@ -40,6 +35,11 @@ use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_options::read_latest_options;
 use ashlar_table::Anatomy;
+use ashlar_tree::files::{hold_directory, misnamed};
+use ashlar_tree::version::{
+    OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
+    was_current,
+};
 use logs::Logs;
 use std::collections::BTreeSet;
 use std::path::Path;

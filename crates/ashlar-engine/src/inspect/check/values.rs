@@ -6,13 +6,13 @@
 
 use super::report::KeySpan;
 use super::tables::Family;
-use crate::version::FileMeta;
 use ashlar_base::{Error, FileNumber, InternalKey, Result, SeqNum, ValueType};
 use ashlar_blob::{BlobReader, blob_places};
 use ashlar_format::blob::{BlobFooter, BlobHeader, BlobIndex, BlobPlace};
 use ashlar_format::filename::FileKind;
 use ashlar_format::value_suffix::split_preferred;
 use ashlar_table::TableReader;
+use ashlar_tree::version::FileMeta;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;

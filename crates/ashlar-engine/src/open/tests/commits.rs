@@ -15,7 +15,7 @@ fn a_new_database_is_empty_and_complete() {
     assert_eq!(shape(&r.versions), ["0 default: log 0"]);
     assert!(r.report.is_clean());
     assert_eq!(r.versions.new_file_number(), FileNumber(3));
-    assert_eq!(crate::version::read_identity(&*env.fs, dir()).unwrap(), r.versions.db_facts().db_id);
+    assert_eq!(ashlar_tree::version::read_identity(&*env.fs, dir()).unwrap(), r.versions.db_facts().db_id);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn committers_at_once() {
                     table_file(env, number).unwrap();
                     let edit = flush_edit(number, &format!("{t}-{i}"), at);
                     let seen = Arc::clone(installs);
-                    let install = move |families: &[Arc<crate::version::FamilyState>]| {
+                    let install = move |families: &[Arc<ashlar_tree::version::FamilyState>]| {
                         // One at a time, in commit order: the tree only grows.
                         assert_eq!(families.len(), 1);
                         let n = families[0].version.file_count() as u64;
@@ -278,7 +278,7 @@ fn a_panic_while_installing_fails_later_commits() {
 
 #[test]
 fn what_is_live_now() {
-    use crate::files::{Live, PendingOutputs, Spared, find_obsolete};
+    use ashlar_tree::files::{Live, PendingOutputs, Spared, find_obsolete};
     let env = Env::mem();
     let v = fresh(&env).versions;
     let a = flush(&env, &v, "a", 5).unwrap();

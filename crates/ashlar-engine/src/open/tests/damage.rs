@@ -279,8 +279,8 @@ fn identity_disagrees() {
     let env = golden("rocksdb-7.8.3/wal_ops");
     let mut r = recover(&env).unwrap();
     r.versions.commit(Vec::new()).unwrap();
-    crate::version::write_identity(&*env.fs, dir(), "another").unwrap();
+    ashlar_tree::version::write_identity(&*env.fs, dir(), "another").unwrap();
     settle_identity(&env, &r.versions, &mut r.report).unwrap();
     assert!(r.report.regenerated[0].contains("another"), "{}", r.report);
-    assert_eq!(crate::version::read_identity(&*env.fs, dir()).unwrap(), r.versions.db_facts().db_id);
+    assert_eq!(ashlar_tree::version::read_identity(&*env.fs, dir()).unwrap(), r.versions.db_facts().db_id);
 }

@@ -84,7 +84,7 @@ fn rocksdb_directories() {
         assert_eq!(contents(&env), before, "{}: recovery changes nothing", case.name);
 
         // Our own MANIFEST says the same.
-        let identity = crate::version::read_identity(&*env.fs, dir()).unwrap();
+        let identity = ashlar_tree::version::read_identity(&*env.fs, dir()).unwrap();
         r.versions.commit(Vec::new()).unwrap();
         let again = recover(&env).unwrap();
         assert_eq!(again.report.manifest, r.versions.manifest_number());
@@ -95,7 +95,7 @@ fn rocksdb_directories() {
         assert_eq!(again.versions.db_facts().db_id, identity);
         assert_eq!(again.versions.db_facts().max_family, r.versions.db_facts().max_family);
         for (ours, theirs) in again.versions.families().iter().zip(r.versions.families()) {
-            let files = |f: &crate::version::FamilyState| {
+            let files = |f: &ashlar_tree::version::FamilyState| {
                 f.version.files().map(|(l, f)| (l, f.file.clone())).collect::<Vec<_>>()
             };
             assert_eq!(files(ours), files(&theirs));

@@ -10,7 +10,6 @@ mod torn;
 mod two_phase;
 
 use super::*;
-use crate::version::{OpenTables, VersionSet};
 use ashlar_base::{FamilyId, FileNumber, Level, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::{EntryKind, Env, Fs};
@@ -19,6 +18,7 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::RecoveryMode;
 use ashlar_options::FormatLevel;
+use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Leaves the account of a file in the database in `dir`, durably.
-pub(crate) fn leave_account(fs: &dyn Fs, dir: &Path, number: FileNumber, account: &str) -> Result<()> {
+pub fn leave_account(fs: &dyn Fs, dir: &Path, number: FileNumber, account: &str) -> Result<()> {
     leave_in_lost(fs, dir, &format!("QUARANTINE-{number}.txt"), account)
 }
 
 /// The files of which there is an account in `dir`.
-pub(crate) fn in_quarantine(fs: &dyn Fs, dir: &Path) -> Result<BTreeSet<FileNumber>> {
+pub fn in_quarantine(fs: &dyn Fs, dir: &Path) -> Result<BTreeSet<FileNumber>> {
     let number = |name: &str| {
         let digits = name.strip_prefix("QUARANTINE-")?.strip_suffix(".txt")?;
         digits.parse().ok().map(FileNumber)

@@ -29,7 +29,7 @@ pub fn read_current(fs: &dyn Fs, dir: &Path) -> Result<Option<FileNumber>> {
 }
 
 /// A hint that lists the MANIFESTs of a directory.
-pub(crate) fn candidates(fs: &dyn Fs, dir: &Path) -> String {
+pub fn candidates(fs: &dyn Fs, dir: &Path) -> String {
     let names: Vec<String> = fs
         .list(dir)
         .unwrap_or_default()
@@ -97,7 +97,7 @@ pub fn write_identity(fs: &dyn Fs, dir: &Path, id: &str) -> Result<()> {
 }
 
 /// Writes the whole of a small file of `dir`, durably.
-pub(crate) fn write_small(fs: &dyn Fs, dir: &Path, name: &str, content: &[u8]) -> Result<()> {
+pub fn write_small(fs: &dyn Fs, dir: &Path, name: &str, content: &[u8]) -> Result<()> {
     let temp = dir.join(FileKind::Temp(FileNumber(0)).name());
     replace(fs, dir, &temp, &dir.join(name), content).map_err(SwitchFailure::into_error)
 }
@@ -121,7 +121,7 @@ pub fn new_db_id(env: &Env) -> String {
 }
 
 /// The whole of a small file; `None` when it is not there.
-pub(crate) fn read_small(fs: &dyn Fs, path: &Path) -> Result<Option<Vec<u8>>> {
+pub fn read_small(fs: &dyn Fs, path: &Path) -> Result<Option<Vec<u8>>> {
     let file = match fs.open_read(path) {
         Ok(file) => file,
         Err(e) if e.is_not_found() => return Ok(None),

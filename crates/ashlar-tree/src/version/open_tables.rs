@@ -90,7 +90,7 @@ impl OpenTables {
     }
 
     /// Closes an eighth of the tables, two at least, if nobody reads them: others lack descriptors.
-    pub(crate) fn close_some(&self) {
+    pub fn close_some(&self) {
         let open = self.descriptors();
         self.close_down_to(open.saturating_sub((open / 8).max(2)));
     }
@@ -99,7 +99,7 @@ impl OpenTables {
     ///
     /// # Errors
     /// As `open`.
-    pub(crate) fn give_way_to<T>(&self, mut open: impl FnMut() -> Result<T>) -> Result<T> {
+    pub fn give_way_to<T>(&self, mut open: impl FnMut() -> Result<T>) -> Result<T> {
         match open() {
             Err(e) if e.kind() == ErrorKind::Io(IoKind::TooManyFiles) => {
                 self.close_some();

@@ -11,7 +11,7 @@ use ashlar_format::filename::FileKind;
 use std::path::Path;
 
 /// The longest tail that is copied.
-pub(crate) const TAIL_MAX: u64 = 1 << 20;
+pub const TAIL_MAX: u64 = 1 << 20;
 
 /// Tails that are kept.
 const TAILS_KEPT: usize = 8;
@@ -25,7 +25,7 @@ const PIECE: usize = 64 << 10;
 /// `Io`.
 /// # Cost
 /// Reads the file from `offset` on.
-pub(crate) fn used_end(file: &dyn ReadFile, offset: u64) -> Result<Option<u64>> {
+pub fn used_end(file: &dyn ReadFile, offset: u64) -> Result<Option<u64>> {
     let (mut piece, mut at, mut end) = (vec![0; PIECE], offset, None);
     while at < file.len() {
         let read = file.read_at(&mut piece, at)?;
@@ -44,7 +44,7 @@ pub(crate) fn used_end(file: &dyn ReadFile, offset: u64) -> Result<Option<u64>> 
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn keep_tail(
+pub fn keep_tail(
     fs: &dyn Fs,
     dir: &Path,
     file: &dyn ReadFile,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// A tree in the making.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TreeBuilder {
+pub struct TreeBuilder {
     files: BTreeMap<FileNumber, (Level, Arc<FileMeta>)>,
     /// Files that the current edit took out: a move puts the same value back in.
     moved: BTreeMap<FileNumber, Arc<FileMeta>>,
@@ -41,7 +41,7 @@ impl TreeBuilder {
     }
 
     /// Applies the file changes of one edit.
-    pub(crate) fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
+    pub fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
         self.moved.clear();
         for &(level, number) in &edit.deleted {
             self.delete(level, number)?;
@@ -103,7 +103,7 @@ impl TreeBuilder {
     /// `Io`: the machine failed, which tells nothing about the table.
     /// # Cost
     /// One pass over each such table.
-    pub(crate) fn learn_sequences(&mut self, tables: &Tables) -> Result<()> {
+    pub fn learn_sequences(&mut self, tables: &Tables) -> Result<()> {
         let unknown =
             |entry: &&mut (Level, Arc<FileMeta>)| entry.0 == Level::ZERO && entry.1.file.sequences_unknown;
         for (_, file) in self.files.values_mut().filter(unknown) {
@@ -124,46 +124,46 @@ impl TreeBuilder {
 
     /// Gives files of unknown sequences the widest range there is, every file an epoch number if any lacks one, and
     /// bounds the timestamps that were stripped. `order` is that of the family.
-    pub(crate) fn complete(&mut self, order: &Order, last_seq: SeqNum) {
+    pub fn complete(&mut self, order: &Order, last_seq: SeqNum) {
         epoch::complete(&mut self.files, order, last_seq);
     }
 
     /// The numbers of its tables.
-    pub(crate) fn table_numbers(&self) -> impl Iterator<Item = FileNumber> + '_ {
+    pub fn table_numbers(&self) -> impl Iterator<Item = FileNumber> + '_ {
         self.files.keys().copied()
     }
 
     /// The numbers of its blob files.
-    pub(crate) fn blob_numbers(&self) -> impl Iterator<Item = FileNumber> + '_ {
+    pub fn blob_numbers(&self) -> impl Iterator<Item = FileNumber> + '_ {
         self.blobs.keys().copied()
     }
 
     /// The largest sequence of its tables; `unknown` stands for that of a table of which the MANIFEST does not tell it.
-    pub(crate) fn largest_seq(&self, unknown: SeqNum) -> Option<SeqNum> {
+    pub fn largest_seq(&self, unknown: SeqNum) -> Option<SeqNum> {
         let largest = |file: &NewFile| if file.sequences_unknown { unknown } else { file.largest_seq };
         self.files.values().map(|(_, file)| largest(&file.file)).max()
     }
 
     /// A table whose index in the list of directories is not below `count`, with that index.
-    pub(crate) fn beyond_path(&self, count: usize) -> Option<(FileNumber, u8)> {
+    pub fn beyond_path(&self, count: usize) -> Option<(FileNumber, u8)> {
         let mut files = self.files.values().map(|(_, f)| (f.number(), f.file.path_id));
         files.find(|(_, id)| usize::from(*id) >= count)
     }
 
     /// All tables are in one directory from here on.
-    pub(crate) fn gather_in_one_directory(&mut self) {
+    pub fn gather_in_one_directory(&mut self) {
         for (_, file) in self.files.values_mut().filter(|(_, f)| f.file.path_id != 0) {
             *file = FileMeta::new(NewFile { path_id: 0, ..file.file.clone() });
         }
     }
 
     /// Forgets a blob file that is no use any more.
-    pub(crate) fn forget_blob_file(&mut self, number: FileNumber) {
+    pub fn forget_blob_file(&mut self, number: FileNumber) {
         self.blobs.remove(&number);
     }
 
     /// The largest epoch number in use.
-    pub(crate) fn max_epoch(&self) -> u64 {
+    pub fn max_epoch(&self) -> u64 {
         self.files.values().map(|(_, f)| f.file.epoch).max().unwrap_or(0)
     }
 
@@ -173,17 +173,17 @@ impl TreeBuilder {
     }
 
     /// How many files came without sequences, as LevelDB leaves them.
-    pub(crate) fn count_of_unknown_sequences(&self) -> usize {
+    pub fn count_of_unknown_sequences(&self) -> usize {
         self.files.values().filter(|(_, f)| f.file.sequences_unknown).count()
     }
 
     /// The deepest level that has a table.
-    pub(crate) fn deepest(&self) -> usize {
+    pub fn deepest(&self) -> usize {
         self.files.values().map(|(level, _)| level.index()).max().unwrap_or(0)
     }
 
     /// Sorts the levels and checks every invariant.
-    pub(crate) fn finish(&self, levels: usize, tables: &Arc<Tables>) -> Result<Version> {
+    pub fn finish(&self, levels: usize, tables: &Arc<Tables>) -> Result<Version> {
         let order = tables.order().clone();
         let mut sorted: Vec<Vec<Arc<FileMeta>>> = vec![Vec::new(); levels];
         for (number, (level, file)) in &self.files {

@@ -24,12 +24,17 @@ use std::sync::Arc;
 
 /// A family as read from a MANIFEST; its tree is not checked yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ReplayedFamily {
-    pub(crate) name: String,
-    pub(crate) comparator: Option<String>,
-    pub(crate) log_number: FileNumber,
-    pub(crate) tree: TreeBuilder,
-    pub(crate) carried: Carried,
+pub struct ReplayedFamily {
+    /// Its name.
+    pub name: String,
+    /// The name of its comparator, if the MANIFEST names one.
+    pub comparator: Option<String>,
+    /// Logs below this number hold nothing of it that its tables lack.
+    pub log_number: FileNumber,
+    /// Its tables and blob files.
+    pub tree: TreeBuilder,
+    /// What is not understood and written again.
+    pub carried: Carried,
 }
 
 /// Bytes at the end of a MANIFEST that were not used.
@@ -45,20 +50,25 @@ pub struct DroppedTail {
 
 /// What a MANIFEST says.
 #[derive(Clone, Debug)]
-pub(crate) struct Replayed {
-    pub(crate) path: PathBuf,
-    pub(crate) db: DbFacts,
-    pub(crate) families: BTreeMap<FamilyId, ReplayedFamily>,
+pub struct Replayed {
+    /// The file.
+    pub path: PathBuf,
+    /// What it says of the whole database.
+    pub db: DbFacts,
+    /// The families that were not dropped.
+    pub families: BTreeMap<FamilyId, ReplayedFamily>,
     /// As read, not yet raised.
-    pub(crate) next_file: FileNumber,
-    pub(crate) last_seq: SeqNum,
-    pub(crate) records: u64,
-
-    pub(crate) dropped: Option<DroppedTail>,
+    pub next_file: FileNumber,
+    /// The newest sequence that the tables may hold.
+    pub last_seq: SeqNum,
+    /// Records that were applied.
+    pub records: u64,
+    /// The end of the file, where it could not be read.
+    pub dropped: Option<DroppedTail>,
     /// Edits came after the snapshot and the commit that began the file: it was in use.
-    pub(crate) was_current: bool,
+    pub was_current: bool,
     /// Ignorable tags without a meaning here.
-    pub(crate) unknown_tags: Vec<u32>,
+    pub unknown_tags: Vec<u32>,
 }
 
 /// No writer of MANIFESTs reserves more room: RocksDB 4 MiB, if it is not told otherwise.
@@ -85,7 +95,7 @@ struct Replayer {
 ///
 /// # Errors
 /// `Corruption` naming file, offset and cause; `Io` when the file is missing or unreadable.
-pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<Replayed> {
+pub fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<Replayed> {
     let path = dir.join(FileKind::Manifest(number).name());
     let file = fs.open_read(&path)?;
     let bytes = file.len();
@@ -126,7 +136,7 @@ pub(crate) fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
 ///
 /// # Errors
 /// `Io`: a read that fails must not hide it.
-pub(crate) fn was_current(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<bool> {
+pub fn was_current(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<bool> {
     match replay_manifest(fs, dir, number) {
         Ok(replayed) => Ok(replayed.was_current),
         Err(e) if matches!(e.kind(), ErrorKind::Io(_)) && !e.is_not_found() => Err(e),

@@ -47,7 +47,7 @@ pub(super) struct Queue {
 /// What anybody may read at any time.
 pub(super) struct Published {
     pub(super) state: State,
-    pub(super) manifest: FileNumber,
+    pub manifest: FileNumber,
     /// An append failed: until the next MANIFEST is durable, nobody knows what a crash leaves.
     pub(super) doubtful: bool,
     pub(super) fatal: Option<Error>,
@@ -56,13 +56,17 @@ pub(super) struct Published {
 }
 
 /// What a recovery, or the making of a database, knows when it makes the set.
-pub(crate) struct Beginning {
-    pub(crate) db: DbFacts,
-    pub(crate) families: Vec<FamilyState>,
-    pub(crate) next_file: FileNumber,
-    pub(crate) last_seq: SeqNum,
+pub struct Beginning {
+    /// What the MANIFEST says of the whole database.
+    pub db: DbFacts,
+    /// The families that are opened.
+    pub families: Vec<FamilyState>,
+    /// The number of the next file.
+    pub next_file: FileNumber,
+    /// The newest sequence that the tables may hold.
+    pub last_seq: SeqNum,
     /// The MANIFEST that `CURRENT` names.
-    pub(crate) manifest: FileNumber,
+    pub manifest: FileNumber,
 }
 
 /// See the module.
@@ -80,7 +84,8 @@ pub struct VersionSet {
 }
 
 impl VersionSet {
-    pub(crate) fn new(
+    /// The versions of the database in `dir`, whose MANIFEST is written at `level`.
+    pub fn new(
         env: Env,
         dir: PathBuf,
         level: FormatLevel,

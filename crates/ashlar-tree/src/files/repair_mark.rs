@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 const NAME: &str = "REPAIRING";
 
 /// The mark in one directory.
-pub(crate) struct RepairMark<'a> {
+pub struct RepairMark<'a> {
     fs: &'a dyn Fs,
     dir: &'a Path,
 }
 
 impl<'a> RepairMark<'a> {
     /// Of the database in `dir`.
-    pub(crate) fn of(fs: &'a dyn Fs, dir: &'a Path) -> Self {
+    pub fn of(fs: &'a dyn Fs, dir: &'a Path) -> Self {
         RepairMark { fs, dir }
     }
 
@@ -30,17 +30,17 @@ impl<'a> RepairMark<'a> {
     }
 
     /// Whether a repair began to commit and did not end.
-    pub(crate) fn stands(&self) -> Result<bool> {
+    pub fn stands(&self) -> Result<bool> {
         Ok(self.fs.metadata(&self.path())?.is_some())
     }
 
     /// Sets it, durably.
-    pub(crate) fn set(&self) -> Result<()> {
+    pub fn set(&self) -> Result<()> {
         leave_in_lost(self.fs, self.dir, NAME, "")
     }
 
     /// Takes it away. A crash that brings it back does no harm.
-    pub(crate) fn clear(&self) -> Result<()> {
+    pub fn clear(&self) -> Result<()> {
         self.fs.remove(&self.path())
     }
 }

@@ -30,7 +30,7 @@ pub fn hold_directory(env: &Env, dir: &Path) -> Result<Env> {
 ///
 /// # Errors
 /// `InvalidArgument`: it is empty.
-pub(crate) fn check_named(dir: &Path) -> Result<()> {
+pub fn check_named(dir: &Path) -> Result<()> {
     if dir.as_os_str().is_empty() {
         let e = Error::invalid("the path of the database is empty");
         return Err(e.hint("Name the directory; the working directory is \".\""));
@@ -39,7 +39,7 @@ pub(crate) fn check_named(dir: &Path) -> Result<()> {
 }
 
 /// Whether `lost` can take files: it is a directory, or can become one.
-pub(crate) fn lost_is_usable(fs: &dyn Fs, dir: &Path) -> Result<bool> {
+pub fn lost_is_usable(fs: &dyn Fs, dir: &Path) -> Result<bool> {
     Ok(fs.metadata(&dir.join(LOST))?.is_none_or(|entry| entry.kind == EntryKind::Dir))
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn lost_is_usable(fs: &dyn Fs, dir: &Path) -> Result<bool> {
 ///
 /// # Errors
 /// `InvalidArgument`: it cannot.
-pub(crate) fn check_lost(fs: &dyn Fs, dir: &Path) -> Result<()> {
+pub fn check_lost(fs: &dyn Fs, dir: &Path) -> Result<()> {
     if lost_is_usable(fs, dir)? {
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub(crate) fn check_lost(fs: &dyn Fs, dir: &Path) -> Result<()> {
 }
 
 /// The directories in `dir` that have the name of a database file, in words for a report.
-pub(crate) fn misnamed(fs: &dyn Fs, dir: &Path) -> Result<Vec<String>> {
+pub fn misnamed(fs: &dyn Fs, dir: &Path) -> Result<Vec<String>> {
     let all = fs.list(dir)?.into_iter();
     let named = all.filter(|entry| entry.kind == EntryKind::Dir && FileKind::parse(&entry.name).is_some());
     Ok(named
@@ -69,7 +69,7 @@ pub(crate) fn misnamed(fs: &dyn Fs, dir: &Path) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn holds_remains(fs: &dyn Fs, dir: &Path) -> Result<bool> {
+pub fn holds_remains(fs: &dyn Fs, dir: &Path) -> Result<bool> {
     for entry in fs.files(dir)? {
         let remains = match FileKind::parse_exact(&entry.name) {
             Some(FileKind::Current | FileKind::Identity | FileKind::Manifest(_) | FileKind::Options(_)) => {
@@ -92,7 +92,7 @@ pub(crate) fn holds_remains(fs: &dyn Fs, dir: &Path) -> Result<bool> {
 ///
 /// # Errors
 /// `Io(NotFound)`: what is gone, and what that may have lost. The path is the real one of a file in another directory.
-pub(crate) fn check_there(fs: &dyn Fs, dir: &Path, files: &[FileKind]) -> Result<()> {
+pub fn check_there(fs: &dyn Fs, dir: &Path, files: &[FileKind]) -> Result<()> {
     let gone = |what: &str, path: &Path| {
         let e = Error::new(
             ErrorKind::Io(IoKind::NotFound),

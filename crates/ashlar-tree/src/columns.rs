@@ -8,12 +8,12 @@ pub struct Columns(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Columns {
     /// `columns` ascend by name.
-    pub(crate) fn new(columns: Vec<(Vec<u8>, Vec<u8>)>) -> Columns {
+    pub fn new(columns: Vec<(Vec<u8>, Vec<u8>)>) -> Columns {
         Columns(columns)
     }
 
     /// The default column alone, as which a plain value is read.
-    pub(crate) fn of_value(value: &[u8]) -> Columns {
+    pub fn of_value(value: &[u8]) -> Columns {
         Columns(vec![(Vec::new(), value.to_vec())])
     }
 
@@ -44,7 +44,7 @@ impl Columns {
     }
 
     /// Sets the default column.
-    pub(crate) fn set_default(&mut self, value: &[u8]) {
+    pub fn set_default(&mut self, value: &[u8]) {
         match self.0.first_mut().filter(|(name, _)| name.is_empty()) {
             Some((_, old)) => *old = value.to_vec(),
             None => self.0.insert(0, (Vec::new(), value.to_vec())),

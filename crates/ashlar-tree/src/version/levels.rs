@@ -61,13 +61,12 @@ impl Version {
     }
 
     /// The blob files that its entries point to.
-    pub(crate) fn blobs(&self) -> &Arc<BlobFiles> {
+    pub fn blobs(&self) -> &Arc<BlobFiles> {
         &self.blobs
     }
 
     /// With these blob files, whatever the tables name.
-    #[cfg(test)]
-    pub(crate) fn with_blobs(self, files: BlobMap) -> Version {
+    pub fn with_blobs(self, files: BlobMap) -> Version {
         Version { blobs: self.tables.blob_files(files), ..self }
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Manifest {
 }
 
 /// Makes `MANIFEST-<number>` of `records` and makes `CURRENT` name it: the birth of a database.
-pub(crate) fn start_manifest(
+pub fn start_manifest(
     fs: &Arc<dyn Fs>,
     dir: &Path,
     number: FileNumber,

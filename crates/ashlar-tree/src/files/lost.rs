@@ -5,10 +5,10 @@ use ashlar_env::Fs;
 use std::path::Path;
 
 /// Its name in the database directory.
-pub(crate) const LOST: &str = "lost";
+pub const LOST: &str = "lost";
 
 /// Leaves a small text there, durably, with the names that lead to it.
-pub(crate) fn leave_in_lost(fs: &dyn Fs, dir: &Path, name: &str, text: &str) -> Result<()> {
+pub fn leave_in_lost(fs: &dyn Fs, dir: &Path, name: &str, text: &str) -> Result<()> {
     let lost = dir.join(LOST);
     fs.create_dir_all(&lost)?;
     let file = fs.create(&lost.join(name))?;

@@ -35,18 +35,18 @@ impl Tables {
     }
 
     /// Names what is counted into, for tables that are opened from now on. Once.
-    pub(crate) fn count_into(&self, statistics: &Arc<Statistics>) {
+    pub fn count_into(&self, statistics: &Arc<Statistics>) {
         let _ = self.statistics.set(Arc::clone(statistics));
     }
 
     /// What is counted into, once it was named.
     #[inline]
-    pub(crate) fn statistics(&self) -> Option<&Statistics> {
+    pub fn statistics(&self) -> Option<&Statistics> {
         self.statistics.get().map(|s| &**s)
     }
 
     /// The cap on memory that their blocks keep to, if there is one.
-    pub(crate) fn memory_cap(&self) -> Option<usize> {
+    pub fn memory_cap(&self) -> Option<usize> {
         self.open.pool().budget().map(|budget| budget.cap())
     }
 
@@ -89,7 +89,7 @@ impl Tables {
     }
 
     /// Leaves an open table in the slot of its file; what stands there then.
-    pub(crate) fn keep(&self, file: &FileMeta, opened: Arc<TableReader>) -> Arc<TableReader> {
+    pub fn keep(&self, file: &FileMeta, opened: Arc<TableReader>) -> Arc<TableReader> {
         let (table, ours) = file.table.fill(opened);
         if ours {
             self.open.entered(Weak::clone(&file.me));
@@ -139,7 +139,7 @@ impl Tables {
     }
 
     /// The path of a table, by the name it has.
-    pub(crate) fn path_of(&self, number: FileNumber) -> PathBuf {
+    pub fn path_of(&self, number: FileNumber) -> PathBuf {
         let ldb = self.dir.join(FileKind::LevelDbTable(number).name());
         let sst = self.dir.join(FileKind::Table(number).name());
         match self.fs.metadata(&sst) {

@@ -66,7 +66,7 @@ struct Joined {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub struct Places {
     fs: Arc<dyn Fs>,
     joined: Arc<Mutex<Joined>>,
     dir: PathBuf,
@@ -96,7 +96,7 @@ fn kind(name: &str) -> Kind {
 
 impl Places {
     /// Logs in `logs`, before that in `former`; tables in `tables`. `None` and no directory: the database directory.
-    pub(crate) fn new(
+    pub fn new(
         fs: Arc<dyn Fs>,
         dir: &Path,
         (logs, former): (Option<PathBuf>, Option<PathBuf>),
@@ -118,7 +118,7 @@ impl Places {
     ///
     /// # Errors
     /// `Io` of the opening of a directory.
-    pub(crate) fn held(&self) -> Result<Arc<Places>> {
+    pub fn held(&self) -> Result<Arc<Places>> {
         let mut fs = Arc::clone(&self.fs);
         let former = self.former.lock().clone();
         let beside =
@@ -147,7 +147,7 @@ impl Places {
     ///
     /// # Errors
     /// `Io` of the opening of the directory.
-    pub(crate) fn join(&self, dir: &Path) -> Result<()> {
+    pub fn join(&self, dir: &Path) -> Result<()> {
         let before = self.joined.lock().fs.clone();
         let held = before.as_ref().unwrap_or(&self.fs).hold(dir)?;
         let mut joined = self.joined.lock();
@@ -171,7 +171,7 @@ impl Places {
     }
 
     /// Tables are in these directories too.
-    pub(crate) fn add_tables(&self, dirs: &[PathBuf]) {
+    pub fn add_tables(&self, dirs: &[PathBuf]) {
         let mut tables = self.tables.lock();
         if tables.is_empty() && dirs.iter().any(|dir| *dir != self.dir) {
             tables.push(Place::new(self.dir.clone(), "db_paths or cf_paths"));
@@ -184,12 +184,12 @@ impl Places {
     }
 
     /// The former logs are needed no longer: they are neither listed nor read from here on.
-    pub(crate) fn leave_former(&self) {
+    pub fn leave_former(&self) {
         self.former.lock().take_if(|former| *former != self.dir);
     }
 
     /// The directories beside the database directory, each with its setting.
-    pub(crate) fn elsewhere(&self) -> Vec<(PathBuf, &'static str)> {
+    pub fn elsewhere(&self) -> Vec<(PathBuf, &'static str)> {
         let mut all: Vec<Arc<Place>> = self.logs.iter().cloned().collect();
         for place in self.table_places() {
             if place.dir != self.dir && all.iter().all(|known| known.dir != place.dir) {
@@ -200,7 +200,7 @@ impl Places {
     }
 
     /// The directories in which a table or blob file of that name is.
-    pub(crate) fn holders(&self, name: &str) -> Result<Vec<PathBuf>> {
+    pub fn holders(&self, name: &str) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for place in self.table_places() {
             let fs = self.fs_of(&place.dir);
@@ -422,7 +422,7 @@ impl Fs for Places {
 }
 
 /// Whether two paths are one directory: by their text, or because both hold the same database.
-pub(crate) fn same_directory(fs: &dyn Fs, a: &Path, b: &Path) -> bool {
+pub fn same_directory(fs: &dyn Fs, a: &Path, b: &Path) -> bool {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     if whole(a) == whole(b) {
         return true;

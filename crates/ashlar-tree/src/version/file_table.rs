@@ -50,18 +50,19 @@ impl Tables {
 }
 
 /// The table of a file, for a cursor: it may be closed whenever the cursor does not move from one block to another.
-pub(crate) struct FileTable {
+pub struct FileTable {
     tables: Arc<Tables>,
     file: Arc<FileMeta>,
 }
 
 impl FileTable {
-    pub(crate) fn new(tables: &Arc<Tables>, file: &Arc<FileMeta>) -> FileTable {
+    /// The table of `file`, one of a version that `tables` opens tables for.
+    pub fn new(tables: &Arc<Tables>, file: &Arc<FileMeta>) -> FileTable {
         FileTable { tables: Arc::clone(tables), file: Arc::clone(file) }
     }
 
     /// The file's path.
-    pub(crate) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.tables.path_of(self.file.number())
     }
 }

@@ -21,14 +21,14 @@ use std::sync::Arc;
 /// All the MANIFEST says, served and carried.
 #[derive(Clone, Default)]
 pub(super) struct State {
-    pub(super) db: DbFacts,
-    pub(super) families: BTreeMap<FamilyId, Arc<FamilyState>>,
+    pub db: DbFacts,
+    pub families: BTreeMap<FamilyId, Arc<FamilyState>>,
 }
 
 /// A new family, as a committer asks for it.
 pub(super) struct NewFamily {
-    pub(super) name: String,
-    pub(super) log_number: FileNumber,
+    pub name: String,
+    pub log_number: FileNumber,
     pub(super) levels: usize,
     pub(super) tables: Arc<Tables>,
 }
@@ -42,7 +42,7 @@ pub(super) enum Wish {
 
 /// The records of one commit and the families whose state they change.
 pub(super) struct Plan {
-    pub(super) records: Vec<VersionEdit>,
+    pub records: Vec<VersionEdit>,
     pub(super) touched: BTreeSet<FamilyId>,
 }
 

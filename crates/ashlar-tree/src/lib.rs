@@ -1,0 +1,14 @@
+//! The tree on storage: which files a database has, and what is in them.
+//!
+//! ```text
+//! CURRENT -> MANIFEST -> version edits -> a version for each family: its tables by level, its blob files
+//! ```
+//! A version never changes; a [`version::VersionSet`] commits edits and installs new versions. A file leaves the directory
+//! when no version and no reader has it ([`files`]). No memtable and no background job is known here.
+//!
+//! Each module may use only modules above it (`cargo xtask tidy` reads this order).
+
+pub mod columns;
+pub mod blobs;
+pub mod version;
+pub mod files;
