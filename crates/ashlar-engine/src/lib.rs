@@ -11,16 +11,10 @@
 mod identity;
 pub mod events;
 pub mod health;
-pub mod merge;
-mod range_del;
 mod memtable;
 pub mod snapshot;
-pub mod visibility;
-pub mod super_version;
 pub mod column_family;
 pub mod batch;
-pub mod iter;
-pub mod read;
 mod wal;
 pub mod pressure;
 mod write;

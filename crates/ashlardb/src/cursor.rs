@@ -2,7 +2,7 @@
 
 use crate::{Columns, Result};
 use ashlar_engine::column_family::Family;
-use ashlar_engine::iter::{CursorPins, DbIter};
+use ashlar_read::iter::{CursorPins, DbIter};
 use std::sync::Arc;
 
 /// Key and value under a cursor, lent until the cursor moves.
@@ -131,7 +131,7 @@ impl Cursor {
     /// What the cursor keeps alive: memtables that were flushed since, files that a compaction has replaced, the blocks
     /// that it stands in. Close cursors that hold much, and open them anew at the same key.
     pub fn pins(&self) -> CursorPins {
-        self.inner.pins(&self.family)
+        self.family.pins_of(&self.inner)
     }
 }
 

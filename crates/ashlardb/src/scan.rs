@@ -5,9 +5,9 @@ use crate::read::{ReadOptions, Readable};
 use crate::{Cursor, Db, Result, ScanExplained};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_engine::column_family::Family;
-use ashlar_engine::iter::DbIter;
 use ashlar_engine::snapshot;
 use ashlar_options as engine;
+use ashlar_read::iter::DbIter;
 use std::sync::Arc;
 
 /// The entries of a range of keys, an iterator from both ends. Nothing is read before the first entry is asked for.

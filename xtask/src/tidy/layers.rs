@@ -3,7 +3,7 @@
 use super::finding::Finding;
 
 /// Each crate's layer. Programs may use the libraries of layer 6, which is below their own.
-const LAYERS: [(&str, u8); 27] = [
+const LAYERS: [(&str, u8); 28] = [
     ("ashlar-base", 0),
     ("ashlar-sync", 0),
     ("ashlar-kernels", 0),
@@ -16,6 +16,7 @@ const LAYERS: [(&str, u8); 27] = [
     ("ashlar-blob", 20),
     ("ashlar-options", 21),
     ("ashlar-tree", 22),
+    ("ashlar-read", 23),
     ("ashlar-engine", 30),
     ("ashlar-txn", 40),
     ("ashlar-backup", 40),

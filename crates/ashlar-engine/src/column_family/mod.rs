@@ -9,10 +9,11 @@ pub use crate::identity::DatabaseId;
 pub(crate) use arrivals::Arrivals;
 
 use crate::memtable::MemtableList;
-use crate::merge::Merger;
-use crate::super_version::SuperVersion;
 use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_options::{DbOptions, FamilyOptions, FamilyText};
+use ashlar_read::iter::{CursorPins, DbIter};
+use ashlar_read::merge::Merger;
+use ashlar_read::super_version::SuperVersion;
 use ashlar_sync::EpochCell;
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ashlar_tree::version::Version;
@@ -61,6 +62,11 @@ impl Family {
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What `cursor`, one of this family, keeps alive that the family has done with.
+    pub fn pins_of(&self, cursor: &DbIter) -> CursorPins {
+        cursor.pins(&self.super_version.get())
     }
 
     /// The settings of this moment. Whoever needs several of them that fit together keeps what one call returned.

@@ -6,9 +6,9 @@
 use super::level_run::LevelRun;
 use super::plan::Compaction;
 use super::split::{KeyRange, Stretch, split};
-use crate::range_del::Bounds;
 use ashlar_base::range_del::RangeTombstone;
 use ashlar_base::{InternalKey, Level, LookupKey, Result, RunCursor, SeqNum};
+use ashlar_read::range_del::Bounds;
 use ashlar_tree::version::Version;
 use std::sync::Arc;
 

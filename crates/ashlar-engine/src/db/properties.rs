@@ -9,11 +9,11 @@ use crate::inspect::{
     Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find, levelstats, live_data_bytes, tables_text,
 };
 use crate::pressure::Pace;
-use crate::super_version::SuperVersion;
 use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Error, Result};
 use ashlar_env::FsEntry;
 use ashlar_format::filename::FileKind;
+use ashlar_read::super_version::SuperVersion;
 use ashlar_sync::atomic::Ordering;
 use ashlar_tree::files::{Live, Spared, find_obsolete};
 use std::collections::BTreeMap;

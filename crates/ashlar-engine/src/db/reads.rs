@@ -3,12 +3,12 @@
 use super::Db;
 use super::core::Core;
 use crate::column_family::Family;
-use crate::iter::DbIter;
-use crate::read::{self, GetExplained, MayExist, ScanExplained, View};
 use crate::snapshot::Snapshot;
-use crate::super_version::SuperVersion;
 use ashlar_base::{Error, LookupKey, Result, SeqNum};
 use ashlar_options::ReadOptions;
+use ashlar_read::iter::DbIter;
+use ashlar_read::point::{self, GetExplained, MayExist, ScanExplained, View};
+use ashlar_read::super_version::SuperVersion;
 use ashlar_tree::columns::Columns;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl Db {
     pub fn explain_get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<GetExplained> {
         let core = self.core();
         let (version, seq) = core.readable(family, options)?;
-        read::explain_get(&version, &LookupKey::new(key, seq), options, core.env.ticks())
+        point::explain_get(&version, &LookupKey::new(key, seq), options, core.env.ticks())
     }
 
     /// Scans forward within the bounds of `options`, over `keys_max` keys at most, and tells how.
@@ -35,7 +35,7 @@ impl Db {
     ) -> Result<ScanExplained> {
         let core = self.core();
         let (version, seq) = core.readable(family, &options)?;
-        read::explain_scan(version, seq, options, keys_max, core.env.ticks())
+        point::explain_scan(version, seq, options, keys_max, core.env.ticks())
     }
 }
 
@@ -74,7 +74,7 @@ impl Core {
     /// The newest value of `key` that the options let the read see.
     pub(crate) fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
         let (version, seq) = self.readable(family, options)?;
-        read::get(&version, &LookupKey::new(key, seq), options)
+        point::get(&version, &LookupKey::new(key, seq), options)
     }
 
     /// The columns of `key` that the options let the read see.
@@ -85,7 +85,7 @@ impl Core {
         options: &ReadOptions,
     ) -> Result<Option<Columns>> {
         let (version, seq) = self.readable(family, options)?;
-        read::get_entity(&version, &LookupKey::new(key, seq), options)
+        point::get_entity(&version, &LookupKey::new(key, seq), options)
     }
 
     /// See [`super::Db::multi_get`].
@@ -96,7 +96,7 @@ impl Core {
         options: &ReadOptions,
     ) -> Result<Vec<Result<Option<View>>>> {
         let (version, seq) = self.readable(family, options)?;
-        Ok(read::multi_get(&version, seq, keys, options))
+        Ok(point::multi_get(&version, seq, keys, options))
     }
 
     /// See [`super::Db::key_may_exist`].
@@ -107,7 +107,7 @@ impl Core {
         options: &ReadOptions,
     ) -> Result<MayExist> {
         let (version, seq) = self.readable(family, options)?;
-        read::may_exist(&version, &LookupKey::new(key, seq))
+        point::may_exist(&version, &LookupKey::new(key, seq))
     }
 
     /// A cursor over the family. It holds what it reads: later changes do not show.

@@ -4,8 +4,8 @@
 
 use super::Db;
 use crate::column_family::Family;
-use crate::super_version::SuperVersion;
 use ashlar_base::Result;
+use ashlar_read::super_version::SuperVersion;
 use ashlar_tree::version::{FileMeta, Version};
 
 /// What [`Db::approximate_sizes`] counts.

@@ -133,7 +133,7 @@ fn scan(world: &World, at: usize, options: ReadOptions, rng: &mut Rng) -> Result
 fn counters(world: &World, at: usize, options: &ReadOptions, many: bool) -> Result<Vec<Option<Vec<u8>>>> {
     let keys: Vec<Vec<u8>> = (0..world.writers).map(history::counter).collect();
     let family = &world.families[at];
-    let read = |view: Option<ashlar_engine::read::View>| view.map(|value| value.to_vec());
+    let read = |view: Option<ashlar_read::point::View>| view.map(|value| value.to_vec());
     if many {
         let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         return world.db.multi_get(family, &keys, options)?.into_iter().map(|got| got.map(read)).collect();

@@ -57,14 +57,14 @@ fn what_readers_keep_is_told_and_comes_free() {
     let snapshot = db.snapshot().expect("open");
     let mut cursor = db.iter(&family, ReadOptions::default()).expect("opens");
     cursor.first().expect("reads");
-    let fresh = cursor.pins(&family);
+    let fresh = family.pins_of(&cursor);
     assert_eq!((fresh.memtable_bytes, fresh.obsolete_files), (0, 0), "all of it is the family's still");
     assert!(fresh.block_bytes > 0 && fresh.sequence == snapshot.seq());
 
     ashlar_env::Clock::sleep(sim.clock(), Duration::from_secs(90));
     overwrite(&db, 3);
     down();
-    let told = cursor.pins(&family);
+    let told = family.pins_of(&cursor);
     let all = pins(&db, told.obsolete_files);
     let written = (KEYS * 100) as u64;
     report::figure(&format!("pins: {told:?}; {all}"));

@@ -3,10 +3,10 @@
 use super::Store;
 use ashlar_base::FamilyId;
 use ashlar_base::stats::perf::{Context, Level, Metric, Watch};
-use ashlar_engine::read::Place;
 use ashlar_engine::{Db, batch::WriteBatch};
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions};
+use ashlar_read::point::Place;
 use std::path::Path;
 
 fn count<T>(env: &Env, work: impl FnOnce() -> T) -> Context {

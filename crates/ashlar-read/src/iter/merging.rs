@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use std::path::PathBuf;
 
 /// See the module.
-pub(crate) struct MergingIter {
+pub struct MergingIter {
     order: Order,
     runs: Vec<Run>,
     heap: Vec<usize>,

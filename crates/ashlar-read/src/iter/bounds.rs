@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 /// The bounds of [`ReadOptions`], in the order of the family.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KeyBounds {
+pub struct KeyBounds {
     lower: Option<Vec<u8>>,
     lower_open: bool,
     upper: Option<Vec<u8>>,

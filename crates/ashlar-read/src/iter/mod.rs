@@ -17,10 +17,10 @@ mod tally;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use bounds::KeyBounds;
+pub use bounds::KeyBounds;
 pub use db_iter::DbIter;
-pub(crate) use level::LevelIter;
-pub(crate) use merging::MergingIter;
+pub use level::LevelIter;
+pub use merging::MergingIter;
 pub use pins::CursorPins;
-pub(crate) use pins::{FileBytes, files_of, memtables_of};
-pub(crate) use run::{Run, runs};
+pub use pins::{FileBytes, files_of, memtables_of};
+pub use run::{Run, runs};

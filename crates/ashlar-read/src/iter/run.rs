@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One sorted run under a merge.
-pub(crate) enum Run {
+pub enum Run {
     /// A memtable.
     Mem(Box<dyn InternalIterator>),
     /// One table of level 0.
@@ -118,7 +118,7 @@ impl InternalIterator for Run {
 ///
 /// # Errors
 /// As opening a table.
-pub(crate) fn runs(
+pub fn runs(
     from: &SuperVersion,
     bounds: &KeyBounds,
     how: ReadHow,

@@ -6,7 +6,7 @@
 //! again gets the same answer, and where a custom order calls different keys equal, the search begins anew.
 
 use super::get::{Near, Search};
-use crate::read::View;
+use crate::point::View;
 use crate::super_version::SuperVersion;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};

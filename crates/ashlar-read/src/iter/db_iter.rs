@@ -16,7 +16,6 @@
 
 use super::tally::{Call, IterTally};
 use super::{CursorPins, KeyBounds, MergingIter, runs};
-use crate::column_family::Family;
 use crate::range_del::{Mask, Sources, Stretch};
 use crate::super_version::SuperVersion;
 use crate::visibility::{Fate, fate, is_visible};
@@ -119,9 +118,9 @@ impl DbIter {
         DbIter::new(Arc::clone(&self.from), self.seq, options)
     }
 
-    /// What it keeps alive of `family`, whose cursor it is, that the family has done with.
-    pub fn pins(&self, family: &Family) -> CursorPins {
-        CursorPins::new(&self.from, self.seq, self.merge.block_bytes(), family)
+    /// What it keeps alive that its family, whose state is `now`, has done with.
+    pub fn pins(&self, now: &SuperVersion) -> CursorPins {
+        CursorPins::new(&self.from, self.seq, self.merge.block_bytes(), now)
     }
 
     /// The key under the cursor; `None` off the end.

@@ -1,6 +1,5 @@
 //! What a cursor keeps alive: it reads the files and memtables of the moment it was opened at, whatever became of them.
 
-use crate::column_family::Family;
 use crate::super_version::SuperVersion;
 use ashlar_base::{FileNumber, SeqNum};
 use ashlar_memtable::MemtableRep;
@@ -24,23 +23,22 @@ pub struct CursorPins {
 }
 
 /// Files by number, with their bytes.
-pub(crate) type FileBytes = BTreeMap<FileNumber, u64>;
+pub type FileBytes = BTreeMap<FileNumber, u64>;
 
 /// The tables and blob files of a version.
-pub(crate) fn files_of(version: &Version) -> impl Iterator<Item = (FileNumber, u64)> {
+pub fn files_of(version: &Version) -> impl Iterator<Item = (FileNumber, u64)> {
     let tables = version.files().map(|(_, f)| (f.number(), f.size()));
     tables.chain(version.blobs().files().iter().map(|(number, blob)| (*number, blob.added.bytes)))
 }
 
 /// Its memtables, the newest first.
-pub(crate) fn memtables_of(of: &SuperVersion) -> impl Iterator<Item = &Arc<dyn MemtableRep>> {
+pub fn memtables_of(of: &SuperVersion) -> impl Iterator<Item = &Arc<dyn MemtableRep>> {
     std::iter::once(&of.mem).chain(&of.imm)
 }
 
 impl CursorPins {
-    pub(super) fn new(held: &SuperVersion, sequence: SeqNum, block_bytes: usize, family: &Family) -> Self {
-        let now = family.super_version.get();
-        let live = |m: &Arc<dyn MemtableRep>| memtables_of(&now).any(|n| Arc::ptr_eq(n, m));
+    pub(super) fn new(held: &SuperVersion, sequence: SeqNum, block_bytes: usize, now: &SuperVersion) -> Self {
+        let live = |m: &Arc<dyn MemtableRep>| memtables_of(now).any(|n| Arc::ptr_eq(n, m));
         let old = memtables_of(held).filter(|m| !live(m));
         let present: BTreeSet<FileNumber> = files_of(&now.version).map(|(number, _)| number).collect();
         let obsolete: FileBytes =

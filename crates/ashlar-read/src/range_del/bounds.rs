@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 /// Between which user keys a table's range tombstones are in force.
 #[derive(Clone, Debug)]
-pub(crate) struct Bounds {
+pub struct Bounds {
     pub(super) smallest: Vec<u8>,
     pub(super) largest: Vec<u8>,
     /// `largest` is the first user key outside.
@@ -19,7 +19,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// From the smallest and largest internal key that the MANIFEST gives.
-    pub(crate) fn new(smallest: InternalKey<'_>, largest: InternalKey<'_>) -> Self {
+    pub fn new(smallest: InternalKey<'_>, largest: InternalKey<'_>) -> Self {
         let (end, trailer) = largest.split();
         Bounds {
             smallest: smallest.user_key().to_vec(),
@@ -43,7 +43,7 @@ impl Bounds {
     /// The tombstones as they are in force within the bounds, cut at them. One that reaches past a largest key which is
     /// inside has to end behind that key: where the order knows no key right behind it, it ends before it, and the next
     /// table, which begins with the same user key, covers that.
-    pub(crate) fn cut(&self, order: &Order, all: &FragmentedTombstones) -> Vec<RangeTombstone> {
+    pub fn cut(&self, order: &Order, all: &FragmentedTombstones) -> Vec<RangeTombstone> {
         let mut behind = self.largest.clone();
         if !self.exclusive && matches!(order, Order::Bytewise) {
             behind.push(0);

@@ -32,7 +32,7 @@ struct Source {
 }
 
 /// The tombstones that a cursor has come across. Shared by its parts; used by one thread at a time.
-pub(crate) struct Sources {
+pub struct Sources {
     count: AtomicUsize,
     list: Mutex<Vec<Arc<Source>>>,
 }
@@ -151,7 +151,7 @@ impl Window {
 
 /// A covered range. `None` is without end.
 #[derive(Debug)]
-pub(crate) struct Stretch {
+pub struct Stretch {
     pub(crate) run: usize,
     pub(crate) forward: Option<InternalKeyBuf>,
     pub(crate) backward: Option<InternalKeyBuf>,
@@ -159,7 +159,7 @@ pub(crate) struct Stretch {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Mask {
+pub struct Mask {
     order: Order,
     read_seq: SeqNum,
     shared: Arc<Sources>,

@@ -10,5 +10,5 @@
 mod bounds;
 mod mask;
 
-pub(crate) use bounds::Bounds;
-pub(crate) use mask::{Mask, Sources, Stretch};
+pub use bounds::Bounds;
+pub use mask::{Mask, Sources, Stretch};

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// See the module.
-pub(crate) struct LevelIter {
+pub struct LevelIter {
     version: Arc<Version>,
     level: Level,
     how: ReadHow,

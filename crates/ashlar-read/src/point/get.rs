@@ -10,7 +10,7 @@
 //! 5. A merge operand sends the search on, to the next older entry; the value is folded at its end.
 
 use super::trace::{Place, Trace};
-use crate::read::{MayExist, View};
+use crate::point::{MayExist, View};
 use crate::super_version::SuperVersion;
 use crate::visibility::{Fate, fate};
 use ashlar_base::planted::{Bug, planted};
