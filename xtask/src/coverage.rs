@@ -23,7 +23,7 @@ target/coverage/errors.txt.
 Needs the component llvm-tools (rustup component add llvm-tools); without it this chore says \"skipped: why\". The build
 has a target folder of its own; all of it takes a quarter of an hour.";
 
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 15] = [
     "ashlar-base",
     "ashlar-env",
     "ashlar-format",
@@ -31,6 +31,10 @@ const PACKAGES: [&str; 11] = [
     "ashlar-table",
     "ashlar-blob",
     "ashlar-memtable",
+    "ashlar-options",
+    "ashlar-tree",
+    "ashlar-read",
+    "ashlar-compaction",
     "ashlar-engine",
     "ashlardb",
     "ashlar-stress",

@@ -3,7 +3,7 @@
 use super::finding::Finding;
 
 /// Each crate's layer. Programs may use the libraries of layer 6, which is below their own.
-const LAYERS: [(&str, u8); 28] = [
+const LAYERS: [(&str, u8); 29] = [
     ("ashlar-base", 0),
     ("ashlar-sync", 0),
     ("ashlar-kernels", 0),
@@ -17,6 +17,7 @@ const LAYERS: [(&str, u8); 28] = [
     ("ashlar-options", 21),
     ("ashlar-tree", 22),
     ("ashlar-read", 23),
+    ("ashlar-compaction", 24),
     ("ashlar-engine", 30),
     ("ashlar-txn", 40),
     ("ashlar-backup", 40),

@@ -1,4 +1,4 @@
-//! Module order: a module of the engine may use only modules listed above it in the engine's `lib.rs`.
+//! Module order: a module may use only modules listed above it in its crate's `lib.rs`.
 
 use super::finding::Finding;
 use super::source::{code, without_tests, words};

@@ -11,13 +11,16 @@ pub const HELP: &str = "\
 usage: cargo xtask tidy
 
   layers         a crate uses crates of lower layers only
-  module-order   an engine module uses only modules above it in crates/ashlar-engine/src/lib.rs
+  module-order   in the engine and the crates of the tree, a module uses only modules above it in the crate's lib.rs
   file-size      800 lines; inline-tests: 150 lines of unit tests in a file; function-size: 70 lines outside tests
   unfinished     no todo!, unimplemented!, dbg!; switched-off: no #[ignore]
   unsafe         only in the starred crates; rows: with a row in docs/unsafe.md, as each dependency in docs/dependencies.md
   names          no utils, common, helpers; machine-path: no folder of one machine in any text
 
 An exception is a line in xtask/tidy-exceptions.txt: RULE PATH: reason.";
+
+/// The crates whose modules have an order.
+const ORDERED: [&str; 4] = ["ashlar-tree", "ashlar-read", "ashlar-compaction", "ashlar-engine"];
 
 const EXCUSES: &str = "xtask/tidy-exceptions.txt";
 
@@ -45,7 +48,10 @@ pub fn check() -> Result<(), String> {
 fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
     let read = |path: &str| fs::read_to_string(root.join(path));
     let unsafe_page = read("docs/unsafe.md")?;
-    let engine = read("crates/ashlar-engine/src/lib.rs").map(|lib| order::modules(&lib)).unwrap_or_default();
+    let orders =
+        ORDERED.map(|name| read(&format!("crates/{name}/src/lib.rs")).map(|lib| order::modules(&lib)));
+    let orders: Vec<_> =
+        ORDERED.into_iter().zip(orders.into_iter().collect::<Result<Vec<_>, _>>()?).collect();
     let mut found = rows::check_dependencies(&read("Cargo.toml")?, &read("docs/dependencies.md")?);
     for path in project::files(root, "", &[".rs", ".md", ".toml", ".txt", ".sh", "run"])? {
         let name = path.to_string_lossy().into_owned();
@@ -58,8 +64,10 @@ fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
             found.extend(sizes::check(&name, &text, is_test_file(&name)));
             found.extend(words::check_source(&name, &text));
             found.extend(rows::check_unsafe(&name, &text, &unsafe_page));
-            if let Some(module) = engine_module(&name) {
-                found.extend(order::check(&name, &text, &module, &engine));
+            for (of, order) in &orders {
+                if let Some(module) = module_of(of, &name) {
+                    found.extend(order::check(&name, &text, &module, order));
+                }
             }
         }
     }
@@ -72,9 +80,9 @@ fn is_test_file(path: &str) -> bool {
     path.contains("/tests/") || name == "tests.rs" || name.ends_with("_tests.rs")
 }
 
-/// The engine's module that a file belongs to; `None` for other crates, tests and `lib.rs` itself.
-fn engine_module(path: &str) -> Option<String> {
-    let rest = path.strip_prefix("crates/ashlar-engine/src/")?;
+/// The module of the crate that a file belongs to; `None` for other crates, tests and `lib.rs` itself.
+fn module_of(name: &str, path: &str) -> Option<String> {
+    let rest = path.strip_prefix("crates/")?.strip_prefix(name)?.strip_prefix("/src/")?;
     let first = rest.split('/').next()?;
     (rest != "lib.rs" && !is_test_file(path)).then(|| first.trim_end_matches(".rs").to_owned())
 }
@@ -87,12 +95,10 @@ mod tests {
     fn files_are_sorted_into_kinds() {
         assert!(is_test_file("crates/a/tests/it/x.rs") && is_test_file("crates/a/src/b/tests.rs"));
         assert!(is_test_file("crates/a/src/signal_tests.rs") && !is_test_file("crates/a/src/latest.rs"));
-        assert_eq!(engine_module("crates/ashlar-engine/src/version/edit.rs").as_deref(), Some("version"));
-        assert_eq!(
-            engine_module("crates/ashlar-engine/src/super_version.rs").as_deref(),
-            Some("super_version")
-        );
-        assert_eq!(engine_module("crates/ashlar-engine/src/lib.rs"), None);
-        assert_eq!(engine_module("crates/ashlar-log/src/x.rs"), None);
+        let of = |name: &str, path: &str| module_of(name, &format!("crates/{path}"));
+        assert_eq!(of("ashlar-tree", "ashlar-tree/src/version/edit.rs").as_deref(), Some("version"));
+        assert_eq!(of("ashlar-read", "ashlar-read/src/super_version.rs").as_deref(), Some("super_version"));
+        assert_eq!(of("ashlar-engine", "ashlar-engine/src/lib.rs"), None);
+        assert_eq!(of("ashlar-engine", "ashlar-log/src/x.rs"), None);
     }
 }

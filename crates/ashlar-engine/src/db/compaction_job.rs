@@ -13,14 +13,14 @@ use super::install::note_counts;
 use super::limited::Limited;
 use super::output::numbers;
 use crate::column_family::{Family, LiveFamily};
-use crate::compaction::{
+use crate::health::Source;
+use ashlar_base::stats::{Distribution, Ticker};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result};
+use ashlar_compaction::rewrite::{BlobPlan, Progress};
+use ashlar_compaction::{
     Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running,
     move_edit,
 };
-use crate::health::Source;
-use crate::rewrite::{BlobPlan, Progress};
-use ashlar_base::stats::{Distribution, Ticker};
-use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result};
 use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::{Mutex, Rank};

@@ -1,11 +1,11 @@
 //! What the database did since it was opened, by family and level, and how its writers were held.
 
-use crate::compaction::{Compaction, CompactionCounters};
-use crate::flush::FlushOutcome;
 use crate::inspect::{DbWrites, FamilyWork, LevelWork, StallCounts};
-use crate::rewrite::BlobCounters;
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{FamilyId, Level};
+use ashlar_compaction::flush::FlushOutcome;
+use ashlar_compaction::rewrite::BlobCounters;
+use ashlar_compaction::{Compaction, CompactionCounters};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! How this database writes tables: the plan that flush, compaction and replay share.
 
-use crate::rewrite::{BlobPlan, Numbers, OutputChecks, OutputPlan};
 use ashlar_base::FamilyId;
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Statistics;
+use ashlar_compaction::rewrite::{BlobPlan, Numbers, OutputChecks, OutputPlan};
 use ashlar_env::Env;
 use ashlar_options::{DbPath, FamilyOptions, path_of_level};
 use ashlar_table::TableIdentity;

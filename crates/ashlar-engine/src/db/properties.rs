@@ -4,13 +4,13 @@ use super::Db;
 use super::core::Core;
 use super::schedule::gauges_of;
 use crate::column_family::Family;
-use crate::compaction::picker::{Targets, scores};
 use crate::inspect::{
     Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find, levelstats, live_data_bytes, tables_text,
 };
 use crate::pressure::Pace;
 use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Error, Result};
+use ashlar_compaction::picker::{Targets, scores};
 use ashlar_env::FsEntry;
 use ashlar_format::filename::FileKind;
 use ashlar_read::super_version::SuperVersion;
@@ -296,7 +296,7 @@ impl<'a> Look<'a> {
     /// How urgent each level is; the last one never is.
     pub(super) fn scores(&self) -> Vec<f64> {
         let version = &self.sv.version;
-        let shape = crate::compaction::picker::Shape::of(version);
+        let shape = ashlar_compaction::picker::Shape::of(version);
         let mut by_level = vec![0.0; version.levels.len()];
         for score in scores(&shape, &self.targets(), &self.family.options().compaction) {
             if let Some(place) = by_level.get_mut(score.level) {

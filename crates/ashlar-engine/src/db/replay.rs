@@ -11,11 +11,11 @@
 use super::direct_blobs::DirectBlobs;
 use super::output::{Writer, numbers};
 use crate::batch::memtable_op;
-use crate::flush::{FlushInput, FlushRun};
 use crate::open::{BatchPlace, FamilyFilter, ReplaySink, may_need_unnamed_blobs, sequenced_ops};
-use crate::rewrite::Progress;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Order, Result, SeqNum, ValueType};
+use ashlar_compaction::flush::{FlushInput, FlushRun};
+use ashlar_compaction::rewrite::Progress;
 use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;

@@ -16,12 +16,12 @@
 use super::Db;
 use super::core::Core;
 use super::output::numbers;
-use crate::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use crate::health::{Severity, Source};
-use crate::rewrite::Progress;
 use crate::wal::Wal;
 use ashlar_base::stats::Ticker;
 use ashlar_base::{FamilyId, Result};
+use ashlar_compaction::flush::{self, FlushInput, FlushOutcome, FlushRun};
+use ashlar_compaction::rewrite::Progress;
 use ashlar_env::{Job, JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::Event;

@@ -2,11 +2,11 @@
 
 use super::core::{Core, State};
 use crate::column_family::Family;
-use crate::compaction::{Compaction, CompactionCounters};
 use crate::memtable::Memtable;
 use crate::open::RecoveryReport;
 use crate::pressure::Pace;
 use ashlar_base::{FamilyId, SeqNum};
+use ashlar_compaction::{Compaction, CompactionCounters};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;

@@ -5,7 +5,7 @@
 
 use super::core::Core;
 use super::schedule::shape;
-use crate::compaction::picker::next_age;
+use ashlar_compaction::picker::next_age;
 use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
 use std::sync::Arc;
 use std::time::Duration;

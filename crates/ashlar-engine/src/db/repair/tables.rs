@@ -5,10 +5,12 @@ use super::{Begun, LEVELS_MAX, Repair};
 use crate::db::output::Writer;
 use crate::inspect::{Damage, KeySpan, Risk, Verified, span_of};
 use crate::open::has_udi_primary;
-use crate::rewrite::{BlobOutcome, BlobPlan, CutLimits, EntrySink, Numbers, Output, TableOutputs};
 use ashlar_base::range_del::{Fragment, FragmentRef};
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
+use ashlar_compaction::rewrite::{
+    BlobOutcome, BlobPlan, CutLimits, EntrySink, Numbers, Output, TableOutputs,
+};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{NewFile, VersionEdit};

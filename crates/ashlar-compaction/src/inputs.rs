@@ -3,9 +3,9 @@
 //! The tables of level 0 are all open at once, for each is a run. Of a deeper level one is: the others are looked into
 //! before, for their range tombstones alone, one after the other.
 
-use super::level_run::LevelRun;
-use super::plan::Compaction;
-use super::split::{KeyRange, Stretch, split};
+use crate::level_run::LevelRun;
+use crate::plan::Compaction;
+use crate::split::{KeyRange, Stretch, split};
 use ashlar_base::range_del::RangeTombstone;
 use ashlar_base::{InternalKey, Level, LookupKey, Result, RunCursor, SeqNum};
 use ashlar_read::range_del::Bounds;

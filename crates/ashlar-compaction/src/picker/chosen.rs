@@ -7,7 +7,7 @@
 
 use super::leveled::planned;
 use super::shape::{Shape, any_busy, as_level};
-use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
+use crate::plan::{Compaction, Reason, Running, UserRange, user_range};
 use ashlar_base::{Error, FileNumber, Level, Result};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;

@@ -5,7 +5,7 @@
 //! its 100 entries, `9:a-b~60s` is spent as well. Level 0 stands newest first. Sizes are in units of 1 MiB.
 
 use super::*;
-use crate::compaction::{Compaction, Running};
+use crate::{Compaction, Running};
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
 use ashlar_format::compress::Compression;

@@ -12,7 +12,7 @@ use super::level0::level0_group;
 use super::leveled::{complete, from_level};
 use super::shape::{Shape, any_busy};
 use super::targets::Targets;
-use crate::compaction::plan::{Compaction, Reason, Running, UserRange};
+use crate::plan::{Compaction, Reason, Running, UserRange};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;

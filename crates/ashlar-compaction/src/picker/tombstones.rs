@@ -14,7 +14,7 @@
 
 use super::leveled::{complete, from_level};
 use super::shape::{Shape, any_busy, bytes};
-use crate::compaction::plan::{Compaction, Reason, Running, UserRange};
+use crate::plan::{Compaction, Reason, Running, UserRange};
 use ashlar_base::SeqNum;
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::{FileMeta, TableCounts};

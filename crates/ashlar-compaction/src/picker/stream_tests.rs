@@ -4,7 +4,7 @@
 //! the writer puts: it is the only clock, so every run is the same. One flush is under way at a time, and one compaction.
 
 use super::{Shape, pick};
-use crate::compaction::Compaction;
+use crate::Compaction;
 use crate::rewrite::Cut;
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_format::version_edit::NewFile;

@@ -6,7 +6,7 @@
 //! 2. A file whose largest key is the end of a range tombstone does not hold that key: it shares nothing with a
 //!    neighbour that begins there.
 
-use crate::compaction::plan::{Running, UserRange, user_range};
+use crate::plan::{Running, UserRange, user_range};
 use ashlar_base::{Level, Order};
 use ashlar_table::TableOptions;
 use ashlar_tree::version::{FileMeta, Version};

@@ -1,8 +1,8 @@
 //! Whole compactions on tables in memory: pick, run, apply the edit, look.
 
 use super::*;
-use crate::compaction::level_run::LevelRun;
-use crate::compaction::picker::{Shape, pick};
+use crate::level_run::LevelRun;
+use crate::picker::{Shape, pick};
 
 use crate::rewrite::fixture::{Place, dump, trailer};
 use crate::rewrite::{CutLimits, EntrySink};

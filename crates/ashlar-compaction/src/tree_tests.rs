@@ -3,8 +3,8 @@
 //! Readers go down from level 0 and believe the first version they meet: so a compaction that leaves an older version
 //! above a newer one, drops what a snapshot needs, or lets two jobs write over one another is found out.
 
-use super::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick, pick_tombstones};
 use super::*;
+use crate::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick, pick_tombstones};
 use crate::rewrite::fixture::{Place, trailer};
 use crate::rewrite::{CutLimits, EntrySink, Progress, TableOutputs};
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, LookupKey, Order, SeqNum, ValueType};

@@ -11,7 +11,7 @@ use super::level0::level0_group;
 use super::leveled::complete;
 use super::shape::{Shape, any_busy};
 use super::targets::Targets;
-use crate::compaction::plan::{Compaction, Reason, Running};
+use crate::plan::{Compaction, Reason, Running};
 use ashlar_base::FileNumber;
 use ashlar_blob::{BlobOptions, LiveBlobFile};
 use ashlar_options::CompactionOptions;

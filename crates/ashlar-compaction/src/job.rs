@@ -10,12 +10,12 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_job.cc` (behaviour).
 
-use super::inputs::{parts, runs, tombstones};
-use super::plan::{Compaction, user_range};
-use super::split::KeyRange;
+use crate::inputs::{parts, runs, tombstones};
+use crate::plan::{Compaction, user_range};
 use crate::rewrite::{
     BlobCounters, Numbers, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
 };
+use crate::split::KeyRange;
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_tree::files::PendingFile;

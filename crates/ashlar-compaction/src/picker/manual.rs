@@ -11,7 +11,7 @@ use super::level0::level0_group;
 use super::leveled::{complete, from_level};
 use super::shape::{Shape, any_busy, bytes};
 use super::targets::Targets;
-use crate::compaction::plan::{Compaction, Reason, Running};
+use crate::plan::{Compaction, Reason, Running};
 use ashlar_base::FileNumber;
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;

@@ -3,7 +3,7 @@
 //! 1. Only point entries: the range tombstones of all inputs are gathered before the first run moves.
 //! 2. At most one table of a run is open for it at a time; one that nobody else has open is closed behind it.
 
-use super::split::KeyRange;
+use crate::split::KeyRange;
 use ashlar_base::{InternalKey, LookupKey, Result, RunCursor, Window};
 use ashlar_tree::version::{FileMeta, Version};
 use std::sync::Arc;

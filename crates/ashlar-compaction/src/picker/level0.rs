@@ -17,7 +17,7 @@ use super::leveled::{complete, planned};
 use super::scores::level0_score;
 use super::shape::{Shape, any_busy, as_level};
 use super::targets::Targets;
-use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
+use crate::plan::{Compaction, Reason, Running, UserRange, user_range};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;

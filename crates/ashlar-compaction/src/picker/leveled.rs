@@ -12,7 +12,7 @@ use super::level0::pick_level0;
 use super::scores::scores;
 use super::shape::{Shape, any_busy, as_level, bytes};
 use super::targets::Targets;
-use crate::compaction::plan::{Compaction, Reason, Running, UserRange, user_range};
+use crate::plan::{Compaction, Reason, Running, UserRange, user_range};
 use ashlar_base::Level;
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
