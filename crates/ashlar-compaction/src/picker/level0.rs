@@ -72,7 +72,10 @@ fn pick_down(
     let bottommost = base == shape.last_level();
     let movable =
         if shape.keeps_codec(0, base, bottommost) { movable_from_level0(shape, base) } else { Vec::new() };
-    let moved = !movable.is_empty() && (movable.len() == files.len() || !shape.level(base).is_empty());
+    // Tables that go to another directory are copied, and several would become one, which may meet tables between them.
+    let moved = !movable.is_empty()
+        && (movable.len() == files.len() || !shape.level(base).is_empty())
+        && shape.keeps_place(&movable, base, options);
     let inputs = if moved { movable } else { level0_group(shape, files.last()?) };
     // Files that are moved meet nothing below, but the range from the first to the last of them may.
     let below = if moved { 0..0 } else { shape.meeting(base, &inputs) };

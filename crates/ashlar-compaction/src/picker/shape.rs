@@ -8,6 +8,7 @@
 
 use crate::plan::{Running, UserRange, user_range};
 use ashlar_base::{Level, Order};
+use ashlar_options::{CompactionOptions, DbPath, path_of_level};
 use ashlar_table::TableOptions;
 use ashlar_tree::version::{FileMeta, Version};
 use std::ops::Range;
@@ -22,6 +23,8 @@ pub struct Shape<'a> {
     pub levels: &'a [Vec<Arc<FileMeta>>],
     /// How tables are written; `None`: on all levels alike.
     pub table: Option<&'a TableOptions>,
+    /// The directories of the family's tables; empty: there is one.
+    pub paths: &'a [DbPath],
     /// A table is about to come to level 0: a flush is under way, or writers fill memtables quickly.
     pub arriving: bool,
 }
@@ -29,7 +32,7 @@ pub struct Shape<'a> {
 impl<'a> Shape<'a> {
     /// The files of `version`.
     pub fn of(version: &'a Version) -> Self {
-        Shape { order: &version.order, levels: &version.levels, table: None, arriving: false }
+        Shape { order: &version.order, levels: &version.levels, table: None, paths: &[], arriving: false }
     }
 
     /// Whether a table of level `from` may stand in level `to` as it is: nobody wants it in another codec there.
@@ -39,6 +42,17 @@ impl<'a> Shape<'a> {
         let number = |level: usize| i32::try_from(level).unwrap_or(i32::MAX);
         let codec = |level, bottommost| table.for_level(number(level), number(base), bottommost).compression;
         codec(from, false) == codec(to, bottommost)
+    }
+
+    /// Whether the tables of level `to` are in the directories where `files` are.
+    pub(super) fn keeps_place(
+        &self,
+        files: &[Arc<FileMeta>],
+        to: usize,
+        options: &CompactionOptions,
+    ) -> bool {
+        let place = path_of_level(self.paths, as_level(to).0, options);
+        files.iter().all(|file| usize::from(file.file.path_id) == place)
     }
 
     /// The files of a level; nothing for one that does not exist.

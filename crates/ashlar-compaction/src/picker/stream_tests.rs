@@ -175,7 +175,8 @@ impl Stream {
     fn pick(&mut self) {
         while self.compacting.is_none() {
             let arriving = self.tells;
-            let shape = Shape { order: &Order::Bytewise, levels: &self.levels, table: None, arriving };
+            let shape =
+                Shape { order: &Order::Bytewise, levels: &self.levels, table: None, paths: &[], arriving };
             let Some(plan) = pick(&shape, &self.options, &[]) else { return };
             if plan.trivial_move {
                 self.relevel(&plan);

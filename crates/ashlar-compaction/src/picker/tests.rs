@@ -10,7 +10,7 @@ use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, Val
 use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
 use ashlar_format::compress::Compression;
 use ashlar_format::version_edit::NewFile;
-use ashlar_options::CompactionOptions;
+use ashlar_options::{CompactionOptions, DbPath};
 use ashlar_table::TableOptions;
 use ashlar_tree::version::{FileMeta, TableCounts};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ struct Tree {
 
 impl Tree {
     fn shape(&self) -> Shape<'_> {
-        Shape { order: &self.order, levels: &self.levels, table: None, arriving: false }
+        Shape { order: &self.order, levels: &self.levels, table: None, paths: &[], arriving: false }
     }
 }
 
@@ -463,6 +463,16 @@ fn another_codec_is_no_move() {
     }
     let bottom = TableOptions { bottommost_compression: Some(Zstd), ..TableOptions::default() };
     assert!(!move_of(deep, &bottom) && !move_of(flat, &bottom));
+}
+
+#[test]
+fn tables_that_go_to_another_directory_go_one_by_one() {
+    let t = tree("L0 4:g-h 3:e-f 2:c-d 1:a-a \n L6 9:b-b");
+    let places = [("near", 1 << 20), ("far", 1 << 40)].map(|(path, bytes)| DbPath::new(path, bytes));
+    let picked = |paths: &[DbPath]| pick(&Shape { paths, ..t.shape() }, &options(), &[]).unwrap().to_string();
+    assert_eq!(picked(&[]), "L0[4 3 2 1] -> L6 level0 move bottommost");
+    assert_eq!(picked(&places[1..]), "L0[4 3 2 1] -> L6 level0 move bottommost");
+    assert_eq!(picked(&places), "L0[1] -> L6 level0 move bottommost");
 }
 
 fn chosen(text: &str, numbers: &[u64], output: u8) -> String {

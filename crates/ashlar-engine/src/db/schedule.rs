@@ -15,6 +15,7 @@ use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_compaction::picker::{self, Shape, Targets};
 use ashlar_compaction::{Compaction, Reason, Running};
 use ashlar_env::{Env, Job, JobId, JobKind, Lane, StepBudget, StepResult};
+use ashlar_options::DbPath;
 use ashlar_tree::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -69,7 +70,7 @@ impl Core {
                     family.flushing = true;
                     due.push((Box::new(FlushJob::new(Arc::clone(self), family.family.id())), Lane::High));
                 }
-                let look = Look { oldest, severity, now, unix_secs };
+                let look = Look { oldest, severity, now, unix_secs, db_paths: &self.writer.db_paths };
                 while !self.compactions_aborted()
                     && state.exclusive == 0
                     && let Some(compaction) = pick(family, &state.running, &look)
@@ -103,7 +104,8 @@ impl Core {
     /// Whether there is work that no job does while background work is paused.
     pub(super) fn is_due(&self, state: &State) -> bool {
         let (oldest, unix_secs) = (self.snapshots.oldest(), self.unix_secs());
-        let look = Look { oldest, severity: self.health.severity(), now: None, unix_secs };
+        let (severity, db_paths) = (self.health.severity(), &*self.writer.db_paths);
+        let look = Look { oldest, severity, now: None, unix_secs, db_paths };
         Core::busy(state) || state.families.iter().any(|f| pick(f, &state.running, &look).is_some())
     }
 
@@ -283,16 +285,18 @@ fn has_slot(compaction: &Compaction, compactors: usize, most: usize) -> bool {
 }
 
 /// What decides besides the shape of a tree.
-struct Look {
+struct Look<'a> {
     oldest: Option<SeqNum>,
     severity: Severity,
     /// `None`: somebody waits for all that is due.
     now: Option<Duration>,
     /// Since 1970.
     unix_secs: u64,
+    /// The directories of tables of families that have none of their own.
+    db_paths: &'a [DbPath],
 }
 
-fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look) -> Option<Compaction> {
+fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look<'_>) -> Option<Compaction> {
     let options = family.family.options();
     if !options.compaction.works() {
         return None;
@@ -302,7 +306,8 @@ fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look) -> Option<C
     let under_way = family.flushing || family.memtables.sealed_len() > 0;
     let expected = look.now.is_some_and(|now| family.arrivals.is_expected(now));
     let arriving = look.severity < Severity::Soft && (under_way || expected);
-    let shape = Shape { table: Some(&options.table), arriving, ..shape(family) };
+    let paths = if options.cf_paths.is_empty() { look.db_paths } else { &options.cf_paths };
+    let shape = Shape { table: Some(&options.table), paths, arriving, ..shape(family) };
     let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, look.oldest);
     let aged = || picker::pick_aged(&shape, &options.compaction, running, look.unix_secs);
     picker::pick(&shape, &options.compaction, running).or_else(unhurried).or_else(aged).or_else(|| {

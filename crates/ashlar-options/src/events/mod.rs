@@ -23,7 +23,7 @@ pub trait EventListener: Send + Sync {
     ///
     /// The call may read the database. Calls that write to it, change it, wait for it or close it are refused with
     /// `InvalidArgument`, because the work that they would wait for may be waiting for this call. The same holds for other
-    /// databases that share the [`Env`]. The last handle may be dropped here: another thread then closes the database.
+    /// databases that share the [`Env`](ashlar_env::Env). The last handle may be dropped here: another thread then closes the database.
     ///
     /// A panic in here ends this call only. It is noted in the info log.
     fn on_event(&self, event: &Event);

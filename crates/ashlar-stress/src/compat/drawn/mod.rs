@@ -76,6 +76,10 @@ const REGRESSIONS: &[&str] = &[
     "11.8.1 | db allow_concurrent_memtable_write=false | family default enable_blob_direct_write=true;enable_blob_files=true \
      | do bulk put default 0 100 40 1, kill, bulk put default 0 10 40 1, kill \
      | ours default kill: bulk put default 0 10 10 1 | theirs original kill: ",
+    "11.8.1 | family default cf_paths=@/c0:100000,@/c1:1000000000 | do bulk put default 2589 1 1 63771, kill, \
+     bulk ingest default 1014 1 40 81295, bulk put default 2409 1 1 80298, flush default, bulk put default 10000 1 120 7735 \
+     | ours stored close: bulk delete_range default 1961 3 0 68983, flush default, bulk entity default 486 5 40 36117, \
+     compact default | theirs stored close: ",
 ];
 /// Cases of a quick run that are drawn, each of one round.
 const CASES: u64 = 4;
