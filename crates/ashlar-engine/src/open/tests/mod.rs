@@ -34,7 +34,7 @@ fn seq(n: u64) -> SeqNum {
 
 /// A golden directory as a memory file system.
 fn golden(name: &str) -> Env {
-    let from = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let from = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../golden").join(name);
     let (os, mem) = (Env::os().unwrap(), Env::mem());
     mem.fs.create_dir_all(dir()).unwrap();
     for entry in os.fs.list(&from).unwrap().into_iter().filter(|e| e.kind == EntryKind::File) {
