@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn golden_entities_are_read_and_written_again() {
-        let listing = include_str!("../tests/golden/sst/v7_db_blobindex_entities.expected.txt");
+        let listing = include_str!("../../../golden/sst/v7_db_blobindex_entities.expected.txt");
         for entity in [E1, E2] {
             let hex: String = entity.iter().map(|byte| format!("{byte:02X}")).collect();
             assert!(listing.lines().any(|line| line.ends_with(&format!("type:22 => {hex}"))), "{hex}");

@@ -277,7 +277,7 @@ fn wrong_object(at: usize, what: &'static str) -> Malformed {
 mod tests {
     use super::*;
 
-    const GOLDEN: &str = include_str!("../tests/golden/OPTIONS-column_families");
+    const GOLDEN: &str = include_str!("../../../golden/rocksdb-7.8.3/column_families/OPTIONS-000017");
 
     #[test]
     fn reads_rocksdbs_file_and_its_own() {

@@ -108,7 +108,7 @@ fn too_large_for_a_hash_index() {
 }
 
 fn golden(name: &str, block: std::ops::Range<usize>) -> Vec<u8> {
-    let path = format!("{}/tests/golden/sst/{name}.sst", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../golden/sst/{name}.sst", env!("CARGO_MANIFEST_DIR"));
     #[allow(clippy::disallowed_methods)]
     let bytes = std::fs::read(path).unwrap();
     bytes[block].to_vec()

@@ -20,15 +20,15 @@ fn golden(file: &[u8], listing: &str) -> (Vec<u8>, Vec<Vec<u8>>) {
 
 fn ribbon() -> (Vec<u8>, Vec<Vec<u8>>) {
     golden(
-        include_bytes!("../../tests/golden/sst/v5_lz4hc_ribbon.sst"),
-        include_str!("../../tests/golden/sst/v5_lz4hc_ribbon.expected.txt"),
+        include_bytes!("../../../../golden/sst/v5_lz4hc_ribbon.sst"),
+        include_str!("../../../../golden/sst/v5_lz4hc_ribbon.expected.txt"),
     )
 }
 
 fn legacy() -> (Vec<u8>, Vec<Vec<u8>>) {
     golden(
-        include_bytes!("../../tests/golden/sst/v2_snappy_crc32c_legacybloom.sst"),
-        include_str!("../../tests/golden/sst/v2_snappy_crc32c_legacybloom.expected.txt"),
+        include_bytes!("../../../../golden/sst/v2_snappy_crc32c_legacybloom.sst"),
+        include_str!("../../../../golden/sst/v2_snappy_crc32c_legacybloom.expected.txt"),
     )
 }
 

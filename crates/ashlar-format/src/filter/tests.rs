@@ -3,7 +3,7 @@
 use super::form::FilterForm;
 use super::{BloomBuilder, xxph3_64};
 
-const ENTITIES: &[u8] = include_bytes!("../../tests/golden/sst/v7_db_blobindex_entities.sst");
+const ENTITIES: &[u8] = include_bytes!("../../../../golden/sst/v7_db_blobindex_entities.sst");
 
 #[test]
 fn hash_vectors() {

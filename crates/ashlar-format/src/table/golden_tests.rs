@@ -21,8 +21,8 @@ macro_rules! golden {
     ($($name:literal),* $(,)?) => {
         [$(Golden {
             name: $name,
-            file: include_bytes!(concat!("../../tests/golden/sst/", $name, ".sst")),
-            expected: include_str!(concat!("../../tests/golden/sst/", $name, ".expected.txt")),
+            file: include_bytes!(concat!("../../../../golden/sst/", $name, ".sst")),
+            expected: include_str!(concat!("../../../../golden/sst/", $name, ".expected.txt")),
         }),*]
     };
 }
@@ -247,8 +247,8 @@ fn bloom_filters_are_built_again() {
 #[test]
 fn leveldb_tables() {
     for (file, snappy) in [
-        (&include_bytes!("../../tests/golden/sst/leveldb_plain.ldb")[..], false),
-        (&include_bytes!("../../tests/golden/sst/leveldb_snappy.ldb")[..], true),
+        (&include_bytes!("../../../../golden/leveldb-1.23/plain/000005.ldb")[..], false),
+        (&include_bytes!("../../../../golden/leveldb-1.23/snappy/000005.ldb")[..], true),
     ] {
         let (footer, start) = Footer::decode(&file[file.len() - 53..], file.len() as u64).unwrap();
         assert_eq!((footer.kind, start), (TableKind::LevelDb, file.len() as u64 - 48));

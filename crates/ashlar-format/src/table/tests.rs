@@ -4,8 +4,8 @@ use super::*;
 use crate::compress::Compression;
 use crate::unreadable::Unreadable;
 
-const ENTITIES: &[u8] = include_bytes!("../../tests/golden/sst/v7_db_blobindex_entities.sst");
-const SNAPPY_V2: &[u8] = include_bytes!("../../tests/golden/sst/v2_snappy_crc32c_legacybloom.sst");
+const ENTITIES: &[u8] = include_bytes!("../../../../golden/sst/v7_db_blobindex_entities.sst");
+const SNAPPY_V2: &[u8] = include_bytes!("../../../../golden/sst/v2_snappy_crc32c_legacybloom.sst");
 
 fn tail(file: &[u8]) -> &[u8] {
     &file[file.len() - Footer::LEN..]

@@ -8,32 +8,32 @@ fn hex(text: &str) -> Vec<u8> {
 
 macro_rules! manifests {
     ($($name:literal),* $(,)?) => {
-        [$(($name, include_bytes!(concat!("../../tests/golden/manifest/", $name)) as &[u8])),*]
+        [$(($name, include_bytes!(concat!("../../../../golden/", $name)) as &[u8])),*]
     };
 }
 
 /// MANIFESTs written by RocksDB 7.8.3 and LevelDB 1.23; all shorter than a block.
 const GOLDEN: [(&str, &[u8]); 20] = manifests![
-    "atomic_flush-000005",
-    "backup-1-000005",
-    "backup-2-000005",
-    "blobs-000005",
-    "column_families-000005",
-    "compressions-000005",
-    "leveldb-plain-000006",
-    "leveldb-snappy-000006",
-    "manifest_history-000005",
-    "manifest_tags-000020",
-    "merge_flushed-000005",
-    "range_del-000005",
-    "ttl-000005",
-    "txn_2pc-000005",
-    "udt-000005",
-    "wal_frag-000005",
-    "wal_ops-000005",
-    "wal_recycle-000005",
-    "wal_trailer-000005",
-    "wal_zstd-000005",
+    "rocksdb-7.8.3/atomic_flush/MANIFEST-000005",
+    "rocksdb-7.8.3/backup/private/1/MANIFEST-000005",
+    "rocksdb-7.8.3/backup/private/2/MANIFEST-000005",
+    "rocksdb-7.8.3/blobs/MANIFEST-000005",
+    "rocksdb-7.8.3/column_families/MANIFEST-000005",
+    "rocksdb-7.8.3/compressions/MANIFEST-000005",
+    "leveldb-1.23/plain/MANIFEST-000006",
+    "leveldb-1.23/snappy/MANIFEST-000006",
+    "rocksdb-7.8.3/manifest_history/MANIFEST-000005",
+    "rocksdb-7.8.3/manifest_tags/MANIFEST-000020",
+    "rocksdb-7.8.3/merge_flushed/MANIFEST-000005",
+    "rocksdb-7.8.3/range_del/MANIFEST-000005",
+    "rocksdb-7.8.3/ttl/MANIFEST-000005",
+    "rocksdb-7.8.3/txn_2pc/MANIFEST-000005",
+    "rocksdb-7.8.3/udt/MANIFEST-000005",
+    "rocksdb-7.8.3/wal_frag/MANIFEST-000005",
+    "rocksdb-7.8.3/wal_ops/MANIFEST-000005",
+    "rocksdb-7.8.3/wal_recycle/MANIFEST-000005",
+    "rocksdb-7.8.3/wal_trailer/MANIFEST-000005",
+    "rocksdb-7.8.3/wal_zstd/MANIFEST-000005",
 ];
 
 fn records(mut file: &[u8]) -> Vec<&[u8]> {
@@ -70,7 +70,7 @@ fn golden(name: &str) -> Vec<VersionEdit> {
 
 #[test]
 fn fields_mean_what_rocksdb_says() {
-    let edits = golden("manifest_tags-000020");
+    let edits = golden("rocksdb-7.8.3/manifest_tags/MANIFEST-000020");
     let flush = edits.iter().find(|e| e.log_number == Some(FileNumber(18))).unwrap();
     assert_eq!((flush.next_file, flush.last_seq), (Some(FileNumber(20)), SeqNum::new(16)));
     let (level, file) = &flush.added[0];
@@ -87,17 +87,21 @@ fn fields_mean_what_rocksdb_says() {
     let snapshot = edits.iter().find(|e| e.added.len() > 1).unwrap();
     assert_eq!(snapshot.added[0].1.min_log_to_keep, Some(FileNumber(14)));
 
-    let groups: Vec<_> = golden("atomic_flush-000005").iter().filter_map(|e| e.atomic_group).collect();
+    let groups: Vec<_> =
+        golden("rocksdb-7.8.3/atomic_flush/MANIFEST-000005").iter().filter_map(|e| e.atomic_group).collect();
     assert_eq!(groups, [3, 2, 1, 0]);
-    let families = golden("column_families-000005");
+    let families = golden("rocksdb-7.8.3/column_families/MANIFEST-000005");
     assert!(families.iter().any(|e| e.family == FamilyId(1) && e.family_add.as_deref() == Some(b"one")));
     assert!(families.iter().any(|e| e.family_drop && e.max_family == Some(FamilyId(3))));
-    let blob = golden("blobs-000005").into_iter().find_map(|e| e.blob_added.first().cloned()).unwrap();
+    let blob = golden("rocksdb-7.8.3/blobs/MANIFEST-000005")
+        .into_iter()
+        .find_map(|e| e.blob_added.first().cloned())
+        .unwrap();
     assert_eq!((blob.number.0, blob.count, blob.bytes), (10, 2, 374));
-    let leveldb = golden("leveldb-plain-000006");
+    let leveldb = golden("leveldb-1.23/plain/MANIFEST-000006");
     let (level, file) = &leveldb[0].added[0];
     assert_eq!((*level, file.number.0, file.size, file.sequences_unknown), (Level(2), 5, 787, true));
-    let ranges = golden("range_del-000005");
+    let ranges = golden("rocksdb-7.8.3/range_del/MANIFEST-000005");
     assert!(
         ranges.iter().flat_map(|e| &e.added).any(|(_, f)| f.largest.as_key().trailer() == Trailer::RANGE_END)
     );

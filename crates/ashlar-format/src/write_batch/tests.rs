@@ -56,7 +56,7 @@ fn families_take_the_long_form() {
     b.single_delete(two, b"s1").unwrap();
     b.delete_range(two, b"t0", b"t9").unwrap();
     let encoded = b.finish(SeqNum::new(5).unwrap()).to_vec();
-    let golden = include_bytes!("../../tests/golden/column_families-000014.log");
+    let golden = include_bytes!("../../../../golden/rocksdb-7.8.3/column_families/000014.log");
     assert_eq!(encoded, golden[7..]);
     let families: Vec<_> = b.reader().iter().map(|op| op.unwrap().family().unwrap().0).collect();
     assert_eq!(families, [0, 1, 1, 2, 2, 2, 2]);

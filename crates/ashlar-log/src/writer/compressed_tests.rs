@@ -63,7 +63,7 @@ fn frames_are_read_back_and_begin_as_rocksdbs_do() {
             assert!(read(&bytes, mode) == (payloads(), LogEnd::Clean), "{framing:?} {mode:?}");
         }
     }
-    let theirs = include_bytes!("../../tests/golden/wal_zstd-000004.log");
+    let theirs = include_bytes!("../../../../golden/rocksdb-7.8.3/wal_zstd/000004.log");
     assert_eq!(written(Framing::Legacy, &[])[..], theirs[..11]);
     assert_eq!(read(&theirs[..11], RecoveryMode::Absolute), (vec![], LogEnd::Clean));
 }

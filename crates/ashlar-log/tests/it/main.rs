@@ -41,7 +41,7 @@ macro_rules! golden {
         Golden {
             name: $db,
             number: $number,
-            log: include_bytes!(concat!("../golden/", $db, "-", $digits, ".log")),
+            log: include_bytes!(concat!("../../../../golden/rocksdb-7.8.3/", $db, "/", $digits, ".log")),
             expected: include_str!(concat!("../golden/", $db, ".expected.txt")),
         }
     };
@@ -193,7 +193,7 @@ fn records_stand_where_rocksdbs_tools_see_them() {
 
 #[test]
 fn prepared_transactions_come_out_in_order() {
-    let log = include_bytes!("../golden/txn_2pc-000004.log");
+    let log = include_bytes!("../../../../golden/rocksdb-7.8.3/txn_2pc/000004.log");
     let all = records(log, 4, RecoveryMode::PointInTime);
     let headers: Vec<(u64, u32)> = all
         .iter()
@@ -213,8 +213,8 @@ fn prepared_transactions_come_out_in_order() {
 #[test]
 fn leveldbs_logs() {
     for log in [
-        &include_bytes!("../golden/leveldb-plain-000007.log")[..],
-        &include_bytes!("../golden/leveldb-snappy-000007.log")[..],
+        &include_bytes!("../../../../golden/leveldb-1.23/plain/000007.log")[..],
+        &include_bytes!("../../../../golden/leveldb-1.23/snappy/000007.log")[..],
     ] {
         let all = records(log, 7, RecoveryMode::Absolute);
         let first = BatchReader::new(&all[0].1).unwrap();
