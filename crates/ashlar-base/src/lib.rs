@@ -14,6 +14,7 @@ pub mod memory;
 pub mod nearest;
 pub mod planted;
 pub mod range_del;
+pub mod splitmix;
 pub mod stats;
 
 pub use bytes::{Cursor, Malformed};

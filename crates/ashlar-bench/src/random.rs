@@ -1,6 +1,6 @@
 //! The random stream of a thread: the same seed and thread give the same operations, whatever engine runs them.
-//!
-//! splitmix64 (Steele, Lea, Flood): one addition and a mix per number, any seed is good. Not for secrets.
+
+use ashlar_base::splitmix;
 
 /// A generator of its own, without locks.
 #[derive(Clone, Debug)]
@@ -12,17 +12,13 @@ impl Random {
     /// The stream of thread number `thread` in a run with `seed`.
     pub fn new(seed: u64, thread: u64) -> Self {
         let mut of_seed = Random { state: seed };
-        Random { state: of_seed.next_u64() ^ thread.wrapping_mul(0x9e37_79b9_7f4a_7c15) }
+        Random { state: of_seed.next_u64() ^ thread.wrapping_mul(splitmix::STEP) }
     }
 
     /// 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        splitmix::next(&mut self.state)
     }
 
     /// A number below `bound`; 0 for bound 0.

@@ -28,6 +28,7 @@ use crate::rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, 
 use crate::tombstones::{Pending, TombstoneList};
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::memory::MemoryCharge;
+use ashlar_base::splitmix;
 use ashlar_base::{
     InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum, Trailer, ValueType,
 };
@@ -294,13 +295,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
             // Of the memtable's own state only, so that the same writes take the same memory in every run.
             writer.random = self.arena.position() | 1;
         }
-        // SplitMix64.
-        writer.random = writer.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = writer.random;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^= x >> 31;
-        (1 + x.trailing_zeros() as usize).min(HEIGHT_MAX)
+        (1 + splitmix::next(&mut writer.random).trailing_zeros() as usize).min(HEIGHT_MAX)
     }
 }
 

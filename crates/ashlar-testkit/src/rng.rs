@@ -1,6 +1,6 @@
 //! A seeded generator of pseudo-random numbers: same seed, same numbers, on every machine and in every version.
-//!
-//! SplitMix64 (Steele, Lea, Flood 2014): a counter with a fixed step, mixed. Small, fast, no weak seeds.
+
+use ashlar_base::splitmix;
 
 /// The generator.
 #[derive(Clone, Debug)]
@@ -16,11 +16,7 @@ impl Rng {
 
     /// 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        splitmix::next(&mut self.state)
     }
 
     /// A number in `0..bound`; 0 when `bound` is 0.
