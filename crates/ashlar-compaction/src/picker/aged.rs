@@ -8,8 +8,8 @@
 //!
 //! Source: RocksDB `db/version_set.cc` (`ComputeExpiredTtlFiles`, `ComputeFilesMarkedForPeriodicCompaction`: behaviour).
 
+use super::finish::{complete, from_level};
 use super::level0::level0_group;
-use super::leveled::{complete, from_level};
 use super::shape::{Shape, any_busy};
 use super::targets::Targets;
 use crate::plan::{Compaction, Reason, Running, UserRange};

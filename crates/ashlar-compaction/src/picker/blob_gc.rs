@@ -7,8 +7,8 @@
 //!
 //! Source: RocksDB `db/version_set.cc` (`ComputeFilesMarkedForForcedBlobGC`).
 
+use super::finish::complete;
 use super::level0::level0_group;
-use super::leveled::complete;
 use super::shape::{Shape, any_busy};
 use super::targets::Targets;
 use crate::plan::{Compaction, Reason, Running};

@@ -5,7 +5,7 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_picker.cc` (`SanitizeAndConvertCompactionInputFiles`).
 
-use super::leveled::planned;
+use super::finish::planned;
 use super::shape::{Shape, any_busy, as_level};
 use crate::plan::{Compaction, Reason, Running, UserRange, user_range};
 use ashlar_base::{Error, FileNumber, Level, Result};

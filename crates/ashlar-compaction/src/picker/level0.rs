@@ -13,7 +13,7 @@
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc` (`PickIntraL0Compaction`), `compaction_picker.cc`
 //! (`FindIntraL0Compaction`).
 
-use super::leveled::{complete, planned};
+use super::finish::{complete, planned};
 use super::scores::level0_score;
 use super::shape::{Shape, any_busy, as_level};
 use super::targets::Targets;

@@ -7,8 +7,8 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_picker.cc` (`CompactRange`, `kForceOptimized`).
 
+use super::finish::{complete, from_level};
 use super::level0::level0_group;
-use super::leveled::{complete, from_level};
 use super::shape::{Shape, any_busy, bytes};
 use super::targets::Targets;
 use crate::plan::{Compaction, Reason, Running};

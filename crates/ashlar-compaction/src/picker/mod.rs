@@ -3,10 +3,12 @@
 //! `shape` asks the tree, `targets` sizes the levels, `scores` says which level is too large and by how much, `leveled`
 //! picks, `level0` for level 0, `tombstones` when nothing is urgent, `manual` walks a range on request, `chosen` takes the
 //! files it is told, `blob_gc` empties old blob files, `aged` takes tables for their age alone.
+//! `finish` makes the plan of what each of them chose.
 
 mod aged;
 mod blob_gc;
 mod chosen;
+mod finish;
 mod level0;
 mod leveled;
 mod manual;

@@ -12,7 +12,7 @@
 //! `utilities/table_properties_collectors/compact_on_deletion_collector.cc`; Pebble `compaction_picker.go` (tombstone
 //! density, elision-only compactions). The thresholds are ours.
 
-use super::leveled::{complete, from_level};
+use super::finish::{complete, from_level};
 use super::shape::{Shape, any_busy, bytes};
 use crate::plan::{Compaction, Reason, Running, UserRange};
 use ashlar_base::SeqNum;

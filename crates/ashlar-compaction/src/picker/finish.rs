@@ -1,0 +1,104 @@
+//! From chosen files to a plan: what has to come along below, whether the files can be moved as they are, and whether another
+//! compaction is in the way. Every picker ends here.
+
+use super::shape::{Shape, any_busy, as_level, bytes};
+use crate::plan::{Compaction, Reason, Running, UserRange, user_range};
+use ashlar_base::Level;
+use ashlar_options::CompactionOptions;
+use ashlar_tree::version::FileMeta;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A compaction of a range of files of a level below 0 into the next one, grown where that costs nothing below.
+pub(super) fn from_level(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    level: usize,
+    inputs: Range<usize>,
+    reason: Reason,
+) -> Option<Compaction> {
+    let files = shape.slice(level, inputs.clone());
+    if files.is_empty() || any_busy(files) {
+        return None;
+    }
+    let below = shape.meeting(level + 1, files);
+    let inputs = grown(shape, options, level, inputs, &below);
+    let files = shape.slice(level, inputs).to_vec();
+    complete(shape, options, running, (level, files), (level + 1, below), reason)
+}
+
+/// More files of the upper level that lie within the range of both inputs and meet no further file below.
+fn grown(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    level: usize,
+    inputs: Range<usize>,
+    below: &Range<usize>,
+) -> Range<usize> {
+    let lower = shape.slice(level + 1, below.clone());
+    let upper = shape.slice(level, inputs.clone());
+    let Some(range) = user_range(shape.order, upper.iter().chain(lower)) else { return inputs };
+    let wider = shape.clean_cut(level, shape.overlap(level, &range));
+    let files = shape.slice(level, wider.clone());
+    let fits = bytes(files).saturating_add(bytes(lower)) < options.compaction_bytes();
+    let same_below = shape.meeting(level + 1, files) == *below;
+    let gains = wider.len() > inputs.len() && !lower.is_empty();
+    if gains && fits && same_below && !any_busy(files) { wider } else { inputs }
+}
+
+/// Finishes the plan: refused when a file below is taken or another compaction writes there; a trivial move when
+/// nothing is met below, no file meets too much of the level after that, and the codec is the same there.
+pub(super) fn complete(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    (level, files): (usize, Vec<Arc<FileMeta>>),
+    (output, below): (usize, Range<usize>),
+    reason: Reason,
+) -> Option<Compaction> {
+    let lower = shape.slice(output, below);
+    if any_busy(lower) {
+        return None;
+    }
+    let most = options.compaction_bytes();
+    let bounded = |f: &Arc<FileMeta>| bytes(shape.grandparents(output, &UserRange::of(f))) <= most;
+    let disjoint = level > 0 || files.len() == 1;
+    let movable = disjoint && output != level && lower.is_empty() && files.iter().all(bounded);
+    let mut inputs = vec![(as_level(level), files)];
+    if !lower.is_empty() {
+        inputs.push((as_level(output), lower.to_vec()));
+    }
+    let mut plan = planned(shape, options, running, inputs, output, reason)?;
+    plan.trivial_move = movable && shape.keeps_codec(level, output, plan.is_bottommost());
+    Some(plan)
+}
+
+/// A plan for these inputs, to be rewritten into `output`; `None` when another compaction writes there.
+pub(super) fn planned(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    inputs: Vec<(Level, Vec<Arc<FileMeta>>)>,
+    output: usize,
+    reason: Reason,
+) -> Option<Compaction> {
+    let files = || inputs.iter().flat_map(|(_, files)| files);
+    if shape.claimed(running, output, files()) {
+        return None;
+    }
+    let range = user_range(shape.order, files())?;
+    let (grandparents, beneath) =
+        (shape.grandparents(output, &range).to_vec(), shape.beneath(output, &range));
+    Some(Compaction {
+        inputs,
+        output_level: as_level(output),
+        grandparents,
+        beneath,
+        trivial_move: false,
+        reason,
+        target_file_bytes: options.target_file_bytes,
+        overlap_bytes_max: options.compaction_bytes(),
+        parts_max: 0,
+    })
+}
