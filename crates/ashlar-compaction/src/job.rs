@@ -13,12 +13,12 @@
 use crate::inputs::{parts, runs, tombstones};
 use crate::plan::{Compaction, user_range};
 use crate::rewrite::{
-    BlobCounters, Numbers, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
+    BlobCounters, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
 };
 use crate::split::KeyRange;
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_tree::files::PendingFile;
+use ashlar_tree::files::{Numbers, PendingFile};
 use ashlar_tree::version::{TableCounts, Version};
 use std::sync::Arc;
 

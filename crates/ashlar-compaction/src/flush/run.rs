@@ -5,14 +5,14 @@
 //! 3. Tombstones stay, whatever the levels hold: they do not cost a flush anything, and compaction knows better.
 
 use crate::rewrite::{
-    BlobCounters, CutLimits, Numbers, OutputPlan, Progress, Retention, Rewrite, RewriteCounters,
-    TableOutputs, shared_prefix, start,
+    BlobCounters, CutLimits, OutputPlan, Progress, Retention, Rewrite, RewriteCounters, TableOutputs,
+    shared_prefix, start,
 };
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result, RunCursor, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
-use ashlar_tree::files::PendingFile;
+use ashlar_tree::files::{Numbers, PendingFile};
 use ashlar_tree::version::TableCounts;
 use std::sync::Arc;
 

@@ -11,7 +11,6 @@
 //!
 //! Source: RocksDB `db/blob/blob_file_builder.cc`, `db/compaction/compaction_iterator.cc` (behaviour).
 
-use super::output::{Numbers, summed};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, FileNumber, Result, ValueType};
 use ashlar_blob::{BlobOptions, BlobSummary, BlobWriter, GarbageMeter};
@@ -21,7 +20,7 @@ use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobAddition, BlobGarbage};
 use ashlar_tree::blobs::BlobFiles;
-use ashlar_tree::files::{CRC32C_FUNCTION, PendingFile, SummedFile};
+use ashlar_tree::files::{CRC32C_FUNCTION, Numbers, PendingFile, SummedFile, summed};
 use std::ops::{AddAssign, Range};
 use std::path::PathBuf;
 use std::sync::Arc;

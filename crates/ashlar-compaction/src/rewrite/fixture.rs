@@ -1,13 +1,13 @@
 //! A directory in memory for the tests of rewrites.
 
-use super::{BlobPlan, Numbers, OutputChecks, OutputPlan};
+use super::{BlobPlan, OutputChecks, OutputPlan};
 use ashlar_base::{FamilyId, FileNumber, InternalKey, Level, Order, SeqNum, Trailer, ValueType, Window};
 use ashlar_blob::BlobOptions;
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_table::{TableIdentity, TableOptions};
-use ashlar_tree::files::PendingOutputs;
+use ashlar_tree::files::{Numbers, PendingOutputs};
 use ashlar_tree::version::{OpenTables, Tables, Version};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

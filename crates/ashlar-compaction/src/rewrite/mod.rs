@@ -19,7 +19,7 @@ pub use blobs::{BlobCounters, BlobOutcome, BlobPlan};
 pub use cut::{Cut, CutLimits, Grandparent};
 pub use drive::{EntrySink, Progress, Rewrite, RewriteCounters, RewriteLoop, shared_prefix, start};
 pub use merge::Merge;
-pub use output::{Numbers, Output, OutputChecks, OutputPlan, TableOutputs};
+pub use output::{Output, OutputChecks, OutputPlan, TableOutputs};
 pub use retention::{Beneath, Retention, Rule, Verdict};
 
 #[cfg(test)]

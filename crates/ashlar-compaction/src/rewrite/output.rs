@@ -29,14 +29,11 @@ use ashlar_env::{Fs, WriteFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::{ReaderOptions, TableBuilder, TableIdentity, TableOptions, TableReader, TableSummary};
-use ashlar_tree::files::{CRC32C_FUNCTION, PendingFile, SummedFile};
+use ashlar_tree::files::{CRC32C_FUNCTION, Numbers, PendingFile, SummedFile, summed};
 use ashlar_tree::version::TableCounts;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Gives out a number for the next output and holds it as pending. Shared by all that one job writes.
-pub type Numbers = Arc<dyn Fn() -> PendingFile + Send + Sync>;
 
 /// Uncompressed blocks kept while a table is read back: none is read twice.
 const READ_BACK_POOL: usize = 1 << 20;
@@ -337,20 +334,6 @@ impl Drop for TableOutputs {
 impl fmt::Debug for TableOutputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TableOutputs").field("dir", &self.plan.dir).field("done", &self.done.len()).finish()
-    }
-}
-
-/// The file, and the sum over what is written to it if one is wanted.
-pub(super) fn summed(
-    file: Arc<dyn WriteFile>,
-    wanted: bool,
-) -> (Arc<dyn WriteFile>, Option<Arc<SummedFile>>) {
-    match wanted {
-        false => (file, None),
-        true => {
-            let sum = SummedFile::new(file);
-            (Arc::clone(&sum) as Arc<dyn WriteFile>, Some(sum))
-        }
     }
 }
 

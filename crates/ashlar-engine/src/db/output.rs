@@ -3,11 +3,11 @@
 use ashlar_base::FamilyId;
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Statistics;
-use ashlar_compaction::rewrite::{BlobPlan, Numbers, OutputChecks, OutputPlan};
+use ashlar_compaction::rewrite::{BlobPlan, OutputChecks, OutputPlan};
 use ashlar_env::Env;
 use ashlar_options::{DbPath, FamilyOptions, path_of_level};
 use ashlar_table::TableIdentity;
-use ashlar_tree::files::PendingOutputs;
+use ashlar_tree::files::{Numbers, PendingOutputs};
 use ashlar_tree::version::VersionSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -150,6 +150,17 @@ pub fn check_file_checksum(
         .hint("Restore the file from a backup"))
 }
 
+/// The file, and the sum over what is written to it if one is wanted.
+pub fn summed(file: Arc<dyn WriteFile>, wanted: bool) -> (Arc<dyn WriteFile>, Option<Arc<SummedFile>>) {
+    match wanted {
+        false => (file, None),
+        true => {
+            let sum = SummedFile::new(file);
+            (Arc::clone(&sum) as Arc<dyn WriteFile>, Some(sum))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,13 +12,13 @@ mod repair_mark;
 mod unlink;
 mod within;
 
-pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum};
+pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum, summed};
 pub use directory::hold_directory;
 pub use directory::{check_lost, check_named, check_there, holds_remains, lost_is_usable, misnamed};
 pub use log_tail::{TAIL_MAX, keep_tail, used_end};
 pub use lost::{LOST, leave_in_lost};
 pub use obsolete::{Action, Live, Obsolete, Spared, find_obsolete};
-pub use pending::{PendingFile, PendingOutputs};
+pub use pending::{Numbers, PendingFile, PendingOutputs};
 pub use places::{Places, same_directory};
 pub use quarantine::{in_quarantine, leave_account};
 pub use repair_mark::RepairMark;

@@ -64,6 +64,9 @@ impl Drop for PendingFile {
     }
 }
 
+/// Gives out a number for the next output and holds it as pending. Shared by all that one job writes.
+pub type Numbers = Arc<dyn Fn() -> PendingFile + Send + Sync>;
+
 #[cfg(test)]
 mod tests {
     use super::*;

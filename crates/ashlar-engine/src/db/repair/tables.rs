@@ -8,15 +8,14 @@ use crate::open::has_udi_primary;
 use ashlar_base::range_del::{Fragment, FragmentRef};
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
-use ashlar_compaction::rewrite::{
-    BlobOutcome, BlobPlan, CutLimits, EntrySink, Numbers, Output, TableOutputs,
-};
+use ashlar_compaction::rewrite::{BlobOutcome, BlobPlan, CutLimits, EntrySink, Output, TableOutputs};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_options::FamilyOptions;
 use ashlar_table::{LostStretch, TableReader};
 use ashlar_tree::blobs::BlobFiles;
+use ashlar_tree::files::Numbers;
 use ashlar_tree::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
 use std::collections::BTreeMap;
 use std::path::Path;
