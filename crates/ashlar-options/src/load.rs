@@ -11,7 +11,7 @@ use super::kept::{KeptText, note_lines};
 use super::names::{id_of, is_joined, operator_of};
 use super::paths::{own_line, own_lines};
 use super::{DbOptions, DbPath, FamilyOptions, FormatLevel, Group, Options};
-use ashlar_base::{Error, FileNumber, Result};
+use ashlar_base::{Error, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
@@ -38,18 +38,32 @@ pub struct LoadedOptions {
 
 /// The newest OPTIONS file of a directory; `None` when there is none.
 ///
+/// RocksDB before 8 opens a database although it could not store the settings, and leaves them in `OPTIONS-N.dbtmp`. In a
+/// directory without an OPTIONS file the newest such file counts.
+///
 /// # Errors
 /// `Corruption`: it is no OPTIONS file, with the offset of the line. `Io`.
 pub fn read_latest_options(fs: &dyn Fs, dir: &Path) -> Result<Option<(PathBuf, OptionsFile)>> {
-    let number = |name: &str| match FileKind::parse(name) {
-        Some(FileKind::Options(number)) => Some(number),
+    let entries = fs.files(dir)?;
+    let kinds = || entries.iter().filter_map(|entry| FileKind::parse(&entry.name));
+    let stored = kinds().filter_map(|kind| match kind {
+        FileKind::Options(number) => Some(number),
         _ => None,
-    };
-    let newest: Option<FileNumber> = fs.files(dir)?.iter().filter_map(|entry| number(&entry.name)).max();
+    });
+    let newest = stored.max().map(FileKind::Options).or_else(|| unfinished_options(kinds()));
     let Some(newest) = newest else { return Ok(None) };
-    let path = dir.join(FileKind::Options(newest).name());
+    let path = dir.join(newest.name());
     let file = read_options_file(fs, &path)?;
     Ok(Some((path, file)))
+}
+
+/// The newest OPTIONS file that was not finished.
+pub fn unfinished_options(kinds: impl Iterator<Item = FileKind>) -> Option<FileKind> {
+    let unfinished = kinds.filter_map(|kind| match kind {
+        FileKind::OptionsTemp(number) => Some(number),
+        _ => None,
+    });
+    unfinished.max().map(FileKind::OptionsTemp)
 }
 
 /// An OPTIONS file by its path.

@@ -11,6 +11,7 @@ mod before_commit;
 mod create;
 mod foreign;
 mod leveldb;
+mod log_places;
 mod owner;
 mod places;
 mod recover;

@@ -1,46 +1,31 @@
 //! Where the files of a database are: what the caller says, what the newest OPTIONS file says, and what is really there.
 //!
-//! Rules for logs. A log is *needed* when its number is not below the smallest one that the MANIFEST needs.
-//! 1. A `wal_dir` that holds needed logs and that the caller gives is the only one that is read.
-//! 2. If the given one holds none, needed logs are read where they are, in the `wal_dir` of the OPTIONS file or in the
-//!    database directory. New logs go to the given one.
-//! 3. Without a given one, the stored one counts. If only the database directory holds needed logs, the database was
-//!    moved, copied or restored: its own logs count, and the stored directory is left alone.
-//! 4. Needed logs in two places are refused: one of the two belongs to another database, and only the caller knows which.
-//! 5. A log without a write does not settle these questions: an open that crashed before its commit may have left it.
-//!    Before an open commits a change of `wal_dir`, `db_paths` or `cf_paths`, it notes the new directories in lines of ours
-//!    in the OPTIONS file.
-//! 6. No needed log anywhere, where the OPTIONS file names a `wal_dir`, is refused: every open leaves a log there. A repair
-//!    goes on, and tells. But RocksDB with `optimize_manifest_for_recovery` declares all logs not needed when it closes:
-//!    then the directory holds the log right below the first needed number.
+//! Which logs count, and from where: [`super::log_places`].
 //!
 //! Rules for tables. RocksDB's OPTIONS files do not name `db_paths` and `cf_paths`.
-//! 7. RocksDB writes `wal_dir` as the database directory itself only where the first of `db_paths` is another one. Without
+//! 1. RocksDB writes `wal_dir` as the database directory itself only where the first of `db_paths` is another one. Without
 //!    `db_paths` such a database is not opened to write.
-//! 8. A table must be in the directory that the MANIFEST says, by its index in the family's list.
-//! 9. A given path that is relative means the working directory at the moment of the open. It is made absolute before
+//! 2. A table must be in the directory that the MANIFEST says, by its index in the family's list.
+//! 3. A given path that is relative means the working directory at the moment of the open. It is made absolute before
 //!    anything uses or stores it. A stored relative path of tables has lost its meaning and is refused.
 
 use super::create::make_directory;
+use super::log_places::{Choice, Logs};
 use super::owner::{Claimant, Claims};
-use super::recover::{needed_from, read_manifest};
-use super::wal_replay::may_hold_writes;
+use super::recover::read_manifest;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::{Env, FileLock, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{
     DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, read_options_file, stored_places,
-    write_options_file,
+    unfinished_options, write_options_file,
 };
 use ashlar_tree::files::{Places, same_directory};
 use ashlar_tree::version::Replayed;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Bytes of a log that holds one write of an empty key: header of the record, header of the batch, type, two lengths.
-const SMALLEST_WRITE: u64 = 7 + 12 + 2;
 
 /// Where the caller says that files are. What is empty is taken from the newest OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,8 +119,9 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
     let mut notes = Vec::new();
     let stored = match fs.metadata(dir)? {
         Some(_) => newest_places(fs, dir, purpose, &mut notes)?,
-        None => StoredPlaces::default(),
+        None => None,
     };
+    let (is_stored, stored) = (stored.is_some(), stored.unwrap_or_default());
     let given = &given.clone().absolute()?;
     let mut settings = given.clone();
     if settings.db_paths.is_empty() {
@@ -148,7 +134,7 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
     refuse_relative("db_paths", &settings.db_paths).map_err(|e| e.at_path(dir))?;
     let own = || settings.cf_paths.values();
     own().try_for_each(|paths| refuse_relative("cf_paths", paths)).map_err(|e| e.at_path(dir))?;
-    let logs = Logs::look(fs, dir, &given.wal_dir, &stored, purpose)?;
+    let logs = Logs::look(fs, dir, &given.wal_dir, is_stored.then_some(&stored), purpose)?;
     let Choice { write, former, notes: of_logs } = logs.choose(purpose).map_err(|e| e.at_path(dir))?;
     notes.extend(of_logs);
     settings.wal_dir = write.as_ref().map(|dir| whole(dir).display().to_string()).unwrap_or_default();
@@ -421,23 +407,34 @@ fn hidden_paths(fs: &dyn Fs, dir: &Path, stored: &StoredPlaces) -> Option<String
     telling.then(|| format!("the OPTIONS file says wal_dir={named}, which is the database directory itself"))
 }
 
-/// The places that the newest OPTIONS file that can be read names.
+/// The places that the newest OPTIONS file that can be read names; `None`: there is no such file.
 ///
 /// # Errors
 /// `Io`: there are such files, and none can be read. Not for a repair.
-fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<String>) -> Result<StoredPlaces> {
-    let number = |name: &str| match FileKind::parse(name) {
-        Some(FileKind::Options(number)) => Some(number),
-        _ => None,
-    };
-    let mut numbers: Vec<FileNumber> =
-        fs.files(dir)?.iter().filter_map(|entry| number(&entry.name)).collect();
+fn newest_places(
+    fs: &dyn Fs,
+    dir: &Path,
+    purpose: Purpose,
+    notes: &mut Vec<String>,
+) -> Result<Option<StoredPlaces>> {
+    let entries = fs.files(dir)?;
+    let kinds = || entries.iter().filter_map(|entry| FileKind::parse(&entry.name));
+    let mut numbers: Vec<FileNumber> = kinds()
+        .filter_map(|kind| match kind {
+            FileKind::Options(number) => Some(number),
+            _ => None,
+        })
+        .collect();
     numbers.sort_unstable();
-    let mut failed = None;
+    let newest = numbers.last().copied().unwrap_or_default();
+    let (mut places, mut failed) = (None, None);
     for number in numbers.into_iter().rev() {
         let name = FileKind::Options(number).name();
         match read_options_file(fs, &dir.join(&name)) {
-            Ok(file) => return Ok(stored_places(&file)),
+            Ok(file) => {
+                places = Some(stored_places(&file));
+                break;
+            }
             // Another process may have replaced the file. The open reports a damaged file.
             Err(e) if e.is_corruption() || e.is_not_found() => {}
             Err(e) => {
@@ -447,9 +444,32 @@ fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<Stri
         }
     }
     match failed {
-        Some(e) if purpose != Purpose::Repair => Err(e),
-        _ => Ok(StoredPlaces::default()),
+        Some(e) if places.is_none() && purpose != Purpose::Repair => Err(e),
+        _ => {
+            Ok(with_unfinished(fs, dir, places, unfinished_options(kinds().filter(|k| is_behind(k, newest)))))
+        }
     }
+}
+
+/// Whether a file that is not finished was begun after the OPTIONS file `newest`.
+fn is_behind(kind: &FileKind, newest: FileNumber) -> bool {
+    matches!(kind, FileKind::OptionsTemp(number) if *number > newest)
+}
+
+/// Adds the `wal_dir` of an OPTIONS file that was not finished. Without another OPTIONS file all its places count.
+fn with_unfinished(
+    fs: &dyn Fs,
+    dir: &Path,
+    places: Option<StoredPlaces>,
+    unfinished: Option<FileKind>,
+) -> Option<StoredPlaces> {
+    let Some(more) = unfinished.and_then(|kind| read_options_file(fs, &dir.join(kind.name())).ok()) else {
+        return places;
+    };
+    let more = stored_places(&more);
+    let Some(mut places) = places else { return Some(more) };
+    places.next_wal_dir = places.next_wal_dir.or(more.wal_dir);
+    Some(places)
 }
 
 /// # Errors
@@ -488,7 +508,7 @@ fn refuse_relative(setting: &str, paths: &[DbPath]) -> Result<()> {
 /// # Errors
 /// `Io`.
 pub(super) fn names(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<bool> {
-    let stored = newest_places(fs, dir, Purpose::Read, &mut Vec::new())?;
+    let stored = newest_places(fs, dir, Purpose::Read, &mut Vec::new())?.unwrap_or_default();
     let tables = stored.db_paths.iter().chain(stored.cf_paths.values().flatten()).map(|path| &*path.path);
     let logs = stored.wal_dir.iter().chain(&stored.next_wal_dir).map(Path::new);
     Ok(tables.chain(logs).any(|named| whole(named) == whole(place)))
@@ -497,251 +517,4 @@ pub(super) fn names(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<bool> {
 /// The path from the root, so that it means the same after a change of the working directory.
 pub(super) fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// A directory that may hold logs.
-#[derive(Debug)]
-struct Candidate {
-    dir: PathBuf,
-    /// The logs that are needed by their number.
-    needed: Vec<FileNumber>,
-    /// One of them holds a write, or something that does not read.
-    holds: bool,
-    /// The log right below the first needed number is here.
-    holds_the_last: bool,
-}
-
-/// What is known of the logs.
-#[derive(Debug)]
-struct Logs {
-    /// The database directory.
-    here: Candidate,
-    given: Option<Candidate>,
-    /// The directories that the OPTIONS file names, except the database directory and the given one.
-    stored: Vec<Candidate>,
-    /// The OPTIONS file names a directory other than the database's.
-    elsewhere: bool,
-    is_new: bool,
-}
-
-/// Where logs go, and where others are read; `None`: the database directory, and nowhere else.
-#[derive(Debug, Default)]
-struct Choice {
-    write: Option<PathBuf>,
-    former: Option<PathBuf>,
-    notes: Vec<String>,
-}
-
-impl Logs {
-    fn look(fs: &dyn Fs, dir: &Path, given: &str, stored: &StoredPlaces, purpose: Purpose) -> Result<Logs> {
-        let named = stored.wal_dir.iter().chain(&stored.next_wal_dir).map(|named| whole(Path::new(named)));
-        let mut named: Vec<PathBuf> = named.filter(|named| !same_directory(fs, dir, named)).collect();
-        named.dedup();
-        let elsewhere = !named.is_empty();
-        let given = (!given.is_empty()).then(|| whole(Path::new(given)));
-        named.retain(|n| given.as_ref().is_none_or(|g| !same_directory(fs, g, n)));
-        if !elsewhere && given.is_none() {
-            return Ok(Logs {
-                here: Candidate::empty(dir),
-                given: None,
-                stored: Vec::new(),
-                elsewhere,
-                is_new: false,
-            });
-        }
-        let (mut from, mut is_new) = (FileNumber(0), false);
-        match read_manifest(fs, dir) {
-            Ok((_, replayed)) => from = needed_from(&replayed),
-            // A MANIFEST that does not read is for others to tell; every log counts then.
-            Err(e) if e.is_corruption() || e.is_not_found() => {}
-            Err(e) if e.kind() == ErrorKind::InvalidArgument => is_new = purpose == Purpose::Write,
-            Err(e) => return Err(e),
-        }
-        let look = |place: &Path| Candidate::look(fs, place, from);
-        let aside = |place: &Path| same_directory(fs, dir, place);
-        let given = given.map(|g| if aside(&g) { look(dir) } else { look(&g) }).transpose()?;
-        let stored = named.iter().map(|named| look(named)).collect::<Result<_>>()?;
-        Ok(Logs { here: look(dir)?, given, stored, elsewhere, is_new })
-    }
-
-    fn choose(self, purpose: Purpose) -> Result<Choice> {
-        let Logs { here, given, stored, elsewhere, is_new } = self;
-        let is_given = |c: &&Candidate| given.as_ref().is_some_and(|g| g.dir == c.dir);
-        let others: Vec<&Candidate> = stored.iter().chain([&here]).filter(|c| !is_given(c)).collect();
-        let present = others.iter().copied().find(|c| !c.needed.is_empty());
-        let holding: Vec<&Candidate> = others.iter().copied().filter(|c| c.holds).collect();
-        let fallback = holding.first().copied().or(present).or(stored.first()).unwrap_or(&here);
-        let write = given.as_ref().unwrap_or(fallback);
-        let mut choice =
-            Choice { write: (write.dir != here.dir).then(|| write.dir.clone()), ..Choice::default() };
-        if is_new {
-            return Ok(choice);
-        }
-        if given.as_ref().is_some_and(|given| given.holds) {
-            choice.notes.extend(holding.iter().map(|c| left_alone(c, &write.dir)));
-            return Ok(choice);
-        }
-        if let [a, b, ..] = *holding {
-            return Err(ambiguous(a, b));
-        }
-        let Some(source) = holding.first().copied().or(present) else {
-            if elsewhere && write.needed.is_empty() && !fallback.holds_the_last {
-                let named = stored.first().unwrap_or(write);
-                let e = missing(&named.dir, given.as_ref().map(|g| &*g.dir));
-                if purpose != Purpose::Repair {
-                    return Err(e);
-                }
-                choice.notes.push(e.message().to_owned());
-            }
-            return Ok(choice);
-        };
-        if source.dir != write.dir {
-            choice.former = Some(source.dir.clone());
-            choice.notes.push(format!(
-                "logs were read from {}; new ones are in wal_dir, {}",
-                source.dir.display(),
-                write.dir.display()
-            ));
-        } else if let Some(named) = stored.first().filter(|_| source.dir == here.dir) {
-            choice.notes.push(format!(
-                "the OPTIONS file says wal_dir={}, which holds no log that is needed: those of the database directory are \
-                 used, as of a database that was moved or copied",
-                named.dir.display()
-            ));
-        }
-        Ok(choice)
-    }
-}
-
-impl Candidate {
-    fn empty(place: &Path) -> Candidate {
-        Candidate { dir: place.to_path_buf(), needed: Vec::new(), holds: false, holds_the_last: false }
-    }
-
-    fn look(fs: &dyn Fs, place: &Path, from: FileNumber) -> Result<Candidate> {
-        let entries = match fs.files(place) {
-            Err(e) if e.is_not_found() => Vec::new(),
-            entries => entries?,
-        };
-        let mut found = Candidate::empty(place);
-        for entry in entries {
-            let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
-            found.holds_the_last |= number.0.checked_add(1) == Some(from.0);
-            if number < from {
-                continue;
-            }
-            found.needed.push(number);
-            // An open that did not come to its commit leaves a log without a write, or a piece of one.
-            if !found.holds && entry.len >= SMALLEST_WRITE {
-                found.holds = match fs.open_read(&place.join(&entry.name)) {
-                    Ok(file) => may_hold_writes(&file, number)?,
-                    Err(e) if e.is_not_found() => false,
-                    Err(e) => return Err(e),
-                };
-            }
-        }
-        Ok(found)
-    }
-}
-
-fn numbers(candidate: &Candidate) -> String {
-    let names = candidate.needed.iter().map(|n| FileKind::Wal(*n).name());
-    names.collect::<Vec<_>>().join(", ")
-}
-
-fn left_alone(candidate: &Candidate, wal_dir: &Path) -> String {
-    format!(
-        "{} holds logs that may be of this database ({}): they were neither read nor changed, because wal_dir is {}",
-        candidate.dir.display(),
-        numbers(candidate),
-        wal_dir.display()
-    )
-}
-
-fn ambiguous(a: &Candidate, b: &Candidate) -> Error {
-    Error::invalid(format!(
-        "logs that may be needed are in two directories, {} ({}) and {} ({})",
-        a.dir.display(),
-        numbers(a),
-        b.dir.display(),
-        numbers(b)
-    ))
-    .hint(
-        "Give wal_dir as the one that belongs to this database: the database directory itself for a copy, a checkpoint or \
-         a restored backup",
-    )
-}
-
-fn missing(stored: &Path, given: Option<&Path>) -> Error {
-    let also = given.filter(|given| *given != stored);
-    let also = also.map(|given| format!(", nor is there one in {}", given.display())).unwrap_or_default();
-    Error::invalid(format!(
-        "the OPTIONS file says wal_dir={}, but no log that the database needs is there{also}",
-        stored.display()
-    ))
-    .hint(
-        "Mount or restore that directory, or give wal_dir as the directory where the logs are; if they are lost, a repair \
-         makes a database of the rest",
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A directory with logs; the number 0 stands for one without a write.
-    fn at(dir: &str, logs: &[u64]) -> Candidate {
-        let needed = logs.iter().map(|n| FileNumber(*n)).collect();
-        Candidate { needed, holds: logs.iter().any(|n| *n > 0), ..Candidate::empty(Path::new(dir)) }
-    }
-
-    /// The choice of an existing database, as "write former notes", or the first words of the error.
-    fn chosen(here: &[u64], given: Option<(&str, &[u64])>, stored: &[(&str, &[u64])]) -> String {
-        let given = given.map(|(dir, logs)| at(dir, logs));
-        let elsewhere = !stored.is_empty();
-        let mut stored: Vec<_> = stored.iter().map(|(dir, logs)| at(dir, logs)).collect();
-        stored.retain(|s| given.as_ref().is_none_or(|g| g.dir != s.dir));
-        let logs = Logs { here: at("/db", here), given, stored, elsewhere, is_new: false };
-        match logs.choose(Purpose::Write) {
-            Ok(choice) => {
-                let show = |dir: Option<PathBuf>| dir.map_or("-".to_owned(), |d| d.display().to_string());
-                format!("{} {} {}", show(choice.write), show(choice.former), choice.notes.len())
-            }
-            Err(e) => e.message().split_whitespace().take(2).collect::<Vec<_>>().join(" "),
-        }
-    }
-
-    #[test]
-    fn needed_logs_are_used_where_they_are_and_never_passed_over() {
-        let none: &[u64] = &[];
-        assert_eq!(chosen(&[4], None, &[]), "- - 0");
-        assert_eq!(chosen(&[4], None, &[("/s", none)]), "- - 1", "moved or copied");
-        assert_eq!(chosen(none, None, &[("/s", &[4])]), "/s - 0", "adopted");
-        assert_eq!(chosen(none, None, &[("/s", &[0])]), "/s - 0", "nothing was written");
-        assert_eq!(chosen(&[4], None, &[("/s", &[4])]), "logs that", "a checkpoint, or the original");
-        assert_eq!(chosen(none, None, &[("/s", none)]), "the OPTIONS");
-        assert_eq!(
-            chosen(&[4], Some(("/g", none)), &[]),
-            "/g /db 1",
-            "a wal_dir for a database that had none"
-        );
-        assert_eq!(chosen(&[4], Some(("/g", &[5])), &[("/s", &[6])]), "/g - 2", "the caller knows");
-        assert_eq!(chosen(none, Some(("/g", none)), &[("/s", &[6])]), "/g /s 1", "another wal_dir");
-        assert_eq!(chosen(&[4], Some(("/g", none)), &[("/s", &[6])]), "logs that");
-        assert_eq!(chosen(none, Some(("/g", none)), &[("/s", none)]), "the OPTIONS", "a wrong name");
-        assert_eq!(chosen(none, Some(("/s", none)), &[("/s", none)]), "the OPTIONS", "it is gone");
-        assert_eq!(chosen(none, Some(("/db", none)), &[("/s", &[6])]), "- /s 1", "back to one directory");
-        assert_eq!(chosen(&[4], Some(("/db", &[4])), &[("/s", &[6])]), "- - 1", "a checkpoint, so said");
-    }
-
-    #[test]
-    fn a_change_of_wal_dir_that_crashed_loses_no_log() {
-        let none: &[u64] = &[];
-        let before: &[(&str, &[u64])] = &[("/s", &[4]), ("/g", &[0])];
-        assert_eq!(chosen(none, Some(("/g", &[0])), before), "/g /s 1", "before the commit, and again");
-        assert_eq!(chosen(none, None, before), "/s - 0", "before the commit, and given up");
-        let behind: &[(&str, &[u64])] = &[("/s", none), ("/g", &[0])];
-        assert_eq!(chosen(none, Some(("/g", &[0])), behind), "/g - 0");
-        assert_eq!(chosen(none, None, behind), "/g - 0");
-    }
 }

@@ -199,6 +199,60 @@ fn a_wal_dir_that_is_gone_is_refused_before_anything_is_written() {
     });
 }
 
+/// RocksDB 7.8 goes on when it cannot store its settings, and leaves them in a file that it never renames.
+#[test]
+fn a_wal_dir_that_only_an_unfinished_options_file_names_is_found() {
+    judged("wal_dir in OPTIONS-N.dbtmp", || {
+        let home = Home::new();
+        rocksdb_writes(&home.at("db"), &home.wal_dir(), 0..100, false, true)?;
+        for name in home.files("db", "").iter().filter(|name| name.starts_with("OPTIONS-")) {
+            let path = home.at("db").join(name);
+            fs::rename(&path, path.with_extension("dbtmp")).unwrap();
+        }
+        assert!(check(&home).unwrap().is_sound());
+        assert_eq!(count(&home.builder().read_only(true).open().unwrap()), 100);
+        let db = home.builder().open().unwrap();
+        assert_eq!(count(&db), 100);
+        db.close().unwrap();
+        assert_eq!(home.files("wal", ".log").len(), 1, "the logs stay where they were");
+        rocksdb_finds(&home.at("db"), &home.wal_dir(), 100)
+    });
+}
+
+#[test]
+fn logs_that_no_options_file_leads_to_are_asked_for() {
+    judged("wal_dir without an OPTIONS file", || {
+        let home = Home::new();
+        rocksdb_writes(&home.at("db"), &home.wal_dir(), 0..100, true, true)?;
+        let options = home.files("db", "");
+        options.iter().filter(|name| name.starts_with("OPTIONS-")).for_each(|name| {
+            fs::remove_file(home.at("db").join(name)).unwrap();
+        });
+        let before = home.contents();
+        for result in [home.builder().open(), home.builder().read_only(true).open()] {
+            refused(result, "wal_dir");
+        }
+        assert!(check(&home).unwrap_err().to_string().contains("wal_dir"));
+        assert_eq!(home.contents(), before);
+        let db = home.builder().wal_dir(home.at("wal")).open().unwrap();
+        assert_eq!(count(&db), 100);
+        db.close().unwrap();
+        rocksdb_finds(&home.at("db"), &home.wal_dir(), 100)?;
+
+        // Without any log, and said to be complete, the directory is what its tables hold.
+        let bare = Home::new();
+        rocksdb_writes(&bare.at("db"), "", 0..100, true, false)?;
+        for name in bare.files("db", "").iter().filter(|n| n.starts_with("OPTIONS-") || n.ends_with(".log")) {
+            fs::remove_file(bare.at("db").join(name)).unwrap();
+        }
+        refused(bare.builder().open(), "wal_dir");
+        let db = bare.builder().wal_dir(bare.at("db")).open().unwrap();
+        assert_eq!(count(&db), 100);
+        db.close().unwrap();
+        rocksdb_finds(&bare.at("db"), "", 100)
+    });
+}
+
 #[test]
 fn a_wal_dir_whose_logs_are_all_done_with_is_no_missing_one() {
     judged("wal_dir without a needed log", || {

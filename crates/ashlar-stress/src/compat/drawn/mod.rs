@@ -80,6 +80,10 @@ const REGRESSIONS: &[&str] = &[
      bulk ingest default 1014 1 40 81295, bulk put default 2409 1 1 80298, flush default, bulk put default 10000 1 120 7735 \
      | ours stored close: bulk delete_range default 1961 3 0 68983, flush default, bulk entity default 486 5 40 36117, \
      compact default | theirs stored close: ",
+    "7.8.3 | db wal_dir=@/db/wal | family default max_bytes_for_level_multiplier_additional= \
+     | do bulk put default 10000 1 20 54627 | ours default close:  | theirs original close: ",
+    "7.8.3 | db wal_dir=@/wal | family default max_bytes_for_level_multiplier_additional= \
+     | do bulk put default 10000 1 40 84154 | ours stored kill:  | theirs original close: ",
 ];
 /// Cases of a quick run that are drawn, each of one round.
 const CASES: u64 = 4;

@@ -149,7 +149,10 @@ impl Plan {
                 .settings
                 .iter()
                 .all(|own| own.name != "memtable_factory" || own.value.contains("skip_list"));
-            family.settings.retain(|own| is_skiplist || own.name != "paranoid_memory_checks");
+            let is_check = |name: &str| {
+                name == "paranoid_memory_checks" || name == "memtable_verify_per_key_checksum_on_seek"
+            };
+            family.settings.retain(|own| is_skiplist || !is_check(&own.name));
         }
         let has = |family: &Family, name: &str, value: &str| {
             family.settings.iter().any(|own| own.name == name && own.value.contains(value))

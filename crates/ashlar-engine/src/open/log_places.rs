@@ -1,0 +1,302 @@
+//! Which directory holds the logs of a database: the one that the caller gives, one that the newest OPTIONS file names, or the
+//! database directory.
+//!
+//! Rules for logs. A log is *needed* when its number is not below the smallest one that the MANIFEST needs.
+//! 1. A `wal_dir` that holds needed logs and that the caller gives is the only one that is read.
+//! 2. If the given one holds none, needed logs are read where they are, in the `wal_dir` of the OPTIONS file or in the
+//!    database directory. New logs go to the given one.
+//! 3. Without a given one, the stored one counts. If only the database directory holds needed logs, the database was
+//!    moved, copied or restored: its own logs count, and the stored directory is left alone.
+//! 4. Needed logs in two places are refused: one of the two belongs to another database, and only the caller knows which.
+//! 5. A log without a write does not settle these questions: an open that crashed before its commit may have left it.
+//!    Before an open commits a change of `wal_dir`, `db_paths` or `cf_paths`, it notes the new directories in lines of ours
+//!    in the OPTIONS file.
+//! 6. No needed log anywhere, where the OPTIONS file names a `wal_dir`, is refused: every open leaves a log there. A repair
+//!    goes on, and tells. But RocksDB with `optimize_manifest_for_recovery` declares all logs not needed when it closes:
+//!    then the directory holds the log right below the first needed number.
+//! 7. No needed log in the database directory, where no OPTIONS file says where logs are and no `wal_dir` is given, is refused
+//!    likewise. RocksDB before 8 goes on when it cannot store its settings: they stand in `OPTIONS-N.dbtmp`, and the
+//!    `wal_dir` of a newer such file is looked at beside that of the OPTIONS file.
+
+use super::places::{Purpose, whole};
+use super::recover::{needed_from, read_manifest};
+use super::wal_replay::may_hold_writes;
+use ashlar_base::{Error, ErrorKind, FileNumber, Result};
+use ashlar_env::Fs;
+use ashlar_format::filename::FileKind;
+use ashlar_options::StoredPlaces;
+use ashlar_tree::files::same_directory;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a log that holds one write of an empty key: header of the record, header of the batch, type, two lengths.
+const SMALLEST_WRITE: u64 = 7 + 12 + 2;
+
+/// A directory that may hold logs.
+#[derive(Debug)]
+struct Candidate {
+    dir: PathBuf,
+    /// The logs that are needed by their number.
+    needed: Vec<FileNumber>,
+    /// One of them holds a write, or something that does not read.
+    holds: bool,
+    /// The log right below the first needed number is here.
+    holds_the_last: bool,
+}
+
+/// What is known of the logs.
+#[derive(Debug)]
+pub(super) struct Logs {
+    /// The database directory.
+    here: Candidate,
+    given: Option<Candidate>,
+    /// The directories that the OPTIONS file names, except the database directory and the given one.
+    stored: Vec<Candidate>,
+    /// The OPTIONS file names a directory other than the database's.
+    elsewhere: bool,
+    /// Nothing says where the logs are, and the MANIFEST is that of a database that had a log.
+    unknown: bool,
+    is_new: bool,
+}
+
+/// Where logs go, and where others are read; `None`: the database directory, and nowhere else.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    pub(super) write: Option<PathBuf>,
+    pub(super) former: Option<PathBuf>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Logs {
+    /// # Errors
+    /// `Io`; a MANIFEST of a kind that is not read.
+    pub(super) fn look(
+        fs: &dyn Fs,
+        dir: &Path,
+        given: &str,
+        stored: Option<&StoredPlaces>,
+        purpose: Purpose,
+    ) -> Result<Logs> {
+        let named = stored.iter().flat_map(|stored| stored.wal_dir.iter().chain(&stored.next_wal_dir));
+        let named = named.map(|named| whole(Path::new(named)));
+        let mut named: Vec<PathBuf> = named.filter(|named| !same_directory(fs, dir, named)).collect();
+        named.dedup();
+        let elsewhere = !named.is_empty();
+        let given = (!given.is_empty()).then(|| whole(Path::new(given)));
+        named.retain(|n| given.as_ref().is_none_or(|g| !same_directory(fs, g, n)));
+        if !elsewhere && given.is_none() && stored.is_some() {
+            let (here, stored) = (Candidate::empty(dir), Vec::new());
+            return Ok(Logs { here, given: None, stored, elsewhere, unknown: false, is_new: false });
+        }
+        let (mut from, mut is_new, mut unknown) = (FileNumber(0), false, false);
+        match read_manifest(fs, dir) {
+            Ok((manifest, replayed)) => {
+                from = needed_from(&replayed);
+                // The first MANIFEST of a database is written before its first log.
+                unknown = stored.is_none() && given.is_none() && (from.0 > 0 || manifest.0 > 1);
+            }
+            // A MANIFEST that does not read is for others to tell; every log counts then.
+            Err(e) if e.is_corruption() || e.is_not_found() => {}
+            Err(e) if e.kind() == ErrorKind::InvalidArgument => is_new = purpose == Purpose::Write,
+            Err(e) => return Err(e),
+        }
+        let look = |place: &Path| Candidate::look(fs, place, from);
+        let aside = |place: &Path| same_directory(fs, dir, place);
+        let given = given.map(|g| if aside(&g) { look(dir) } else { look(&g) }).transpose()?;
+        let stored = named.iter().map(|named| look(named)).collect::<Result<_>>()?;
+        Ok(Logs { here: look(dir)?, given, stored, elsewhere, unknown, is_new })
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: see the module.
+    pub(super) fn choose(self, purpose: Purpose) -> Result<Choice> {
+        let Logs { here, given, stored, elsewhere, unknown, is_new } = self;
+        let is_given = |c: &&Candidate| given.as_ref().is_some_and(|g| g.dir == c.dir);
+        let others: Vec<&Candidate> = stored.iter().chain([&here]).filter(|c| !is_given(c)).collect();
+        let present = others.iter().copied().find(|c| !c.needed.is_empty());
+        let holding: Vec<&Candidate> = others.iter().copied().filter(|c| c.holds).collect();
+        let fallback = holding.first().copied().or(present).or(stored.first()).unwrap_or(&here);
+        let write = given.as_ref().unwrap_or(fallback);
+        let mut choice =
+            Choice { write: (write.dir != here.dir).then(|| write.dir.clone()), ..Choice::default() };
+        if is_new {
+            return Ok(choice);
+        }
+        if given.as_ref().is_some_and(|given| given.holds) {
+            choice.notes.extend(holding.iter().map(|c| left_alone(c, &write.dir)));
+            return Ok(choice);
+        }
+        if let [a, b, ..] = *holding {
+            return Err(ambiguous(a, b));
+        }
+        let Some(source) = holding.first().copied().or(present) else {
+            if (elsewhere || unknown) && write.needed.is_empty() && !fallback.holds_the_last {
+                let named = stored.first().unwrap_or(write);
+                let e =
+                    if unknown { unnamed() } else { missing(&named.dir, given.as_ref().map(|g| &*g.dir)) };
+                if purpose != Purpose::Repair {
+                    return Err(e);
+                }
+                choice.notes.push(e.message().to_owned());
+            }
+            return Ok(choice);
+        };
+        if source.dir != write.dir {
+            choice.former = Some(source.dir.clone());
+            choice.notes.push(format!(
+                "logs were read from {}; new ones are in wal_dir, {}",
+                source.dir.display(),
+                write.dir.display()
+            ));
+        } else if let Some(named) = stored.first().filter(|_| source.dir == here.dir) {
+            choice.notes.push(format!(
+                "the OPTIONS file says wal_dir={}, which holds no log that is needed: those of the database directory are \
+                 used, as of a database that was moved or copied",
+                named.dir.display()
+            ));
+        }
+        Ok(choice)
+    }
+}
+
+impl Candidate {
+    fn empty(place: &Path) -> Candidate {
+        Candidate { dir: place.to_path_buf(), needed: Vec::new(), holds: false, holds_the_last: false }
+    }
+
+    fn look(fs: &dyn Fs, place: &Path, from: FileNumber) -> Result<Candidate> {
+        let entries = match fs.files(place) {
+            Err(e) if e.is_not_found() => Vec::new(),
+            entries => entries?,
+        };
+        let mut found = Candidate::empty(place);
+        for entry in entries {
+            let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
+            found.holds_the_last |= number.0.checked_add(1) == Some(from.0);
+            if number < from {
+                continue;
+            }
+            found.needed.push(number);
+            // An open that did not come to its commit leaves a log without a write, or a piece of one.
+            if !found.holds && entry.len >= SMALLEST_WRITE {
+                found.holds = match fs.open_read(&place.join(&entry.name)) {
+                    Ok(file) => may_hold_writes(&file, number)?,
+                    Err(e) if e.is_not_found() => false,
+                    Err(e) => return Err(e),
+                };
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn numbers(candidate: &Candidate) -> String {
+    let names = candidate.needed.iter().map(|n| FileKind::Wal(*n).name());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn left_alone(candidate: &Candidate, wal_dir: &Path) -> String {
+    format!(
+        "{} holds logs that may be of this database ({}): they were neither read nor changed, because wal_dir is {}",
+        candidate.dir.display(),
+        numbers(candidate),
+        wal_dir.display()
+    )
+}
+
+fn ambiguous(a: &Candidate, b: &Candidate) -> Error {
+    Error::invalid(format!(
+        "logs that may be needed are in two directories, {} ({}) and {} ({})",
+        a.dir.display(),
+        numbers(a),
+        b.dir.display(),
+        numbers(b)
+    ))
+    .hint(
+        "Give wal_dir as the one that belongs to this database: the database directory itself for a copy, a checkpoint or \
+         a restored backup",
+    )
+}
+
+fn unnamed() -> Error {
+    Error::invalid(
+        "no log that the database needs is in its directory, and no OPTIONS file names a wal_dir where logs are",
+    )
+    .hint(
+        "Give wal_dir as the directory where the logs are. If there are none, give the database directory itself: the \
+         database is then what its tables hold",
+    )
+}
+
+fn missing(stored: &Path, given: Option<&Path>) -> Error {
+    let also = given.filter(|given| *given != stored);
+    let also = also.map(|given| format!(", nor is there one in {}", given.display())).unwrap_or_default();
+    Error::invalid(format!(
+        "the OPTIONS file says wal_dir={}, but no log that the database needs is there{also}",
+        stored.display()
+    ))
+    .hint(
+        "Mount or restore that directory, or give wal_dir as the directory where the logs are; if they are lost, a repair \
+         makes a database of the rest",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory with logs; the number 0 stands for one without a write.
+    fn at(dir: &str, logs: &[u64]) -> Candidate {
+        let needed = logs.iter().map(|n| FileNumber(*n)).collect();
+        Candidate { needed, holds: logs.iter().any(|n| *n > 0), ..Candidate::empty(Path::new(dir)) }
+    }
+
+    /// The choice of an existing database, as "write former notes", or the first words of the error.
+    fn chosen(here: &[u64], given: Option<(&str, &[u64])>, stored: &[(&str, &[u64])]) -> String {
+        let given = given.map(|(dir, logs)| at(dir, logs));
+        let elsewhere = !stored.is_empty();
+        let mut stored: Vec<_> = stored.iter().map(|(dir, logs)| at(dir, logs)).collect();
+        stored.retain(|s| given.as_ref().is_none_or(|g| g.dir != s.dir));
+        let logs = Logs { here: at("/db", here), given, stored, elsewhere, unknown: false, is_new: false };
+        match logs.choose(Purpose::Write) {
+            Ok(choice) => {
+                let show = |dir: Option<PathBuf>| dir.map_or("-".to_owned(), |d| d.display().to_string());
+                format!("{} {} {}", show(choice.write), show(choice.former), choice.notes.len())
+            }
+            Err(e) => e.message().split_whitespace().take(2).collect::<Vec<_>>().join(" "),
+        }
+    }
+
+    #[test]
+    fn needed_logs_are_used_where_they_are_and_never_passed_over() {
+        let none: &[u64] = &[];
+        assert_eq!(chosen(&[4], None, &[]), "- - 0");
+        assert_eq!(chosen(&[4], None, &[("/s", none)]), "- - 1", "moved or copied");
+        assert_eq!(chosen(none, None, &[("/s", &[4])]), "/s - 0", "adopted");
+        assert_eq!(chosen(none, None, &[("/s", &[0])]), "/s - 0", "nothing was written");
+        assert_eq!(chosen(&[4], None, &[("/s", &[4])]), "logs that", "a checkpoint, or the original");
+        assert_eq!(chosen(none, None, &[("/s", none)]), "the OPTIONS");
+        assert_eq!(
+            chosen(&[4], Some(("/g", none)), &[]),
+            "/g /db 1",
+            "a wal_dir for a database that had none"
+        );
+        assert_eq!(chosen(&[4], Some(("/g", &[5])), &[("/s", &[6])]), "/g - 2", "the caller knows");
+        assert_eq!(chosen(none, Some(("/g", none)), &[("/s", &[6])]), "/g /s 1", "another wal_dir");
+        assert_eq!(chosen(&[4], Some(("/g", none)), &[("/s", &[6])]), "logs that");
+        assert_eq!(chosen(none, Some(("/g", none)), &[("/s", none)]), "the OPTIONS", "a wrong name");
+        assert_eq!(chosen(none, Some(("/s", none)), &[("/s", none)]), "the OPTIONS", "it is gone");
+        assert_eq!(chosen(none, Some(("/db", none)), &[("/s", &[6])]), "- /s 1", "back to one directory");
+        assert_eq!(chosen(&[4], Some(("/db", &[4])), &[("/s", &[6])]), "- - 1", "a checkpoint, so said");
+    }
+
+    #[test]
+    fn a_change_of_wal_dir_that_crashed_loses_no_log() {
+        let none: &[u64] = &[];
+        let before: &[(&str, &[u64])] = &[("/s", &[4]), ("/g", &[0])];
+        assert_eq!(chosen(none, Some(("/g", &[0])), before), "/g /s 1", "before the commit, and again");
+        assert_eq!(chosen(none, None, before), "/s - 0", "before the commit, and given up");
+        let behind: &[(&str, &[u64])] = &[("/s", none), ("/g", &[0])];
+        assert_eq!(chosen(none, Some(("/g", &[0])), behind), "/g - 0");
+        assert_eq!(chosen(none, None, behind), "/g - 0");
+    }
+}
