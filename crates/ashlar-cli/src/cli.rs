@@ -52,12 +52,14 @@ const EXAMPLES: &str = "\
 Examples:
   ashlar db --db=DIR put --create_if_missing user:1 Ada
   ashlar db DIR get user:1                                 the directory may stand before the command
-  ashlar db --db=DIR scan --from=user: --to=user; --max_keys=10
+  ashlar db --db=DIR scan --prefix=user: --max_keys=10
   ashlar db --db=DIR --hex get 0x757365723A31              bytes that are no text, in and out
   ashlar db --db=DIR dump | ashlar db --db=COPY load --create_if_missing
   find . -type f -printf '%p\\t%s\\n' | ashlar db --db=DIR load --tsv --create_if_missing
   ashlar db --db=DIR check                                 is every byte sound, and which keys are at risk
   ashlar db --db=DIR repair --into=COPY                    what is left, in a copy: DIR stays as it is
+  ashlar db --db=DIR compact --prefix=user:                merges the tables that hold these keys
+  ashlar db --db=DIR property rocksdb.stats                a figure or report by RocksDB's name
   ashlar db --db=DIR info                                  what opening found, levels, sizes, health
   ashlar db --db=DIR explain user:1                        which runs a read asks, and what it costs
   ashlar db --db=DIR level --level=rocksdb-7.8             does RocksDB 7.8 read this directory?
@@ -78,7 +80,7 @@ Example:
   cost: 1 blocks touched, 0 from the cache; 1 reads of 2210 bytes; filters: 1 no, 1 maybe
   time: 0.4 us in memtables, 61.2 us in tables; of it 40.0 us opening tables, ...
 
-  $ ashlar db --db=DIR explain user:..user; --max_keys=100";
+  $ ashlar db --db=DIR explain 'user:..user;' --max_keys=100";
 
 /// What all commands of `ashlar db` share.
 #[derive(Debug, Args)]
@@ -98,9 +100,9 @@ pub(crate) struct DbArguments {
 /// Flags that may stand anywhere.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Common {
-    /// The column family to work on
-    #[arg(long = "column_family", global = true, value_name = "NAME", default_value = "default")]
-    pub(crate) column_family: String,
+    /// The column family to work on; without it `default`
+    #[arg(long = "column_family", global = true, value_name = "NAME")]
+    pub(crate) column_family: Option<String>,
     /// Keys and values are written as 0x and hexadecimal digits, in and out
     #[arg(long, global = true, action = ArgAction::SetTrue)]
     pub(crate) hex: bool,
@@ -125,6 +127,11 @@ pub(crate) struct Common {
 }
 
 impl Common {
+    /// The name of the family to work on.
+    pub(crate) fn family_name(&self) -> &str {
+        self.column_family.as_deref().unwrap_or("default")
+    }
+
     /// Where the user says that files are.
     pub(crate) fn places(&self) -> PlaceSettings {
         let (wal_dir, db_paths) = (self.wal_dir.clone().unwrap_or_default(), self.db_paths.clone());
@@ -149,9 +156,12 @@ pub(crate) struct Range {
     /// The first key shown
     #[arg(long, value_name = "KEY")]
     pub(crate) from: Option<OsString>,
-    /// The first key not shown any more
+    /// The end: the first key that is not shown
     #[arg(long, value_name = "KEY")]
     pub(crate) to: Option<OsString>,
+    /// Only keys that begin with these bytes
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["from", "to"])]
+    pub(crate) prefix: Option<OsString>,
     /// Entries shown at most; negative: all
     #[arg(long = "max_keys", value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_keys: Option<i64>,
@@ -163,11 +173,22 @@ pub(crate) struct Range {
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
     /// Sets a key
-    Put { key: OsString, value: OsString },
+    Put {
+        /// The key; with --hex or --key_hex as 0x and hexadecimal digits
+        key: OsString,
+        /// The value; with --hex or --value_hex as 0x and hexadecimal digits
+        value: OsString,
+    },
     /// Prints the value of a key
-    Get { key: OsString },
+    Get {
+        /// The key; with --hex or --key_hex as 0x and hexadecimal digits
+        key: OsString,
+    },
     /// Removes a key
-    Delete { key: OsString },
+    Delete {
+        /// The key; with --hex or --key_hex as 0x and hexadecimal digits
+        key: OsString,
+    },
     /// Prints entries, one per line: KEY ==> VALUE
     Scan {
         #[command(flatten)]
@@ -196,15 +217,39 @@ pub(crate) enum DbCommand {
         #[arg(long)]
         compact: bool,
     },
+    /// Merges the tables of the family into its last level, all of them or those of a range of keys
+    Compact {
+        /// The first key of the range
+        #[arg(long, value_name = "KEY")]
+        from: Option<OsString>,
+        /// The end of the range: the first key behind it
+        #[arg(long, value_name = "KEY")]
+        to: Option<OsString>,
+        /// The range of all keys that begin with these bytes
+        #[arg(long, value_name = "KEY", conflicts_with_all = ["from", "to"])]
+        prefix: Option<OsString>,
+    },
+    /// Prints a property of the family by RocksDB's name, such as rocksdb.stats
+    #[command(alias = "get_property")]
+    Property {
+        /// The name of the property
+        name: String,
+    },
     /// Lists the column families
     #[command(name = "families", alias = "list_column_families")]
     Families,
     /// Makes a column family
     #[command(name = "create_family", alias = "create_column_family")]
-    CreateFamily { name: String },
+    CreateFamily {
+        /// The name of the new family
+        name: String,
+    },
     /// Drops a column family with all it holds
     #[command(name = "drop_family", alias = "drop_column_family")]
-    DropFamily { name: String },
+    DropFamily {
+        /// The name of the family
+        name: String,
+    },
     /// Reads a key or a range and says how: which runs were asked, what each answered, what it cost
     #[command(after_help = EXPLAIN_HELP)]
     Explain {
@@ -250,6 +295,36 @@ pub(crate) enum DbCommand {
     Rewrite,
 }
 
+impl DbCommand {
+    /// The first of the given flags that has no effect on this command, with the commands on which it has one.
+    pub(crate) fn idle_flag(&self, given: &Common) -> Option<(&'static str, &'static str)> {
+        use DbCommand::{Compact, CreateFamily, Delete, Dump, Explain, Get, Load, Property, Put, Scan};
+        let writes = matches!(self, Put { .. } | Delete { .. } | Load { .. } | CreateFamily { .. });
+        let reads = matches!(self, Get { .. } | Scan { .. } | Dump { .. } | Explain { .. });
+        let of_family =
+            matches!(self, Put { .. } | Delete { .. } | Load { .. } | Compact { .. } | Property { .. });
+        let hex = of_family && !matches!(self, Property { .. }) || reads;
+        let idle = [
+            (
+                given.create_if_missing && !writes,
+                "--create_if_missing",
+                "put, delete, load and create_family",
+            ),
+            (
+                given.column_family.is_some() && !of_family && !reads,
+                "--column_family",
+                "put, get, delete, scan, dump, load, explain, compact and property",
+            ),
+            (
+                (given.hex || given.key_hex || given.value_hex) && !hex,
+                "--hex",
+                "put, get, delete, scan, dump, load, explain and compact",
+            ),
+        ];
+        idle.into_iter().find(|(idle, ..)| *idle).map(|(_, flag, commands)| (flag, commands))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,7 +352,7 @@ mod tests {
         ] {
             let a = parse(line);
             assert_eq!(a.db.or(a.directory).unwrap(), PathBuf::from("D"), "{line}");
-            assert!(a.common.hex && a.common.column_family == "default", "{line}");
+            assert!(a.common.hex && a.common.family_name() == "default", "{line}");
             let Some(DbCommand::Scan { range, no_value: false }) = a.command else { panic!("{line}") };
             assert_eq!((range.max_keys, range.from.unwrap()), (Some(3), "0x61".into()), "{line}");
         }

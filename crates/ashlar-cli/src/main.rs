@@ -18,6 +18,7 @@ mod sst;
 mod wal;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use cli::{Cli, Command, LdbCli};
 use outcome::Outcome;
 use sst::SstCli;
@@ -35,9 +36,9 @@ fn main() -> ExitCode {
     let rest = words.get(1..).unwrap_or_default();
     let outcome = match name {
         "db_bench" => bench::run(rest, Some("RocksDB")),
-        "ldb" => db::run(LdbCli::parse_from(&words).db),
-        "sst_dump" => sst::run(&SstCli::parse_from(&words).arguments),
-        _ => match Cli::parse_from(&words).command {
+        "ldb" => db::run(parse::<LdbCli>(&words).db),
+        "sst_dump" => sst::run(&parse::<SstCli>(&words).arguments),
+        _ => match parse::<Cli>(&words).command {
             Command::Bench { flags } => bench::run(&flags, None),
             Command::Db(arguments) => db::run(arguments),
             Command::Sst(arguments) => sst::run(&arguments),
@@ -49,5 +50,27 @@ fn main() -> ExitCode {
     outcome::tell(outcome)
 }
 
-/// For whoever reads only the types: a command either worked, or says why not.
+/// The command line, or the end of the process with a message and status 2. Behind a directory the parser takes a word
+/// that is no command for an argument too many: the message lists the commands.
+fn parse<C: Parser>(words: &[OsString]) -> C {
+    C::try_parse_from(words).unwrap_or_else(|e| {
+        let word = match e.get(ContextKind::InvalidArg) {
+            Some(ContextValue::String(word)) if !word.starts_with('-') => Some(word),
+            _ => None,
+        };
+        let of_db = words.get(1).is_some_and(|first| first == "db") || C::command().get_name() == "ldb";
+        match word.filter(|_| of_db && e.kind() == ErrorKind::UnknownArgument) {
+            Some(word) => {
+                eprintln!(
+                    "unknown command {word:?}, or an argument too many; the commands are {}",
+                    db::COMMANDS
+                );
+                std::process::exit(2)
+            }
+            None => e.exit(),
+        }
+    })
+}
+
+/// What a command answers: it worked, or why it did not.
 type Done = Result<(), Outcome>;

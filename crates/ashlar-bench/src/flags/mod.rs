@@ -211,8 +211,9 @@ fn unknown(name: &str) -> String {
     let mut text = format!("ERROR: unknown command line flag '{name}'");
     if let Some(meant) = nearest(name, names().chain(WITHOUT_EFFECT.iter().map(|(name, _)| *name))) {
         let _ = write!(text, " (did you mean --{meant}?)");
+    } else {
+        let _ = write!(text, "\nThe flags are: {}", names().collect::<Vec<_>>().join(", "));
     }
-    let _ = write!(text, "\nThe flags are: {}", names().collect::<Vec<_>>().join(", "));
     text
 }
 

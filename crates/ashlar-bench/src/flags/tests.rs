@@ -55,12 +55,7 @@ fn a_line_of_a_script() {
 #[test]
 fn mistakes_are_named() {
     let unknown = error("--nun=5");
-    assert!(
-        unknown.starts_with(
-            "ERROR: unknown command line flag 'nun' (did you mean --num?)\nThe flags are: benchmarks, db, "
-        ),
-        "{unknown}"
-    );
+    assert!(unknown.starts_with("ERROR: unknown command line flag 'nun' (did you mean --num?)"), "{unknown}");
     assert!(error("--Num=5").contains("unknown command line flag 'Num'"));
     assert!(error("--nonum").contains("unknown command line flag 'nonum'"));
     assert_eq!(

@@ -1,10 +1,10 @@
-//! put, get, delete, scan, dump.
+//! put, get, delete, scan, dump, compact.
 
 use super::{Target, close};
 use crate::Done;
 use crate::cli::Range;
 use crate::outcome::Outcome;
-use ashlardb::{Read as _, Write as _};
+use ashlardb::{CompactRangeOptions, Read as _, Write as _};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::ops::Bound;
@@ -55,14 +55,14 @@ pub(super) fn dump(target: &Target, range: &Range, count_only: bool, out: &mut d
 
 /// Shows the entries of `range` to `see`; returns how many.
 fn each(target: &Target, range: &Range, mut see: impl FnMut(&[u8], &[u8]) -> Done) -> Result<u64, Outcome> {
-    let form = target.form(range.tsv);
-    let key = |word: &Option<_>| word.as_deref().map(|w| form.key(w)).transpose().map_err(Outcome::Usage);
-    let (from, to) = (key(&range.from)?, key(&range.to)?);
+    let (from, to) = bounds(target, range)?;
     let most = range.max_keys.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
     let db = target.open_to_read()?;
-    let from = from.map_or(Bound::Unbounded, Bound::Included);
-    let to = to.map_or(Bound::Unbounded, Bound::Excluded);
-    let mut cursor = target.family(&db)?.scan((from, to)).cursor()?;
+    let family = target.family(&db)?;
+    let mut cursor = match prefix(target, range)? {
+        Some(prefix) => family.prefix(prefix).cursor()?,
+        None => family.scan((from, to)).cursor()?,
+    };
     let mut count = 0;
     while count < most {
         let Some((key, value)) = cursor.next()? else { break };
@@ -70,4 +70,50 @@ fn each(target: &Target, range: &Range, mut see: impl FnMut(&[u8], &[u8]) -> Don
         count += 1;
     }
     Ok(count)
+}
+
+/// The bytes with which keys begin, if they are given.
+fn prefix(target: &Target, range: &Range) -> Result<Option<Vec<u8>>, Outcome> {
+    let form = target.form(range.tsv);
+    range.prefix.as_deref().map(|word| form.key(word)).transpose().map_err(Outcome::Usage)
+}
+
+/// The ends of a range: its first key, and the first key behind it.
+fn bounds(target: &Target, range: &Range) -> Result<(Bound<Vec<u8>>, Bound<Vec<u8>>), Outcome> {
+    let form = target.form(range.tsv);
+    let key = |word: &Option<_>| word.as_deref().map(|w| form.key(w)).transpose().map_err(Outcome::Usage);
+    let (from, to) = (key(&range.from)?, key(&range.to)?);
+    Ok((from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded)))
+}
+
+pub(super) fn compact(target: &Target, range: &Range, out: &mut dyn Write) -> Done {
+    let (from, mut to) = bounds(target, range)?;
+    let mut from = from;
+    if let Some(prefix) = prefix(target, range)? {
+        to = successor(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        from = Bound::Included(prefix);
+    }
+    let db = target.open()?;
+    target.family(&db)?.compact_range((from, to), CompactRangeOptions::default())?;
+    close(db, out)
+}
+
+/// The first key in byte order behind all that begin with `prefix`; `None`: none is.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut key = prefix[..=kept].to_vec();
+    key[kept] += 1;
+    Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::successor;
+
+    #[test]
+    fn a_successor_is_behind_every_key_of_the_prefix() {
+        assert_eq!(successor(b"user:"), Some(b"user;".to_vec()));
+        assert_eq!(successor(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!((successor(b""), successor(b"\xff")), (None, None));
+    }
 }

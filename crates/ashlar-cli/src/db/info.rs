@@ -1,7 +1,8 @@
-//! info: what opening found, how the levels look, how the database is.
+//! info: what opening found, how the levels look, how the database is. property: one figure or report.
 
 use super::Target;
 use crate::Done;
+use crate::outcome::Outcome;
 use ashlardb::Db;
 use std::io::Write;
 
@@ -18,6 +19,20 @@ pub(super) fn run(target: &Target, out: &mut dyn Write) -> Done {
         }
     }
     health(&db, out)
+}
+
+/// Prints the property `name` of the family.
+pub(super) fn property(target: &Target, name: &str, out: &mut dyn Write) -> Done {
+    let db = target.open_to_read()?;
+    match target.family(&db)?.property(name) {
+        Some(value) => Ok(writeln!(out, "{name}: {value}")?),
+        None => {
+            let text = format!(
+                "there is no property {name:?}; docs/manual.md lists those to watch, such as rocksdb.stats"
+            );
+            Err(Outcome::Usage(text))
+        }
+    }
 }
 
 fn health(db: &Db, out: &mut dyn Write) -> Done {

@@ -14,14 +14,15 @@ mod repair;
 mod text;
 
 use crate::Done;
-use crate::cli::{Common, DbArguments, DbCommand};
+use crate::cli::{Common, DbArguments, DbCommand, Range};
 use crate::outcome::Outcome;
 use ashlardb::{Builder, Db, Family, FormatLevel, PlaceSettings};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
-const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, check, repair, info, level, rewrite (see ashlar db --help)";
+/// The commands, for messages.
+pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, info, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -81,7 +82,7 @@ impl Target {
     }
 
     fn family(&self, db: &Db) -> Result<Family, Outcome> {
-        Ok(db.family(&self.common.column_family)?)
+        Ok(db.family(self.common.family_name())?)
     }
 
     fn form(&self, tsv: bool) -> Form {
@@ -103,6 +104,10 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
             let how = load::How { tsv, disable_wal, compact };
             load::run(&target, &how, &mut io::stdin().lock(), &mut out)
         }
+        DbCommand::Compact { from, to, prefix } => {
+            entries::compact(&target, &Range { from, to, prefix, ..Range::default() }, &mut out)
+        }
+        DbCommand::Property { name } => info::property(&target, &name, &mut out),
         DbCommand::Families => families(&target.directory, &mut out),
         DbCommand::CreateFamily { name } => create_family(&target, &name, &mut out),
         DbCommand::DropFamily { name } => drop_family(&target, &name, &mut out),
@@ -132,6 +137,9 @@ fn understand(arguments: DbArguments) -> Result<(DbCommand, Target), Outcome> {
             (None, _) => usage(format!("a command is missing; the commands are {COMMANDS}")),
         };
     };
+    if let Some((flag, commands)) = command.idle_flag(&common) {
+        return usage(format!("{flag} has no effect on this command; it is for {commands}"));
+    }
     match (directory, db) {
         (Some(word), Some(db)) if word != db => {
             usage(format!("two directories, {word:?} and --db={}", db.display()))
@@ -196,6 +204,15 @@ mod tests {
                 .starts_with("unknown command \"scann\"; the commands are put, get")
         );
         assert!(asked("ldb D").unwrap_err().contains("is missing"));
+        assert!(
+            asked("ldb D get k --create_if_missing")
+                .unwrap_err()
+                .starts_with("--create_if_missing has no effect")
+        );
+        assert!(
+            asked("ldb D check --column_family=f").unwrap_err().starts_with("--column_family has no effect")
+        );
+        assert!(asked("ldb D compact --hex --column_family=f").is_ok());
         assert!(asked("ldb --db=D").unwrap_err().starts_with("a command is missing"));
     }
 }

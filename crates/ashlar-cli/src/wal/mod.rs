@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
+  ashlar wal DB                                     every log of a directory
   ashlar wal DB/000004.log
   ashlar wal DB/000004.log --ops --values           every operation with its value
   ashlar wal DB/000004.log --mode=absolute          would a recovery that forgives nothing take it?
@@ -70,8 +71,8 @@ impl Mode {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WalArguments {
-    /// The log
-    #[arg(value_name = "FILE")]
+    /// A log, or a directory with logs
+    #[arg(value_name = "FILE|DIRECTORY")]
     path: PathBuf,
     /// Show each operation
     #[arg(long)]
@@ -87,15 +88,33 @@ pub(crate) struct WalArguments {
     number: Option<u64>,
 }
 
-/// Runs `ashlar wal`.
+/// Runs `ashlar wal`: on a log, or on each log of a directory in the order of their numbers.
+///
+/// Damage in one log does not keep the next ones from being shown.
 pub(crate) fn run(arguments: &WalArguments) -> Done {
+    if !arguments.path.is_dir() {
+        return one(arguments);
+    }
+    let entries = Env::os()?.fs.files(&arguments.path)?;
+    let mut logs: Vec<PathBuf> = entries.into_iter().map(|entry| arguments.path.join(entry.name)).collect();
+    logs.retain(|path| number_of(path).is_some());
+    logs.sort_by_key(|path| number_of(path));
+    if logs.is_empty() {
+        return Err(Outcome::Failed(format!("{}: no log is in this directory", arguments.path.display())));
+    }
+    let show = |path| one(&WalArguments { path, ..arguments.clone() });
+    logs.into_iter().map(show).fold(Ok(()), |all, done| all.and(done))
+}
+
+fn one(arguments: &WalArguments) -> Done {
     let number = match (arguments.number, number_of(&arguments.path)) {
         (Some(n), _) => FileNumber(n),
         (None, Some(n)) => n,
         (None, None) => {
             let name = arguments.path.display();
             return Err(Outcome::Usage(format!(
-                "{name}: not the name of a log; give its number with --number=N"
+                "{name}: not the name of a log. {}",
+                what_instead(&arguments.path)
             )));
         }
     };
@@ -118,6 +137,16 @@ pub(crate) fn run(arguments: &WalArguments) -> Done {
     let shown = walk.show(&mut out);
     out.flush()?;
     shown
+}
+
+/// What to give for a path that is no log by its name.
+fn what_instead(path: &Path) -> String {
+    let kind = path.file_name().and_then(|name| FileKind::parse(name.to_str()?));
+    match kind {
+        Some(FileKind::Manifest(_)) => "It is a MANIFEST: `ashlar manifest` explains it".to_owned(),
+        Some(FileKind::Table(_)) => "It is a table: `ashlar sst` explains it".to_owned(),
+        _ => "Give its number with --number=N".to_owned(),
+    }
 }
 
 fn number_of(path: &Path) -> Option<FileNumber> {

@@ -294,3 +294,45 @@ fn a_repair_of_what_is_no_database_says_so() {
     assert!(ran.status == 1 && ran.err.contains("there is no database"), "{ran:?}");
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_prefix_stands_for_a_range_of_scan_and_compact() {
+    let (dir, db) = place();
+    let lines = "user:1\ta\nuser:2\tb\nuser;\tc\nuser\td\n\u{ff}x\te\n";
+    good(&["db", &db, "load", "--tsv", "--create_if_missing"], lines.as_bytes());
+    assert_eq!(good(&["db", &db, "scan", "--prefix=user:", "--tsv"], b""), "user:1\ta\nuser:2\tb\n");
+    assert_eq!(good(&["db", &db, "--hex", "scan", "--prefix=0xC3", "--no_value"], b"").lines().count(), 1);
+    assert!(good(&["db", &db, "dump", "--prefix=user", "--count_only"], b"").contains("Keys in range: 4"));
+    assert_eq!(ashlar(&["db", &db, "scan", "--prefix=a", "--from=b"], b"").status, 2);
+
+    assert_eq!(good(&["db", &db, "compact", "--prefix=user:"], b""), "OK\n");
+    assert_eq!(good(&["db", &db, "compact"], b""), "OK\n");
+    let level = |n: u32| good(&["db", &db, "property", &format!("rocksdb.num-files-at-level{n}")], b"");
+    assert_eq!(level(0), "rocksdb.num-files-at-level0: 0\n");
+    assert_eq!(level(6), "rocksdb.num-files-at-level6: 1\n");
+    assert_eq!(good(&["db", &db, "scan", "--tsv"], b"").lines().count(), 5);
+    let unknown = ashlar(&["db", &db, "property", "rocksdb.nothing"], b"");
+    assert!(
+        unknown.status == 2 && unknown.err.contains("no property \"rocksdb.nothing\""),
+        "{}",
+        unknown.err
+    );
+    assert_eq!(ashlar(&["db", dir.path().join("none").to_str().unwrap(), "compact"], b"").status, 1);
+}
+
+#[test]
+fn a_word_that_is_no_command_is_answered_with_the_commands() {
+    let (_dir, db) = place();
+    good(&["db", &db, "put", "--create_if_missing", "k", "v"], b"");
+    let directory = db.strip_prefix("--db=").unwrap();
+    for words in [&["db", directory, "bogus"][..], &["db", &db, "bogus"]] {
+        let ran = ashlar(words, b"");
+        assert!(
+            ran.status == 2 && ran.err.contains("\"bogus\"") && ran.err.contains("property"),
+            "{}",
+            ran.err
+        );
+    }
+    let idle = ashlar(&["db", &db, "check", "--column_family=nope"], b"");
+    assert!(idle.status == 2 && idle.err.contains("--column_family has no effect"), "{}", idle.err);
+}

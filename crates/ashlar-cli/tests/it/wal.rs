@@ -178,3 +178,17 @@ fn a_log_whose_sequence_goes_back_is_not_clean() {
     assert!(ran.err.contains("the sequence goes back: 10 was next, the batch has 2"), "{}", ran.err);
     assert!(ran.err.contains(&len.to_string()), "the place, {len}: {}", ran.err);
 }
+
+#[test]
+fn a_directory_stands_for_its_logs_and_other_files_lead_to_their_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, at) =
+        (dir.path().join("db"), |name: &str| dir.path().join("db").join(name).display().to_string());
+    good(&["db", db.to_str().unwrap(), "put", "--create_if_missing", "k", "v"], b"");
+    let shown = good(&["wal", db.to_str().unwrap(), "--ops"], b"");
+    assert!(shown.contains(".log: ") && shown.contains("PUT(0) : 0x6B"), "{shown}");
+    let manifest = ashlar(&["wal", &at("MANIFEST-000001")], b"");
+    assert!(manifest.status == 2 && manifest.err.contains("ashlar manifest"), "{}", manifest.err);
+    let empty = ashlar(&["wal", dir.path().to_str().unwrap()], b"");
+    assert!(empty.status == 1 && empty.err.contains("no log"), "{}", empty.err);
+}
