@@ -86,6 +86,12 @@ pub trait Fs: Send + Sync + Debug {
         Ok(entries)
     }
 
+    /// What tells one directory from another whatever its path: two paths with equal answers lead to the same directory.
+    /// `None`: nothing is there, or a directory of this file system has one path only.
+    fn directory_id(&self, _dir: &Path) -> Option<(u64, u64)> {
+        None
+    }
+
     /// The path of the file that the other calls reach by `path`, for messages. Another one than `path` where a file system
     /// keeps files of one directory in several.
     fn real_path(&self, path: &Path) -> PathBuf {

@@ -78,8 +78,10 @@ fn prefix(target: &Target, range: &Range) -> Result<Option<Vec<u8>>, Outcome> {
     range.prefix.as_deref().map(|word| form.key(word)).transpose().map_err(Outcome::Usage)
 }
 
-/// The ends of a range: its first key, and the first key behind it.
-fn bounds(target: &Target, range: &Range) -> Result<(Bound<Vec<u8>>, Bound<Vec<u8>>), Outcome> {
+/// The first key of a range, and the first key behind it.
+type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+fn bounds(target: &Target, range: &Range) -> Result<Bounds, Outcome> {
     let form = target.form(range.tsv);
     let key = |word: &Option<_>| word.as_deref().map(|w| form.key(w)).transpose().map_err(Outcome::Usage);
     let (from, to) = (key(&range.from)?, key(&range.to)?);

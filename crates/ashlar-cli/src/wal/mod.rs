@@ -102,8 +102,11 @@ pub(crate) fn run(arguments: &WalArguments) -> Done {
     if logs.is_empty() {
         return Err(Outcome::Failed(format!("{}: no log is in this directory", arguments.path.display())));
     }
-    let show = |path| one(&WalArguments { path, ..arguments.clone() });
-    logs.into_iter().map(show).fold(Ok(()), |all, done| all.and(done))
+    let mut all = Ok(());
+    for path in logs {
+        all = all.and(one(&WalArguments { path, ..arguments.clone() }));
+    }
+    all
 }
 
 fn one(arguments: &WalArguments) -> Done {

@@ -58,10 +58,21 @@ impl Db {
         let core = self.core();
         core.check_open()?;
         core.check_outside("pause_background_work()")?;
-        core.state().pauses += 1;
+        {
+            let mut state = core.state();
+            // A close flushes what no log holds: a pause would keep it from that.
+            if state.closing {
+                return Err(Error::closed());
+            }
+            state.pauses += 1;
+        }
         core.refuse_waiting();
         core.wake_jobs();
-        core.wait_patiently(|state| state.jobs == 0).inspect_err(|_| core.state().pauses -= 1)
+        core.wait_patiently(|state| state.jobs == 0).inspect_err(|_| {
+            let mut state = core.state();
+            // A close that began meanwhile has ended all pauses.
+            state.pauses = state.pauses.saturating_sub(1);
+        })
     }
 
     /// Takes one [`Db::pause_background_work`] back.

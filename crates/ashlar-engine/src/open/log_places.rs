@@ -14,9 +14,8 @@
 //! 6. No needed log anywhere, where the OPTIONS file names a `wal_dir`, is refused: every open leaves a log there. A repair
 //!    goes on, and tells. But RocksDB with `optimize_manifest_for_recovery` declares all logs not needed when it closes:
 //!    then the directory holds the log right below the first needed number.
-//! 7. No needed log in the database directory, where no OPTIONS file says where logs are and no `wal_dir` is given, is refused
-//!    likewise. RocksDB before 8 goes on when it cannot store its settings: they stand in `OPTIONS-N.dbtmp`, and the
-//!    `wal_dir` of a newer such file is looked at beside that of the OPTIONS file.
+//! 7. RocksDB before 8 goes on when it cannot store its settings: they stand in `OPTIONS-N.dbtmp`, and the `wal_dir` of a newer
+//!    such file is looked at beside that of the OPTIONS file. Without either file the info log of RocksDB tells it.
 
 use super::places::{Purpose, whole};
 use super::recover::{needed_from, read_manifest};
@@ -53,8 +52,6 @@ pub(super) struct Logs {
     stored: Vec<Candidate>,
     /// The OPTIONS file names a directory other than the database's.
     elsewhere: bool,
-    /// Nothing says where the logs are, and the MANIFEST is that of a database that had a log.
-    unknown: bool,
     is_new: bool,
 }
 
@@ -73,27 +70,22 @@ impl Logs {
         fs: &dyn Fs,
         dir: &Path,
         given: &str,
-        stored: Option<&StoredPlaces>,
+        stored: &StoredPlaces,
         purpose: Purpose,
     ) -> Result<Logs> {
-        let named = stored.iter().flat_map(|stored| stored.wal_dir.iter().chain(&stored.next_wal_dir));
-        let named = named.map(|named| whole(Path::new(named)));
+        let named = stored.wal_dir.iter().chain(&stored.next_wal_dir).map(|named| whole(Path::new(named)));
         let mut named: Vec<PathBuf> = named.filter(|named| !same_directory(fs, dir, named)).collect();
         named.dedup();
         let elsewhere = !named.is_empty();
         let given = (!given.is_empty()).then(|| whole(Path::new(given)));
         named.retain(|n| given.as_ref().is_none_or(|g| !same_directory(fs, g, n)));
-        if !elsewhere && given.is_none() && stored.is_some() {
+        if !elsewhere && given.is_none() {
             let (here, stored) = (Candidate::empty(dir), Vec::new());
-            return Ok(Logs { here, given: None, stored, elsewhere, unknown: false, is_new: false });
+            return Ok(Logs { here, given: None, stored, elsewhere, is_new: false });
         }
-        let (mut from, mut is_new, mut unknown) = (FileNumber(0), false, false);
+        let (mut from, mut is_new) = (FileNumber(0), false);
         match read_manifest(fs, dir) {
-            Ok((manifest, replayed)) => {
-                from = needed_from(&replayed);
-                // The first MANIFEST of a database is written before its first log.
-                unknown = stored.is_none() && given.is_none() && (from.0 > 0 || manifest.0 > 1);
-            }
+            Ok((_, replayed)) => from = needed_from(&replayed),
             // A MANIFEST that does not read is for others to tell; every log counts then.
             Err(e) if e.is_corruption() || e.is_not_found() => {}
             Err(e) if e.kind() == ErrorKind::InvalidArgument => is_new = purpose == Purpose::Write,
@@ -103,13 +95,13 @@ impl Logs {
         let aside = |place: &Path| same_directory(fs, dir, place);
         let given = given.map(|g| if aside(&g) { look(dir) } else { look(&g) }).transpose()?;
         let stored = named.iter().map(|named| look(named)).collect::<Result<_>>()?;
-        Ok(Logs { here: look(dir)?, given, stored, elsewhere, unknown, is_new })
+        Ok(Logs { here: look(dir)?, given, stored, elsewhere, is_new })
     }
 
     /// # Errors
     /// `InvalidArgument`: see the module.
     pub(super) fn choose(self, purpose: Purpose) -> Result<Choice> {
-        let Logs { here, given, stored, elsewhere, unknown, is_new } = self;
+        let Logs { here, given, stored, elsewhere, is_new } = self;
         let is_given = |c: &&Candidate| given.as_ref().is_some_and(|g| g.dir == c.dir);
         let others: Vec<&Candidate> = stored.iter().chain([&here]).filter(|c| !is_given(c)).collect();
         let present = others.iter().copied().find(|c| !c.needed.is_empty());
@@ -129,10 +121,9 @@ impl Logs {
             return Err(ambiguous(a, b));
         }
         let Some(source) = holding.first().copied().or(present) else {
-            if (elsewhere || unknown) && write.needed.is_empty() && !fallback.holds_the_last {
+            if elsewhere && write.needed.is_empty() && !fallback.holds_the_last {
                 let named = stored.first().unwrap_or(write);
-                let e =
-                    if unknown { unnamed() } else { missing(&named.dir, given.as_ref().map(|g| &*g.dir)) };
+                let e = missing(&named.dir, given.as_ref().map(|g| &*g.dir));
                 if purpose != Purpose::Repair {
                     return Err(e);
                 }
@@ -217,16 +208,6 @@ fn ambiguous(a: &Candidate, b: &Candidate) -> Error {
     )
 }
 
-fn unnamed() -> Error {
-    Error::invalid(
-        "no log that the database needs is in its directory, and no OPTIONS file names a wal_dir where logs are",
-    )
-    .hint(
-        "Give wal_dir as the directory where the logs are. If there are none, give the database directory itself: the \
-         database is then what its tables hold",
-    )
-}
-
 fn missing(stored: &Path, given: Option<&Path>) -> Error {
     let also = given.filter(|given| *given != stored);
     let also = also.map(|given| format!(", nor is there one in {}", given.display())).unwrap_or_default();
@@ -256,7 +237,7 @@ mod tests {
         let elsewhere = !stored.is_empty();
         let mut stored: Vec<_> = stored.iter().map(|(dir, logs)| at(dir, logs)).collect();
         stored.retain(|s| given.as_ref().is_none_or(|g| g.dir != s.dir));
-        let logs = Logs { here: at("/db", here), given, stored, elsewhere, unknown: false, is_new: false };
+        let logs = Logs { here: at("/db", here), given, stored, elsewhere, is_new: false };
         match logs.choose(Purpose::Write) {
             Ok(choice) => {
                 let show = |dir: Option<PathBuf>| dir.map_or("-".to_owned(), |d| d.display().to_string());

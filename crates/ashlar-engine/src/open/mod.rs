@@ -10,8 +10,10 @@
 mod before_commit;
 mod create;
 mod foreign;
+mod info_log;
 mod leveldb;
 mod log_places;
+mod original;
 mod owner;
 mod places;
 mod recover;

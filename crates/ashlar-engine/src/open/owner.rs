@@ -11,14 +11,18 @@
 //! 4. RocksDB leaves no `OWNER`. Without one, the MANIFEST decides. If it names some of the tables and blob files that are
 //!    there, the rest goes to `lost/` once, instead of being removed. If it names none, the tables decide: each tells the id
 //!    of its database. A database that was killed leaves tables that the MANIFEST does not name, and tables without an end,
-//!    which tell nothing.
+//!    which tell nothing. Nor do tables of a kind that is not read, where the OPTIONS file asks for such tables: the open then
+//!    only reads.
 //! 5. A new database takes no directory that holds logs, tables or blob files.
 
 use super::places::whole;
+use super::recover::read_manifest;
+use super::unserved::unread_factory;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_blob::BlobReader;
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
+use ashlar_options::read_latest_options;
 use ashlar_table::Anatomy;
 use ashlar_tree::files::same_directory;
 use ashlar_tree::version::{Replayed, read_identity, read_small, write_small};
@@ -30,13 +34,15 @@ const OWNER: &str = "OWNER";
 
 /// A database, as `OWNER` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Owner {
+pub(super) struct Owner {
     id: String,
-    dir: String,
+    pub(super) dir: String,
 }
 
 impl Owner {
-    fn read(fs: &dyn Fs, place: &Path) -> Result<Option<Owner>> {
+    /// # Errors
+    /// `Io`.
+    pub(super) fn read(fs: &dyn Fs, place: &Path) -> Result<Option<Owner>> {
         let Some(content) = read_small(fs, &place.join(OWNER))? else { return Ok(None) };
         let text = String::from_utf8_lossy(&content);
         let named = text.strip_suffix('\n').and_then(|text| text.split_once('\n'));
@@ -58,6 +64,8 @@ pub(super) struct Claimant {
     named: Option<BTreeSet<FileNumber>>,
     /// It is repaired: the MANIFEST may be lost.
     repairs: bool,
+    /// By its OPTIONS file it has tables of a kind that is not read.
+    has_unread_tables: bool,
 }
 
 impl Claimant {
@@ -68,15 +76,16 @@ impl Claimant {
         repairs: bool,
     ) -> Result<Claimant> {
         let told = replayed.and_then(|replayed| replayed.db.db_id.clone());
-        let id = match told {
-            Some(id) => Some(id),
-            None => read_identity(fs, dir)?,
-        };
+        let id = told.map_or_else(|| read_identity(fs, dir), |id| Ok(Some(id)))?;
         let named = replayed.map(|replayed| {
             let trees = || replayed.families.values().map(|family| &family.tree);
             trees().flat_map(|tree| tree.table_numbers().chain(tree.blob_numbers())).collect()
         });
-        Ok(Claimant { id, dir: whole(dir).to_string_lossy().into_owned(), named, repairs })
+        let options = read_latest_options(fs, dir).ok().flatten();
+        let has_unread_tables =
+            options.is_some_and(|(_, file)| file.sections.iter().any(|s| unread_factory(s).is_some()));
+        let dir = whole(dir).to_string_lossy().into_owned();
+        Ok(Claimant { id, dir, named, repairs, has_unread_tables })
     }
 
     /// Whether the directory may be used; `is_own` knows the database directory by any of its names. True: it holds files that
@@ -134,7 +143,7 @@ impl Claimant {
         for entry in fs.files(place)?.into_iter().filter(|entry| entry.len > 0) {
             let path = place.join(&entry.name);
             match FileKind::parse_exact(&entry.name) {
-                Some(FileKind::Table(_) | FileKind::LevelDbTable(_)) => match id_of_table(fs, &path)? {
+                Some(FileKind::Table(_) | FileKind::LevelDbTable(_)) => match self.id_of_table(fs, &path)? {
                     Some(Some(id)) if Some(&id) == self.id.as_ref() => own = true,
                     Some(Some(_)) => return Ok(false),
                     Some(None) => without_id = true,
@@ -146,6 +155,17 @@ impl Claimant {
             }
         }
         Ok(own || self.named.is_some() && !without_id)
+    }
+
+    /// The id of its database that a table tells, if it does; `None`: the table tells nothing, because it has no end, is
+    /// damaged, or is of a kind that is not read.
+    fn id_of_table(&self, fs: &dyn Fs, path: &Path) -> Result<Option<Option<String>>> {
+        match Anatomy::open(fs.open_read(path)?).and_then(|table| table.properties().cloned()) {
+            Ok(properties) => Ok(Some(properties.db_id)),
+            Err(e) if e.is_corruption() => Ok(None),
+            Err(e) if e.kind() == ErrorKind::NotSupported => Ok((!self.has_unread_tables).then_some(None)),
+            Err(e) => Err(e),
+        }
     }
 
     fn owner(&self) -> Option<Owner> {
@@ -207,13 +227,15 @@ impl Drop for Claims {
     }
 }
 
-/// The id of its database that a table tells, if it does; `None`: the table has no end, or what it tells is damaged.
-fn id_of_table(fs: &dyn Fs, path: &Path) -> Result<Option<Option<String>>> {
-    match Anatomy::open(fs.open_read(path)?).and_then(|table| table.properties().cloned()) {
-        Ok(properties) => Ok(Some(properties.db_id)),
-        Err(e) if e.is_corruption() => Ok(None),
-        Err(e) if e.kind() == ErrorKind::NotSupported => Ok(Some(None)),
-        Err(e) => Err(e),
+/// The id of the database in `dir`: of its MANIFEST, or of its `IDENTITY` file; `None`: nothing tells.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn id_of(fs: &dyn Fs, dir: &Path) -> Result<Option<String>> {
+    match read_manifest(fs, dir) {
+        Ok((_, Replayed { db, .. })) if db.db_id.is_some() => Ok(db.db_id),
+        Err(e) if matches!(e.kind(), ErrorKind::Io(_)) => Err(e),
+        _ => read_identity(fs, dir),
     }
 }
 

@@ -10,7 +10,9 @@
 //!    anything uses or stores it. A stored relative path of tables has lost its meaning and is refused.
 
 use super::create::make_directory;
+use super::info_log;
 use super::log_places::{Choice, Logs};
+use super::original::original_of;
 use super::owner::{Claimant, Claims};
 use super::recover::read_manifest;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
@@ -119,9 +121,8 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
     let mut notes = Vec::new();
     let stored = match fs.metadata(dir)? {
         Some(_) => newest_places(fs, dir, purpose, &mut notes)?,
-        None => None,
+        None => StoredPlaces::default(),
     };
-    let (is_stored, stored) = (stored.is_some(), stored.unwrap_or_default());
     let given = &given.clone().absolute()?;
     let mut settings = given.clone();
     if settings.db_paths.is_empty() {
@@ -134,8 +135,21 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
     refuse_relative("db_paths", &settings.db_paths).map_err(|e| e.at_path(dir))?;
     let own = || settings.cf_paths.values();
     own().try_for_each(|paths| refuse_relative("cf_paths", paths)).map_err(|e| e.at_path(dir))?;
-    let logs = Logs::look(fs, dir, &given.wal_dir, is_stored.then_some(&stored), purpose)?;
-    let Choice { write, former, notes: of_logs } = logs.choose(purpose).map_err(|e| e.at_path(dir))?;
+    let logs = Logs::look(fs, dir, &given.wal_dir, &stored, purpose)?;
+    let Choice { write, mut former, notes: mut of_logs } =
+        logs.choose(purpose).map_err(|e| e.at_path(dir))?;
+    for place in [write.clone(), former.clone()].into_iter().flatten() {
+        if whole(&place) == whole(Path::new(&given.wal_dir)) {
+            continue;
+        }
+        let Some(original) = original_of(fs, dir, &place)? else { continue };
+        let e = copied(dir, &original, &place);
+        if given.wal_dir.is_empty() {
+            return Err(e);
+        }
+        // The caller says where the logs of the copy are.
+        (former, of_logs) = (None, vec![format!("{}; its logs were not read", e.message())]);
+    }
     notes.extend(of_logs);
     settings.wal_dir = write.as_ref().map(|dir| whole(dir).display().to_string()).unwrap_or_default();
     let hidden = hidden_paths(fs, dir, &stored).filter(|_| settings.db_paths.is_empty());
@@ -231,10 +245,9 @@ impl Entered {
         Ok(claims)
     }
 
-    /// Whether `place` is the database directory, perhaps under another name. Its LOCK is held then; a copy has another.
+    /// Whether `place` is the database directory, perhaps under another name.
     pub(super) fn is_own_directory(&self, fs: &dyn Fs, place: &Path) -> bool {
-        whole(place) == whole(&self.dir)
-            || same_directory(fs, &self.dir, place) && fs.lock(&place.join(FileKind::Lock.name())).is_err()
+        same_directory(fs, &self.dir, place)
     }
 
     /// Whether logs are outside of the database directory, or were.
@@ -398,6 +411,18 @@ fn unknown_paths(why: &str) -> Error {
         .hint(format!("{GIVE_PATHS}. If all tables are in the database directory, give that one as db_paths"))
 }
 
+fn copied(dir: &Path, original: &Path, wal_dir: &Path) -> Error {
+    let what = format!(
+        "the OPTIONS file says wal_dir={}, which belongs to the database in {}: this directory is a copy of that one",
+        wal_dir.display(),
+        original.display()
+    );
+    Error::invalid(what).at_path(dir).hint(
+        "Give wal_dir as the directory of the logs that were copied, or as the database directory itself if there are none. If \
+         the other directory is the copy, give this wal_dir explicitly, or remove the other",
+    )
+}
+
 /// Why the database must have `db_paths` that are not known; `None`: nothing says so.
 fn hidden_paths(fs: &dyn Fs, dir: &Path, stored: &StoredPlaces) -> Option<String> {
     /// Older releases wrote the database directory as `wal_dir` always.
@@ -407,16 +432,12 @@ fn hidden_paths(fs: &dyn Fs, dir: &Path, stored: &StoredPlaces) -> Option<String
     telling.then(|| format!("the OPTIONS file says wal_dir={named}, which is the database directory itself"))
 }
 
-/// The places that the newest OPTIONS file that can be read names; `None`: there is no such file.
+/// The places that the newest OPTIONS file that can be read names. Without such a file, the `wal_dir` that RocksDB wrote into its
+/// info log.
 ///
 /// # Errors
 /// `Io`: there are such files, and none can be read. Not for a repair.
-fn newest_places(
-    fs: &dyn Fs,
-    dir: &Path,
-    purpose: Purpose,
-    notes: &mut Vec<String>,
-) -> Result<Option<StoredPlaces>> {
+fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<String>) -> Result<StoredPlaces> {
     let entries = fs.files(dir)?;
     let kinds = || entries.iter().filter_map(|entry| FileKind::parse(&entry.name));
     let mut numbers: Vec<FileNumber> = kinds()
@@ -446,7 +467,14 @@ fn newest_places(
     match failed {
         Some(e) if places.is_none() && purpose != Purpose::Repair => Err(e),
         _ => {
-            Ok(with_unfinished(fs, dir, places, unfinished_options(kinds().filter(|k| is_behind(k, newest)))))
+            let unfinished = unfinished_options(kinds().filter(|kind| is_behind(kind, newest)));
+            match with_unfinished(fs, dir, places, unfinished) {
+                Some(places) => Ok(places),
+                None => {
+                    let next_wal_dir = info_log::read(fs, dir)?.wal_dir;
+                    Ok(StoredPlaces { next_wal_dir, ..StoredPlaces::default() })
+                }
+            }
         }
     }
 }
@@ -508,7 +536,7 @@ fn refuse_relative(setting: &str, paths: &[DbPath]) -> Result<()> {
 /// # Errors
 /// `Io`.
 pub(super) fn names(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<bool> {
-    let stored = newest_places(fs, dir, Purpose::Read, &mut Vec::new())?.unwrap_or_default();
+    let stored = newest_places(fs, dir, Purpose::Read, &mut Vec::new())?;
     let tables = stored.db_paths.iter().chain(stored.cf_paths.values().flatten()).map(|path| &*path.path);
     let logs = stored.wal_dir.iter().chain(&stored.next_wal_dir).map(Path::new);
     Ok(tables.chain(logs).any(|named| whole(named) == whole(place)))

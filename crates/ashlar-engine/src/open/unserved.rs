@@ -58,10 +58,7 @@ fn by_order(family: &str, order: &Order) -> Option<String> {
 pub(crate) fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<String>) -> bool {
     let of = |wanted: &SectionKind| file.sections.iter().find(|section| section.kind == *wanted);
     let Some(settings) = of(&SectionKind::Family { name: family.to_owned() }) else { return false };
-    let factory = settings.get("table_factory").map(|value| id_of(&unescape(value))).unwrap_or_default();
-    // The adaptive factory reads tables of every kind.
-    let served = ["", "nullptr", "BlockBasedTable", "BlockBasedTableFactory", "AdaptiveTableFactory"];
-    if !served.contains(&factory.as_str()) {
+    if let Some(factory) = unread_factory(settings) {
         reasons.push(format!(
             "family {family:?} has table_factory={factory}, and RocksDB with this setting opens no block-based tables"
         ));
@@ -81,6 +78,14 @@ pub(crate) fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<St
         }
     }
     true
+}
+
+/// The table factory of a family's section, if its tables are of a kind that is not read.
+pub(super) fn unread_factory(family: &Section) -> Option<String> {
+    let factory = family.get("table_factory").map(|value| id_of(&unescape(value)))?;
+    // The adaptive factory reads tables of every kind.
+    let read = ["", "nullptr", "BlockBasedTable", "BlockBasedTableFactory", "AdaptiveTableFactory"];
+    (!read.contains(&factory.as_str())).then_some(factory)
 }
 
 /// What follows where RocksDB wants a user-defined index in each table.

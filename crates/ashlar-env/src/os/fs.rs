@@ -42,6 +42,11 @@ impl Fs for OsFs {
         Ok(Arc::new(OsFs { held: self.held.with(dir)? }))
     }
 
+    fn directory_id(&self, dir: &Path) -> Option<(u64, u64)> {
+        let stat = rustix::fs::stat(dir).ok()?;
+        Some((stat.st_dev, stat.st_ino))
+    }
+
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         Ok(Arc::new(OsReadFile::open(&self.held, path)?))
     }

@@ -181,6 +181,10 @@ impl Fs for Trapped {
         self.call("remove", path, || self.fs.remove(path))
     }
 
+    fn directory_id(&self, dir: &Path) -> Option<(u64, u64)> {
+        self.fs.directory_id(dir)
+    }
+
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
         self.fs.list(dir)
     }

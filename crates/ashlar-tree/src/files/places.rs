@@ -13,7 +13,7 @@
 
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, Result};
-use ashlar_env::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
+use ashlar_env::{FileLock, Fs, FsEntry, ReadFile, WriteFile};
 use ashlar_format::filename::FileKind;
 use ashlar_sync::atomic::{AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
@@ -381,6 +381,10 @@ impl Fs for Places {
         self.changing(&real, || self.fs_of(&real).remove(&real))
     }
 
+    fn directory_id(&self, dir: &Path) -> Option<(u64, u64)> {
+        self.fs_of(dir).directory_id(dir)
+    }
+
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
         if dir == self.dir { self.list_all() } else { self.fs_of(dir).list(dir) }
     }
@@ -421,16 +425,8 @@ impl Fs for Places {
     }
 }
 
-/// Whether two paths are one directory: by their text, or because both hold the same database.
+/// Whether two paths lead to one directory. Equal contents prove nothing: a fresh copy has them.
 pub fn same_directory(fs: &dyn Fs, a: &Path, b: &Path) -> bool {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    if whole(a) == whole(b) {
-        return true;
-    }
-    let is_database =
-        |entry: &FsEntry| entry.kind == EntryKind::File && entry.name == FileKind::Current.name();
-    match (fs.list(a), fs.list(b)) {
-        (Ok(a), Ok(b)) => a.iter().any(is_database) && a == b,
-        _ => false,
-    }
+    whole(a) == whole(b) || fs.directory_id(a).is_some_and(|id| fs.directory_id(b) == Some(id))
 }

@@ -58,6 +58,10 @@ impl Fs for Watched {
         Ok(Arc::new(WatchedFile { file: self.fs.open_read(path)?, watched: self.clone() }))
     }
 
+    fn directory_id(&self, dir: &Path) -> Option<(u64, u64)> {
+        self.fs.directory_id(dir)
+    }
+
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
         self.call();
         self.fs.list(dir)
