@@ -1,14 +1,14 @@
 //! Reads the checkout and asks every rule.
 
 use super::finding::{Finding, excuse};
-use super::{layers, order, rows, sizes, words};
+use super::{layers, order, prose, rows, sizes, words};
 use crate::project;
 use std::fs;
 use std::path::Path;
 
 /// What `--help` says.
 pub const HELP: &str = "\
-usage: cargo xtask tidy
+usage: cargo xtask tidy [--ratchet]
 
   layers         a crate uses crates of lower layers only
   module-order   in the engine and the crates of the tree, a module uses only modules above it in the crate's lib.rs
@@ -16,18 +16,28 @@ usage: cargo xtask tidy
   unfinished     no todo!, unimplemented!, dbg!; switched-off: no #[ignore]
   unsafe         only in the starred crates; rows: with a row in docs/unsafe.md, as each dependency in docs/dependencies.md
   names          no utils, common, helpers; machine-path: no folder of one machine in any text
+  prose          words for persons in comments, docs and messages: no more than xtask/prose-ratchet.txt allows
 
+--ratchet lowers the counts in xtask/prose-ratchet.txt to what is found.
 An exception is a line in xtask/tidy-exceptions.txt: RULE PATH: reason.";
 
 /// The crates whose modules have an order.
 const ORDERED: [&str; 4] = ["ashlar-tree", "ashlar-read", "ashlar-compaction", "ashlar-engine"];
 
 const EXCUSES: &str = "xtask/tidy-exceptions.txt";
+const RATCHET: &str = "xtask/prose-ratchet.txt";
+
+/// The kinds of files that are read.
+const KINDS: [&str; 6] = [".rs", ".md", ".toml", ".txt", ".sh", "run"];
 
 /// Runs the chore.
 pub fn main(args: &[String]) -> Result<(), String> {
-    if let Some(arg) = args.first() {
-        return Err(format!("tidy takes no {arg}\n\n{HELP}"));
+    match args {
+        [] => {}
+        [arg] if arg == "--ratchet" => {
+            lower_ratchet(&project::root()).map_err(|e| format!("tidy cannot rewrite {RATCHET}: {e}"))?
+        }
+        [arg, ..] => return Err(format!("tidy takes no {arg}\n\n{HELP}")),
     }
     check()?;
     println!("tidy");
@@ -45,6 +55,16 @@ pub fn check() -> Result<(), String> {
     Err(format!("{}\n{} findings", lines.join("\n"), lines.len()))
 }
 
+/// Writes the ratchet file anew, with the counts that fell.
+fn lower_ratchet(root: &Path) -> std::io::Result<()> {
+    let mut counts = prose::Counts::default();
+    for path in project::files(root, "", &KINDS)? {
+        counts.add(&path.to_string_lossy(), &fs::read_to_string(root.join(&path))?);
+    }
+    let old = fs::read_to_string(root.join(RATCHET)).unwrap_or_default();
+    fs::write(root.join(RATCHET), counts.lowered(&old))
+}
+
 fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
     let read = |path: &str| fs::read_to_string(root.join(path));
     let unsafe_page = read("docs/unsafe.md")?;
@@ -53,9 +73,11 @@ fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
     let orders: Vec<_> =
         ORDERED.into_iter().zip(orders.into_iter().collect::<Result<Vec<_>, _>>()?).collect();
     let mut found = rows::check_dependencies(&read("Cargo.toml")?, &read("docs/dependencies.md")?);
-    for path in project::files(root, "", &[".rs", ".md", ".toml", ".txt", ".sh", "run"])? {
+    let mut counts = prose::Counts::default();
+    for path in project::files(root, "", &KINDS)? {
         let name = path.to_string_lossy().into_owned();
         let text = read(&name)?;
+        counts.add(&name, &text);
         found.extend(words::check_text(&name, &text));
         if name.ends_with("Cargo.toml") && name != "Cargo.toml" {
             found.extend(layers::check(&name, &text));
@@ -71,6 +93,7 @@ fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
             }
         }
     }
+    found.extend(counts.check(&read(RATCHET).unwrap_or_default(), RATCHET));
     let excuses = read(EXCUSES).unwrap_or_default();
     Ok(excuse(found, &excuses, EXCUSES))
 }
