@@ -12,34 +12,35 @@ use std::sync::Arc;
 /// Settings of a database. Every default is meant to stay.
 #[derive(Clone, Debug)]
 pub struct DbOptions {
-    /// Make the database when the directory holds none. On.
+    /// Creates the database when the directory holds none. On.
     pub create_if_missing: bool,
-    /// Refuse a directory that holds a database already. Off.
+    /// Refuses a directory that already holds a database. Off.
     pub error_if_exists: bool,
-    /// Make families that are asked for and do not exist. On.
+    /// Creates families that the caller names and the database does not have. On.
     pub create_missing_families: bool,
-    /// What replay does with a damaged log. Point in time: everything before the damage, nothing behind it.
+    /// How replay treats a damaged WAL file. Point in time: it applies everything before the damage, and nothing after it.
     pub recovery_mode: RecoveryMode,
-    /// No shape above this is ever written, so that RocksDB of that release can open the directory after `close`.
+    /// The oldest RocksDB that can open the directory after `close`: the engine writes no format that is newer.
+    /// RocksDB 9.11.
     pub format_level: FormatLevel,
     /// The cap on everything kept in memory: memtables, blocks, indexes and filters of open tables, buffers. 0: a quarter of
     /// what the process may use, 1 GiB at most.
     pub memory_bytes: u64,
-    /// Bytes of memtables of all families together, those that wait for a flush included: at half of it the largest one
-    /// is switched, at all of it writers wait. 0: a quarter of the cap on memory.
+    /// The limit on memtables of all families together, in bytes, immutable ones included. At half of it the engine
+    /// switches the largest memtable; at all of it writers wait. 0: a quarter of the cap on memory.
     pub db_write_buffer_bytes: u64,
     /// Bytes of uncompressed blocks kept in memory, over all families, as far as the cap on memory leaves room. 256 MiB.
     pub block_cache_bytes: u64,
-    /// Files of tables open at once; those that running operations hold may pass it. -1: all that were
-    /// read since the open. A read-only open holds all of them in any case. -1.
+    /// The number of table files that are open at once. Files that running operations hold may exceed it. -1, the default:
+    /// no limit. A read-only open holds every file open in any case.
     pub max_open_files: i64,
     /// Jobs in the background at once: a quarter of them flush, the others compact, at least one of each. 0: one per core.
     pub max_background_jobs: usize,
-    /// Jobs that share one large compaction at most. 0: as many as have nothing else to do.
+    /// The greatest number of jobs that share one large compaction. 0: all idle ones.
     pub max_subcompactions: usize,
-    /// Bytes per second that flushes and compactions write at most, flushes first. 0: no limit.
+    /// The greatest number of bytes per second that flushes and compactions write; flushes come first. 0: no limit.
     pub rate_limit_bytes: u64,
-    /// Bytes per second that the scrubber reads of tables and blob files, round after round, looking for damage. 0: none.
+    /// Bytes per second that the scrubber reads from tables and blob files, round after round, to find damage. 0: no scrubber.
     pub scrub_bytes_per_second: u64,
     /// When the live logs are larger than this, the families that hold the oldest one are flushed.
     /// 0: four times the sum of all write buffers.
@@ -49,28 +50,27 @@ pub struct DbOptions {
     /// The directories of the tables, of all families without `cf_paths`. Empty: those that the newest OPTIONS file of
     /// this engine names, or the database directory.
     pub db_paths: Vec<DbPath>,
-    /// Flush all families in one step: after a crash the tables hold the same writes of each. For databases that write to
-    /// several families without a log. Off.
+    /// Flushes all families in one step, so that after a crash their tables end at the same write. For databases that
+    /// write to several families without the WAL. Off.
     pub atomic_flush: bool,
     /// How records of the log are compressed (RocksDB's `wal_compression`): not at all, or with zstd. Needs a format level
     /// of 7.8 or above. Off.
     pub wal_compression: Compression,
-    /// Keep records of the log in the process, up to 1 MiB of them, until `flush_wal`, a synced write, `sync_wal`, a full
-    /// memtable or the close. Saves a system call per write; a process that dies takes what it holds back with it, but
-    /// leaves no hole. Off.
+    /// Keeps WAL records in the process, up to 1 MiB, until `flush_wal`, a synced write, `sync_wal`, a full memtable or the
+    /// close. Saves a system call per write. A process that dies loses the records that it kept, but leaves no gap. Off.
     pub manual_wal_flush: bool,
     /// The checksum of every table and blob file that is written goes into the MANIFEST (RocksDB's
     /// `FileChecksumGenCrc32cFactory`): one pass over the bytes more. Off.
     pub file_checksums: bool,
-    /// Every so many seconds the statistics are written to the log of what happens. 0: never.
+    /// The interval at which the engine writes the statistics to the file `LOG`, in seconds. 0: never.
     pub stats_dump_secs: u64,
-    /// What the database counts into; several may share one. `None`: into its own, tickers only.
+    /// The statistics that the database counts into; several databases may share one. `None`: its own, tickers only.
     pub statistics: Option<Arc<Statistics>>,
-    /// Who is told what happens in the background.
+    /// Receivers of events: flushes, compactions, files, stalls, errors. None.
     pub listeners: Listeners,
-    /// The log of what happens: `LOG` in the directory.
+    /// The info log: the file `LOG` in the directory.
     pub info_log: InfoLogOptions,
-    /// What an OPTIONS file holds of the database besides these settings, for the next one.
+    /// Settings of the OPTIONS file that the engine does not use, kept for the next OPTIONS file.
     pub kept: KeptTexts,
     /// The release of RocksDB that the newest OPTIONS file was written for; empty when there is none.
     pub stored_release: String,

@@ -385,7 +385,7 @@ impl FamilyOptions {
                     .hint("Open it with the operator it has; without its OPTIONS files it takes any"));
             }
             Some(_) => {}
-            // The delimiter is told only where the operator is an object with members.
+            // Only an operator that is an object with members states its delimiter.
             None if is_joined(&name) && !stored.contains('=') => {}
             None => self.merge_operator = built_in,
         }

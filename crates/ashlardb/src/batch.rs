@@ -48,36 +48,36 @@ impl WriteBatch {
         Self::default()
     }
 
-    /// An empty batch that remembers a checksum of each operation, made of what it is given; [`crate::Db::write`] compares
-    /// them before it logs anything, and answers `Corruption` if the batch has changed in memory since.
+    /// An empty batch that keeps a checksum of each operation. [`crate::Db::write`] compares the checksums before it writes to
+    /// the WAL, and answers `Corruption` if the batch has changed in memory.
     pub fn protected() -> Self {
         let operations = EngineBatch::protected();
         WriteBatch { content: RefCell::new(Content { operations, database: None }) }
     }
 
-    /// The batch, for operations on `family`.
+    /// Adds operations on `family` to the batch: `batch.family(&events).put(k, v)?`.
     ///
     /// Each verb answers `InvalidArgument` when the batch holds operations on a family of another database.
     pub fn family<'a>(&'a self, family: &'a Family) -> BatchFamily<'a> {
         BatchFamily { batch: self, family }
     }
 
-    /// Number of operations.
+    /// The number of operations.
     pub fn len(&self) -> usize {
         self.content.borrow().operations.len() as usize
     }
 
-    /// True without any operation.
+    /// Whether the batch has no operation.
     pub fn is_empty(&self) -> bool {
         self.content.borrow().operations.is_empty()
     }
 
-    /// Bytes of the encoded batch.
+    /// The size of the encoded batch, in bytes.
     pub fn byte_len(&self) -> usize {
         self.content.borrow().operations.byte_len()
     }
 
-    /// Removes all operations, keeps the memory. The batch belongs to no database then.
+    /// Removes all operations and keeps the memory. The batch then belongs to no database.
     pub fn clear(&self) {
         let mut content = self.content.borrow_mut();
         content.operations.clear();

@@ -13,11 +13,11 @@ use std::sync::Arc;
 pub use ashlar_format::compress::Compression;
 pub use ashlar_log::RecoveryMode;
 
-/// How a database is opened. Everything has a default.
+/// Settings for opening, repairing or salvaging a database. Every setting has a default.
 ///
-/// A database that exists is opened with the settings of its newest OPTIONS file, RocksDB's or ours; what is set here wins,
-/// in whatever order it is set. What of the file is not followed [`Db::recovery`] says, and it is kept for RocksDB.
-/// [`Builder::fresh_options`] starts from our defaults instead.
+/// An existing database opens with the settings of its newest OPTIONS file, RocksDB's or AshlarDB's. Settings of the builder
+/// win, in whatever order the calls stand. [`Db::recovery`] names the stored settings that the engine does not use; the next
+/// OPTIONS file keeps them for RocksDB. [`Builder::fresh_options`] starts from the defaults instead.
 ///
 /// ```
 /// # use ashlardb::prelude::*;
@@ -56,68 +56,73 @@ impl Builder {
         self
     }
 
-    /// The cap on everything the database keeps in memory: up to three quarters for blocks, a quarter for write buffers,
-    /// and what indexes, filters and buffers take goes off the blocks. At least 16 MiB.
+    /// Caps the memory of the database, in bytes, at 16 MiB or more: blocks, memtables, indexes, filters and buffers.
+    ///
+    /// The block cache gets three quarters of the cap, less what indexes, filters and buffers take. Memtables get one quarter.
+    /// Default: a quarter of the memory that the process may use, from 64 MiB to 1 GiB.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.recorded.memory = Some(bytes);
         self
     }
 
-    /// Starts from our defaults instead of the settings that the directory's OPTIONS file holds. The number of levels is
-    /// never below what the tables need, and merge operators come back by their names all the same.
+    /// Starts from the defaults instead of the settings in the directory's OPTIONS file. Two things still come from the
+    /// directory: at least as many levels as its tables need, and the built-in merge operators, by their names.
     pub fn fresh_options(mut self) -> Self {
         self.recorded.fresh = true;
         self
     }
 
-    /// Settings of the family `default`, which are those of every family that is not named. A family that exists keeps its
-    /// own comparator and merge operator.
+    /// Sets options of the family `default`, and of every family that no [`Builder::family`] names. An existing family
+    /// keeps its own comparator and merge operator.
     pub fn default_family(mut self, set: impl FnOnce(FamilyBuilder) -> FamilyBuilder) -> Self {
         self.recorded.default_family(set(FamilyBuilder::default()).sets);
         self
     }
 
-    /// Opens a family, making it if it does not exist. Its settings start from those set for `default`, before or behind
-    /// this call.
+    /// Sets options of one family, and creates the family if it does not exist. Its settings start from those of
+    /// [`Builder::default_family`], whether that call stands before or after this one.
     pub fn family(mut self, name: &str, set: impl FnOnce(FamilyBuilder) -> FamilyBuilder) -> Self {
         self.recorded.family(name, set(FamilyBuilder::default()).sets);
         self
     }
 
-    /// Make the database when there is none (on by default).
+    /// Whether an open creates the database when the directory holds none. Default: true.
     pub fn create(self, yes: bool) -> Self {
         self.database(move |db| db.create_if_missing = yes)
     }
 
-    /// Refuse a directory that holds a database already.
+    /// Makes the open fail with `InvalidArgument` when the directory already holds a database. Default: off.
     pub fn must_be_new(self) -> Self {
         self.database(move |db| db.error_if_exists = true)
     }
 
-    /// Only read: see [`Db::open_read_only`].
+    /// Opens for reading only; see [`Db::open_read_only`]. Default: false.
     pub fn read_only(mut self, yes: bool) -> Self {
         self.read_only = yes;
         self
     }
 
-    /// The RocksDB release that must be able to open the directory after `close`.
+    /// The oldest RocksDB release that must be able to open the directory after `close`. Default: [`FormatLevel::V9_11`].
+    ///
+    /// Existing files keep their format until a compaction rewrites them; `ashlar db DIR rewrite` rewrites all of them.
     pub fn format_level(self, level: FormatLevel) -> Self {
         self.database(move |db| db.format_level = level)
     }
 
-    /// What replay does with a damaged log.
+    /// How replay treats a damaged WAL file. Default: [`RecoveryMode::PointInTime`], which applies everything before the
+    /// damage and nothing after it.
     pub fn recovery_mode(self, mode: RecoveryMode) -> Self {
         self.database(move |db| db.recovery_mode = mode)
     }
 
-    /// How records of the log are compressed: not at all, or with zstd. Saves writing where values shrink, costs a
-    /// compressor's time per batch.
+    /// The compression of WAL records: none, the default, or zstd. Zstd writes fewer bytes and takes processor time for
+    /// each batch.
     pub fn wal_compression(self, compression: Compression) -> Self {
         self.database(move |db| db.wal_compression = compression)
     }
 
-    /// The directory of the logs (RocksDB's `wal_dir`). Without this call it is the one of the newest OPTIONS file, or the
-    /// database directory. Logs that the database needs and that are in the directory of before are read there.
+    /// The directory of the WAL files (RocksDB's `wal_dir`). Default: the one in the newest OPTIONS file, or else the
+    /// database directory. The open reads needed WAL files from the previous directory, and leaves them there.
     pub fn wal_dir(mut self, dir: impl AsRef<Path>) -> Self {
         let dir = dir.as_ref().to_path_buf();
         self.recorded.both(Arc::new(move |db, _| {
@@ -127,52 +132,56 @@ impl Builder {
         self
     }
 
-    /// One more directory of tables, and how many bytes of them it is meant to hold (RocksDB's `db_paths`, in this order,
-    /// four at most): upper levels go to the first ones, the last one takes the rest. Without this call the directories
-    /// are those that an earlier open by this engine was given, or the database directory. RocksDB does not store them:
-    /// give them once for a database that it made with `db_paths`.
+    /// Adds a directory for tables, with its target size in bytes (RocksDB's `db_paths`, in the same order, four at most).
+    ///
+    /// Upper levels go to the first directories as far as the target sizes allow; the last directory takes the rest. Default:
+    /// the directories of the last open by AshlarDB, or else the database directory. RocksDB does not store `db_paths`: give
+    /// them once for a database that RocksDB made with them.
     pub fn db_path(self, dir: impl AsRef<Path>, target_bytes: u64) -> Self {
         let path = DbPath::new(dir.as_ref(), target_bytes);
         self.database(move |db| db.db_paths.push(path.clone()))
     }
 
-    /// Keep records of the log in the process until [`Db::flush_wal`], a sync, a full memtable or the close.
+    /// Keeps WAL records in the process, up to 1 MiB, until [`Db::flush_wal`], a sync, a full memtable or the close. A killed
+    /// process loses the records that it kept. Default: false.
     pub fn manual_wal_flush(self, yes: bool) -> Self {
         self.database(move |db| db.manual_wal_flush = yes)
     }
 
-    /// Bytes per second that the scrubber reads of tables and blob files, round after round, to find damage before somebody
-    /// needs what it hit. A round takes an hour at least. 0, the default: no scrubber. See [`Db::scrubbed`].
+    /// The rate, in bytes per second, at which the scrubber reads tables and blob files, round after round, to find damage
+    /// before a read meets it. A round takes at least one hour. 0, the default: no scrubber. See [`Db::scrubbed`].
     pub fn scrub(self, bytes_per_second: u64) -> Self {
         self.database(move |db| db.scrub_bytes_per_second = bytes_per_second)
     }
 
-    /// Where files, time, threads and randomness come from.
+    /// The source of files, time, threads and randomness. Default: the operating system.
     pub fn env(mut self, env: Env) -> Self {
         self.env = Some(env);
         self
     }
 
-    /// Tells `listener` of flushes, compactions, files, stalls and errors, behind those added before it.
+    /// Adds a listener for flushes, compactions, files, stalls and errors. Listeners are called in the order of these calls.
     pub fn listener(self, listener: Arc<dyn EventListener>) -> Self {
         self.database(move |db| db.listeners.add(Arc::clone(&listener)))
     }
 
-    /// What the database counts into, instead of statistics of its own; several databases may share it.
+    /// The statistics that the database counts into; several databases may share them. Default: its own, with tickers only.
     pub fn statistics(self, statistics: Arc<Statistics>) -> Self {
         self.database(move |db| db.statistics = Some(Arc::clone(&statistics)))
     }
 
-    /// Settings by RocksDB's names, as in `write_buffer_size=64M;compression=kZSTD`, of the database and of the family
-    /// `default`. `ashlar options explain NAME` says what becomes of a name. What is wrong with the string, the open says:
-    /// `InvalidArgument` for no such name or no value of it, `NotSupported` for what is not there.
+    /// Sets options of the database and of the family `default` by RocksDB's names: `write_buffer_size=64M;compression=kZSTD`.
+    /// `ashlar options explain NAME` says whether and how the engine uses a name.
+    ///
+    /// The open reports errors in the string: `InvalidArgument` for an unknown name or a wrong value, `NotSupported` for an
+    /// option that AshlarDB refuses.
     pub fn options(mut self, text: &str) -> Self {
         self.recorded.text(text);
         self
     }
 
-    /// The engine's own settings, for what has no method here. `set` may be called more than once: for the database with the
-    /// family `default`, and for each other family that exists.
+    /// Changes the engine's own settings, for those without a method here. The open may call `set` several times: once for
+    /// the database with the family `default`, and once for each other family that exists.
     pub fn tune(mut self, set: impl Fn(&mut DbOptions, &mut FamilyOptions) + Send + Sync + 'static) -> Self {
         self.recorded.both(Arc::new(move |db, family| {
             set(db, family);
@@ -181,12 +190,17 @@ impl Builder {
         self
     }
 
-    /// Makes a database that opens of what is left in the directory, with these settings, and says what is lost. The
-    /// settings of the OPTIONS file there are taken as in an open. No process may have the database open. Damaged files are moved to `lost/` in it; `progress` is called after each table.
+    /// Turns a damaged directory into a database that opens, and reports every loss. No process may have it open.
+    ///
+    /// Settings come from the OPTIONS file and the builder, as in an open. Damaged files move to `lost/` in the directory.
+    /// `progress` is called after each table. [`Builder::salvage`] leaves the directory unchanged.
     ///
     /// # Errors
-    /// `Busy(Locked)`. `InvalidArgument`: no directory, or a family whose comparator is not known. `NotSupported`: its logs
-    /// hold what cannot be carried along. `Io`: a read that failed is no proof of damage; nothing was given up.
+    /// `Busy(Locked)`: a process has the database open. `InvalidArgument`: there is no directory, or the comparator of a family
+    /// is not known. `NotSupported`: the WAL files hold entries that AshlarDB cannot write. `Io`: a read failed, which does
+    /// not prove damage; the repair gave nothing up.
+    /// # Cost
+    /// Reads every byte of the database once, and writes each damaged table and each WAL file anew.
     pub fn repair(self, mut progress: impl FnMut(&Verified)) -> Result<RepairReport> {
         let Opening { env, path, adopted, .. } = self.for_repair()?;
         let Adopted { db, families, others, notices } = adopted;
@@ -195,21 +209,20 @@ impl Builder {
         Ok(report)
     }
 
-    /// [`Builder::repair`] that leaves the directory as it is, byte for byte: what it makes is in the directory `into`, which
-    /// is made. Tables and blob files are shared by hard links where the file system can. What is interrupted leaves an
-    /// `into` of no use, to be removed.
+    /// Makes the database of a [`Builder::repair`] in a new directory `into`, and leaves every byte of the damaged one as it
+    /// is. Both share tables and blob files by hard links where the file system can. After an interruption, remove `into`.
     ///
     /// # Errors
-    /// Those of [`Builder::repair`]; `InvalidArgument` too when `into` holds something, or lies in the directory.
+    /// Those of [`Builder::repair`]. `InvalidArgument` also when `into` is not empty, or is inside the damaged directory.
     pub fn salvage(self, into: impl AsRef<Path>, progress: impl FnMut(&Verified)) -> Result<RepairReport> {
         self.copied(into.as_ref(), false, progress)
     }
 
-    /// [`Builder::salvage`] of a directory on a device that cannot read all of it. Every file is copied; what cannot be read,
-    /// 4 KiB at a time, is zeros in the copy, and one of the losses that are told.
+    /// [`Builder::salvage`] from a device that cannot read all of the directory. It copies every file, writes zeros for each
+    /// 4 KiB that it cannot read, and reports the keys that this hits as losses.
     ///
     /// # Errors
-    /// Those of [`Builder::salvage`], but for reads of files that fail.
+    /// Those of [`Builder::salvage`], except failed reads of files.
     pub fn salvage_around_unreadable(
         self,
         into: impl AsRef<Path>,
@@ -239,10 +252,11 @@ impl Builder {
         Ok(Opening { env, path: self.path, adopted })
     }
 
-    /// Opens.
+    /// Opens the database.
     ///
     /// # Errors
-    /// As [`Db::open`]; `InvalidArgument` for a setting out of range, or above the format level; see [`Builder::options`].
+    /// Those of [`Db::open`]. `InvalidArgument` also for a setting out of range or above the format level; see
+    /// [`Builder::options`].
     pub fn open(self) -> Result<Db> {
         let env = self.env.map_or_else(Env::os, Ok)?;
         let Adopted { db, families, others, .. } = self.recorded.over_database(&env, &self.path)?;
@@ -264,7 +278,7 @@ fn text_of(path: &Path) -> Result<String> {
     text.ok_or_else(|| Error::invalid("wal_dir is no UTF-8, which an OPTIONS file cannot hold").at_path(path))
 }
 
-/// How one family is opened.
+/// Settings of one family; see [`Builder::family`] and [`Builder::default_family`].
 #[derive(Clone, Default)]
 #[must_use = "settings hold in the builder that is returned"]
 pub struct FamilyBuilder {
@@ -286,40 +300,43 @@ impl FamilyBuilder {
         self
     }
 
-    /// A memtable of this many bytes is sealed and flushed.
+    /// The size of a memtable, in bytes, at which it is flushed: 64 KiB to 4 GiB. Default: 64 MiB, or less under a small
+    /// [`Builder::memory`].
     pub fn write_buffer(self, bytes: usize) -> Self {
         self.set(move |options| options.write_buffer_bytes = bytes)
     }
 
-    /// How blocks are compressed.
+    /// The compression of table blocks. Default: [`Compression::Lz4`].
     pub fn compression(self, compression: Compression) -> Self {
         self.set(move |options| options.table.compression = compression)
     }
 
-    /// Another order of keys. Remembered by name: a database opens with the same one only.
+    /// The order of the family's keys. Default: ascending byte order. The database stores the comparator's name, and opens
+    /// only with a comparator of that name.
     pub fn comparator(self, comparator: Arc<dyn Comparator>) -> Self {
         self.set(move |options| options.order = Order::Custom(Arc::clone(&comparator)))
     }
 
-    /// How merge operands become values. Without it a family refuses merges, and reading a key that has operands fails.
+    /// The operator that turns merge operands into a value. Default: none. Without one, a family refuses merges, and reading
+    /// a key with operands fails with `InvalidArgument`.
     pub fn merge_operator(self, operator: Arc<dyn MergeOperator>) -> Self {
         self.set(move |options| options.merge_operator = Some(Arc::clone(&operator)))
     }
 
-    /// Keys in descending byte order, as RocksDB's reverse comparator.
+    /// Sorts keys in descending byte order, as RocksDB's `rocksdb.ReverseBytewiseComparator` does.
     pub fn reverse_order(self) -> Self {
         self.set(|options| options.order = Order::ReverseBytewise)
     }
 
-    /// Settings by RocksDB's names; see [`Builder::options`].
+    /// Sets options of the family by RocksDB's names; see [`Builder::options`].
     pub fn options(mut self, text: &str) -> Self {
         let text = text.to_owned();
         self.sets.push(Arc::new(move |options| options.apply(&text).map(drop)));
         self
     }
 
-    /// Values of at least this many bytes go to blob files beside the tables, so that compactions do not copy them again and
-    /// again; old blob files are emptied as they fill with garbage.
+    /// Stores values of at least `min_bytes` bytes in blob files, which compactions do not rewrite. Garbage collection
+    /// empties old blob files. Default: no blob files.
     pub fn blob_files(self, min_bytes: u64) -> Self {
         self.set(move |options| {
             let blob = &mut options.blob;
@@ -327,14 +344,14 @@ impl FamilyBuilder {
         })
     }
 
-    /// One more directory of the family's tables (RocksDB's `cf_paths`), in place of those of the database; see
-    /// [`Builder::db_path`]. What is given for `default` holds for that family alone.
+    /// Adds a directory for the family's tables (RocksDB's `cf_paths`), in place of those of the database; see
+    /// [`Builder::db_path`]. A directory given for `default` holds for that family alone.
     pub fn cf_path(self, dir: impl AsRef<Path>, target_bytes: u64) -> Self {
         let path = DbPath::new(dir.as_ref(), target_bytes);
         self.set(move |options| options.cf_paths.push(path.clone()))
     }
 
-    /// The engine's own settings, for what has no method here. `set` may be called more than once.
+    /// Changes the engine's own settings, for those without a method here. The open may call `set` several times.
     pub fn tune(self, set: impl Fn(&mut FamilyOptions) + Send + Sync + 'static) -> Self {
         self.set(set)
     }

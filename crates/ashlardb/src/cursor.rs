@@ -8,13 +8,12 @@ use std::sync::Arc;
 /// Key and value under a cursor, lent until the cursor moves.
 pub type Lent<'a> = (&'a [u8], &'a [u8]);
 
-/// A position in a family: on an entry, or off the end. Each call that moves the cursor answers the entry that it is on
-/// then, `None` off the end.
+/// A position in a family: on an entry, or off the end. Each call that moves the cursor returns its new entry, or `None` when
+/// it is off the end.
 ///
-/// After an error the cursor is off the end until [`Cursor::first`], [`Cursor::last`] or a seek. It goes on when the
-/// database is closed or its family dropped. When the directory is opened again after a close, the open removes replaced
-/// tables and blob files. A cursor of before that needs one answers `Io(NotFound)` for a table, and `Corruption` for a
-/// blob file.
+/// After an error the cursor is off the end until [`Cursor::first`], [`Cursor::last`] or a seek. A cursor still works after
+/// the database is closed or its family dropped. The next open of the directory removes replaced files. An older cursor that
+/// needs one then answers `Io(NotFound)` for a table, and `Corruption` for a blob file.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write};
@@ -45,17 +44,17 @@ impl Cursor {
         Cursor { inner, fresh: true, family }
     }
 
-    /// To the first entry.
+    /// Moves to the first entry.
     ///
     /// # Errors
-    /// Of every move: `Corruption`, `Io`: a table cannot be read.
+    /// `Corruption`, `Io`: a table cannot be read.
     pub fn first(&mut self) -> Result<Option<Lent<'_>>> {
         self.fresh = false;
         self.inner.first()?;
         Ok(self.entry())
     }
 
-    /// To the last entry.
+    /// Moves to the last entry.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -65,7 +64,7 @@ impl Cursor {
         Ok(self.entry())
     }
 
-    /// To the first entry at or after `key`.
+    /// Moves to the first entry at or after `key`.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -75,7 +74,7 @@ impl Cursor {
         Ok(self.entry())
     }
 
-    /// To the last entry at or before `key`.
+    /// Moves to the last entry at or before `key`.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -85,7 +84,7 @@ impl Cursor {
         Ok(self.entry())
     }
 
-    /// To the next entry; of a new cursor, to the first one. Off the end it stays there.
+    /// Moves to the next entry; a new cursor moves to the first. Off the end it stays there.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -100,7 +99,7 @@ impl Cursor {
         Ok(self.entry())
     }
 
-    /// To the entry before; of a new cursor, to the last one. Off the end it stays there.
+    /// Moves to the previous entry; a new cursor moves to the last. Off the end it stays there.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -114,13 +113,13 @@ impl Cursor {
         Ok(self.entry())
     }
 
-    /// Key and value under the cursor; `None` off the end.
+    /// The current key and value; `None` off the end.
     #[inline]
     pub fn entry(&self) -> Option<Lent<'_>> {
         self.inner.entry()
     }
 
-    /// The columns under the cursor: of a plain value the default column alone. `None` off the end.
+    /// The columns of the current entry; a plain value is one column with the empty name. `None` off the end.
     ///
     /// # Errors
     /// `Corruption`, `Io`: the entity, or a blob file that it points to, cannot be read.
@@ -128,8 +127,8 @@ impl Cursor {
         self.inner.columns()
     }
 
-    /// What the cursor keeps alive: memtables that were flushed since, files that a compaction has replaced, the blocks
-    /// that it stands in. Close cursors that hold much, and open them anew at the same key.
+    /// The memory and files that the cursor keeps alive: flushed memtables, replaced files, and its current blocks. If they are
+    /// large, drop the cursor and open a new one at the same key.
     pub fn pins(&self) -> CursorPins {
         self.family.pins_of(&self.inner)
     }

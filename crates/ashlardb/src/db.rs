@@ -12,15 +12,15 @@ use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An open database. Clones share it; dropping the last one closes it.
+/// A handle of an open database. Clones share the database; dropping the last one closes it.
 ///
-/// Listeners, merge operators and comparators are called in the middle of the engine's work. There, calls that write, change
-/// settings or families, wait for background work or close are refused with `InvalidArgument`. Dropping the last handle
-/// there lets another thread close the database.
+/// The engine calls listeners, merge operators and comparators in the middle of its work. Inside such a callback, calls that
+/// write, change settings or families, wait for background work or close answer `InvalidArgument`. If a callback drops the
+/// last handle, another thread closes the database.
 ///
-/// A handle serves the process that opened it. In a child that is forked off, every call answers `Shutdown(Forked)`, and
-/// dropping the handle, its snapshots and cursors changes nothing: the database goes on in the parent. The child can open
-/// databases of its own, and this one for reading only.
+/// A handle serves the process that opened it. In a forked child, every call answers `Shutdown(Forked)`, and dropping the
+/// handle, its snapshots and cursors changes nothing: the database stays open in the parent. The child may open other
+/// databases, and this one for reading only.
 #[derive(Clone, Debug)]
 pub struct Db {
     engine: ashlar_engine::Db,
@@ -28,21 +28,27 @@ pub struct Db {
 }
 
 impl Db {
-    /// Opens the database in the directory `path`, or makes one. RocksDB's and LevelDB's directories open as they are.
+    /// Opens the database in the directory `path`, and creates it if there is none. Directories of RocksDB (4.6 to 11) and
+    /// LevelDB open as they are.
     ///
-    /// The handle stays with the directory that has this name now. A rename of it, another working directory, or another
-    /// database under the old name change nothing; errors go on to print `path`. Below it no symbolic link is followed.
+    /// The handle stays with the directory that has this name at the open. A rename, another working directory, or another
+    /// database under the old name do not affect it. Inside the directory the engine follows no symbolic link.
     ///
     /// # Errors
-    /// `Busy(Locked)`: another handle or process has the directory open, or holds an `flock` on it. `Corruption`: damaged, with file and offset; nothing was changed.
-    /// `NotSupported`: it holds what AshlarDB cannot serve, by name. `Io`: the operating system refused.
+    /// `Busy(Locked)`: another handle or process has the directory open, or holds an `flock` on it. `Corruption`: a file is
+    /// damaged, with file and offset; nothing was changed. `NotSupported`: the directory holds something that AshlarDB cannot
+    /// serve, by name. `Io`: the operating system refused a call.
+    /// # Cost
+    /// Reads the MANIFEST and replays the WAL files; tables are opened when they are first read.
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
         Builder::new(path).open()
     }
 
-    /// Opens the database in the directory `path` for reading only. Takes no lock and writes nothing, so that it works on
-    /// a read-only mount, and beside a process, of AshlarDB or of RocksDB, that writes to the database meanwhile. It shows
-    /// the state of one moment during the open. Writes, flushes and compactions are answered `NotSupported`.
+    /// Opens the database in the directory `path` for reading only. It takes no lock and writes nothing, so it works on a
+    /// read-only mount, and beside a process of AshlarDB or RocksDB that writes to the database.
+    ///
+    /// The handle shows the state of one moment during the open. To see later writes, open again. Writes, flushes and
+    /// compactions answer `NotSupported`.
     ///
     /// ```
     /// # use ashlardb::prelude::*;
@@ -60,15 +66,15 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument`: there is no database. `Corruption`, `Io`: damaged, or changed by others so fast that no moment
-    /// of it could be seen.
+    /// `InvalidArgument`: there is no database. `Corruption`, `Io`: a file is damaged, or other processes changed the
+    /// directory faster than the open could read a consistent state.
     /// # Cost
-    /// An open file for each table and blob file, and memory for all that the logs hold.
+    /// An open file for each table and blob file, and memory for all entries in the WAL files.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Db> {
         Builder::new(path).read_only(true).open()
     }
 
-    /// To open with settings.
+    /// Settings for an open, a repair or a salvage of the directory `path`.
     pub fn builder(path: impl AsRef<Path>) -> Builder {
         Builder::new(path)
     }
@@ -93,16 +99,17 @@ impl Db {
         Writer::new(self, &self.default, options)
     }
 
-    /// Writes a batch: all of it, or nothing. Takes the batch or a reference to it. After `Ok` the batch is empty and keeps
-    /// its memory; after an error it is as it was.
+    /// Writes all operations of a batch, or none. Takes the batch or a reference to it. After `Ok` the batch is empty and
+    /// keeps its memory; after an error it is unchanged.
     ///
     /// # Errors
-    /// As [`crate::Write::put`]; `InvalidArgument` also when the batch has operations on a family of another database.
+    /// Those of [`crate::Write::put`]. `InvalidArgument` also when the batch has operations on a family of another database.
     pub fn write(&self, batch: impl Borrow<WriteBatch>) -> Result<()> {
         self.writing(WriteOptions::default()).write(batch)
     }
 
-    /// Pins the present state until the guard is dropped.
+    /// Takes a snapshot: a view of all families at this moment, for reads. Until it is dropped, compactions keep the versions
+    /// that it shows.
     ///
     /// # Errors
     /// `Shutdown`.
@@ -110,7 +117,7 @@ impl Db {
         Ok(Snapshot { inner: self.engine.snapshot()?, db: self.clone() })
     }
 
-    /// What cursors and snapshots keep alive together: the first thing to ask when memory or disk does not come free.
+    /// The memory and disk space that cursors and snapshots keep alive. Ask it first when memory or disk space is not freed.
     ///
     /// # Errors
     /// `Shutdown`.
@@ -118,15 +125,15 @@ impl Db {
         self.engine.pins()
     }
 
-    /// The family that always exists.
+    /// The family `default`, which always exists.
     pub fn default_family(&self) -> Family {
         Family { db: self.clone(), inner: Arc::clone(&self.default) }
     }
 
-    /// The family of that name.
+    /// The family with this name.
     ///
     /// # Errors
-    /// `InvalidArgument` listing the families there are. `Shutdown(Forked)`.
+    /// `InvalidArgument`: there is none; the text lists the families. `Shutdown(Forked)`.
     pub fn family(&self, name: &str) -> Result<Family> {
         self.engine.check_process()?;
         match self.engine.family(name) {
@@ -143,8 +150,8 @@ impl Db {
         self.engine.families().into_iter().map(|inner| Family { db: self.clone(), inner }).collect()
     }
 
-    /// Makes a family with the settings of `default`, its order and merge operator included, but in the directories of the
-    /// database. Durable when it returns.
+    /// Creates a family with the settings of `default`, its comparator and merge operator included, in the directories of the
+    /// database. The family is durable when the call returns.
     ///
     /// # Errors
     /// `InvalidArgument`: the name is taken.
@@ -155,9 +162,10 @@ impl Db {
         Ok(Family { db: self.clone(), inner })
     }
 
-    /// Drops a family with all it holds. Durable when it returns. A handle of a dropped family still reads it as it was
-    /// then, and so do scans and cursors; every change through the handle is refused with `InvalidArgument`, also after a
-    /// new family was made under the same name.
+    /// Drops a family with all its entries. The drop is durable when the call returns.
+    ///
+    /// Handles, scans and cursors of a dropped family still read its state at the drop. Every change through such a handle
+    /// answers `InvalidArgument`, also when a new family has the same name.
     ///
     /// # Errors
     /// `InvalidArgument`: it is `default`, was dropped already, or belongs to another database.
@@ -165,33 +173,33 @@ impl Db {
         self.engine.drop_family(&family.inner)
     }
 
-    /// Makes every write so far durable.
+    /// Syncs the WAL: every logged write so far survives a power cut.
     ///
     /// # Errors
-    /// `Io`, after which writes are refused.
+    /// `Io`: the sync failed. The engine then refuses writes until it has resumed, which it tries by itself.
     pub fn sync(&self) -> Result<()> {
         self.engine.sync_wal()
     }
 
-    /// Hands what [`crate::Builder::manual_wal_flush`] holds back in the process to the operating system: every write so
-    /// far survives the process then. With `sync`, a power cut too, as after [`Db::sync`].
+    /// Writes the WAL records that [`crate::Builder::manual_wal_flush`] keeps in the process to the WAL file. Every write so
+    /// far then survives a killed process. With `sync`, also syncs the file as [`Db::sync`] does.
     ///
     /// # Errors
-    /// `Io`, after which writes are refused until the engine has resumed; nothing that was written is lost meanwhile.
+    /// `Io`: the engine refuses writes until it has resumed. No earlier write is lost meanwhile.
     pub fn flush_wal(&self, sync: bool) -> Result<()> {
         self.engine.flush_wal(sync)
     }
 
-    /// Writes the memtables of all families to tables and waits for it.
+    /// Flushes the memtables of all families to tables, and waits for it.
     ///
     /// # Errors
-    /// `Io`: a table could not be written. `Aborted`: background work is paused, or compactions are aborted and a writer
-    /// waits for one.
+    /// `Io`: a table could not be written. `Aborted`: background work is paused, or a writer waits for an aborted compaction.
     pub fn flush(&self) -> Result<()> {
         self.engine.flush(&self.engine.families())
     }
 
-    /// Reads every table and blob file and checks it; `progress` is called after each. Runs beside reads and writes.
+    /// Reads and checks every table and blob file: checksums, the order of keys, index and filter. Stops at the first damage.
+    /// `progress` is called after each file. Reads and writes may run meanwhile.
     ///
     /// ```
     /// # use ashlardb::prelude::*;
@@ -207,36 +215,37 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Corruption` with file and offset, `Io`: of the first file that is not sound.
+    /// `Corruption`: the first damage, with file and offset. `Io`: a file could not be read.
     pub fn verify_checksums(&self, progress: impl FnMut(&Verified)) -> Result<Verified> {
         self.engine.verify_checksums(progress)
     }
 
-    /// Compares the files that have a checksum in the MANIFEST with it; `progress` is called after each. They have one when
-    /// they were written with `file_checksum_gen_factory=FileChecksumGenCrc32cFactory`, here or by RocksDB.
+    /// Compares each file with its checksum in the MANIFEST; `progress` is called after each file. Only files that AshlarDB or
+    /// RocksDB wrote with `file_checksum_gen_factory=FileChecksumGenCrc32cFactory` have such a checksum.
     ///
     /// # Errors
-    /// `Corruption`, `Io`: of the first file that is not sound.
+    /// `Corruption`: the first file that differs. `Io`: a file could not be read.
     pub fn verify_file_checksums(&self, progress: impl FnMut(&Verified)) -> Result<Verified> {
         self.engine.verify_file_checksums(progress)
     }
 
-    /// Reads the MANIFEST and all of every table and blob file, and goes on behind damages: the report names each, and the
-    /// keys it puts at risk. The same of a database that nobody has open, its logs included: [`crate::check_database`].
+    /// Reads the MANIFEST and every byte of every table and blob file, and does not stop at damage. The report names each
+    /// damage and the keys at risk. For a database that is not open, [`crate::check_database`] also reads the WAL files.
     ///
     /// # Errors
-    /// `Shutdown`. Damage is no error but in the report.
+    /// `Shutdown`. Damage is not an error of the call; it is in the report.
     pub fn verify_db(&self, progress: impl FnMut(&Verified)) -> Result<CheckReport> {
         self.engine.verify_db(progress)
     }
 
-    /// What the scrubber ([`crate::Builder::scrub`]) has read and found since the open: its damages are those of
+    /// The progress of the scrubber ([`crate::Builder::scrub`]) since the open, and the damages it found, as in the report of
     /// [`Db::verify_db`].
     pub fn scrubbed(&self) -> Scrubbed {
         self.engine.scrubbed()
     }
 
-    /// Compacts every family wholly and waits for it.
+    /// Compacts every family completely, and waits for it. Afterwards no deleted or overwritten entry is left, except those
+    /// that snapshots need.
     ///
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written.
@@ -249,56 +258,57 @@ impl Db {
         })
     }
 
-    /// Changes settings of the database while it is open; those of a family: [`Family::set_options`].
+    /// Changes settings of the open database by RocksDB's names; [`Family::set_options`] changes those of a family. Returns a
+    /// notice for each name that has no effect.
     ///
     /// # Errors
-    /// As [`Family::set_options`].
+    /// Those of [`Family::set_options`].
     pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<Vec<String>> {
         let notices = self.engine.set_db_options(changes)?;
         Ok(notices.iter().map(ToString::to_string).collect())
     }
 
-    /// The newest sequence number that reads see.
+    /// The sequence number of the newest write that reads see.
     pub fn sequence(&self) -> SeqNum {
         self.engine.visible()
     }
 
-    /// Sequence number of the last write that a power cut leaves: everything up to it is on the device.
+    /// The sequence number up to which every write survives a power cut.
     pub fn durable_sequence(&self) -> SeqNum {
         self.engine.durable()
     }
 
-    /// What the open found, dropped or rebuilt.
+    /// The report of the open: what it found, dropped or rebuilt.
     pub fn recovery(&self) -> &RecoveryReport {
         self.engine.recovery()
     }
 
-    /// How well the database is, and the error that made it worse.
+    /// The severity of the current background error, and the error; [`Severity::Well`] and `None` when there is none.
     pub fn health(&self) -> (Severity, Option<Error>) {
         self.engine.health()
     }
 
-    /// How far background work is behind, what it carries, and when writers will have to wait at this rate.
+    /// How many bytes compaction is behind, its measured rates, and the time until writers will have to wait.
     pub fn pressure(&self) -> Forecast {
         self.engine.pressure()
     }
 
-    /// Tries to leave an error state now. The engine also tries by itself, after pauses of up to a minute.
+    /// Tries at once to leave an error state. The engine also tries by itself, after pauses of up to one minute.
     ///
     /// # Errors
-    /// The cause, when writes are refused still. `Shutdown`.
+    /// The background error, when writes are still refused. `Shutdown`.
     pub fn resume(&self) -> Result<()> {
         self.engine.resume()
     }
 
-    /// Waits for background work to pause, and closes; every clone answers `Shutdown` from then on.
-    ///
-    /// A descriptor of the directory stays open until the last handle, snapshot and cursor is dropped.
+    /// Waits for running background work, flushes writes that skipped the WAL, and closes the database. From then on every
+    /// clone answers `Shutdown`. A descriptor of the directory stays open until the last handle, snapshot and cursor is
+    /// dropped.
     ///
     /// # Errors
-    /// What went wrong on the way, and whether writes without the log may be lost; the database is closed all the same.
+    /// The first failure, and whether writes without the WAL may be lost; the database is closed in any case.
     /// `Io(NotFound)`: the directory, or a file that the next open needs, was removed while the database was open.
-    /// `InvalidArgument`: one of the database's own callbacks makes the call; the database stays open.
+    /// `InvalidArgument`: a callback of the database made the call; the database stays open.
     pub fn close(&self) -> Result<()> {
         self.engine.close()
     }

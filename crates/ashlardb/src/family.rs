@@ -7,11 +7,10 @@ use ashlar_base::FamilyId;
 use std::fmt;
 use std::sync::Arc;
 
-/// A column family: a key space of its own inside a database. Batches reach across families atomically.
+/// A column family: a separate key space inside a database. A batch over several families is atomic.
 ///
-/// A handle belongs to one open database: every other refuses it with `InvalidArgument`, also another open of the same
-/// directory. When the family was dropped, the handle reads it as it was then, and every change is refused with
-/// `InvalidArgument`.
+/// A handle belongs to one open database. Every other one answers `InvalidArgument`, also a later open of the same directory.
+/// The handle of a dropped family reads its state at the drop, and every change answers `InvalidArgument`.
 #[derive(Clone)]
 pub struct Family {
     pub(crate) db: Db,
@@ -19,22 +18,22 @@ pub struct Family {
 }
 
 impl Family {
-    /// Its name.
+    /// The family's name.
     pub fn name(&self) -> &str {
         self.inner.name()
     }
 
-    /// Its id in the files.
+    /// The family's number in the WAL and the MANIFEST; 0 is `default`.
     pub fn id(&self) -> FamilyId {
         self.inner.id()
     }
 
-    /// The settings in use, as of now.
+    /// The settings in use at this moment.
     pub fn options(&self) -> Arc<FamilyOptions> {
         self.inner.options()
     }
 
-    /// How many tables and bytes each level of the family's tree has, as of now.
+    /// The number of tables and bytes in each level at this moment.
     pub fn shape(&self) -> FamilyShape {
         self.db.engine().shape(&self.inner)
     }
@@ -44,7 +43,8 @@ impl Family {
         Writer::new(&self.db, &self.inner, options)
     }
 
-    /// About how many bytes of files, and of memtables if `options` say so, the keys of each range take.
+    /// The approximate number of bytes that the keys of each range take in files, in memtables, or both, as `options` says.
+    /// In files the bytes are compressed, and exact to one block at both ends.
     ///
     /// ```
     /// # use ashlardb::prelude::*;
@@ -72,7 +72,7 @@ impl Family {
         self.db.engine().approximate_sizes(&self.inner, &ranges, options)
     }
 
-    /// About how many entries and bytes of the keys `from..to` are in memtables.
+    /// The approximate number of entries and bytes in memtables with keys in `from..to`.
     ///
     /// # Errors
     /// `Shutdown`.
@@ -84,9 +84,10 @@ impl Family {
         self.db.engine().approximate_memtable_stats(&self.inner, from.as_ref(), to.as_ref())
     }
 
-    /// Deletes the tables below level 0 that hold only keys of one of the ranges, at once and without a compaction. What of
-    /// the ranges lies elsewhere stays: follow it with [`crate::Write::delete_range`]. Snapshots lose the keys too. Answers how
-    /// many tables went.
+    /// Deletes the tables below level 0 that hold only keys of one of the ranges, without a compaction. Returns their number.
+    ///
+    /// Other entries of the ranges stay: follow it with [`crate::Write::delete_range`]. Snapshots lose the deleted keys too. An
+    /// end belongs to its range if the range includes it (`a..=b`).
     ///
     /// ```
     /// # use ashlardb::prelude::*;
@@ -103,8 +104,8 @@ impl Family {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument`: the family was dropped, a range begins behind its end or excludes its first key, or of several
-    /// ranges some include their end and others do not. `Io`: nothing was deleted, or a later open may find it so.
+    /// `InvalidArgument`: the family was dropped, a range begins after its end or excludes its first key, or some ranges
+    /// include their ends and others do not. `Io`: nothing was deleted, or the next open may find the deletion done.
     pub fn delete_files_in_ranges(&self, ranges: &[impl KeyRange]) -> Result<usize> {
         let ranges: Vec<Keys> = ranges.iter().map(Keys::of).collect();
         let include_end = ranges.iter().any(|range| range.upper_closed);
@@ -120,12 +121,12 @@ impl Family {
         self.db.engine().delete_files_in_ranges(&self.inner, &ranges, include_end)
     }
 
-    /// Changes settings while the database is open, by RocksDB's names, all or none; see `ashlar options explain NAME`. Answers
-    /// which of them have no effect, and why.
+    /// Changes settings of the family by RocksDB's names while the database is open: all of them, or none. Returns a notice for
+    /// each name that has no effect, with the reason. `ashlar options explain NAME` describes a name.
     ///
     /// # Errors
-    /// `InvalidArgument`: no such name or value, or a setting that does not change while the database is open.
-    /// `NotSupported`: it asks for what is not there. `Shutdown`.
+    /// `InvalidArgument`: an unknown name, a wrong value, or a setting that cannot change while the database is open.
+    /// `NotSupported`: an option that AshlarDB refuses. `Shutdown`.
     pub fn set_options(&self, changes: &[(&str, &str)]) -> Result<Vec<String>> {
         let notices = self.db.engine().set_options(&self.inner, changes)?;
         Ok(notices.iter().map(ToString::to_string).collect())

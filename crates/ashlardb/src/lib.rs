@@ -1,4 +1,4 @@
-//! AshlarDB: an embedded, ordered, persistent key-value store that reads and writes RocksDB's files.
+//! AshlarDB: an embedded, ordered, persistent key-value store. It reads and writes RocksDB's files.
 //!
 //! ```
 //! use ashlardb::prelude::*;
@@ -6,7 +6,7 @@
 //! # fn main() -> ashlardb::Result<()> {
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let path = dir.path().join("data");
-//! let db = Db::open(&path)?;                       // sensible in memory, disk and latency without a single option
+//! let db = Db::open(&path)?;                       // every option has a default
 //! db.put(b"user:1", b"Ada")?;
 //! db.put(b"user:2", b"Grace")?;
 //! assert_eq!(db.get(b"user:1")?.as_deref(), Some(&b"Ada"[..]));
@@ -23,15 +23,19 @@
 //! # }
 //! ```
 //!
-//! The verbs are those of two traits: [`Read`] of databases, families and snapshots, [`Write`] of databases, families and
-//! batches. [`prelude`] brings them into scope.
+//! The verbs are the methods of two traits. Databases, families and snapshots have those of [`Read`]; databases, families and
+//! batches have those of [`Write`]. [`prelude`] brings both into scope.
 //!
-//! Five things to know: the path, the memory ([`Builder::memory`]), durability ([`crate::WriteOptions::sync`], [`Db::sync`]),
-//! column families ([`Builder::family`], [`Db::create_family`]), and that [`Db::close`] (or dropping the last handle) waits for
-//! background work to pause. Everything else has a default that is meant to stay.
+//! Five things to know:
 //!
-//! What a returned write means: it survives a killed process at once, and a power cut once a synced write, a
-//! [`Db::sync`] or a flush came after it; what survives is always a prefix of all writes, batches whole.
+//! - the path: one directory holds one database ([`Db::open`]);
+//! - memory: one cap holds for everything ([`Builder::memory`]);
+//! - durability ([`crate::WriteOptions::sync`], [`Db::sync`]);
+//! - column families ([`Builder::family`], [`Db::create_family`]);
+//! - [`Db::close`], or dropping the last handle, waits for running background work.
+//!
+//! A returned write survives a killed process. It survives a power cut once a synced write, a [`Db::sync`] or a flush came
+//! after it. The surviving writes are always a prefix of all writes, with whole batches.
 
 /// The examples of the manual, run with those of this crate.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! What a database tells about itself: counts, properties, the cost of an operation, a read in words.
+//! Observing a database: statistics, properties, the cost of an operation, an explained read.
 
 use crate::{Db, Family, Result};
 use ashlar_base::stats::perf::Watch;
@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Db {
-    /// What the database counts since the open or the last reset: a sum per [`Ticker`], and, from a higher level on
-    /// ([`Statistics::set_level`], or [`crate::Builder::statistics`]), a histogram per [`Distribution`]. Printed, it is the
-    /// text of RocksDB's statistics.
+    /// The counts since the open or the last reset: a sum per [`Ticker`] and a histogram per [`Distribution`]. By default only
+    /// tickers count; [`Statistics::set_level`] turns histograms on. Prints in the form of RocksDB's statistics.
     ///
     /// ```
     /// # use ashlardb::prelude::*;
@@ -44,13 +43,13 @@ impl Db {
         Distribution::named(name).map(|of| self.statistics().distribution(of))
     }
 
-    /// A property by RocksDB's name, e.g. `rocksdb.stats`, of the family `default` where it is about one; `None` for a name
-    /// that is not answered, and [`Db::check_property`] says why.
+    /// A property by RocksDB's name, e.g. `rocksdb.stats`; a property of a family is that of `default`. `None` for a name
+    /// without an answer; [`Db::check_property`] gives the reason.
     pub fn property(&self, name: &str) -> Option<String> {
         self.default_family().property(name)
     }
 
-    /// A property that is a number; `None` also for one that is none.
+    /// A property that is a number; `None` also for a property that is not a number.
     pub fn int_property(&self, name: &str) -> Option<u64> {
         self.default_family().int_property(name)
     }
@@ -60,21 +59,22 @@ impl Db {
         self.engine().property_int_sum(name)
     }
 
-    /// A property as names and values; `None` also for one that has no such form.
+    /// A property as names and values; `None` also for a property without this form.
     pub fn map_property(&self, name: &str) -> Option<BTreeMap<String, String>> {
         self.default_family().map_property(name)
     }
 
-    /// Whether a property is answered.
+    /// Checks that [`Db::property`] has an answer for `name`.
     ///
     /// # Errors
-    /// `InvalidArgument`: RocksDB knows no such name. `NotSupported`: it does, and the text says why it is not answered.
+    /// `InvalidArgument`: RocksDB has no property of this name. `NotSupported`: RocksDB has it and AshlarDB does not; the text
+    /// gives the reason.
     pub fn check_property(name: &str) -> Result<()> {
         ashlar_engine::Db::check_property(name)
     }
 
-    /// Does `work` and tells what this thread's operations in it cost: blocks touched, tombstones skipped, time by layer.
-    /// Times are taken from [`PerfLevel::EnableWait`] on. Background work and other threads are not in it.
+    /// Runs `work` and returns the cost of this thread's operations in it: blocks touched, tombstones skipped, time by layer.
+    /// Times are measured from [`PerfLevel::EnableWait`] on. Background work and other threads do not count.
     ///
     /// ```
     /// # use ashlardb::prelude::*;

@@ -28,18 +28,18 @@ use std::sync::Arc;
 /// # }
 /// ```
 pub trait Read: sealed::Readable {
-    /// The value of `key`, `None` when there is none. The view reads as bytes and does not borrow the handle.
+    /// The value of `key`, or `None` when the key does not exist. The view derefs to bytes and does not borrow the handle.
     ///
     /// # Errors
-    /// `Corruption`, `Io`: a table cannot be read. Never mistaken for absence. `InvalidArgument`: a family of another
-    /// database. `Shutdown`.
+    /// `Corruption`, `Io`: a table cannot be read; this is never taken for absence. `InvalidArgument`: a family of another
+    /// database. `Busy(Memory)`: no memory for a block or value. `Shutdown`.
     #[inline]
     fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
         let at = self.readable();
         at.db.engine().get(at.family, key.as_ref(), &at.engine_options())
     }
 
-    /// The columns of `key`, `None` when there is no such key. A plain value is a row of one, the default column.
+    /// The columns of `key`, or `None` when the key does not exist. A plain value is one column with the empty name.
     ///
     /// # Errors
     /// As [`Read::get`].
@@ -48,8 +48,8 @@ pub trait Read: sealed::Readable {
         at.db.engine().get_entity(at.family, key.as_ref(), &at.engine_options())
     }
 
-    /// The values of `keys`, in their order, all as of one moment. Costs less than as many gets: each block is read, or
-    /// asked of the cache, once.
+    /// The values of `keys`, in their order, from one moment. Costs less than as many gets: each block is looked up or read
+    /// once.
     ///
     /// ```
     /// # use ashlardb::{Db, Read, Write};
@@ -74,7 +74,7 @@ pub trait Read: sealed::Readable {
         at.db.engine().multi_get(at.family, &keys, &at.engine_options())?.into_iter().collect()
     }
 
-    /// Whether `key` can have a value, without reading data blocks: memtables and filters are asked.
+    /// Whether `key` may have a value. Asks memtables and filters, and reads no data block. `No` is certain, `Maybe` is not.
     ///
     /// ```
     /// # use ashlardb::{Db, MayExist, Read, Write};
@@ -105,8 +105,8 @@ pub trait Read: sealed::Readable {
         self.scan(..).prefix(prefix)
     }
 
-    /// Gets `key` and tells how: which memtables and tables were asked, what each answered, and what it cost. What a scan
-    /// does: [`Scan::explain`].
+    /// Gets `key` and explains the read: the memtables and tables it asked, their answers, and the cost. [`Scan::explain`] does
+    /// the same for a scan.
     ///
     /// ```
     /// # use ashlardb::{Db, Read, Write};
@@ -128,7 +128,7 @@ pub trait Read: sealed::Readable {
         at.db.engine().explain_get(at.family, key.as_ref(), &at.engine_options())
     }
 
-    /// The same, read with `options`. Costs nothing.
+    /// The same target, read with `options`. Costs nothing.
     ///
     /// ```
     /// # use ashlardb::{Db, Read, ReadOptions, Write};
@@ -146,7 +146,7 @@ pub trait Read: sealed::Readable {
     }
 }
 
-/// How a read is done. Every option has a default.
+/// Options of a read. Every option has a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "options do nothing until a read gets them"]
 pub struct ReadOptions {
@@ -159,8 +159,8 @@ impl ReadOptions {
         Self::default()
     }
 
-    /// Keep the data blocks that are read from files in the block cache. On. Turn it off for a large scan, whose blocks
-    /// would evict those that other reads need.
+    /// Whether data blocks read from files enter the block cache. Default: true. Turn it off for a large scan, whose blocks
+    /// would evict those of other reads.
     pub fn fill_cache(self, yes: bool) -> Self {
         ReadOptions { fill_cache: yes }
     }
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         Reader { target }
     }
 
-    /// The same in `family`. A family of another database is refused with `InvalidArgument` by the first read.
+    /// The same reader for `family`. The first read answers `InvalidArgument` if the family belongs to another database.
     pub fn family(self, family: &'a Family) -> Reader<'a> {
         Reader { target: Readable { family: &family.inner, ..self.target } }
     }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// The entries of a range of keys, an iterator from both ends. Nothing is read before the first entry is asked for.
 ///
-/// Each entry is a copy; [`Scan::cursor`] is the form that lends them. The scan shows one moment: that of its snapshot, or
-/// that of its first entry. It holds its snapshot until it is dropped. It ends behind the first error.
+/// Each entry is a copy; a [`Scan::cursor`] lends its entries without a copy. The scan shows one moment: that of its snapshot, or
+/// that of its first entry. It keeps its snapshot until it is dropped. After an error it ends.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write};
@@ -78,27 +78,27 @@ impl Scan {
         }
     }
 
-    /// Only the keys of the range that begin with `prefix`; after a second call, that begin with both prefixes.
+    /// Keeps only the keys of the range that begin with `prefix`. After several calls, a key must begin with every prefix.
     ///
-    /// Works in families in ascending and in descending byte order. In the order of a [`crate::Comparator`] keys with one
-    /// prefix need not stand together: the scan is refused with `InvalidArgument` when it begins.
+    /// Works in ascending and descending byte order. Under a [`crate::Comparator`], keys with one prefix need not be neighbours:
+    /// the scan answers `InvalidArgument` when it begins.
     pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
         self.prefix = self.prefix.and(prefix.as_ref());
         self
     }
 
-    /// A cursor over the keys of the scan, which can go both ways and lends its entries. It is on no entry yet:
-    /// [`Cursor::next`] goes to the first one, [`Cursor::prev`] to the last one.
+    /// A cursor over the keys of the scan. It moves both ways and lends its entries. It starts on no entry: [`Cursor::next`]
+    /// moves to the first one, [`Cursor::prev`] to the last one.
     ///
     /// # Errors
-    /// As [`crate::Read::get`]. `InvalidArgument`: a range that begins behind its end; a family of another database;
+    /// Those of [`crate::Read::get`]. `InvalidArgument`: a range that begins after its end, a family of another database, or
     /// [`Scan::prefix`] in a family with a comparator.
     pub fn cursor(&self) -> Result<Cursor> {
         Ok(Cursor::new(self.open()?, Arc::clone(&self.family)))
     }
 
-    /// Scans forward over `keys_max` keys at most and tells how: the tables within the bounds, the entries passed that were
-    /// not shown, and what it cost.
+    /// Scans forward over at most `keys_max` keys and explains the scan: the tables within the bounds, the entries it skipped,
+    /// and the cost.
     ///
     /// ```
     /// # use ashlardb::{Db, Read, Write};

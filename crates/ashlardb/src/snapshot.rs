@@ -33,12 +33,12 @@ impl Snapshot {
         Reader::new(Readable { db: &self.db, family, at: Some(&self.inner), options })
     }
 
-    /// The sequence number that it reads at.
+    /// The sequence number of the snapshot: it shows every write up to this one.
     pub fn sequence(&self) -> SeqNum {
         self.inner.seq()
     }
 
-    /// What it keeps alive: since when, how many changes ago, and about how many bytes of older entries.
+    /// The age of the snapshot, the number of changes since, and the approximate bytes of older versions that it keeps.
     ///
     /// # Errors
     /// `Shutdown`.

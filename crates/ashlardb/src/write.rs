@@ -76,8 +76,9 @@ pub trait Write: Writable {
         self.add(|batch, family| batch.delete(family, key.as_ref()))
     }
 
-    /// Removes `key`, which must have been put once at most since it was last removed, and never merged. Put and deletion
-    /// vanish in the first compaction where they meet; [`Write::delete`] stays until nothing lies below it.
+    /// Removes `key`, which must have been put at most once since its last removal, and never merged. For any other key an
+    /// older value may come back. The put and this deletion vanish in the first compaction where they meet. The tombstone of
+    /// [`Write::delete`] stays until no older table can hold the key.
     ///
     /// ```
     /// # use ashlardb::{Db, Read, Write};
@@ -97,7 +98,8 @@ pub trait Write: Writable {
         self.add(|batch, family| batch.single_delete(family, key.as_ref()))
     }
 
-    /// Adds `operand` to what the family's merge operator makes of `key`.
+    /// Adds a merge operand to `key`. The family's merge operator combines operands and value when the key is read or
+    /// compacted.
     ///
     /// # Errors
     /// As [`Write::put`]; `InvalidArgument` also when the family has no merge operator.
@@ -105,16 +107,16 @@ pub trait Write: Writable {
         self.add(|batch, family| batch.merge(family, key.as_ref(), operand.as_ref()))
     }
 
-    /// Removes every key from `begin` on, `end` excluded, at the cost of one small record.
+    /// Removes every key in `begin..end`, `end` excluded, at the cost of one small record.
     ///
     /// # Errors
-    /// As [`Write::put`]; `InvalidArgument` also when `begin` is behind `end`.
+    /// As [`Write::put`]; `InvalidArgument` also when `begin` is after `end`.
     fn delete_range(&self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
         self.add(|batch, family| batch.delete_range(family, begin.as_ref(), end.as_ref()))
     }
 }
 
-/// How a write is done. Every option is off by default.
+/// Options of a write. Every option is off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "options do nothing until a write gets them"]
 pub struct WriteOptions {
@@ -122,7 +124,7 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The defaults: the write survives a killed process, and a power cut once a sync or a flush came after it.
+    /// The defaults: a returned write survives a killed process. It survives a power cut once a sync or a flush came after it.
     pub fn new() -> Self {
         Self::default()
     }
@@ -132,26 +134,27 @@ impl WriteOptions {
         Self::new().sync(true)
     }
 
-    /// Return only when the write is on the device.
+    /// Returns only after the write has been synced to the device, so that it survives a power cut. Costs one `fsync`, which
+    /// concurrent writers share.
     pub fn sync(mut self, yes: bool) -> Self {
         self.inner.sync = yes;
         self
     }
 
-    /// Leave the write out of the log: a crash loses it unless its memtable was flushed. For loads that can be repeated.
-    /// A write that is also to be synced is refused with `InvalidArgument`: there is no log that could be synced.
+    /// Writes to the memtable only, not to the WAL. A crash loses the write unless its memtable was flushed. For loads that can
+    /// be repeated. Together with [`WriteOptions::sync`] the write answers `InvalidArgument`.
     pub fn disable_wal(mut self, yes: bool) -> Self {
         self.inner.disable_wal = yes;
         self
     }
 
-    /// Answer `Busy(Stalled)` where the write would have to wait for background work.
+    /// Answers `Busy(Stalled)` instead of waiting for background work.
     pub fn no_slowdown(mut self, yes: bool) -> Self {
         self.inner.no_slowdown = yes;
         self
     }
 
-    /// Give way to other writes while compaction is behind.
+    /// Lets other writes go first while compaction is behind.
     pub fn low_priority(mut self, yes: bool) -> Self {
         self.inner.low_priority = yes;
         self
@@ -192,7 +195,7 @@ impl<'a> Writer<'a> {
         Writer { db, family, options }
     }
 
-    /// The same to `family`. A family of another database is refused with `InvalidArgument` by the first write.
+    /// The same writer for `family`. The first write answers `InvalidArgument` if the family belongs to another database.
     pub fn family(self, family: &'a Family) -> Writer<'a> {
         Writer { family: &family.inner, ..self }
     }

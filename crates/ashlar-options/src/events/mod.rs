@@ -1,4 +1,4 @@
-//! What happens in the background, as values, and who is called then.
+//! Events of background work, as values, and the listeners that receive them.
 //!
 //! Source: RocksDB `include/rocksdb/listener.h`, `logging/event_logger.h` (names of events and fields).
 

@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         check: |v| {
             (v.db("manual_wal_flush") == Some("true")).then(|| "manual_wal_flush=true: writes that returned are lost when the process dies before flush_wal".to_owned())
         },
-        advice: "Leave it false unless lost writes are written again by who made them.",
+        advice: "Leave it false unless the program can write lost writes again.",
     },
     Rule {
         name: "mapped-writes",
@@ -106,7 +106,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "logs-kept",
         of_family: false,
         check: logs_kept,
-        advice: "Set both to 0 unless somebody reads the archive.",
+        advice: "Set both to 0 unless a program reads the archive.",
     },
     Rule {
         name: "no-filter",
@@ -342,7 +342,7 @@ fn small_cache(v: &View<'_>) -> Option<String> {
 fn logs_kept(v: &View<'_>) -> Option<String> {
     let kept = |name| number(v.db(name)).filter(|n| *n > 0).map(|n| format!("{name}={n}"));
     let what = kept("WAL_ttl_seconds").or(kept("WAL_size_limit_MB"))?;
-    Some(format!("{what}: RocksDB keeps logs that nobody needs in an archive"))
+    Some(format!("{what}: RocksDB keeps obsolete logs in an archive"))
 }
 
 fn metadata_outside(v: &View<'_>) -> Option<String> {

@@ -36,7 +36,7 @@ pub(super) const READ: &[Row<ReadOptions>] = &[
     ignored!("adaptive_readahead", "false", open, "How far a scan reads ahead is decided by the engine."),
     ignored!("auto_readahead_size", "true", open, "How far a scan reads ahead is decided by the engine."),
     ignored!("rate_limiter_priority", "IO_TOTAL", open, "Reads of users are not limited."),
-    ignored!("io_activity", "kUnknown", open, "Counted by what the engine does, not by what it is told."),
+    ignored!("io_activity", "kUnknown", open, "The engine counts reads by their purpose, not by this value."),
     ignored!("request_id", "nullptr", open, "Only passed on to file systems of RocksDB's."),
     ignored!("table_index_factory", "nullptr", open, "An index of the user's is neither read nor written."),
     ignored!("read_scoped_block_buffer_provider", "nullptr", open, "Blocks are read into frames of the cache."),
@@ -53,7 +53,7 @@ pub(super) const WRITE: &[Row<WriteOptions>] = &[
     ignored!("memtable_insert_hint_per_batch", "false", open, "An insert begins where the last one of its writer ended, where that is near."),
     ignored!("rate_limiter_priority", "IO_TOTAL", open, "Writes of users are not limited."),
     ignored!("protection_bytes_per_key", "0", open, "A batch says by itself whether it carries checksums: one that is made as protected does."),
-    ignored!("io_activity", "kUnknown", open, "Counted by what the engine does, not by what it is told."),
+    ignored!("io_activity", "kUnknown", open, "The engine counts reads by their purpose, not by this value."),
 ];
 
 #[rustfmt::skip]
