@@ -12,6 +12,10 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The hint of an error about a damaged table or blob file.
+const DAMAGED_FILE: &str = "\"ashlar db DIR check\" lists the keys at risk; \"ashlar db DIR repair --into=COPY\", or \
+    Db::quarantine in the open database, saves what is readable";
+
 /// The result of everything that can fail with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -63,7 +67,7 @@ pub enum IoKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BusyKind {
-    /// The directory, the table or the key is locked by somebody else.
+    /// Another process or handle has locked the directory, the table or the key.
     Locked,
     /// The memory budget is used up.
     Memory,
@@ -235,6 +239,11 @@ impl Error {
     /// Adds what to do next, as a short imperative sentence without a full stop.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         self.edit(|i| i.hint = Some(hint.into()))
+    }
+
+    /// Adds what to do about a damaged table or blob file. The commands and the method exist: see the manual.
+    pub fn damaged_file_hint(self) -> Self {
+        self.hint(DAMAGED_FILE)
     }
 
     /// Takes the advice away, where it does not fit any more.

@@ -1,7 +1,7 @@
-//! The memory budget: one cap over everything a database keeps, and who keeps how much of it.
+//! The memory budget: one cap over everything a database keeps, and how much of it each use holds.
 //!
 //! 1. What is held is charged to a [`MemoryUse`] for as long as it lives: a [`MemoryCharge`] goes with the bytes and gives
-//!    them back when it is dropped, whoever drops it.
+//!    them back when it is dropped, on whatever thread.
 //! 2. Charging never fails; the bytes are there already. Blocks of tables have what is left below the cap, and make room
 //!    when something else grows ([`MemoryBudget::on_growth`]). When little is left for them, what can be had again from files
 //!    goes too ([`MemoryBudget::on_shortage`]). Writers are held back before they would charge more.
@@ -83,7 +83,7 @@ impl MemoryBudget {
         let _ = self.shortage.set(Box::new(relief));
     }
 
-    /// Names what is done whenever something has grown. Called by whoever charges, with no ranked lock held. Once.
+    /// Names what is done whenever something has grown. The thread that charges makes the call, with no ranked lock held. Once.
     pub fn on_growth(&self, relief: impl Fn() + Send + Sync + 'static) {
         let _ = self.relief.set(Box::new(relief));
     }
@@ -135,7 +135,7 @@ pub struct MemoryCharge {
 }
 
 impl MemoryCharge {
-    /// Charged to nobody.
+    /// Not charged.
     pub fn none() -> MemoryCharge {
         MemoryCharge { budget: None, what: MemoryUse::Buffers, bytes: AtomicUsize::new(0) }
     }

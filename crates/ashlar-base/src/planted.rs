@@ -2,7 +2,7 @@
 //!
 //! They are there only in builds with the feature `planted`, and one at a time, when it was chosen (`choose`). In every
 //! other build [`planted`] is the constant `false`, and the compiler leaves nothing of what stands behind it.
-//! `rel bugs` runs them all; the table of who made them, and which suite finds them, stands there.
+//! `rel bugs` runs them all; its table names the engine that made each mistake, and the suite that finds it.
 
 macro_rules! bugs {
     ($($(#[doc = $what:literal])+ $name:ident,)+) => {

@@ -1,4 +1,4 @@
-//! Which blobs nobody refers to any more, counted, and which files go with them.
+//! Counts the blobs without a reference, and finds the files that hold no others.
 //!
 //! 1. What a compaction reads flows in, what it writes flows out; per file the difference became garbage. Blobs that the
 //!    compaction itself wrote to new files flow out only, and count nothing.
@@ -142,7 +142,7 @@ pub struct LiveBlobFile {
     pub garbage: BlobAmount,
 }
 
-/// The files that nobody refers to, given which are linked by a table of the version.
+/// The files without a reference, given which are linked by a table of the version.
 pub fn obsolete_files(files: &[LiveBlobFile], linked: &BTreeSet<FileNumber>) -> Vec<FileNumber> {
     let smallest = linked.first();
     let gone = files.iter().filter(|file| match smallest {

@@ -3,7 +3,7 @@
 //! A flush or compaction asks [`BlobOptions`] which values to separate, hands them to a [`BlobWriter`], and stores the
 //! index it gets back. A read that finds an index asks the [`BlobReader`] of its file. Compactions count with a
 //! [`GarbageMeter`] what their inputs refer to and their outputs no longer do, and [`obsolete_files`] tells which files
-//! nobody refers to.
+//! no table refers to.
 //!
 //! 1. A blob file is written once, from front to back, and is readable when it has its footer.
 //! 2. The table that holds an index names the oldest file it refers to in the MANIFEST; a blob file lives as long as a

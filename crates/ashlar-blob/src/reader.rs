@@ -46,7 +46,7 @@ impl BlobReader {
         };
         if let Some(known) = blob_bytes.filter(|known| *known != records) {
             let text = format!("blob file of {len} bytes, where {} are recorded", known.saturating_add(ends));
-            return Err(Error::corruption(text).at_path(file.path()).hint("Restore the file from a backup"));
+            return Err(Error::corruption(text).at_path(file.path()).damaged_file_hint());
         }
         let compression = read_header(&*file, family)?.compression;
         let footer_at = len - BlobFooter::LEN as u64;

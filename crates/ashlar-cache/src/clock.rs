@@ -1,4 +1,4 @@
-//! Who has to go: a second-chance hand over all frames of a pool.
+//! Eviction: a second-chance clock over all frames of a pool.
 //!
 //! 1. A frame in a slot has exactly one ring entry, or is in the hands of exactly one evictor or inserter; so an
 //!    entry's slot holds that entry's frame or, once the table is closed, nothing.
@@ -59,7 +59,7 @@ impl Entry {
         Verdict::Evicted
     }
 
-    /// Brings the frame's bytes out of `slab`, if they stand there and nobody holds them. The caller holds no lock.
+    /// Brings the frame's bytes out of `slab`, if they stand there and no pin holds them. The caller holds no lock.
     pub(crate) fn bring_out_of(&self, slab: usize, slabs: &Arc<Slabs>) {
         let Some(slots) = self.slots.upgrade() else { return };
         let Some(slot) = slots.get(self.ordinal as usize) else { return };

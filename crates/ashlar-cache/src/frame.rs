@@ -38,7 +38,7 @@ pub(crate) struct Frame {
     charge: Option<Charge>,
     /// Read since the hand passed. A hint: relaxed.
     touched: AtomicBool,
-    /// Set once, by who took the frame out of its slot.
+    /// Set once, by the thread that took the frame out of its slot.
     detached: AtomicBool,
 }
 
@@ -100,7 +100,7 @@ impl Frame {
         self.touched.swap(false, Ordering::Relaxed)
     }
 
-    /// Notes that no slot points here any more: if somebody holds it, its charge counts as pinned from now on.
+    /// Notes that no slot points here any more: if a pin holds it, its charge counts as pinned from now on.
     pub(crate) fn detach(&self) {
         if let Some(charge) = &self.charge
             && !self.detached.swap(true, Ordering::Relaxed)
@@ -112,7 +112,7 @@ impl Frame {
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        // Nobody else has it any more. An exchange sees the last value also where the count of the `Arc` orders nothing,
+        // Nothing else refers to it any more. An exchange sees the last value also where the count of the `Arc` orders nothing,
         // as under loom.
         if self.detached.swap(false, Ordering::Relaxed)
             && let Some(charge) = &self.charge

@@ -1,7 +1,7 @@
 //! Block frames: uncompressed blocks in memory, found by table and block number, capped by one pool.
 //!
 //! A [`FramePool`] may be shared by many tables and databases. Each open table has a [`SlotArray`]: one slot per
-//! block, so that a hit is an array access, no hash and no key. Who reads a block holds a [`FramePin`].
+//! block, so that a hit is an array access, no hash and no key. A reader of a block holds a [`FramePin`].
 //!
 //! ```text
 //! TableReader -> SlotArray -> slot[ordinal] -> Frame <- FramePin (readers)
@@ -11,9 +11,9 @@
 //! 1. A hit takes no lock that another block's hit takes.
 //! 2. `used <= capacity` at every instant (until the capacity is lowered): what does not fit is handed out uncharged
 //!    and is not kept.
-//! 3. A frame is charged from before it is built until its bytes are let go, in a slot or not.
-//! 4. Frames of 2 to 64 KiB stand in slabs, which go back to the system: what is free in the pool is free in memory, but for a
-//!    sixteenth, a few slabs, and those in which somebody holds a frame.
+//! 3. A frame is charged from before it is built until its bytes are freed, whether it is in a slot or not.
+//! 4. Frames of 2 to 64 KiB live in slabs. Freed frames return memory to the operating system a slab at a time. Kept back: one
+//!    sixteenth of the capacity, a few slabs, and slabs that still hold a pinned frame.
 
 mod clock;
 mod frame;

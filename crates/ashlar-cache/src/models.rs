@@ -78,8 +78,8 @@ fn two_inserts_of_one_block() {
     });
 }
 
-/// A table is closed whose blocks stood in a slab, and another's block is brought there, while a reader comes to it: who holds it
-/// keeps it where it is, who comes later finds it.
+/// A table is closed whose blocks stood in a slab, and another's block is brought there, while a reader comes to it: a reader that holds it
+/// keeps it where it is, a later reader finds it.
 #[test]
 fn a_pin_against_who_brings_blocks_together() {
     let long = |byte: u8| vec![byte; 64 << 10];
@@ -94,7 +94,7 @@ fn a_pin_against_who_brings_blocks_together() {
         let reader = {
             let slots = Arc::clone(&slots);
             thread::spawn(move || {
-                let pin = slots.peek(2).expect("nobody evicts it");
+                let pin = slots.peek(2).expect("nothing evicts it");
                 thread::yield_now();
                 assert!(*pin == long(2));
             })

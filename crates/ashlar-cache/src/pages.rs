@@ -1,6 +1,6 @@
 //! Slices that live as long as a table is open: in pages of their own when they are long.
 //!
-//! Indexes and filters come and go with their tables, between the short-lived buffers of whoever opens them. In the heap of an
+//! Indexes and filters come and go with their tables, between the short-lived buffers of the threads that open them. In the heap of an
 //! allocator each pins what was freed around it; in pages of its own it goes back to the system whole.
 
 use memmap2::{MmapMut, MmapRaw};
@@ -92,7 +92,7 @@ impl<T> Deref for Pages<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` elements stand from `start` on, aligned and initialised, for as long as this lives; nobody changes them
+        // SAFETY: `len` elements stand from `start` on, aligned and initialised, for as long as this lives; no thread changes them
         // meanwhile. Checked by: `tests`, Miri.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
@@ -102,7 +102,7 @@ impl<T> Drop for Pages<T> {
     fn drop(&mut self) {
         let all = ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.len);
         if self.map.is_some() {
-            // SAFETY: the elements are this slice's own and nobody refers to them any more; the map goes after them. Checked by:
+            // SAFETY: the elements are this slice's own and nothing refers to them any more; the map goes after them. Checked by:
             // `tests`, Miri.
             unsafe { ptr::drop_in_place(all) };
         } else {

@@ -1,4 +1,4 @@
-//! The cap on all frames together, and who goes when it is reached.
+//! The cap on all frames together, and the eviction when it is reached.
 
 use crate::clock::{Clock, Entry, Verdict};
 use crate::frame::Place;
@@ -28,7 +28,7 @@ pub struct PoolUsage {
     pub used: usize,
     /// The cap, or what the budget leaves if that is less.
     pub capacity: usize,
-    /// The part of `used` that is in no slot any more but held by somebody.
+    /// The part of `used` that is in no slot any more but still pinned.
     pub pinned: usize,
     /// Blocks found.
     pub hits: u64,

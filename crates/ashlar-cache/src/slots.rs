@@ -8,7 +8,7 @@ use ashlar_sync::{Rank, RwLock};
 use std::fmt;
 use std::sync::Arc;
 
-/// One slot per block of an open table. Dropping it takes all its frames out of the pool; frames somebody holds stay
+/// One slot per block of an open table. Dropping it takes all its frames out of the pool; pinned frames stay
 /// charged until they are let go.
 pub struct SlotArray {
     slots: Arc<Pages<Slot>>,
@@ -54,7 +54,7 @@ impl SlotArray {
         Some(FramePin::new(frame))
     }
 
-    /// Keeps `bytes` as block `ordinal` and pins it. If somebody was faster, theirs is returned. If the pool has no
+    /// Keeps `bytes` as block `ordinal` and pins it. If another thread was faster, its frame is returned. If the pool has no
     /// room, even after evicting, the block is handed out uncharged and is not kept.
     pub fn insert(&self, ordinal: u32, bytes: Vec<u8>) -> FramePin {
         let Some(slot) = self.slots.get(ordinal as usize) else { return FramePin::unpooled(bytes) };

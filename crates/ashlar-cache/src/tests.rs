@@ -77,7 +77,7 @@ fn entries_of_closed_tables_leave_the_ring() {
     assert_eq!(pool.usage().used, 0);
 }
 
-/// Blocks of many lengths go at random; those that nobody holds are brought together, and the slabs they leave are given back.
+/// Blocks of many lengths go at random; those without a pin are brought together, and the slabs they leave are given back.
 #[test]
 fn what_is_evicted_leaves_whole_slabs() {
     let pool = FramePool::new(if cfg!(miri) { 4 << 20 } else { 32 << 20 });

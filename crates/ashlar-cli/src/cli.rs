@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// AshlarDB on the command line: works on RocksDB's directories as they are.
+/// AshlarDB on the command line. RocksDB's directories open as they are.
 #[derive(Debug, Parser)]
 #[command(name = "ashlar", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -17,7 +17,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Works on the database in a directory, with the commands of RocksDB's ldb.
+/// Reads and changes the database in a directory, with the commands of RocksDB's ldb.
 #[derive(Debug, Parser)]
 #[command(name = "ldb", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct LdbCli {
@@ -37,10 +37,10 @@ pub(crate) enum Command {
     /// Reads and changes the database in a directory, with ldb's commands and flags
     #[command(arg_required_else_help = true, after_help = EXAMPLES)]
     Db(DbArguments),
-    /// Reads tables without a database: entries, properties, blocks, soundness, with sst_dump's flags and lines
+    /// Reads table files without a database: entries, properties, blocks, checksums, with sst_dump's flags and lines
     #[command(arg_required_else_help = true)]
     Sst(SstArguments),
-    /// Explains every record of a MANIFEST, and the state it leads to
+    /// Explains every record of a MANIFEST, and the resulting state
     Manifest(ManifestArguments),
     /// Explains every record of a write-ahead log, and how the log ends
     Wal(WalArguments),
@@ -53,20 +53,20 @@ Examples:
   ashlar db --db=DIR put --create_if_missing user:1 Ada
   ashlar db DIR get user:1                                 the directory may stand before the command
   ashlar db --db=DIR scan --prefix=user: --max_keys=10
-  ashlar db --db=DIR --hex get 0x757365723A31              bytes that are no text, in and out
+  ashlar db --db=DIR --hex get 0x757365723A31              binary keys and values, in and out
   ashlar db --db=DIR dump | ashlar db --db=COPY load --create_if_missing
   find . -type f -printf '%p\\t%s\\n' | ashlar db --db=DIR load --tsv --create_if_missing
-  ashlar db --db=DIR check                                 is every byte sound, and which keys are at risk
-  ashlar db --db=DIR repair --into=COPY                    what is left, in a copy: DIR stays as it is
+  ashlar db --db=DIR check                                 what is damaged, and which keys are at risk
+  ashlar db --db=DIR repair --into=COPY                    a database from what is readable; DIR stays as it is
   ashlar db --db=DIR compact --prefix=user:                merges the tables that hold these keys
   ashlar db --db=DIR property rocksdb.stats                a figure or report by RocksDB's name
-  ashlar db --db=DIR info                                  what opening found, levels, sizes, health
-  ashlar db --db=DIR explain user:1                        which runs a read asks, and what it costs
+  ashlar db --db=DIR info                                  the report of the open, levels, sizes, health
+  ashlar db --db=DIR explain user:1                        the tables that a read asks, and its cost
   ashlar db --db=DIR level --level=rocksdb-7.8             does RocksDB 7.8 read this directory?
-  ashlar db --db=DIR rewrite --level=rocksdb-7.8           make it so
+  ashlar db --db=DIR rewrite --level=rocksdb-7.8           rewrite it so that RocksDB 7.8 reads it
 
-A key that begins with a dash goes behind `--`: ashlar db --db=DIR get -- -x
-Exit status: 0 done, 1 not done (also: key not found), 2 wrong command line.";
+Put a key that begins with a dash after `--`: ashlar db --db=DIR get -- -x
+Exit status: 0 success, 1 failure (also: key not found), 2 wrong command line.";
 
 const EXPLAIN_HELP: &str = "\
 Example:
@@ -88,7 +88,7 @@ pub(crate) struct DbArguments {
     /// The database's directory
     #[arg(value_name = "DIRECTORY")]
     pub(crate) directory: Option<PathBuf>,
-    /// The database's directory, as ldb wants it
+    /// The database's directory, in ldb's form
     #[arg(long, global = true, value_name = "DIRECTORY")]
     pub(crate) db: Option<PathBuf>,
     #[command(flatten)]
@@ -103,7 +103,7 @@ pub(crate) struct Common {
     /// The column family to work on; without it `default`
     #[arg(long = "column_family", global = true, value_name = "NAME")]
     pub(crate) column_family: Option<String>,
-    /// Keys and values are written as 0x and hexadecimal digits, in and out
+    /// Keys and values are hexadecimal, as 0x616263, in input and output
     #[arg(long, global = true, action = ArgAction::SetTrue)]
     pub(crate) hex: bool,
     /// Keys are hexadecimal
@@ -112,16 +112,16 @@ pub(crate) struct Common {
     /// Values are hexadecimal
     #[arg(long = "value_hex", global = true)]
     pub(crate) value_hex: bool,
-    /// Make the database if the directory holds none (commands that write)
+    /// Creates the database if the directory holds none (commands that write)
     #[arg(long = "create_if_missing", global = true)]
     pub(crate) create_if_missing: bool,
-    /// The RocksDB release that shall be able to open the directory afterwards: rocksdb-6.29, 7.8, 9.11 or 11
+    /// The oldest RocksDB release that can open the directory afterwards: rocksdb-6.29, 7.8, 9.11 or 11
     #[arg(long, global = true, value_name = "RELEASE")]
     pub(crate) level: Option<FormatLevel>,
-    /// The directory of the logs, if it is neither the database's nor the one of its newest OPTIONS file
+    /// The directory of the logs, if it is neither the database directory nor the one in the newest OPTIONS file
     #[arg(long = "wal_dir", global = true, value_name = "DIRECTORY")]
     pub(crate) wal_dir: Option<String>,
-    /// A directory of tables, with the bytes it is meant to hold; once for each of RocksDB's db_paths, in their order
+    /// A directory of tables with its target size in bytes; once for each of RocksDB's db_paths, in their order
     #[arg(long = "db_path", global = true, value_name = "DIRECTORY[:BYTES]", value_parser = db_path)]
     pub(crate) db_paths: Vec<DbPath>,
 }
@@ -156,13 +156,13 @@ pub(crate) struct Range {
     /// The first key shown
     #[arg(long, value_name = "KEY")]
     pub(crate) from: Option<OsString>,
-    /// The end: the first key that is not shown
+    /// The end of the range: the first key that is not shown
     #[arg(long, value_name = "KEY")]
     pub(crate) to: Option<OsString>,
     /// Only keys that begin with these bytes
     #[arg(long, value_name = "KEY", conflicts_with_all = ["from", "to"])]
     pub(crate) prefix: Option<OsString>,
-    /// Entries shown at most; negative: all
+    /// The greatest number of entries shown; negative: all
     #[arg(long = "max_keys", value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_keys: Option<i64>,
     /// Lines of key, tab, value
@@ -197,23 +197,23 @@ pub(crate) enum DbCommand {
         #[arg(long = "no_value")]
         no_value: bool,
     },
-    /// Prints entries as `load` reads them, and how many there are. What a plain line cannot tell: 0x… =hex=> 0x…
+    /// Prints entries as `load` reads them, and their number. Binary entries are printed as 0x… =hex=> 0x…
     Dump {
         #[command(flatten)]
         range: Range,
-        /// Only how many there are
+        /// Prints only the number of entries
         #[arg(long = "count_only")]
         count_only: bool,
     },
     /// Reads entries from standard input, one per line: KEY ==> VALUE, or key, tab, value
     Load {
-        /// Lines are key, tab, value. Without it the first line that has either separator decides
+        /// Lines are key, tab, value. Without this flag, the first line with a separator decides
         #[arg(long)]
         tsv: bool,
-        /// Leave the log out: faster; a crash on the way loses what was not flushed
+        /// Skips the log: faster, but a crash during the load loses the entries that were not flushed
         #[arg(long = "disable_wal")]
         disable_wal: bool,
-        /// Compact everything at the end
+        /// Compacts all families at the end
         #[arg(long)]
         compact: bool,
     },
@@ -238,60 +238,60 @@ pub(crate) enum DbCommand {
     /// Lists the column families
     #[command(name = "families", alias = "list_column_families")]
     Families,
-    /// Makes a column family
+    /// Creates a column family
     #[command(name = "create_family", alias = "create_column_family")]
     CreateFamily {
         /// The name of the new family
         name: String,
     },
-    /// Drops a column family with all it holds
+    /// Drops a column family with all its entries
     #[command(name = "drop_family", alias = "drop_column_family")]
     DropFamily {
         /// The name of the family
         name: String,
     },
-    /// Reads a key or a range and says how: which runs were asked, what each answered, what it cost
+    /// Reads a key or a range and explains the read: the tables it asked, their answers, the cost
     #[command(after_help = EXPLAIN_HELP)]
     Explain {
-        /// A key, or a range as FROM..TO, either end of which may be missing
+        /// A key, or a range as FROM..TO; either end may be missing
         #[arg(value_name = "KEY|RANGE")]
         what: OsString,
-        /// It is a key, two dots or not
+        /// Takes the word as a key, even with two dots in it
         #[arg(long)]
         key: bool,
-        /// Keys of a range that are read at most
+        /// The greatest number of keys read from a range
         #[arg(long = "max_keys", value_name = "N", default_value_t = 1_000_000)]
         max_keys: u64,
     },
     /// Reads everything on disk without opening: each damage, and the keys it puts at risk. Changes nothing
     ///
-    /// Ends with status 1 when there is a damage, which an open would refuse or a read would meet. A hole in a log is none:
-    /// writes follow what is missing, but nothing proves that it had been durable. A power cut leaves that of writes that
-    /// were not synced, and a damage of such writes looks no different; an open drops the writes behind it, which the
-    /// report names.
+    /// Ends with status 1 when it finds damage: an open would refuse it, or a read would meet it. A hole in a log does not
+    /// count as damage: records are missing before later writes, but nothing proves that they were durable. A power cut
+    /// leaves such a hole in writes that were not synced, and damage in such writes looks the same. An open drops the writes
+    /// behind the hole; the report names them.
     Check {
-        /// The report as JSON; keys are hexadecimal
+        /// Prints the report as JSON; keys are hexadecimal
         #[arg(long)]
         json: bool,
     },
-    /// Makes a database that opens of what is left, with the settings of its OPTIONS file, and says what is lost; damaged
-    /// files go to lost/ in the directory
+    /// Turns a damaged directory into a database that opens, and reports every loss. Uses the settings of the OPTIONS file.
+    /// Damaged files move to lost/ in the directory
     Repair {
-        /// Leaves DIRECTORY as it is: the database that opens is made in COPY, which shares what it can by hard links
+        /// Leaves DIRECTORY unchanged and makes the repaired database in COPY, which shares files by hard links
         #[arg(long, value_name = "COPY")]
         into: Option<PathBuf>,
-        /// For a device that cannot read all of DIRECTORY: every file is copied, what cannot be read as zeros, and told
+        /// For a device that cannot read all of DIRECTORY: copies every file, writes zeros for unreadable parts, reports them
         #[arg(long, requires = "into")]
         around_unreadable: bool,
-        /// The account as JSON; keys are hexadecimal
+        /// Prints the report as JSON; keys are hexadecimal
         #[arg(long)]
         json: bool,
     },
-    /// Says what opening found, how the levels look, and how the database is
+    /// Prints the report of the open, the levels of each family, and the health
     Info,
-    /// Proves that RocksDB of a release (--level) reads everything in the directory, or says what it does not read
+    /// Proves that a RocksDB release (--level) reads everything in the directory, or lists what it does not read
     Level,
-    /// Writes everything anew in the form of a release (--level), and proves it
+    /// Rewrites every file in the format of a RocksDB release (--level), and proves it
     Rewrite,
 }
 

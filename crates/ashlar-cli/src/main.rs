@@ -50,8 +50,8 @@ fn main() -> ExitCode {
     outcome::tell(outcome)
 }
 
-/// The command line, or the end of the process with a message and status 2. Behind a directory the parser takes a word
-/// that is no command for an argument too many: the message lists the commands.
+/// The command line, or the end of the process with a message and status 2. After a directory the parser takes an
+/// unknown word for an extra argument: the message lists the commands.
 fn parse<C: Parser>(words: &[OsString]) -> C {
     C::try_parse_from(words).unwrap_or_else(|e| {
         let word = match e.get(ContextKind::InvalidArg) {
@@ -72,5 +72,5 @@ fn parse<C: Parser>(words: &[OsString]) -> C {
     })
 }
 
-/// What a command answers: it worked, or why it did not.
+/// The result of a command: success, or the reason for its failure.
 type Done = Result<(), Outcome>;

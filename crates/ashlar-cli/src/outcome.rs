@@ -11,7 +11,7 @@ pub(crate) enum Outcome {
     Failed(String),
     /// It was asked wrongly: a text for standard error. Status 2.
     Usage(String),
-    /// Nobody reads the output any more. Status 0.
+    /// The reader of the output has gone away (`| head`). Status 0.
     NobodyReads,
 }
 

@@ -19,7 +19,7 @@ pub trait Clock: Send + Sync + Debug {
 /// 2020-01-01 00:00:00 UTC: where virtual time starts.
 const START_UNIX_MICROS: u64 = 1_577_836_800_000_000;
 
-/// A clock that moves only when somebody sleeps on it or advances it. Starts at 2020-01-01.
+/// A clock that moves only when a caller sleeps on it or advances it. Starts at 2020-01-01.
 #[derive(Debug)]
 pub struct VirtualClock {
     nanos: AtomicU64,

@@ -1,7 +1,7 @@
 //! The names in a database directory, and the pointer file `CURRENT`.
 //!
 //! 1. A number is printed with at least six digits and parsed with any number of digits.
-//! 2. A name that does not parse belongs to somebody else: it is never touched and never an error.
+//! 2. A name that does not parse belongs to another program: it is never touched and never an error.
 //! 3. `CURRENT` is exactly `MANIFEST-<number>` and a newline.
 //!
 //! Source: RocksDB `file/filename.cc`.

@@ -30,7 +30,7 @@ const HEAD: &str = "# Written by AshlarDB in the form of RocksDB's OPTIONS files
 /// What a section is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SectionKind {
-    /// Who wrote the file.
+    /// The program that wrote the file.
     Version,
     /// Options of the whole database.
     Db,

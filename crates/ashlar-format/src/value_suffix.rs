@@ -4,7 +4,7 @@
 //! TTL:        | value | write time: i32 LE, seconds since 1970 |       puts and merge operands, not deletes
 //! timed put:  | value | u64 LE |     in tables the preferred sequence number, in WAL and memtable the write time
 //! ```
-//! 1. Nothing in the MANIFEST says that a database has TTL: who opens it must know.
+//! 1. Nothing in the MANIFEST says that a database has TTL: the caller that opens it must know.
 //! 2. Expired values are still answered by reads; compaction drops them.
 //!
 //! Source: RocksDB `utilities/ttl/db_ttl_impl.h`, `db/dbformat.h` (`ParsePackedValue…`).

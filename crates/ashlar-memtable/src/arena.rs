@@ -6,7 +6,7 @@
 //! ```
 //! 1. Unit 0 of a chunk holds its length in units, so no handed-out address is zero.
 //! 2. A chunk's pointer is stored before an address in it is handed out, and never changes.
-//! 3. `tail` says which chunk is being filled and how far. Whoever moves it by CAS owns the units it moved over.
+//! 3. `tail` says which chunk is being filled and how far. The thread that moves it by CAS owns the units it moved over.
 //! 4. The first chunk has 1 KiB, the next ones 32 KiB and, as the arena grows, up to 4 MiB. The arena itself holds the pointers
 //!    of the first chunks only; the list of the others is made when it is needed. So an empty memtable takes little more than
 //!    1 KiB: a database may have thousands. Something larger than 1 MiB gets a chunk of its own size: only its start needs an
@@ -198,7 +198,7 @@ impl Arena {
         } else {
             self.map(layout.size())?
         };
-        // SAFETY: bounds, alignment: `base` starts a fresh block of at least two aligned units. Aliasing: nobody else
+        // SAFETY: bounds, alignment: `base` starts a fresh block of at least two aligned units. Aliasing: no other thread
         // has the pointer yet. Checked by: miri `arena_*`.
         unsafe { base.as_ptr().write(units) };
         slot.store(base.as_ptr(), Ordering::Relaxed);
@@ -236,7 +236,7 @@ impl Arena {
         Ok(base)
     }
 
-    /// Frees a chunk that nobody has an address in.
+    /// Frees a chunk that no address points into.
     fn free_chunk(&self, base: NonNull<u64>) {
         if !free_allocated(base) {
             self.maps.lock().retain(|map| map.as_ptr() != base.as_ptr().cast());
@@ -246,7 +246,7 @@ impl Arena {
     /// The pointer behind an address; usable up to the end of what was allocated there.
     #[inline]
     pub(crate) fn resolve(&self, at: Address) -> NonNull<u64> {
-        // Relaxed: whoever holds an address got it through an Acquire that follows the store of the pointer.
+        // Relaxed: a thread that holds an address got it through an Acquire that follows the store of the pointer.
         let base = match self.slot(at.0 >> UNIT_BITS) {
             Some(slot) => slot.load(Ordering::Relaxed),
             None => null_mut(),

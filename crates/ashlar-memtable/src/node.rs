@@ -242,7 +242,7 @@ impl<'a> Fresh<'a> {
         link_cell(self.node, 0).store(word, Ordering::Relaxed);
     }
 
-    /// Takes the node at `offset` out of a chain. The caller owns the chain: nobody else reads or links the node.
+    /// Takes the node at `offset` out of a chain. The caller owns the chain: no other thread reads or links the node.
     pub(crate) fn unchain(arena: &'a Arena, offset: Offset) -> Fresh<'a> {
         let node = arena.resolve(offset.0);
         let word = link_cell(node, 0).load(Ordering::Relaxed);
@@ -355,6 +355,6 @@ fn put(node: NonNull<u64>, at: usize, from: &[u8]) {
     crate::shadow::writes(node);
     let start = body(node, at);
     // SAFETY: bounds: callers stay within what they allocated behind the header; `from` is outside the arena or elsewhere in
-    // it: the target is fresh memory that nobody else can name. Checked by: miri `conformance`.
+    // it: the target is fresh memory that no other thread can name. Checked by: miri `conformance`.
     unsafe { start.as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len()) };
 }

@@ -174,12 +174,12 @@ pub trait MemtableRep: Send + Sync {
     fn sealed_at(&self) -> Option<SeqNum>;
 }
 
-/// A new, empty memtable: a concurrent skiplist in an arena, charged to nobody. See the module `skiplist` for how it works.
+/// A new, empty memtable: a concurrent skiplist in an arena, not charged to a budget. See the module `skiplist` for how it works.
 pub fn skiplist(order: Order) -> Arc<dyn MemtableRep> {
     charged(order, MemoryCharge::none())
 }
 
-/// [`skiplist`], its memory charged to `budget` from chunk to chunk, for as long as somebody holds it.
+/// [`skiplist`], its memory charged to `budget` from chunk to chunk, for as long as it is alive.
 pub fn skiplist_within(order: Order, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
     charged(order, budget.charge(MemoryUse::Memtables, 0))
 }

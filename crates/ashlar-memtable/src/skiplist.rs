@@ -100,7 +100,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         let arena = Arena::new(charge);
         let head = match Head::new(&arena) {
             Ok(head) => head,
-            // As for everything small: who has this little left has no other way to go on.
+            // As for every small allocation: with so little memory left the process cannot go on.
             Err(MemoryLimit) => handle_alloc_error(Layout::new::<Self>()),
         };
         SkipList {
@@ -247,7 +247,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
             if reach.spot.replace(reach.link, self.link(reach.left, digits, fresh.offset())) {
                 return;
             }
-            // Somebody was faster: what they put there may stand before us.
+            // Another thread was faster: its node may come before ours.
             reach = walk(&self.order, target, reach.spot, reach.left);
         }
     }
@@ -512,7 +512,7 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
     }
 
     fn seal(&self, last: SeqNum) {
-        // Release pairs with the Acquire in `sealed_at`: whoever sees the seal sees the inserts before it.
+        // Release pairs with the Acquire in `sealed_at`: a thread that sees the seal sees the inserts before it.
         self.sealed.store(last.get(), Ordering::Release);
     }
 

@@ -1,13 +1,13 @@
-//! The range tombstones of a memtable: a list beside the skiplist, cut into fragments when somebody reads.
+//! The range tombstones of a memtable: a list beside the skiplist, cut into fragments by the first read after a change.
 //!
 //! 1. A memtable without range tombstones costs its readers one load of a counter, and no memory.
-//! 2. The counter grows after the tombstones are in the list; who sees it grown and takes the lock sees them.
+//! 2. The counter grows after the tombstones are in the list; a thread that sees it grown and takes the lock sees them.
 //! 3. The list is cut in parts, which are remembered: a reader that finds the counter ahead cuts what was added since, and
-//!    joins the last parts while the one before is not twice as large. So who deletes and reads by turns pays for the
+//!    joins the last parts while the one before is not twice as large. So a caller that deletes and reads by turns pays for the
 //!    logarithm of the list each time, not for the list. Parts may hold tombstones newer than a reader may see: it
 //!    picks by sequence.
-//! 4. The cell that readers look into is not touched under the lock: whoever pins the epoch or sets a cell may have to
-//!    drop what somebody else left, whole tables with their own locks.
+//! 4. The cell that readers look into is not touched under the lock: a thread that pins the epoch or sets a cell may have
+//!    to drop what other threads left, whole tables with their own locks.
 //!
 //! Source: RocksDB `db/memtable.cc` (the idea of a list of its own, and of a cached fragmentation).
 
@@ -74,7 +74,7 @@ impl Cut {
 #[derive(Debug, Default)]
 struct All {
     list: Vec<RangeTombstone>,
-    /// The newest cut, for who waited for the lock while another cut them.
+    /// The newest cut, for threads that waited for the lock while another cut them.
     newest: Arc<Cut>,
 }
 

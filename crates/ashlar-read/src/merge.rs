@@ -36,7 +36,7 @@ impl Merger {
         operator.full_merge(key, base, &operands)
     }
 
-    /// The error of whoever needs an operator where there is none.
+    /// The error of an operation that needs a merge operator where there is none.
     #[cold]
     pub fn missing(&self, key: &[u8]) -> Error {
         let (family, key) = (&self.family, key.escape_ascii());

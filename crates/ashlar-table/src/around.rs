@@ -1,4 +1,4 @@
-//! Reading a table around its damage: what is good is handed out, what is not is told by its place and its keys.
+//! Reading a table around its damage: returns the sound entries, and reports each damage by its place and its keys.
 //!
 //! 1. A data block counts as a whole: nothing of it is handed out unless all of it decodes, in order.
 //! 2. The keys of a block that cannot be read lie between the separators around it, so the index alone tells them. Behind

@@ -158,7 +158,7 @@ impl TableOptions {
     }
 }
 
-/// Who wrote a table, for whom and when: recorded in its properties, the first three also in its unique id.
+/// The writer of a table, its family and its times: recorded in its properties, the first three also in its unique id.
 #[derive(Clone, Debug, Default)]
 pub struct TableIdentity {
     /// The database's id: the content of its IDENTITY file.

@@ -206,7 +206,7 @@ impl BlobFiles {
         Ok(value)
     }
 
-    /// Opens every file now, so that it does no harm when somebody unlinks them.
+    /// Opens every file now, so that it does no harm when another process unlinks them.
     ///
     /// # Errors
     /// `Io`, `Corruption`: of the first that cannot be opened.
@@ -243,11 +243,8 @@ impl BlobFiles {
     /// The opened file, for the record at `offset`. Concurrent first uses may open it twice; one stays.
     fn reader(&self, number: FileNumber, offset: u64) -> Result<Arc<BlobReader>> {
         let path = || self.dir.join(FileKind::Blob(number).name());
-        let missing = |what: &str| {
-            Error::corruption(what)
-                .at(&self.fs.real_path(&path()), offset)
-                .hint("Restore the file from a backup")
-        };
+        let missing =
+            |what: &str| Error::corruption(what).at(&self.fs.real_path(&path()), offset).damaged_file_hint();
         let Some(file) = self.files.get(&number) else {
             // Behind a crash, direct writes of RocksDB leave tables with such values.
             if let Some(reader) = self.open_unnamed(number)? {

@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(merge("stringappendtest", None, &[b"", b"c"]), b",c");
         assert_eq!(merge("sortlist", Some(b"2,5,9"), &[b"1,3", b"", b"-4, 5"]), b"-4,1,2,3,5,5,9");
         assert!(SortList.full_merge(b"k", None, &[b"1,x"]).unwrap_err().is_corruption());
-        assert_eq!(SortList.partial_merge(b"k", &[b"1", b"x"]), None, "whoever reads the key is told");
+        assert_eq!(SortList.partial_merge(b"k", &[b"1", b"x"]), None, "the read of the key reports it");
         let e = LastPut.full_merge(b"k", Some(b"m"), &[]).unwrap_err();
         assert!(e.is_corruption() && e.message() == "a merge without an operand", "{e}");
         assert!(standard_operator("nothing").is_none());

@@ -1,6 +1,6 @@
 //! Counters that many threads add to at once without sharing a cache line.
 //!
-//! 1. The first [`OWN`] threads of the process have a stripe each, which nobody else writes: a count is a load and a
+//! 1. The first [`OWN`] threads of the process have a stripe each, which no other thread writes: a count is a load and a
 //!    store, a third of what an atomic addition costs. Later threads share [`SHARED`] stripes and add atomically. So no
 //!    count is ever lost.
 //! 2. The sum is taken stripe by stripe: exact once the counting threads pause.

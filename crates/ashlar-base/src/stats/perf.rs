@@ -1,7 +1,7 @@
 //! The perf context: what the operations of this thread cost, by layer.
 //!
 //! It is a row of sums that belongs to the thread. Nothing is counted until the thread sets a [`Level`]; until then each
-//! place that would count looks at one thread-local byte. Who wants the cost of one operation resets before it, or takes
+//! place that would count looks at one thread-local byte. To measure one operation, reset before it, or take
 //! a [`Context`] before and after.
 //!
 //! Source: RocksDB `include/rocksdb/perf_context.h`, `perf_level.h` (names, levels, text).

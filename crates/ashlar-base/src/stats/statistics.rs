@@ -53,7 +53,7 @@ const DISTRIBUTIONS: usize = Distribution::ALL.len();
 
 /// Tickers and distributions. Counting takes no lock.
 pub struct Statistics {
-    /// The level, as a number. A hint: who counts may see a change late.
+    /// The level, as a number. A hint: a thread that counts may see a change late.
     level: AtomicU8,
     tickers: Counters<TICKERS>,
     distributions: [OnceLock<AtomicHistogram>; DISTRIBUTIONS],
@@ -147,7 +147,7 @@ impl Statistics {
         if self.counts(StatsLevel::ExceptTimeForMutex) { self.begin(of) } else { None }
     }
 
-    /// The clock, if times are taken: for who cannot hold a guard. See [`Statistics::took`].
+    /// The clock, if times are taken: for callers that cannot hold a guard. See [`Statistics::took`].
     #[inline]
     pub fn now(&self) -> Option<u64> {
         if self.counts(StatsLevel::ExceptDetailedTimers) { self.ticks.get().map(Ticks::now) } else { None }

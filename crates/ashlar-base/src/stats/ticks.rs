@@ -1,4 +1,4 @@
-//! A clock that counts nanoseconds, handed in by whoever has one: this crate has no clock of its own.
+//! A clock that counts nanoseconds. The caller provides it: this crate has no clock of its own.
 
 use std::fmt;
 use std::sync::Arc;

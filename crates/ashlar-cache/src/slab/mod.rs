@@ -7,7 +7,7 @@
 //! region, 16 MiB of addresses: | slab | slab | slab | ...     mapped until the pool and its last block are gone
 //! slab, 256 KiB:               | piece | piece | piece | ...  all of one class; without a class its memory is the system's
 //! ```
-//! 1. A piece has one owner, [`Piece`], from when it is cut until that is dropped. Nobody else has its bytes.
+//! 1. A piece has one owner, [`Piece`], from when it is cut until that is dropped. Nothing else refers to its bytes.
 //! 2. A class is a length. There are sixteen from one power of two to the next: a piece is at most a sixteenth too long.
 //! 3. Slabs in use take at most a sixteenth more than the pieces that are cut from them, and [`SLACK`] slabs. When they take
 //!    more, they are crowded: none is begun, and the blocks of the highest are brought into lower ones ([`Slabs::to_empty`]).
@@ -42,7 +42,7 @@ pub(crate) fn class_of(len: usize) -> Option<usize> {
 struct Slab {
     /// Their length; 0 while there are none.
     class: usize,
-    /// A bit for each that nobody has.
+    /// A bit for each free one.
     free: u128,
     /// Whose block stands in each.
     owners: Vec<Option<Entry>>,
@@ -67,7 +67,7 @@ struct State {
     /// By class: slabs with a free piece.
     open: BTreeMap<usize, BTreeSet<usize>>,
     in_use: usize,
-    /// Bytes of the pieces that somebody has.
+    /// Bytes of the pieces in use.
     taken: usize,
     /// Slabs from here on have been tried to empty.
     hand: usize,
@@ -196,8 +196,8 @@ impl Slabs {
         let start = region.as_mut_ptr().wrapping_add(from + index * class);
         let piece = Piece { slabs: Arc::clone(self), start, len: bytes.len(), slab, index };
         // SAFETY: `start` and the `class` bytes behind it, of which `bytes` has no more, are inside a mapping that lives as long
-        // as `piece.slabs` does; no alignment is asked of bytes. Nobody else reads or writes them: the piece was cut under
-        // the lock, for one owner, who has shown it to nobody yet; who had it before dropped it under the same lock. So it is
+        // as `piece.slabs` does; no alignment is asked of bytes. No other thread reads or writes them: the piece was cut under
+        // the lock, for one owner, which has not shared it yet; the owner before dropped it under the same lock. So it is
         // no part of `bytes` either. Checked by: `slab::tests`, Miri.
         unsafe { bytes.as_ptr().copy_to_nonoverlapping(start, bytes.len()) };
         Ok(piece)
@@ -210,7 +210,7 @@ impl Slabs {
         }
         let region = state.region(slab);
         drop(state);
-        // Nobody uses the slab before it is vacant: no reason to hold others up meanwhile.
+        // No thread uses the slab before it is vacant: no reason to hold others up meanwhile.
         if let Some((region, from)) = region {
             release(&region, from);
         }
@@ -220,7 +220,7 @@ impl Slabs {
     }
 
     /// When too many slabs are in use, one to be emptied, and whose blocks stand in it: the highest, and each in its turn, as
-    /// a block that somebody holds stays.
+    /// a pinned block stays.
     pub(crate) fn to_empty(&self) -> Option<(usize, Vec<Entry>)> {
         let mut state = self.state.lock();
         if !state.is_crowded(state.in_use, self.slack) {
@@ -244,7 +244,7 @@ fn release(region: &MmapRaw, from: usize) {
     #[cfg(all(unix, not(miri)))]
     {
         let free = memmap2::UncheckedAdvice::DontNeed;
-        // SAFETY: the bytes become zeros under whoever reads them, and nobody does: the last piece of the slab is back, and none
+        // SAFETY: the bytes become zeros under any reader, and there is none: the last piece of the slab is back, and none
         // is cut before the slab is vacant. Checked by: `slab::tests::an_empty_slab_is_the_systems`.
         let _ = unsafe { region.unchecked_advise_range(free, from, SLAB) };
     }
@@ -252,7 +252,7 @@ fn release(region: &MmapRaw, from: usize) {
     let _ = (region, from);
 }
 
-/// Bytes in a slab that nobody else has.
+/// Bytes in a slab that have one owner.
 pub(crate) struct Piece {
     slabs: Arc<Slabs>,
     start: *mut u8,
@@ -279,7 +279,7 @@ impl Deref for Piece {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: `put` has written `len` bytes from `start` on, inside a mapping that lives as long as `slabs`; nobody writes
+        // SAFETY: `put` has written `len` bytes from `start` on, inside a mapping that lives as long as `slabs`; no thread writes
         // them while the piece lives, and the slice lives no longer. Checked by: `slab::tests`, Miri.
         unsafe { slice::from_raw_parts(self.start, self.len) }
     }

@@ -2,17 +2,17 @@ use super::*;
 use crate::clock::Slots;
 
 /// Of a table that is closed.
-fn nobody() -> Entry {
+fn no_entry() -> Entry {
     Entry::new(&Slots::default(), 0)
 }
 
-/// Slabs in use, and the bytes of all pieces that somebody has.
+/// Slabs in use, and the bytes of all pieces in use.
 fn held_of(slabs: &Slabs) -> (usize, usize) {
     (slabs.in_use(), slabs.state.lock().taken)
 }
 
 fn put(slabs: &Arc<Slabs>, byte: u8, len: usize) -> Piece {
-    slabs.put(&vec![byte; len], &nobody(), None).unwrap()
+    slabs.put(&vec![byte; len], &no_entry(), None).unwrap()
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_class_is_at_most_a_sixteenth_too_long() {
     assert_eq!((class_of(0), class_of(SHORTEST - 1), class_of(LONGEST + 1)), (None, None, None));
     let slabs = Slabs::new(SLACK);
     for len in [0, SHORTEST - 1, LONGEST + 1] {
-        assert_eq!(slabs.put(&vec![1; len], &nobody(), None).err(), Some(NoPiece::Never));
+        assert_eq!(slabs.put(&vec![1; len], &no_entry(), None).err(), Some(NoPiece::Never));
     }
 }
 
@@ -92,11 +92,11 @@ fn no_slab_is_begun_while_they_are_crowded() {
         i % 4 == 0
     });
     assert_eq!(held_of(&slabs), (10, 10 * LONGEST));
-    assert_eq!(slabs.put(&[1; SHORTEST], &nobody(), None).err(), Some(NoPiece::Crowded));
-    assert!(slabs.put(&[1; LONGEST], &nobody(), None).is_ok(), "it fits into a slab that is begun");
+    assert_eq!(slabs.put(&[1; SHORTEST], &no_entry(), None).err(), Some(NoPiece::Crowded));
+    assert!(slabs.put(&[1; LONGEST], &no_entry(), None).is_ok(), "it fits into a slab that is begun");
     let (slab, owners) = slabs.to_empty().unwrap();
     assert_eq!(owners.len(), 1);
-    let moved = slabs.put(&[1; LONGEST], &nobody(), Some(slab)).unwrap();
+    let moved = slabs.put(&[1; LONGEST], &no_entry(), Some(slab)).unwrap();
     assert_ne!(moved.slab(), slab);
 }
 

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Bytes read of those there are; only where somebody looks.
+/// Bytes read of those there are; only on a terminal.
 pub(super) fn bar() -> ProgressBar {
     ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(5))
 }

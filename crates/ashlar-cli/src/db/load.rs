@@ -1,7 +1,7 @@
 //! load: lines from standard input into the database.
 //!
 //! 1. Lines go in batches of up to 1000 entries or 1 MiB, so that a crash leaves a prefix of the input.
-//! 2. A line that is no entry is counted and left out, as ldb does. The first one's number is told, and the command fails:
+//! 2. A line that is no entry is counted and left out, as ldb does. The number of the first such line is reported, and the command fails:
 //!    the entries of the other lines are loaded by then.
 
 use super::Target;

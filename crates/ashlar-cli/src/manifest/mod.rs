@@ -5,7 +5,7 @@
 //! | `words` | an edit as lines |
 //! | `summary` | what all edits together make: families, tables per level |
 //!
-//! 1. Everything before a damage is shown, and summed up; the damage is told with offset and cause, and the exit status
+//! 1. Everything before a damage is shown, and summed up; the damage is reported with offset and cause, and the exit status
 //!    is 1. A torn last record is damage here too, though every reader drops it silently.
 //! 2. No other file is looked at, nothing is locked and nothing changed.
 

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Every job gets its turn; but whoever asks is told so many, so that there is something to interleave.
+/// Every job gets its turn; but `width` answers this number, so that there are jobs to interleave.
 const LOW_WIDTH: usize = 4;
 
 /// Runs jobs in the caller, in an order that a seed decides.
@@ -223,7 +223,7 @@ impl JobExecutor for InlineExecutor {
         let jobs = {
             let mut state = self.inner.state.lock();
             state.closed = true;
-            // What is being stepped right now is aborted by whoever steps it.
+            // What is being stepped right now is aborted by the thread that steps it.
             let (stepping, rest) = std::mem::take(&mut state.jobs)
                 .into_iter()
                 .partition(|(_, p)| matches!(p, Place::Stepping(_)));

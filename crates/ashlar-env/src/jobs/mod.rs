@@ -76,7 +76,7 @@ pub trait Job: Send {
     fn step(&mut self, budget: StepBudget) -> StepResult;
 
     /// Gives up: the job panicked, or the executor closes, or was closed before the job was submitted. Releases what
-    /// the job holds and tells whoever waits for it. Runs no further work.
+    /// the job holds and wakes the threads that wait for it. Runs no further work.
     fn abort(self: Box<Self>);
 }
 

@@ -4,7 +4,7 @@
 //! 2. A wake that arrives while the job is being stepped turns the step's `Wait` into `Again`.
 //! 3. A panicking step ends its job only; the thread goes on.
 //! 4. A child of a fork has no threads: there the executor of the parent takes no jobs, and its end joins none.
-//! 5. Jobs wait by the clock of the environment; threads sleep by the machine's. The two may drift apart: who wakes looks at
+//! 5. Jobs wait by the clock of the environment; threads sleep by the machine's. The two may drift apart: a thread that wakes looks at
 //!    the clock again.
 
 use super::{Job, JobExecutor, JobId, Lane, StepBudget, StepResult};
@@ -170,7 +170,7 @@ pub(super) fn step_caught(job: &mut dyn Job) -> Option<StepResult> {
     catch_unwind(AssertUnwindSafe(|| job.step(StepBudget::default()))).ok()
 }
 
-/// Aborts a job; a panic in there is swallowed, as there is nobody left to tell.
+/// Aborts a job; a panic in there is swallowed, as no caller is left to report it to.
 pub(super) fn abort(job: Box<dyn Job>) {
     let _ = catch_unwind(AssertUnwindSafe(|| job.abort()));
 }

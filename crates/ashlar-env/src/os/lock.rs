@@ -132,8 +132,8 @@ impl Drop for LockedDir {
 }
 
 #[track_caller]
-fn busy(path: &Path, who: &str) -> Error {
-    Error::new(ErrorKind::Busy(BusyKind::Locked), format!("the lock is held by {who}")).at_path(path)
+fn busy(path: &Path, holder: &str) -> Error {
+    Error::new(ErrorKind::Busy(BusyKind::Locked), format!("the lock is held by {holder}")).at_path(path)
 }
 
 #[track_caller]

@@ -3,8 +3,8 @@
 //! Ext4 does. A sync waits for the pages and then for the transaction that has the file's length and blocks. When that
 //! transaction's commit fails meanwhile, ext4 takes it for an old one that is done, and answers `Ok`. Of the cases in which a
 //! device fails a write of the journal, the last sync of a file ends so in a tenth (docs/design/0009; `rel power`, rig
-//! `journal`). Another sync, `statvfs` or a sync of the directory do not tell: nobody looks at the journal but who begins a
-//! change.
+//! `journal`). Another sync, `statvfs` or a sync of the directory do not detect it: only a call that begins a change
+//! checks the journal.
 //!
 //! So each sync on such a file system is followed by a change of nothing, the file's times, twice. If the journal failed
 //! before the sync returned, the first makes the kernel notice, and the second is refused. When both are let through, the
@@ -50,7 +50,7 @@ fn confirm(file: &File) -> io::Result<()> {
 
 fn touch(file: impl AsFd) -> rustix::io::Result<()> {
     match futimens(file, &Timestamps { last_access: NOW, last_modification: NOW }) {
-        // Somebody else's file, on which nothing can be told.
+        // The file of another user, whose times may not be set.
         Ok(()) | Err(Errno::PERM | Errno::ACCESS) => Ok(()),
         refused => refused,
     }

@@ -29,7 +29,7 @@ pub enum Repeat {
     Sticky,
 }
 
-/// What a file's sync that fails has done. In all of them the error is told once: a later sync of the file answers `Ok`.
+/// What a file's sync that fails has done. In all of them the error is reported once: a later sync of the file answers `Ok`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SyncFault {
     /// F1: nothing is durable, the pages count as clean, reads go on showing the new bytes (ext4, XFS).

@@ -287,7 +287,7 @@ fn a_crash_is_a_photograph_and_can_be_taken_again() {
     file.write_at(b"2", 0).unwrap();
     assert_eq!(read(&after, "/db/a").unwrap(), b"1", "the old machine does not reach the new disk");
     let next = after.env().fs;
-    drop(next.lock(p("/db/LOCK")).expect("nobody holds it after a crash"));
+    drop(next.lock(p("/db/LOCK")).expect("a crash releases it"));
     next.open_write(p("/db/a")).unwrap().write_at(b"3", 0).unwrap();
     assert_eq!(read(&after.crash(CrashMode::DROP_ALL), "/db/a").unwrap(), b"1", "what survived is durable");
     assert_eq!(read(&sim, "/db/a").unwrap(), b"2");
@@ -355,7 +355,7 @@ fn bytes_of_a_failed_sync_never_become_durable() {
     file.write_at(b"new", 0).unwrap();
     sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
     assert!(file.sync_data().is_err());
-    file.sync_data().expect("the error is told once");
+    file.sync_data().expect("the error is reported once");
     assert_eq!(read(&sim, "/db/a").unwrap(), b"new");
     for mode in CrashMode::all() {
         let want: &[u8] = if mode == CrashMode::KILL { b"new" } else { b"old" };
@@ -376,7 +376,7 @@ fn failed_sync(fault: SyncFault, seed: u64) -> [Vec<u8>; 2] {
     sim.set_sync_fault(fault);
     sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
     assert!(file.sync_data().is_err());
-    file.sync_data().expect("the error is told once");
+    file.sync_data().expect("the error is reported once");
     assert_eq!(sim.reverted(), fault == SyncFault::Reverted);
     assert_eq!(sim.used_bytes(), read(&sim, "/a").unwrap().len() as u64);
     [&sim, &sim.crash(CrashMode::DROP_ALL)].map(|sim| read(sim, "/a").unwrap())

@@ -339,7 +339,7 @@ fn offsets_that_no_file_has_are_refused() {
         let path = dir.join("a");
         let file = fs.create(&path).unwrap();
         file.write_at(b"0123", 0).unwrap();
-        // Out of sight: what is unlinked is charged to nobody.
+        // Out of sight: what is unlinked is not charged.
         for unlinked in [false, true] {
             if unlinked {
                 fs.remove(&path).unwrap();

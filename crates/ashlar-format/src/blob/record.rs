@@ -30,8 +30,7 @@ impl BlobRecordHeader {
         }
     }
 
-    /// Reads it and compares its checksum. The lengths are not compared with anything: that is the caller's, who knows
-    /// where the records end.
+    /// Reads a record header and compares its checksum. The caller, which knows where the records end, checks the lengths.
     ///
     /// # Errors
     /// `Malformed`: too short, or a wrong checksum.

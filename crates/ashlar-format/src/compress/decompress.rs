@@ -1,4 +1,4 @@
-//! Reading compressed blocks, whoever wrote them.
+//! Decompressing blocks, in every form that RocksDB, LevelDB or this engine writes.
 
 use super::{Compression, Dictionary, lz4_dictionary};
 use crate::unreadable::Unreadable;

@@ -31,7 +31,7 @@ impl LogLink {
         out
     }
 
-    /// `None`: log data of somebody else.
+    /// `None`: log data of another program.
     ///
     /// # Errors
     /// `Malformed` for another length behind the magic.

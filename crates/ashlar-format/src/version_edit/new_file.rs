@@ -54,7 +54,7 @@ pub struct NewFile {
     /// The highest sequence in it.
     pub largest_seq: SeqNum,
     /// Read from tag 7 (LevelDB): both sequences are unknown and zero here, and custom fields are not written.
-    /// Whoever knows the sequences sets them and clears this.
+    /// The caller that knows the sequences sets them and clears this.
     pub sequences_unknown: bool,
     /// Which of the database's directories it is in: 0 to 3.
     pub path_id: u8,

@@ -187,7 +187,7 @@ impl BatchEncoder {
         Ok(())
     }
 
-    /// Bytes for whoever reads the log. Not counted.
+    /// Bytes for readers of the log. Not counted as an operation.
     pub fn log_data(&mut self, blob: &[u8]) -> Result<()> {
         if blob.len() > VALUE_MAX {
             return Err(Error::invalid("log data of 4 GiB or more"));
@@ -323,7 +323,7 @@ mod tests {
             let found = flipped.checked_reader().err().map(|e| e.kind());
             assert_eq!(found, Some(ErrorKind::Corruption), "bit {bit}");
             flipped.sums = None;
-            assert!(flipped.checked_reader().is_ok(), "nobody looks");
+            assert!(flipped.checked_reader().is_ok(), "nothing compares");
         }
         let mut short = sound.clone();
         short.bytes.truncate(sound.bytes.len() - 7);

@@ -78,7 +78,7 @@ pub enum BatchOp<'a> {
         /// Seconds since 1970.
         write_time: u64,
     },
-    /// Bytes for whoever reads the log; not stored in the database.
+    /// Bytes for readers of the log; not stored in the database.
     LogData(&'a [u8]),
     /// A prepared transaction begins (write-committed policy).
     BeginPrepare,

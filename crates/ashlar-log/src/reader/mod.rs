@@ -4,7 +4,7 @@
 //! 2. The first damage that a mode does not forgive ends the reading ([`LogEnd::Cut`]), except in
 //!    [`RecoveryMode::SkipAny`], which goes on behind it and counts ([`LogReader::skipped`]).
 //! 3. Damage that cannot be told from a write that a crash interrupted is forgiven as [`LogEnd::Torn`] by the modes that
-//!    say so. It is the caller who decides what a cut means: fail the open, or stop replay there.
+//!    say so. The caller decides what a cut means: fail the open, or stop replay there.
 //! 4. The MANIFEST is read in [`RecoveryMode::TolerateTail`], and any cut is fatal.
 //! 5. Zeros at the end of a file are space that was never written. Zeros with something behind them are writes that a
 //!    power cut lost while it kept later ones: damage, except to [`RecoveryMode::SkipAny`]. RocksDB passes over them in every

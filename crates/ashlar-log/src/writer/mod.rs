@@ -47,7 +47,7 @@ pub trait LogWriter: Send + Sync {
     /// `Io`: the write failed, now or earlier; whether the records reached the file is unknown.
     fn publish(&self, range: &LogRange) -> Result<()>;
 
-    /// Returns when everything before `end` is durable. Calls coalesce: one sync serves all who wait for it.
+    /// Returns when everything before `end` is durable. Calls coalesce: one sync serves all threads that wait for it.
     ///
     /// # Errors
     /// `Io`: the sync failed, now or earlier. `InvalidArgument`: `end` is not published.

@@ -70,12 +70,12 @@ pub struct PlainLog {
     published: AtomicU64,
     /// Equal to `tail.base` after every write. Release there, Acquire by readers.
     written: AtomicU64,
-    /// The file has room up to here; 0: none was asked for. Changed under `tail` by who lays records out; Relaxed: it orders
+    /// The file has room up to here; 0: none was asked for. Changed under `tail` by the thread that lays records out; Relaxed: it orders
     /// nothing.
     room: AtomicU64,
     /// True once the directory entry was synced.
     syncing: Mutex<bool>,
-    /// End of the durable part. Release under `syncing`, Acquire by who asks.
+    /// End of the durable part. Release under `syncing`, Acquire by readers.
     durable: AtomicU64,
     poison: OnceLock<Error>,
     closed: AtomicBool,
@@ -256,7 +256,7 @@ impl PlainLog {
         Ok(())
     }
 
-    /// Keeps the first failure for all who come later.
+    /// Keeps the first failure for all later calls.
     fn poison(&self, failure: Error) -> Error {
         let failure = failure.at_path(self.file.path());
         let _ = self.poison.set(failure.clone());
@@ -264,7 +264,7 @@ impl PlainLog {
     }
 
     /// A write behind `end` failed with `cause`. On a full disk the part of it that found room is given back: it is a record
-    /// that nobody reads, and what makes room needs some.
+    /// that no reader needs, and the work that frees space needs some.
     fn given_back(&self, cause: Error, end: u64) -> Error {
         if cause.kind() == ErrorKind::Io(IoKind::NoSpace) {
             // If it cannot be, a reader finds a torn tail.

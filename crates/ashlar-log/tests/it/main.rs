@@ -245,7 +245,8 @@ fn damaged_goldens_deliver_only_what_was_written() {
                 let mut at = 0;
                 while let Some(record) = reader.next().unwrap() {
                     let place = written.iter().skip(at).position(|w| w == record.payload);
-                    let place = place.unwrap_or_else(|| panic!("{name}, damage {i}: a record nobody wrote"));
+                    let place = place
+                        .unwrap_or_else(|| panic!("{name}, damage {i}: a record that was never written"));
                     assert!(place == 0 || mode == RecoveryMode::SkipAny, "{name}, damage {i}: a hole");
                     at += place + 1;
                 }

@@ -256,7 +256,7 @@ impl Family {
         Arc::new(SuperVersion { mem, imm, version: Arc::new(version), merger, number: 1 })
     }
 
-    /// Removes every file of the family that nobody has opened yet.
+    /// Removes every file of the family that are not open yet.
     pub(crate) fn lose_files(&self) {
         for entry in self.env.fs.list(Path::new(DIR)).unwrap() {
             self.env.fs.remove(&Path::new(DIR).join(&entry.name)).unwrap();

@@ -143,7 +143,7 @@ pub(super) struct Search<'k> {
     home: Home,
     /// Where the search for the key before ended, if this is one of many.
     near: Option<&'k mut Near>,
-    /// Where the runs that are asked are noted, when somebody wants to know.
+    /// Where the runs that are asked are noted, when the caller asks for an explanation.
     trace: Option<&'k mut Trace>,
 }
 

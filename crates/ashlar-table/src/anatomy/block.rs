@@ -61,7 +61,7 @@ impl Anatomy {
     /// Reads the block at `handle`.
     ///
     /// # Errors
-    /// `Corruption`: it would reach into the footer. `Io`. What is wrong with the bytes is told by the block itself.
+    /// `Corruption`: it would reach into the footer. `Io`. The block itself reports what is wrong with its bytes.
     pub fn block(&self, handle: BlockHandle) -> Result<StoredBlock> {
         let len = handle
             .len_with_trailer(self.footer_start)

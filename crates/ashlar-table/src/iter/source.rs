@@ -5,7 +5,7 @@ use ashlar_base::{Order, Result};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A table that somebody may close while a cursor stands in one of its blocks.
+/// A table that the table cache may close while a cursor is in one of its blocks.
 pub trait TableSource: Send {
     /// The table; it stays open as long as this lives.
     type Open<'a>: Deref<Target = TableReader>

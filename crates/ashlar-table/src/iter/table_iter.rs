@@ -54,7 +54,7 @@ impl<S: TableSource> TableIter<S> {
     }
 
     /// The first half of a [`seek`](InternalIterator::seek) to `target`: pins the block that has to be searched, and asks the
-    /// processor for it. Where the cursor stands is not said until it [lands](TableIter::land). Who seeks in several tables
+    /// processor for it. Where the cursor stands is not said until it [lands](TableIter::land). A caller that seeks in several tables
     /// aims in all of them first: their memory comes at the same time.
     ///
     /// # Errors

@@ -235,7 +235,7 @@ impl BlockFile {
     fn misread(&self, e: Malformed, handle: BlockHandle) -> Error {
         Error::corruption(format!("{} in {} of {} bytes", e.what, e.field, handle.size))
             .at(self.path(), handle.offset)
-            .hint("Restore the file from a backup")
+            .damaged_file_hint()
     }
 
     /// Refuses a block whose length, uncompressed, is more than `max` or than the process should take at once. Charges it while

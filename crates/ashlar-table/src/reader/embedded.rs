@@ -4,7 +4,7 @@
 //! record in the data area:  | payload | compression: u8 = 0 | checksum: u32 LE |     as behind any block
 //! value of type 0x11:       | 01 | file number: varint = 0 | offset: varint | size: varint | compression: u8 = 0 |
 //! ```
-//! 1. Nobody outside sees such a value: the entry is given as a plain put of the payload.
+//! 1. No caller sees such a value: the entry is given as a plain put of the payload.
 //! 2. The payloads of one block together are not larger than the file: distinct records cannot be.
 //!
 //! Source: RocksDB `table/block_based/block_based_table_reader.cc`, `db/blob/blob_index.h` (behaviour).

@@ -76,7 +76,7 @@ impl Opening {
         let (size, path) = (file.len(), file.path().to_path_buf());
         if size != expected_size {
             let text = format!("table has {size} bytes where {expected_size} are recorded");
-            return Err(Error::corruption(text).at_path(&path).hint("Restore the file from a backup"));
+            return Err(Error::corruption(text).at_path(&path).damaged_file_hint());
         }
         let tail_len = usize::try_from(size).unwrap_or(usize::MAX).min(Footer::LEN);
         let tail_at = size - tail_len as u64;
@@ -171,7 +171,7 @@ impl Opening {
     fn missing(&self, what: &str) -> Error {
         Error::corruption(format!("table has no {what}"))
             .at(self.file.path(), self.footer.metaindex.offset)
-            .hint("Restore the file from a backup")
+            .damaged_file_hint()
     }
 
     /// What the file says about its data blocks, as far as it is served.

@@ -1,4 +1,4 @@
-//! The range-deletion block, read. Its layout is told in `builder/tombstone_block`.
+//! The range-deletion block, read. `builder/tombstone_block` describes its layout.
 //!
 //! Writers outside a database store tombstones in the order of the calls, overlapping; old files hold exact duplicates.
 //! So nothing is asked of the order here: what cuts the tombstones into fragments sorts them.

@@ -1,4 +1,4 @@
-//! The rarer structures, written: that they are there, that they pay, and that damage to them is told.
+//! The rarer structures, written: that they are there, that they pay, and that damage to them is reported.
 
 use crate::fixture::{Entries, backward, forward, key, open, windows, write};
 use ashlar_base::{ErrorKind, InternalKey, LookupKey, Order, Result, SeqNum, ValueType};

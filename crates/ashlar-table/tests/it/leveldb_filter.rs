@@ -96,7 +96,7 @@ fn every_key_is_found_and_others_mostly_without_a_block() {
     }
 }
 
-/// A filter that denies what is there shows that it is asked, and by whom.
+/// A filter that denies what is there shows that it is asked, and by which reads.
 #[test]
 fn a_filter_is_believed_by_lookups_and_checked_by_verification() {
     let half = |user_key: &[u8]| user_key < &b"key00050"[..];

@@ -1,4 +1,4 @@
-//! Tables that say what cannot be under checksums that are right: what a writer with a defect leaves, or who forges.
+//! Tables that say what cannot be under checksums that are right: what a defective writer leaves, or a forger.
 
 use crate::fixture::{Entries, file, forward, key, open, write};
 use crate::golden::read;

@@ -29,7 +29,7 @@ const PIECE: usize = 1 << 20;
 pub struct SummedFile {
     inner: Arc<dyn WriteFile>,
     /// The sum in the upper half; in the lower one whether a write was out of order.
-    // Relaxed everywhere: writes follow one another, and whoever asks has seen the last.
+    // Relaxed everywhere: writes follow one another, and the reader has seen the last one.
     state: AtomicU64,
     at: AtomicU64,
 }
@@ -147,7 +147,7 @@ pub fn check_file_checksum(
     let (found, said) = (hex(&sum.to_be_bytes()), hex(recorded));
     Err(Error::corruption(format!("file checksum mismatch: {found}, the MANIFEST says {said}"))
         .at_path(path)
-        .hint("Restore the file from a backup"))
+        .damaged_file_hint())
 }
 
 /// The file, and the sum over what is written to it if one is wanted.

@@ -98,7 +98,9 @@ pub fn check_there(fs: &dyn Fs, dir: &Path, files: &[FileKind]) -> Result<()> {
             ErrorKind::Io(IoKind::NotFound),
             format!("{what} was removed while the database was open; writes of this session may be lost"),
         );
-        Err(e.at_path(path).hint("Restore the directory from a backup, or check it: ashlar db check"))
+        Err(e
+            .at_path(path)
+            .hint("Run \"ashlar db DIR check\" to see what is damaged, or restore the directory from a copy"))
     };
     // An error of the look itself proves nothing.
     let is_gone = |path: &Path| matches!(fs.metadata(path), Ok(None));

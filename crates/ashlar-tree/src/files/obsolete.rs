@@ -1,8 +1,8 @@
-//! Which files of a directory nobody needs any more. A pure function of names and numbers.
+//! Finds the obsolete files of a directory. A pure function of names and numbers.
 //!
 //! 1. Only names that are spelled as a database spells them are ever named; what is unknown is never touched. `MANIFEST-1`
 //!    and `9.sst` parse, but no program writes or opens them under these names: a user may have.
-//! 2. What is live is told by the caller, who has made every edit behind it durable first.
+//! 2. The caller says which files are live. It has made every edit behind that durable first.
 //! 3. A file whose number is at or above the smallest pending output is being written: it stays.
 //! 4. After an open that dropped the tail of a log, a table or blob file that the MANIFEST does not know may be what
 //!    the tail spoke of; after a repair that did not end, anything may be what it found damaged. [`Spared`] says what of
@@ -23,7 +23,7 @@ const OPTIONS_KEPT: usize = 2;
 /// What a database needs of its directory.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
-    /// Tables in any version that somebody may still read.
+    /// Tables in any version that a reader may still use.
     pub tables: BTreeSet<FileNumber>,
     /// Blob files that the MANIFEST knows.
     pub blobs: BTreeSet<FileNumber>,
@@ -86,7 +86,7 @@ pub enum Action {
     Lose,
 }
 
-/// A file nobody needs.
+/// An obsolete file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obsolete {
     /// Its name as it stands in the directory.
@@ -131,7 +131,7 @@ fn fate(kind: FileKind, live: &Live, options_from: FileNumber) -> Option<Action>
             (n < live.min_wal && !live.wals.contains(&n)).then_some(action)
         }
         FileKind::Manifest(n) => (n < live.manifest).then_some(replaced),
-        // Two newer OPTIONS files prove that nobody is writing this one any more.
+        // Two newer OPTIONS files prove that no thread is writing this one any more.
         FileKind::Options(n) | FileKind::OptionsTemp(n) => (n < options_from).then_some(Action::Remove),
         FileKind::Temp(n) => (!pending(n) && n < live.manifest).then_some(Action::Remove),
         _ => None,

@@ -2,7 +2,7 @@
 //! blob files that were taken out of an open database, and logs that an open did not replay to their end.
 //!
 //! 1. The account is durable before the commit that makes the file obsolete. Where it stands, the file goes to `lost/`
-//!    once nobody needs it, and is never removed: by a purge of the session, or else by that of the next open.
+//!    once no reader needs it, and is never removed: by a purge of the session, or else by that of the next open.
 //! 2. It stays. A number is never given to a second file, so there is nothing to take back.
 
 use super::{LOST, leave_in_lost};

@@ -1,7 +1,7 @@
 //! The two small files with a replacement protocol: `CURRENT`, which names the MANIFEST, and `IDENTITY`, the database id.
 //!
 //! A replacement is written under a temporary name, fsynced, renamed over the old file, and the directory is fsynced:
-//! whoever looks, after whatever crash, finds the old content or the new, whole.
+//! after any crash, a reader finds the whole old content or the whole new one.
 //!
 //! Source: RocksDB `file/filename.cc` (`SetCurrentFile`, `SetIdentityFile`).
 
@@ -38,9 +38,13 @@ pub fn candidates(fs: &dyn Fs, dir: &Path) -> String {
         .map(|e| e.name)
         .collect();
     if names.is_empty() {
-        "The directory holds no MANIFEST; restore it from a backup".to_string()
+        "The directory holds no MANIFEST: restore it from a copy, or run \"ashlar db DIR repair --into=COPY\""
+            .to_string()
     } else {
-        format!("Restore CURRENT to name one of the MANIFESTs there: {}", names.join(", "))
+        format!(
+            "Restore CURRENT to name one of the MANIFESTs there ({}), or run \"ashlar db DIR repair --into=COPY\"",
+            names.join(", ")
+        )
     }
 }
 

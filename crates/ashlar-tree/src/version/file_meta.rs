@@ -57,7 +57,7 @@ pub struct FileMeta {
 }
 
 impl FileMeta {
-    /// A file that nobody has opened yet.
+    /// A file that is not open yet.
     pub fn new(file: NewFile) -> Arc<FileMeta> {
         Arc::new_cyclic(|me| FileMeta {
             file,

@@ -37,7 +37,7 @@ impl Desk {
 }
 
 impl VersionSet {
-    /// Gives back the room that the MANIFEST keeps ahead: before a close, when nobody commits any more.
+    /// Gives back the room that the MANIFEST keeps ahead: before a close, when no thread commits any more.
     pub fn give_back_room(&self) {
         if let Some(manifest) = self.queue.lock().desk.as_ref().and_then(|desk| desk.manifest.as_ref()) {
             manifest.give_back();

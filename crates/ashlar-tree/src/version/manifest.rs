@@ -1,9 +1,9 @@
 //! The MANIFEST being written: a log of version edits, each made durable before the next one is written.
 //!
-//! 1. A MANIFEST begins with the whole state; what it says counts only once `CURRENT` names it. These records, and no
-//!    others, become durable together: the first says how many they are.
-//! 2. So a power cut tears the last record and no other, whatever pages it keeps: a whole record behind damage proves that
-//!    what is damaged was durable, and nobody, RocksDB neither, takes a record from behind a hole.
+//! 1. A MANIFEST begins with the whole state; it counts only once `CURRENT` names it. These first records, and no others,
+//!    become durable together: the first one says how many they are.
+//! 2. So a power cut tears only the last record, whatever pages it keeps. A whole record after damage proves that the damaged
+//!    record was durable. No reader, RocksDB included, takes a record from behind a hole.
 //! 3. After a failed append or sync the file is never written again: the caller starts a new one.
 
 use super::current::{SwitchFailure, set_current};

@@ -1,15 +1,15 @@
-//! Which tables of a database are open: a table is opened when it is first read, and closed when others need its place.
+//! The open tables of a database. The first read of a table opens it; it is closed when other tables need its place.
 //!
 //! ```text
 //! FileMeta.table: slot ── TableReader ── CountedFile ── counts in `descriptors`
 //!    ^ weakly
 //! ring: open files; the hand gives those that were read since it last passed a second chance
 //! ```
-//! 1. A descriptor is counted before its file is opened. Who would pass the limit closes tables that nobody reads first; what
-//!    is being read stays, so the limit is passed by no more than what running operations hold. A cursor that stands is none:
-//!    it has its table from here when it moves to another block.
-//! 2. Index, filter and block slots go with the table, and come back with it at the next read. So when the memory budget is
-//!    short, cold tables are closed; a sixteenth of the cap is left to those in use.
+//! 1. A descriptor is counted before its file is opened. A thread that would pass the limit first closes tables without a
+//!    reader. Tables with a reader stay open, so only tables of running operations exceed the limit. An idle iterator is not
+//!    a running operation. It looks the table up again when it moves to another block.
+//! 2. Index, filter and block slots are freed with the table, and loaded again at the next read. So when the memory budget is
+//!    short, cold tables are closed. A sixteenth of the cap is left to tables in use.
 //!
 //! Source: RocksDB `db/table_cache.cc`, `cache/clock_cache.cc` (behaviour).
 
@@ -49,7 +49,7 @@ impl OpenTables {
         })
     }
 
-    /// From now on closes tables that nobody reads when the budget of the pool is short. Once.
+    /// From now on closes tables without a reader when the budget of the pool is short. Once.
     pub fn heed_shortage(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         if let Some(budget) = self.pool.budget() {
@@ -89,7 +89,7 @@ impl OpenTables {
         self.close_down_to(limit);
     }
 
-    /// Closes an eighth of the tables, two at least, if nobody reads them: others lack descriptors.
+    /// Closes an eighth of the tables, two at least, if they have no reader: others lack descriptors.
     pub fn close_some(&self) {
         let open = self.descriptors();
         self.close_down_to(open.saturating_sub((open / 8).max(2)));
@@ -131,7 +131,7 @@ impl OpenTables {
         }
     }
 
-    /// Closes tables that nobody reads until at most so many descriptors are in use.
+    /// Closes tables without a reader until at most so many descriptors are in use.
     fn close_down_to(&self, most: usize) {
         if self.descriptors() <= most {
             return;
@@ -145,7 +145,7 @@ impl OpenTables {
         2 * self.ring.lock().len()
     }
 
-    /// Moves the hand until a table went that nobody reads. False after so many `looks`.
+    /// Moves the hand until it has closed a table without a reader. False after so many `looks`.
     fn close_one(&self, looks: &mut usize) -> bool {
         while *looks > 0 {
             *looks -= 1;

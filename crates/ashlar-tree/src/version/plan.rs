@@ -5,7 +5,7 @@
 //! 2. A commit of several records is an atomic group: recovery takes all of them or none.
 //! 3. Files without an epoch number get one: outputs of a compaction the smallest of its inputs, others the family's
 //!    next.
-//! 4. Of a family that was dropped nothing is kept: who worked on it could not know, and what others wrote beside it in the
+//! 4. Of a family that was dropped nothing is kept: the job that worked on it could not know, and what others wrote beside it in the
 //!    same commit stands.
 //! 5. When the smallest needed WAL moves past WALs that a foreign MANIFEST tracks, a record says that they are gone.
 //!

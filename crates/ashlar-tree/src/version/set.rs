@@ -1,16 +1,16 @@
 //! The version set: the current tree of every family, the counters, and the queue of MANIFEST commits.
 //!
-//! Whoever commits puts his wish into the queue. The first to find nobody at work takes *the desk* (state and MANIFEST)
-//! and everything that waits, plans, writes and fsyncs without a lock, installs, and puts the desk back; the others
-//! wait on a signal.
+//! A committing thread puts its request (`Wish`) into the queue. If no commit is running, that thread becomes the leader: it
+//! takes the manifest state (`Desk`: state and MANIFEST) and all queued requests. It plans, writes and syncs them without a
+//! lock, installs the versions, and puts the manifest state back. The other threads wait on a signal.
 //!
 //! 1. No I/O happens under a lock.
 //! 2. A commit is answered after its records are durable and its versions are installed; commits are installed in the
 //!    order of their records.
-//! 3. A wish that breaks a rule fails alone, before anything is written.
-//! 4. After a failed append the MANIFEST is given up: the next commit writes a new one with the whole state. Until that
-//!    is durable, [`VersionSet::may_unlink`] is false, because either MANIFEST may be what a crash leaves.
-//! 5. When a switch of `CURRENT` has an unknown outcome, every later commit fails: only a new open can tell.
+//! 3. A request that breaks a rule fails alone, before anything is written.
+//! 4. After a failed append, no commit uses the MANIFEST again: the next one writes a new MANIFEST with the whole state. Until
+//!    that is durable, [`VersionSet::may_unlink`] is false, because a crash may leave either MANIFEST in force.
+//! 5. When a switch of `CURRENT` has an unknown outcome, every later commit fails: only a new open can find out.
 //!
 //! Source: RocksDB `db/version_set.cc` (`LogAndApply`, `ProcessManifestWrites`).
 
@@ -48,7 +48,7 @@ pub(super) struct Queue {
 pub(super) struct Published {
     pub(super) state: State,
     pub manifest: FileNumber,
-    /// An append failed: until the next MANIFEST is durable, nobody knows what a crash leaves.
+    /// An append failed: until the next MANIFEST is durable, the state after a crash is not known.
     pub(super) doubtful: bool,
     pub(super) fatal: Option<Error>,
     /// Every version made that may still be read.
@@ -208,7 +208,7 @@ impl VersionSet {
         published.state.db.min_log_to_keep.max(families.unwrap_or_default())
     }
 
-    /// Tables and blob files that a version somebody may still read holds.
+    /// Tables and blob files of every version that a reader may still use.
     ///
     /// # Cost
     /// Proportional to the files of all live versions.
@@ -223,7 +223,7 @@ impl VersionSet {
         (tables, blobs)
     }
 
-    /// The versions that somebody may still read of the family whose tables are these.
+    /// The versions of the family with these tables that a reader may still use.
     pub fn live_versions(&self, tables: &Arc<Tables>) -> Vec<Arc<Version>> {
         let versions: Vec<_> = {
             let published = self.published.read();
@@ -265,7 +265,7 @@ impl VersionSet {
         created.into_iter().next().ok_or_else(|| Error::invalid("the family was dropped at once"))
     }
 
-    /// Drops a family. Its files are obsolete once nobody reads them.
+    /// Drops a family. Its files are obsolete once no reader uses them.
     ///
     /// # Errors
     /// `InvalidArgument`: no such family, or the default one. `Io` as [`VersionSet::commit`].

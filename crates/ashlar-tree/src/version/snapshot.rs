@@ -4,8 +4,8 @@
 //! with files, cursors, blob files, log number and last sequence.
 //!
 //! Unknown tags of edits are left behind, and the report of the open names them. A tag that may be skipped is one whose loss
-//! does no harm: a RocksDB that does not know it loses it with its next MANIFEST as well. Written again it may lie: nobody
-//! here knows whether a later edit, which named files or logs we know, has made it void. (Unknown fields of a file live and
+//! does no harm: a RocksDB that does not know it loses it with its next MANIFEST as well. Written again it may be wrong:
+//! this engine cannot know whether a later edit, which named files or logs it knows, has made the tag void. (Unknown fields of a file live and
 //! go with that file, so they are carried.)
 //!
 //! Source: RocksDB `db/version_set.cc` (`WriteCurrentStateToManifest`).

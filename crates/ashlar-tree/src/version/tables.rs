@@ -81,7 +81,7 @@ impl Tables {
         opened
     }
 
-    /// Opens the table of `file` and leaves it in its slot. Where somebody was faster, theirs is returned.
+    /// Opens the table of `file` and leaves it in its slot. If another thread was faster, its table is returned.
     pub(super) fn open_to_keep(&self, file: &FileMeta) -> Result<Arc<TableReader>> {
         let opened = self.open(&file.file)?;
         file.note_counts(TableCounts::of(opened.properties()));
@@ -173,7 +173,7 @@ fn check_id(file: &NewFile, said: &Properties, path: &Path) -> Result<()> {
         Some(id) if own_id(said) != Some(id) && !planted(Bug::OtherTableTaken) => {
             Err(Error::corruption("table is another one than the MANIFEST means (unique id)")
                 .at_path(path)
-                .hint("Restore the file from a backup"))
+                .damaged_file_hint())
         }
         _ => Ok(()),
     }

@@ -109,7 +109,7 @@ fn what_is_no_database_stays_as_it_is() {
 
     let foreign = root.join("foreign");
     std::fs::create_dir(&foreign).unwrap();
-    std::fs::write(foreign.join("000123.sst"), "somebody's data").unwrap();
+    std::fs::write(foreign.join("000123.sst"), "foreign data").unwrap();
     let e = refused(root, Db::builder(&foreign), "tables without CURRENT");
     says(&e, ErrorKind::Corruption, &["CURRENT", "000123.sst"]);
     std::fs::write(foreign.join("CURRENT"), "PostgreSQL says hello\n").unwrap();
@@ -218,7 +218,7 @@ fn a_flipped_byte_in_a_manifest_is_found() {
             }
             // A length that reaches over the end of the file is what a torn append looks like.
             (Answer::Told, _) => told += 1,
-            (Answer::Whole, _) => panic!("byte {at} of {} flipped, and nobody saw it", good.len()),
+            (Answer::Whole, _) => panic!("byte {at} of {} flipped, and it was not found", good.len()),
         }
     }
     report::figure(&format!(

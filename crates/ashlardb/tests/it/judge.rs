@@ -1,7 +1,7 @@
 //! One directory, several players: we and two versions of RocksDB write to it in turns, end in order or by `kill -9`, and
 //! after every turn all of them must read the same from it, with their checks on.
 //!
-//! At level rocksdb-7.8 all three play; RocksDB 11.8.1 is told to write table format 5. At rocksdb-9.11 the older one sits
+//! At level rocksdb-7.8 all three play; RocksDB 11.8.1 writes table format 5, as the test sets it. At rocksdb-9.11 the older one sits
 //! out: it cannot read table format 6. Every reading is of a copy, so that a reader's recovery does not help the next.
 
 use crate::child::{Kind, Writer, mixed};
@@ -242,7 +242,7 @@ fn play(level: FormatLevel, games: usize, turns: usize, seed: u64, tally: &mut T
         let (dir, model) = (tempfile::tempdir().unwrap(), Model::new());
         let mut game_state = Game { dir, shape, model, rng, judges: &mut judges, tally: &mut *tally };
         for turn in 0..turns {
-            // Everybody begins a game in his time, and everybody follows on everybody.
+            // Each engine begins some game, and each follows on each.
             let player = players[(game + turn + turn / players.len()) % players.len()];
             let killed = game_state.rng.percent(40);
             let what = format!("{level}, game {game}, turn {turn}, {player:?}, killed: {killed}");

@@ -21,9 +21,9 @@
 //! | `repair` | does what is left of a damaged directory open, here and in RocksDB, and is every loss told? |
 //! | `repair_names` | does a repair take from the OPTIONS file what no other file tells? |
 //! | `salvage` | is a damaged directory left as it is, and the copy what its repair would be? |
-//! | `quarantine` | does a damaged table leave an open database with nothing lost but what is told? |
+//! | `quarantine` | does a damaged table leave an open database with nothing lost but what the report names? |
 //! | `unused_logs` | is a log kept that was not replayed to its end, and named what stands there? |
-//! | `scrub` | is damage found while nobody asks? |
+//! | `scrub` | is damage found without a request? |
 //! | `crafted` | do files with right checksums over wrong contents cost little, and are they told from sound ones? |
 //! | `fork` | is a child refused what is its parent's, and does the parent lose nothing? |
 //! | `many_families` | does the OPTIONS file tell every family, however many there are? |

@@ -83,7 +83,7 @@ fn listeners_hear_what_happened_in_order() {
         db.put(b"a", b"1").unwrap();
         db.put(b"b", b"2").unwrap();
         db.flush().unwrap();
-        // Who waits for a flush goes on as soon as it is installed, before all have been told.
+        // A call that waits for a flush returns once the flush is installed, before all listeners were called.
         db.wait_for_background().unwrap();
     }
     db.compact().unwrap();
@@ -142,7 +142,7 @@ fn properties_have_three_forms_and_sums() {
     );
     let tables = events.map_property("rocksdb.aggregated-table-properties").unwrap();
     assert_eq!(tables["num_entries"], "10");
-    // A form that a property does not have, a name that nobody knows, and one that says why it is not answered.
+    // A form that a property does not have, an unknown name, and one that says why it is not answered.
     assert_eq!((db.int_property("rocksdb.stats"), db.map_property(entries)), (None, None));
     assert_eq!(
         (db.aggregated_int_property("rocksdb.levelstats"), db.property("rocksdb.nothing")),
@@ -185,8 +185,8 @@ fn an_operation_tells_its_cost_and_a_read_its_way() {
     // Ten tombstones and what lies under them; the older value of key 50.
     let skipped = [Metric::InternalDeleteSkippedCount, Metric::InternalKeySkippedCount].map(|m| scan.get(m));
     assert_eq!((count, skipped), (90, [20, 1]), "{scan}");
-    let (_, nobody) = db.perf_context(PerfLevel::Disable, || db.get(20_u32.to_be_bytes()).unwrap());
-    assert_eq!(nobody.to_string(), "");
+    let (_, nothing) = db.perf_context(PerfLevel::Disable, || db.get(20_u32.to_be_bytes()).unwrap());
+    assert_eq!(nothing.to_string(), "");
 
     let told = db.explain_get(50_u32.to_be_bytes()).unwrap();
     assert_eq!((told.steps().len(), told.value_bytes()), (2, Some(3)), "{told}");

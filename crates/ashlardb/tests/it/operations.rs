@@ -81,7 +81,7 @@ fn what_may_not_exist_does_not() {
     let db = open(dir.path(), None);
     fill(&db, 6000);
     db.delete_range(key(100), key(200)).unwrap();
-    // The filter of a table that a compaction has just made is in nobody's cache.
+    // The filter of a table that a compaction has just made is not cached.
     db.wait_for_background().unwrap();
     let (mut no, mut missing) = (0, 0);
     for i in 0..6000 {

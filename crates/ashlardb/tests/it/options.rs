@@ -88,7 +88,7 @@ fn two_files_are_kept_and_a_damaged_one_is_passed_over() {
     );
 }
 
-/// Names nobody knows, values out of range, and what is not there: each is told, none keeps the database shut.
+/// Unknown names, values out of range, and options that are not built: each is reported, none keeps the database shut.
 #[test]
 fn a_strange_file_never_fails_an_open() {
     let dir = tempfile::tempdir().unwrap();

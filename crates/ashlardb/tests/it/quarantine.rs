@@ -226,7 +226,7 @@ fn rocksdb_reads_what_is_left() {
     assert!(rocksdb_reads_what_is_left_without(".sst").0 >= 4);
 }
 
-/// Readers keep the original where it is. Whoever sees them gone moves it: a purge, or the next open.
+/// Readers keep the original where it is. A purge moves it once they are gone, or else the next open.
 #[test]
 fn the_original_stays_while_a_reader_holds_it() {
     let (sim, model) = damaged(44);

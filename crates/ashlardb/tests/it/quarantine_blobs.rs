@@ -1,4 +1,4 @@
-//! Quarantine of blob files: what can be read of one moves to another, what cannot is told, and the tables that pointed
+//! Quarantine of blob files: what can be read of one moves to another, the report names the rest, and the tables that pointed
 //! into it point elsewhere.
 
 use crate::quarantine::{bytes, is_in, kind, lost, names, rocksdb_reads_what_is_left_without, settle};

@@ -73,7 +73,7 @@ pub fn compare(dir: &Path, entries: &[Entries; 2], report: &RepairReport, what: 
             }
         }
         let listed = family.scan(..).map(|entry| entry.unwrap().0).collect::<Vec<_>>();
-        assert!(listed.iter().all(|key| model.contains_key(key)), "{what}: a key nobody wrote");
+        assert!(listed.iter().all(|key| model.contains_key(key)), "{what}: a key that was never written");
     }
     db.close().unwrap();
     lost

@@ -214,7 +214,8 @@ fn an_interrupted_salvage_leaves_the_source() {
     ));
 }
 
-/// Who may not write to the source because nobody may needs no LOCK; who only may not himself does.
+/// On a read-only file system no process can write to the source, so salvage takes no LOCK. Where only this process lacks
+/// permission, another may be writing, so salvage takes the LOCK.
 #[test]
 fn a_source_that_nobody_can_write_needs_no_lock() {
     let (sim, model) = damaged(9);

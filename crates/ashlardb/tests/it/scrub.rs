@@ -1,4 +1,4 @@
-//! Damage is found while nobody asks: by the scrubber, on the simulated machine; and by verification, in the MANIFEST too.
+//! Damage is found without a request: by the scrubber, on the simulated machine; and by verification, in the MANIFEST too.
 
 use ashlar_env::Clock;
 use ashlar_env::sim::SimEnv;

@@ -7,7 +7,7 @@
 //! ```
 //! 1. Room is asked for in pieces that grow with the log, and where it ends is remembered: a record that fits costs no call.
 //! 2. The file's length is that of its records: readers see nothing of this.
-//! 3. When the disk has no more, the log asks no more, until it is told to. What it keeps then is three quarters of the spare
+//! 3. When the disk has no more, the log asks no more, until the engine tells it to. What it keeps then is three quarters of the spare
 //!    room, or the part of them that can be had. The rest is given back, with whatever the attempts had taken: the first
 //!    table that makes room needs some itself.
 //! 4. Where nothing can be kept (not every file system can), a log has room without end, until a write fails.
@@ -25,7 +25,7 @@ const PIECE_MAX: u64 = 1 << 20;
 const BLOCK: u64 = 4 << 10;
 
 impl PlainLog {
-    /// Sees to it that the file has room up to `end` and for `spare` bytes behind it. To be called by who lays records out,
+    /// Sees to it that the file has room up to `end` and for `spare` bytes behind it. The thread that lays records out calls it,
     /// before the one that ends at `end` is filled. One load, mostly.
     ///
     /// # Errors

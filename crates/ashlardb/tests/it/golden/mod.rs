@@ -34,28 +34,28 @@ struct Tally {
 }
 
 impl Tally {
-    fn compare(&mut self, who: &str, name: &str, family: &str, expected: &[KeyValue], found: &[KeyValue]) {
+    fn compare(&mut self, how: &str, name: &str, family: &str, expected: &[KeyValue], found: &[KeyValue]) {
         self.comparisons += 1;
         if let Some(difference) = first_difference(expected, found) {
-            self.differences.push(format!("{name}, family {family}, {who}: {difference}"));
+            self.differences.push(format!("{name}, family {family}, {how}: {difference}"));
         }
     }
 
-    fn read(&mut self, who: &str, name: &str, golden: &Golden, db: &Db) {
+    fn read(&mut self, how: &str, name: &str, golden: &Golden, db: &Db) {
         let names: Vec<String> = db.families().iter().map(|f| f.name().to_owned()).collect();
         let expected: Vec<&str> = golden.families.iter().map(|f| f.family.as_str()).collect();
-        assert_eq!(names, expected, "{name}, {who}");
+        assert_eq!(names, expected, "{name}, {how}");
         for family in &golden.families {
             let handle = db.family(&family.family).unwrap();
             let found = listing(handle.scan(..));
-            self.compare(who, name, &family.family, &family.visible, &found);
+            self.compare(how, name, &family.family, &family.visible, &found);
             let mut backwards = listing(handle.scan(..).rev());
             backwards.reverse();
-            self.compare(&format!("{who} backwards"), name, &family.family, &family.visible, &backwards);
+            self.compare(&format!("{how} backwards"), name, &family.family, &family.visible, &backwards);
             for (key, value) in &family.visible {
                 let got = handle.get(key).unwrap();
                 self.compare(
-                    &format!("{who} get"),
+                    &format!("{how} get"),
                     name,
                     &family.family,
                     &[(key.clone(), value.clone())],

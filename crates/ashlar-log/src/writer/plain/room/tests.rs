@@ -85,7 +85,7 @@ fn on_a_full_disk_the_spare_room_is_left() {
         assert!(machine.used_bytes() <= used, "what was used up is not taken again before there is more");
     }
     machine.set_capacity(u64::MAX);
-    assert_eq!(append(&log, 1, SPARE).unwrap_err().kind(), NO_SPACE, "nobody has asked");
+    assert_eq!(append(&log, 1, SPARE).unwrap_err().kind(), NO_SPACE, "no call has asked");
     log.ask_room(0, SPARE).unwrap();
     append(&log, 1000, SPARE).unwrap();
     assert_eq!(records(&machine.crash(CrashMode::KILL)), records(&machine));
@@ -102,7 +102,7 @@ fn a_part_is_better_than_nothing() {
     assert!(log.reaches(12 << 10));
     assert_eq!(machine.used_bytes(), 12 << 10);
     assert!(log.reaches(19 << 10) && !log.reaches((20 << 10) + 1));
-    assert_eq!(machine.used_bytes(), 20 << 10, "what is left is for who is to make room");
+    assert_eq!(machine.used_bytes(), 20 << 10, "what is left is for the work that makes room");
     machine.set_capacity(0);
     assert_eq!(log.ask_room(0, SPARE).unwrap_err().kind(), NO_SPACE);
     assert!(!log.reaches(1) && log.append(&[7; 100], false).is_err());
