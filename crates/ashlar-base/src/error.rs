@@ -1,4 +1,4 @@
-//! The one error type: few kinds, each told by what the caller can do; a text that names file, offset and cause.
+//! The one error type. Its few kinds say what the caller can do; its text names file, offset and cause.
 //!
 //! 1. Errors are built only through the constructors here, which remember the place in the code (`site`).
 //! 2. `Display` is one sentence that starts with the status name RocksDB prints before the first colon, because
@@ -23,21 +23,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Stored bytes are wrong. Repair or restore; a retry cannot help.
+    /// Stored bytes are wrong. A retry cannot help: check, repair or quarantine the file, or restore a copy.
     Corruption,
-    /// The operating system refused.
+    /// The operating system refused a call; the kind says why.
     Io(IoKind),
-    /// The call itself is wrong. Nothing happened.
+    /// The call is wrong. It changed nothing.
     InvalidArgument,
-    /// Known, but not served (yet, or at this format level).
+    /// AshlarDB knows the request or file but does not serve it, or not at this format level.
     NotSupported,
     /// Lost a race for a lock or for memory. Retry the whole operation.
     Busy(BusyKind),
-    /// The time the caller allowed is over.
+    /// The caller's time limit is over.
     TimedOut,
-    /// Given up on request, or because a condition it needs is gone.
+    /// The operation ended early: on request, during a pause, or because another operation failed.
     Aborted,
-    /// A write failed after it may have reached the log: it is in or out, whole.
+    /// A write failed after it may have reached the WAL. After the next open all of it is there, or nothing.
     Indeterminate,
     /// The handle is closed, or belongs to another process.
     Shutdown(ShutdownKind),
@@ -73,7 +73,7 @@ pub enum BusyKind {
     Memory,
     /// The data changed since it was read.
     Conflict,
-    /// Background work is behind, and the write was not to wait for it.
+    /// Background work is behind, and `no_slowdown` forbids to wait for it.
     Stalled,
 }
 
@@ -88,7 +88,7 @@ pub enum ShutdownKind {
 }
 
 impl ErrorKind {
-    /// RocksDB's status name: the text before the first colon of a printed error.
+    /// RocksDB's name of the status: the text before the first colon of a printed error.
     pub fn status_name(self) -> &'static str {
         match self {
             ErrorKind::Corruption => "Corruption",

@@ -1,4 +1,4 @@
-//! The arena: memory that is only ever handed out, and freed in one go with the memtable.
+//! The arena: it allocates memory for entries, and frees all of it at once with the memtable.
 //!
 //! Memory comes in chunks of 8-byte units. An address is 31 bits: which chunk, and which unit in it.
 //! ```text

@@ -1,4 +1,4 @@
-//! Memtables: the sorted in-memory home of recent writes.
+//! Memtables: recent writes, sorted, in memory.
 //!
 //! [`MemtableRep`] is what the engine sees; [`skiplist()`] makes the one kind there is, and [`protected()`] puts checksums
 //! around it. `unsafe` lives in `arena` and `node` only; everything else of this crate is safe code over their types.

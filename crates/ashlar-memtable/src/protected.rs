@@ -1,13 +1,12 @@
-//! Memtables whose entries carry checksums: what a flipped bit does to an entry in memory is found before it is served or
-//! reaches a file.
+//! Memtables whose entries carry checksums, so that a flipped bit is found before a read returns the entry or a flush writes it.
 //!
-//! The memtable below knows nothing of it. There the value of an entry is
+//! The memtable below does not know about the checksums. In it the value of an entry is
 //! ```text
 //! | value | sum: the low bytes of xxh3 of the value, seeded with xxh3 of the key, seeded with the type; little-endian |
 //! ```
-//! 1. The sum is made from what the batch says, before it is copied into the memtable.
-//! 2. Whatever hands an entry out compares it first: gets, iterators, the cursor of a flush. `Corruption` if it differs; the
-//!    log has the write as it was.
+//! 1. The checksum is computed from the entry in the batch, before the entry is copied into the memtable.
+//! 2. Gets, iterators and the cursor of a flush compare it before they return an entry. They answer `Corruption` if it
+//!    differs; the WAL still has the write as it was.
 //! 3. Not covered: sequence numbers, which an entry gets later; range tombstones; the order. A get may miss a key that is
 //!    not where it belongs. The flush, which meets every entry, does not.
 //!

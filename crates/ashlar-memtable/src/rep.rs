@@ -1,4 +1,4 @@
-//! The face of a memtable.
+//! The interface of a memtable.
 //!
 //! 1. Entries are never changed or removed while the memtable lives; readers need no lock.
 //! 2. Writing has two halves: [`MemtableRep::prepare`] does everything that can fail, before a sequence number is

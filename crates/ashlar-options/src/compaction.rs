@@ -2,39 +2,39 @@
 
 use ashlar_base::{Error, Result};
 
-/// How leveled compaction shapes the tree. Sizes of the levels are dynamic: the last level holds the data, each level
-/// above it a tenth of the one below.
+/// Settings of leveled compaction. Level sizes are dynamic: the last level holds the data, and each level above it has a
+/// tenth of the size of the next one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompactionOptions {
-    /// Levels of the tree, level 0 included. 7.
+    /// The number of levels, level 0 included. 7.
     pub num_levels: usize,
-    /// Level-0 tables that start a compaction. 4.
+    /// The number of level-0 tables that starts a compaction. 4.
     pub l0_trigger: usize,
-    /// Level-0 tables from which writers are slowed. 20.
+    /// The number of level-0 tables from which writers are slowed. 20.
     pub l0_slowdown: usize,
-    /// Level-0 tables at which writers wait. 36.
+    /// The number of level-0 tables at which writers wait. 36.
     pub l0_stop: usize,
-    /// Bytes of an output table. 64 MiB.
+    /// The size of a table that a compaction writes, in bytes. 64 MiB.
     pub target_file_bytes: u64,
-    /// Bytes of the base level at least. 256 MiB.
+    /// The least target size of the base level, in bytes. 256 MiB.
     pub base_level_bytes: u64,
-    /// How many times larger a level is than the one above it. 10.
+    /// The ratio of a level's size to that of the level above it. 10.
     pub level_multiplier: f64,
-    /// Bytes of a compaction at most. 0: 25 times `target_file_bytes`.
+    /// The greatest number of input bytes of one compaction. 0: 25 times `target_file_bytes`.
     pub max_compaction_bytes: u64,
     /// Debt in bytes from which writers are slowed; 0 for no bound, as in RocksDB. 64 GiB.
     pub soft_debt_bytes: u64,
     /// Debt in bytes at which writers wait; 0 for no bound, as in RocksDB. 256 GiB.
     pub hard_debt_bytes: u64,
-    /// A table above the last level that holds data older than this goes down, level by level. 0: at no age.
+    /// Tables above the last level with data older than this many seconds are compacted downwards. No key expires. 0: off.
     pub ttl_secs: u64,
-    /// A table written longer ago than this is written anew. 0: at no age.
+    /// Tables written more than this many seconds ago are rewritten. 0: off.
     pub periodic_secs: u64,
-    /// Compact in the background. On.
+    /// Whether compactions run in the background. On.
     pub automatic: bool,
-    /// Tables stay in level 0: nothing is compacted, by itself or on request. For a tree that RocksDB does not compact
-    /// into levels (the styles FIFO and None), or keeps in one level (`num_levels=1`) and refuses to open with a table
-    /// in another. Follows from the directory's OPTIONS file. Off.
+    /// Keeps all tables in level 0: no compaction runs, neither in the background nor on request. The open sets it from the
+    /// directory's OPTIONS file, for trees of the styles FIFO and None and for `num_levels=1`, which RocksDB would otherwise
+    /// refuse to open. Off.
     pub level0_only: bool,
 }
 
@@ -60,7 +60,7 @@ impl Default for CompactionOptions {
 }
 
 impl CompactionOptions {
-    /// Whether anything is compacted in the background.
+    /// Whether compactions run in the background.
     pub fn works(&self) -> bool {
         self.automatic && !self.level0_only
     }
@@ -74,7 +74,7 @@ impl CompactionOptions {
         }
     }
 
-    /// From which debt writers are slowed, and at which they wait.
+    /// The debts in bytes from which writers are slowed, and at which they wait.
     pub fn debt_bounds(&self) -> (u64, u64) {
         let bound = |bytes: u64| if bytes == 0 { u64::MAX } else { bytes };
         (bound(self.soft_debt_bytes), bound(self.hard_debt_bytes))

@@ -13,39 +13,38 @@ use std::sync::Arc;
 /// Settings of a column family. Every default is meant to stay.
 #[derive(Clone, Debug)]
 pub struct FamilyOptions {
-    /// The order of the keys. The MANIFEST remembers its name; another one is refused at open.
+    /// The order of the keys. Ascending bytes. The MANIFEST stores its name; an open with another order fails.
     pub order: Order,
-    /// What merge operands are folded with. None: writing a merge is refused, and so is reading a key that has operands.
+    /// The merge operator. `None`, the default: merges are refused, and so is reading a key with operands.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
-    /// The operator the family had when it was open before, as its OPTIONS file has it: kept for the next one.
+    /// The operator's name in the stored OPTIONS file, kept for the next one.
     pub stored_merge_operator: Option<String>,
-    /// A memtable of this size is sealed and flushed. 64 MiB.
+    /// The size of a memtable, in bytes, at which it is flushed. 64 MiB.
     pub write_buffer_bytes: usize,
-    /// Memtables of the family in memory at most, the one that takes writes included; writers wait beyond. 3.
+    /// The greatest number of memtables of the family, the active one included; beyond it writers wait. 3.
     pub max_write_buffers: usize,
-    /// Bytes of a checksum that each entry has while it is in memory: 0, for none, 1, 2, 4 or 8. Compared by each read of it
-    /// and by the flush (RocksDB's `memtable_protection_bytes_per_key`). Counts from the next memtable on. 0.
+    /// The size in bytes of the checksum of each memtable entry: 1, 2, 4, 8, or 0 for none. Reads and the flush compare it
+    /// (RocksDB's `memtable_protection_bytes_per_key`). A change holds from the next memtable on. 0.
     pub memtable_protection_bytes: usize,
-    /// How table files are written.
+    /// Settings of table files.
     pub table: TableOptions,
-    /// Which values go to blob files, and how those are kept.
+    /// Settings of blob files.
     pub blob: BlobOptions,
-    /// A table that was written is read back and verified before the MANIFEST names it (RocksDB's
-    /// `paranoid_file_checks`). One more pass over each table, from the cache of the operating system. Off.
+    /// Reads each new table back and verifies it before the MANIFEST names it (RocksDB's `paranoid_file_checks`). Costs one
+    /// more pass over each table, from the page cache. Off.
     pub read_back_outputs: bool,
-    /// The family takes no writes, only ingested tables (RocksDB's option of this name: RocksDB passes over the family's
-    /// writes when it replays a log). Off.
+    /// Refuses writes to the family (RocksDB's option of this name: RocksDB skips the family's writes when it replays a WAL
+    /// file). Off.
     pub disallow_memtable_writes: bool,
     /// The directories of the family's tables. Empty: those of the database.
     pub cf_paths: Vec<DbPath>,
-    /// How the tree is shaped.
+    /// Settings of compaction.
     pub compaction: CompactionOptions,
-    /// The family is opened where the database has it, and not made where it has not. For settings that come from an OPTIONS
-    /// file. Off.
+    /// Opens the family if the database has it, and does not create it otherwise. For settings from an OPTIONS file. Off.
     pub only_if_there: bool,
-    /// What an OPTIONS file holds of the family besides these settings, for the next one.
+    /// Settings of the OPTIONS file that the engine does not use, kept for the next OPTIONS file.
     pub kept: KeptTexts,
-    /// The same of each section of table options, by the kind of table.
+    /// Unused settings of each section of table options, by the kind of table.
     pub kept_tables: Vec<(String, KeptTexts)>,
 }
 

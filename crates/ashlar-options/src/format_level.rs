@@ -4,7 +4,9 @@ use ashlar_base::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A bound on what is written. Given at open, never stored; shapes above it that others left are read all the same.
+/// The oldest RocksDB release that must be able to read what the engine writes. Default: [`FormatLevel::V9_11`].
+///
+/// The level is given at each open and never stored. Files in newer formats that are already there are read at every level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FormatLevel {
     /// RocksDB 6.29: table format 5.

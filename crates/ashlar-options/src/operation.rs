@@ -3,23 +3,23 @@
 use ashlar_base::{Level, SeqNum};
 use ashlar_table::ReadHow;
 
-/// How a write is done.
+/// Options of a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Return only when the write is on the device. Off: it survives a killed process, not a power cut.
+    /// Return only after the write has been synced. Off: the write survives a killed process, but not a power cut.
     pub sync: bool,
-    /// Leave the write out of the log: it is lost unless its memtable was flushed.
+    /// Write to the memtable only, not to the WAL. A crash loses the write unless its memtable was flushed.
     pub disable_wal: bool,
-    /// Fail with `Busy(Stalled)` where the write would have to wait for background work.
+    /// Fail with `Busy(Stalled)` instead of waiting for background work.
     pub no_slowdown: bool,
-    /// While compaction has work to do, wait longer than other writes, and apart from them.
+    /// While compaction is behind, wait for a rate limit of its own, longer than other writes.
     pub low_priority: bool,
 }
 
-/// How a read is done.
+/// Options of a read.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// Read at this sequence instead of the newest visible one. The caller holds the snapshot.
+    /// Read at this sequence number instead of the newest visible one. The caller must keep its snapshot alive.
     pub at: Option<SeqNum>,
     /// The key at which a cursor begins, in the family's order. It is shown, unless `lower_open`.
     pub lower: Option<Vec<u8>>,
@@ -29,7 +29,7 @@ pub struct ReadOptions {
     pub upper: Option<Vec<u8>>,
     /// `upper` is the last key that is shown.
     pub upper_closed: bool,
-    /// Keep data blocks that are read from files in the block cache.
+    /// Whether data blocks read from files enter the block cache.
     pub fill_cache: bool,
 }
 
@@ -53,18 +53,18 @@ impl Default for ReadOptions {
     }
 }
 
-/// How a compaction on request is done.
+/// Options of a requested compaction.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactRangeOptions {
-    /// Rewrite the tables of the deepest level that has the range even where nothing comes down into them (RocksDB's
-    /// `bottommost_level_compaction`), so that nothing deleted is left. On.
+    /// Also rewrite the tables of the deepest level that no other table is merged into (RocksDB's
+    /// `bottommost_level_compaction`), so that no deleted entry is left. On.
     pub rewrite_deepest: bool,
-    /// Behind the compaction, take all tables of the deepest level to this one (RocksDB's `change_level`), as they are.
-    /// The levels on the way must be empty.
+    /// After the compaction, move all tables of the deepest level to this level without rewriting them (RocksDB's
+    /// `change_level`). The levels between must be empty. `None`: do not move them.
     pub target_level: Option<Level>,
-    /// No other compaction runs meanwhile. Off.
+    /// Run no other compaction at the same time. Off.
     pub exclusive: bool,
-    /// Jobs that share the work at most. 0: as the database has it.
+    /// The greatest number of jobs that share the work. 0: the database's setting.
     pub max_subcompactions: usize,
 }
 

@@ -12,7 +12,7 @@ use ashlar_base::{Error, Result};
 use ashlar_format::options_file::split_object;
 use std::path::{Path, PathBuf};
 
-/// RocksDB takes no more directories than this.
+/// The greatest number of directories that RocksDB accepts.
 const PATHS_MAX: usize = 4;
 
 /// A directory for tables.
@@ -20,13 +20,13 @@ const PATHS_MAX: usize = 4;
 pub struct DbPath {
     /// The directory.
     pub path: PathBuf,
-    /// Bytes of tables that are meant to be there. Levels that do not fit go to the next directory; the last one takes
-    /// the rest.
+    /// The target size of the tables there, in bytes. Levels that do not fit go to the next directory; the last directory
+    /// takes the rest.
     pub target_bytes: u64,
 }
 
 impl DbPath {
-    /// A directory that is meant to hold `target_bytes` of tables.
+    /// A directory with a target size of `target_bytes` bytes.
     pub fn new(path: impl Into<PathBuf>, target_bytes: u64) -> DbPath {
         DbPath { path: path.into(), target_bytes }
     }

@@ -1,12 +1,13 @@
-//! The plain log: frames gather in memory, one positional write per publish; or, in a log that buffers, per flush.
+//! The plain log. It collects frames in memory and writes them with one positional write per publish, or, in a log that
+//! buffers, per flush.
 //!
 //! ```text
 //! 0 ────────── durable ────── written ──────────── published ─────── filled
 //!   on the device   the operating system's     this process's alone
 //! ```
-//! A log that does not buffer has nothing between `written` and `published`. What is written is always a row of whole
-//! records, so that a process that dies leaves a prefix of what it published, without a hole. Behind all that the file may
-//! have room (`room`).
+//! In a log that does not buffer, `written` equals `published`. The written part always consists of whole records, so a
+//! process that dies leaves a prefix of the published records, without a hole. After them the file may have reserved space
+//! (`room`).
 
 mod room;
 

@@ -12,20 +12,20 @@ pub use info_log::{InfoLogLevel, InfoLogOptions};
 use std::fmt;
 use std::sync::Arc;
 
-/// Is called when something happens in a database.
+/// Receives the events of a database. The engine calls it after each event is durable.
 pub trait EventListener: Send + Sync {
-    /// The thread that caused the event makes this call and waits for it, so it should be quick. No lock is held.
+    /// Handles one event. The thread that caused the event makes this call and waits for it, so it should be quick. No lock is
+    /// held.
     ///
-    /// Some events are told by a thread that leads the writers, and every other writer of the database waits with it until
-    /// the call returns: [`Event::MemtableSealed`] always, [`Event::StallConditionsChanged`], [`Event::BackgroundError`] and
+    /// For some events that thread leads the writers, and every other writer of the database waits until the call returns: [`Event::MemtableSealed`] always, [`Event::StallConditionsChanged`], [`Event::BackgroundError`] and
     /// [`Event::ErrorRecovered`] when a write causes them. All other events hold up background work alone, until writers
     /// have to wait for that work. Reads never wait for a listener. For longer work hand the event to a thread of your own.
     ///
-    /// The call may read the database. Calls that write to it, change it, wait for it or close it are refused with
-    /// `InvalidArgument`, because the work that they would wait for may be waiting for this call. The same holds for other
-    /// databases that share the [`Env`](ashlar_env::Env). The last handle may be dropped here: another thread then closes the database.
+    /// The call may read the database. Inside it, calls that write, change, wait or close answer `InvalidArgument`, because
+    /// their work may be waiting for this call. The same holds for other databases that share the
+    /// [`Env`](ashlar_env::Env). If the call drops the last handle, another thread closes the database.
     ///
-    /// A panic in here ends this call only. It is noted in the info log.
+    /// A panic ends this call only. The info log notes it.
     fn on_event(&self, event: &Event);
 }
 
@@ -34,12 +34,12 @@ pub trait EventListener: Send + Sync {
 pub struct Listeners(Vec<Arc<dyn EventListener>>);
 
 impl Listeners {
-    /// Adds one; it is called after those before it.
+    /// Adds a listener, which is called after those added before it.
     pub fn add(&mut self, listener: Arc<dyn EventListener>) {
         self.0.push(listener);
     }
 
-    /// In the order in which they are called.
+    /// The listeners, in the order of their calls.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn EventListener>> {
         self.0.iter()
     }

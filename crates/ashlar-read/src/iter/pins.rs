@@ -1,4 +1,4 @@
-//! What a cursor keeps alive: it reads the files and memtables of the moment it was opened at, whatever became of them.
+//! What a cursor keeps alive: the files and memtables of the moment at which it was opened, even after they were replaced.
 
 use crate::super_version::SuperVersion;
 use ashlar_base::{FileNumber, SeqNum};

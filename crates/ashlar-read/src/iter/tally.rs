@@ -1,4 +1,4 @@
-//! What a cursor counts: summed up in the cursor, handed over when it goes.
+//! The counts of a cursor: summed up in the cursor, added to the statistics when it is dropped.
 
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Statistics, Ticker};

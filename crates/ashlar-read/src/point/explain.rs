@@ -1,4 +1,4 @@
-//! A read in words: which runs were asked, what each answered, and what it cost.
+//! An explained read: the runs it asked, their answers, and the cost.
 
 use super::get::get_traced;
 use super::trace::{Place, Step, Trace};

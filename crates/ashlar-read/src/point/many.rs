@@ -1,9 +1,9 @@
 //! Many keys at once, and whether a key can be there.
 //!
-//! Keys are looked for in ascending order, each as [`get`](super::get()) does it, but every table remembers the block where
-//! the search before ended, and every level the file: neighbours cost neither an index search nor a look into the cache.
-//! That holds for keys that ascend: a search may have gone past the newest version of its own key. So one that is asked for
-//! again gets the same answer, and where a custom order calls different keys equal, the search begins anew.
+//! The keys are searched in ascending order, each as [`get`](super::get()) does it. Every table remembers the block of the
+//! preceding search, and every level the file, so neighbouring keys cost no index search and no cache lookup. This needs keys
+//! that strictly ascend, because a search may have passed the newest version of its own key. A repeated key therefore gets the
+//! answer of the first. Where a custom order calls different keys equal, the search begins anew.
 
 use super::get::{Near, Search};
 use crate::point::View;

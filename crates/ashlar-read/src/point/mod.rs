@@ -1,4 +1,4 @@
-//! Point reads: from the newest home of a key to the oldest, and no further than the first that knows it.
+//! Point reads: ask the runs from the newest to the oldest, and stop at the first that has the key.
 
 mod explain;
 mod get;

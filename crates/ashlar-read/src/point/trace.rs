@@ -1,4 +1,4 @@
-//! What a search asked, run by run, and what each answered: kept only for a read that is to be explained.
+//! The trace of a search: the runs it asked, and their answers. Kept only for a read that is to be explained.
 
 use ashlar_base::stats::perf::Context;
 use ashlar_base::{FileNumber, Level, SeqNum, Trailer};

@@ -6,10 +6,10 @@ use std::ops::{Deref, Range};
 
 const INLINE: usize = 64;
 
-/// A value. Dereferences to its bytes; holds what it needs, borrows nothing.
+/// A value that a read returned. It derefs to its bytes and borrows nothing.
 ///
-/// Up to 64 bytes lie in the view itself; a larger value of a table stays in its block, which the view pins (and
-/// which counts against the cache until the view is dropped); a larger value of a memtable is copied.
+/// A value of up to 64 bytes is copied into the view, and a larger value of a memtable to the heap. A larger value of a table
+/// stays in its block: the view pins the block, which counts against the block cache until the view is dropped.
 #[derive(Clone)]
 pub struct View(Home);
 
@@ -26,7 +26,7 @@ impl View {
         Self::inline(value).unwrap_or_else(|| View(Home::Owned(value.into())))
     }
 
-    /// The bytes `value` of a pinned block; empty when they are not inside.
+    /// A view of the bytes `value` of a pinned block; an empty value if the range is outside the block. Engine use.
     pub fn pinned(pin: FramePin, value: Range<usize>) -> View {
         let bytes = pin.get(value.clone()).unwrap_or_default();
         Self::inline(bytes).unwrap_or(View(Home::Frame { pin, value }))
@@ -39,7 +39,7 @@ impl View {
         Some(View(Home::Inline { len: u8::try_from(value.len()).ok()?, bytes }))
     }
 
-    /// The value as an owned vector; one copy.
+    /// The value as an owned vector. Costs one copy, or none for a value on the heap.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
             Home::Owned(bytes) => bytes.into_vec(),
@@ -47,7 +47,7 @@ impl View {
         }
     }
 
-    /// Whether the view holds a block of the cache.
+    /// Whether the view pins a block of the cache.
     pub fn is_pinned(&self) -> bool {
         matches!(self.0, Home::Frame { .. })
     }

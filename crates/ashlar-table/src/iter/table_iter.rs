@@ -1,8 +1,8 @@
 //! The general cursor over a table, both ways, through the pool.
 //!
-//! 1. The cursor pins the block it stands in. The table it asks its [`TableSource`] for, and no longer than one call: to be
-//!    positioned, and to go from a block to the next. While it moves in a block it needs nothing else.
-//! 2. A table that was closed in between comes back as the same file: places in it stay what they are.
+//! 1. The cursor pins only its current block. It borrows the table from its [`TableSource`] for the length of one call, to
+//!    position itself or to move to another block. Moves inside the block need nothing else.
+//! 2. The table cache may close the table between two calls. It reopens as the same file, so positions in it stay valid.
 
 use crate::iter::{Readahead, TableSource};
 use crate::options::ReadHow;

@@ -1,16 +1,16 @@
-//! Room ahead of the records: what a log has the file system keep behind its end, so that it knows of a full disk before a
-//! write of it fails.
+//! Disk space reserved past the end of a WAL file, so that the WAL notices a full disk before a write fails.
 //!
 //! ```text
 //! 0 ───── written ───── filled ──────────────── room
 //!   the file's length      spare, and a piece more
 //! ```
-//! 1. Room is asked for in pieces that grow with the log, and where it ends is remembered: a record that fits costs no call.
-//! 2. The file's length is that of its records: readers see nothing of this.
-//! 3. When the disk has no more, the log asks no more, until the engine tells it to. What it keeps then is three quarters of the spare
-//!    room, or the part of them that can be had. The rest is given back, with whatever the attempts had taken: the first
-//!    table that makes room needs some itself.
-//! 4. Where nothing can be kept (not every file system can), a log has room without end, until a write fails.
+//! 1. The log reserves space in pieces that grow with the file, and remembers where the space ends: a record that fits costs
+//!    no call.
+//! 2. The file's length is that of its records: readers see nothing of the reserved space.
+//! 3. When the disk is full, the log stops reserving until the engine tells it to try again. It then keeps three quarters of
+//!    the spare room, or as much of that as it can get. It releases the rest, with whatever the attempts had taken: the first
+//!    table that makes room needs some space itself.
+//! 4. On a file system that cannot reserve space, the log counts its room as endless, until a write fails.
 
 use super::PlainLog;
 use ashlar_base::error::IoKind;
