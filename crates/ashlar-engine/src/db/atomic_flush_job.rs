@@ -8,61 +8,48 @@
 //!
 //! Source: RocksDB `db/db_impl/db_impl_compaction_flush.cc` (`AtomicFlushMemTablesToOutputFiles`).
 
-use super::core::Core;
+use super::core::{Core, State};
 use super::install::note_counts;
+use super::job::Run;
 use super::limited::Limited;
 use crate::column_family::LiveFamily;
 use crate::health::{Severity, Source};
-use ashlar_base::{FamilyId, Result};
+use ashlar_base::{Error, FamilyId, Result};
 use ashlar_compaction::flush::{self, FlushOutcome, FlushRun};
 use ashlar_compaction::rewrite::Progress;
-use ashlar_env::{Job, JobKind, StepBudget, StepResult};
+use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// One flush of all families that have something sealed.
 pub(super) struct AtomicFlushJob {
-    core: Arc<Core>,
     /// The families that the schedule marked, and those that were made since.
     marked: Vec<FamilyId>,
     left: VecDeque<(FamilyId, FlushRun)>,
     done: Vec<(FamilyId, FlushOutcome)>,
-    in_step: bool,
     limited: Limited,
     /// When its present run began.
     started: Duration,
 }
 
 impl AtomicFlushJob {
-    pub(super) fn new(core: Arc<Core>, marked: Vec<FamilyId>) -> Self {
+    pub(super) fn new(marked: Vec<FamilyId>) -> Self {
         let (left, done) = (VecDeque::new(), Vec::new());
-        AtomicFlushJob {
-            core,
-            marked,
-            left,
-            done,
-            in_step: false,
-            limited: Limited::default(),
-            started: Duration::ZERO,
-        }
+        AtomicFlushJob { marked, left, done, limited: Limited::default(), started: Duration::ZERO }
     }
 
     /// One step; `true` when nothing is left to do.
-    fn advance(&mut self, budget: StepBudget) -> Result<bool> {
-        if self.core.is_closed() {
-            self.forget();
-            return Ok(true);
-        }
+    fn work(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<bool> {
         if self.left.is_empty() && self.done.is_empty() {
-            self.started = self.core.env.clock.now();
-            self.pick()?;
+            self.started = core.env.clock.now();
+            self.pick(core)?;
             self.limited.begin();
             return Ok(self.left.is_empty());
         }
         if let Some((family, mut run)) = self.left.pop_front() {
             let progress = run.step(budget.bytes)?;
-            self.limited.wrote(&self.core, JobKind::Flush, run.bytes_written());
+            self.limited.wrote(core, JobKind::Flush, run.bytes_written());
             if progress == Progress::More {
                 self.left.push_front((family, run));
             } else {
@@ -71,14 +58,13 @@ impl AtomicFlushJob {
             }
             return Ok(false);
         }
-        self.install()?;
+        self.install(core)?;
         Ok(true)
     }
 
     /// Takes every sealed memtable of every family, and answers for all of them from then on: who waits for the flush of a family
     /// that was made after the schedule marked them is told of a failure too.
-    fn pick(&mut self) -> Result<()> {
-        let core = &self.core;
+    fn pick(&mut self, core: &Core) -> Result<()> {
         let picked: Vec<_> = {
             let mut state = core.state();
             let made = state.families.iter_mut().filter(|f| !f.flushing);
@@ -99,8 +85,7 @@ impl AtomicFlushJob {
         Ok(())
     }
 
-    fn install(&mut self) -> Result<()> {
-        let core = &self.core;
+    fn install(&mut self, core: &Arc<Core>) -> Result<()> {
         let took = core.env.clock.now().saturating_sub(self.started);
         let (mut edits, mut flushed, mut counts, mut pending) = (vec![], vec![], vec![], vec![]);
         let mut told = Vec::new();
@@ -142,68 +127,49 @@ impl AtomicFlushJob {
         Ok(())
     }
 
-    /// What was written goes again: tables that are finished with the next purge.
-    fn forget(&mut self) {
+    /// Drops what was written; the next purge removes the tables that are finished.
+    fn forget(&mut self, core: &Core) {
         self.left.clear();
         if !self.done.is_empty() {
             self.done.clear();
-            self.core.state().purge_wanted = true;
+            core.state().purge_wanted = true;
         }
-    }
-
-    fn end(&self) {
-        {
-            let mut state = self.core.state();
-            for id in &self.marked {
-                if let Some(live) = state.families.get_mut(*id) {
-                    live.flushing = false;
-                }
-            }
-            state.job_ended();
-        }
-        self.core.after_job();
     }
 }
 
-impl Job for AtomicFlushJob {
-    fn kind(&self) -> JobKind {
-        JobKind::Flush
+impl Run for AtomicFlushJob {
+    const KIND: JobKind = JobKind::Flush;
+    const LANE: Lane = Lane::High;
+    const NAME: &'static str = "a flush";
+
+    /// In a hard state the resume job flushes.
+    fn is_wanted(&self, core: &Core) -> bool {
+        !core.is_closed() && core.health.severity() < Severity::Hard
     }
 
-    fn step(&mut self, budget: StepBudget) -> StepResult {
-        if self.core.health.severity() >= Severity::Hard {
-            self.forget();
-            self.end();
-            return StepResult::Done;
+    fn advance(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<StepResult> {
+        if !self.work(core, budget)? {
+            return Ok(self.limited.go_on());
         }
-        self.in_step = true;
-        let advanced = self.advance(budget);
-        self.in_step = false;
-        match advanced {
-            Ok(false) => self.limited.go_on(),
-            Ok(true) => {
-                self.marked.iter().for_each(|id| self.core.well(Source::Flush(*id)));
-                self.end();
-                StepResult::Done
-            }
-            Err(e) => {
-                self.forget();
-                let failed = |id: &FamilyId| self.core.background_failed(*id, JobKind::Flush, &e);
-                let pause = self.marked.iter().map(failed).max().unwrap_or_default();
-                if self.core.is_closed() || self.core.health.severity() >= Severity::Hard {
-                    self.end();
-                    return StepResult::Done;
-                }
-                StepResult::Wait(pause)
-            }
-        }
+        self.marked.iter().for_each(|id| core.well(Source::Flush(*id)));
+        Ok(StepResult::Done)
     }
 
-    fn abort(mut self: Box<Self>) {
-        self.forget();
-        if self.in_step {
-            self.core.panicked("a flush");
+    fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
+        self.forget(core);
+        let failed = |id: &FamilyId| core.background_failed(*id, JobKind::Flush, cause);
+        self.marked.iter().map(failed).max().unwrap_or_default()
+    }
+
+    fn give_up(&mut self, core: &Core) {
+        self.forget(core);
+    }
+
+    fn release(&mut self, state: &mut State) {
+        for id in &self.marked {
+            if let Some(live) = state.families.get_mut(*id) {
+                live.flushing = false;
+            }
         }
-        self.end();
     }
 }

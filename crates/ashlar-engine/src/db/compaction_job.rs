@@ -10,6 +10,7 @@
 
 use super::core::{Core, State};
 use super::install::note_counts;
+use super::job::{JobShell, Run};
 use super::limited::Limited;
 use super::output::numbers;
 use crate::column_family::{Family, LiveFamily};
@@ -21,7 +22,7 @@ use ashlar_compaction::{
     Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running,
     move_edit,
 };
-use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
+use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::{Mutex, Rank};
 use ashlar_tree::version::{FamilyState, TableCounts, Version};
@@ -39,8 +40,9 @@ enum Phase {
 pub(super) struct CompactionJob {
     shared: Arc<Shared>,
     phase: Phase,
-    in_step: bool,
     limited: Limited,
+    /// No other job of the compaction is left. Known once this one gives up.
+    is_last: bool,
 }
 
 /// What the jobs of one compaction share.
@@ -90,13 +92,13 @@ impl CompactionJob {
         CompactionJob {
             shared: Arc::new(shared),
             phase: Phase::Begin,
-            in_step: false,
             limited: Limited::default(),
+            is_last: false,
         }
     }
 
     /// One step; `true` when nothing is left for this job.
-    fn advance(&mut self, budget: StepBudget) -> Result<bool> {
+    fn work(&mut self, budget: StepBudget) -> Result<bool> {
         let shared = &self.shared;
         if shared.is_given_up() {
             shared.core.statistics.tick(Ticker::CompactionCancelled);
@@ -205,13 +207,14 @@ impl Shared {
             shared.unfinished += parts.len();
         }
         for part in parts {
+            let shared = Arc::clone(self);
             let job = CompactionJob {
-                shared: Arc::clone(self),
+                shared,
                 phase: Phase::Run(part),
-                in_step: false,
                 limited: Limited::default(),
+                is_last: false,
             };
-            self.core.submit(Box::new(job), Lane::Low);
+            self.core.submit(JobShell::due(&self.core, job));
         }
     }
 
@@ -254,36 +257,19 @@ impl Shared {
         Ok(())
     }
 
-    /// The last thing a job does.
-    fn end(&self) {
-        let (left, in_vain) = {
-            let mut parts = self.parts.lock();
-            parts.jobs -= 1;
-            let left = (parts.jobs == 0).then(|| std::mem::take(&mut parts.finished));
-            (left, !parts.installed && !parts.failed)
-        };
-        let is_last = left.is_some();
-        // The files of what was finished in vain go, before anybody is told.
-        drop(left);
-        {
-            let mut state = self.core.state();
-            if is_last && in_vain {
-                // Who asked for it is told; for the database this is no failure.
-                let why = if self.core.is_closed() { Error::closed() } else { aborted() };
-                state.note_failure((self.family.id(), JobKind::Compaction), &why);
-            }
-            if is_last {
-                self.plan.set_compacting(false);
-                self.release(&mut state);
-                state.purge_wanted = true;
-            }
-            state.compactors -= 1;
-            state.job_ended();
-        }
-        self.core.after_job();
-    }
-
+    /// Gives the claimed files back, after the last job.
     fn release(&self, state: &mut State) {
+        let in_vain = {
+            let parts = self.parts.lock();
+            !parts.installed && !parts.failed
+        };
+        if in_vain {
+            // The caller that asked for the compaction gets an error; for the database this is no failure.
+            let why = if self.core.is_closed() { Error::closed() } else { aborted() };
+            state.note_failure((self.family.id(), JobKind::Compaction), &why);
+        }
+        self.plan.set_compacting(false);
+        state.purge_wanted = true;
         let Some(claims) = state.running.get_mut(&self.family.id()) else { return };
         if let Some(at) = claims.iter().position(|c| Some(c) == self.claim.as_ref()) {
             claims.swap_remove(at);
@@ -296,37 +282,47 @@ pub(super) fn aborted() -> Error {
     Error::new(ErrorKind::Aborted, "compactions were aborted")
 }
 
-impl Job for CompactionJob {
-    fn kind(&self) -> JobKind {
-        JobKind::Compaction
+impl Run for CompactionJob {
+    const KIND: JobKind = JobKind::Compaction;
+    const NAME: &'static str = "a compaction";
+
+    /// The files stay claimed during the pause after a failure, so a failure alone does not end the job.
+    fn is_wanted(&self, _: &Core) -> bool {
+        true
     }
 
-    fn step(&mut self, budget: StepBudget) -> StepResult {
-        self.in_step = true;
-        let advanced = self.advance(budget);
-        self.in_step = false;
-        match advanced {
-            Ok(false) => self.limited.go_on(),
-            Ok(true) => {
-                self.phase = Phase::Over;
-                self.shared.end();
-                StepResult::Done
-            }
-            Err(e) => {
-                self.phase = Phase::Over;
-                let shared = &self.shared;
-                shared.parts.lock().failed = true;
-                StepResult::Wait(shared.core.background_failed(shared.family.id(), JobKind::Compaction, &e))
-            }
-        }
+    fn advance(&mut self, _: &Arc<Core>, budget: StepBudget) -> Result<StepResult> {
+        let done = self.work(budget)?;
+        Ok(if done { StepResult::Done } else { self.limited.go_on() })
     }
 
-    fn abort(mut self: Box<Self>) {
+    fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
         self.phase = Phase::Over;
-        if self.in_step {
-            self.shared.core.panicked("a compaction");
-        }
         self.shared.parts.lock().failed = true;
-        self.shared.end();
+        core.background_failed(self.shared.family.id(), JobKind::Compaction, cause)
+    }
+
+    fn aborted(&mut self) {
+        self.shared.parts.lock().failed = true;
+    }
+
+    fn give_up(&mut self, _: &Core) {
+        self.phase = Phase::Over;
+        let shared = &self.shared;
+        let left = {
+            let mut parts = shared.parts.lock();
+            parts.jobs -= 1;
+            self.is_last = parts.jobs == 0;
+            if self.is_last { std::mem::take(&mut parts.finished) } else { Vec::new() }
+        };
+        // The files of what was finished in vain go before a caller is told.
+        drop(left);
+    }
+
+    fn release(&mut self, state: &mut State) {
+        if self.is_last {
+            self.shared.release(state);
+        }
+        state.compactors -= 1;
     }
 }

@@ -3,6 +3,7 @@
 use super::counters::Counters;
 use super::output::Writer;
 use super::scrub_job::Scrubbed;
+use super::work::Slots;
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;
 use crate::health::{Failing, Health, Severity};
@@ -105,8 +106,6 @@ pub(crate) struct State {
     pub(crate) exclusive: usize,
     /// Callers that wait for all that is due, at once.
     pub(crate) hurried: usize,
-    /// A job looks after level 0 of families that wait for their next table.
-    pub(crate) gathering: bool,
     /// Callers that want no new background work for now.
     pub(crate) pauses: usize,
     /// The leader of the writers waits for background work: for a flush (`true`), or for compactions.
@@ -115,20 +114,10 @@ pub(crate) struct State {
     pub(crate) closing: bool,
     /// The jobs handed to the executor since there was last none; some have ended, not many.
     pub(crate) submitted: Vec<JobId>,
-    /// There is a timer; its id as soon as it is known.
-    pub(crate) timer: Option<Option<JobId>>,
-    /// There is a scrubber, likewise.
-    pub(crate) scrub: Option<Option<JobId>>,
+    /// The jobs of the work that one job does at a time.
+    pub(super) work: Slots,
     /// What failed of each family's background work, and how often since the open.
     pub(crate) failed: BTreeMap<(FamilyId, JobKind), Failed>,
-    /// A purge of obsolete files is under way.
-    pub(crate) purging: bool,
-    /// The job that resumes from a hard state is under way.
-    pub(crate) resuming: bool,
-    /// The job that asks for room for the log is under way.
-    pub(crate) asking_room: bool,
-    /// The purge failed and waits to try again.
-    pub(crate) purge_pauses: bool,
     /// The OPTIONS file could not be written and is out of date; the purge sees to it.
     pub(crate) options_stale: bool,
     /// Files became obsolete since the last purge began.
@@ -142,7 +131,7 @@ pub(crate) struct State {
 impl State {
     /// No job of any kind is there.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.jobs == 0 && self.timer.is_none() && self.scrub.is_none()
+        self.jobs == 0 && self.work.are_free()
     }
 
     /// One of `jobs` is over. Only when none is left can those that were submitted be forgotten: one that waits may be

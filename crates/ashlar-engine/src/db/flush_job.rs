@@ -4,70 +4,37 @@
 //!    a power cut must not keep this family's writes and lose earlier ones of another.
 //! 2. A failed flush is tried again, into a new file, after a pause. In a hard state it is left to the resume job.
 
-use super::core::Core;
+use super::core::{Core, State};
 use super::install::note_counts;
+use super::job::Run;
 use super::limited::Limited;
 use super::output::numbers;
 use crate::column_family::Family;
 use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{FamilyId, Result};
+use ashlar_base::{Error, FamilyId, Result};
 use ashlar_compaction::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use ashlar_compaction::rewrite::Progress;
-use ashlar_env::{Job, JobKind, StepBudget, StepResult};
+use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use ashlar_memtable::MemtableRep;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// One flush of one family.
 pub(super) struct FlushJob {
-    core: Arc<Core>,
     family: FamilyId,
     run: Option<FlushRun>,
-    in_step: bool,
     limited: Limited,
     /// When its present run began.
     started: Duration,
 }
 
 impl FlushJob {
-    pub(super) fn new(core: Arc<Core>, family: FamilyId) -> Self {
-        FlushJob {
-            core,
-            family,
-            run: None,
-            in_step: false,
-            limited: Limited::default(),
-            started: Duration::ZERO,
-        }
+    pub(super) fn new(family: FamilyId) -> Self {
+        FlushJob { family, run: None, limited: Limited::default(), started: Duration::ZERO }
     }
 
-    /// One step; `true` when nothing is left to do.
-    fn advance(&mut self, budget: StepBudget) -> Result<bool> {
-        if self.core.is_closed() {
-            // What it would flush is in the log; a close has flushed what is not.
-            self.run = None;
-            return Ok(true);
-        }
-        let Some(run) = &mut self.run else {
-            self.started = self.core.env.clock.now();
-            self.run = self.pick()?;
-            self.limited.begin();
-            return Ok(self.run.is_none());
-        };
-        let progress = run.step(budget.bytes)?;
-        self.limited.wrote(&self.core, JobKind::Flush, run.bytes_written());
-        if progress == Progress::More {
-            return Ok(false);
-        }
-        if let Some(run) = self.run.take() {
-            self.install(run.finish()?)?;
-        }
-        Ok(true)
-    }
-
-    fn pick(&self) -> Result<Option<FlushRun>> {
-        let core = &self.core;
+    fn pick(&self, core: &Core) -> Result<Option<FlushRun>> {
         let picked = {
             let state = core.state();
             let Some(live) = state.families.get(self.family) else { return Ok(None) };
@@ -78,8 +45,7 @@ impl FlushJob {
         core.begin_flush(&family, memtables).map(Some)
     }
 
-    fn install(&self, outcome: FlushOutcome) -> Result<()> {
-        let core = &self.core;
+    fn install(&self, core: &Arc<Core>, outcome: FlushOutcome) -> Result<()> {
         let took = core.env.clock.now().saturating_sub(self.started);
         core.counters.flushed(&outcome, took, &core.statistics);
         let FlushOutcome { mut edit, memtables, counts, pending, counters, .. } = outcome;
@@ -111,17 +77,6 @@ impl FlushJob {
         core.tell_flushed(&made, memtables, counters.entries_in, took);
         Ok(())
     }
-
-    fn end(&self) {
-        {
-            let mut state = self.core.state();
-            if let Some(live) = state.families.get_mut(self.family) {
-                live.flushing = false;
-            }
-            state.job_ended();
-        }
-        self.core.after_job();
-    }
 }
 
 impl Core {
@@ -142,47 +97,53 @@ impl Core {
     }
 }
 
-impl Job for FlushJob {
-    fn kind(&self) -> JobKind {
-        JobKind::Flush
+impl Run for FlushJob {
+    const KIND: JobKind = JobKind::Flush;
+    const LANE: Lane = Lane::High;
+    const NAME: &'static str = "a flush";
+
+    /// Once the database is closed the log has what the memtables hold. In a hard state the resume job flushes.
+    fn is_wanted(&self, core: &Core) -> bool {
+        !core.is_closed() && core.health.severity() < Severity::Hard
     }
 
-    fn step(&mut self, budget: StepBudget) -> StepResult {
-        if self.core.health.severity() >= Severity::Hard {
-            self.run = None;
-            self.end();
-            return StepResult::Done;
-        }
-        self.in_step = true;
-        let advanced = self.advance(budget);
-        self.in_step = false;
-        match advanced {
-            Ok(false) => self.limited.go_on(),
-            Ok(true) => {
-                self.core.well(Source::Flush(self.family));
-                self.end();
-                StepResult::Done
+    fn advance(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<StepResult> {
+        if let Some(run) = &mut self.run {
+            let progress = run.step(budget.bytes)?;
+            self.limited.wrote(core, JobKind::Flush, run.bytes_written());
+            if progress == Progress::More {
+                return Ok(self.limited.go_on());
             }
-            Err(e) => {
-                self.run = None;
-                if planted(Bug::NoPauseAfterFailure) {
-                    return StepResult::Again;
-                }
-                let pause = self.core.background_failed(self.family, JobKind::Flush, &e);
-                if self.core.is_closed() || self.core.health.severity() >= Severity::Hard {
-                    self.end();
-                    return StepResult::Done;
-                }
-                StepResult::Wait(pause)
+            if let Some(run) = self.run.take() {
+                self.install(core, run.finish()?)?;
+            }
+        } else {
+            self.started = core.env.clock.now();
+            self.run = self.pick(core)?;
+            self.limited.begin();
+            if self.run.is_some() {
+                return Ok(self.limited.go_on());
             }
         }
+        core.well(Source::Flush(self.family));
+        Ok(StepResult::Done)
     }
 
-    fn abort(mut self: Box<Self>) {
+    fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
         self.run = None;
-        if self.in_step {
-            self.core.panicked("a flush");
+        if planted(Bug::NoPauseAfterFailure) {
+            return Duration::ZERO;
         }
-        self.end();
+        core.background_failed(self.family, JobKind::Flush, cause)
+    }
+
+    fn give_up(&mut self, _: &Core) {
+        self.run = None;
+    }
+
+    fn release(&mut self, state: &mut State) {
+        if let Some(live) = state.families.get_mut(self.family) {
+            live.flushing = false;
+        }
     }
 }

@@ -5,12 +5,12 @@
 use super::Db;
 use super::compaction_job::{CompactionJob, aborted};
 use super::core::{Core, State};
-use super::schedule::shape;
+use super::job::JobShell;
 use crate::column_family::{Family, LiveFamily};
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
-use ashlar_compaction::picker::{ManualPick, ManualRange, pick_chosen, pick_refit};
+use ashlar_compaction::picker::{ManualPick, ManualRange, Shape, pick_chosen, pick_refit};
 use ashlar_compaction::{Compaction, Running};
-use ashlar_env::{JobKind, Lane};
+use ashlar_env::JobKind;
 use ashlar_options::CompactRangeOptions;
 use std::sync::Arc;
 
@@ -77,7 +77,8 @@ impl Db {
         refuse_level0_only(family)?;
         core.compact_one(family.id(), |live, claims| {
             let options = live.family.options();
-            let picked = pick_chosen(&shape(live), &options.compaction, claims, numbers, output)?;
+            let picked =
+                pick_chosen(&Shape::of(&live.version), &options.compaction, claims, numbers, output)?;
             Ok(picked.map(|plan| Compaction { parts_max: max_subcompactions, ..plan }))
         })
     }
@@ -133,7 +134,7 @@ impl Core {
         self.run_pieces(family, |live, claims| {
             let settings = live.family.options();
             let next_file = self.versions.next_file_number();
-            Ok(match range.pick(&shape(live), &settings.compaction, claims, next_file) {
+            Ok(match range.pick(&Shape::of(&live.version), &settings.compaction, claims, next_file) {
                 ManualPick::Run(plan) => {
                     ManualPick::Run(Box::new(Compaction { parts_max: options.max_subcompactions, ..*plan }))
                 }
@@ -144,7 +145,7 @@ impl Core {
         match options.target_level {
             Some(target) => self.compact_one(family, |live, claims| {
                 let settings = live.family.options();
-                pick_refit(&shape(live), &settings.compaction, claims, target)
+                pick_refit(&Shape::of(&live.version), &settings.compaction, claims, target)
             }),
             None => Ok(()),
         }
@@ -197,9 +198,7 @@ impl Core {
             match next? {
                 Next::Over => return Ok(()),
                 Next::Blocked => {}
-                Next::Run(job) => {
-                    self.submit(job, Lane::Low);
-                }
+                Next::Run(job) => self.submit(JobShell::due(self, *job)),
             }
         }
     }

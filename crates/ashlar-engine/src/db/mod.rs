@@ -9,6 +9,8 @@
 //! | `open`, `read_only`, `replay`, `direct_blobs`, `close` | the beginning and the end |
 //! | `writes`, `reads` | what surrounds the committer and the readers |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
+//! | `job`, `work` | the shell of all jobs, and which jobs there are |
+//! | `l0_delay_job` | looking again at a level 0 that waits for a flush |
 //! | `limited` | the pauses of background work under the limit on its writing |
 //! | `scrub_job` | looking for damage all the time |
 //! | `timer_job` | what is due by the clock alone |
@@ -29,8 +31,9 @@ mod direct_blobs;
 mod drop_files;
 mod families;
 mod flush_job;
-mod gather_job;
 mod install;
+mod job;
+mod l0_delay_job;
 mod limited;
 mod live_files;
 mod maintenance;
@@ -56,6 +59,7 @@ mod tell;
 mod scrub_job;
 mod timer_job;
 mod unused_logs;
+mod work;
 mod writes;
 
 pub use live_files::LiveFile;

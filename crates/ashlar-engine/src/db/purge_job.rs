@@ -4,11 +4,13 @@
 //! again after a pause, and so is an OPTIONS file that could not be written.
 
 use super::core::Core;
+use super::job::Run;
 use super::unused_logs::UnusedLogs;
+use super::work::Work;
 use crate::health::{Severity, Source};
 use crate::open::RecoveryReport;
 use ashlar_base::{Error, FileNumber, Result};
-use ashlar_env::{Env, Job, JobKind, StepBudget, StepResult};
+use ashlar_env::{Env, JobKind, StepBudget, StepResult};
 use ashlar_format::filename::FileKind;
 use ashlar_sync::ReadPin;
 use ashlar_tree::files::{
@@ -18,50 +20,45 @@ use ashlar_tree::version::VersionSet;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One purge.
 pub(super) struct PurgeJob {
-    core: Arc<Core>,
+    /// What the present step does.
+    source: Source,
 }
 
 impl PurgeJob {
-    pub(super) fn new(core: Arc<Core>) -> Self {
-        PurgeJob { core }
-    }
-
-    fn end(&self) {
-        {
-            let mut state = self.core.state();
-            (state.purging, state.purge_pauses) = (false, false);
-            state.job_ended();
-        }
-        self.core.schedule();
-        self.core.progress.notify();
+    pub(super) fn new() -> Self {
+        PurgeJob { source: Source::Purge }
     }
 }
 
-impl Job for PurgeJob {
-    fn kind(&self) -> JobKind {
-        JobKind::Purge
+impl Run for PurgeJob {
+    const KIND: JobKind = JobKind::Purge;
+    const NAME: &'static str = "a purge";
+    const WORK: Option<Work> = Some(Work::Purge);
+
+    fn is_wanted(&self, core: &Core) -> bool {
+        !core.is_closed() && core.health.severity() < Severity::Fatal
     }
 
-    fn step(&mut self, _: StepBudget) -> StepResult {
-        let core = &self.core;
-        if !core.is_closed() && core.health.severity() < Severity::Fatal {
-            core.state().purge_pauses = false;
-            if let Err((source, e)) = core.tidy_up() {
-                let pause = core.report(source, &e);
-                core.state().purge_pauses = true;
-                core.progress.notify();
-                return StepResult::Wait(pause);
-            }
-        }
-        self.end();
-        StepResult::Done
+    fn advance(&mut self, core: &Arc<Core>, _: StepBudget) -> Result<StepResult> {
+        core.state().work.set_awaited(Work::Purge, true);
+        self.source = Source::Purge;
+        core.purge()?;
+        core.well(Source::Purge);
+        self.source = Source::Options;
+        core.write_stale_options()?;
+        core.well(Source::Options);
+        Ok(StepResult::Done)
     }
 
-    fn abort(self: Box<Self>) {
-        self.end();
+    fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
+        let pause = core.report(self.source, cause);
+        core.state().work.set_awaited(Work::Purge, false);
+        core.progress.notify();
+        pause
     }
 }
 
@@ -125,16 +122,12 @@ pub(super) fn purge_at_open(
 }
 
 impl Core {
-    fn tidy_up(&self) -> Result<(), (Source, Error)> {
-        self.purge().map_err(|e| (Source::Purge, e))?;
-        self.well(Source::Purge);
-        let stale = std::mem::take(&mut self.state().options_stale);
-        if stale && let Err(e) = self.write_options() {
-            self.state().options_stale = true;
-            return Err((Source::Options, e));
+    /// Writes the OPTIONS file if an earlier write of it failed.
+    fn write_stale_options(&self) -> Result<()> {
+        if !std::mem::take(&mut self.state().options_stale) {
+            return Ok(());
         }
-        self.well(Source::Options);
-        Ok(())
+        self.write_options().inspect_err(|_| self.state().options_stale = true)
     }
 
     pub(super) fn purge(&self) -> Result<()> {

@@ -15,14 +15,16 @@
 
 use super::Db;
 use super::core::Core;
+use super::job::Run;
 use super::output::numbers;
+use super::work::Work;
 use crate::health::{Severity, Source};
 use crate::wal::Wal;
 use ashlar_base::stats::Ticker;
-use ashlar_base::{FamilyId, Result};
+use ashlar_base::{Error, FamilyId, Result};
 use ashlar_compaction::flush::{self, FlushInput, FlushOutcome, FlushRun};
 use ashlar_compaction::rewrite::Progress;
-use ashlar_env::{Job, JobKind, StepBudget, StepResult};
+use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::Event;
 use ashlar_sync::Waited;
@@ -42,43 +44,32 @@ enum Phase {
 
 /// One way back.
 pub(super) struct ResumeJob {
-    core: Arc<Core>,
     phase: Phase,
     /// Families whose memtables are still to be flushed.
     left: VecDeque<FamilyId>,
     run: Option<(FamilyId, FlushRun)>,
     done: BTreeMap<FamilyId, FlushOutcome>,
     wal: Option<Arc<Wal>>,
-    in_step: bool,
 }
 
 impl ResumeJob {
-    pub(super) fn new(core: Arc<Core>) -> Self {
-        ResumeJob {
-            core,
-            phase: Phase::Seal,
-            left: VecDeque::new(),
-            run: None,
-            done: BTreeMap::new(),
-            wal: None,
-            in_step: false,
-        }
+    pub(super) fn new() -> Self {
+        ResumeJob { phase: Phase::Seal, left: VecDeque::new(), run: None, done: BTreeMap::new(), wal: None }
     }
 
     /// One step. `Done` when writes are taken again, or never will be.
-    fn advance(&mut self, budget: StepBudget) -> Result<StepResult> {
-        if self.core.is_closed() || self.core.health.severity() != Severity::Hard {
+    fn work(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<StepResult> {
+        if core.health.severity() != Severity::Hard {
             return Ok(StepResult::Done);
         }
         match self.phase {
-            Phase::Seal => Ok(self.seal()),
-            Phase::Flush => self.flush(budget),
-            Phase::Commit => self.commit(),
+            Phase::Seal => Ok(self.seal(core)),
+            Phase::Flush => self.flush(core, budget),
+            Phase::Commit => self.commit(core),
         }
     }
 
-    fn seal(&mut self) -> StepResult {
-        let core = &self.core;
+    fn seal(&mut self, core: &Core) -> StepResult {
         let Some(lead) = core.committer.try_lead() else { return StepResult::Wait(SOON) };
         let (_, Some(cause)) = core.health.state() else { return StepResult::Done };
         core.statistics.tick(Ticker::ErrorHandlerAutoResumeCount);
@@ -101,7 +92,7 @@ impl ResumeJob {
         StepResult::Again
     }
 
-    fn flush(&mut self, budget: StepBudget) -> Result<StepResult> {
+    fn flush(&mut self, core: &Core, budget: StepBudget) -> Result<StepResult> {
         if let Some((family, run)) = &mut self.run {
             if run.step(budget.bytes)? == Progress::More {
                 return Ok(StepResult::Again);
@@ -114,7 +105,7 @@ impl ResumeJob {
         }
         match self.left.front() {
             None => self.phase = Phase::Commit,
-            Some(family) => match self.pick(*family)? {
+            Some(family) => match self.pick(core, *family)? {
                 Some(run) => self.run = Some((*family, run)),
                 None => drop(self.left.pop_front()),
             },
@@ -122,8 +113,7 @@ impl ResumeJob {
         Ok(StepResult::Again)
     }
 
-    fn pick(&self, id: FamilyId) -> Result<Option<FlushRun>> {
-        let core = &self.core;
+    fn pick(&self, core: &Core, id: FamilyId) -> Result<Option<FlushRun>> {
         let picked = {
             let state = core.state();
             let Some(live) = state.families.get(id) else { return Ok(None) };
@@ -140,8 +130,7 @@ impl ResumeJob {
         .map(Some)
     }
 
-    fn commit(&mut self) -> Result<StepResult> {
-        let core = &self.core;
+    fn commit(&mut self, core: &Arc<Core>) -> Result<StepResult> {
         let Some(_lead) = core.committer.try_lead() else { return Ok(StepResult::Wait(SOON)) };
         let wal = match &self.wal {
             Some(wal) => Arc::clone(wal),
@@ -175,56 +164,34 @@ impl ResumeJob {
         core.health.resumed();
         Ok(StepResult::Done)
     }
-
-    /// The last thing a job does. The files of what was begun in vain go first: once nobody waits for it any more, the
-    /// directory may be another process's, and their names too.
-    fn end(&mut self) {
-        self.run = None;
-        {
-            let mut state = self.core.state();
-            state.resuming = false;
-            state.job_ended();
-        }
-        self.core.after_job();
-    }
 }
 
-impl Job for ResumeJob {
-    fn kind(&self) -> JobKind {
-        JobKind::Flush
+impl Run for ResumeJob {
+    const KIND: JobKind = JobKind::Flush;
+    const LANE: Lane = Lane::High;
+    const NAME: &'static str = "resuming";
+    const WORK: Option<Work> = Some(Work::Resume);
+
+    fn advance(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<StepResult> {
+        let next = self.work(core, budget)?;
+        if matches!(next, StepResult::Done) && core.health.severity() == Severity::Well && !core.is_closed() {
+            core.statistics.tick(Ticker::ErrorHandlerAutoResumeSuccessCount);
+            core.events.tell(&Event::ErrorRecovered);
+        }
+        Ok(next)
     }
 
-    fn step(&mut self, budget: StepBudget) -> StepResult {
-        self.in_step = true;
-        let advanced = self.advance(budget);
-        self.in_step = false;
-        match advanced {
-            Ok(StepResult::Done) => {
-                if self.core.health.severity() == Severity::Well && !self.core.is_closed() {
-                    self.core.statistics.tick(Ticker::ErrorHandlerAutoResumeSuccessCount);
-                    self.core.events.tell(&Event::ErrorRecovered);
-                }
-                self.end();
-                StepResult::Done
-            }
-            Ok(more) => more,
-            Err(e) => {
-                self.run = None;
-                let core = &self.core;
-                let source = core.manifest_trouble();
-                let source = source.or_else(|| self.left.front().map(|f| Source::Flush(*f)));
-                let pause = core.report(source.unwrap_or(Source::Log), &e);
-                core.progress.notify();
-                StepResult::Wait(pause)
-            }
-        }
+    fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
+        self.run = None;
+        let source = core.manifest_trouble();
+        let source = source.or_else(|| self.left.front().map(|f| Source::Flush(*f)));
+        let pause = core.report(source.unwrap_or(Source::Log), cause);
+        core.progress.notify();
+        pause
     }
 
-    fn abort(mut self: Box<Self>) {
-        if self.in_step {
-            self.core.panicked("resuming");
-        }
-        self.end();
+    fn give_up(&mut self, _: &Core) {
+        self.run = None;
     }
 }
 
@@ -281,9 +248,10 @@ impl Db {
 
 #[cfg(test)]
 mod tests {
+    use super::super::job::JobShell;
     use super::*;
     use crate::batch::WriteBatch;
-    use ashlar_base::Error;
+    use ashlar_env::Job;
     use ashlar_env::sim::SimEnv;
     use ashlar_options::{DbOptions, FamilyOptions, WriteOptions};
     use std::path::Path;
@@ -302,11 +270,11 @@ mod tests {
         db.write(&mut batch, WriteOptions::default()).unwrap();
         let core = Arc::clone(db.core());
         core.health.report(Source::Log, &Error::closed(), Duration::ZERO);
-        let mut job = ResumeJob::new(Arc::clone(&core));
+        let mut job = JobShell::new(&core, ResumeJob::new());
         {
             let mut state = core.state();
             state.jobs += 1;
-            state.resuming = true;
+            assert!(state.work.take(Work::Resume));
         }
         let tables = || env.fs.list(dir).unwrap().iter().filter(|f| f.name.ends_with(".sst")).count();
         let few = StepBudget { bytes: 1 << 10 };

@@ -4,25 +4,24 @@ use super::atomic_flush_job::AtomicFlushJob;
 use super::compaction_job::CompactionJob;
 use super::core::{Core, State};
 use super::flush_job::FlushJob;
-use super::gather_job::GatherJob;
+use super::job::JobShell;
+use super::l0_delay_job::{L0DelayJob, delayed_until};
 use super::purge_job::PurgeJob;
 use super::resume_job::ResumeJob;
 use super::room_job::RoomJob;
-use crate::column_family::{DatabaseId, Family, LiveFamily};
+use super::work::Work;
+use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
 use crate::pressure::{Forecast, Gauges, Pace, pace};
 use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_compaction::picker::{self, Shape, Targets};
 use ashlar_compaction::{Compaction, Reason, Running};
-use ashlar_env::{Env, Job, JobId, JobKind, Lane, StepBudget, StepResult};
+use ashlar_env::{Env, Job, Lane};
 use ashlar_options::DbPath;
 use ashlar_tree::version::Version;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// More noted jobs than this are looked through for those that ended: a database that is never idle notes more and more.
-const SUBMITTED_MANY: usize = 64;
 
 impl Core {
     /// Submits whatever work is due and not under way. Cheap when nothing is.
@@ -47,28 +46,19 @@ impl Core {
             if state.pauses > 0 {
                 return;
             }
-            if severity == Severity::Hard && !std::mem::replace(&mut state.resuming, true) {
-                due.push((Box::new(ResumeJob::new(Arc::clone(self))), Lane::High));
-            }
-            if severity == Severity::Full
-                && self.health.is_failing(Source::LogRoom)
-                && !std::mem::replace(&mut state.asking_room, true)
-            {
-                due.push((Box::new(RoomJob::new(Arc::clone(self))), Lane::High));
-            }
             let (most, oldest) = (self.compactors_max(), self.snapshots.oldest());
             let now = (state.hurried == 0).then_some(now);
             let atomic = self.options().atomic_flush;
             if atomic && severity < Severity::Hard {
                 let marked = mark_for_atomic_flush(state);
                 if !marked.is_empty() {
-                    due.push((Box::new(AtomicFlushJob::new(Arc::clone(self), marked)), Lane::High));
+                    due.push(JobShell::due(self, AtomicFlushJob::new(marked)));
                 }
             }
             for family in state.families.iter_mut().filter(|_| severity < Severity::Hard) {
                 if !atomic && family.memtables.sealed_len() > 0 && !family.flushing {
                     family.flushing = true;
-                    due.push((Box::new(FlushJob::new(Arc::clone(self), family.family.id())), Lane::High));
+                    due.push(JobShell::due(self, FlushJob::new(family.family.id())));
                 }
                 let look = Look { oldest, severity, now, unix_secs, db_paths: &self.writer.db_paths };
                 while !self.compactions_aborted()
@@ -77,7 +67,7 @@ impl Core {
                     && has_slot(&compaction, state.compactors, most)
                 {
                     let job = CompactionJob::claim(self, &mut state.running, family, compaction);
-                    due.push((Box::new(job), Lane::Low));
+                    due.push(JobShell::due(self, job));
                     state.compactors += 1;
                 }
                 let runs = state.running.get(&family.family.id()).is_some_and(|r| !r.is_empty());
@@ -86,18 +76,38 @@ impl Core {
                     self.health.well(Source::Compaction(family.family.id()));
                 }
             }
-            if severity < Severity::Hard && !state.gathering && gathers_until(state, now).is_some() {
-                state.gathering = true;
-                due.push((Box::new(GatherJob::new(Arc::clone(self))), Lane::Low));
-            }
-            if state.purge_wanted && !state.purging {
-                (state.purge_wanted, state.purging) = (false, true);
-                due.push((Box::new(PurgeJob::new(Arc::clone(self))), Lane::Low));
+            for work in Work::ALL {
+                if state.work.is_free(work)
+                    && let Some(job) = self.job_of(work, state, severity, now)
+                {
+                    state.work.take(work);
+                    due.push(job);
+                }
             }
             state.jobs += due.len();
         }
-        for (job, lane) in due {
-            self.submit(job, lane);
+        due.into_iter().for_each(|job| self.submit(job));
+    }
+
+    /// The one job of `work`, if there is something to do for it. The timer and the scrubber are begun by the open and by
+    /// changes of settings.
+    fn job_of(
+        self: &Arc<Self>,
+        work: Work,
+        state: &mut State,
+        severity: Severity,
+        now: Option<Duration>,
+    ) -> Option<(Box<dyn Job>, Lane)> {
+        let lacks_room = || severity == Severity::Full && self.health.is_failing(Source::LogRoom);
+        let delays = || severity < Severity::Hard && delayed_until(state, now).is_some();
+        match work {
+            Work::Resume => (severity == Severity::Hard).then(|| JobShell::due(self, ResumeJob::new())),
+            Work::LogRoom => lacks_room().then(|| JobShell::due(self, RoomJob)),
+            Work::L0Delay => delays().then(|| JobShell::due(self, L0DelayJob)),
+            Work::Purge => {
+                std::mem::take(&mut state.purge_wanted).then(|| JobShell::due(self, PurgeJob::new()))
+            }
+            Work::Timer | Work::Scrub => None,
         }
     }
 
@@ -122,49 +132,6 @@ impl Core {
         self.compactors_max().saturating_sub(self.state().compactors)
     }
 
-    /// A job that changed what there is to do is over, and counted so: everybody looks again.
-    pub(super) fn after_job(self: &Arc<Self>) {
-        self.update_pressure();
-        self.schedule();
-        self.progress.notify();
-    }
-
-    /// Hands a job that was counted in `State::jobs` to the executor, and remembers it for [`Core::wake_jobs`].
-    pub(super) fn submit(&self, job: Box<dyn Job>, lane: Lane) {
-        let id = self.run(job, lane);
-        let (urged, many) = {
-            let mut state = self.state();
-            state.submitted.push(id);
-            let many = state.submitted.len() > SUBMITTED_MANY;
-            (self.is_closed() || state.pauses > 0, many.then(|| state.submitted.clone()))
-        };
-        if let Some(many) = many {
-            let ended: BTreeSet<_> = many.into_iter().filter(|id| !self.env.jobs.knows(*id)).collect();
-            self.state().submitted.retain(|id| !ended.contains(id));
-        }
-        // Who woke all jobs before this id was known could not wake it.
-        if urged {
-            self.env.jobs.wake(id);
-        }
-    }
-
-    /// Hands a job to the executor. Its steps are work for this database.
-    pub(super) fn run(&self, job: Box<dyn Job>, lane: Lane) -> JobId {
-        let of = (self.database, self.executor());
-        self.env.jobs.submit(Box::new(OwnJob { of, job }), lane)
-    }
-
-    /// Ends the pauses of jobs that failed and wait to try again, so that they see a close or a hard state at once.
-    pub(super) fn wake_jobs(&self) {
-        let (submitted, timer, scrub) = {
-            let state = self.state();
-            (state.submitted.clone(), state.timer.flatten(), state.scrub.flatten())
-        };
-        for id in submitted.into_iter().chain(timer).chain(scrub) {
-            self.env.jobs.wake(id);
-        }
-    }
-
     /// Takes over the gauges of all families into the pace of writers, and for which snapshots' end compactions wait.
     pub(crate) fn update_pressure(&self) {
         self.contained("measuring the debt of compactions", || self.measure_pressure());
@@ -177,8 +144,11 @@ impl Core {
         {
             let state = self.state();
             let oldest = self.snapshots.oldest();
-            let awaited =
-                state.families.iter().filter_map(|f| picker::awaited_snapshot(&shape(f), oldest)).min();
+            let awaited = state
+                .families
+                .iter()
+                .filter_map(|f| picker::awaited_snapshot(&Shape::of(&f.version), oldest))
+                .min();
             self.snapshots.await_past(awaited);
             let gauges: Vec<_> = state.families.iter().map(|f| (gauges(f), f.family.options())).collect();
             self.pressure.set(gauges.iter().map(|(g, options)| pace(g, options, sustained)));
@@ -217,33 +187,7 @@ impl Core {
     /// True while any background work is under way or due; a purge that waits to try again is neither, nor is a level 0
     /// that waits for more, or a log that waits for room.
     pub(crate) fn busy(state: &State) -> bool {
-        let waiting = [state.purge_pauses, state.gathering, state.asking_room];
-        state.jobs > waiting.into_iter().filter(|waits| *waits).count()
-            || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
-    }
-}
-
-/// A job that notes for which database, on which executor, its thread is at work.
-struct OwnJob {
-    of: (DatabaseId, usize),
-    job: Box<dyn Job>,
-}
-
-impl Job for OwnJob {
-    fn kind(&self) -> JobKind {
-        self.job.kind()
-    }
-
-    fn step(&mut self, budget: StepBudget) -> StepResult {
-        let (database, executor) = self.of;
-        let _inside = database.enter_job(executor);
-        self.job.step(budget)
-    }
-
-    fn abort(self: Box<Self>) {
-        let (database, executor) = self.of;
-        let _inside = database.enter_job(executor);
-        self.job.abort();
+        state.jobs > state.work.waiting() || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
     }
 }
 
@@ -307,7 +251,7 @@ fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look<'_>) -> Opti
     let expected = look.now.is_some_and(|now| family.arrivals.is_expected(now));
     let arriving = look.severity < Severity::Soft && (under_way || expected);
     let paths = if options.cf_paths.is_empty() { look.db_paths } else { &options.cf_paths };
-    let shape = Shape { table: Some(&options.table), paths, arriving, ..shape(family) };
+    let shape = Shape { table: Some(&options.table), paths, arriving, ..Shape::of(&family.version) };
     let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, look.oldest);
     let aged = || picker::pick_aged(&shape, &options.compaction, running, look.unix_secs);
     picker::pick(&shape, &options.compaction, running).or_else(unhurried).or_else(aged).or_else(|| {
@@ -317,23 +261,6 @@ fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look<'_>) -> Opti
         let files: Vec<_> = family.version.blobs().files().values().map(|f| f.live()).collect();
         picker::pick_blob_garbage(&shape, &files, &options.blob, &options.compaction, running)
     })
-}
-
-/// When to look again at the first family whose level 0 waits for a table that writers have yet to fill; `now` as in
-/// [`Look`].
-pub(super) fn gathers_until(state: &State, now: Option<Duration>) -> Option<Duration> {
-    let now = now?;
-    let gathers = |f: &&LiveFamily| {
-        let options = f.family.options();
-        let shape = Shape { arriving: f.arrivals.is_expected(now), ..shape(f) };
-        options.compaction.works() && picker::gathers(&shape, &options.compaction)
-    };
-    state.families.iter().filter(gathers).filter_map(|f| f.arrivals.expected_until()).min()
-}
-
-/// A family's tree, as pickers see it.
-pub(super) fn shape(family: &LiveFamily) -> Shape<'_> {
-    Shape::of(&family.version)
 }
 
 fn gauges(family: &LiveFamily) -> Gauges {

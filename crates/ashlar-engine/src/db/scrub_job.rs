@@ -11,10 +11,12 @@
 
 use super::Db;
 use super::core::Core;
+use super::job::Run;
+use super::work::Work;
 use crate::inspect::{CheckReport, Damage, Risk, check_file};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_blob::{BlobReader, BlobVerified};
-use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
+use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_format::filename::FileKind;
 use ashlar_options::Event;
 use ashlar_table::{TableReader, Verification};
@@ -44,7 +46,6 @@ pub struct Scrubbed {
 
 /// Round after round.
 pub(super) struct ScrubJob {
-    core: Arc<Core>,
     /// When the round began.
     begun: Duration,
     /// Files up to this one have had their turn.
@@ -107,9 +108,9 @@ impl Reading {
 
 impl ScrubJob {
     /// The file after the last one, by number.
-    fn next(&self) -> Option<Reading> {
+    fn next(&self, core: &Core) -> Option<Reading> {
         let versions: Vec<(String, Arc<Version>)> = {
-            let state = self.core.state();
+            let state = core.state();
             state.families.iter().map(|f| (f.family.name().to_owned(), Arc::clone(&f.version))).collect()
         };
         let files = versions.iter().flat_map(|(family, version)| {
@@ -124,15 +125,15 @@ impl ScrubJob {
     }
 
     /// Ends a round, or reads on. How long to pause then.
-    fn read(&mut self, rate: u64, bytes: usize) -> Duration {
-        let Some(mut reading) = self.reading.take().or_else(|| self.next()) else {
-            self.core.scrubbed.lock().rounds += 1;
-            let now = self.core.env.clock.now();
+    fn read(&mut self, core: &Core, rate: u64, bytes: usize) -> Duration {
+        let Some(mut reading) = self.reading.take().or_else(|| self.next(core)) else {
+            core.scrubbed.lock().rounds += 1;
+            let now = core.env.clock.now();
             let pause = (self.begun + ROUND).saturating_sub(now);
             (self.after, self.begun) = (FileNumber(0), now + pause);
             return pause;
         };
-        let stepped = reading.step(&self.core, bytes as u64);
+        let stepped = reading.step(core, bytes as u64);
         // Index, filter and footer are read by the opening; they are paid for at the end.
         let over = stepped.as_ref().map_or(true, |done| *done);
         let read = if over { reading.size } else { reading.bytes().min(reading.size) };
@@ -140,20 +141,19 @@ impl ScrubJob {
         reading.paid += cost;
         if over {
             self.after = reading.number;
-            let mut scrubbed = self.core.scrubbed.lock();
+            let mut scrubbed = core.scrubbed.lock();
             (scrubbed.files, scrubbed.bytes) = (scrubbed.files + 1, scrubbed.bytes + reading.size);
         }
         match stepped {
             Ok(false) => self.reading = Some(reading),
             Ok(true) => {}
-            Err(e) => self.tell(&reading, &e),
+            Err(e) => self.tell(core, &reading, &e),
         }
         Duration::from_secs_f64(cost as f64 / rate as f64)
     }
 
     /// What is wrong with a file, with the keys at risk.
-    fn tell(&mut self, reading: &Reading, cause: &Error) {
-        let core = &self.core;
+    fn tell(&mut self, core: &Core, reading: &Reading, cause: &Error) {
         if !cause.is_corruption() && !cause.is_not_found() {
             return core.events.tell(&Event::BackgroundError { work: "scrub", cause: cause.clone() });
         }
@@ -174,34 +174,40 @@ impl ScrubJob {
     }
 }
 
-impl Job for ScrubJob {
-    fn kind(&self) -> JobKind {
-        JobKind::Other("scrub")
+impl Run for ScrubJob {
+    const KIND: JobKind = JobKind::Other("scrub");
+    const NAME: &'static str = "the scrubber";
+    const WORK: Option<Work> = Some(Work::Scrub);
+
+    fn is_wanted(&self, core: &Core) -> bool {
+        !core.is_closed() && core.options().scrub_bytes_per_second > 0
     }
 
-    fn step(&mut self, budget: StepBudget) -> StepResult {
-        let rate = self.core.options().scrub_bytes_per_second;
-        if self.core.is_closed() || rate == 0 {
-            self.reading = None;
-            self.core.scrub_ended();
-            return StepResult::Done;
+    fn advance(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<StepResult> {
+        if core.state().pauses > 0 {
+            return Ok(StepResult::Wait(PAUSED));
         }
-        if self.core.state().pauses > 0 {
-            return StepResult::Wait(PAUSED);
-        }
-        let now = self.core.env.clock.now();
+        let now = core.env.clock.now();
         if self.paid_at <= now {
-            self.paid_at = now + self.read(rate, budget.bytes);
+            let rate = core.options().scrub_bytes_per_second.max(1);
+            self.paid_at = now + self.read(core, rate, budget.bytes);
         }
-        match self.paid_at.saturating_sub(now) {
+        Ok(match self.paid_at.saturating_sub(now) {
             Duration::ZERO => StepResult::Again,
             pause => StepResult::Wait(pause),
-        }
+        })
     }
 
-    fn abort(mut self: Box<Self>) {
+    fn failed(&mut self, _: &Arc<Core>, _: &Error) -> Duration {
+        PAUSED
+    }
+
+    fn give_up(&mut self, _: &Core) {
         self.reading = None;
-        self.core.scrub_ended();
+    }
+
+    fn ended(&self, core: &Arc<Core>) {
+        core.progress.notify();
     }
 }
 
@@ -212,20 +218,10 @@ impl Core {
             return;
         }
         let last = self.versions.next_file_number().0.max(1);
-        let (core, begun) = (Arc::clone(self), self.env.clock.now());
+        let begun = self.env.clock.now();
         let after = FileNumber(self.env.rand.next_u64() % last);
         let (reading, told, paid_at) = (None, BTreeSet::new(), begun);
-        let job = ScrubJob { core, begun, after, reading, paid_at, told };
-        self.state().scrub = Some(None);
-        let id = self.run(Box::new(job), Lane::Low);
-        if let Some(scrub) = &mut self.state().scrub {
-            *scrub = Some(id);
-        }
-    }
-
-    fn scrub_ended(&self) {
-        self.state().scrub = None;
-        self.progress.notify();
+        self.start(Work::Scrub, ScrubJob { begun, after, reading, paid_at, told });
     }
 }
 

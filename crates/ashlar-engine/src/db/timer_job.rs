@@ -4,23 +4,23 @@
 //! 2. It sleeps until the next moment that matters, on the clock of the environment: simulated runs repeat.
 
 use super::core::Core;
-use super::schedule::shape;
-use ashlar_compaction::picker::next_age;
-use ashlar_env::{Job, JobKind, Lane, StepBudget, StepResult};
+use super::job::Run;
+use super::work::Work;
+use ashlar_base::{Error, Result};
+use ashlar_compaction::picker::{Shape, next_age};
+use ashlar_env::{JobKind, StepBudget, StepResult};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The timer of a database.
 pub(super) struct TimerJob {
-    core: Arc<Core>,
     /// When statistics were dumped last, or the timer began.
     dumped: Duration,
 }
 
 impl TimerJob {
     /// Does what is due. When the next thing is; `None`: no setting wants a timer.
-    fn tick(&mut self) -> Option<Duration> {
-        let core = &self.core;
+    fn tick(&mut self, core: &Arc<Core>) -> Option<Duration> {
         let mut next = core.next_age();
         if next.is_some() {
             core.schedule();
@@ -39,24 +39,23 @@ impl TimerJob {
     }
 }
 
-impl Job for TimerJob {
-    fn kind(&self) -> JobKind {
-        JobKind::Other("timer")
+impl Run for TimerJob {
+    const KIND: JobKind = JobKind::Other("timer");
+    const NAME: &'static str = "the timer";
+    const WORK: Option<Work> = Some(Work::Timer);
+
+    fn advance(&mut self, core: &Arc<Core>, _: StepBudget) -> Result<StepResult> {
+        Ok(self.tick(core).map_or(StepResult::Done, StepResult::Wait))
     }
 
-    fn step(&mut self, _: StepBudget) -> StepResult {
-        let next = if self.core.is_closed() { None } else { self.tick() };
-        match next {
-            Some(wait) => StepResult::Wait(wait),
-            None => {
-                self.core.timer_ended();
-                StepResult::Done
-            }
-        }
+    fn failed(&mut self, _: &Arc<Core>, _: &Error) -> Duration {
+        Duration::ZERO
     }
 
-    fn abort(self: Box<Self>) {
-        self.core.timer_ended();
+    fn ended(&self, core: &Arc<Core>) {
+        core.progress.notify();
+        // Settings may have changed since the last look.
+        core.arm_timer();
     }
 }
 
@@ -66,44 +65,21 @@ impl Core {
         if self.options().stats_dump_secs == 0 && self.next_age().is_none() {
             return;
         }
-        let there = {
-            let mut state = self.state();
-            if self.is_closed() {
-                return;
-            }
-            let there = state.timer;
-            state.timer.get_or_insert(None);
-            there
-        };
+        let there = self.state().work.id(Work::Timer);
         match there {
-            Some(id) => id.into_iter().for_each(|id| self.env.jobs.wake(id)),
-            None => {
-                let timer = TimerJob { core: Arc::clone(self), dumped: self.env.clock.now() };
-                let id = self.run(Box::new(timer), Lane::Low);
-                if let Some(timer) = &mut self.state().timer {
-                    *timer = Some(id);
-                }
-                // A close that came before the id was known could not wake it.
-                if self.is_closed() {
-                    self.env.jobs.wake(id);
-                }
-            }
+            Some(id) => self.env.jobs.wake(id),
+            None => self.start(Work::Timer, TimerJob { dumped: self.env.clock.now() }),
         }
-    }
-
-    fn timer_ended(self: &Arc<Self>) {
-        self.state().timer = None;
-        self.progress.notify();
-        // Settings may have changed since it looked.
-        self.arm_timer();
     }
 
     /// Until the next table comes of age.
     fn next_age(&self) -> Option<Duration> {
         let now = self.unix_secs();
         let state = self.state();
-        let ages =
-            state.families.iter().filter_map(|f| next_age(&shape(f), &f.family.options().compaction, now));
+        let ages = state
+            .families
+            .iter()
+            .filter_map(|f| next_age(&Shape::of(&f.version), &f.family.options().compaction, now));
         ages.min().map(Duration::from_secs)
     }
 

@@ -1,0 +1,49 @@
+//! Looks again at level 0 where it waits for a table that writers were expected to fill.
+//!
+//! While they do, each table that comes moves the time on. When they stop, the compaction that was put off begins. The job
+//! ends when nothing waits any more; what begins to wait later gets another one.
+
+use super::core::{Core, State};
+use super::job::Run;
+use super::work::Work;
+use crate::column_family::LiveFamily;
+use ashlar_base::{Error, Result};
+use ashlar_compaction::picker::{self, Shape};
+use ashlar_env::{JobKind, StepBudget, StepResult};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The one such job of a database.
+pub(super) struct L0DelayJob;
+
+impl Run for L0DelayJob {
+    const KIND: JobKind = JobKind::Other("gather");
+    const NAME: &'static str = "the delay of level 0";
+    const WORK: Option<Work> = Some(Work::L0Delay);
+
+    fn advance(&mut self, core: &Arc<Core>, _: StepBudget) -> Result<StepResult> {
+        let now = core.env.clock.now();
+        let state = core.state();
+        if state.pauses > 0 || state.hurried > 0 {
+            return Ok(StepResult::Done);
+        }
+        let until = delayed_until(&state, Some(now));
+        Ok(until.map_or(StepResult::Done, |until| StepResult::Wait(until.saturating_sub(now))))
+    }
+
+    fn failed(&mut self, _: &Arc<Core>, _: &Error) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// When to look again at the first family whose level 0 waits for a table that writers have yet to fill. `now`: `None`
+/// while a caller waits for all compactions that are due, as then no level 0 waits.
+pub(super) fn delayed_until(state: &State, now: Option<Duration>) -> Option<Duration> {
+    let now = now?;
+    let waits = |f: &&LiveFamily| {
+        let options = f.family.options();
+        let shape = Shape { arriving: f.arrivals.is_expected(now), ..Shape::of(&f.version) };
+        options.compaction.works() && picker::gathers(&shape, &options.compaction)
+    };
+    state.families.iter().filter(waits).filter_map(|f| f.arrivals.expected_until()).min()
+}
