@@ -1,8 +1,7 @@
 //! What all handles of an open database share.
 
-use super::counters::Counters;
+use super::counters::{Counters, Scrubbed};
 use super::output::Writer;
-use super::scrub_job::Scrubbed;
 use super::work::Slots;
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;

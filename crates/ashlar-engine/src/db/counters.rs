@@ -1,5 +1,6 @@
 //! What the database did since it was opened, by family and level, and how its writers were held.
 
+use crate::inspect::Damage;
 use crate::inspect::{DbWrites, FamilyWork, LevelWork, StallCounts};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{FamilyId, Level};
@@ -183,4 +184,17 @@ fn count_blobs(did: &BlobCounters, statistics: &Statistics) {
     ] {
         statistics.add(ticker, n);
     }
+}
+
+/// What the scrubber has done since the open.
+#[derive(Clone, Debug, Default)]
+pub struct Scrubbed {
+    /// Times that it came to the last file. The first round may have begun at any.
+    pub rounds: u64,
+    /// Files read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Every damage found, each file once, with the keys at risk.
+    pub damages: Vec<Damage>,
 }

@@ -62,10 +62,10 @@ mod unused_logs;
 mod work;
 mod writes;
 
+pub use counters::Scrubbed;
 pub use live_files::LiveFile;
 pub use pins::{Pins, SnapshotPins};
 pub use repair::{RepairReport, Salvage};
-pub use scrub_job::Scrubbed;
 pub use settings::OpenFamily;
 pub use sizes::{MemtableStats, SizeOptions};
 

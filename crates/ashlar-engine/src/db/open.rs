@@ -5,13 +5,13 @@
 //! is removed.
 
 use super::core::{Core, Hold, State};
-use super::counters::Counters;
+use super::counters::{Counters, Scrubbed};
 use super::output::Writer;
 use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
 use super::replay::Replayer;
 use super::schedule::widen;
-use super::scrub_job::Scrubbed;
+
 use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
 use super::tell::log_header;

@@ -11,6 +11,7 @@
 
 use super::Db;
 use super::core::Core;
+use super::counters::Scrubbed;
 use super::job::Run;
 use super::work::Work;
 use crate::inspect::{CheckReport, Damage, Risk, check_file};
@@ -30,19 +31,6 @@ const ROUND: Duration = Duration::from_secs(3600);
 
 /// How soon to look again while background work is paused.
 const PAUSED: Duration = Duration::from_secs(1);
-
-/// What the scrubber has done since the open.
-#[derive(Clone, Debug, Default)]
-pub struct Scrubbed {
-    /// Times that it came to the last file. The first round may have begun at any.
-    pub rounds: u64,
-    /// Files read.
-    pub files: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Every damage found, each file once, with the keys at risk.
-    pub damages: Vec<Damage>,
-}
 
 /// Round after round.
 pub(super) struct ScrubJob {
