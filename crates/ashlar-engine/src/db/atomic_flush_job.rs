@@ -9,7 +9,7 @@
 //! Source: RocksDB `db/db_impl/db_impl_compaction_flush.cc` (`AtomicFlushMemTablesToOutputFiles`).
 
 use super::core::{Core, State};
-use super::install::note_counts;
+use super::install::Change;
 use super::job::Run;
 use super::limited::Limited;
 use crate::column_family::LiveFamily;
@@ -112,15 +112,7 @@ impl AtomicFlushJob {
             }
         }
         core.committer.sync_closed()?;
-        let installer = Arc::clone(core);
-        core.versions.commit_with(
-            edits,
-            Box::new(move |changed| {
-                note_counts(changed, &counts);
-                installer.install(changed, &flushed);
-            }),
-        )?;
-        drop(pending);
+        core.apply(Change { edits, flushed, counts, pending, log: None })?;
         for (edit, memtables, entries) in told {
             core.tell_flushed(&edit, memtables, entries, took);
         }

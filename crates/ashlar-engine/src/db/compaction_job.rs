@@ -9,14 +9,14 @@
 //! 4. A database that closes, a family that was dropped, and [`Core::compactions_aborted`] end it at its next step.
 
 use super::core::{Core, State};
-use super::install::note_counts;
+use super::install::Change;
 use super::job::{JobShell, Run};
 use super::limited::Limited;
 use super::output::numbers;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::Source;
 use ashlar_base::stats::{Distribution, Ticker};
-use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result};
+use ashlar_base::{Error, ErrorKind, FamilyId, Level, Result};
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
 use ashlar_compaction::{
     Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running,
@@ -25,7 +25,7 @@ use ashlar_compaction::{
 use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::{Mutex, Rank};
-use ashlar_tree::version::{FamilyState, TableCounts, Version};
+use ashlar_tree::version::Version;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,7 +108,8 @@ impl CompactionJob {
             Phase::Over => Ok(true),
             Phase::Begin if shared.plan.trivial_move && shared.stays_in_place() => {
                 shared.core.tell_compaction(&shared.family, &shared.plan, None);
-                shared.commit(move_edit(shared.family.id(), &shared.plan), Vec::new())?;
+                let edits = vec![move_edit(shared.family.id(), &shared.plan)];
+                shared.apply(Change { edits, ..Change::default() })?;
                 shared.core.counters.moved(shared.family.id(), &shared.plan);
                 let moved = CompactionCounters {
                     tables_written: shared.plan.files().count() as u64,
@@ -233,8 +234,7 @@ impl Shared {
         let took = self.took();
         core.counters.compacted((family, &self.plan), &counters, took, &core.statistics);
         let made = VersionEdit { deleted: Vec::new(), ..edit.clone() };
-        self.commit(edit, counts)?;
-        drop(pending);
+        self.apply(Change { edits: vec![edit], counts, pending, ..Change::default() })?;
         core.tell_created(&made);
         core.tell_compaction(&self.family, &self.plan, Some((&counters, took)));
         Ok(())
@@ -245,13 +245,8 @@ impl Shared {
         self.core.env.clock.now().saturating_sub(self.started)
     }
 
-    fn commit(&self, edit: VersionEdit, counts: Vec<(FileNumber, TableCounts)>) -> Result<()> {
-        let installer = Arc::clone(&self.core);
-        let install = move |changed: &[Arc<FamilyState>]| {
-            note_counts(changed, &counts);
-            installer.install(changed, &[]);
-        };
-        self.core.versions.commit_with(vec![edit], Box::new(install))?;
+    fn apply(&self, change: Change) -> Result<()> {
+        self.core.apply(change)?;
         self.parts.lock().installed = true;
         self.core.well(Source::Compaction(self.family.id()));
         Ok(())

@@ -3,6 +3,7 @@
 use super::Db;
 use super::claim::Claim;
 use super::core::Core;
+use super::install::Change;
 use crate::column_family::Family;
 use ashlar_base::{FamilyId, Result};
 use ashlar_format::version_edit::VersionEdit;
@@ -50,9 +51,7 @@ impl Core {
         };
         let mut edit = VersionEdit::of(family);
         edit.deleted = picked.iter().map(|(level, file)| (*level, file.number())).collect();
-        let installer = Arc::clone(self);
-        let install = Box::new(move |changed: &[_]| installer.install(changed, &[]));
-        let done = self.versions.commit_with(vec![edit], install);
+        let done = self.apply(Change { edits: vec![edit], ..Change::default() });
         done.inspect_err(|e| self.commit_failed(e)).map(|()| picked.len())
     }
 }

@@ -5,7 +5,7 @@
 //! 2. A failed flush is tried again, into a new file, after a pause. In a hard state it is left to the resume job.
 
 use super::core::{Core, State};
-use super::install::note_counts;
+use super::install::Change;
 use super::job::Run;
 use super::limited::Limited;
 use super::output::numbers;
@@ -63,17 +63,9 @@ impl FlushJob {
         edit.log_number = Some(log_number);
         // In one record: a crash tears a commit of one record at its end only.
         edit.min_log_to_keep = Some(min_log);
-        let installer = Arc::clone(core);
-        let family = self.family;
+        let flushed = vec![(self.family, memtables)];
         let made = edit.clone();
-        core.versions.commit_with(
-            vec![edit],
-            Box::new(move |changed| {
-                note_counts(changed, &counts);
-                installer.install(changed, &[(family, memtables)]);
-            }),
-        )?;
-        drop(pending);
+        core.apply(Change { edits: vec![edit], flushed, counts, pending, log: None })?;
         core.tell_flushed(&made, memtables, counters.entries_in, took);
         Ok(())
     }

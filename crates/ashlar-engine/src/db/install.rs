@@ -1,20 +1,53 @@
-//! Installing: readers get to see what a commit made durable.
+//! Installing: a commit makes a change of the tree durable, then readers see it.
 
 use super::core::{Core, Failed, State};
 use crate::health::{Health, Severity, Source};
+use crate::wal::Wal;
 use ashlar_base::error::IoKind;
 use ashlar_base::stats::Ticker;
-use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result};
 use ashlar_env::JobKind;
+use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::Event;
+use ashlar_tree::files::PendingFile;
 use ashlar_tree::version::{FamilyState, TableCounts};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A change of the tree.
+#[derive(Default)]
+pub(super) struct Change {
+    /// Committed as one.
+    pub(super) edits: Vec<VersionEdit>,
+    /// The families whose oldest memtables are in the added tables, and how many of their memtables.
+    pub(super) flushed: Vec<(FamilyId, usize)>,
+    /// What is in the added tables.
+    pub(super) counts: Vec<(FileNumber, TableCounts)>,
+    /// Keeps the added files from the purge until the change counts.
+    pub(super) pending: Vec<PendingFile>,
+    /// Lets writers in again, into this log. Every unflushed write of before is in the added tables.
+    pub(super) log: Option<Arc<Wal>>,
+}
+
 impl Core {
-    /// Shows the new trees of `changed`; `flushed` names families whose oldest memtables are in tables now. Runs inside
-    /// the commit, in commit order, with no lock held.
-    pub(super) fn install(&self, changed: &[Arc<FamilyState>], flushed: &[(FamilyId, usize)]) {
+    /// Makes a change durable, then shows it to readers: the new trees, and the memtables that stay. Runs in commit order,
+    /// with no lock held over I/O.
+    ///
+    /// # Errors
+    /// Those of [`VersionSet::commit`](ashlar_tree::version::VersionSet::commit). Then readers see the tree of before.
+    pub(super) fn apply(self: &Arc<Self>, change: Change) -> Result<()> {
+        let Change { edits, flushed, counts, pending, log } = change;
+        let core = Arc::clone(self);
+        let install = move |changed: &[Arc<FamilyState>]| {
+            note_counts(changed, &counts);
+            core.install(changed, &flushed, log);
+        };
+        self.versions.commit_with(edits, Box::new(install))?;
+        drop(pending);
+        Ok(())
+    }
+
+    fn install(&self, changed: &[Arc<FamilyState>], flushed: &[(FamilyId, usize)], log: Option<Arc<Wal>>) {
         let mut state = self.state();
         for family in changed {
             let Some(live) = state.families.get_mut(family.id) else { continue };
@@ -22,9 +55,16 @@ impl Core {
             if let Some((_, count)) = flushed.iter().find(|(id, _)| *id == family.id) {
                 live.memtables.flushed(*count);
             }
+            if let Some(log) = &log {
+                live.memtables.advance_empty(log.number());
+            }
             self.publish(&mut state, family.id);
         }
         state.purge_wanted = true;
+        if let Some(log) = log {
+            let set = Core::write_set(&state, &self.memory, log);
+            self.committer.resume(set);
+        }
     }
 
     /// Takes in an error of a family's background work, and tells those who wait for it. Returns how long to wait before
@@ -113,7 +153,7 @@ impl Core {
 }
 
 /// Tells the trees of `changed` what is in the tables that were just written.
-pub(super) fn note_counts(changed: &[Arc<FamilyState>], counts: &[(FileNumber, TableCounts)]) {
+fn note_counts(changed: &[Arc<FamilyState>], counts: &[(FileNumber, TableCounts)]) {
     for (_, file) in changed.iter().flat_map(|family| family.version.files()) {
         if let Some((_, counts)) = counts.iter().find(|(number, _)| *number == file.number()) {
             file.note_counts(Some(*counts));

@@ -15,6 +15,7 @@
 
 use super::Db;
 use super::core::Core;
+use super::install::Change;
 use super::job::Run;
 use super::output::numbers;
 use super::work::Work;
@@ -28,7 +29,6 @@ use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::Event;
 use ashlar_sync::Waited;
-use ashlar_tree::version::FamilyState;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -152,9 +152,9 @@ impl ResumeJob {
             first.min_log_to_keep = Some(wal.number());
         }
         let flushed = self.done.iter().map(|(id, outcome)| (*id, outcome.memtables)).collect();
-        let installer = Arc::clone(core);
-        let install = Box::new(move |changed: &[_]| installer.install_resumed(changed, &flushed, wal));
-        core.versions.commit_with(edits, install)?;
+        let counts = self.done.values().flat_map(|outcome| outcome.counts.iter().copied()).collect();
+        // The outcomes keep their files pending: after a failure the next try commits the same ones.
+        core.apply(Change { edits, flushed, counts, log: Some(wal), ..Change::default() })?;
         for outcome in std::mem::take(&mut self.done).into_values() {
             // Several families share one try: none has a time of its own.
             core.counters.flushed(&outcome, Duration::ZERO, &core.statistics);
@@ -192,29 +192,6 @@ impl Run for ResumeJob {
 
     fn give_up(&mut self, _: &Core) {
         self.run = None;
-    }
-}
-
-impl Core {
-    /// Shows the tables that hold all that was in memory, and lets writers in again, into the new log. Runs inside the
-    /// commit, with the lead.
-    fn install_resumed(
-        &self,
-        changed: &[Arc<FamilyState>],
-        flushed: &BTreeMap<FamilyId, usize>,
-        wal: Arc<Wal>,
-    ) {
-        let mut state = self.state();
-        for family in changed {
-            let Some(live) = state.families.get_mut(family.id) else { continue };
-            live.version = Arc::clone(&family.version);
-            live.memtables.flushed(flushed.get(&family.id).copied().unwrap_or(0));
-            live.memtables.advance_empty(wal.number());
-            self.publish(&mut state, family.id);
-        }
-        state.purge_wanted = true;
-        let set = Core::write_set(&state, &self.memory, wal);
-        self.committer.resume(set);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::column_family::Family;
 use crate::db::Db;
 use crate::db::claim::Claim;
 use crate::db::core::Core;
-use crate::db::install::note_counts;
+use crate::db::install::Change;
 use crate::db::output::numbers;
 use crate::inspect::{Damage, Risk};
 use ashlar_base::error::BusyKind;
@@ -28,7 +28,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobGarbage, VersionEdit};
 use ashlar_tree::blobs::BlobFiles;
 use ashlar_tree::files::leave_account;
-use ashlar_tree::version::{FamilyState, FileMeta, Tables, Version};
+use ashlar_tree::version::{FileMeta, Tables, Version};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -193,12 +193,7 @@ impl Claimed {
         core.state().quarantined.extend(&going);
         let counts: Vec<_> =
             copies.iter().map(|copy| (copy.output.file.number, copy.output.counts)).collect();
-        let installer = Arc::clone(core);
-        let install = move |changed: &[Arc<FamilyState>]| {
-            note_counts(changed, &counts);
-            installer.install(changed, &[]);
-        };
-        let done = core.versions.commit_with(vec![edit.clone()], Box::new(install));
+        let done = core.apply(Change { edits: vec![edit.clone()], counts, ..Change::default() });
         done.inspect_err(|e| core.commit_failed(e))?;
         core.tell_created(&edit);
         names.iter().for_each(|name| core.mended(self.family.id(), name));
