@@ -25,4 +25,3 @@ mod db;
 pub use db::{
     Db, LiveFile, MemtableStats, OpenFamily, Pins, RepairReport, Salvage, Scrubbed, SizeOptions, SnapshotPins,
 };
-pub use inspect::Verified;

@@ -1,9 +1,9 @@
 //! Reading everything a database has on disk, to see whether it is sound.
 
 use super::Db;
-use crate::inspect::{CheckReport, Damage, Risk, Verified, check_files, to_read};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_format::filename::FileKind;
+use ashlar_tree::check::{CheckReport, Damage, Risk, Verified, check_files, to_read};
 use ashlar_tree::files::{FileChecksum, check_file_checksum};
 use ashlar_tree::version::{Version, replay_manifest};
 use std::path::PathBuf;

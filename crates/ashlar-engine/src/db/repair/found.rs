@@ -1,7 +1,6 @@
 //! What a directory holds, and which MANIFEST counts.
 
 use super::report::RepairReport;
-use crate::inspect::{Damage, Risk};
 use crate::open::needed_from;
 use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_blob::BlobReader;
@@ -10,6 +9,7 @@ use ashlar_format::blob::{BlobFooter, BlobHeader};
 use ashlar_format::filename::FileKind;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogReader, LogRecordKind, RecoveryMode};
+use ashlar_tree::check::{Damage, Risk};
 use ashlar_tree::version::{Replayed, read_current, replay_manifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -48,7 +48,7 @@ use super::purge_job::purge;
 use super::replay::Replayer;
 use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
-use crate::inspect::{CheckReport, Damage, LogsNeeded, Risk, Verified, check_logs};
+use crate::inspect::{LogsNeeded, check_logs};
 use crate::open::{
     PlaceSettings, Purpose, RecoveryReport, by_settings, enter, needed_from, recorded_numbers, salvage_wals,
     settle_identity,
@@ -61,6 +61,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::OptionsFile;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
+use ashlar_tree::check::{CheckReport, Damage, Risk, Verified};
 use ashlar_tree::files::{
     Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
     leave_in_lost, unlink,

@@ -1,8 +1,8 @@
 //! The account of a repair.
 
-use crate::inspect::{CheckReport, Damage, Risk};
 use crate::open::RecoveryReport;
 use ashlar_base::FileNumber;
+use ashlar_tree::check::{CheckReport, Damage, Risk};
 use std::collections::BTreeSet;
 use std::fmt;
 

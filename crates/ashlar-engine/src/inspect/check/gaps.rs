@@ -11,10 +11,10 @@
 //! Pages that were not synced reach a disk in any order: what stands behind a gap proves nothing. A synced size in the
 //! MANIFEST does, and a table with writes from behind the log: before a flush counts, older logs are durable.
 
-use super::report::{CheckReport, Damage, KEYS_NAMED, Risk};
 use crate::open::key_of;
 use ashlar_base::{FileNumber, SeqNum};
 use ashlar_format::write_batch::BatchReader;
+use ashlar_tree::check::{CheckReport, Damage, KEYS_NAMED, Risk};
 
 /// What is known of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@
 //!    before them ended.
 
 use super::gaps::{Gap, Standing};
-use super::report::CheckReport;
 use crate::open::{ends_a_part, goes_back_to, has_transactions, link_of};
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
@@ -16,6 +15,7 @@ use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
 use ashlar_table::MAX_ENTRY_BYTES;
+use ashlar_tree::check::CheckReport;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -4,26 +4,18 @@
 //!    meanwhile: what is missing then is no proof of damage.
 //! 2. A damage never ends the check. What a MANIFEST that cannot be read would have said is lost to it, though: then every
 //!    table is read for itself, and the whole database counts as at risk.
-//! 3. Keys that a table's own index gives are exact as far as blocks go; where a table cannot be opened its bounds in the
-//!    MANIFEST stand in, and for a blob file the keys of the entries that point into it.
+//!
+//! The tables and blob files of a version are checked by [`ashlar_tree::check`].
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `report` | damages, risks, sums |
-//! | `tables` | tables and blob files |
-//! | `values` | what the entries of a table say: sequences, blob references, columns |
 //! | `logs` | the logs that are needed |
 //! | `gaps` | what is missing in logs: damages, holes, torn tails |
 
 mod gaps;
 mod logs;
-mod report;
-mod tables;
-mod values;
 
 pub(crate) use logs::LogsNeeded;
-pub use report::{CheckReport, Damage, KeySpan, Risk, Verified};
-pub(crate) use tables::span_of;
 
 use crate::open::{
     DirState, PlaceSettings, Purpose, enter, needed_from, out_of_numbers, recorded_numbers, survey,
@@ -35,6 +27,7 @@ use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_options::read_latest_options;
 use ashlar_table::Anatomy;
+use ashlar_tree::check::{CheckReport, Damage, Progress, Risk, check_files};
 use ashlar_tree::files::{hold_directory, misnamed};
 use ashlar_tree::version::{
     OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
@@ -43,7 +36,6 @@ use ashlar_tree::version::{
 use logs::Logs;
 use std::collections::BTreeSet;
 use std::path::Path;
-use tables::Family;
 
 /// Bytes of uncompressed blocks kept meanwhile: none is read twice.
 const POOL_BYTES: usize = 1 << 20;
@@ -53,9 +45,6 @@ const LEVELS: usize = 64;
 
 /// A check remarks on a database that has fewer sequence numbers left than this.
 const SEQUENCES_FEW: u64 = 1 << 40;
-
-/// Called after each table and blob file.
-pub type Progress<'p> = &'p mut dyn FnMut(&Verified);
 
 /// Checks the database in `dir`, which nobody should have open.
 ///
@@ -136,62 +125,6 @@ fn check_whole(
     check_numbers(fs, dir, replayed, &mut report)?;
     check_sequences(replayed, &mut report);
     Ok(report)
-}
-
-/// Checks the tables and blob files of versions that somebody holds: those of an open database.
-pub(crate) fn check_files(
-    fs: &dyn Fs,
-    dir: &Path,
-    versions: &[(&str, &Version)],
-    report: &mut CheckReport,
-    progress: Progress<'_>,
-) {
-    let mut done = to_read(versions.iter().map(|(_, version)| *version));
-    for (name, version) in versions {
-        let family = Family::new(fs, dir, name, version);
-        for (_, file) in version.files() {
-            family.table(file, report);
-            step(&mut done, file.size(), report, progress);
-        }
-        for (number, file) in version.blobs().files() {
-            family.blob_file(*number, report);
-            step(&mut done, file.added.bytes, report, progress);
-        }
-    }
-}
-
-/// Checks one table or blob file of a family's version.
-pub(crate) fn check_file(
-    fs: &dyn Fs,
-    dir: &Path,
-    (name, version): (&str, &Version),
-    number: FileNumber,
-    report: &mut CheckReport,
-) {
-    let family = Family::new(fs, dir, name, version);
-    match version.files().find(|(_, file)| file.number() == number) {
-        Some((_, file)) => family.table(file, report),
-        None => family.blob_file(number, report),
-    }
-}
-
-/// What there is to read in these versions.
-pub(crate) fn to_read<'v>(versions: impl Iterator<Item = &'v Version>) -> Verified {
-    let mut all = Verified::default();
-    for version in versions {
-        let blobs = version.blobs().files();
-        all.files_total += version.file_count() as u64 + blobs.len() as u64;
-        all.bytes_total += version.files().map(|(_, f)| f.size()).sum::<u64>();
-        all.bytes_total += blobs.values().map(|b| b.added.bytes).sum::<u64>();
-    }
-    all
-}
-
-fn step(done: &mut Verified, bytes: u64, report: &CheckReport, progress: Progress<'_>) {
-    done.files += 1;
-    done.bytes += bytes;
-    done.entries = report.entries;
-    progress(done);
 }
 
 /// The state that `CURRENT` leads to; `None` when nothing can be said of it.

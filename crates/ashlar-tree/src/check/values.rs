@@ -4,21 +4,18 @@
 //! A blob reference may lead into a blob file of the version and find no record there. Then either the reference or the file is
 //! wrong. The check decides after it has read the whole file: in a sound file, the reference is wrong.
 
-use super::report::KeySpan;
+use super::report::{KEYS_NAMED, KeySpan};
 use super::tables::Family;
+use crate::version::FileMeta;
 use ashlar_base::{Error, FileNumber, InternalKey, Result, SeqNum, ValueType};
 use ashlar_blob::{BlobReader, blob_places};
 use ashlar_format::blob::{BlobFooter, BlobHeader, BlobIndex, BlobPlace};
 use ashlar_format::filename::FileKind;
 use ashlar_format::value_suffix::split_preferred;
 use ashlar_table::TableReader;
-use ashlar_tree::version::FileMeta;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Keys that are named of one cause in a table at most.
-const KEYS_NAMED: usize = 100;
 
 /// A cause, and the keys it hits.
 type Wrong = (Error, Vec<KeySpan>);

@@ -5,7 +5,7 @@ use ashlar_format::filename::FileKind;
 use std::fmt;
 
 /// Keys that are named of one damage in a log at most.
-pub(super) const KEYS_NAMED: usize = 100;
+pub const KEYS_NAMED: usize = 100;
 
 /// How far a verification has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub enum Risk {
 
 impl Risk {
     /// Of writes of a log whose sequences are used already: they are at risk themselves, and nothing before them is missing.
-    pub(crate) fn goes_back(&self) -> bool {
+    pub fn goes_back(&self) -> bool {
         matches!(self, Risk::Writes { from, to: Some(to), .. } if to.checked_add(1).is_some_and(|next| next < *from))
     }
 }
@@ -88,7 +88,7 @@ pub struct Damage {
 
 impl Damage {
     /// As an error tells it, of a file.
-    pub(crate) fn of(file: &str, e: &Error, risk: Risk) -> Damage {
+    pub fn of(file: &str, e: &Error, risk: Risk) -> Damage {
         Damage {
             file: file.to_owned(),
             offset: e.offset(),
@@ -99,13 +99,13 @@ impl Damage {
     }
 
     /// In a log: writes from `from` on are missing.
-    pub(super) fn of_log(log: FileNumber, offset: Option<u64>, cause: String, from: SeqNum) -> Damage {
+    pub fn of_log(log: FileNumber, offset: Option<u64>, cause: String, from: SeqNum) -> Damage {
         let risk = Risk::Writes { from, to: None, last: None, behind: Vec::new(), more: 0 };
         Damage { file: FileKind::Wal(log).name(), offset, cause, family: None, risk }
     }
 
     /// Of a family.
-    pub(crate) fn in_family(mut self, family: &str) -> Damage {
+    pub fn in_family(mut self, family: &str) -> Damage {
         self.family = Some(family.to_owned());
         self
     }
@@ -146,7 +146,7 @@ impl CheckReport {
     }
 
     /// Adds what an error tells.
-    pub(super) fn tell(&mut self, e: &Error, damage: Damage) {
+    pub fn tell(&mut self, e: &Error, damage: Damage) {
         match e.kind() {
             ErrorKind::Busy(_) | ErrorKind::NotSupported => {
                 let place = damage.offset.map(|offset| format!(" at {offset}")).unwrap_or_default();

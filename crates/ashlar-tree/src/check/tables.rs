@@ -2,13 +2,13 @@
 
 use super::report::{CheckReport, Damage, KeySpan, Risk};
 use super::values::{Suspects, Values};
+use crate::files::{FileChecksum, check_file_checksum};
+use crate::version::{FileMeta, Version};
 use ashlar_base::{Error, ErrorKind, FileNumber, InternalIterator, Result};
 use ashlar_blob::{BlobReader, blob_places};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_table::{LostStretch, ReadHow, TableReader};
-use ashlar_tree::files::{FileChecksum, check_file_checksum};
-use ashlar_tree::version::{FileMeta, Version};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -200,6 +200,6 @@ impl<'a> Family<'a> {
 }
 
 /// The keys of a stretch; `first` is the first one of its table.
-pub(crate) fn span_of(stretch: &LostStretch, first: &[u8]) -> KeySpan {
+pub fn span_of(stretch: &LostStretch, first: &[u8]) -> KeySpan {
     KeySpan { from: stretch.from.clone().unwrap_or_else(|| first.to_vec()), to: stretch.to.clone() }
 }
