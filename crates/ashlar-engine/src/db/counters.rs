@@ -1,6 +1,5 @@
 //! What the database did since it was opened, by family and level, and how its writers were held.
 
-use crate::inspect::Damage;
 use crate::inspect::{DbWrites, FamilyWork, LevelWork, StallCounts};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{FamilyId, Level};
@@ -8,6 +7,7 @@ use ashlar_compaction::flush::FlushOutcome;
 use ashlar_compaction::rewrite::BlobCounters;
 use ashlar_compaction::{Compaction, CompactionCounters};
 use ashlar_sync::{Mutex, Rank};
+use ashlar_tree::check::Damage;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
