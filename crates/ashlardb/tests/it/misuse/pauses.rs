@@ -152,3 +152,37 @@ fn a_close_ends_a_writer_that_waits_for_work_that_is_not_done() {
         assert_eq!(db.scan(..).count(), keys + usize::from(written));
     }
 }
+
+/// Tells when a close has begun to flush, and holds the flush up for a moment.
+#[derive(Debug, Default)]
+struct Sealed(std::sync::atomic::AtomicBool);
+
+impl ashlardb::EventListener for Sealed {
+    fn on_event(&self, event: &ashlardb::Event) {
+        if matches!(event, ashlardb::Event::MemtableSealed { .. }) {
+            self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+/// The pause kept the close from flushing, and all writes without a log were lost.
+#[test]
+fn a_pause_during_a_close_is_refused_and_the_close_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let sealed = std::sync::Arc::new(Sealed::default());
+    let db = Db::builder(dir.path()).listener(sealed.clone()).open().unwrap();
+    for n in 0..1000_u32 {
+        db.writing(WriteOptions::new().disable_wal(true)).put(n.to_be_bytes(), "v").unwrap();
+    }
+    let other = db.clone();
+    let pausing = std::thread::spawn(move || {
+        while !sealed.0.load(std::sync::atomic::Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        other.pause_background_work()
+    });
+    within(SECONDS, "close", move || db.close()).unwrap();
+    assert!(matches!(kind(pausing.join().unwrap()), Some(ErrorKind::Shutdown(_))));
+    assert_eq!(Db::open(dir.path()).unwrap().scan(..).count(), 1000);
+}
