@@ -468,7 +468,7 @@ fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<Stri
         Some(e) if places.is_none() && purpose != Purpose::Repair => Err(e),
         _ => {
             let unfinished = unfinished_options(kinds().filter(|kind| is_behind(kind, newest)));
-            match with_unfinished(fs, dir, places, unfinished) {
+            match with_unfinished(fs, dir, places, unfinished, purpose)? {
                 Some(places) => Ok(places),
                 None => {
                     let next_wal_dir = info_log::read(fs, dir)?.wal_dir;
@@ -485,19 +485,25 @@ fn is_behind(kind: &FileKind, newest: FileNumber) -> bool {
 }
 
 /// Adds the `wal_dir` of an OPTIONS file that was not finished. Without another OPTIONS file all its places count.
+///
+/// # Errors
+/// `Io`: the file cannot be read. Not for a repair.
 fn with_unfinished(
     fs: &dyn Fs,
     dir: &Path,
     places: Option<StoredPlaces>,
     unfinished: Option<FileKind>,
-) -> Option<StoredPlaces> {
-    let Some(more) = unfinished.and_then(|kind| read_options_file(fs, &dir.join(kind.name())).ok()) else {
-        return places;
+    purpose: Purpose,
+) -> Result<Option<StoredPlaces>> {
+    let Some(kind) = unfinished else { return Ok(places) };
+    let more = match read_options_file(fs, &dir.join(kind.name())) {
+        Ok(file) => stored_places(&file),
+        Err(e) if e.is_corruption() || e.is_not_found() || purpose == Purpose::Repair => return Ok(places),
+        Err(e) => return Err(e),
     };
-    let more = stored_places(&more);
-    let Some(mut places) = places else { return Some(more) };
+    let Some(mut places) = places else { return Ok(Some(more)) };
     places.next_wal_dir = places.next_wal_dir.or(more.wal_dir);
-    Some(places)
+    Ok(Some(places))
 }
 
 /// # Errors
