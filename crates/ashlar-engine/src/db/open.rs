@@ -74,8 +74,8 @@ pub(super) fn open(
     report.created = created;
     let (mut claims, options_of) = (entered.claim()?, |name: &str, order: &Order| settings.of(name, order));
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
-        .with_file_checksums(options.file_checksums)
-        .with_paths(&options.db_paths);
+        .under(&options)
+        .announcing(|| entered.announce(|| versions.new_file_number()));
     let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report);
     if replayer.too_large().is_some() || outcome.is_ok() && !report.read_only.is_empty() {
         drop((replayer, claims));
@@ -271,7 +271,6 @@ fn begin_session(
     edits: Vec<VersionEdit>,
     cut: bool,
 ) -> Result<Arc<Wal>> {
-    entered.announce(|| versions.new_file_number())?;
     let wal = begin_log(&entered.env, versions.dir(), versions, options, cut)?;
     // The commit makes older logs needless. Where several directories may hold logs, an open looks for one that is needed,
     // with or without a write.

@@ -6,7 +6,9 @@
 //! 3. An entry that no table of this engine can take becomes no table: [`Replayer::too_large`] names it, and the caller
 //!    opens the database read-only.
 //! 4. A value that stands in a blob file which no MANIFEST names becomes a plain one: see [`super::direct_blobs`].
-//! 5. For a read-only open everything stays in memory, however much it is: [`Replayer::into_memtables`].
+//! 5. The directories of tables are announced before the first table is made: a later open that did not know them would give
+//!    out the number of a table that a crash left there.
+//! 6. For a read-only open everything stays in memory, however much it is: [`Replayer::into_memtables`].
 
 use super::direct_blobs::DirectBlobs;
 use super::output::{Writer, numbers};
@@ -21,7 +23,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
-use ashlar_options::{DbPath, FamilyOptions};
+use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_table::MAX_ENTRY_BYTES;
 use ashlar_tree::files::{PendingFile, PendingOutputs};
 use ashlar_tree::version::{FamilyState, VersionSet};
@@ -48,6 +50,9 @@ fn empty(order: Order, options: &FamilyOptions) -> Arc<dyn MemtableRep> {
     protected(skiplist(order), options.memtable_protection_bytes)
 }
 
+/// Stores the directories of tables in the OPTIONS file.
+type Announce<'a> = Box<dyn FnOnce() -> Result<()> + 'a>;
+
 /// Takes the batches of the logs.
 pub(super) struct Replayer<'a> {
     dir: PathBuf,
@@ -59,6 +64,8 @@ pub(super) struct Replayer<'a> {
     pending: Vec<PendingFile>,
     /// Full memtables become tables.
     spills: bool,
+    /// Called once, before the first table.
+    announce: Option<Announce<'a>>,
     /// Operands that are left out.
     held: Option<HoldsOperand<'a>>,
     /// The first entry that no table can take.
@@ -103,21 +110,24 @@ impl<'a> Replayer<'a> {
             last: SeqNum::ZERO,
             pending: Vec::new(),
             spills: true,
+            announce: None,
             held: None,
             too_large: None,
             direct: DirectBlobs::default(),
         }
     }
 
-    /// Each table gets a checksum in the MANIFEST.
-    pub(super) fn with_file_checksums(mut self, yes: bool) -> Self {
-        self.writer.file_checksums = yes;
+    /// Takes from `options` whether each table gets a checksum in the MANIFEST, and `db_paths`: the directories for tables of
+    /// families without directories of their own.
+    pub(super) fn under(mut self, options: &DbOptions) -> Self {
+        self.writer.file_checksums = options.file_checksums;
+        self.writer.db_paths.clone_from(&options.db_paths);
         self
     }
 
-    /// Tables of families without directories of their own go to the first of these; to the database's if there is none.
-    pub(super) fn with_paths(mut self, db_paths: &[DbPath]) -> Self {
-        self.writer.db_paths = db_paths.to_vec();
+    /// Calls `announce` once: before the first table is made, or in [`Replayer::finish`] where none is needed.
+    pub(super) fn announcing(mut self, announce: impl FnOnce() -> Result<()> + 'a) -> Self {
+        self.announce = Some(Box::new(announce));
         self
     }
 
@@ -161,6 +171,7 @@ impl<'a> Replayer<'a> {
     /// Writes what is left in memory. The edits add the new tables, family by family; the guards are to be dropped once
     /// the edits are durable.
     pub(super) fn finish(mut self) -> Result<(Vec<VersionEdit>, Vec<PendingFile>)> {
+        self.announce()?;
         let ids: Vec<FamilyId> = self.families.keys().copied().collect();
         for id in ids {
             self.write_table(id)?;
@@ -187,8 +198,13 @@ impl<'a> Replayer<'a> {
         Ok(())
     }
 
+    fn announce(&mut self) -> Result<()> {
+        self.announce.take().map_or(Ok(()), |announce| announce())
+    }
+
     /// Flushes the family's memtable, if it holds anything, and begins a new one.
     fn write_table(&mut self, id: FamilyId) -> Result<()> {
+        self.announce()?;
         let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
         if family.mem.is_empty() {
             return Ok(());

@@ -498,8 +498,9 @@ fn with_unfinished(
     let Some(kind) = unfinished else { return Ok(places) };
     let more = match read_options_file(fs, &dir.join(kind.name())) {
         Ok(file) => stored_places(&file),
-        Err(e) if e.is_corruption() || e.is_not_found() || purpose == Purpose::Repair => return Ok(places),
-        Err(e) => return Err(e),
+        Err(e) if matches!(e.kind(), ErrorKind::Io(_)) && purpose != Purpose::Repair => return Err(e),
+        // Damaged, gone, or a link: RocksDB left no such file.
+        Err(_) => return Ok(places),
     };
     let Some(mut places) = places else { return Ok(Some(more)) };
     places.next_wal_dir = places.next_wal_dir.or(more.wal_dir);

@@ -118,9 +118,10 @@ fn crashes_lose_nothing_wherever_the_files_are() {
     ));
 }
 
-/// The open replays into the second directory and commits the table. A kill came before the OPTIONS file named the directory.
+/// The open replays into the second directory and commits the table. A kill came before the OPTIONS file named the directory:
+/// then an open without it would not know of the table, and give out its number again.
 #[test]
-fn a_kill_in_an_open_that_adds_a_directory_leaves_a_database_that_opens_without_it() {
+fn a_kill_in_an_open_that_adds_a_directory_leaves_a_database_that_opens_with_and_without_it() {
     let _readers = crate::beside_others();
     let open = |sim: &SimEnv, paths: &[&str]| {
         let db_paths = paths.iter().map(|path| DbPath::new(*path, 0)).collect();
@@ -143,6 +144,9 @@ fn a_kill_in_an_open_that_adds_a_directory_leaves_a_database_that_opens_without_
     for (at, _, image) in images {
         let db = open(&image, &[]).unwrap_or_else(|e| panic!("killed before call {at}: {e}"));
         assert_eq!(prefix(&db), 2, "killed before call {at}");
+        drop(db);
+        let again = open(&image, &["/p0", "/p1"]).unwrap_or_else(|e| panic!("killed before call {at}: {e}"));
+        assert_eq!(prefix(&again), 2, "killed before call {at}");
     }
 }
 

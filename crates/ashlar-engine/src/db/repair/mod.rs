@@ -390,8 +390,7 @@ impl Repair<'_> {
         report.take_logs(checked);
         let options_of = |name: &str, order: &Order| self.settings(name, order);
         let replayer = Replayer::new(&self.env, self.dir, versions, pending, &self.session_id, &options_of)
-            .with_file_checksums(self.options.file_checksums)
-            .with_paths(&self.options.db_paths);
+            .under(&self.options);
         let holds = |id: FamilyId, key: &[u8], seq| covered.map_or(Ok(false), |c| c.holds(id, key, seq));
         let mut replayer = replayer.without_operands(&holds);
         let mut recovery = RecoveryReport::default();
