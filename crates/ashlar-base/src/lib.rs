@@ -12,6 +12,7 @@ pub mod iter;
 pub mod key;
 pub mod memory;
 pub mod nearest;
+pub mod panics;
 pub mod planted;
 pub mod range_del;
 pub mod splitmix;

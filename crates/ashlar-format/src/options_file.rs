@@ -10,7 +10,8 @@
 //! ```
 //! 1. Order of sections and of names in a section is kept; values are the text of the file, still escaped, since a
 //!    nested object's structure shows only there. Families' names are unescaped.
-//! 2. Exactly one `[DBOptions]`; the first `[CFOptions]` is that of `default`; a family's tables come behind it.
+//! 2. Exactly one `[DBOptions]`; the first `[CFOptions]` is that of `default`; a family's tables come behind it. The last
+//!    section is one of tables: a file without it was cut.
 //! 3. A comment `#@ name=value` is a setting of ours that RocksDB has no name for.
 //! 4. Escapes: `\` before `\`, `#` and `:`; `\n` and `\r`. A nested object is `{name=value;…}`.
 //!
@@ -132,6 +133,9 @@ impl OptionsFile {
         let missing = |what| Malformed { field: "options file", at, what };
         file.db().ok_or_else(|| missing("no [DBOptions]"))?;
         file.family("default").ok_or_else(|| missing("no [CFOptions \"default\"]"))?;
+        if file.sections.last().is_some_and(|last| matches!(last.kind, SectionKind::Family { .. })) {
+            return Err(missing("a family without [TableOptions/...]: the end of the file is missing"));
+        }
         Ok(file)
     }
 
@@ -292,8 +296,7 @@ mod tests {
 
     #[test]
     fn smallest_file() {
-        assert!(OptionsFile::parse("[DBOptions]\n[CFOptions \"default\"]").is_ok());
-        let commented = "# x\n [DBOptions] # y\r\n\n a = b\\#c # z\n[CFOptions  \"default\" ]\n";
+        let commented = "# x\n [DBOptions] # y\r\n\n a = b\\#c # z\n[CFOptions  \"default\" ]\n[TableOptions/X \"default\"]\n";
         let file = OptionsFile::parse(commented).unwrap();
         assert_eq!(file.db().unwrap().get("a"), Some("b\\#c"));
         let own = OptionsFile { own: vec![("ours".to_owned(), "1".to_owned())], ..file };
@@ -305,6 +308,8 @@ mod tests {
         let what = |text: &str| OptionsFile::parse(text).unwrap_err().what;
         assert_eq!(what(""), "no [DBOptions]");
         assert_eq!(what("[DBOptions]"), "no [CFOptions \"default\"]");
+        let cut = what("[DBOptions]\n[CFOptions \"default\"]\nmerge_operator=StringAppendOperator");
+        assert!(cut.contains("the end of the file is missing"), "{cut}");
         assert_eq!(what("[DBOptions]\n[DBOptions]"), "a section given twice");
         assert_eq!(what("[DBOptions]\n[CFOptions \"x\"]"), "a family before \"default\"");
         assert_eq!(what("[TableOptions/X \"default\"]"), "table options before their family");

@@ -18,6 +18,9 @@ use ashlar_format::options_file::{OptionsFile, Section, SectionKind};
 use std::path::Path;
 use std::sync::Arc;
 
+/// No file is one without this family, and no family without tables.
+const SMALLEST_FAMILY: &str = "[CFOptions \"default\"]\n[TableOptions/BlockBasedTable \"default\"]\n";
+
 /// The file for these settings, families in id order (`default` first).
 pub fn options_file(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> OptionsFile {
     let mut file = options_head(db, families);
@@ -96,8 +99,7 @@ pub fn options_text(
     texts: &[Arc<FamilyText>],
 ) -> Result<String> {
     let mut text = options_head(db, families).print();
-    // No file is one without this family.
-    check(&format!("{text}[CFOptions \"default\"]\n"))?;
+    check(&format!("{text}{SMALLEST_FAMILY}"))?;
     texts.iter().for_each(|family| text.push_str(&family.text));
     Ok(text)
 }

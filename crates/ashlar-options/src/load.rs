@@ -11,7 +11,7 @@ use super::kept::{KeptText, note_lines};
 use super::names::{id_of, is_joined, operator_of};
 use super::paths::{own_line, own_lines};
 use super::{DbOptions, DbPath, FamilyOptions, FormatLevel, Group, Options};
-use ashlar_base::{Error, Result};
+use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
@@ -36,25 +36,61 @@ pub struct LoadedOptions {
     pub notices: Vec<String>,
 }
 
-/// The newest OPTIONS file of a directory; `None` when there is none.
+/// The newest OPTIONS file of a directory that is sound; `None` when there is no OPTIONS file.
+///
+/// # Errors
+/// `Corruption`: there are OPTIONS files, and none is sound; the error is that of the newest, with the offset of the line. `Io`.
+pub fn read_latest_options(fs: &dyn Fs, dir: &Path) -> Result<Option<(PathBuf, OptionsFile)>> {
+    match find_latest_options(fs, dir)? {
+        LatestOptions { found: None, damaged } => {
+            damaged.into_iter().next().map_or(Ok(None), |(_, e)| Err(e))
+        }
+        LatestOptions { found, .. } => Ok(found),
+    }
+}
+
+/// What the OPTIONS files of a directory come to.
+#[derive(Debug, Default)]
+pub struct LatestOptions {
+    /// The newest file that is sound, with its path.
+    pub found: Option<(PathBuf, OptionsFile)>,
+    /// The newer files that are damaged, newest first.
+    pub damaged: Vec<(FileNumber, Error)>,
+}
+
+/// Looks from the newest OPTIONS file back to the first that is sound.
 ///
 /// RocksDB before 8 opens a database although it could not store the settings, and leaves them in `OPTIONS-N.dbtmp`. In a
 /// directory without an OPTIONS file the newest such file counts.
 ///
 /// # Errors
-/// `Corruption`: it is no OPTIONS file, with the offset of the line. `Io`.
-pub fn read_latest_options(fs: &dyn Fs, dir: &Path) -> Result<Option<(PathBuf, OptionsFile)>> {
+/// `Io`.
+pub fn find_latest_options(fs: &dyn Fs, dir: &Path) -> Result<LatestOptions> {
     let entries = fs.files(dir)?;
     let kinds = || entries.iter().filter_map(|entry| FileKind::parse(&entry.name));
-    let stored = kinds().filter_map(|kind| match kind {
-        FileKind::Options(number) => Some(number),
-        _ => None,
-    });
-    let newest = stored.max().map(FileKind::Options).or_else(|| unfinished_options(kinds()));
-    let Some(newest) = newest else { return Ok(None) };
-    let path = dir.join(newest.name());
-    let file = read_options_file(fs, &path)?;
-    Ok(Some((path, file)))
+    let mut stored: Vec<FileKind> = kinds().filter(|kind| matches!(kind, FileKind::Options(_))).collect();
+    stored.sort_unstable_by_key(|kind| kind.number());
+    if stored.is_empty() {
+        stored.extend(unfinished_options(kinds()));
+    }
+    let mut latest = LatestOptions::default();
+    for kind in stored.into_iter().rev() {
+        let path = dir.join(kind.name());
+        match read_options_file(fs, &path) {
+            Ok(file) => {
+                latest.found = Some((path, file));
+                break;
+            }
+            Err(e) if e.is_corruption() => {
+                // One that was not finished may be cut.
+                if let FileKind::Options(number) = kind {
+                    latest.damaged.push((number, e));
+                }
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(latest)
 }
 
 /// The newest OPTIONS file that was not finished.
@@ -77,10 +113,8 @@ pub fn read_options_file(fs: &dyn Fs, path: &Path) -> Result<OptionsFile> {
     }
     let mut bytes = vec![0; usize::try_from(file.len()).unwrap_or(0)];
     file.read_exact_at(&mut bytes, 0)?;
-    let text = String::from_utf8(bytes).map_err(|e| {
-        Error::corruption("an OPTIONS file that is no text").at(path, e.utf8_error().valid_up_to() as u64)
-    })?;
-    OptionsFile::parse(&text).map_err(|e| e.in_file(path, 0))
+    // A path may be no UTF-8; no other value costs the file either.
+    OptionsFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|e| e.in_file(path, 0))
 }
 
 /// The settings of the newest OPTIONS file of a directory, fit to open it at `level`; `None` when there is none.

@@ -10,6 +10,7 @@ use crate::open::RecoveryReport;
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
 use crate::write::{Committer, GroupCommitter};
+use ashlar_base::panics::contained;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_compaction::Running;
@@ -21,7 +22,6 @@ use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
 use ashlar_tree::files::{PendingOutputs, Places};
 use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -186,7 +186,7 @@ impl Core {
     /// the panic of a job, and callers that wait get an error.
     pub(super) fn contained<T>(&self, what: &str, act: impl FnOnce() -> T) -> Option<T> {
         let _inside = self.database.enter();
-        let done = catch_unwind(AssertUnwindSafe(act)).ok();
+        let done = contained(act);
         if done.is_none() {
             self.panicked(what);
             self.progress.notify();

@@ -58,7 +58,7 @@ mod stats;
 mod tell;
 mod scrub_job;
 mod timer_job;
-mod unused_logs;
+mod unused_files;
 mod work;
 mod writes;
 

@@ -15,7 +15,7 @@ use super::schedule::widen;
 use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
 use super::tell::log_header;
-use super::unused_logs::UnusedLogs;
+use super::unused_files::UnusedFiles;
 use super::writes::Host;
 use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
@@ -86,7 +86,7 @@ pub(super) fn open(
     claims.strays |= replayer.keeps_blob_files()?;
     let (edits, replayed) = replayer.finish()?;
     claims.stand();
-    let unused = UnusedLogs::keep(&*env.fs, dir, &report)?;
+    let unused = UnusedFiles::keep(&*env.fs, dir, &report)?;
     let wal = begin_session(&entered, &versions, &options, edits, outcome.cut)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;

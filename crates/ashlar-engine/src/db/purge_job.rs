@@ -5,7 +5,7 @@
 
 use super::core::Core;
 use super::job::Run;
-use super::unused_logs::UnusedLogs;
+use super::unused_files::UnusedFiles;
 use super::work::Work;
 use crate::health::{Severity, Source};
 use crate::open::RecoveryReport;
@@ -78,7 +78,8 @@ pub(super) fn purge(env: &Env, dir: &Path, versions: &VersionSet, live: &Live) -
 }
 
 /// The purge of an open, after its commit. The report says what is in `lost/` now: tables and blob files behind a tail that
-/// was dropped, everything after a repair that did not end, what is in quarantine, and what of the logs was not used.
+/// was dropped, everything after a repair that did not end, what is in quarantine, damaged OPTIONS files, and what of the logs was
+/// not used.
 /// `strays`: orphans may be those of another database. They go to `lost/` too, and that is no anomaly: RocksDB leaves
 /// orphans when it is killed. Returns the files that later purges move there.
 pub(super) fn purge_at_open(
@@ -86,7 +87,7 @@ pub(super) fn purge_at_open(
     dir: &Path,
     (versions, pending): (&VersionSet, &PendingOutputs),
     report: &mut RecoveryReport,
-    unused: &UnusedLogs,
+    unused: &UnusedFiles,
     strays: bool,
 ) -> Result<BTreeSet<FileNumber>> {
     if !lost_is_usable(&*env.fs, dir)? {
@@ -101,7 +102,7 @@ pub(super) fn purge_at_open(
         (false, false) => Spared::Nothing,
     };
     let mut quarantined = in_quarantine(&*env.fs, dir)?;
-    quarantined.extend(&unused.logs);
+    quarantined.extend(&unused.whole);
     let live = Live { quarantined: quarantined.clone(), ..Live::now(versions, pending, spared) };
     let done = purge(env, dir, versions, &live)?;
     if unended {

@@ -1,12 +1,13 @@
 //! The settings of an open: those that the caller gave, joined with those that the directory stores.
 
 use crate::column_family::DEFAULT_FAMILY;
-use crate::open::{Entered, Families, FamilySpec, Others, PlaceSettings, RecoveryReport};
+use crate::open::{DamagedFile, Entered, Families, FamilySpec, Others, PlaceSettings, RecoveryReport};
 use ashlar_base::{Error, Order, Result};
 use ashlar_env::Env;
+use ashlar_format::filename::FileKind;
 use ashlar_options::{
-    DbOptions, DbPath, Facts, FamilyOptions, Finding, Options, StoredFamily, lint, load_latest_options,
-    note_lines, options_file,
+    DbOptions, DbPath, Facts, FamilyOptions, Finding, LatestOptions, LoadedOptions, Options, StoredFamily,
+    find_latest_options, lint, note_lines, options_file,
 };
 use ashlar_tree::version::{FamilyState, VersionSet};
 use std::collections::{BTreeMap, HashMap};
@@ -110,7 +111,8 @@ impl Settings {
     }
 
     /// Holds the settings against the newest OPTIONS file and the levels there are: merge operators are found by name, and
-    /// what the file holds besides is kept for the next one. A file that cannot be read is a line of the report.
+    /// what the file holds besides is kept for the next one. A file that cannot be read, or does not name a family, is a line of
+    /// the report.
     ///
     /// # Errors
     /// `InvalidArgument`: a family had another merge operator.
@@ -122,13 +124,16 @@ impl Settings {
         versions: &VersionSet,
         report: &mut RecoveryReport,
     ) -> Result<()> {
-        let loaded = match load_latest_options(&*env.fs, dir, options.format_level) {
-            Ok(found) => found,
-            Err(e) => {
-                report.foreign.push(format!("the OPTIONS file was not read: {e}"));
-                None
-            }
-        };
+        let latest = find_latest_options(&*env.fs, dir).unwrap_or_else(|e| {
+            report.foreign.push(format!("the OPTIONS file was not read: {e}"));
+            LatestOptions::default()
+        });
+        let damaged = latest.damaged.into_iter();
+        report.damaged.extend(
+            damaged.map(|(n, e)| DamagedFile { file: FileKind::Options(n).name(), cause: e.to_string() }),
+        );
+        let level = options.format_level;
+        let loaded = latest.found.map(|(path, file)| LoadedOptions::from_file(path, &file, level));
         let stored: HashMap<&str, &FamilyOptions> =
             loaded.iter().flat_map(|l| &l.families).map(|(name, stored)| (&**name, stored)).collect();
         for family in versions.families() {
@@ -137,6 +142,8 @@ impl Settings {
             if let Some(stored) = stored.get(name) {
                 self.recall_operator(name, &mut own, stored.stored_merge_operator.as_deref())?;
                 own.kept_over(stored);
+            } else if loaded.is_some() {
+                report.foreign.push(format!("the OPTIONS file does not name family {name:?}"));
             }
             let levels = family.version.levels.len();
             report.unserved.extend(levels_told(name, &own, levels, stored.get(name).copied()));

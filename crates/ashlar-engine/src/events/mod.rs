@@ -15,9 +15,9 @@ mod lines;
 pub(crate) use info_log::InfoLog;
 
 use crate::identity::DatabaseId;
+use ashlar_base::panics::contained;
 use ashlar_env::Env;
 use ashlar_options::{Event, InfoLogLevel, Listeners};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Where events go.
 pub(crate) struct Events {
@@ -52,7 +52,7 @@ impl Events {
         for listener in self.listeners.iter() {
             let _inside = self.database.enter();
             // A listener only looks on: the work that it looks on at goes on without it.
-            if catch_unwind(AssertUnwindSafe(|| listener.on_event(event))).is_err() {
+            if contained(|| listener.on_event(event)).is_none() {
                 self.note(&format!("a listener panicked at the event {}", event.name()));
             }
         }

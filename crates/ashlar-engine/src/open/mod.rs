@@ -36,7 +36,7 @@ pub(crate) use recover::{logs_needed_from, needed_from, recover_in};
 pub(crate) use recover::{out_of_numbers, recorded_numbers};
 pub use remains::Remains;
 pub(crate) use remains::key_of;
-pub use report::{DroppedRange, FamilyReport, RecoveryReport, WalReport};
+pub use report::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use survey::{DirState, survey};
 pub(crate) use unserved::{by_settings, has_udi_primary, may_need_unnamed_blobs};

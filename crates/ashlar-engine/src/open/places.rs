@@ -3,8 +3,9 @@
 //! Which logs count, and from where: [`super::log_places`].
 //!
 //! Rules for tables. RocksDB's OPTIONS files do not name `db_paths` and `cf_paths`.
-//! 1. RocksDB writes `wal_dir` as the database directory itself only where the first of `db_paths` is another one. Without
-//!    `db_paths` such a database is not opened to write.
+//! 1. RocksDB writes `wal_dir` as the database directory itself only where the first of `db_paths` is another one, or where the
+//!    user spelled the two differently. Tables in the database directory tell the second case; without one, such a database
+//!    is not opened to write.
 //! 2. A table must be in the directory that the MANIFEST says, by its index in the family's list.
 //! 3. A given path that is relative means the working directory at the moment of the open. It is made absolute before
 //!    anything uses or stores it. A stored relative path of tables has lost its meaning and is refused.
@@ -16,7 +17,7 @@ use super::original::original_of;
 use super::owner::{Claimant, Claims};
 use super::recover::read_manifest;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
-use ashlar_env::{Env, FileLock, Fs};
+use ashlar_env::{Env, FileLock, Fs, FsEntry};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{
@@ -25,7 +26,7 @@ use ashlar_options::{
 };
 use ashlar_tree::files::{Places, same_directory};
 use ashlar_tree::version::Replayed;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -152,7 +153,10 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
     }
     notes.extend(of_logs);
     settings.wal_dir = write.as_ref().map(|dir| whole(dir).display().to_string()).unwrap_or_default();
-    let hidden = hidden_paths(fs, dir, &stored).filter(|_| settings.db_paths.is_empty());
+    let mut hidden = hidden_paths(fs, dir, &stored).filter(|_| settings.db_paths.is_empty());
+    if hidden.is_some() && all_tables_are_in(fs, dir)? {
+        hidden = None;
+    }
     if let (Purpose::Write, Some(why)) = (purpose, &hidden) {
         return Err(unknown_paths(why).at_path(dir));
     }
@@ -430,6 +434,27 @@ fn hidden_paths(fs: &dyn Fs, dir: &Path, stored: &StoredPlaces) -> Option<String
     let named = stored.wal_dir.as_deref()?;
     let telling = stored.major >= TELLING_SINCE && same_directory(fs, dir, Path::new(named));
     telling.then(|| format!("the OPTIONS file says wal_dir={named}, which is the database directory itself"))
+}
+
+/// Whether there are tables, and all are in the database directory.
+///
+/// # Errors
+/// `Io`.
+fn all_tables_are_in(fs: &dyn Fs, dir: &Path) -> Result<bool> {
+    let replayed = match read_manifest(fs, dir) {
+        Ok((_, replayed)) => replayed,
+        Err(e) if matches!(e.kind(), ErrorKind::Io(_)) => return Err(e),
+        // The recovery tells more of the error.
+        Err(_) => return Ok(false),
+    };
+    let numbers = |list: Vec<FsEntry>| -> BTreeSet<FileNumber> {
+        let kinds = list.into_iter().filter_map(|entry| FileKind::parse(&entry.name));
+        let tables = kinds.filter(|kind| matches!(kind, FileKind::Table(_) | FileKind::LevelDbTable(_)));
+        tables.filter_map(|kind| kind.number()).collect()
+    };
+    let there = numbers(fs.files(dir)?);
+    let mut named = replayed.families.values().flat_map(|family| family.tree.table_numbers()).peekable();
+    Ok(named.peek().is_some() && named.all(|number| there.contains(&number)))
 }
 
 /// The places that the newest OPTIONS file that can be read names. Without such a file, the `wal_dir` that RocksDB wrote into its

@@ -53,6 +53,21 @@ impl fmt::Display for DroppedRange {
     }
 }
 
+/// A file that is damaged, and that the open did without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedFile {
+    /// The file's name.
+    pub file: String,
+    /// What is wrong with it.
+    pub cause: String,
+}
+
+impl fmt::Display for DamagedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.cause)
+    }
+}
+
 /// What an open found, dropped, rebuilt. Prints as a few lines of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
@@ -72,6 +87,8 @@ pub struct RecoveryReport {
     pub last_sequence: SeqNum,
     /// Everything that was dropped.
     pub dropped: Vec<DroppedRange>,
+    /// Damaged OPTIONS files. The settings are those of an older file, where one is sound, and of the caller.
+    pub damaged: Vec<DamagedFile>,
     /// Replay stopped before damage: the last sequence before it. Writes behind it are gone.
     pub sequence_cut: Option<SeqNum>,
     /// Files that were missing or wrong and are written anew.
@@ -100,9 +117,10 @@ impl RecoveryReport {
         self.wals.iter().map(|w| w.bytes).sum()
     }
 
-    /// True when nothing was dropped, cut, lost or rebuilt.
+    /// True when nothing was damaged, dropped, cut, lost or rebuilt.
     pub fn is_clean(&self) -> bool {
         self.dropped.is_empty()
+            && self.damaged.is_empty()
             && self.sequence_cut.is_none()
             && self.regenerated.is_empty()
             && self.lost.is_empty()
@@ -141,6 +159,9 @@ impl fmt::Display for RecoveryReport {
         }
         for range in &self.dropped {
             writeln!(f, "{range}")?;
+        }
+        for file in &self.damaged {
+            writeln!(f, "damaged: {file}")?;
         }
         if let Some(seq) = self.sequence_cut {
             writeln!(f, "cut: writes behind sequence {seq} are gone")?;

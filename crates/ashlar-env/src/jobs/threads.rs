@@ -9,11 +9,11 @@
 
 use super::{Job, JobExecutor, JobId, Lane, StepBudget, StepResult};
 use crate::{Clock, Process};
+use ashlar_base::panics::contained;
 use ashlar_sync::thread::{self, JoinHandle};
 use ashlar_sync::{Mutex, Rank, Signal};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -157,7 +157,10 @@ fn run_step(mut entry: Entry) -> Option<(Entry, Option<Duration>)> {
     match step_caught(entry.job.as_mut()) {
         Some(StepResult::Again) => Some((entry, None)),
         Some(StepResult::Wait(d)) => Some((entry, Some(d))),
-        Some(StepResult::Done) => None,
+        Some(StepResult::Done) => {
+            contained(|| drop(entry.job));
+            None
+        }
         None => {
             abort(entry.job);
             None
@@ -167,12 +170,12 @@ fn run_step(mut entry: Entry) -> Option<(Entry, Option<Duration>)> {
 
 /// A step; `None` when it panicked. The job is not stepped again then, so a broken state is seen by `abort` only.
 pub(super) fn step_caught(job: &mut dyn Job) -> Option<StepResult> {
-    catch_unwind(AssertUnwindSafe(|| job.step(StepBudget::default()))).ok()
+    contained(|| job.step(StepBudget::default()))
 }
 
 /// Aborts a job; a panic in there is swallowed, as no caller is left to report it to.
 pub(super) fn abort(job: Box<dyn Job>) {
-    let _ = catch_unwind(AssertUnwindSafe(|| job.abort()));
+    contained(|| job.abort());
 }
 
 impl ThreadExecutor {

@@ -146,6 +146,9 @@ fn any_file_can_be_linted() {
         "[DBOptions]\nmax_background_jobs=x\n[CFOptions \"default\"]\nwrite_buffer_size=99999999999999999999T\nmax_write_buffer_number=9223372036854775807",
         "[DBOptions]\nmax_total_wal_size=0\n[CFOptions \"default\"]\nwrite_buffer_size=18446744073709551615\nmax_write_buffer_number=18446744073709551615",
     ] {
-        let _ = lint(&OptionsFile::parse(text).unwrap(), &Facts::default());
+        let _ = lint(
+            &OptionsFile::parse(&format!("{text}\n[TableOptions/BlockBasedTable \"default\"]")).unwrap(),
+            &Facts::default(),
+        );
     }
 }

@@ -37,7 +37,7 @@ pub struct Live {
     pub manifest: FileNumber,
     /// What of the obsolete is kept.
     pub spared: Spared,
-    /// Tables, blob files and logs that are moved to `lost/`, not removed, whatever else is spared.
+    /// Tables, blob files, logs and OPTIONS files that are moved to `lost/`, not removed, whatever else is spared.
     pub quarantined: BTreeSet<FileNumber>,
 }
 
@@ -131,6 +131,7 @@ fn fate(kind: FileKind, live: &Live, options_from: FileNumber) -> Option<Action>
             (n < live.min_wal && !live.wals.contains(&n)).then_some(action)
         }
         FileKind::Manifest(n) => (n < live.manifest).then_some(replaced),
+        FileKind::Options(n) if live.quarantined.contains(&n) => Some(Action::Lose),
         // Two newer OPTIONS files prove that no thread is writing this one any more.
         FileKind::Options(n) | FileKind::OptionsTemp(n) => (n < options_from).then_some(Action::Remove),
         FileKind::Temp(n) => (!pending(n) && n < live.manifest).then_some(Action::Remove),

@@ -254,7 +254,9 @@ impl Replayer {
 
     fn add_family(&mut self, edit: &VersionEdit, name: &[u8]) -> Result<()> {
         let name = std::str::from_utf8(name).map_err(|_| {
-            Error::not_supported(format!("a family name that is not UTF-8: \"{}\"", name.escape_ascii()))
+            let what = format!("a family name that is not UTF-8: \"{}\"", name.escape_ascii());
+            Error::not_supported(what)
+                .hint("Copy the family to one with another name, or drop it, with RocksDB")
         })?;
         if self.families.contains_key(&edit.family) {
             return Err(Error::corruption(format!("version edit adds family {} again", edit.family.0)));

@@ -4,7 +4,8 @@ use crate::store::copy;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, report};
 use ashlardb::{
-    Builder, Compression, Db, ErrorKind, FormatLevel, MergeOperator, Read as _, UInt64Add, Write as _,
+    Builder, Compression, Db, Env, ErrorKind, FormatLevel, LastPut, MergeOperator, Read as _, UInt64Add,
+    Write as _, check_database,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,12 +81,40 @@ fn two_files_are_kept_and_a_damaged_one_is_passed_over() {
     let files = options_files(dir.path());
     assert_eq!(files.len(), 2, "{files:?}");
     std::fs::write(&files[1], "[DBOptions]\nno statement\n").unwrap();
+    let name = files[1].file_name().unwrap().to_str().unwrap();
     let db = Db::open(dir.path()).unwrap();
-    assert!(
-        db.recovery().foreign.iter().any(|line| line.contains("OPTIONS file was not read")),
-        "{}",
-        db.recovery()
-    );
+    let report = db.recovery();
+    assert!(!report.is_clean() && report.damaged[0].file == name, "{report}");
+    assert!(report.lost.iter().any(|lost| lost == name), "{report}");
+    assert!(dir.path().join("lost").join(name).exists() && !files[1].exists());
+    db.close().unwrap();
+    assert!(Db::open(dir.path()).unwrap().recovery().is_clean());
+}
+
+/// A file that ends within the section of a family names no merge operator, and any other one was taken.
+#[test]
+fn a_file_without_its_end_is_damaged_and_the_older_one_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let counts = |operator: Arc<dyn MergeOperator>| {
+        Db::builder(dir.path()).default_family(|f| f.merge_operator(operator))
+    };
+    for _ in 0..2 {
+        let db = counts(Arc::new(UInt64Add)).open().unwrap();
+        db.merge("k", 1u64.to_le_bytes()).unwrap();
+        db.create_family("f").map(|f| db.drop_family(&f).unwrap()).unwrap();
+        db.close().unwrap();
+    }
+    let files = options_files(dir.path());
+    let text = std::fs::read_to_string(&files[1]).unwrap();
+    let (before, _) = text.split_once("  merge_operator=").unwrap();
+    std::fs::write(&files[1], before).unwrap();
+    let checked = check_database(&Env::os().unwrap(), dir.path(), &mut |_| {}).unwrap();
+    assert_eq!(checked.damages.len(), 1, "{checked}");
+    let e = counts(Arc::new(LastPut)).open().unwrap_err();
+    assert!(e.to_string().contains("has the merge operator"), "{e}");
+    let db = counts(Arc::new(UInt64Add)).open().unwrap();
+    assert!(!db.recovery().is_clean());
+    assert_eq!(db.get("k").unwrap().as_deref(), Some(&2u64.to_le_bytes()[..]));
 }
 
 /// Unknown names, values out of range, and options that are not built: each is reported, none keeps the database shut.

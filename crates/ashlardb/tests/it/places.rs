@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod copies;
+mod spellings;
 
 /// A directory for one test, with names in it.
 struct Home(tempfile::TempDir);

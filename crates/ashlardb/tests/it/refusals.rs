@@ -91,7 +91,7 @@ fn an_options_file_that_no_memory_should_hold() {
     // All of it a hole.
     std::fs::File::create(&path).unwrap().set_len((256 << 20) + 1).unwrap();
     let db = Db::open(dir.path()).unwrap();
-    let told = db.recovery().foreign.iter().any(|line| line.contains("too long for an OPTIONS file"));
+    let told = db.recovery().damaged.iter().any(|file| file.cause.contains("too long for an OPTIONS file"));
     assert!(told, "{}", db.recovery());
     db.close().unwrap();
 }

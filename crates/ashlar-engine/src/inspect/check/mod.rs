@@ -25,7 +25,7 @@ use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
-use ashlar_options::read_latest_options;
+use ashlar_options::find_latest_options;
 use ashlar_table::Anatomy;
 use ashlar_tree::check::{CheckReport, Damage, Progress, Risk, check_files};
 use ashlar_tree::files::{hold_directory, misnamed};
@@ -144,8 +144,8 @@ fn manifest(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<Option<
     let name = FileKind::Manifest(number).name();
     let replayed = match replay_manifest(fs, dir, number) {
         Ok(replayed) => replayed,
-        // Without it nothing can be checked.
-        Err(e) if matches!(e.kind(), ErrorKind::Busy(_)) => return Err(e),
+        // Without it nothing can be checked, and what is not served is no damage.
+        Err(e) if matches!(e.kind(), ErrorKind::Busy(_) | ErrorKind::NotSupported) => return Err(e),
         Err(e) => {
             report.damages.push(Damage::of(&name, &e, Risk::Database));
             return Ok(None);
@@ -275,9 +275,13 @@ fn check_beside(
     families: &[(&str, &Version)],
     report: &mut CheckReport,
 ) -> Result<()> {
-    if let Err(e) = read_latest_options(fs, dir) {
+    let mut tell_options = |e: &Error| {
         let name = e.path().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
-        report.tell(&e, Damage::of(&name, &e, Risk::Nothing));
+        report.tell(e, Damage::of(&name, e, Risk::Nothing));
+    };
+    match find_latest_options(fs, dir) {
+        Ok(latest) => latest.damaged.iter().for_each(|(_, e)| tell_options(e)),
+        Err(e) => tell_options(&e),
     }
     let identity = read_identity(fs, dir)?;
     match (&replayed.db.db_id, identity) {

@@ -39,6 +39,11 @@ impl Trap {
         self.once(|_| panic!("on purpose"));
     }
 
+    /// The next call panics, and so does what that panic carries, when it is dropped.
+    pub(super) fn panics_twice(&self) {
+        self.once(|_| std::panic::panic_any(PanicsWhenDropped));
+    }
+
     /// The handle for the act.
     pub(super) fn holds(&self, db: Option<Db>) {
         let before = std::mem::replace(&mut *lock(&self.db), db);
@@ -59,6 +64,14 @@ impl Trap {
                 act(db.as_ref());
             }
         }
+    }
+}
+
+struct PanicsWhenDropped;
+
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        panic!("on purpose, while dropped");
     }
 }
 

@@ -1,4 +1,5 @@
-//! Logs that a replay did not use to their end. An open removes the logs that it has replayed, but none of these.
+//! Files that an open did not use: logs that a replay did not use to their end, and damaged OPTIONS files. An open removes the
+//! logs that it has replayed and older OPTIONS files, but none of these. Of logs:
 //!
 //! | behind the last record that was replayed | what becomes of it |
 //! |---|---|
@@ -21,29 +22,31 @@ use ashlar_tree::files::{TAIL_MAX, keep_tail, leave_account, used_end};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What is kept of the logs.
+/// What is kept of files that an open did not use.
 #[derive(Debug, Default)]
-pub(super) struct UnusedLogs {
-    /// Logs that go to `lost/` where others are removed.
-    pub(super) logs: BTreeSet<FileNumber>,
+pub(super) struct UnusedFiles {
+    /// Logs that go to `lost/` where others are removed, and damaged OPTIONS files.
+    pub(super) whole: BTreeSet<FileNumber>,
     /// Names of the tails in `lost/`.
     pub(super) tails: Vec<String>,
 }
 
-impl UnusedLogs {
-    /// Sees to it that nothing of the logs in `dir` is removed that `report` tells as dropped.
+impl UnusedFiles {
+    /// Sees to it that nothing of the files in `dir` is removed that `report` tells as dropped or damaged.
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn keep(fs: &dyn Fs, dir: &Path, report: &RecoveryReport) -> Result<UnusedLogs> {
-        let mut kept = UnusedLogs::default();
+    pub(super) fn keep(fs: &dyn Fs, dir: &Path, report: &RecoveryReport) -> Result<UnusedFiles> {
+        let mut kept = UnusedFiles::default();
         for range in &report.dropped {
             let Some(FileKind::Wal(number)) = FileKind::parse(&range.file) else { continue };
             match kept.keep_range(fs, dir, number, range, report) {
-                Err(e) if e.kind() == ErrorKind::Io(IoKind::NoSpace) => drop(kept.logs.insert(number)),
+                Err(e) if e.kind() == ErrorKind::Io(IoKind::NoSpace) => drop(kept.whole.insert(number)),
                 result => result?,
             }
         }
+        let damaged = report.damaged.iter().filter_map(|damaged| FileKind::parse(&damaged.file)?.number());
+        kept.whole.extend(damaged);
         Ok(kept)
     }
 
@@ -63,7 +66,7 @@ impl UnusedLogs {
             self.tails.push(keep_tail(fs, dir, &*file, number, (range.offset, end))?);
             return Ok(());
         }
-        if self.logs.insert(number) {
+        if self.whole.insert(number) {
             let account = format!("An open did not replay this log to its end.\n{range}\n");
             leave_account(fs, dir, number, &account)?;
         }
