@@ -9,7 +9,6 @@ use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_format::filename::FileKind;
-use ashlar_log::LogWriter;
 use ashlar_options::Event;
 use ashlar_sync::atomic::Ordering;
 use ashlar_sync::{ReadPin, Waited, thread};

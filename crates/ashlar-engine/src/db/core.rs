@@ -9,7 +9,7 @@ use crate::health::{Failing, Health, Severity};
 use crate::open::RecoveryReport;
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
-use crate::write::{Committer, GroupCommitter};
+use crate::write::Committer;
 use ashlar_base::panics::contained;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
@@ -41,7 +41,7 @@ pub(crate) struct Core {
     pub(crate) statistics: Arc<Statistics>,
     pub(crate) events: Events,
     pub(crate) versions: Arc<VersionSet>,
-    pub(crate) committer: GroupCommitter,
+    pub(crate) committer: Committer,
     pub(crate) snapshots: Arc<SnapshotList>,
     pub(crate) pending: Arc<PendingOutputs>,
     pub(crate) health: Health,

@@ -75,7 +75,6 @@ use crate::health::{Severity, lacks_space};
 use crate::open::RecoveryReport;
 use crate::pressure::Forecast;
 use crate::snapshot::Snapshot;
-use crate::write::Committer;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_env::Env;

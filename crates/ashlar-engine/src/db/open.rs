@@ -28,7 +28,7 @@ use crate::open::{
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
 use crate::wal::{Wal, WalShape};
-use crate::write::{GroupCommitter, WriteTally};
+use crate::write::{Committer, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
@@ -36,7 +36,6 @@ use ashlar_env::{Env, FileLock};
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_log::LogWriter;
 use ashlar_memtable::MemtableRep;
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
@@ -357,7 +356,7 @@ impl Parts {
         let set = Arc::new(Core::write_set(&state, &self.memory, self.wal));
         let tally = WriteTally::new(Arc::clone(&self.statistics));
         let committer =
-            GroupCommitter::new((self.env.clone(), database), set, self.versions.last_sequence(), tally);
+            Committer::new((self.env.clone(), database), set, self.versions.last_sequence(), tally);
         let writer = Writer {
             file_checksums: self.options.file_checksums,
             db_paths: self.options.db_paths.clone(),

@@ -11,7 +11,7 @@ use crate::health::{Severity, Source, lacks_space};
 use crate::memtable::new_memtable;
 use crate::pressure::{Memory, Pace};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
-use crate::write::{Committer, FamilySlot, WriteHost, WriteSet};
+use crate::write::{FamilySlot, WriteHost, WriteSet};
 use ashlar_base::error::BusyKind;
 use ashlar_base::stats::Distribution;
 use ashlar_base::stats::perf::{self, Metric};

@@ -18,7 +18,7 @@ use ashlar_env::{Env, MemFs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchEncoder;
-use ashlar_log::{Framing, LogWriter, PlainLog};
+use ashlar_log::{Framing, LogWriter};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub(crate) struct WalShape {
 /// One WAL file that is, or was, written to.
 #[derive(Debug)]
 pub(crate) struct Wal {
-    log: PlainLog,
+    log: LogWriter,
     dir: PathBuf,
     shape: WalShape,
 }
@@ -57,7 +57,7 @@ impl Wal {
                 .at_path(&path)
                 .hint("Close the database and run a repair, which gives out lower numbers"));
         }
-        let make = if shape.compressed { PlainLog::create_compressed } else { PlainLog::create };
+        let make = if shape.compressed { LogWriter::create_compressed } else { LogWriter::create };
         let log = make(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
         let log = log.buffering(if shape.buffered { BUFFER_BYTES } else { 0 });
         Ok(Wal { log, dir: dir.to_path_buf(), shape })
@@ -66,7 +66,7 @@ impl Wal {
     /// A log in memory that no record reaches: what a database that takes no writes has for one.
     pub(crate) fn idle(dir: &Path) -> Result<Wal> {
         let number = FileNumber(0);
-        let log = PlainLog::create(Arc::new(MemFs::new()), Path::new("/idle"), number, Framing::Legacy)?;
+        let log = LogWriter::create(Arc::new(MemFs::new()), Path::new("/idle"), number, Framing::Legacy)?;
         Ok(Wal { log, dir: dir.to_path_buf(), shape: WalShape::default() })
     }
 
@@ -110,7 +110,7 @@ impl Wal {
     }
 
     /// The log, for the committer.
-    pub(crate) fn log(&self) -> &PlainLog {
+    pub(crate) fn log(&self) -> &LogWriter {
         &self.log
     }
 

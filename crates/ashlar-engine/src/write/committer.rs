@@ -1,8 +1,8 @@
-//! The group committer: [`super::Committer`] by a queue and a leader.
+//! The one door for writes, by a queue and a leader. Its insides may change without touching callers.
 
 use super::queue::{Queue, Receipt, Scratch, Turn, Waiter};
 use super::refusal::Refusal;
-use super::{Committer, GroupSize, WriteSet, WriteTally};
+use super::{GroupSize, WriteSet, WriteTally};
 use crate::batch::{families, family_ops, only_deletes};
 use crate::identity::{DatabaseId, Inside};
 use crate::wal::{ROOM_FOR_DELETIONS, WalSet};
@@ -12,7 +12,7 @@ use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_env::Env;
 use ashlar_format::write_batch::{BatchEncoder, BatchReader};
-use ashlar_log::{LogRange, LogWriter, PlainLog};
+use ashlar_log::{LogRange, LogWriter};
 use ashlar_memtable::Prepared;
 use ashlar_options::WriteOptions;
 use ashlar_sync::EpochCell;
@@ -39,7 +39,7 @@ pub(crate) trait WriteHost: Send + Sync {
 }
 
 /// The state of committing. See the module for the protocol.
-pub(crate) struct GroupCommitter {
+pub(crate) struct Committer {
     env: Env,
     database: DatabaseId,
     queue: Queue,
@@ -74,7 +74,7 @@ impl Drop for Lead<'_> {
 /// committing: the log may hold what the memtables do not, and part of a batch may be in them, behind the visible sequence.
 /// The next open replays the log.
 struct Unfinished<'a> {
-    committer: &'a GroupCommitter,
+    committer: &'a Committer,
     /// The last sequence that a record of the group may carry.
     last: u64,
 }
@@ -113,14 +113,14 @@ impl<'a> Member<'a> {
     }
 }
 
-impl GroupCommitter {
+impl Committer {
     pub(crate) fn new(
         (env, database): (Env, DatabaseId),
         set: Arc<WriteSet>,
         last: SeqNum,
         tally: WriteTally,
     ) -> Self {
-        GroupCommitter {
+        Committer {
             env,
             database,
             queue: Queue::new(),
@@ -155,7 +155,7 @@ impl GroupCommitter {
         self.set.get()
     }
 
-    /// Replaces log and memtables. Only inside [`GroupCommitter::lead_alone`] or [`WriteHost::make_room`].
+    /// Replaces log and memtables. Only inside [`Committer::lead_alone`] or [`WriteHost::make_room`].
     pub(crate) fn install(&self, set: WriteSet) {
         self.set.set(Arc::new(set));
     }
@@ -163,7 +163,7 @@ impl GroupCommitter {
     /// Runs `work` while nobody writes: for switches that do not come from a full memtable.
     ///
     /// # Errors
-    /// What refuses writes for good, the end of [`GroupCommitter::close`] included; else those of `work`.
+    /// What refuses writes for good, the end of [`Committer::close`] included; else those of `work`.
     pub(crate) fn lead_alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let _lead = self.take_lead(false)?;
         self.check()?;
@@ -178,10 +178,10 @@ impl GroupCommitter {
         out
     }
 
-    /// [`GroupCommitter::lead_alone`] though writes may be refused: for changes that write no log.
+    /// [`Committer::lead_alone`] though writes may be refused: for changes that write no log.
     ///
     /// # Errors
-    /// `Shutdown` after [`GroupCommitter::close`]; else those of `work`.
+    /// `Shutdown` after [`Committer::close`]; else those of `work`.
     pub(crate) fn lead_unlogged<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let _lead = self.take_lead(false)?;
         self.refusal.check_closed()?;
@@ -193,7 +193,7 @@ impl GroupCommitter {
         self.queue.try_lead().then(|| self.lead_of_one())
     }
 
-    /// Refuses writes with `cause` until [`GroupCommitter::resume`]. Only with the lead.
+    /// Refuses writes with `cause` until [`Committer::resume`]. Only with the lead.
     pub(crate) fn refuse(&self, cause: &Error) {
         self.refusal.fail(cause, self.refusal.resumes());
     }
@@ -233,7 +233,7 @@ impl GroupCommitter {
         Ok(self.lead_of_one())
     }
 
-    /// Refuses the calls of [`GroupCommitter::lead_alone`] and [`GroupCommitter::lead_unlogged`] that wait for the lead.
+    /// Refuses the calls of [`Committer::lead_alone`] and [`Committer::lead_unlogged`] that wait for the lead.
     pub(crate) fn refuse_waiting(&self, cause: &Error) {
         self.queue.refuse_waiting(cause);
     }
@@ -364,7 +364,7 @@ impl GroupCommitter {
 
     /// Frames a batch behind `end` in the log. Nothing that fails here leaves a trace in it.
     #[inline]
-    fn fill(&self, log: &PlainLog, batch: &mut BatchEncoder, first: SeqNum, end: u64) -> Result<LogRange> {
+    fn fill(&self, log: &LogWriter, batch: &mut BatchEncoder, first: SeqNum, end: u64) -> Result<LogRange> {
         let batch = batch.finish(first);
         let payload = log.stored(batch)?;
         let range = log.layout(end, payload.len() as u64);
@@ -519,8 +519,13 @@ fn full() -> Error {
     )
 }
 
-impl Committer for GroupCommitter {
-    fn commit(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum> {
+impl Committer {
+    /// Commits a batch. Returns the last sequence it was given.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a family that does not exist. `Busy(Memory)`. `Indeterminate`: the log failed underneath.
+    /// The cause of an earlier failure, once there was one.
+    pub(crate) fn commit(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum> {
         let receipt = if self.queue.try_lead() {
             self.lead_and_hand_over(batch, options)?
         } else {
@@ -540,11 +545,13 @@ impl Committer for GroupCommitter {
         Ok(receipt.last)
     }
 
-    fn visible(&self) -> SeqNum {
+    /// What reads may see.
+    pub(crate) fn visible(&self) -> SeqNum {
         SeqNum::new(self.visible.load(Ordering::Acquire)).unwrap_or(SeqNum::MAX)
     }
 
-    fn durable(&self) -> SeqNum {
+    /// What survives a power cut.
+    pub(crate) fn durable(&self) -> SeqNum {
         SeqNum::new(self.durable.load(Ordering::Acquire)).unwrap_or(SeqNum::MAX)
     }
 }

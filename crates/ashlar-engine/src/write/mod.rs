@@ -28,24 +28,6 @@ mod refusal;
 mod set;
 mod tally;
 
-pub(crate) use committer::{GroupCommitter, WriteHost};
+pub(crate) use committer::{Committer, WriteHost};
 pub(crate) use set::{FamilySlot, WriteSet};
 pub(crate) use tally::{GroupSize, WriteTally};
-
-use ashlar_base::{Result, SeqNum};
-use ashlar_format::write_batch::BatchEncoder;
-use ashlar_options::WriteOptions;
-
-/// The one door for writes. Its insides (queue and leader now) may change without touching callers.
-pub(crate) trait Committer: Send + Sync {
-    /// Commits a batch. Returns the last sequence it was given.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: a family that does not exist. `Busy(Memory)`. `Indeterminate`: the log failed underneath.
-    /// The cause of an earlier failure, once there was one.
-    fn commit(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum>;
-    /// What reads may see.
-    fn visible(&self) -> SeqNum;
-    /// What survives a power cut.
-    fn durable(&self) -> SeqNum;
-}

@@ -7,7 +7,7 @@ use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_env::Env;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
-use ashlar_log::{Framing, PlainLog};
+use ashlar_log::{Framing, LogWriter};
 use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_testkit::judge::{JudgeError, Opening, copy_flat};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Op, golden, report};
@@ -35,7 +35,7 @@ fn directory(dir: &Path) {
     table.epoch = 1;
     let fs = Env::os().unwrap().fs;
     let manifest = dir.join("MANIFEST-000005");
-    let log = PlainLog::create(Arc::clone(&fs), &manifest, FileNumber(5), Framing::Legacy).unwrap();
+    let log = LogWriter::create(Arc::clone(&fs), &manifest, FileNumber(5), Framing::Legacy).unwrap();
     let edits = [
         VersionEdit { comparator: Some("leveldb.BytewiseComparator".into()), ..VersionEdit::default() },
         VersionEdit {

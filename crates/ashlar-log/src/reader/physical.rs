@@ -118,7 +118,7 @@ impl PhysicalRecords {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Framing, LogWriter, PlainLog};
+    use crate::{Framing, LogWriter};
     use ashlar_env::Env;
     use ashlar_format::log_record::BLOCK_SIZE;
     use std::path::Path;
@@ -138,7 +138,7 @@ mod tests {
     fn log(payloads: &[usize]) -> Vec<u8> {
         let fs = Env::mem().fs;
         let path = Path::new("/000007.log");
-        let log = PlainLog::create(Arc::clone(&fs), path, FileNumber(7), Framing::Recyclable).unwrap();
+        let log = LogWriter::create(Arc::clone(&fs), path, FileNumber(7), Framing::Recyclable).unwrap();
         for len in payloads {
             log.append(&vec![b'x'; *len], false).unwrap();
         }

@@ -11,11 +11,11 @@ use std::sync::Arc;
 const NAME: &str = "db/000014.log";
 const BOUND: u64 = 100_000;
 
-fn log(machine: &SimEnv, compressed: bool) -> PlainLog {
+fn log(machine: &SimEnv, compressed: bool) -> LogWriter {
     let fs = machine.env().fs;
     fs.create_dir_all(Path::new("db")).unwrap();
     fs.sync_dir(Path::new("")).unwrap();
-    let create = if compressed { PlainLog::create_compressed } else { PlainLog::create };
+    let create = if compressed { LogWriter::create_compressed } else { LogWriter::create };
     create(fs, Path::new(NAME), FileNumber(14), Framing::Legacy).unwrap().buffering(BOUND)
 }
 

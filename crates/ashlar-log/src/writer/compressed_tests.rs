@@ -29,7 +29,7 @@ fn written(framing: Framing, payloads: &[Vec<u8>]) -> Vec<u8> {
     let env = Env::mem();
     env.fs.create_dir_all(Path::new("db")).unwrap();
     let log =
-        PlainLog::create_compressed(Arc::clone(&env.fs), Path::new(NAME), FileNumber(14), framing).unwrap();
+        LogWriter::create_compressed(Arc::clone(&env.fs), Path::new(NAME), FileNumber(14), framing).unwrap();
     assert!(log.is_compressed());
     for payload in payloads {
         log.append(payload, false).unwrap();

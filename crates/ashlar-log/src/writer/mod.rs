@@ -8,14 +8,35 @@
 //!    are those of the frame.
 //! 4. After one failed write or sync the log is poisoned for ever: what the file holds behind the last good
 //!    publish is unknown, and after a failed sync the kernel may have dropped the bytes.
+//!
+//! The log collects frames in memory and writes them with one positional write per publish, or, in a log that
+//! buffers, per flush.
+//!
+//! ```text
+//! 0 ────────── durable ────── written ──────────── published ─────── filled
+//!   on the device   the operating system's     this process's alone
+//! ```
+//! In a log that does not buffer, `written` equals `published`. The written part always consists of whole records, so a
+//! process that dies leaves a prefix of the published records, without a hole. After them the file may have reserved space
+//! (`room`).
 
 mod deflate;
-mod plain;
+mod room;
 
-pub use plain::PlainLog;
-
-use ashlar_base::{FileNumber, Result};
+use ashlar_base::error::IoKind;
+use ashlar_base::planted::{Bug, planted};
+use ashlar_base::{Error, ErrorKind, FileNumber, Result};
+use ashlar_env::{Fs, WriteFile};
+use ashlar_format::log_record::{
+    COMPRESSION_ZSTD, Framing, encode_compression_record, encode_frame, encode_record, frame_end, record_end,
+};
+use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use ashlar_sync::{Mutex, Rank};
+use deflate::RecordDeflater;
 use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 /// The bytes of one record in its log: closing zeros of the block before it, headers and payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,44 +47,386 @@ pub struct LogRange {
     pub end: u64,
 }
 
-/// A log that is being written.
-pub trait LogWriter: Send + Sync {
+/// A buffer that grew beyond this is given back after its write.
+const KEEP_BUFFER: usize = 4 << 20;
+
+/// Frames that are filled but not in the file.
+struct Tail {
+    /// Frames by position: byte 0 stands at file offset `base`.
+    bytes: Vec<u8>,
+    /// Where the file ends.
+    base: u64,
+    /// Where the published records end: `base`, unless the log buffers.
+    published: u64,
+    /// Where the filled records end.
+    filled: u64,
+    /// What the disk answered when it had no more room ahead.
+    lack: Option<Error>,
+}
+
+/// A log behind plain positional writes.
+///
+/// Two locks of rank `Log`, never held together: one over the tail and its write, one over a sync, so that records can
+/// be published while an earlier sync is on its way. A thread that waits for the sync lock finds its position synced
+/// when it gets it, mostly. A third of that rank, over the compressor, is held by itself as well.
+pub struct LogWriter {
+    fs: Arc<dyn Fs>,
+    file: Arc<dyn WriteFile>,
+    number: FileNumber,
+    framing: Framing,
+    /// Of a log that begins with a set-compression record.
+    deflater: Option<Mutex<RecordDeflater>>,
+    /// Published records stay in memory until there are more bytes of them than this. 0: not at all.
+    buffer_bytes: u64,
+    tail: Mutex<Tail>,
+    /// Equal to `tail.published` after every publish. Release there, Acquire by readers.
+    published: AtomicU64,
+    /// Equal to `tail.base` after every write. Release there, Acquire by readers.
+    written: AtomicU64,
+    /// The file has room up to here; 0: none was asked for. Changed under `tail` by the thread that lays records out; Relaxed: it orders
+    /// nothing.
+    room: AtomicU64,
+    /// True once the directory entry was synced.
+    syncing: Mutex<bool>,
+    /// End of the durable part. Release under `syncing`, Acquire by readers.
+    durable: AtomicU64,
+    poison: OnceLock<Error>,
+    closed: AtomicBool,
+}
+
+impl LogWriter {
+    /// Creates the file, empty; one of that name is emptied. The directory is synced with the first
+    /// [`LogWriter::sync_to`], not here.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn create(fs: Arc<dyn Fs>, path: &Path, number: FileNumber, framing: Framing) -> Result<LogWriter> {
+        let file = fs.create(path)?;
+        Ok(Self::over(fs, file, number, framing, 0))
+    }
+
+    /// Creates the file as [`LogWriter::create`] does, with a set-compression record at its beginning: every data record
+    /// will be a zstd frame. RocksDB reads such logs from 7.0 on.
+    ///
+    /// # Errors
+    /// `Io`. `Busy(Memory)`: the compressor has no memory.
+    pub fn create_compressed(
+        fs: Arc<dyn Fs>,
+        path: &Path,
+        number: FileNumber,
+        framing: Framing,
+    ) -> Result<LogWriter> {
+        let deflater = RecordDeflater::new()?;
+        let file = fs.create(path)?;
+        let mut head = Vec::new();
+        encode_compression_record(&mut head, COMPRESSION_ZSTD);
+        file.write_at(&head, 0)?;
+        let log = Self::over(fs, file, number, framing, head.len() as u64);
+        Ok(LogWriter { deflater: Some(Mutex::new(Rank::Log, deflater)), ..log })
+    }
+
+    /// Goes on with an existing log of this number at `position`, the end of its last good record (see
+    /// [`crate::LogReader::good_end`]). What stands behind is cut off first. Not for compressed logs.
+    ///
+    /// # Errors
+    /// `Io`. `InvalidArgument` when the file is shorter than `position`.
+    pub fn append_to(
+        fs: Arc<dyn Fs>,
+        path: &Path,
+        number: FileNumber,
+        framing: Framing,
+        position: u64,
+    ) -> Result<LogWriter> {
+        let len = fs.metadata(path)?.map_or(0, |entry| entry.len);
+        if len < position {
+            return Err(Error::invalid(format!("log is shorter than {position} bytes")).at_path(path));
+        }
+        let file = fs.open_write(path)?;
+        file.truncate(position)?;
+        Ok(Self::over(fs, file, number, framing, position))
+    }
+
+    fn over(
+        fs: Arc<dyn Fs>,
+        file: Arc<dyn WriteFile>,
+        number: FileNumber,
+        framing: Framing,
+        position: u64,
+    ) -> LogWriter {
+        let tail =
+            Tail { bytes: Vec::new(), base: position, published: position, filled: position, lack: None };
+        LogWriter {
+            fs,
+            file,
+            number,
+            framing,
+            deflater: None,
+            buffer_bytes: 0,
+            tail: Mutex::new(Rank::Log, tail),
+            published: AtomicU64::new(position),
+            written: AtomicU64::new(position),
+            room: AtomicU64::new(0),
+            syncing: Mutex::new(Rank::Log, false),
+            durable: AtomicU64::new(0),
+            poison: OnceLock::new(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Lets published records stay in memory until [`LogWriter::flush`], a sync or the close, or until there are more than
+    /// `bytes` of them: they are lost with the process until then.
+    pub fn buffering(self, bytes: u64) -> LogWriter {
+        LogWriter { buffer_bytes: bytes, ..self }
+    }
+
+    /// Writes what is published and still in memory: it survives the process from now on. Nothing to do for a log that
+    /// does not buffer.
+    ///
+    /// # Errors
+    /// `Io`: the write failed, now or earlier; the log is poisoned as after a failed publish.
+    pub fn flush(&self) -> Result<()> {
+        let mut tail = self.tail.lock();
+        if tail.base == tail.published {
+            return Ok(());
+        }
+        self.sound()?;
+        let end = tail.published;
+        self.write_out(&mut tail, end)
+    }
+
+    /// Frames, publishes and, if asked, syncs one record: for logs with one writer at a time, such as the MANIFEST.
+    ///
+    /// # Errors
+    /// Those of [`LogWriter::publish`] and [`LogWriter::sync_to`].
+    pub fn append(&self, payload: &[u8], sync: bool) -> Result<LogRange> {
+        let payload = self.stored(payload)?;
+        let range = self.layout(self.position(), payload.len() as u64);
+        let range = range.ok_or_else(|| Error::invalid("log is full").at_path(self.file.path()))?;
+        self.fill(&range, &payload);
+        self.publish(&range)?;
+        if sync {
+            self.sync_to(range.end)?;
+        }
+        Ok(range)
+    }
+
+    /// True when its data records are compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.deflater.is_some()
+    }
+
+    /// [`LogWriter::sync_to`]; false when another call had made the bytes durable already.
+    ///
+    /// # Errors
+    /// As [`LogWriter::sync_to`].
+    pub fn sync_through(&self, end: u64) -> Result<bool> {
+        if self.durable.load(Ordering::Acquire) >= end && end > 0 {
+            return Ok(false);
+        }
+        if self.written.load(Ordering::Acquire) < end {
+            self.flush()?;
+        }
+        let mut directory_synced = self.syncing.lock();
+        if self.durable.load(Ordering::Acquire) >= end && *directory_synced {
+            return Ok(false);
+        }
+        self.alive()?;
+        if self.written.load(Ordering::Acquire) < end {
+            let what = format!("sync to {end}, behind what is published");
+            return Err(Error::invalid(what).at_path(self.file.path()));
+        }
+        self.sync_now(&mut directory_synced).map(|()| true)
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// End of what is known to be durable.
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// Refuses to go on after a failure.
+    fn sound(&self) -> Result<()> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(first) => {
+                Err(Error::new(first.kind(), "the log takes no more records since an earlier failure")
+                    .at_path(self.file.path())
+                    .because(first))
+            }
+        }
+    }
+
+    /// Refuses to go on after a failure or a close.
+    fn alive(&self) -> Result<()> {
+        self.sound()?;
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::invalid("the log is closed").at_path(self.file.path()));
+        }
+        Ok(())
+    }
+
+    /// Keeps the first failure for all later calls.
+    fn poison(&self, failure: Error) -> Error {
+        let failure = failure.at_path(self.file.path());
+        let _ = self.poison.set(failure.clone());
+        failure
+    }
+
+    /// A write behind `end` failed with `cause`. On a full disk the part of it that found room is given back: it is a record
+    /// that no reader needs, and the work that frees space needs some.
+    fn given_back(&self, cause: Error, end: u64) -> Error {
+        if cause.kind() == ErrorKind::Io(IoKind::NoSpace) {
+            // If it cannot be, a reader finds a torn tail.
+            let _ = self.file.truncate(end);
+        }
+        cause
+    }
+
+    /// Writes the frames in memory up to `end`, all of them filled.
+    fn write_out(&self, tail: &mut Tail, end: u64) -> Result<()> {
+        let len = end.checked_sub(tail.base).and_then(|len| usize::try_from(len).ok());
+        let Some(frames) = len.and_then(|len| tail.bytes.get(..len)) else {
+            return Err(self.poison(Error::invalid(format!("a write up to {end}, behind what is filled"))));
+        };
+        let len = frames.len();
+        self.file.write_at(frames, tail.base).map_err(|e| self.poison(self.given_back(e, tail.base)))?;
+        tail.bytes.drain(..len);
+        if tail.bytes.is_empty() && tail.bytes.capacity() > KEEP_BUFFER {
+            tail.bytes = Vec::new();
+        }
+        tail.base = end;
+        self.written.store(end, Ordering::Release);
+        Ok(())
+    }
+
+    /// Syncs file and, the first time, directory. The sync lock is held.
+    fn sync_now(&self, directory_synced: &mut bool) -> Result<()> {
+        self.sound()?;
+        let target = self.written.load(Ordering::Acquire);
+        let sync = || self.file.sync_data();
+        sync()
+            .or_else(|e| if planted(Bug::SyncRetried) { sync() } else { Err(e) })
+            .map_err(|e| self.poison(e))?;
+        if !*directory_synced && !planted(Bug::LogDirUnsynced) {
+            let parent = self.file.path().parent().filter(|p| !p.as_os_str().is_empty());
+            self.fs.sync_dir(parent.unwrap_or(Path::new("."))).map_err(|e| self.poison(e))?;
+            *directory_synced = true;
+        }
+        self.durable.store(target, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl LogWriter {
     /// What the log stores of `payload`: the payload itself, or a frame that is compressed.
     ///
     /// # Errors
     /// `Busy(Memory)`: the compressor has no memory. Nothing was written.
-    fn stored<'a>(&self, payload: &'a [u8]) -> Result<Cow<'a, [u8]>>;
+    pub fn stored<'a>(&self, payload: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+        match &self.deflater {
+            None => Ok(Cow::Borrowed(payload)),
+            Some(deflater) => deflater.lock().frame(payload).map(Cow::Owned),
+        }
+    }
 
     /// The range of a record of `payload` bytes behind position `at`; `None` when the log has no room for it. Pure.
-    fn layout(&self, at: u64, payload: u64) -> Option<LogRange>;
+    pub fn layout(&self, at: u64, payload: u64) -> Option<LogRange> {
+        let end_of = if self.is_compressed() { frame_end } else { record_end };
+        let end = end_of(self.framing, at, payload)?;
+        Some(LogRange { start: at, end })
+    }
 
-    /// Frames `payload` into `range`, which `layout` gave out for a payload of this length. Each range once.
-    fn fill(&self, range: &LogRange, payload: &[u8]);
+    /// Frames `payload` into `range`, which `layout` gave out for a payload of this length. The ranges come in the order of the
+    /// file, each once.
+    pub fn fill(&self, range: &LogRange, payload: &[u8]) {
+        let log_number = (self.number.0 & 0xffff_ffff) as u32;
+        let encode = if self.is_compressed() { encode_frame } else { encode_record };
+        let mut tail = self.tail.lock();
+        let tail = &mut *tail;
+        if range.start != tail.filled {
+            // A hole: the publish refuses it.
+            return;
+        }
+        encode(&mut tail.bytes, self.framing, log_number, range.start, payload);
+        debug_assert_eq!(self.layout(range.start, payload.len() as u64), Some(*range));
+        tail.filled = range.end;
+    }
 
     /// Makes everything up to `range.end` visible to readers of the file, in a log that buffers to those after its flush. All
     /// ranges before must have been filled; several filled ranges are published by one call with the last.
     ///
     /// # Errors
     /// `Io`: the write failed, now or earlier; whether the records reached the file is unknown.
-    fn publish(&self, range: &LogRange) -> Result<()>;
+    pub fn publish(&self, range: &LogRange) -> Result<()> {
+        let mut tail = self.tail.lock();
+        if range.end <= tail.published {
+            return Ok(());
+        }
+        self.alive()?;
+        if range.end > tail.filled {
+            let what = format!("records up to {} published before they were filled", range.end);
+            return Err(self.poison(Error::invalid(what)));
+        }
+        if range.end - tail.base > self.buffer_bytes {
+            self.write_out(&mut tail, range.end)?;
+        }
+        tail.published = range.end;
+        self.published.store(range.end, Ordering::Release);
+        Ok(())
+    }
 
     /// Returns when everything before `end` is durable. Calls coalesce: one sync serves all threads that wait for it.
     ///
     /// # Errors
     /// `Io`: the sync failed, now or earlier. `InvalidArgument`: `end` is not published.
-    fn sync_to(&self, end: u64) -> Result<()>;
+    pub fn sync_to(&self, end: u64) -> Result<()> {
+        self.sync_through(end).map(drop)
+    }
 
     /// The end of what is published: where the next record starts when nothing is reserved.
-    fn position(&self) -> u64;
+    pub fn position(&self) -> u64 {
+        self.published.load(Ordering::Acquire)
+    }
 
     /// The file's number.
-    fn number(&self) -> FileNumber;
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
 
     /// Writes what is published and makes it durable. Nothing can be published afterwards.
     ///
     /// # Errors
     /// `Io`: the sync failed, or the log was poisoned before. `InvalidArgument`: it is closed already.
-    fn close(&self) -> Result<()>;
+    pub fn close(&self) -> Result<()> {
+        {
+            // Behind this lock no publish is under way, and none will begin.
+            let mut tail = self.tail.lock();
+            self.alive()?;
+            let end = tail.published;
+            if tail.base < end {
+                self.write_out(&mut tail, end)?;
+            }
+            self.closed.store(true, Ordering::Release);
+        }
+        self.sync_now(&mut self.syncing.lock())
+    }
+}
+
+impl fmt::Debug for LogWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogWriter")
+            .field("path", &self.file.path())
+            .field("framing", &self.framing)
+            .field("published", &self.position())
+            .field("written", &self.written.load(Ordering::Acquire))
+            .field("durable", &self.durable())
+            .field("poison", &self.poison.get())
+            .finish()
+    }
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 const NAME: &str = "db/000014.log";
 
-fn log(machine: &SimEnv, framing: Framing) -> PlainLog {
+fn log(machine: &SimEnv, framing: Framing) -> LogWriter {
     let fs = machine.env().fs;
     fs.create_dir_all(Path::new("db")).unwrap();
     fs.sync_dir(Path::new("")).unwrap();
-    PlainLog::create(fs, Path::new(NAME), FileNumber(14), framing).unwrap()
+    LogWriter::create(fs, Path::new(NAME), FileNumber(14), framing).unwrap()
 }
 
 fn payloads() -> Vec<Vec<u8>> {
@@ -60,9 +60,9 @@ fn a_group_is_one_write() {
         at = range.end;
         ranges.push(range);
     }
-    // Filled in another order than that of the file, published in two steps.
-    for i in [3, 0, 7, 1, 6, 2, 4, 5] {
-        log.fill(&ranges[i], &payloads()[i]);
+    // Published in two steps.
+    for (range, payload) in ranges.iter().zip(payloads()) {
+        log.fill(range, &payload);
     }
     let before = machine.calls_of(CallClass::Write);
     log.publish(&ranges[4]).unwrap();
@@ -92,7 +92,7 @@ fn a_log_shorter_than_its_good_end_is_not_appended_to() {
     let end = log(&machine, Framing::Legacy).append(b"all", true).unwrap().end;
     for (path, position) in [(NAME, end + 1), ("db/000015.log", 1)] {
         let path = Path::new(path);
-        let refused = PlainLog::append_to(machine.env().fs, path, FileNumber(14), Framing::Legacy, position)
+        let refused = LogWriter::append_to(machine.env().fs, path, FileNumber(14), Framing::Legacy, position)
             .unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
         assert_eq!(refused.message(), format!("log is shorter than {position} bytes"));
@@ -146,7 +146,8 @@ fn every_crash_leaves_a_prefix_that_holds_what_was_synced() {
             while reader.next().unwrap().is_some() {}
             let fs = after.env().fs;
             let end = reader.good_end();
-            let log = PlainLog::append_to(fs, Path::new(NAME), FileNumber(14), Framing::Legacy, end).unwrap();
+            let log =
+                LogWriter::append_to(fs, Path::new(NAME), FileNumber(14), Framing::Legacy, end).unwrap();
             log.append(b"resumed", true).unwrap();
             let (again, end) = read(&after, RecoveryMode::Absolute);
             assert_eq!((again.len(), end), (got.len() + 1, LogEnd::Clean), "{mode:?}, seed {seed}");
@@ -154,7 +155,7 @@ fn every_crash_leaves_a_prefix_that_holds_what_was_synced() {
     }
 }
 
-fn poisoned(log: &PlainLog, first: &Error) {
+fn poisoned(log: &LogWriter, first: &Error) {
     let later = log.append(b"more", false).unwrap_err();
     assert_eq!(later.kind(), first.kind());
     assert!(first.to_string().contains("db"), "{first}");

@@ -12,7 +12,7 @@ use ashlar_base::{FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_log::{Framing, LogWriter, PlainLog};
+use ashlar_log::{Framing, LogWriter};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const ROOM_AHEAD: u64 = 16 << 10;
 
 /// An open MANIFEST.
 pub(super) struct Manifest {
-    log: PlainLog,
+    log: LogWriter,
     number: FileNumber,
     /// Bytes the file began with: the snapshot and the commit behind it.
     first_bytes: u64,
@@ -48,7 +48,7 @@ impl Manifest {
     ) -> Result<Manifest, SwitchFailure> {
         let write = || {
             let path = dir.join(FileKind::Manifest(number).name());
-            let log = PlainLog::create(Arc::clone(fs), &path, number, Framing::Legacy)?;
+            let log = LogWriter::create(Arc::clone(fs), &path, number, Framing::Legacy)?;
             let manifest = Manifest { log, number, first_bytes: 0 };
             let mut records = records.to_vec();
             let count = u32::try_from(records.len()).ok();

@@ -3,7 +3,7 @@ use ashlar_base::{InternalKeyBuf, SeqNum, Trailer, ValueType};
 use ashlar_env::Env;
 use ashlar_format::log_record::{Framing, RecordType};
 use ashlar_format::write_batch::BatchEncoder;
-use ashlar_log::{LogWriter, PlainLog};
+use ashlar_log::LogWriter;
 use ashlar_testkit::golden::golden;
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ fn directory(edits: &[VersionEdit], files: &[(&str, Vec<u8>)]) -> Env {
     let put = |name: &str, bytes: &[u8]| env.fs.create(&dir.join(name)).unwrap().write_at(bytes, 0).unwrap();
     put("CURRENT", b"MANIFEST-000001\n");
     let path = dir.join("MANIFEST-000001");
-    let log = PlainLog::create(Arc::clone(&env.fs), &path, FileNumber(1), Framing::Legacy).unwrap();
+    let log = LogWriter::create(Arc::clone(&env.fs), &path, FileNumber(1), Framing::Legacy).unwrap();
     for edit in edits {
         log.append(&edit.to_bytes(), false).unwrap();
     }
@@ -130,7 +130,7 @@ fn logs_and_edits_are_looked_into() {
     bytes[8] = 2;
     let env = directory(&[VersionEdit { last_manifest_size: Some(7), ..VersionEdit::default() }], &[]);
     let path = Path::new("/db/000009.log");
-    let log = PlainLog::create(Arc::clone(&env.fs), path, FileNumber(9), Framing::Recyclable).unwrap();
+    let log = LogWriter::create(Arc::clone(&env.fs), path, FileNumber(9), Framing::Recyclable).unwrap();
     log.append(&bytes, false).unwrap();
     log.close().unwrap();
     let report = check_level(&*env.fs, Path::new("/db")).unwrap();

@@ -206,9 +206,9 @@ fn family_numbers_end_at_32_bits() {
 }
 
 fn write_manifest(env: &Env, records: &[Vec<u8>]) {
-    use ashlar_log::{Framing, PlainLog};
+    use ashlar_log::{Framing, LogWriter};
     let fs = std::sync::Arc::clone(&env.fs);
-    let log = PlainLog::create(fs, &manifest_path(), FileNumber(5), Framing::Legacy).unwrap();
+    let log = LogWriter::create(fs, &manifest_path(), FileNumber(5), Framing::Legacy).unwrap();
     for record in records {
         log.append(record, false).unwrap();
     }

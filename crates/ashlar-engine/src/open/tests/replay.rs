@@ -5,7 +5,7 @@ use ashlar_base::ErrorKind;
 use ashlar_format::log_record::LogLink;
 use ashlar_format::version_edit::WalAddition;
 use ashlar_format::write_batch::BatchEncoder;
-use ashlar_log::{Framing, LogWriter, PlainLog, RecoveryMode::*};
+use ashlar_log::{Framing, LogWriter, RecoveryMode::*};
 use std::sync::Arc;
 
 /// Bytes of one record of [`six`]: header, batch header, put of `kN` with a value of one byte.
@@ -21,7 +21,7 @@ pub(super) fn batch(first: u64, keys: &[&str]) -> Vec<u8> {
 
 pub(super) fn write_wal(env: &Env, number: u64, payloads: &[Vec<u8>]) {
     let path = dir().join(FileKind::Wal(FileNumber(number)).name());
-    let log = PlainLog::create(Arc::clone(&env.fs), &path, FileNumber(number), Framing::Legacy).unwrap();
+    let log = LogWriter::create(Arc::clone(&env.fs), &path, FileNumber(number), Framing::Legacy).unwrap();
     for p in payloads {
         log.append(p, false).unwrap();
     }

@@ -14,7 +14,7 @@ use ashlar_engine::inspect::{Shape, check_level};
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::Framing;
-use ashlar_log::PlainLog;
+use ashlar_log::LogWriter;
 use ashlar_options::{BlobOptions, CompactionOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_testkit::judge::{JudgeError, Opening, Tools};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Op, Rng, report};
@@ -143,7 +143,7 @@ fn lay_log(dir: &Path, batch: &[u8]) {
     let last = names.iter().filter_map(|e| number(&e.name)).max().unwrap_or(0);
     let number = FileNumber(last + 1);
     let path = dir.join(FileKind::Wal(number).name());
-    PlainLog::create(env.fs, &path, number, Framing::Legacy).unwrap().append(batch, true).unwrap();
+    LogWriter::create(env.fs, &path, number, Framing::Legacy).unwrap().append(batch, true).unwrap();
 }
 
 /// A directory of RocksDB's: some of it compacted, some in level 0, the newest in the log. And what RocksDB reads there.

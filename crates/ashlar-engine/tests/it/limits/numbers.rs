@@ -7,7 +7,7 @@ use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchEncoder;
-use ashlar_log::{Framing, LogWriter, PlainLog};
+use ashlar_log::{Framing, LogWriter};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn lay_log(env: &Env, seq: SeqNum) {
     let path = Path::new(DIR).join(FileKind::Wal(number).name());
     let mut batch = BatchEncoder::new();
     batch.put(FamilyId::DEFAULT, b"old", b"v").unwrap();
-    let log = PlainLog::create(Arc::clone(&env.fs), &path, number, Framing::Legacy).unwrap();
+    let log = LogWriter::create(Arc::clone(&env.fs), &path, number, Framing::Legacy).unwrap();
     log.append(batch.finish(seq), true).unwrap();
     log.close().unwrap();
 }
@@ -84,7 +84,7 @@ fn no_file_is_made_beyond_the_last_file_number() {
         ..VersionEdit::default()
     };
     let path = dir.join(FileKind::Manifest(number).name());
-    let manifest = PlainLog::create(Arc::clone(&env.fs), &path, number, Framing::Legacy).unwrap();
+    let manifest = LogWriter::create(Arc::clone(&env.fs), &path, number, Framing::Legacy).unwrap();
     manifest.append(&edit.to_bytes(), true).unwrap();
     manifest.close().unwrap();
     let (options, family) = (DbOptions::default, FamilyOptions::default);

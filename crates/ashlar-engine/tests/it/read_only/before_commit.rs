@@ -5,7 +5,7 @@ use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
-use ashlar_log::{Framing, PlainLog};
+use ashlar_log::{Framing, LogWriter};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use std::path::Path;
 
@@ -68,7 +68,7 @@ fn what_is_committed_is_read_and_nothing_is_changed() {
     let last = db.visible().get();
     db.close().unwrap();
     let path = Path::new(DIR).join(FileKind::Wal(LOG).name());
-    let log = PlainLog::create(env.fs.clone(), &path, LOG, Framing::Legacy).unwrap();
+    let log = LogWriter::create(env.fs.clone(), &path, LOG, Framing::Legacy).unwrap();
     for (at, body) in [
         &["0d", "+plain=1", "+other=1", "0d"][..],
         &["12", "+changed=new", "-gone", "0a one"],

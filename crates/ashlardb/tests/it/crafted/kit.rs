@@ -8,7 +8,7 @@ use ashlar_format::table::{
     BlockChecksum, BlockHandle, ChecksumKind, Footer, IndexKind, MetaIndex, Properties, TableKind,
 };
 use ashlar_format::version_edit::{NewFile, VersionEdit};
-use ashlar_log::{Framing, LogWriter, PlainLog};
+use ashlar_log::{Framing, LogWriter};
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -141,7 +141,7 @@ impl Directory {
     fn records(&self, kind: FileKind, number: u64, records: &[Vec<u8>]) {
         let fs = Env::os().unwrap().fs;
         let path = self.path().join(kind.name());
-        let log = PlainLog::create(Arc::clone(&fs), &path, FileNumber(number), Framing::Legacy).unwrap();
+        let log = LogWriter::create(Arc::clone(&fs), &path, FileNumber(number), Framing::Legacy).unwrap();
         for record in records {
             log.append(record, false).unwrap();
         }

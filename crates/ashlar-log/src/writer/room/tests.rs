@@ -9,8 +9,8 @@ const SPARE: u64 = 64 << 10;
 const KEPT: u64 = 48 << 10;
 const NO_SPACE: ErrorKind = ErrorKind::Io(IoKind::NoSpace);
 
-fn log(machine: &SimEnv) -> PlainLog {
-    PlainLog::create(machine.env().fs, Path::new(NAME), FileNumber(14), Framing::Legacy).unwrap()
+fn log(machine: &SimEnv) -> LogWriter {
+    LogWriter::create(machine.env().fs, Path::new(NAME), FileNumber(14), Framing::Legacy).unwrap()
 }
 
 fn len(machine: &SimEnv) -> u64 {
@@ -29,14 +29,14 @@ fn records(machine: &SimEnv) -> usize {
 }
 
 /// Appends a record, if there is room for it and `spare` bytes more.
-fn append(log: &PlainLog, bytes: usize, spare: u64) -> Result<()> {
+fn append(log: &LogWriter, bytes: usize, spare: u64) -> Result<()> {
     let range = log.layout(log.position(), bytes as u64).unwrap();
     log.make_room(range.end, spare)?;
     log.append(&vec![7; bytes], false).map(drop)
 }
 
 /// Fills the log until the disk has no room for more.
-fn full(machine: &SimEnv, log: &PlainLog) {
+fn full(machine: &SimEnv, log: &LogWriter) {
     machine.set_capacity(machine.used_bytes() + (200 << 10));
     let lack = (0..1000).find_map(|_| append(log, 1000, SPARE).err()).unwrap();
     assert_eq!(lack.kind(), NO_SPACE, "{lack}");

@@ -12,7 +12,7 @@
 //!    table that makes room needs some space itself.
 //! 4. On a file system that cannot reserve space, the log counts its room as endless, until a write fails.
 
-use super::PlainLog;
+use super::LogWriter;
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, Result};
 use std::sync::atomic::Ordering;
@@ -24,13 +24,13 @@ const PIECE_MAX: u64 = 1 << 20;
 /// Less than this is not worth a call: a block of most file systems.
 const BLOCK: u64 = 4 << 10;
 
-impl PlainLog {
+impl LogWriter {
     /// Sees to it that the file has room up to `end` and for `spare` bytes behind it. The thread that lays records out calls it,
     /// before the one that ends at `end` is filled. One load, mostly.
     ///
     /// # Errors
-    /// `Io(NoSpace)`: the disk has not so much; see [`PlainLog::reaches`]. Nothing was written and the log is sound. It is
-    /// not asked for again before [`PlainLog::ask_room`].
+    /// `Io(NoSpace)`: the disk has not so much; see [`LogWriter::reaches`]. Nothing was written and the log is sound. It is
+    /// not asked for again before [`LogWriter::ask_room`].
     pub fn make_room(&self, end: u64, spare: u64) -> Result<()> {
         if end.saturating_add(spare) <= self.room.load(Ordering::Relaxed) {
             return Ok(());
@@ -54,16 +54,16 @@ impl PlainLog {
         reached
     }
 
-    /// [`PlainLog::make_room`] for `bytes` behind the last record and `spare` ones behind those, though the disk had no more
+    /// [`LogWriter::make_room`] for `bytes` behind the last record and `spare` ones behind those, though the disk had no more
     /// when it was asked last.
     ///
     /// # Errors
-    /// Those of [`PlainLog::make_room`].
+    /// Those of [`LogWriter::make_room`].
     pub fn ask_room(&self, bytes: u64, spare: u64) -> Result<()> {
         let end = {
             let mut tail = self.tail.lock();
             tail.lack = None;
-            tail.end()
+            tail.filled
         };
         self.make_room(end.saturating_add(bytes), spare)
     }
@@ -72,7 +72,7 @@ impl PlainLog {
     pub fn give_back(&self) {
         let mut tail = self.tail.lock();
         let asked = !matches!(self.room.load(Ordering::Relaxed), 0 | u64::MAX);
-        if asked && tail.base == tail.end() && self.poison.get().is_none() {
+        if asked && tail.base == tail.filled && self.poison.get().is_none() {
             // If it cannot be, it is given back with the file.
             let _ = self.file.truncate(tail.base);
             self.room.store(0, Ordering::Relaxed);
@@ -106,7 +106,7 @@ impl PlainLog {
             }
         };
         // What is filled and not written has its room already, and must not lose it.
-        if tail.base == tail.end() {
+        if tail.base == tail.filled {
             let most = spare / 4 * 3;
             let kept = match self.room.load(Ordering::Relaxed) {
                 0 => most,
