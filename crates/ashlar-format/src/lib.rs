@@ -7,6 +7,7 @@ pub mod compress;
 pub mod entity;
 pub mod filename;
 pub mod filter;
+pub mod info_log;
 pub mod log_record;
 pub mod options_file;
 pub mod table;

@@ -119,7 +119,7 @@ impl Core {
     /// Pins the present state of all families.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         self.check_open()?;
-        Ok(SnapshotTaker(self).take())
+        Ok(Arc::clone(&self.snapshots).take_with(|| self.visible()))
     }
 }
 
@@ -132,13 +132,5 @@ fn check_readable(family: &Family, version: &SuperVersion) -> Result<()> {
             let text = format!("reading family {:?}: its keys have user-defined timestamps", family.name());
             Err(Error::not_supported(text))
         }
-    }
-}
-
-struct SnapshotTaker<'a>(&'a Core);
-
-impl SnapshotTaker<'_> {
-    fn take(&self) -> Snapshot {
-        Arc::clone(&self.0.snapshots).take_with(|| self.0.visible())
     }
 }
