@@ -1,7 +1,7 @@
-//! What a compaction reads: its inputs as runs, their range tombstones, and where they may be cut into parts.
+//! The inputs of a compaction: runs, their range tombstones, and the keys where the compaction may be cut into parts.
 //!
-//! The tables of level 0 are all open at once, for each is a run. Of a deeper level one is: the others are looked into
-//! before, for their range tombstones alone, one after the other.
+//! The tables of level 0 are all open at once, because each is a run. Of each deeper level one table is open at a time;
+//! before, the others are opened one after the other to read their range tombstones only.
 
 use crate::level_run::LevelRun;
 use crate::plan::Compaction;
@@ -12,20 +12,21 @@ use ashlar_read::range_del::Bounds;
 use ashlar_tree::version::Version;
 use std::sync::Arc;
 
-/// Bytes a compaction reads from a table at a time where memory is plenty, and at least.
+/// The largest and the smallest number of bytes that a compaction reads from a table at a time.
 const READAHEAD_BYTES: usize = 2 << 20;
 const READAHEAD_BYTES_MIN: usize = 64 << 10;
 
-/// Bytes that each of `runs` inputs reads at a time: together a sixteenth of the cap on memory.
+/// Bytes that each of `runs` inputs reads at a time: together a sixteenth of the memory cap, within the limits above.
 fn readahead(cap: Option<usize>, runs: usize) -> usize {
     let share = cap.map_or(usize::MAX, |cap| cap / 16 / runs.max(1));
     share.clamp(READAHEAD_BYTES_MIN, READAHEAD_BYTES)
 }
 
-/// Places in one table where parts may meet.
+/// The number of candidate cuts in one table.
 const ANCHORS: u32 = 64;
 
-/// The runs of all inputs within `range`, one of so many parts, newest first, before their first entries.
+/// The runs of all inputs within `range`, newest first, positioned before their first entries. `range` is one of
+/// `parts` parts.
 pub(super) fn runs(
     version: &Arc<Version>,
     plan: &Compaction,
@@ -52,7 +53,7 @@ pub(super) fn runs(
     Ok(runs)
 }
 
-/// The range tombstones of all inputs, as far as they are in force.
+/// The range tombstones of all inputs, cut to the bounds of their tables.
 pub(super) fn tombstones(version: &Version, plan: &Compaction) -> Result<Vec<RangeTombstone>> {
     let mut all = Vec::new();
     for (level, file) in plan.files() {
@@ -67,9 +68,11 @@ pub(super) fn tombstones(version: &Version, plan: &Compaction) -> Result<Vec<Ran
     Ok(all)
 }
 
-/// Cuts a compaction into at most `parts` parts, by the indexes of the tables of level 0 and the borders of the others.
+/// Cuts a compaction into at most `parts` parts, by the indexes of the level-0 tables and the bounds of the other
+/// tables.
 pub(super) fn parts(version: &Version, plan: &Compaction, parts: usize) -> Result<Vec<KeyRange>> {
-    // Versions of one key that differ in their timestamps stay in one part; what stays in level 0 is one table.
+    // Versions of one key that differ in their timestamps must stay in one part; a compaction within level 0 makes one
+    // table.
     if parts < 2 || version.order.timestamp_len() > 0 || plan.output_level == Level::ZERO {
         return Ok(vec![KeyRange::default()]);
     }
@@ -79,7 +82,7 @@ pub(super) fn parts(version: &Version, plan: &Compaction, parts: usize) -> Resul
             let anchors = version.table(file)?.anchors(ANCHORS);
             stretches.extend(anchors.into_iter().map(|(upto, bytes)| Stretch { upto, bytes }));
         } else {
-            // Its index is not looked at: half of it counts at either end.
+            // The index is not read: half of the table's size counts at either end.
             let ends = [file.smallest(), file.largest()];
             let half =
                 |end: InternalKey<'_>| Stretch { upto: end.user_key().to_vec(), bytes: file.size() / 2 };

@@ -1,12 +1,13 @@
-//! Carrying a compaction out: tables in, tables and an edit out.
+//! Runs a compaction: reads its input tables, writes output tables, and returns an edit.
 //!
 //! 1. Every table of level 0 is a run of its own, newest first; the tables of a deeper level are one run, behind those
 //!    of the levels above it.
-//! 2. A compaction is one part, or several over disjoint user keys that may be stepped at once, in any order and by
-//!    different threads. What they make together is one edit.
-//! 3. The edit deletes every input and adds every output, blob files and what became garbage in older ones included; it
+//! 2. A compaction has one part, or several over disjoint ranges of user keys. Several parts may be stepped
+//!    concurrently, in any order and by different threads. All their outputs are in one edit.
+//! 3. The edit deletes every input and adds every output, including blob files and the garbage in older blob files; it
 //!    changes nothing else.
-//! 4. Dropped before its end, or after an error, a part leaves no file behind; nor does one that is not gathered.
+//! 4. A part that is dropped before its end, or after an error, leaves no file behind; nor does a part that is never
+//!    passed to `gather`.
 //!
 //! Source: RocksDB `db/compaction/compaction_job.cc` (behaviour).
 
@@ -22,19 +23,19 @@ use ashlar_tree::files::{Numbers, PendingFile};
 use ashlar_tree::version::{TableCounts, Version};
 use std::sync::Arc;
 
-/// What a compaction works on.
+/// The input of a compaction.
 pub struct CompactionInput {
-    /// What was picked.
+    /// The picked compaction.
     pub plan: Compaction,
-    /// The version it was picked from; keeps the input tables alive.
+    /// The version that the compaction was picked from; keeps the input tables alive.
     pub version: Arc<Version>,
     /// Live snapshots, ascending.
     pub snapshots: Vec<SeqNum>,
-    /// Where the tables go. The oldest ancestor time is taken from the inputs where they know it.
+    /// Where and how the tables are written. The oldest ancestor time is taken from the inputs that store one.
     pub output: OutputPlan,
-    /// Where their numbers come from.
+    /// Draws the file numbers.
     pub numbers: Numbers,
-    /// How many parts it may have.
+    /// The largest number of parts.
     pub parts_max: usize,
 }
 
@@ -45,48 +46,48 @@ pub struct CompactionPart {
     spent: bool,
 }
 
-/// What a compaction did.
+/// The counts of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompactionCounters {
     /// Bytes of the input tables.
     pub bytes_read: u64,
     /// Bytes of the output tables and blob files.
     pub bytes_written: u64,
-    /// Input tables.
+    /// The number of input tables.
     pub tables_read: u64,
-    /// Output tables.
+    /// The number of output tables.
     pub tables_written: u64,
-    /// Entries read and dropped.
+    /// The counts of read and dropped entries.
     pub entries: RewriteCounters,
-    /// What was done with blobs.
+    /// The counts of blob work.
     pub blobs: BlobCounters,
 }
 
-/// What a compaction made.
+/// The result of a compaction.
 #[derive(Debug)]
 pub struct CompactionOutcome {
-    /// Deletes the inputs and adds the outputs. Epoch numbers are not set: the commit gives the smallest of the inputs.
+    /// Deletes the inputs and adds the outputs. Epoch numbers are not set: the commit uses the smallest of the inputs.
     pub edit: VersionEdit,
-    /// What is in the outputs.
+    /// The entry counts of the outputs.
     pub counts: Vec<(FileNumber, TableCounts)>,
-    /// To be dropped once the edit is durable.
+    /// Drop these once the edit is durable.
     pub pending: Vec<PendingFile>,
-    /// For statistics.
+    /// The counts for statistics.
     pub counters: CompactionCounters,
 }
 
 impl CompactionPart {
-    /// Bytes of its tables so far.
+    /// Bytes of the part's tables so far.
     pub fn bytes_written(&mut self) -> u64 {
         self.rewrite.sink().bytes_written()
     }
 
-    /// Starts a compaction: its parts, ascending, at least one.
+    /// Starts a compaction: returns its parts, ascending, at least one.
     ///
     /// # Errors
-    /// `Io` and `Corruption` of the tables; `NotSupported` where a table has what this engine does not rewrite.
+    /// `Io` and `Corruption` of the tables; `NotSupported` for tables with data that this engine does not rewrite.
     /// # Cost
-    /// Opens every table of level 0 and the first of each deeper level; of the others it reads the range tombstones.
+    /// Opens every table of level 0 and the first of each deeper level; reads the range tombstones of the others.
     pub fn start(input: CompactionInput) -> Result<Vec<CompactionPart>> {
         let CompactionInput { plan, version, snapshots, mut output, numbers, parts_max } = input;
         let order = version.order.clone();
@@ -96,7 +97,7 @@ impl CompactionPart {
             output.identity.creation_time = oldest;
         }
         output.blobs = output.blobs.with_inputs(Arc::clone(version.blobs()));
-        // Snapshots that see all there is keep nothing more than a read at "now" does.
+        // A snapshot that sees all inputs keeps nothing more than a read of the newest state does.
         let newest = plan.files().map(|(_, f)| f.file.largest_seq).max();
         let all_seen = snapshots.first().is_none_or(|oldest| newest.is_none_or(|newest| newest <= *oldest));
         let spent = plan.is_bottommost() && all_seen;
@@ -124,10 +125,10 @@ impl CompactionPart {
         self.rewrite.step(budget_bytes)
     }
 
-    /// Puts together what all parts made, after each answered `Done`. They may come in any order.
+    /// Combines the results of all parts, in any order, after each part returned `Done`.
     ///
     /// # Errors
-    /// `InvalidArgument` before that; the outputs are removed.
+    /// `InvalidArgument` if a part is not done; the outputs are removed.
     pub fn gather(
         family: FamilyId,
         plan: &Compaction,
@@ -148,7 +149,7 @@ impl CompactionPart {
         check_count(plan, counters.entries.entries_in)?;
         let spent = parts.iter().all(|part| part.spent);
         let mut outputs: Vec<_> = parts.iter_mut().flat_map(|part| part.rewrite.sink().take()).collect();
-        // In the order of their numbers, whichever part was gathered first.
+        // By file number, independent of the order of the parts.
         outputs.sort_by_key(|output| output.file.number);
         let (mut pending, mut counts) = (Vec::new(), Vec::new());
         for output in outputs {
@@ -162,7 +163,7 @@ impl CompactionPart {
             counters.bytes_written += blobs.counters.bytes_written;
             counters.blobs += blobs.counters;
             edit.blob_added.extend(blobs.added);
-            // More than one part may have made garbage in one file: what the records say adds up.
+            // Several parts may have made garbage in one file: the records add up.
             edit.blob_garbage.extend(blobs.garbage);
             pending.extend(blobs.pending);
         }
@@ -172,8 +173,8 @@ impl CompactionPart {
     }
 }
 
-/// That as many entries were read as the inputs say they have: none is lost where a block reads as an end. Releases
-/// differ in whether the number of entries has the range tombstones in it.
+/// Checks that as many entries were read as the inputs claim to have, so that a block that reads as an end loses none.
+/// Releases differ in whether the claimed number includes the range tombstones.
 fn check_count(plan: &Compaction, read: u64) -> Result<()> {
     let (mut points, mut all) = (0u64, 0u64);
     for (_, file) in plan.files() {
@@ -188,7 +189,7 @@ fn check_count(plan: &Compaction, read: u64) -> Result<()> {
     Err(Error::corruption(text).hint("Verify the tables with their checksums"))
 }
 
-/// The edit of a trivial move: every input leaves its level and enters the output level as it is.
+/// The edit of a trivial move: every input leaves its level and enters the output level unchanged.
 pub fn move_edit(family: FamilyId, plan: &Compaction) -> VersionEdit {
     let mut edit = deletions(family, plan);
     for (_, file) in plan.files() {

@@ -1,4 +1,4 @@
-//! Whole compactions on tables in memory: pick, run, apply the edit, look.
+//! Whole compactions on tables in memory: pick, run, apply the edit, check.
 
 use super::*;
 use crate::level_run::LevelRun;
@@ -15,7 +15,7 @@ use ashlar_options::CompactionOptions;
 
 use ValueType::{Delete, Put};
 
-/// Writes a table: `key`, sequence, type; a put's value is its sequence.
+/// Writes a table. Each entry is a key, a sequence and a type; a put's value is its sequence.
 fn table(place: &Place, entries: &[(String, u64, ValueType)]) -> NewFile {
     let mut sink = TableOutputs::new(place.plan(), CutLimits::none(), place.numbers());
     let mut last = None;
@@ -37,7 +37,7 @@ fn options() -> CompactionOptions {
     CompactionOptions { target_file_bytes: 4096, base_level_bytes: 4096, ..CompactionOptions::default() }
 }
 
-/// All data fit the last level, so that it is the base.
+/// All data fit the last level, so it is the base.
 fn one_level() -> CompactionOptions {
     CompactionOptions { base_level_bytes: 1 << 20, ..options() }
 }
@@ -120,7 +120,7 @@ fn level0_and_the_last_level_become_one_run() {
     assert_eq!(content(&after), expected);
 }
 
-/// As the commit would number them.
+/// Sets epoch numbers as the commit would.
 fn epochs(mut edit: VersionEdit) -> VersionEdit {
     for (_, file) in &mut edit.added {
         file.epoch = 1;
@@ -262,7 +262,7 @@ fn failing_calls_end_in_an_error_and_a_clean_directory() {
     }
 }
 
-/// False when there is no such call.
+/// Runs a compaction whose call number `at` fails; false when there is no such call.
 fn failing_call(class: CallClass, at: u64, kind: IoKind) -> bool {
     let sim = SimEnv::new(at);
     let (place, version, plan) = small(&sim);
@@ -274,7 +274,7 @@ fn failing_call(class: CallClass, at: u64, kind: IoKind) -> bool {
         assert!(outcome.is_ok());
         return false;
     }
-    // A table whose filter cannot be read is served without it: then the result must be whole.
+    // A table whose filter cannot be read is used without the filter: the result must then be complete.
     if let (CallClass::Read, Ok(whole)) = (class, &outcome) {
         assert_eq!(whole.counters.entries.entries_in, 800);
         return true;
@@ -288,7 +288,7 @@ fn failing_call(class: CallClass, at: u64, kind: IoKind) -> bool {
 #[test]
 fn entries_that_were_not_read_stop_a_compaction() {
     let (_, _, plan) = small(&SimEnv::new(1));
-    assert!(check_count(&plan, 7).is_ok(), "nobody knows how many there are");
+    assert!(check_count(&plan, 7).is_ok(), "the number of entries is unknown");
     for (_, file) in plan.files() {
         let counts = TableCounts { entries: 401, range_deletions: 1, ..TableCounts::default() };
         file.counts.set(counts).unwrap();
@@ -350,7 +350,7 @@ fn parts_make_what_the_whole_makes() {
     }
 }
 
-/// What such a rewrite leaves (here: operands without an operator) would else be rewritten for ever.
+/// Entries that survive such a rewrite (here: operands without an operator) must not cause endless rewrites.
 #[test]
 fn a_rewrite_at_the_bottom_that_every_snapshot_sees_is_the_last() {
     let place = Place::new(Env::mem(), Order::Bytewise);

@@ -1,14 +1,15 @@
-//! Tables as runs: one table, or the tables of one level one behind the other.
+//! Tables as runs: one table, or all tables of one level in order.
 //!
-//! 1. Only point entries: the range tombstones of all inputs are gathered before the first run moves.
-//! 2. At most one table of a run is open for it at a time; one that nobody else has open is closed behind it.
+//! 1. A run has point entries only: the range tombstones of all inputs are read before the first run moves.
+//! 2. A run has at most one table open at a time. When the run leaves a table that no other reader has open, the table
+//!    is closed.
 
 use crate::split::KeyRange;
 use ashlar_base::{InternalKey, LookupKey, Result, RunCursor, Window};
 use ashlar_tree::version::{FileMeta, Version};
 use std::sync::Arc;
 
-/// Tables in ascending order, disjoint, as one run, as far as they are within a range of user keys.
+/// Disjoint, ascending tables as one run, restricted to a range of user keys.
 pub(super) struct LevelRun {
     version: Arc<Version>,
     files: Vec<Arc<FileMeta>>,
@@ -20,7 +21,7 @@ pub(super) struct LevelRun {
 }
 
 impl LevelRun {
-    /// Before the first entry. Reads at least `readahead` bytes at a time.
+    /// A run positioned before its first entry. Reads at least `readahead` bytes at a time.
     pub(super) fn new(
         version: Arc<Version>,
         files: Vec<Arc<FileMeta>>,
@@ -30,7 +31,7 @@ impl LevelRun {
         LevelRun { version, files, range, next: 0, cursor: None, readahead }
     }
 
-    /// Opens the next table and stands before its first entry at or after `key`. False past the last table.
+    /// Opens the next table and positions before its first entry at or after `key`. False past the last table.
     fn open_next(&mut self, key: Option<&LookupKey<'_>>) -> Result<bool> {
         let Some(file) = self.files.get(self.next) else { return Ok(false) };
         if self.range.ends_before(&self.version.order, file.smallest().user_key()) {
@@ -44,7 +45,7 @@ impl LevelRun {
         Ok(true)
     }
 
-    /// Takes out of the window what is behind the range; true when something was.
+    /// Removes entries past the range from the window; true when there were any.
     fn clip(&self, window: &mut Window) -> bool {
         if self.range.end.is_none() {
             return false;

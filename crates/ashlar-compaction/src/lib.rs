@@ -1,9 +1,9 @@
-//! Keeping the tree in shape: flush and compaction, and the loop through entries that both share.
+//! Flush and compaction, and the rewrite loop that both share.
 //!
-//! [`flush`] makes a table of level 0 of memtables, [`rewrite`] says which entries survive and writes tables. Of a compaction,
-//! `picker` decides (pure, under the state lock), `plan` is its decision, `split` cuts a large one into parts, `inputs`
-//! opens what they read, `job` carries them out (no lock, all the I/O, resumable in steps) and answers with a version
-//! edit for the caller to install.
+//! [`flush`] writes memtables to a table of level 0; [`rewrite`] decides which entries survive and writes tables. For a
+//! compaction, `picker` decides what to compact (pure, under the state lock), `plan` holds the decision, `split` cuts a
+//! large compaction into parts, `inputs` opens the tables. `job` runs the parts (no lock, all the I/O, resumable in
+//! steps) and returns a version edit for the caller to install.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc`, `db/version_set.cc` (behaviour).
 

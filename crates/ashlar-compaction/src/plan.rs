@@ -1,4 +1,4 @@
-//! A compaction that was decided on: what a picker returns and a job carries out.
+//! A decided compaction: the result of a picker and the input of a job.
 
 use crate::rewrite::{Beneath, CutLimits, Grandparent, Retention};
 use ashlar_base::range_del::FragmentedTombstones;
@@ -14,21 +14,21 @@ pub enum Reason {
     Level0,
     /// A level is larger than its target.
     LevelSize,
-    /// The user asked for a range.
+    /// A caller requested a range.
     Manual,
-    /// The user named the files.
+    /// A caller named the files.
     Chosen,
-    /// Level 0 has too many files, and the way down is taken.
+    /// Level 0 has too many files, and a compaction into the base level is not possible now.
     WithinLevel0,
     /// A table is mostly tombstones.
     Tombstones,
-    /// A table at the bottom holds what no snapshot needs any more.
+    /// A bottommost table holds data that no snapshot needs.
     Bottommost,
     /// Too much of the oldest blob files is garbage.
     BlobGarbage,
-    /// A table holds data of a certain age.
+    /// A table holds data that has reached its ttl.
     Ttl,
-    /// A table was written a certain time ago.
+    /// A table was written longer ago than the periodic limit.
     Periodic,
 }
 
@@ -50,40 +50,40 @@ impl Reason {
     }
 }
 
-/// The claim of a compaction in progress: no other may write into the same level where the ranges meet.
+/// The claim of a running compaction: no other compaction may write an overlapping range into the same level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// The level it writes.
+    /// The level that the compaction writes to.
     pub output_level: Level,
-    /// The runs that it merges: each file of level 0, each deeper level.
+    /// The number of merged runs: each file of level 0, each deeper level.
     pub runs: usize,
-    /// The smallest user key of its inputs.
+    /// The smallest user key of the inputs.
     pub smallest: Vec<u8>,
-    /// The largest user key of its inputs, or the first one behind them.
+    /// The largest user key of the inputs, or an exclusive end.
     pub largest: Vec<u8>,
 }
 
-/// One compaction, decided: a value that knows everything its job needs but the I/O.
+/// One decided compaction: everything that its job needs except the I/O.
 #[derive(Clone)]
 pub struct Compaction {
-    /// The input files by level, the level to be emptied first, then those of the output level that it overlaps.
-    /// Level 0 newest first, deeper levels ascending; no level occurs twice, none is empty.
+    /// The input files by level: the level to be emptied first, then the overlapping files of the output level. Level 0
+    /// newest first, deeper levels ascending; no level occurs twice, none is empty.
     pub inputs: Vec<(Level, Vec<Arc<FileMeta>>)>,
-    /// Where the outputs go.
+    /// The level of the outputs.
     pub output_level: Level,
-    /// The files of the first deeper level that overlaps: they bound the outputs.
+    /// The overlapping files of the first deeper level that has any; they limit the size of outputs.
     pub grandparents: Vec<Arc<FileMeta>>,
     /// Ranges of user keys for which a deeper level has files; ascending, disjoint. Empty: the output is bottommost.
     pub beneath: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The files can be moved as they are: an edit, no I/O.
+    /// The files can be moved unchanged: an edit without I/O.
     pub trivial_move: bool,
-    /// Why it was picked.
+    /// The reason of the compaction.
     pub reason: Reason,
-    /// Bytes at which an output is full.
+    /// An output of this many bytes is full.
     pub target_file_bytes: u64,
-    /// Bytes of grandparents one output may overlap.
+    /// Bytes of grandparents that one output may overlap.
     pub overlap_bytes_max: u64,
-    /// Into how many parts it may be cut; 0: as the database decides.
+    /// The largest number of parts; 0: as the database decides.
     pub parts_max: usize,
 }
 
@@ -103,14 +103,14 @@ impl Compaction {
         self.files().map(|(_, f)| f.size()).fold(0, u64::saturating_add)
     }
 
-    /// Takes the input files, or gives them back. To be called under the state lock.
+    /// Marks the input files as compacting, or clears the marks. Call under the state lock.
     pub fn set_compacting(&self, taken: bool) {
         for (_, file) in self.files() {
             file.set_compacting(taken);
         }
     }
 
-    /// The claim to be listed while the compaction runs; `None` for one without inputs.
+    /// The claim to list while the compaction runs; `None` without inputs.
     pub fn running(&self, order: &Order) -> Option<Running> {
         let range = user_range(order, self.files().map(|(_, f)| f))?;
         let runs =
@@ -123,7 +123,7 @@ impl Compaction {
         })
     }
 
-    /// What the rewrite has to keep, given the live snapshots (ascending) and the range tombstones of the inputs.
+    /// What the rewrite must keep, given the live snapshots (ascending) and the range tombstones of the inputs.
     pub fn retention(&self, snapshots: Vec<SeqNum>, tombstones: FragmentedTombstones) -> Retention {
         Retention {
             snapshots,
@@ -134,7 +134,7 @@ impl Compaction {
         }
     }
 
-    /// Where the rewrite cuts its outputs.
+    /// The limits by which the rewrite cuts its outputs.
     pub fn cut_limits(&self) -> CutLimits {
         let grandparent = |f: &Arc<FileMeta>| Grandparent {
             largest: f.largest().user_key().to_vec(),
@@ -148,7 +148,7 @@ impl Compaction {
     }
 }
 
-/// As in scripts and logs: `L0[12] + L6[7 8] -> L6 level0`.
+/// Format of scripts and logs: `L0[12] + L6[7 8] -> L6 level0`.
 impl fmt::Display for Compaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (level, files)) in self.inputs.iter().enumerate() {
@@ -177,20 +177,20 @@ impl fmt::Debug for Compaction {
 pub(super) struct UserRange<'a> {
     /// The first key.
     pub(super) smallest: &'a [u8],
-    /// The last key, or the first one behind the range.
+    /// The last key, or the exclusive end.
     pub(super) largest: &'a [u8],
-    /// `largest` is outside.
+    /// `largest` is exclusive.
     pub(super) exclusive: bool,
 }
 
 impl<'a> UserRange<'a> {
-    /// What a file reaches over.
+    /// The range of a file.
     pub(super) fn of(file: &'a FileMeta) -> Self {
         let (smallest, largest) = (file.smallest().user_key(), file.largest().user_key());
         UserRange { smallest, largest, exclusive: file.ends_exclusive() }
     }
 
-    /// Both, and what is between.
+    /// The smallest range that contains both.
     pub(super) fn join(self, order: &Order, other: Self) -> Self {
         let begins_here = order.compare(self.smallest, other.smallest).is_le();
         let ends = order.compare(self.largest, other.largest).then(other.exclusive.cmp(&self.exclusive));
@@ -204,13 +204,13 @@ impl<'a> UserRange<'a> {
         by_key.is_lt() || (by_key.is_eq() && self.exclusive)
     }
 
-    /// Whether some key may be in both.
+    /// Whether both ranges may share a key.
     pub(super) fn meets(&self, order: &Order, other: &UserRange<'_>) -> bool {
         !self.ends_before(order, other.smallest) && !other.ends_before(order, self.smallest)
     }
 }
 
-/// What some files reach over together.
+/// The smallest range that contains all files.
 pub(super) fn user_range<'a>(
     order: &Order,
     files: impl Iterator<Item = &'a Arc<FileMeta>>,

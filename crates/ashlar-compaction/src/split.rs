@@ -1,16 +1,16 @@
-//! Cutting a large compaction into parts that run at once, each over its own user keys.
+//! Cutting a large compaction into parts that run concurrently, each over its own user keys.
 //!
-//! 1. The parts are ascending and disjoint, and together they are everything: the first has no beginning, the last no
-//!    end. A cut is a user key, so all its versions are in one part, and what retention and merging decide is the same
-//!    as without cuts.
-//! 2. A part sees the range tombstones within its own keys, cut at its ends: what reaches over a cut is in both.
+//! 1. The parts are ascending and disjoint, and together cover all keys: the first has no beginning, the last no end. A
+//!    cut is a user key, so all versions of a key are in one part, and retention and merging decide the same as without
+//!    cuts.
+//! 2. A part sees the range tombstones within its own keys, cut at its ends: a tombstone across a cut is in both parts.
 //!
 //! Source: RocksDB `db/compaction/compaction_job.cc` (`GenSubcompactionBoundaries`, behaviour).
 
 use ashlar_base::Order;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 
-/// User keys from `begin` on and before `end`; `None`: without bound.
+/// User keys from `begin` on and before `end`; `None`: unbounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KeyRange {
     /// The first key inside.
@@ -19,17 +19,17 @@ pub(super) struct KeyRange {
     pub(super) end: Option<Vec<u8>>,
 }
 
-/// A stretch of an input.
+/// A consecutive piece of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Its last user key, or one shortly behind.
+    /// Its last user key, or one slightly above.
     pub(super) upto: Vec<u8>,
-    /// How much of the input it is.
+    /// The bytes of that piece of the input.
     pub(super) bytes: u64,
 }
 
-/// Cuts at the ends of stretches into at most `parts` parts of about the same bytes. Pure; ties and order of the
-/// stretches do not matter.
+/// Cuts at the ends of stretches into at most `parts` parts of about equal bytes. Pure; ties and order of the stretches
+/// do not matter.
 pub(super) fn split(order: &Order, mut stretches: Vec<Stretch>, parts: usize) -> Vec<KeyRange> {
     stretches.sort_by(|a, b| order.compare(&a.upto, &b.upto));
     let total: u128 = stretches.iter().map(|s| u128::from(s.bytes)).sum();
@@ -44,7 +44,7 @@ pub(super) fn split(order: &Order, mut stretches: Vec<Stretch>, parts: usize) ->
             cuts.push(stretch.upto);
         }
     }
-    // Behind the last stretch there is nothing left for a part.
+    // No key follows the last stretch, so a cut there would make an empty part.
     cuts.retain(|cut| order.compare(cut, &last).is_lt());
     let begins = std::iter::once(None).chain(cuts.iter().cloned().map(Some));
     let ends = cuts.iter().cloned().map(Some).chain(std::iter::once(None));
@@ -52,7 +52,7 @@ pub(super) fn split(order: &Order, mut stretches: Vec<Stretch>, parts: usize) ->
 }
 
 impl KeyRange {
-    /// Whether a key is outside, behind the end.
+    /// Whether a key is at or past the end.
     pub(super) fn ends_before(&self, order: &Order, user_key: &[u8]) -> bool {
         self.end.as_ref().is_some_and(|end| order.compare(end, user_key).is_le())
     }
@@ -106,7 +106,7 @@ mod tests {
         (stretches, some.filter(|t| order.compare(&t.begin, &t.end).is_lt()).collect())
     }
 
-    /// Every key is in exactly one part, and covered there, and only there, by what covers it in the whole.
+    /// Every key is in exactly one part, and only that part's tombstones cover it, as those of the whole do.
     #[test]
     fn parts_are_a_partition() {
         for seed in 0..300 {

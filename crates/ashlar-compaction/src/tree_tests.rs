@@ -1,7 +1,7 @@
-//! A whole tree under random writes, flushes, snapshots, and several compactions at once, against a model.
+//! A whole tree under random writes, flushes, snapshots, and several concurrent compactions, against a model.
 //!
-//! Readers go down from level 0 and believe the first version they meet: so a compaction that leaves an older version
-//! above a newer one, drops what a snapshot needs, or lets two jobs write over one another is found out.
+//! Readers search from level 0 down and use the first version they find. So the test detects a compaction that leaves
+//! an older version above a newer one, drops data that a snapshot needs, or writes over another job's range.
 
 use super::*;
 use crate::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick, pick_tombstones};
@@ -30,12 +30,12 @@ struct World {
     manual: Option<ManualRange>,
     compactions: u64,
     reasons: BTreeMap<&'static str, u64>,
-    /// Those that were cut into parts.
+    /// The number of compactions that were cut into parts.
     cut: u64,
     most_at_once: usize,
 }
 
-/// A compaction under way.
+/// A running compaction.
 struct Under {
     plan: Compaction,
     claim: Running,
@@ -81,7 +81,7 @@ impl World {
         (self.dice >> 11) % sides
     }
 
-    /// A table of some new versions, straight into level 0.
+    /// Writes a table of some new versions directly into level 0.
     fn flush(&mut self) {
         let mut entries = vec![];
         let (start, width) = (self.roll(KEYS), 1 + self.roll(KEYS));
@@ -251,7 +251,8 @@ fn readers_of_a_busy_tree_see_the_model() {
         for (reason, times) in &world.reasons {
             *reasons.entry(reason).or_default() += times;
         }
-        // Left alone, the tree comes to rest within its limits and without debt; a full range then leaves one level.
+        // Without further writes the tree settles within its limits and without debt; then a full range compaction
+        // leaves one level.
         world.snapshots.clear();
         world.settle();
         world.check();

@@ -1,7 +1,7 @@
 //! Flush: the oldest sealed memtables of a family become one table of level 0.
 //!
-//! Pick: [`pick`]. Run: [`FlushRun`], in steps, without any lock. Install is the caller's: it takes the edit of the
-//! [`FlushOutcome`], adds the log number, commits it, and forgets the memtables.
+//! Pick: [`pick`]. Run: [`FlushRun`], in steps, without any lock. Install: the caller takes the edit of the
+//! [`FlushOutcome`], adds the log number, commits the edit, and removes the memtables.
 //!
 //! Source: RocksDB `db/flush_job.cc` (behaviour).
 

@@ -1,8 +1,9 @@
 //! One flush, in steps.
 //!
-//! 1. Memtables are sealed: nothing enters them any more.
-//! 2. All sealed memtables go together, so that a key overwritten in several of them is written once.
-//! 3. Tombstones stay, whatever the levels hold: they do not cost a flush anything, and compaction knows better.
+//! 1. The memtables are sealed: they get no further entries.
+//! 2. All sealed memtables are flushed together, so that a key overwritten in several of them is written once.
+//! 3. All tombstones are kept, whatever the levels hold: they cost the flush nothing, and compaction knows what lies
+//!    beneath them.
 
 use crate::rewrite::{
     BlobCounters, CutLimits, OutputPlan, Progress, Retention, Rewrite, RewriteCounters, TableOutputs,
@@ -16,8 +17,8 @@ use ashlar_tree::files::{Numbers, PendingFile};
 use ashlar_tree::version::TableCounts;
 use std::sync::Arc;
 
-/// Which of a family's sealed memtables (newest first) the next flush takes: all, or none while `flushing` says that
-/// another flush of the family runs, because tables of level 0 must arrive oldest first.
+/// The sealed memtables (newest first) that the next flush takes: all of them. None while `flushing` says that another
+/// flush of the family runs, because tables of level 0 must be installed oldest first.
 pub fn pick(
     sealed_newest_first: &[Arc<dyn MemtableRep>],
     flushing: bool,
@@ -25,52 +26,52 @@ pub fn pick(
     (!flushing && !sealed_newest_first.is_empty()).then(|| sealed_newest_first.to_vec())
 }
 
-/// What a flush works on.
+/// The input of a flush.
 pub struct FlushInput {
     /// The family.
     pub family: FamilyId,
-    /// The memtables, newest first, as [`pick`] gave them.
+    /// The memtables, newest first, as [`pick`] returned them.
     pub memtables: Vec<Arc<dyn MemtableRep>>,
     /// Live snapshots, ascending, read after the memtables were sealed.
     pub snapshots: Vec<SeqNum>,
-    /// Where the table goes.
+    /// Where and how the table is written.
     pub output: OutputPlan,
-    /// Where its number comes from.
+    /// Draws the file numbers.
     pub numbers: Numbers,
 }
 
-/// A flush in progress. Dropped before its end, it leaves no file behind.
+/// A flush in progress. If it is dropped before its end, it leaves no file behind.
 pub struct FlushRun {
     family: FamilyId,
     memtables: usize,
     rewrite: Box<dyn Rewrite<TableOutputs>>,
 }
 
-/// What a flush made.
+/// The result of a flush.
 #[derive(Debug)]
 pub struct FlushOutcome {
-    /// Adds the table to level 0, and its blob files; no table when the memtables were empty. Family set; log number, sequence
-    /// and epoch number not.
+    /// Adds the table to level 0, and its blob files; no table when the memtables were empty. The family is set; log
+    /// number, sequence and epoch number are not.
     pub edit: VersionEdit,
-    /// How many memtables, from the oldest on, the edit replaces.
+    /// The number of memtables, from the oldest on, that the edit replaces.
     pub memtables: usize,
-    /// What is in the table.
+    /// The entry counts of the table.
     pub counts: Vec<(FileNumber, TableCounts)>,
-    /// To be dropped once the edit is durable.
+    /// Drop these once the edit is durable.
     pub pending: Vec<PendingFile>,
     /// Bytes of the table and of its blob files.
     pub bytes_written: u64,
-    /// What was read and dropped.
+    /// The counts of read and dropped entries.
     pub counters: RewriteCounters,
-    /// What was done with blobs.
+    /// The counts of blob work.
     pub blobs: BlobCounters,
 }
 
 impl FlushRun {
-    /// Opens the memtables. No file is made before the first step.
+    /// Opens the memtables. No file is created before the first step.
     ///
     /// # Errors
-    /// None that memtables in memory cause; kept for cursors that read.
+    /// None for memtables in memory; the signature allows for iterators that read files.
     pub fn new(input: FlushInput) -> Result<FlushRun> {
         let FlushInput { family, memtables, snapshots, output, numbers } = input;
         let count = memtables.len();
@@ -93,8 +94,8 @@ impl FlushRun {
     /// Writes about `budget_bytes` of entries. The last step makes the table durable.
     ///
     /// # Errors
-    /// `Io` of the table; `NotSupported` for entries of a kind that tables here cannot hold. The table is removed
-    /// when the run is dropped.
+    /// `Io` of the table; `NotSupported` for kinds of entries that this engine's tables cannot hold. The table is
+    /// removed when the run is dropped.
     pub fn step(&mut self, budget_bytes: usize) -> Result<Progress> {
         self.rewrite.step(budget_bytes)
     }
@@ -109,10 +110,10 @@ impl FlushRun {
         self.rewrite.counters()
     }
 
-    /// The result, after [`FlushRun::step`] answered `Done`.
+    /// The result, after [`FlushRun::step`] returned `Done`.
     ///
     /// # Errors
-    /// `InvalidArgument` before that; the table is removed.
+    /// `InvalidArgument` if the flush is not done; the table is removed.
     pub fn finish(mut self) -> Result<FlushOutcome> {
         if self.rewrite.step(0)? != Progress::Done {
             return Err(Error::invalid("a flush was finished before its end"));

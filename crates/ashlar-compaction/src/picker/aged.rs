@@ -1,12 +1,13 @@
-//! Compactions for age alone: they run when nothing else is due.
+//! Compactions because of age: they run when nothing else is due.
 //!
-//! 1. *ttl*: a table above the last level with data of that age goes one level down, and so on, until what it deletes or
-//!    hides is met. The age is that of the oldest table its data came from.
-//! 2. *periodic*: a table written that long ago is written anew: where it is, if nothing lies beneath it, else one level
-//!    down. It is never just moved: the table that comes of it is new, so this ends.
-//! 3. A table that does not say when it was made has no age.
+//! 1. *ttl*: a table above the last level whose data has reached the age moves one level down, and so on, until it
+//!    meets the data that it deletes or hides. The age is that of the oldest table the data came from.
+//! 2. *periodic*: a table that was written that long ago is rewritten: in its level, if nothing lies beneath it, else
+//!    one level down. It is never moved without a rewrite. The new table has a new age, so this ends.
+//! 3. A table without a creation time has no age.
 //!
-//! Source: RocksDB `db/version_set.cc` (`ComputeExpiredTtlFiles`, `ComputeFilesMarkedForPeriodicCompaction`: behaviour).
+//! Source: RocksDB `db/version_set.cc` (`ComputeExpiredTtlFiles`, `ComputeFilesMarkedForPeriodicCompaction`:
+//! behaviour).
 
 use super::finish::{complete, from_level};
 use super::level0::level0_group;
@@ -17,8 +18,8 @@ use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
-/// The next such compaction, if one is due at `now` (seconds since 1970) and can start; the oldest table goes first.
-/// Cost: a walk over all tables, nothing when neither option is set.
+/// The next compaction because of age, if one is due at `now` (seconds since 1970) and can start; the oldest table
+/// first. Cost: a walk over all tables, nothing when neither option is set.
 pub fn pick_aged(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -33,13 +34,13 @@ pub fn pick_aged(
     })
 }
 
-/// In how many seconds the next table comes of age; `None` when no age counts.
+/// The seconds until the next table reaches its age limit; `None` when no limit is set.
 pub fn next_age(shape: &Shape<'_>, options: &CompactionOptions, now: u64) -> Option<u64> {
     let of = |reason: Reason| {
         let limit = limit(options, reason)?;
         let left =
             tables(shape, reason).filter_map(|(_, _, made)| made.saturating_add(limit).checked_sub(now));
-        // A table that is made now comes of age later than that.
+        // A table created from now on reaches the limit later than that.
         Some(left.fold(limit, u64::min).saturating_add(1))
     };
     [of(Reason::Ttl), of(Reason::Periodic)].into_iter().flatten().min()
@@ -58,7 +59,7 @@ fn limit(options: &CompactionOptions, reason: Reason) -> Option<u64> {
     (limit > 0).then_some(limit)
 }
 
-/// The tables whose age counts, with level, place and the second of their birth.
+/// The tables whose age counts, with level, index, and creation time in seconds.
 fn tables<'a>(
     shape: &Shape<'a>,
     reason: Reason,
@@ -88,7 +89,7 @@ fn due<'a>(shape: &Shape<'a>, options: &CompactionOptions, now: u64, reason: Rea
     due.into_iter().map(|(_, aged)| aged).collect()
 }
 
-/// The table and all of level 0 that belongs with it.
+/// Compacts the table together with all files of level 0 that overlap it.
 fn from_level0(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -132,7 +133,7 @@ fn from_below(
     from_level(shape, options, running, aged.level, inputs, aged.reason).map(rewritten)
 }
 
-/// Rule 2.
+/// Rule 2: forbids a move without a rewrite.
 fn rewritten(mut plan: Compaction) -> Compaction {
     plan.trivial_move &= plan.reason != Reason::Periodic;
     plan

@@ -1,9 +1,10 @@
 //! Compactions whose only purpose is to move values out of the oldest blob files.
 //!
-//! A table that no compaction reaches keeps a whole batch of blob files alive for the few values it still points to. When
-//! enough of the batch is garbage, one table that names its oldest file is rewritten onto its own level (of level 0: with
-//! what belongs to it, to the base level). The values it has in old files go to new ones; behind the last such table the
-//! batch is gone. Each rewrite takes one table off the oldest file, so this ends.
+//! A table that no compaction reaches keeps a whole batch of blob files alive for the few values it refers to. When
+//! enough of the batch is garbage, one table that names the batch's oldest file is rewritten in its own level. A
+//! level-0 table goes to the base level, with all overlapping files. Its values in old files move to new files. Once
+//! the last such table is rewritten, the batch is obsolete. Each rewrite leaves one table fewer that refers to the
+//! oldest file, so this ends.
 //!
 //! Source: RocksDB `db/version_set.cc` (`ComputeFilesMarkedForForcedBlobGC`).
 
@@ -16,8 +17,8 @@ use ashlar_base::FileNumber;
 use ashlar_blob::{BlobOptions, LiveBlobFile};
 use ashlar_options::CompactionOptions;
 
-/// The next such compaction, if one is due and can start now. `files` are the family's blob files, ascending.
-/// Cost: a walk over all tables when blobs are collected at all.
+/// The next blob garbage compaction, if one is due and can start now. `files` are the family's blob files, ascending.
+/// Cost: a walk over all tables if blob garbage collection is on.
 pub fn pick_blob_garbage(
     shape: &Shape<'_>,
     files: &[LiveBlobFile],

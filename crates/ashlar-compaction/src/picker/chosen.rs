@@ -1,7 +1,8 @@
-//! Compaction of files that somebody names, into a level he names; and the move of the deepest level to another.
+//! Compaction of files that a caller names, into a level that the caller names; and the move of the deepest level to
+//! another level.
 //!
-//! What has to come along does: of level 0 the older files that overlap, of every level down to the output those that
-//! overlap what is there already. Else an older version would end above a newer one.
+//! Further files are included where needed: from level 0 the older overlapping files, from every level down to the
+//! output the files that overlap the inputs so far. Otherwise an older version would end above a newer one.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker.cc` (`SanitizeAndConvertCompactionInputFiles`).
 
@@ -13,10 +14,11 @@ use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
-/// The compaction of the tables `numbers` into level `output`; `None` while another one has what it needs.
+/// The compaction of the tables `numbers` into level `output`; `None` while another compaction has claimed its inputs
+/// or output range.
 ///
 /// # Errors
-/// `InvalidArgument`: no numbers, a table that is not there (any more), or one that is deeper than `output`.
+/// `InvalidArgument`: no numbers, a table that does not exist (any more), or a table that is deeper than `output`.
 pub fn pick_chosen(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -47,8 +49,8 @@ pub fn pick_chosen(
     Ok(planned(shape, options, running, inputs, output, Reason::Chosen))
 }
 
-/// The move of the deepest level that has tables, all of them, to level `target`; without inputs when it is there.
-/// `None` while a compaction is under way.
+/// The move of all tables of the deepest non-empty level to level `target`; without inputs if they are already there.
+/// `None` while a compaction is running.
 ///
 /// # Errors
 /// `InvalidArgument`: no such level, or levels on the way that are not empty.
@@ -87,7 +89,7 @@ pub fn pick_refit(
     Ok(Some(plan))
 }
 
-/// The inputs by level, with what has to come along.
+/// The inputs by level, with the further files that are needed.
 fn widened(shape: &Shape<'_>, numbers: &[FileNumber], output: usize) -> Vec<(Level, Vec<Arc<FileMeta>>)> {
     let named = |f: &Arc<FileMeta>| numbers.contains(&f.number());
     let mut inputs: Vec<(Level, Vec<Arc<FileMeta>>)> = Vec::new();
@@ -111,7 +113,7 @@ fn widened(shape: &Shape<'_>, numbers: &[FileNumber], output: usize) -> Vec<(Lev
     inputs
 }
 
-/// The named files of level 0 and the older ones that overlap them, however indirectly. Newest first.
+/// The named files of level 0 and the older files that overlap them, directly or through other files. Newest first.
 fn older_in_level0(shape: &Shape<'_>, named: &dyn Fn(&Arc<FileMeta>) -> bool) -> Vec<Arc<FileMeta>> {
     let mut taken: Vec<Arc<FileMeta>> = Vec::new();
     for file in shape.level(0) {

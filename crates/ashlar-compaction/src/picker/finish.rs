@@ -1,5 +1,5 @@
-//! From chosen files to a plan: what has to come along below, whether the files can be moved as they are, and whether another
-//! compaction is in the way. Every picker ends here.
+//! From chosen files to a plan: the overlapping files below, whether the files can be moved unchanged, and whether
+//! another compaction conflicts. Every picker ends here.
 
 use super::shape::{Shape, any_busy, as_level, bytes};
 use crate::plan::{Compaction, Reason, Running, UserRange, user_range};
@@ -9,7 +9,8 @@ use ashlar_tree::version::FileMeta;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A compaction of a range of files of a level below 0 into the next one, grown where that costs nothing below.
+/// A compaction of a range of files of a level below 0 into the next level. Adds further files if that adds no input
+/// below.
 pub(super) fn from_level(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -28,7 +29,7 @@ pub(super) fn from_level(
     complete(shape, options, running, (level, files), (level + 1, below), reason)
 }
 
-/// More files of the upper level that lie within the range of both inputs and meet no further file below.
+/// Adds files of the upper level that lie within the range of both inputs and overlap no further file below.
 fn grown(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -47,8 +48,9 @@ fn grown(
     if gains && fits && same_below && !any_busy(files) { wider } else { inputs }
 }
 
-/// Finishes the plan: refused when a file below is taken or another compaction writes there; a trivial move when
-/// nothing is met below, no file meets too much of the level after that, and the codec is the same there.
+/// Completes the plan. Returns `None` when a file below is claimed or another compaction writes there. The plan is a
+/// trivial move when three things hold: the inputs are disjoint and overlap nothing below, no file overlaps too much of
+/// the level after that, and the codec there is the same.
 pub(super) fn complete(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -74,7 +76,7 @@ pub(super) fn complete(
     Some(plan)
 }
 
-/// A plan for these inputs, to be rewritten into `output`; `None` when another compaction writes there.
+/// A plan that rewrites these inputs into `output`; `None` when another compaction writes there.
 pub(super) fn planned(
     shape: &Shape<'_>,
     options: &CompactionOptions,

@@ -1,14 +1,15 @@
-//! Level 0: down to the base level, and what happens when the way down is taken.
+//! Level 0: compaction into the base level, and merging within level 0 while that is not possible.
 //!
-//! 1. One compaction at a time takes files down: it has all that belong together, so none of them is left above.
-//! 2. While it runs, or while the base level is taken, new files pile up. The newest of them may then be merged into one
-//!    that stays in level 0 (*within*): that frees no space, but every read has fewer files to ask.
-//! 3. What goes down pays for the bytes of the base level that are rewritten with it. So a table that is about to come is
-//!    waited for: up to twice the trigger where the base level has more than half of the bytes that level 0 has, and up
-//!    to three fifths of the slowdown where it has more than four times as many. What comes while it goes down needs the
-//!    rest.
-//! 4. What is merged within level 0 is an unbroken row of its newest files, so the result stands where they stood: its
-//!    epoch number is the smallest of theirs. It is one file, and everything may lie beneath it.
+//! 1. One compaction at a time takes files down. It takes all files that overlap each other, so no older version stays
+//!    above.
+//! 2. While it runs, or while the base level is claimed, new files accumulate. The newest of them may then be merged
+//!    into one that stays in level 0 (*within*). That frees no space, but reads have fewer files to search.
+//! 3. A compaction down also rewrites overlapping bytes of the base level. So it waits for an expected table, because
+//!    more input makes that rewrite cheaper per byte. With more than half of level 0's bytes in the base level, it
+//!    waits up to twice the trigger. With more than four times as many, it waits up to three fifths of the slowdown
+//!    threshold. The rest of the threshold is for tables that come while the compaction runs.
+//! 4. A merge within level 0 takes an unbroken sequence of its newest files, so that the result has their position: its
+//!    epoch number is the smallest of theirs. The result is one file, and any key may lie beneath it.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc` (`PickIntraL0Compaction`), `compaction_picker.cc`
 //! (`FindIntraL0Compaction`).
@@ -22,10 +23,10 @@ use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
-/// So many files are merged within level 0 at least.
+/// The smallest number of files that are merged within level 0.
 const WITHIN_MIN: usize = 4;
 
-/// The compaction of level 0 that is due: down to the base level, or, while the way down is taken, within level 0.
+/// The due compaction of level 0: into the base level or, while that is not possible, within level 0.
 pub(super) fn pick_level0(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -38,7 +39,7 @@ pub(super) fn pick_level0(
     pick_down(shape, options, running, base).or_else(|| pick_within(shape, options, running))
 }
 
-/// Whether level 0 would go down, were it not for a table that is about to come.
+/// Whether a compaction of level 0 is due and only waits for an expected table.
 pub fn gathers(shape: &Shape<'_>, options: &CompactionOptions) -> bool {
     if !shape.arriving || shape.level(0).is_empty() {
         return false;
@@ -72,20 +73,21 @@ fn pick_down(
     let bottommost = base == shape.last_level();
     let movable =
         if shape.keeps_codec(0, base, bottommost) { movable_from_level0(shape, base) } else { Vec::new() };
-    // Tables that go to another directory are copied, and several would become one, which may meet tables between them.
+    // Tables that go to another directory are copied, not moved. Copying several tables makes one, which may overlap
+    // tables between them.
     let moved = !movable.is_empty()
         && (movable.len() == files.len() || !shape.level(base).is_empty())
         && shape.keeps_place(&movable, base, options);
     let inputs = if moved { movable } else { level0_group(shape, files.last()?) };
-    // Files that are moved meet nothing below, but the range from the first to the last of them may.
+    // Moved files overlap nothing below, but the range from the first to the last of them may.
     let below = if moved { 0..0 } else { shape.meeting(base, &inputs) };
     let mut plan = complete(shape, options, running, (0, inputs), (base, below), Reason::Level0)?;
     plan.trivial_move |= moved;
     Some(plan)
 }
 
-/// The oldest files of level 0 that meet neither each other nor the base level: moving them keeps every newer version
-/// above every older one. Newest first.
+/// The oldest files of level 0 that overlap neither each other nor the base level: moving them keeps every newer
+/// version above every older one. Newest first.
 fn movable_from_level0(shape: &Shape<'_>, base: usize) -> Vec<Arc<FileMeta>> {
     let mut chosen: Vec<Arc<FileMeta>> = Vec::new();
     for file in shape.level(0).iter().rev() {
@@ -99,7 +101,7 @@ fn movable_from_level0(shape: &Shape<'_>, base: usize) -> Vec<Arc<FileMeta>> {
     chosen
 }
 
-/// `seed` and every file of level 0 that overlaps the group, however indirectly. Newest first.
+/// `seed` and every file of level 0 that overlaps the group, directly or through other files. Newest first.
 pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<FileMeta>> {
     let mut within = UserRange::of(seed);
     let mut rounds = shape.level(0).len();
@@ -107,7 +109,7 @@ pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<F
         let level0 = shape.level(0).iter();
         let group: Vec<_> = level0.filter(|f| within.meets(shape.order, &UserRange::of(f))).collect();
         let Some(wider) = user_range(shape.order, group.iter().copied()) else { return Vec::new() };
-        // Each round but the last adds a file, unless the comparator contradicts itself.
+        // Each round except the last adds a file, unless the comparator contradicts itself.
         if wider == within || rounds == 0 {
             return group.into_iter().cloned().collect();
         }
@@ -116,7 +118,8 @@ pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<F
     }
 }
 
-/// The newest files of level 0 merged into one, as long as each further file makes it cheaper per file that goes.
+/// Merges the newest files of level 0 into one, as long as each further file lowers the bytes written per file that
+/// disappears.
 fn pick_within(shape: &Shape<'_>, options: &CompactionOptions, running: &[Running]) -> Option<Compaction> {
     let files = shape.level(0);
     if files.len() < options.l0_trigger.saturating_add(2) {
@@ -133,7 +136,7 @@ fn pick_within(shape: &Shape<'_>, options: &CompactionOptions, running: &[Runnin
         per_file = total / gone;
         count = usize::try_from(gone).unwrap_or(usize::MAX).saturating_add(1);
     }
-    // Files of one epoch number stay together: what is left of them would overlap the result in the same epoch.
+    // Files of one epoch number stay together: a file left behind would overlap the result in the same epoch.
     let splits = |count: usize| match (files.get(count.wrapping_sub(1)), files.get(count)) {
         (Some(a), Some(b)) => a.file.epoch == b.file.epoch && a.file.epoch != 0,
         _ => false,

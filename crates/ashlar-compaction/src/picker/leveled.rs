@@ -1,10 +1,11 @@
-//! The leveled picker: the most urgent level gives one file, or level 0 all that belong together, to the next level.
+//! The leveled picker: takes one file of the level with the highest score to the next level, or all overlapping files
+//! of level 0.
 //!
 //! 1. One compaction at a time takes level 0 down; see `level0`.
-//! 2. No file is in two compactions, and no two compactions write into one level where their ranges meet.
+//! 2. No file is in two compactions, and no two compactions write overlapping ranges into one level.
 //! 3. Inputs are clean cuts in both levels.
-//! 4. Of a level that is too large, the file goes first that meets the fewest bytes below per byte of its own, its
-//!    tombstones counted as bytes: that costs least and frees most.
+//! 4. In a level that is too large, the picker takes the file that overlaps the fewest bytes below per own byte.
+//!    Tombstones count as additional own bytes. That file costs least and frees most.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc` (min-overlapping-ratio).
 
@@ -17,8 +18,8 @@ use crate::plan::{Compaction, Reason, Running, UserRange};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 
-/// The next compaction the tree needs, if any can start now. The caller marks the files as taken under the same lock.
-/// Cost: a sum over all files, and for one level a search per file.
+/// The next compaction the tree needs, if any can start now. The caller marks the files as compacting under the same
+/// lock. Cost: a sum over all files, and for one level a search per file.
 pub fn pick(shape: &Shape<'_>, options: &CompactionOptions, running: &[Running]) -> Option<Compaction> {
     let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
     let targets = Targets::new(&level_bytes, options);
@@ -41,7 +42,7 @@ fn pick_from(
     })
 }
 
-/// The files of a level by the bytes they meet below per byte of their own, least first.
+/// The files of a level by the bytes they overlap below per own byte, lowest first.
 fn by_overlap(shape: &Shape<'_>, level: usize) -> Vec<usize> {
     let mut sums = vec![0u64];
     for file in shape.level(level + 1) {
@@ -64,9 +65,9 @@ fn by_overlap(shape: &Shape<'_>, level: usize) -> Vec<usize> {
     ratios.into_iter().map(|(_, index)| index).collect()
 }
 
-/// A file's size, with what its range tombstones free, and point tombstones beyond half of its entries counted as
-/// twice the entries they free.
-/// Only files whose entries were counted tell their tombstones.
+/// A file's size, plus the bytes that its range tombstones free. If more than half of the entries are point tombstones,
+/// adds twice the mean value size for each of the `2 * deletions - entries` in excess.
+/// Tombstones are known only for files whose entries were counted.
 fn compensated_bytes(file: &FileMeta) -> u64 {
     let size = file.size().saturating_add(file.file.range_deletion_size);
     let Some(c) = file.counts.get() else { return size };

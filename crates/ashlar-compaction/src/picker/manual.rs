@@ -1,9 +1,9 @@
-//! Compaction of a range on request: down, level by level, to the deepest level that has the range.
+//! Compaction of a range on request: level by level down to the deepest level with data in the range.
 //!
-//! Level 0 goes to the base level in one compaction; files flushed after that are not waited for. Each deeper level
-//! goes to the next in pieces of at most `max_compaction_bytes`, from the smallest key up. On request the tables of
-//! the deepest level that nothing came down into are rewritten onto themselves, which drops what deletions and released
-//! snapshots left there. What was written since the request is not written once more.
+//! Level 0 goes to the base level in one compaction; the request does not wait for files flushed after that. Each
+//! deeper level goes to the next in pieces of at most `max_compaction_bytes`, from the smallest key up. If requested,
+//! the tables of the deepest level that no compaction reached are rewritten in place, which drops data that only
+//! deletions and released snapshots kept. Tables written since the request are not rewritten again.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker.cc` (`CompactRange`, `kForceOptimized`).
 
@@ -18,14 +18,14 @@ use ashlar_tree::version::FileMeta;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a manual compaction does next.
+/// The next step of a manual compaction.
 #[derive(Debug)]
 pub enum ManualPick {
-    /// This; ask again when it is installed.
+    /// Run this compaction; call again when it is installed.
     Run(Box<Compaction>),
-    /// Nothing now: another compaction has the files. Ask again when one has ended.
+    /// Nothing can start now: another compaction has claimed the files. Call again when one has ended.
     Blocked,
-    /// All is done.
+    /// The manual compaction is complete.
     Done,
 }
 
@@ -36,21 +36,21 @@ pub struct ManualRange {
     end: Option<Vec<u8>>,
     rewrite_deepest: bool,
     level: usize,
-    /// User keys up to this one are done at `level`; with it, unless the flag says that it is outside.
+    /// User keys up to this one are done at `level`. The flag says that the key itself is not done.
     done_to: Option<(Vec<u8>, bool)>,
     deepest_done: bool,
-    /// Tables from this number on were made since the request, and by none of `earlier`.
+    /// Tables from this number on were written since the request, and by none of `earlier`.
     made_since: FileNumber,
-    /// Compactions of before the request that may run still: they keep what snapshots released since then held. `None`:
-    /// nothing was asked for yet.
+    /// Compactions that began before the request and may still run: they keep data for snapshots that were released
+    /// since then. `None`: nothing was picked yet.
     earlier: Option<Vec<Running>>,
-    /// The compaction that was asked for last.
+    /// The compaction that was picked last.
     started: Option<Running>,
 }
 
 impl ManualRange {
     /// The user keys `begin..=end`; `None` = without bound. `rewrite_deepest`: rewrite the tables of the deepest level
-    /// that has data in the range, even where nothing comes down into them.
+    /// that has data in the range, even where no compaction comes down into them.
     pub fn new(begin: Option<&[u8]>, end: Option<&[u8]>, rewrite_deepest: bool) -> Self {
         ManualRange {
             begin: begin.map(<[u8]>::to_vec),
@@ -65,9 +65,9 @@ impl ManualRange {
         }
     }
 
-    /// The next compaction. The caller marks the files of a `Run` as taken and lists its claim in `running`, under the
-    /// same lock; as long as it is listed there the answer is `Blocked`, since what comes down is not there yet.
-    /// `next_file`: the number of the next file that is made.
+    /// The next compaction. The caller marks the files of a `Run` as compacting and lists its claim in `running`, under
+    /// the same lock. While the claim is listed, the result is `Blocked`, because the outputs are not installed yet.
+    /// `next_file`: the number of the next new file.
     pub fn pick(
         &mut self,
         shape: &Shape<'_>,
@@ -116,7 +116,7 @@ impl ManualRange {
         self.pick_deepest(shape, options, running)
     }
 
-    /// Level 0, whole groups of overlapping files; `None` when it has nothing in the range.
+    /// Takes whole groups of overlapping files from level 0; `None` when level 0 has nothing in the range.
     fn pick_level0(
         &mut self,
         shape: &Shape<'_>,
@@ -150,7 +150,7 @@ impl ManualRange {
         })
     }
 
-    /// A piece of a level below 0, to the next.
+    /// Takes a piece of a level below 0 to the next level.
     fn pick_piece(
         &mut self,
         shape: &Shape<'_>,
@@ -192,7 +192,7 @@ impl ManualRange {
         ManualPick::Run(Box::new(plan))
     }
 
-    /// As many files from the start of `rest` as one compaction may have, as a clean cut.
+    /// As many files from the start of `rest` as one compaction may take, as a clean cut.
     fn piece(&self, shape: &Shape<'_>, options: &CompactionOptions, rest: Range<usize>) -> Range<usize> {
         let mut end = rest.start + 1;
         while end < rest.end {

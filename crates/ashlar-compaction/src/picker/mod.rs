@@ -1,9 +1,9 @@
 //! Pickers: which files to compact next. Pure functions of the shape of the tree.
 //!
-//! `shape` asks the tree, `targets` sizes the levels, `scores` says which level is too large and by how much, `leveled`
-//! picks, `level0` for level 0, `tombstones` when nothing is urgent, `manual` walks a range on request, `chosen` takes the
-//! files it is told, `blob_gc` empties old blob files, `aged` takes tables for their age alone.
-//! `finish` makes the plan of what each of them chose.
+//! `shape` describes the tree, `targets` computes the sizes of the levels, `scores` says which level is too large and
+//! by how much. `leveled` picks; `level0` picks for level 0; `tombstones` picks when nothing is urgent. `manual`
+//! handles a requested range, `chosen` requested files, `blob_gc` old blob files, `aged` old tables. `finish` turns
+//! each choice into a plan.
 
 mod aged;
 mod blob_gc;

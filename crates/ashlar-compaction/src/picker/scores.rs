@@ -1,7 +1,7 @@
-//! How urgent each level is, and how much work is pending.
+//! The scores of the levels, and the amount of pending compaction work.
 //!
-//! A score of 1 means "at its limit". A level over its target shares the blame with what is about to come down into
-//! it: its score is reduced by the bytes the levels above it have to give away, so that upper levels go first.
+//! A score of 1 means "at its limit". The score of a level over its target is reduced by the bytes that the levels
+//! above it are about to bring down, so that upper levels are compacted first.
 //!
 //! Source: RocksDB `db/version_set.cc` (`ComputeCompactionScore`, `EstimateCompactionBytesNeeded`).
 
@@ -12,19 +12,20 @@ use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
-/// The urgency of one level.
+/// The score of one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
     /// The level.
     pub level: usize,
-    /// From 1.0 on, the level wants to be compacted.
+    /// A compaction of the level is due from 1.0 on.
     pub score: f64,
 }
 
-/// Scores above 1 are spread by this factor, so that a level over its limit is before any that is merely close to it.
+/// Scores above 1 are multiplied by this factor, so that a level over its limit precedes any level that is only close
+/// to its limit.
 const SCALE: f64 = 10.0;
 
-/// The scores of all levels but the last, most urgent first. What a compaction already has does not count.
+/// The scores of all levels except the last, highest first. Files of running compactions do not count.
 pub fn scores(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> Vec<Score> {
     let mut scores = vec![Score { level: 0, score: level0_score(shape, targets, options) }];
     let mut coming_down = shape.bytes(0);
@@ -44,15 +45,15 @@ pub fn scores(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions)
     scores
 }
 
-/// Bytes of a level's files that no compaction has.
+/// Bytes of a level's files that no compaction has claimed.
 fn idle_bytes(shape: &Shape<'_>, level: usize) -> u64 {
     let idle = shape.level(level).iter().filter(|f| !f.is_compacting());
     idle.map(|f| f.size()).fold(0, u64::saturating_add)
 }
 
-/// The urgency of level 0.
+/// The score of level 0.
 pub(super) fn level0_score(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> f64 {
-    // A table of tombstones counts for two: it slows every scan over what it deletes.
+    // A table that consists mostly of tombstones counts twice: it slows every scan over the deleted range.
     let weight = |f: &Arc<FileMeta>| if f.counts.get().is_some_and(is_dense) { 2 } else { 1 };
     let idle: u32 = shape.level(0).iter().filter(|f| !f.is_compacting()).map(weight).sum();
     let total = idle_bytes(shape, 0);
@@ -67,8 +68,8 @@ pub(super) fn level0_score(shape: &Shape<'_>, targets: &Targets, options: &Compa
     if score > 1.0 { score * SCALE } else { score }
 }
 
-/// Estimated bytes that compactions have to rewrite until every level is within its limit: what write admission
-/// looks at.
+/// Estimated bytes that compactions must rewrite until every level is within its limit. Write admission uses this
+/// number.
 pub fn debt(shape: &Shape<'_>, targets: &Targets, options: &CompactionOptions) -> u64 {
     let level0 = shape.level(0);
     let mut coming_down = 0;

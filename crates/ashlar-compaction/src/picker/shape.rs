@@ -1,9 +1,9 @@
 //! The shape of the tree, as pickers see it: levels of files with their ranges and sizes.
 //!
-//! 1. Level 0 stands newest first; deeper levels ascend and are disjoint by internal key, so two neighbours may share
-//!    a user key at their border. Files that do must be compacted together (a *clean cut*): else an older version
-//!    would stay above a newer one.
-//! 2. A file whose largest key is the end of a range tombstone does not hold that key: it shares nothing with a
+//! 1. Level 0 is sorted newest first. Deeper levels ascend and are disjoint by internal key, so two neighbours may
+//!    share a user key at their border. Such files must be compacted together (a *clean cut*); otherwise an older
+//!    version would stay above a newer one.
+//! 2. A file whose largest key is the end of a range tombstone does not hold that key, so it shares no key with a
 //!    neighbour that begins there.
 
 use crate::plan::{Running, UserRange, user_range};
@@ -21,11 +21,11 @@ pub struct Shape<'a> {
     pub order: &'a Order,
     /// The files: level 0 newest first, deeper levels ascending.
     pub levels: &'a [Vec<Arc<FileMeta>>],
-    /// How tables are written; `None`: on all levels alike.
+    /// How tables are written; `None`: the same on all levels.
     pub table: Option<&'a TableOptions>,
     /// The directories of the family's tables; empty: there is one.
     pub paths: &'a [DbPath],
-    /// A table is about to come to level 0: a flush is under way, or writers fill memtables quickly.
+    /// A new table is expected in level 0: a flush is running, or writers fill memtables quickly.
     pub arriving: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Shape<'a> {
         Shape { order: &version.order, levels: &version.levels, table: None, paths: &[], arriving: false }
     }
 
-    /// Whether a table of level `from` may stand in level `to` as it is: nobody wants it in another codec there.
+    /// Whether a table of level `from` may move to level `to` unchanged, because the options want no other codec there.
     pub(super) fn keeps_codec(&self, from: usize, to: usize, bottommost: bool) -> bool {
         let Some(table) = self.table else { return true };
         let base = (1..to).find(|above| !self.level(*above).is_empty()).unwrap_or(to);
@@ -44,7 +44,7 @@ impl<'a> Shape<'a> {
         codec(from, false) == codec(to, bottommost)
     }
 
-    /// Whether the tables of level `to` are in the directories where `files` are.
+    /// Whether the tables of level `to` are in the same directories as `files`.
     pub(super) fn keeps_place(
         &self,
         files: &[Arc<FileMeta>],
@@ -55,7 +55,7 @@ impl<'a> Shape<'a> {
         files.iter().all(|file| usize::from(file.file.path_id) == place)
     }
 
-    /// The files of a level; nothing for one that does not exist.
+    /// The files of a level; empty for a level that does not exist.
     pub fn level(&self, level: usize) -> &'a [Arc<FileMeta>] {
         self.levels.get(level).map_or(&[], Vec::as_slice)
     }
@@ -70,12 +70,12 @@ impl<'a> Shape<'a> {
         self.levels.len().saturating_sub(1)
     }
 
-    /// The files at `range` of a level.
+    /// The files at the indexes `range` of a level.
     pub(super) fn slice(&self, level: usize, range: Range<usize>) -> &'a [Arc<FileMeta>] {
         self.level(level).get(range).unwrap_or(&[])
     }
 
-    /// Where the files of a level below 0 stand that meet `range`. Two binary searches.
+    /// The indexes of the files of a level below 0 that overlap `range`. Two binary searches.
     pub(super) fn overlap(&self, level: usize, range: &UserRange<'_>) -> Range<usize> {
         let files = self.level(level);
         let from = files.partition_point(|f| f.ends_before(self.order, range.smallest));
@@ -83,7 +83,7 @@ impl<'a> Shape<'a> {
         from..to.max(from)
     }
 
-    /// Widens a range of a level below 0 until no file outside shares a user key with one inside.
+    /// Widens a range of indexes of a level below 0 until no file outside shares a user key with a file inside.
     pub(super) fn clean_cut(&self, level: usize, range: Range<usize>) -> Range<usize> {
         let files = self.level(level);
         if range.is_empty() {
@@ -103,7 +103,7 @@ impl<'a> Shape<'a> {
         from..to
     }
 
-    /// The files of a level below 0 that meet the range of `files`, as a clean cut.
+    /// The indexes of the files of a level below 0 that overlap the range of `files`, as a clean cut.
     pub(super) fn meeting(&self, level: usize, files: &[Arc<FileMeta>]) -> Range<usize> {
         match user_range(self.order, files.iter()) {
             Some(range) => self.clean_cut(level, self.overlap(level, &range)),
@@ -116,7 +116,7 @@ impl<'a> Shape<'a> {
         UserRange::of(a).meets(self.order, &UserRange::of(b))
     }
 
-    /// Whether a compaction in progress writes into `output` within the range of `files`.
+    /// Whether a running compaction writes into `output` within the range of `files`.
     pub(super) fn claimed<'f>(
         &self,
         running: &[Running],
@@ -130,8 +130,8 @@ impl<'a> Shape<'a> {
         })
     }
 
-    /// The ranges in which levels below `output` have files that meet `range`: ascending, disjoint, both ends inclusive
-    /// (which is a little more than there is where a file ends outside of its largest key).
+    /// The ranges in which levels below `output` have files that overlap `range`: ascending, disjoint, both ends
+    /// inclusive. A range is slightly too large where a file's largest key is exclusive.
     pub(super) fn beneath(&self, output: usize, range: &UserRange<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut ranges: Vec<(&[u8], &[u8])> = (output + 1..self.levels.len())
             .flat_map(|level| self.slice(level, self.overlap(level, range)))
@@ -152,7 +152,7 @@ impl<'a> Shape<'a> {
         joined.into_iter().map(|(from, to)| (from.to_vec(), to.to_vec())).collect()
     }
 
-    /// The files of the first level below `output` that meet `range`.
+    /// The files of the first level below `output` that has any in `range`.
     pub(super) fn grandparents(&self, output: usize, range: &UserRange<'_>) -> &'a [Arc<FileMeta>] {
         (output + 1..self.levels.len())
             .map(|level| self.slice(level, self.overlap(level, range)))
@@ -166,12 +166,12 @@ pub(super) fn bytes(files: &[Arc<FileMeta>]) -> u64 {
     files.iter().map(|f| f.size()).fold(0, u64::saturating_add)
 }
 
-/// Whether a compaction has one of the files.
+/// Whether any of the files is claimed by a compaction.
 pub(super) fn any_busy(files: &[Arc<FileMeta>]) -> bool {
     files.iter().any(|f| f.is_compacting())
 }
 
-/// As a [`Level`]; trees have at most 64 levels.
+/// `level` as a [`Level`]; trees have at most 64 levels.
 pub(super) fn as_level(level: usize) -> Level {
     Level(u8::try_from(level).unwrap_or(u8::MAX))
 }

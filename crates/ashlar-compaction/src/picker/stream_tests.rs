@@ -1,7 +1,8 @@
-//! What the pickers cost: streams of writes through the real pickers and the real cutting rule, without any bytes.
+//! The cost of the pickers: streams of writes through the real pickers and the real cut rule, without any file data.
 //!
-//! A key is a number, a table the ascending numbers in it, every entry has the same size. Time is counted in entries that
-//! the writer puts: it is the only clock, so every run is the same. One flush is under way at a time, and one compaction.
+//! A key is a number, a table is the ascending list of its numbers, and every entry has the same size. Time is counted
+//! in entries that the writer puts; there is no other clock, so every run is the same. At most one flush and one
+//! compaction run at a time.
 
 use super::{Shape, pick};
 use crate::Compaction;
@@ -28,10 +29,10 @@ struct Stream {
     draw: Draw,
     memtable: usize,
     entry_bytes: u64,
-    /// Time that writing an entry to a table takes.
+    /// The time of writing an entry to a table.
     flush_cost: f64,
     compaction_cost: f64,
-    /// Whether a table that is about to come is told to the picker.
+    /// Whether the picker learns that a table is expected.
     tells: bool,
     levels: Vec<Vec<Arc<FileMeta>>>,
     contents: BTreeMap<u64, Vec<u32>>,
@@ -43,7 +44,7 @@ struct Stream {
     next_number: u64,
     flushing: Option<(f64, Vec<u32>)>,
     compacting: Option<(f64, Compaction, Vec<Vec<u32>>)>,
-    /// The most tables that were in level 0 when a memtable was full.
+    /// The largest number of level-0 tables when a memtable was full.
     level0_most: usize,
 }
 
@@ -86,7 +87,7 @@ impl Stream {
             Draw::Uniform => self.roll() % keys,
             Draw::Ascending => self.put % keys,
             Draw::Zipf => {
-                // Each halving of the range is as likely as the next: spread over all keys by a multiplication.
+                // Each halving of the range is equally likely; a multiplication spreads the numbers over all keys.
                 let bits = 64 - keys.leading_zeros() as u64;
                 let rank = (self.roll() % keys) >> (self.roll() % bits);
                 rank.wrapping_mul(2_654_435_761) % keys
@@ -112,7 +113,7 @@ impl Stream {
         FileMeta::new(new)
     }
 
-    /// Puts so many entries, with whatever that sets off.
+    /// Puts `puts` entries, and runs the flushes and compactions that follow.
     fn run(&mut self, puts: usize) {
         let mut left = puts;
         while left > 0 {
@@ -133,7 +134,7 @@ impl Stream {
         }
     }
 
-    /// Nobody writes any more.
+    /// Runs all remaining work without further writes.
     fn settle(&mut self) {
         self.tells = false;
         self.pick();
@@ -223,7 +224,7 @@ impl Stream {
     fn insert(&mut self, level: Level, file: Arc<FileMeta>) {
         let files = &mut self.levels[level.index()];
         if level == Level::ZERO {
-            // What was merged within level 0 is older than what came meanwhile.
+            // The result of a merge within level 0 is older than tables that came meanwhile.
             let at = files.partition_point(|f| f.file.epoch > file.file.epoch);
             return files.insert(at, file);
         }
@@ -244,14 +245,14 @@ impl Stream {
         }
     }
 
-    /// Entries written to tables per entry put, since the last call.
+    /// Entries written to tables per put entry, since the last call.
     fn amplification(&mut self) -> f64 {
         let written = (self.flushed + self.compacted) as f64 / self.put as f64;
         (self.put, self.flushed, self.compacted) = (0, 0, 0);
         written
     }
 
-    /// As many puts as there are keys, and what they set off.
+    /// As many puts as there are keys, and the work that follows; returns the amplification.
     fn round(&mut self) -> f64 {
         self.run(self.keys as usize);
         self.settle();
@@ -259,17 +260,18 @@ impl Stream {
     }
 }
 
-/// A million keys of 116 bytes, an eighth of them at eight times the size; in tables of `memtable_kib`.
+/// A million keys of 116 bytes, scaled down: an eighth as many keys, each eight times as large; in tables of
+/// `memtable_kib`.
 fn million(memtable_kib: usize, draw: Draw) -> Stream {
     Stream::new(CompactionOptions::default(), 125_000, entries(memtable_kib, 8), 8 * 123, draw)
 }
 
-/// How many entries of 116 bytes, `scale` times as large, a memtable holds.
+/// How many entries of 116 bytes times `scale` a memtable holds.
 fn entries(memtable_kib: usize, scale: usize) -> usize {
     memtable_kib * 1024 * 84 / 100 / 116 / scale
 }
 
-/// A tree of one level is written once for each time level 0 goes down: with so many tables at a time.
+/// The bound for a tree of one level: the level is rewritten each time level 0 goes down with `tables` tables.
 fn one_level_bound(s: &Stream, tables: usize) -> f64 {
     1.0 + f64::from(s.keys) / (tables * s.memtable) as f64
 }
@@ -306,7 +308,7 @@ fn a_writer_that_outruns_compaction_costs_no_more() {
 
 #[test]
 fn two_levels_cost_little_more_than_one() {
-    // Ten million keys: 256 MiB in the base, ten tables of it in a memtable's range.
+    // Ten million keys: 256 MiB in the base level, ten tables of it in a memtable's range.
     let options = CompactionOptions::default();
     let mut s = Stream::new(options, 625_000, entries(64 << 10, 16), 16 * 123, Draw::Uniform);
     s.compaction_cost = 0.02;

@@ -1,18 +1,18 @@
 //! How large each level may be: from the bottom up.
 //!
-//! The last level holds what it holds; the one above it is entitled to a `multiplier`-th of that, and so on up. The
-//! *base* is the uppermost level in use below level 0: its entitlement is at most `base_level_bytes`. So at all times
-//! nine tenths of the data lie in the last level, whatever the size of the database, and level 0 goes straight to the
-//! base.
+//! The last level may hold all its data. The level above it may hold a `multiplier`-th of that, and so on up. The
+//! *base* is the uppermost level in use below level 0: its target is at most `base_level_bytes`. With a multiplier of
+//! 10, nine tenths of the data are in the last level, whatever the size of the database, and level 0 is compacted
+//! directly into the base.
 //!
 //! Source: RocksDB `db/version_set.cc` (`CalculateBaseBytes`, dynamic level bytes).
 
 use ashlar_options::CompactionOptions;
 
-/// The base level and what each level is entitled to.
+/// The base level and the target of each level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Targets {
-    /// Where level 0 is compacted to.
+    /// The level that level 0 is compacted into.
     pub base: usize,
     /// Bytes by level. Level 0 and levels above the base have no target: `u64::MAX`.
     pub bytes: Vec<u64>,
@@ -51,13 +51,13 @@ impl Targets {
         Targets { base, bytes }
     }
 
-    /// What a level is entitled to.
+    /// The target of a level.
     pub fn of(&self, level: usize) -> u64 {
         self.bytes.get(level).copied().unwrap_or(u64::MAX)
     }
 }
 
-/// Rounds towards zero, with the ends of the range for what is outside: what `as` does from a float.
+/// Rounds towards zero, and clamps to the range of the type, as `as` does for a float.
 #[expect(clippy::cast_possible_truncation, reason = "saturating is what is meant")]
 #[expect(clippy::cast_sign_loss, reason = "sizes are positive")]
 fn whole_bytes(size: f64) -> u64 {
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(targets(&[0, 0, 0, 0, 0, 0, 300]), (5, vec![NO, NO, NO, NO, NO, 256, 300]));
         assert_eq!(targets(&[0, 0, 0, 0, 0, 10, 2000]), (5, vec![NO, NO, NO, NO, NO, 256, 2000]));
         assert_eq!(targets(&[0, 0, 0, 0, 0, 300, 3000]), (4, vec![NO, NO, NO, NO, 256, 300, 3000]));
-        // An upper level that is not used any more keeps a small entitlement until it drains.
+        // An upper level that is no longer used keeps a small target until it is empty.
         assert_eq!(targets(&[0, 0, 0, 0, 7, 0, 400]), (4, vec![NO, NO, NO, NO, 256, 256, 2560]));
     }
 

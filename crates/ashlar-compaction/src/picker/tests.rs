@@ -1,8 +1,9 @@
 //! Pickers by text: a shape of the tree in, the compaction out.
 //!
-//! A shape has one line per level in use: `L1 7:b-f*30 8:f-k!` is file 7 with user keys b to f and size 30, and file 8,
-//! size 10, which a compaction has already; `9:b-c@4` is one whose oldest blob file is 4; `9:a-b~60` has 60 deletions among
-//! its 100 entries, `9:a-b~60s` is spent as well. Level 0 stands newest first. Sizes are in units of 1 MiB.
+//! A shape has one line per level in use. `L1 7:b-f*30 8:f-k!` is file 7 with user keys b to f and size 30, and file 8
+//! with size 10, which a compaction has claimed. `9:b-c@4` is a file whose oldest blob file is 4. `9:a-b~60` has 60
+//! deletions among its 100 entries; `9:a-b~60s` is also spent. Level 0 is sorted newest first. Sizes are in units of 1
+//! MiB.
 
 use super::*;
 use crate::{Compaction, Running};
@@ -99,7 +100,7 @@ fn level0_goes_to_the_base_with_what_it_meets() {
     );
 }
 
-/// What is picked while a flush is under way.
+/// The compaction picked while a flush is running.
 fn picked_before_a_flush(text: &str) -> String {
     let t = tree(text);
     pick(&Shape { arriving: true, ..t.shape() }, &options(), &[]).map_or("nothing".into(), |c| c.to_string())
@@ -125,11 +126,11 @@ fn level0_is_exclusive() {
 #[test]
 fn disjoint_level0_files_are_moved() {
     assert_eq!(picked("L0 4:g-h 3:e-f 2:c-d 1:a-b"), "L0[4 3 2 1] -> L6 level0 move bottommost");
-    // Into a base level in use, the oldest go as far as they meet nothing.
+    // Into a base level in use, the oldest files move as long as they overlap nothing.
     assert_eq!(picked("L0 5:a-z 4:g-h 3:e-f 2:c-d \n L6 1:a-b"), "L0[4 3 2] -> L6 level0 move bottommost");
-    // What lies between them below does not hinder.
+    // Files between them in the level below do not prevent the move.
     assert_eq!(picked("L0 5:a-z 4:x-y 3:k-l 2:a-b \n L6 1:m-n"), "L0[4 3 2] -> L6 level0 move bottommost");
-    // The oldest meets the base level: only its group is rewritten.
+    // The oldest file overlaps the base level: only its group is rewritten.
     assert_eq!(picked("L0 5:x-z 4:g-h 3:e-f 2:a-d \n L6 1:a-b"), "L0[2] + L6[1] -> L6 level0 bottommost");
     assert_eq!(picked("L0 5:x-z 4:d-h 3:e-f 2:a-d \n L6 1:a-b"), "L0[4 3 2] + L6[1] -> L6 level0 bottommost");
 }
@@ -145,7 +146,7 @@ fn a_level_gives_the_file_that_meets_least_below() {
         picked(&format!("L5 11:a-b*60 12:c-d*60! 13:e-f*60 14:p-q*60 15:r-s \n {below}")),
         "L5[14] -> L6 level-size move bottommost"
     );
-    // All taken below.
+    // All files below are claimed.
     assert_eq!(picked("L5 11:a-b*120 12:c-d*60 \n L6 1:a-d*500! 2:e-f*600"), "nothing");
 }
 
@@ -163,7 +164,7 @@ fn the_upper_inputs_grow_when_that_costs_nothing_below() {
         picked("L5 11:a-b*6 12:c-d*6 13:e-f*95 \n L6 1:a-d*20 2:e-f*980"),
         "L5[11 12] + L6[1] -> L6 level-size bottommost"
     );
-    // 13 would bring in another file below.
+    // File 13 would add another input below.
     assert_eq!(
         picked("L5 11:a-b*6 13:c-e*101 \n L6 1:a-d*20 2:e-f*980"),
         "L5[11] + L6[1] -> L6 level-size bottommost"
@@ -200,7 +201,7 @@ fn a_claimed_range_is_left_alone() {
 
 #[test]
 fn upper_levels_go_first() {
-    // L5 is 3 times its target, L4 1.2 times: but what comes down from above is not L5's fault.
+    // L5 has 3 times its target, L4 1.2 times: but the bytes that come down from above lower the score of L5.
     let t = tree("L0 30:a-b*900 \n L4 20:a-b*120 \n L5 10:a-b*300 \n L6 1:a-z*1000");
     let targets = Targets::new(&[900 * MIB, 0, 0, 0, 120 * MIB, 300 * MIB, 1000 * MIB], &options());
     let order: Vec<usize> = scores(&t.shape(), &targets, &options()).iter().map(|s| s.level).collect();
@@ -233,12 +234,12 @@ fn debt_counts_what_must_come_down() {
     assert_eq!(debt_mib("L0 1:a-b 2:a-b 3:a-b"), 0);
     assert_eq!(debt_mib("L0 4:a-b 3:a-b 2:a-b 1:a-b"), 40);
     assert_eq!(debt_mib("L0 4:a-b 3:a-b 2:a-b 1:a-b \n L6 9:a-z*50"), 90);
-    // L5 may have 100 of its 160: 60 come down, each with 1000/160 bytes of L6.
+    // L5 may keep 100 of its 160: 60 go down, and each rewrites 1000/160 bytes of L6.
     assert_eq!(debt_mib("L5 4:a-b*160 \n L6 9:a-z*1000"), 60 * 7);
 }
 
-/// Runs a manual compaction to its end, as if every plan were carried out at once: inputs go, one file with their
-/// range comes, or they come themselves when they move.
+/// Runs a manual compaction to its end, as if every plan were carried out at once: the inputs are replaced by one file
+/// with their range, or moved unchanged.
 fn manual(text: &str, begin: Option<&str>, end: Option<&str>, deepest: bool) -> Vec<String> {
     let mut t = tree(text);
     let mut range = ManualRange::new(begin.map(str::as_bytes), end.map(str::as_bytes), deepest);
@@ -299,7 +300,7 @@ fn manual_goes_in_pieces() {
         manual(text, None, None, false),
         ["L5[11 12] + L6[1] -> L6 manual bottommost", "L5[13 14] -> L6 manual move bottommost",]
     );
-    // L5 is the deepest level that has the range: nothing to do but on request.
+    // L5 is the deepest level that has the range: there is work only on request.
     assert_eq!(manual(text, Some("c"), Some("d"), false), [""; 0]);
     assert_eq!(manual(text, Some("c"), Some("d"), true), ["L5[12] -> L5 manual bottommost"]);
     assert_eq!(
@@ -324,7 +325,7 @@ fn manual_writes_no_table_twice() {
             "L6[3] -> L6 manual bottommost"
         ]
     );
-    // Moved is not written.
+    // A moved table is not a rewritten one.
     assert_eq!(
         manual("L5 2:c-d \n L6 1:a-b*500", None, None, true),
         [
@@ -335,7 +336,7 @@ fn manual_writes_no_table_twice() {
     );
 }
 
-/// A compaction that runs at the request may keep what a snapshot held that is gone by now.
+/// A compaction that runs at the time of the request may keep data for a snapshot that was released meanwhile.
 #[test]
 fn manual_rewrites_what_compactions_of_before_make() {
     let t = tree("L5 2:c-d! \n L6 1:a-e!");
@@ -385,14 +386,14 @@ fn new_files_are_merged_within_level0_while_the_way_down_is_taken() {
     let old = "4:a-z! 3:a-z! 2:a-z! 1:a-z!";
     assert_eq!(picked(&format!("L0 7:a-z 6:a-z 5:a-z {old}")), "nothing");
     assert_eq!(picked(&format!("L0 8:a-z 7:a-z 6:a-z 5:a-z {old}")), "L0[8 7 6 5] -> L0 within-level0");
-    // The base level is taken.
+    // The base level is claimed.
     let below = "L6 9:c-d!";
     assert_eq!(picked(&format!("L0 5:a-z 4:a-z 3:a-z 2:a-z 1:a-z \n {below}")), "nothing");
     assert_eq!(
         picked(&format!("L0 6:a-z 5:a-z 4:a-z 3:a-z 2:a-z 1:a-z \n {below}")),
         "L0[6 5 4 3 2 1] -> L0 within-level0"
     );
-    // A large old file makes it dearer per file; a newest file that is taken leaves no row.
+    // A large old file raises the cost per file; if the newest file is claimed, no unbroken sequence is left.
     assert_eq!(
         picked(&format!("L0 8:a-z 7:a-z 6:a-z 5:a-z 9:a-z*90 {old}")),
         "L0[8 7 6 5] -> L0 within-level0"
@@ -417,14 +418,14 @@ fn tables_of_tombstones_go_down() {
         unhurried("L5 11:a-b~50 12:c-d~90 13:e-f~99! \n L6 1:a-z", None),
         "L5[12] + L6[1] -> L6 tombstones bottommost"
     );
-    // Level 0 counts them twice.
+    // Level 0 counts such tables twice.
     assert_eq!(picked("L0 2:a-z~60 1:a-z~60"), "L0[2 1] -> L6 level0 bottommost");
     assert_eq!(picked("L0 2:a-z~40 1:a-z~60"), "nothing");
 }
 
 #[test]
 fn tables_at_the_bottom_wait_for_snapshots() {
-    // Tables here have sequences up to their number and one.
+    // Tables here have sequences up to their number plus one.
     let text = "L5 4:k-l~10 \n L6 9:a-b~10 8:c-d~1 7:e-f~10s";
     assert_eq!(unhurried(text, None), "L5[4] -> L5 bottommost-files bottommost");
     assert_eq!(unhurried(text, Some(4)), "nothing");

@@ -1,16 +1,16 @@
-//! Compactions that are in no hurry, but get rid of tombstones: they run when every level is within its limits.
+//! Compactions that remove tombstones. They are not urgent and run when every level is within its limits.
 //!
-//! 1. A table half of whose entries delete something goes down, towards what they delete: scans are slow there as long as
-//!    both are. So does one whose range tombstones cover more below than the table is itself.
-//! 2. A table with nothing beneath it that still holds tombstones or hidden versions was written while a snapshot needed
-//!    them. When no snapshot does any more, it is rewritten where it is.
-//! 3. Each of them takes a table one level down, or leaves one that is *spent*: so this ends.
+//! 1. A table goes down if at least half of its entries are deletions, because scans are slow until the deletions meet
+//!    the deleted entries. So does a table whose range tombstones cover more bytes below than its own size.
+//! 2. A table with nothing beneath it that still holds tombstones or hidden versions was written while a snapshot
+//!    needed them. When no snapshot needs them, it is rewritten in its level.
+//! 3. Each such compaction takes a table one level down, or leaves a table that is *spent*, so this ends.
 //!
-//! Only tables whose entries were counted are known to be such: those that were written or read since the open.
+//! Only tables whose entries were counted are considered: those that were written or read since the open.
 //!
 //! Source: RocksDB `db/version_set.cc` (`ComputeBottommostFilesMarkedForCompaction`),
 //! `utilities/table_properties_collectors/compact_on_deletion_collector.cc`; Pebble `compaction_picker.go` (tombstone
-//! density, elision-only compactions). The thresholds are ours.
+//! density, elision-only compactions). The thresholds are this engine's own.
 
 use super::finish::{complete, from_level};
 use super::shape::{Shape, any_busy, bytes};
@@ -20,11 +20,11 @@ use ashlar_options::CompactionOptions;
 use ashlar_tree::version::{FileMeta, TableCounts};
 use std::cmp::Reverse;
 
-/// A table at the bottom is rewritten for this share of its entries.
+/// A bottommost table is rewritten if one entry in this many is garbage.
 const GARBAGE_SHARE: u64 = 16;
 
-/// The next such compaction, if one is due and can start now; `oldest` is the oldest live snapshot.
-/// Cost: a walk over all tables, with a search below for each that holds range tombstones.
+/// The next tombstone compaction, if one is due and can start now; `oldest` is the oldest live snapshot. Cost: a walk
+/// over all tables, with a search below for each that holds range tombstones.
 pub fn pick_tombstones(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -34,7 +34,8 @@ pub fn pick_tombstones(
     go_down(shape, options, running).or_else(|| rewrite_bottom(shape, options, running, oldest))
 }
 
-/// The sequence number at which some table at the bottom is worth a rewrite, once every snapshot is at or above it.
+/// The smallest sequence at which the rewrite of a bottommost table becomes worthwhile, once every snapshot is at or
+/// above that sequence.
 pub fn awaited_snapshot(shape: &Shape<'_>, oldest: Option<SeqNum>) -> Option<SeqNum> {
     let oldest = oldest?;
     let at_bottom = (1..shape.levels.len()).flat_map(|level| {
@@ -59,7 +60,7 @@ fn go_down(shape: &Shape<'_>, options: &CompactionOptions, running: &[Running]) 
     })
 }
 
-/// How much it helps to take a table down, if that is worth a compaction; in 1024ths.
+/// The benefit of taking a table down, in 1024ths; `None` if it is not worth a compaction.
 fn weight(shape: &Shape<'_>, level: usize, file: &FileMeta) -> Option<u64> {
     let c = file.counts.get()?;
     if c.deletions == 0 || lies_lowest(shape, level, file) {
@@ -71,12 +72,13 @@ fn weight(shape: &Shape<'_>, level: usize, file: &FileMeta) -> Option<u64> {
     (is_dense(c) || freed >= 1024).then_some(density.max(freed))
 }
 
-/// Half of the entries delete something.
+/// At least half of the entries are deletions.
 pub(super) fn is_dense(c: &TableCounts) -> bool {
     c.deletions > 0 && c.deletions >= c.entries.div_ceil(2)
 }
 
-/// Bytes of the files of the next level that lie wholly within a range tombstone of the table. Only an open table tells.
+/// Bytes of the files of the next level that lie wholly within a range tombstone of the table. Known only if the table
+/// is open.
 fn covered_below(shape: &Shape<'_>, level: usize, file: &FileMeta) -> u64 {
     let Some(table) = file.open_table() else { return 0 };
     let within = |t: ashlar_base::range_del::FragmentRef<'_>| {
@@ -102,7 +104,7 @@ fn rewrite_bottom(
                 return None;
             }
             let files = shape.slice(level, shape.clean_cut(level, at..at + 1));
-            // Of all of them: else what comes out would not be spent.
+            // All files of the cut: otherwise the output would not be spent.
             let unneeded = oldest.is_none_or(|oldest| files.iter().all(|f| f.file.largest_seq <= oldest));
             if !unneeded || any_busy(files) || bytes(files) > options.compaction_bytes() {
                 return None;
@@ -112,9 +114,9 @@ fn rewrite_bottom(
     })
 }
 
-/// Whether a rewrite at the bottom would leave noticeably less.
+/// Whether a rewrite in the bottommost level would shrink the file noticeably.
 fn has_garbage(shape: &Shape<'_>, file: &FileMeta) -> bool {
-    // Tombstones with timestamps stay for ever.
+    // Tombstones with timestamps are never dropped.
     let Some(c) = file.counts.get().filter(|c| !c.spent && shape.order.timestamp_len() == 0) else {
         return false;
     };
@@ -122,7 +124,7 @@ fn has_garbage(shape: &Shape<'_>, file: &FileMeta) -> bool {
     garbage > 0 && (c.range_deletions > 0 || garbage >= c.entries / GARBAGE_SHARE)
 }
 
-/// Whether no deeper level has anything in the range of the table.
+/// Whether no deeper level has a file in the range of the table.
 fn lies_lowest(shape: &Shape<'_>, level: usize, file: &FileMeta) -> bool {
     let range = UserRange::of(file);
     (level + 1..shape.levels.len()).all(|below| shape.overlap(below, &range).is_empty())

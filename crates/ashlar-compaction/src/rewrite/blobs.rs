@@ -1,13 +1,13 @@
-//! Large values and blobs on their way through a rewrite.
+//! Large values and blobs in a rewrite.
 //!
-//! 1. A put whose value is large enough goes to a blob file; the table gets an index in its place, at the same sequence. So
-//!    do the columns of an entity, each by itself, where the format level lets a table hold such entities.
-//! 2. A blob in a file that counts as old is read, verified, and treated as if the entry held its value: it goes to a new
-//!    blob file, or into the table where values are not separated (any more).
-//! 3. A blob file is finished and fsynced when it is full, the last one with the rewrite: before any edit can name a table
-//!    that points to it.
-//! 4. Of the blobs that the entries read point to, those that no entry written points to any more became garbage.
-//! 5. What is not handed over by [`BlobOutputs::take`] is removed again.
+//! 1. A put with a large enough value goes to a blob file; the table stores a blob index instead, at the same sequence.
+//!    Each large column of an entity is stored the same way, if the format level allows such entities in tables.
+//! 2. A blob in an old file is read, verified, and treated like an inline value: it goes to a new blob file, or into
+//!    the table if values are not separated (any more).
+//! 3. A blob file is finished and fsynced when it is full, the last one at the end of the rewrite: before any edit can
+//!    name a table that refers to it.
+//! 4. A blob that an input entry refers to and no output entry refers to becomes garbage.
+//! 5. Files that [`BlobOutputs::take`] does not hand over are removed.
 //!
 //! Source: RocksDB `db/blob/blob_file_builder.cc`, `db/compaction/compaction_iterator.cc` (behaviour).
 
@@ -30,55 +30,55 @@ use std::sync::Arc;
 pub struct BlobPlan {
     family: FamilyId,
     options: BlobOptions,
-    /// The files that values are moved out of.
+    /// The files from which values are moved.
     emptied: Range<FileNumber>,
     inputs: Option<Arc<BlobFiles>>,
 }
 
 impl BlobPlan {
-    /// For tables of `level` whose entries point to no blobs yet, or to such as nobody counts: flush.
+    /// For tables of `level` whose input entries refer to no blobs, or to blobs whose garbage is not counted: flush.
     pub fn new(family: FamilyId, options: &BlobOptions, level: u8) -> BlobPlan {
         let none = FileNumber(0)..FileNumber(0);
         BlobPlan { family, options: options.at_level(level), emptied: none, inputs: None }
     }
 
-    /// For entries that point into these files, all of the family: compaction. What becomes garbage is counted, and values
-    /// are moved out of the oldest files if the options say so.
+    /// For entries that refer to `inputs`, all blob files of the family: compaction. Garbage is counted, and values are
+    /// moved out of the oldest files if the options say so.
     pub fn with_inputs(self, inputs: Arc<BlobFiles>) -> BlobPlan {
         let numbers: Vec<FileNumber> = inputs.files().keys().copied().collect();
         let emptied = FileNumber(0)..self.options.relocate_below(&numbers);
         BlobPlan { emptied, inputs: Some(inputs), ..self }
     }
 
-    /// For entries some of which point into the one of these files that is to be empty: quarantine.
+    /// For entries that may refer to `file`, which is to be emptied: quarantine.
     pub fn emptying(self, file: FileNumber, inputs: Arc<BlobFiles>) -> BlobPlan {
         BlobPlan { emptied: file..FileNumber(file.0.saturating_add(1)), inputs: Some(inputs), ..self }
     }
 }
 
-/// What a rewrite did with blobs: for its edit.
+/// The result of a rewrite's blob work, for its edit.
 #[derive(Debug, Default)]
 pub struct BlobOutcome {
     /// The new files.
     pub added: Vec<BlobAddition>,
-    /// What became garbage in the old ones.
+    /// New garbage in old files.
     pub garbage: Vec<BlobGarbage>,
-    /// To be dropped once the edit is durable.
+    /// Drop these once the edit is durable.
     pub pending: Vec<PendingFile>,
-    /// For statistics.
+    /// The counts for statistics.
     pub counters: BlobCounters,
 }
 
-/// How much a rewrite did with blobs.
+/// The counts of a rewrite's blob work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlobCounters {
     /// New blob files, each of them synced.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of those files.
     pub bytes_written: u64,
-    /// Values that left an old file.
+    /// Values moved out of old files.
     pub moved: u64,
-    /// Their bytes, as they were stored.
+    /// Stored bytes of those values.
     pub bytes_moved: u64,
 }
 
@@ -98,7 +98,7 @@ struct Open {
     writer: BlobWriter,
 }
 
-/// The blob files in the making, and what is known of the old ones.
+/// The unfinished and finished blob files, and the garbage of the old ones.
 pub(super) struct BlobOutputs {
     plan: BlobPlan,
     fs: Arc<dyn Fs>,
@@ -107,9 +107,9 @@ pub(super) struct BlobOutputs {
     open: Option<Open>,
     done: Vec<(BlobSummary, Option<[u8; 4]>, PendingFile)>,
     counters: BlobCounters,
-    /// The checksum of each file is recorded.
+    /// Whether the checksum of each file is recorded.
     sums: bool,
-    /// What the table gets in place of the last entry's value.
+    /// The bytes that the table stores in place of the last entry's value.
     entry: Vec<u8>,
 }
 
@@ -130,7 +130,7 @@ impl BlobOutputs {
         }
     }
 
-    /// Looks at an entry of the input.
+    /// Counts the blobs that an input entry refers to.
     pub(super) fn count_input(&mut self, kind: ValueType, user_key: &[u8], value: &[u8]) -> Result<()> {
         match self.plan.inputs {
             Some(_) => self.meter.flow_in(kind, user_key, value),
@@ -138,8 +138,8 @@ impl BlobOutputs {
         }
     }
 
-    /// What the table is to hold for an entry in place of its value: the type, with the bytes in [`BlobOutputs::entry`].
-    /// `None`: the value as it is.
+    /// Computes what the table stores instead of an entry's value. Returns the new type; the bytes are in
+    /// [`BlobOutputs::entry`]. `None`: the entry stays as it is.
     pub(super) fn replace(
         &mut self,
         numbers: &Numbers,
@@ -171,7 +171,7 @@ impl BlobOutputs {
         &self.entry
     }
 
-    /// The last blob file is made durable.
+    /// Finishes the open blob file and makes it durable.
     pub(super) fn finish(&mut self) -> Result<()> {
         let Some(Open { pending, file, sum, writer }) = self.open.take() else { return Ok(()) };
         let finished = writer.finish().and_then(|summary| {
@@ -192,8 +192,8 @@ impl BlobOutputs {
         }
     }
 
-    /// The finished files and the garbage. Only files of the version have any: a pointer to another one is damage, and for
-    /// its readers to report.
+    /// The finished files and the garbage. Garbage is reported only for files of the version: a reference to another
+    /// file is damage, which its readers report.
     pub(super) fn take(&mut self) -> BlobOutcome {
         let counters = std::mem::take(&mut self.counters);
         let mut outcome = BlobOutcome { counters, ..BlobOutcome::default() };
@@ -215,7 +215,7 @@ impl BlobOutputs {
         outcome
     }
 
-    /// Stores a value where the options want it: in a blob file, or in the entry.
+    /// Stores a value in a blob file or in the entry, as the options say.
     fn hold(&mut self, numbers: &Numbers, user_key: &[u8], value: &[u8]) -> Result<ValueType> {
         self.entry.clear();
         if !self.plan.options.separates(value.len()) {
@@ -227,7 +227,7 @@ impl BlobOutputs {
         Ok(ValueType::BlobIndex)
     }
 
-    /// The value of a blob that is to leave its file.
+    /// The value of a blob that must leave its file; `None` if the blob stays.
     fn moved(&mut self, user_key: &[u8], place: &BlobPlace) -> Result<Option<Vec<u8>>> {
         match &self.plan.inputs {
             Some(inputs) if place.file.0 != 0 && self.plan.emptied.contains(&place.file) => {
@@ -240,7 +240,7 @@ impl BlobOutputs {
         }
     }
 
-    /// An entity with large columns in it, or with columns in old files, gets new ones.
+    /// Rewrites an entity with large columns, or with columns in old files.
     fn hold_columns(
         &mut self,
         numbers: &Numbers,
@@ -316,7 +316,7 @@ impl BlobOutputs {
         self.dir.join(FileKind::Blob(number).name())
     }
 
-    /// Best effort: a file that stays is found obsolete by the next scan of the directory.
+    /// Best effort: the next scan of the directory removes a leftover file as obsolete.
     fn remove(&self, number: FileNumber) {
         let _ = self.fs.remove(&self.path(number));
     }

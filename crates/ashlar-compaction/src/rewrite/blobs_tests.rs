@@ -20,7 +20,7 @@ fn plan(place: &Place, blobs: BlobPlan) -> OutputPlan {
     OutputPlan { blobs, ..place.plan() }
 }
 
-/// Adds entries to a sink as if they had been read, all but those with a `false`.
+/// Passes entries to a sink as if they had been read; entries with `false` are dropped.
 fn rewrite(
     sink: &mut TableOutputs,
     entries: &[(Vec<u8>, ValueType, Vec<u8>, bool)],
@@ -43,7 +43,7 @@ fn values() -> Vec<(Vec<u8>, ValueType, Vec<u8>, bool)> {
     (1..=6).map(|n: u8| (vec![b'a' + n], Put, vec![n; usize::from(n) * 4], true)).collect()
 }
 
-/// As a version: what a flush of [`values`] leaves.
+/// A version as after a flush of [`values`].
 fn flushed(place: &Place, file_bytes: u64) -> (Version, NewFile, Vec<FileNumber>) {
     let blobs = BlobPlan::new(FamilyId::DEFAULT, &options(file_bytes), 0);
     let mut sink = TableOutputs::new(plan(place, blobs), CutLimits::none(), place.numbers());
@@ -123,7 +123,7 @@ fn values_leave_old_files() {
         BlobIndex::Blob(place) => place,
         other => panic!("{other:?}"),
     };
-    // An entity of the second key with large values: its own, in the old file and in the other one.
+    // An entity at the second key with a large value: its columns are blobs, one in the old file and one in the other.
     let (old, young) = (place_of(&all[3].2), place_of(&all[5].2));
     let column = |name, value| Column { name, value };
     let columns = vec![column(&b""[..], ColumnValue::Blob(old)), column(b"young", ColumnValue::Blob(young))];

@@ -1,13 +1,15 @@
 //! Where one output ends and the next begins: a pure rule over file size and the level after the next.
 //!
 //! 1. Never between versions of one user key: the caller asks only at the first version of a key.
-//! 2. At the target size; at twice the target where there are grandparents, for there the ends of outputs matter more:
-//!    each reaches into a table that a later compaction of the output has to rewrite.
-//! 3. At a border between two grandparents, once half of the target is full, and a twentieth more for each border that
-//!    the output has passed: who has passed many will meet another soon.
-//! 4. Where the output would overlap more than `overlap_bytes_max` of the grandparents, so that the compaction that later
-//!    moves it down stays bounded.
-//! 5. Where a grandparent of more than an eighth of the target lies between two keys: it need not be rewritten then.
+//! 2. At the target size. If there are grandparents, at twice the target, because then the ends of outputs matter more:
+//!    each end lies in a table that a later compaction of the output must rewrite.
+//! 3. At a border between two grandparents, once the output has half of the target size. For each border that the
+//!    output has passed, a twentieth of the target more is required, up to nine tenths: after many borders the next one
+//!    is near.
+//! 4. Where the output would overlap more than `overlap_bytes_max` of the grandparents, so that the later compaction of
+//!    the output stays bounded.
+//! 5. Where grandparents of more than an eighth of the target lie between two keys: a later compaction need not rewrite
+//!    them.
 //!
 //! Source: RocksDB `db/compaction/compaction_outputs.cc` (`ShouldStopBefore`, behaviour).
 
@@ -16,9 +18,9 @@ use ashlar_base::Order;
 /// A table of the level below the output level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grandparent {
-    /// Its largest user key.
+    /// The largest user key of the table.
     pub largest: Vec<u8>,
-    /// Its size.
+    /// The size of the table.
     pub size_bytes: u64,
 }
 
@@ -27,26 +29,26 @@ pub struct Grandparent {
 pub struct CutLimits {
     /// An output of this many bytes is full.
     pub target_bytes: u64,
-    /// What one output may overlap of the grandparents at most.
+    /// The largest number of grandparent bytes that one output may overlap.
     pub overlap_bytes_max: u64,
     /// The grandparents in the rewrite's range, in key order.
     pub grandparents: Vec<Grandparent>,
 }
 
 impl CutLimits {
-    /// One output, whatever its size: flush.
+    /// For a flush: one output, whatever its size.
     pub fn none() -> Self {
         CutLimits { target_bytes: u64::MAX, overlap_bytes_max: u64::MAX, grandparents: Vec::new() }
     }
 }
 
-/// The rule, with its place among the grandparents.
+/// The rule, and its position among the grandparents.
 #[derive(Debug)]
 pub struct Cut {
     limits: CutLimits,
     order: Order,
     at: usize,
-    /// Of the present output: grandparents passed, and their bytes.
+    /// Grandparents that the current output has passed, and their bytes.
     passed: u64,
     overlapped: u64,
     began: bool,
@@ -56,7 +58,7 @@ pub struct Cut {
 #[derive(Default)]
 struct Crossed {
     tables: u64,
-    /// Bytes of those that begin there too, as far as can be told: all but the first.
+    /// Bytes of the grandparents that also begin there. Known for all except the first.
     skipped: u64,
 }
 
@@ -66,8 +68,8 @@ impl Cut {
         Cut { limits, order, at: 0, passed: 0, overlapped: 0, began: false }
     }
 
-    /// Whether an output of `size_bytes` ends before `user_key`, the first version of a new key. Keys ascend; a
-    /// `true` begins the next output with this key.
+    /// Whether the output of `size_bytes` ends before `user_key`, the first version of a new key. Keys ascend; after
+    /// `true` this key begins the next output.
     #[inline]
     pub fn before(&mut self, user_key: &[u8], size_bytes: u64) -> bool {
         let has_grandparents = !self.limits.grandparents.is_empty();
@@ -157,7 +159,7 @@ mod tests {
         };
         assert_eq!(cuts(&[("a", 0), ("c", 50), ("g", 50)]), [false, false, true]);
         assert_eq!(cuts(&[("a", 0), ("g", 49), ("h", 199), ("i", 200)]), [false, false, false, true]);
-        // Each border that was passed asks for more.
+        // Each passed border raises the required size.
         assert_eq!(cuts(&[("a", 0), ("g", 49), ("n", 54), ("u", 59)]), [false, false, false, false]);
         assert_eq!(cuts(&[("a", 0), ("g", 49), ("n", 55), ("u", 49)]), [false, false, true, false]);
     }

@@ -1,9 +1,10 @@
-//! The one loop of flush and compaction: merge, rule, sink; resumable after any entry.
+//! The loop of flush and compaction: merge, rule, sink; resumable after any entry.
 //!
-//! 1. Entries of the merge ascend: user key by the order, then trailer descending. What does not is damage and stops
-//!    the rewrite; the same internal key twice (a repaired database may have it) counts once, from the newest run.
-//! 2. The sink sees only survivors, in the same order, held-back tombstones before the older version that needs them, and
-//!    merge operands as the value they fold into where that is known.
+//! 1. Entries of the merge ascend: by user key in the order, then by trailer descending. An entry out of order is
+//!    damage and stops the rewrite. If an internal key occurs twice (possible in a repaired database), the entry of the
+//!    newest run counts.
+//! 2. The sink gets only survivors, in the same order. A held-back tombstone comes before the older version that needs
+//!    it. Merge operands are folded into one value where that value is known.
 //! 3. After an error or `Done` the loop does nothing more.
 
 use super::fold::Operands;
@@ -14,49 +15,49 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, RunCursor, Trailer, ValueType};
 use std::cmp::Ordering;
 
-/// Where survivors go.
+/// The receiver of survivors.
 pub trait EntrySink: Send {
     /// Takes the next survivor. `first`: no version of this user key was added before.
     ///
     /// # Errors
-    /// Those of writing; the sink is of no use afterwards.
+    /// Those of writing; the sink must not be used afterwards.
     fn add(&mut self, key: InternalKey<'_>, value: &[u8], first: bool) -> Result<()>;
-    /// Looks at an entry of the input that may point to blobs, whatever becomes of it. One that is there twice comes once:
-    /// the blob that the second points to is not garbage because the entry is dropped.
+    /// Reads an input entry that may refer to blobs, whether the entry survives or not. A duplicate entry is passed
+    /// only once: dropping the duplicate makes no garbage.
     ///
     /// # Errors
-    /// `Corruption`: it does not decode.
+    /// `Corruption`: the entry does not decode.
     fn note_read(&mut self, _key: InternalKey<'_>, _value: &[u8]) -> Result<()> {
         Ok(())
     }
-    /// All survivors were added.
+    /// Finishes the sink after the last survivor.
     ///
     /// # Errors
     /// As [`EntrySink::add`].
     fn finish(&mut self) -> Result<()>;
 }
 
-/// Where a rewrite stands after a step.
+/// The state of a rewrite after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// There is more to do.
+    /// More entries are left.
     More,
-    /// All is written and the sink is finished.
+    /// All entries are written and the sink is finished.
     Done,
 }
 
-/// What a rewrite read and dropped. Bytes are those of encoded keys and values, uncompressed.
+/// The counts of a rewrite. Bytes are those of encoded keys and values, uncompressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RewriteCounters {
     /// Entries read.
     pub entries_in: u64,
-    /// Entries handed to the sink.
+    /// Entries passed to the sink.
     pub entries_out: u64,
     /// Entries dropped because a newer version or a range tombstone hides them.
     pub dropped_hidden: u64,
-    /// Merge operands, and what they were applied to, that were folded into a value: as many as that is less.
+    /// The number of entries saved by folding merge operands, and the values they apply to, into one value.
     pub folded: u64,
-    /// Tombstones dropped because nothing older is left.
+    /// Tombstones dropped because no older version is left.
     pub dropped_tombstones: u64,
     /// Bytes of the entries read.
     pub bytes_in: u64,
@@ -73,22 +74,22 @@ impl std::ops::AddAssign for RewriteCounters {
     }
 }
 
-/// A rewrite in progress, whatever its order: what jobs hold.
+/// A rewrite in progress, for any key order; jobs hold this type.
 pub trait Rewrite<S>: Send {
     /// Handles entries until about `budget_bytes` of input are done. The last step finishes the sink.
     ///
     /// # Errors
-    /// Those of the runs and of the sink; `Corruption` when a run is out of order; `NotSupported` for a kind of
-    /// entry that must not be rewritten by this engine.
+    /// Those of the runs and of the sink; `Corruption` when a run is out of order; `NotSupported` for a kind of entry
+    /// that this engine must not rewrite.
     fn step(&mut self, budget_bytes: usize) -> Result<Progress>;
-    /// What was done so far.
+    /// The counts so far.
     fn counters(&self) -> RewriteCounters;
     /// The sink.
     fn sink(&mut self) -> &mut S;
 }
 
-/// Starts a rewrite of `runs` (newest first, positioned) in `order`; the order is matched here, once per job.
-/// `shared_prefix`: a length that all user keys share; 0 is always right.
+/// Starts a rewrite of `runs` (newest first, positioned) in `order`; the concrete order type is chosen here, once per
+/// job. `shared_prefix`: a length of a prefix that all user keys share; 0 is always correct.
 ///
 /// # Errors
 /// Those of the first windows of the runs.
@@ -108,8 +109,8 @@ pub fn start<S: EntrySink + 'static>(
     })
 }
 
-/// The length of the common prefix of two user keys; with the smallest and the largest key of all runs, a prefix
-/// that every key between them has in both built-in orders.
+/// The length of the common prefix of two user keys. If these are the smallest and the largest key of all runs, every
+/// key between them has that prefix, in both built-in orders.
 pub fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
@@ -125,7 +126,7 @@ pub struct RewriteLoop<C: KeyOrder, S> {
     finished: bool,
 }
 
-/// The user key under work. What is held back is newer than the operands.
+/// The current user key. Held-back tombstones are newer than the operands.
 pub(super) struct KeyState {
     pub(super) user_key: Vec<u8>,
     begun: bool,
@@ -136,7 +137,7 @@ pub(super) struct KeyState {
     scratch: InternalKeyBuf,
 }
 
-/// How an entry stands to the one before it.
+/// The relation of an entry to the previous one.
 enum Step {
     NewKey,
     OlderVersion,
@@ -262,7 +263,7 @@ impl KeyState {
             Ordering::Less => Ok(Step::NewKey),
             Ordering::Equal if trailer < self.last => Ok(Step::OlderVersion),
             Ordering::Equal if trailer == self.last => Ok(Step::Duplicate),
-            // Damage does not change what a comparator says of the same two keys.
+            // A damaged entry compares consistently in both directions; a comparator that contradicts itself does not.
             said if order.cmp(user_key, &self.user_key) != said.reverse() => {
                 Err(contradiction(&self.user_key, user_key))
             }
@@ -270,7 +271,7 @@ impl KeyState {
         }
     }
 
-    /// Returns how many tombstones of the former key were not needed.
+    /// Begins the next key; returns how many held-back tombstones of the previous key were not needed.
     #[inline]
     fn begin(&mut self, user_key: &[u8]) -> u64 {
         let unneeded = self.held.len() as u64;
@@ -282,7 +283,7 @@ impl KeyState {
         unneeded
     }
 
-    /// [`KeyState::emit`] of an entry that is not in the input like this.
+    /// [`KeyState::emit`] of an entry that is not in the input in this form.
     #[cold]
     pub(super) fn emit_parts<S: EntrySink>(
         &mut self,
@@ -298,7 +299,7 @@ impl KeyState {
         Ok(held + 1)
     }
 
-    /// Hands a survivor, and before it the tombstones held back for it, to the sink; returns how many entries.
+    /// Passes a survivor to the sink, and before it the tombstones held back for it; returns the number of entries.
     #[inline]
     fn emit<S: EntrySink>(
         &mut self,

@@ -1,4 +1,4 @@
-//! The loop against a model: what any reader at any live snapshot sees is the same before and after.
+//! The loop against a model: reads at every live snapshot give the same result before and after.
 
 use super::*;
 use crate::rewrite::retention::Beneath;
@@ -70,7 +70,7 @@ impl Dice {
     }
 }
 
-/// Longer keys first, then bytewise: no built-in order agrees with it.
+/// Longer keys first, then bytewise: differs from every built-in order.
 #[derive(Debug)]
 struct LongFirst;
 
@@ -128,8 +128,8 @@ impl Data {
         }
     }
 
-    /// What a reader at `seq` makes of a key: merge operands joined behind the base value, or behind the default column of
-    /// an entity, whose other column comes second.
+    /// The result of reading a key at `seq`: merge operands joined behind the base value, or behind the default column
+    /// of an entity; an entity's other column comes second.
     fn read(&self, order: &Order, key: &[u8], seq: SeqNum) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let covers = |t: &&RangeTombstone| {
             t.seq <= seq && order.compare(&t.begin, key).is_le() && order.compare(key, &t.end).is_lt()
@@ -183,7 +183,7 @@ fn draw_tombstones(dice: &mut Dice, order: &Order, total: u64, deep: u64) -> (Da
     (upper, lower)
 }
 
-/// A row of two columns, or without the default one.
+/// An entity of two columns, or one without the default column.
 fn entity(seq: u64) -> Vec<u8> {
     let text = format!("v{seq}");
     let column = |name| Column { name, value: ColumnValue::Inline(text.as_bytes()) };
@@ -193,7 +193,7 @@ fn entity(seq: u64) -> Vec<u8> {
     encoded
 }
 
-/// Random versions with sequences 1.., oldest tenth on a deeper level, the others spread over `runs` by age.
+/// Random versions with sequences from 1 on: the oldest tenth on a deeper level, the others spread over `runs` by age.
 fn draw(dice: &mut Dice, order: &Order) -> (Vec<Vec<Version>>, Vec<Version>) {
     let total = 1 + dice.roll(120);
     let deep = total / 10 * dice.roll(3);
@@ -279,7 +279,8 @@ fn every_live_reader_sees_the_same() {
     }
 }
 
-/// What may be gone is gone: hidden versions, and at the bottom tombstones without an older version.
+/// Checks that all unneeded entries are dropped: hidden versions and, in the bottommost level, tombstones without an
+/// older version.
 fn check_nothing_useless(after: &[Version], keep: &Retention, case: usize) {
     let stripe = |t: Trailer| keep.snapshots.partition_point(|s| *s < t.seq());
     let decides = |t: Trailer| !matches!(t.value_type(), Some(ValueType::Merge));
@@ -365,7 +366,7 @@ fn damage_stops_the_rewrite() {
     assert_eq!(one_run(vec![v(b"a", 1, merge), v(b"a", 1, merge)]).unwrap().len(), 1);
     let range = one_run(vec![v(b"a", 1, ValueType::RangeDelete)]).unwrap_err();
     assert!(range.to_string().contains("RangeDelete"), "{range}");
-    // Carried along, unless the entry above it has given up its place in the order.
+    // An unknown kind is kept, unless the entry above it got sequence 0.
     let unknown = vec![v(b"a", 2, put), (b"a".to_vec(), Trailer::from_raw(0x17f), vec![])];
     assert_eq!(one_run(unknown.clone()).unwrap(), unknown);
     let bottom = Retention {

@@ -78,7 +78,7 @@ impl Place {
         Version::empty(7, tables)
     }
 
-    /// A version with these files; epoch numbers as they come.
+    /// A version with these files; epoch numbers in the order of the files.
     pub(crate) fn version(&self, files: &[(u8, NewFile)]) -> Arc<Version> {
         let mut edit = VersionEdit::default();
         for (epoch, (level, file)) in (1..).zip(files) {

@@ -1,15 +1,18 @@
-//! Folding merge operands on the way, so that a key that is merged into for ever does not grow for ever.
+//! Folds merge operands during a rewrite, so that a key with endless merges does not grow without bound.
 //!
-//! The operands of one stripe (see `retention`) are gathered, newest first, until what they are applied to shows up:
-//! 1. a put (timed or not, its value may be a blob), an entity or a delete of the same stripe, or an entry that a range
-//!    tombstone of the same stripe hides: they fold, over the default column of an entity;
-//! 2. the end of the key, where nothing lies beneath: they fold over nothing;
-//! 3. anything else, another stripe included: they go on, combined into one where the operator can without a base.
+//! The operands of one stripe (see `retention`) are collected, newest first, until the base to which they apply is
+//! found:
+//! 1. A put (timed or not, inline or a blob), an entity or a delete of the same stripe, or an entry that a range
+//!    tombstone of the same stripe hides: the operands fold over it, for an entity over its default column.
+//! 2. The end of the key, where nothing lies beneath: the operands fold over nothing.
+//! 3. Anything else, including another stripe: the operands are kept, combined into one where the operator can do that
+//!    without a base.
 //!
-//! What they fold into is a put (or an entity) at the newest operand's sequence: it decides for its stripe, where the
-//! operands left the decision to what was below them. A single delete goes on beneath it, for the put that it is meant
-//! for. Operands that the operator refuses go on as they are too: who reads them gets its error, and nothing is lost. So do
-//! those that fold or combine into more than a table takes, else their flush could never end: who reads them gets the value.
+//! The folded result is a put (or an entity) at the newest operand's sequence. It hides all older versions of its
+//! stripe, which operands do not. A single delete is kept beneath it, for the put that it belongs to. Operands that the
+//! operator refuses are kept unchanged: readers of the key get the operator's error, and nothing is lost. Operands
+//! whose result would be too large for a table are kept too, because otherwise their flush could never succeed: readers
+//! get the value.
 //!
 //! Source: RocksDB `db/merge_helper.cc` (behaviour).
 
@@ -24,10 +27,10 @@ use ashlar_tree::blobs::BlobFiles;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Bytes of operands gathered at most; what is older folds by itself.
+/// The largest total size of collected operands; older operands are folded separately.
 const BYTES_MAX: usize = 32 << 20;
 
-/// The operands gathered.
+/// The collected operands.
 #[derive(Debug)]
 pub(super) struct Operands {
     operator: Option<Arc<dyn MergeOperator>>,
@@ -36,19 +39,18 @@ pub(super) struct Operands {
     gathered: Vec<(Trailer, Vec<u8>)>,
     stripe: usize,
     bytes: usize,
-    /// What a table takes: operands that fold into more go on as they are.
+    /// The largest entry of a table: operands with a larger result are kept unchanged.
     entry_bytes_max: usize,
 }
 
 impl Operands {
-    /// Without an operator nothing is ever gathered.
+    /// Without an operator no operand is ever collected.
     pub(super) fn new(operator: Option<Arc<dyn MergeOperator>>, blobs: Option<Arc<BlobFiles>>) -> Self {
         let entry_bytes_max = MAX_ENTRY_BYTES;
         Operands { operator, blobs, gathered: Vec::new(), stripe: 0, bytes: 0, entry_bytes_max }
     }
 
-    /// The value that a blob index or a timed put stands for; `None` when it cannot be read: whoever reads the key gets the
-    /// error.
+    /// The value of a blob index or a timed put; `None` when it cannot be read: readers of the key get the error.
     fn fetch(&self, entry: Entry<'_>) -> Option<Vec<u8>> {
         let (user_key, trailer) = entry.key.split();
         let value = self.blobs.as_ref()?.value(user_key, trailer.value_type(), entry.value);
@@ -66,13 +68,14 @@ impl Operands {
         self.gathered.iter().rev().map(|(_, operand)| &operand[..]).collect()
     }
 
-    /// What a table takes: `value` itself, or nothing when it is too large.
+    /// `value` if it fits into a table; `None` if it is too large.
     fn fitting(&self, user_key: &[u8], value: Vec<u8>) -> Option<Vec<u8>> {
         let entry_bytes = user_key.len() + size_of::<Trailer>() + value.len();
         (entry_bytes <= self.entry_bytes_max).then_some(value)
     }
 
-    /// The value in place of the operands, and its type; `None` when the operator refuses them, or the value is too large.
+    /// The value in place of the operands, and its type; `None` when the operator refuses them, or the value is too
+    /// large.
     fn fold(&self, user_key: &[u8], base: Base<'_>) -> Option<(ValueType, Vec<u8>)> {
         let merge =
             |existing| self.operator.as_ref()?.full_merge(user_key, existing, &self.oldest_first()).ok();
@@ -83,7 +86,7 @@ impl Operands {
                 let entity = Entity::decode(stored).ok()?;
                 let existing = match entity.default_column() {
                     Some(ColumnValue::Inline(value)) => value,
-                    // Whoever reads the key reads it.
+                    // The operands stay; a read of the key reads the blob.
                     Some(ColumnValue::Blob(_)) => return None,
                     None => &[],
                 };
@@ -98,7 +101,8 @@ impl Operands {
         Some((value_type, self.fitting(user_key, value)?))
     }
 
-    /// Makes one operand of all, if the operator can without knowing the base. Answers how many are gone.
+    /// Combines all operands into one, if the operator can do that without the base. Returns how many operands
+    /// disappeared.
     fn combine(&mut self, user_key: &[u8]) -> u64 {
         let (Some((newest, _)), [_, _, ..]) = (self.gathered.first(), &self.gathered[..]) else { return 0 };
         let newest = *newest;
@@ -111,17 +115,17 @@ impl Operands {
     }
 }
 
-/// What operands are applied to.
+/// The base that operands apply to.
 #[derive(Clone, Copy)]
 enum Base<'a> {
     Nothing,
     Value(&'a [u8]),
-    /// Stored columns: the operands are for the default one.
+    /// An encoded entity: the operands apply to its default column.
     Entity(&'a [u8]),
 }
 
 impl KeyState {
-    /// Handles an entry of a key with operands. Answers the verdict that is left to carry out.
+    /// Handles an entry of a key with operands. Returns the verdict that is left to carry out.
     #[cold]
     pub(super) fn chain<C: KeyOrder, S: EntrySink>(
         &mut self,
@@ -147,7 +151,7 @@ impl KeyState {
             return Ok(Verdict::Taken);
         }
         let fetched;
-        // What the operands are applied to, and what is left of the entry then.
+        // The base of the operands, and the verdict that is left for the entry.
         let base = match (trailer.value_type(), verdict) {
             _ if stripe != self.operands.stripe => None,
             (Some(ValueType::BlobIndex | ValueType::TimedPut), Verdict::Keep(_)) => {
@@ -162,7 +166,7 @@ impl KeyState {
             (Some(ValueType::SingleDelete), Verdict::Keep(_) | Verdict::Hold) => {
                 Some((Base::Nothing, verdict))
             }
-            // Hidden, and by no entry, for operands hide nothing: by a range tombstone between the two.
+            // The entry is hidden. Operands hide nothing, so a range tombstone between the two hides it.
             (_, Verdict::Drop) => Some((Base::Nothing, verdict)),
             _ => None,
         };
@@ -177,7 +181,7 @@ impl KeyState {
         Ok(verdict)
     }
 
-    /// The key has no further entries.
+    /// Ends a key: it has no further entries.
     #[inline]
     pub(super) fn end_chain<C: KeyOrder, S: EntrySink>(
         &mut self,
@@ -195,7 +199,7 @@ impl KeyState {
         self.pass_operands(sink, !over_nothing, counters)
     }
 
-    /// Writes the value in place of the operands; false when the operator refuses them.
+    /// Writes the value in place of the operands; false when there is none.
     fn fold_operands<C: KeyOrder, S: EntrySink>(
         &mut self,
         rule: &mut Rule<C>,
@@ -214,7 +218,7 @@ impl KeyState {
         Ok(true)
     }
 
-    /// Hands the operands on: as they are, or as one.
+    /// Passes the operands to the sink: unchanged, or combined into one.
     fn pass_operands<S: EntrySink>(
         &mut self,
         sink: &mut S,

@@ -1,13 +1,13 @@
 //! Merging sorted runs: a loser tree over prefix words.
 //!
-//! Every run shows its head as eight bytes of the user key (behind a prefix that all keys share). Different words
-//! decide; equal words fall to the full comparison. The tree has one loser per inner node, `tree[0]` is the winner.
-//! A run that keeps winning is compared with the runner-up alone, without touching the tree.
+//! Every run shows its head as eight bytes of the user key, after a prefix that all keys share. If two words differ,
+//! they decide; equal words need the full comparison. The tree has one loser per inner node; `tree[0]` is the winner. A
+//! run that keeps winning is compared with the runner-up only, without touching the tree.
 //!
 //! 1. `heads[i]` describes entry `at` of run `i`'s window; an exhausted run has the largest word and loses every tie.
 //! 2. Equal internal keys come out in the order of the runs: give the newest run first.
-//! 3. `runner_up`, where known, is the smallest head but the winner's; only the winner moves, so it stays right until
-//!    the winner loses.
+//! 3. `runner_up`, where known, is the smallest head except the winner's; only the winner moves, so it stays valid
+//!    until the winner loses.
 //!
 //! Source: Knuth, The Art of Computer Programming 3, 5.4.1 (tree of losers).
 
@@ -27,7 +27,7 @@ struct Run {
     at: usize,
 }
 
-/// The entries of several runs in one order. On an entry or at the end.
+/// The entries of several runs in one order. Positioned on an entry or at the end.
 pub struct Merge<C: KeyOrder> {
     order: C,
     skip: usize,
@@ -38,12 +38,12 @@ pub struct Merge<C: KeyOrder> {
     streak: u32,
 }
 
-/// Wins in a row after which the runner-up is looked up.
+/// After this many wins in a row the runner-up is determined.
 const STREAK: u32 = 3;
 
 impl<C: KeyOrder> Merge<C> {
-    /// Merges `runs`, newest first, from where their cursors stand. `skip` is a length that all user keys share as
-    /// a prefix; 0 is always right.
+    /// Merges `runs`, newest first, from the positions of their cursors. `skip` is the length of a prefix that all user
+    /// keys share; 0 is always correct.
     ///
     /// # Errors
     /// Those of the cursors.
@@ -77,7 +77,7 @@ impl<C: KeyOrder> Merge<C> {
     /// Passes the smallest entry.
     ///
     /// # Errors
-    /// Those of the cursors; the merge is of no use afterwards.
+    /// Those of the cursors; the merge must not be used afterwards.
     #[inline]
     pub fn advance(&mut self) -> Result<()> {
         let winner = self.winner();
@@ -163,7 +163,7 @@ impl<C: KeyOrder> Merge<C> {
         self.tree[0] = winners[1];
     }
 
-    /// Plays the winner's new head up to the root.
+    /// Replays the path of the winner's new head up to the root.
     #[inline]
     fn replay(&mut self, start: usize) {
         let mut winner = start;
@@ -188,7 +188,7 @@ impl<C: KeyOrder> Merge<C> {
         }
     }
 
-    /// The second smallest head lost to the winner itself, so it stands on the winner's path.
+    /// The second smallest head lost to the winner itself, so it is on the winner's path.
     fn find_runner_up(&self, winner: usize) -> Option<usize> {
         let mut second: Option<usize> = None;
         let mut node = (winner + self.runs.len()) / 2;
@@ -204,7 +204,8 @@ impl<C: KeyOrder> Merge<C> {
     }
 }
 
-/// Loads the next window; an empty one that claims entries is asked again, so that a head always has a key.
+/// Loads the next window. If a run returns an empty window and claims to have entries, it is asked again, so that a
+/// head always has a key.
 fn head_is_open(run: &mut Run) -> Result<bool> {
     while run.cursor.window(&mut run.window)? {
         if !run.window.is_empty() {

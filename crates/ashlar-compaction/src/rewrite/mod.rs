@@ -1,8 +1,8 @@
-//! Rewriting sorted runs into tables: what flush and compaction share.
+//! Rewriting sorted runs into tables: the code that flush and compaction share.
 //!
-//! `merge` brings the runs into one order, `retention` says which versions survive, `cut` where an output ends,
-//! `tombstones` what becomes of range tombstones, `fold` of merge operands, `blobs` of large values, `output` writes tables,
-//! `drive` is the loop through all of them, resumable after any entry.
+//! `merge` brings the runs into one order, `retention` decides which versions survive, `cut` where an output ends,
+//! `tombstones` which range tombstones are kept, `fold` folds merge operands, `blobs` handles large values, `output`
+//! writes tables. `drive` is the loop through all of them, resumable after any entry.
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc`, `db/compaction/compaction_outputs.cc` (behaviour).
 

@@ -1,14 +1,14 @@
-//! The tables a rewrite makes: opened with the first entry, closed where the cut rule says, durable when finished.
+//! The output tables of a rewrite: created with the first entry, closed where the cut rule says, durable when finished.
 //!
-//! 1. A table is written, finished and fsynced before the next begins; the directory is fsynced behind the last one.
-//! 2. What is not handed over by [`TableOutputs::take`] is removed again: after an error, or when the rewrite is given
-//!    up half way.
+//! 1. A table is written, finished and fsynced before the next begins; the directory is fsynced after the last one.
+//! 2. Tables that [`TableOutputs::take`] does not hand over are removed: after an error, or when the rewrite is
+//!    abandoned.
 //! 3. Every number stays pending until its guard, handed over with the file, is dropped.
-//! 4. Every range tombstone goes into the tables over whose part of the key space it reaches, cut where one ends and the
-//!    next begins. Left over without any entry, they get a table of their own.
-//! 5. A table that points to blobs names the oldest blob file among them. What becomes of large values and of blobs: see
-//!    `blobs`.
-//! 6. Where the options say so, the checksum of each file goes into the MANIFEST, and a table is read back before.
+//! 4. Every range tombstone goes into the tables whose part of the key space it overlaps, cut where one table ends and
+//!    the next begins. If there are tombstones but no entry, they get a table of their own.
+//! 5. A table that refers to blobs names the oldest blob file among them. See `blobs` for the treatment of large values
+//!    and blobs.
+//! 6. If the options say so, the checksum of each file goes into the MANIFEST, and a table is read back before that.
 //!
 //! Source: RocksDB `db/compaction/compaction_outputs.cc`, `db/builder.cc`, `db/blob/blob_index.h` (behaviour).
 
@@ -35,37 +35,38 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Uncompressed blocks kept while a table is read back: none is read twice.
+/// The block cache while a table is read back; small, because no block is read twice.
 const READ_BACK_POOL: usize = 1 << 20;
 
 /// Where and how tables are written.
 #[derive(Clone, Debug)]
 pub struct OutputPlan {
-    /// The files.
+    /// The file system.
     pub fs: Arc<dyn Fs>,
     /// The directory of the tables.
     pub dir: PathBuf,
     /// The index of that directory in the list of the family's directories, for the MANIFEST.
     pub path_id: u8,
-    /// The directory of the blob files: the first of the list.
+    /// The directory of the blob files: the first of the family's list.
     pub blob_dir: PathBuf,
-    /// The shape of the tables, with the order of the keys.
+    /// The format of the tables, with the order of the keys.
     pub table: TableOptions,
-    /// What folds merge operands on the way; `None`: they are carried.
+    /// Folds merge operands during the rewrite; `None`: operands are kept.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
-    /// What the memory of a table in the making is charged to.
+    /// The budget to which the memory of an unfinished table is charged.
     pub budget: Option<Arc<MemoryBudget>>,
-    /// What compressions are counted into.
+    /// The statistics that count compressions.
     pub statistics: Option<Arc<Statistics>>,
-    /// What becomes of large values and of blobs.
+    /// The treatment of large values and of blobs.
     pub blobs: BlobPlan,
-    /// Who writes them; the number is filled in for each. `creation_time` is recorded as oldest ancestor time.
+    /// The identity of the writer; the file number is filled in for each table. `creation_time` is recorded as oldest
+    /// ancestor time.
     pub identity: TableIdentity,
-    /// What is done with a finished file beyond that.
+    /// Further checks of a finished file.
     pub checks: OutputChecks,
 }
 
-/// What is done with a finished file beyond writing it.
+/// Further checks of a finished file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputChecks {
     /// The checksum of the whole file is recorded.
@@ -87,11 +88,11 @@ struct Open {
 /// One finished table.
 #[derive(Debug)]
 pub struct Output {
-    /// As the MANIFEST will know it, without an epoch number: the commit fills that in.
+    /// The file as the MANIFEST stores it, without an epoch number: the commit fills that in.
     pub file: NewFile,
-    /// What is in it.
+    /// The entry counts of the table.
     pub counts: TableCounts,
-    /// To be dropped once the edit with the file is durable.
+    /// Drop this once the edit with the file is durable.
     pub pending: PendingFile,
 }
 
@@ -108,7 +109,7 @@ pub struct TableOutputs {
 }
 
 impl TableOutputs {
-    /// No table yet.
+    /// Outputs without a table yet.
     pub fn new(plan: OutputPlan, limits: CutLimits, numbers: Numbers) -> Self {
         let cut = Cut::new(limits, plan.table.order.clone());
         let sums = plan.checks.file_checksums;
@@ -117,7 +118,7 @@ impl TableOutputs {
         TableOutputs { plan, cut, numbers, tombstones, blobs, open: None, done: Vec::new(), scratch }
     }
 
-    /// These range tombstones go along: ascending and disjoint, as [`Retention::surviving_tombstones`] gives them.
+    /// Adds range tombstones to write: ascending and disjoint, as [`Retention::surviving_tombstones`] returns them.
     ///
     /// [`Retention::surviving_tombstones`]: super::Retention::surviving_tombstones
     pub fn with_tombstones(mut self, fragments: Vec<Fragment>) -> Self {
@@ -125,23 +126,23 @@ impl TableOutputs {
         self
     }
 
-    /// The finished tables; removing them, should they not be installed, is the caller's from here on.
+    /// The finished tables. From here on the caller must remove them if they are not installed.
     pub fn take(&mut self) -> Vec<Output> {
         std::mem::take(&mut self.done)
     }
 
-    /// The finished blob files and the garbage; removing them is the caller's as with [`TableOutputs::take`].
+    /// The finished blob files and the garbage. The caller must remove the files, as with [`TableOutputs::take`].
     pub fn take_blobs(&mut self) -> BlobOutcome {
         self.blobs.take()
     }
 
-    /// Bytes of the finished tables and of the one in the making.
+    /// Bytes of the finished tables and of the unfinished one.
     pub fn bytes_written(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |o| o.builder.file_size_estimate());
         self.done.iter().map(|o| o.file.size).sum::<u64>() + open
     }
 
-    /// Adds an entry that points to blobs, or is to.
+    /// Adds an entry that refers to blobs, or whose value goes to a blob file.
     fn add_with_blobs(&mut self, key: InternalKey<'_>, value: &[u8]) -> Result<()> {
         let (user_key, trailer) = key.split();
         let (Some(kind), Some(open)) = (trailer.value_type(), &mut self.open) else { return Ok(()) };
@@ -217,7 +218,7 @@ impl TableOutputs {
         }
     }
 
-    /// That the file is as long as what was written into it, before the MANIFEST says so.
+    /// Checks that the file has the length that was written, before the MANIFEST records it.
     fn check_size(&self, number: FileNumber, written: u64) -> Result<()> {
         let path = self.path(number);
         let found = self.plan.fs.open_read(&path)?.len();
@@ -227,7 +228,7 @@ impl TableOutputs {
         Err(Error::corruption(format!("table has {found} bytes where {written} were written")).at_path(&path))
     }
 
-    /// Reads the table as readers will, from the file, where the options say so.
+    /// Reads the table from the file as readers will, if the options say so.
     fn read_back(&self, number: FileNumber, written: &TableSummary) -> Result<()> {
         if !self.plan.checks.read_back {
             return Ok(());
@@ -260,7 +261,7 @@ impl TableOutputs {
         self.plan.dir.join(FileKind::Table(number).name())
     }
 
-    /// Best effort: a file that stays is found obsolete by the next scan of the directory.
+    /// Best effort: the next scan of the directory removes a leftover file as obsolete.
     fn remove(&self, number: FileNumber) {
         let _ = self.plan.fs.remove(&self.path(number));
     }
@@ -337,7 +338,7 @@ impl fmt::Debug for TableOutputs {
     }
 }
 
-/// As the MANIFEST stores it; `None` when unknown.
+/// The id as the MANIFEST stores it; `None` when unknown.
 fn unique_id_bytes(id: [u64; 2]) -> Option<[u8; 16]> {
     if id == [0, 0] {
         return None;

@@ -1,4 +1,4 @@
-//! Tables cut and written in memory, and what is left when writing fails.
+//! Tables cut and written in memory, and the remains when writing fails.
 
 use super::super::fixture::{Place, dump, trailer};
 use super::*;
@@ -90,7 +90,7 @@ fn cuts_where_too_many_grandparents_are_met() {
 fn names_the_oldest_blob_file() {
     let place = Place::new(Env::mem(), Order::Bytewise);
     let mut sink = TableOutputs::new(place.plan(), CutLimits::none(), place.numbers());
-    // In order: a blob; one that expires, which does not count; a value inside; a blob; an entity with a blob.
+    // In order: a blob; a blob that expires, which does not count; an inline value; a blob; an entity with a blob.
     let entity: &[u8] = b"\x02\x02\x02\x02\x08\x01\x11\x04\x04\x04\x05citynoteOslo\x01\x08\x40\x12\x07";
     let (blob, row) = (ValueType::BlobIndex, ValueType::Entity);
     let entries: [(ValueType, &[u8]); 6] = [

@@ -1,20 +1,20 @@
 //! Which versions survive a rewrite: a pure rule over the versions of one user key, newest first.
 //!
-//! Live snapshots cut the sequence numbers into stripes: (0, s1], (s1, s2], …, (sn, ∞). Whoever reads sees, of each
-//! stripe, at most its newest version. So:
+//! Live snapshots cut the sequence numbers into stripes: (0, s1], (s1, s2], …, (sn, ∞). A read sees, of each stripe, at
+//! most its newest version. So:
 //!
 //! 1. A version that decides a read (value or tombstone) hides every older one of its stripe.
-//! 2. A merge operand decides nothing: what stands below it stays, until a version decides. (`fold` may make a value of the
-//!    two.)
-//! 3. A tombstone with nothing older beneath, in this rewrite's survivors or in deeper levels, says nothing: it is
-//!    held back until an older survivor of its key shows up, and forgotten if none does.
-//! 4. A single delete must meet the one put it is meant for, wherever that is: it is never dropped for being hidden,
-//!    only by rule 3.
-//! 5. Where nothing at all lies beneath the output, a value that every snapshot sees gets sequence number 0. Merge
+//! 2. A merge operand decides nothing: older versions stay, down to the first one that decides. (`fold` may combine
+//!    them into one value.)
+//! 3. A tombstone is useless if nothing older is beneath, neither in this rewrite's survivors nor in deeper levels. It
+//!    is held back until an older survivor of its key appears, and dropped if none does.
+//! 4. A single delete must meet the one put it belongs to, wherever that is: it is never dropped for being hidden, only
+//!    by rule 3.
+//! 5. If nothing at all lies beneath the output, a value that every snapshot sees gets sequence number 0. Merge
 //!    operands, timed puts and tombstones keep theirs.
-//! 6. Kinds this engine does not know, and tombstones with timestamps, neither hide nor are hidden, but by rule 7.
-//! 7. A range tombstone hides what is older in its own stripe. What is in an older stripe stays for its snapshot, and the
-//!    tombstone for everybody else. Which of them go themselves: see `tombstones`.
+//! 6. Unknown kinds, and tombstones with timestamps, neither hide nor are hidden, except by rule 7.
+//! 7. A range tombstone hides older versions in its own stripe. Versions in an older stripe stay for their snapshot,
+//!    and the tombstone stays for other reads. `tombstones` decides which range tombstones are dropped.
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc` (behaviour).
 
@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// What may lie beneath the output of a rewrite: data older than everything the rewrite reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beneath {
-    /// Anything: nothing is known (flush).
+    /// Any key may have older data (flush).
     Unknown,
     /// Data only in these ranges of user keys, both ends inclusive, ascending and disjoint. Empty = bottommost.
     Ranges(Vec<(Vec<u8>, Vec<u8>)>),
@@ -42,34 +42,34 @@ impl Beneath {
     }
 }
 
-/// What a rewrite has to keep.
+/// What a rewrite must keep.
 #[derive(Clone, Debug)]
 pub struct Retention {
-    /// The sequence numbers of the live snapshots, ascending. Reads at "now" are always served.
+    /// The sequence numbers of the live snapshots, ascending. Reads of the newest state are always served.
     pub snapshots: Vec<SeqNum>,
     /// What lies beneath the output.
     pub beneath: Beneath,
-    /// The range tombstones of all runs, as far as they are in force.
+    /// The range tombstones of all runs, cut to the bounds of their tables.
     pub tombstones: Arc<FragmentedTombstones>,
-    /// What folds merge operands; `None`: they are carried.
+    /// Folds merge operands; `None`: operands are kept.
     pub operator: Option<Arc<dyn MergeOperator>>,
-    /// Where the values are that entries point to, for operands that are applied to one; `None`: those are carried.
+    /// The blob files that entries refer to, for operands that apply to a blob; `None`: such operands are kept.
     pub blobs: Option<Arc<BlobFiles>>,
 }
 
 impl Retention {
-    /// For flushes: everything may lie beneath.
+    /// For flushes: any key may lie beneath.
     pub fn above_unknown(snapshots: Vec<SeqNum>, tombstones: FragmentedTombstones) -> Self {
         let (beneath, tombstones) = (Beneath::Unknown, Arc::new(tombstones));
         Retention { snapshots, beneath, tombstones, operator: None, blobs: None }
     }
 
-    /// With what folds merge operands.
+    /// Sets the operator that folds merge operands.
     pub fn with_operator(self, operator: Option<Arc<dyn MergeOperator>>) -> Self {
         Retention { operator, ..self }
     }
 
-    /// With the blob files that entries point into.
+    /// Sets the blob files that entries refer to.
     pub fn with_blobs(self, blobs: Arc<BlobFiles>) -> Self {
         Retention { blobs: Some(blobs), ..self }
     }
@@ -78,26 +78,26 @@ impl Retention {
 /// What happens to one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It stays, with this trailer; versions held back of the same key stay too and go before it.
+    /// The version stays, with this trailer; held-back versions of the same key stay too and come before it.
     Keep(Trailer),
-    /// It is held back: it stays if an older version of the key stays.
+    /// The version is held back: it stays if an older version of the key stays.
     Hold,
-    /// It goes.
+    /// The version is dropped.
     Drop,
-    /// Whoever asked has dealt with it.
+    /// The caller has already handled the version.
     Taken,
-    /// It is of a kind that cannot be carried through here: the rewrite must stop.
+    /// This engine cannot rewrite the version's kind: the rewrite must stop.
     Refuse,
 }
 
-/// The rule, with its place in the stream of keys.
+/// The rule, with its position in the stream of keys.
 #[derive(Debug)]
 pub struct Rule<C: KeyOrder> {
     order: C,
     snapshots: Vec<SeqNum>,
     beneath: Beneath,
     tombstones: Arc<FragmentedTombstones>,
-    /// The first fragment that ends behind the present key.
+    /// The first fragment that ends after the current key.
     fragment_at: usize,
     zeroing: bool,
     range_at: usize,
@@ -126,14 +126,14 @@ impl<C: KeyOrder> Rule<C> {
         }
     }
 
-    /// A new user key begins. Keys come in ascending order.
+    /// Begins a new user key. Keys come in ascending order.
     #[inline]
     pub fn begin_key(&mut self) {
         self.hidden_stripe = None;
         self.zeroed = false;
     }
 
-    /// The fate of the next older version of `user_key`.
+    /// The verdict on the next older version of `user_key`.
     #[inline]
     pub fn judge(&mut self, user_key: &[u8], trailer: Trailer) -> Verdict {
         let stripe = self.stripe(trailer.seq());
@@ -199,7 +199,7 @@ impl<C: KeyOrder> Rule<C> {
     }
 
     /// The index of the first snapshot that sees `seq`; the number of snapshots when none does. The lowest stripe is
-    /// seen by every snapshot and by now.
+    /// visible to every snapshot and to reads of the newest state.
     #[inline]
     pub(super) fn stripe(&self, seq: SeqNum) -> usize {
         stripe(&self.snapshots, seq)
@@ -234,7 +234,7 @@ mod tests {
         Trailer::new(SeqNum::new(seq).unwrap(), kind)
     }
 
-    /// What is left of the versions of one key "k".
+    /// The versions of the key "k" that survive.
     fn survivors(
         snapshots: &[u64],
         beneath: Beneath,

@@ -1,8 +1,8 @@
-//! What becomes of range tombstones: which of them go on, and into which table.
+//! Which range tombstones are kept, and in which table.
 //!
-//! 1. Of the tombstones over one piece of the key space that are in one stripe (see `retention`) the newest says it all.
-//! 2. One that every snapshot sees has done its work when the rewrite is over, except where something lies beneath.
-//! 3. A table that ends before a key gets the part before the key, the next one the rest.
+//! 1. Of the tombstones over one fragment of the key space in one stripe (see `retention`), only the newest is needed.
+//! 2. A tombstone that every snapshot sees is dropped after the rewrite, except where something lies beneath.
+//! 3. A table that ends before a key gets the part of a tombstone before that key; the next table gets the rest.
 //!
 //! Source: RocksDB `db/compaction/compaction_outputs.cc` (`AddRangeDels`, behaviour).
 
@@ -12,7 +12,7 @@ use ashlar_base::range_del::Fragment;
 use ashlar_base::{Order, Result, SeqNum};
 
 impl Retention {
-    /// The range tombstones that the outputs have to carry: ascending and disjoint.
+    /// The range tombstones that the outputs must hold: ascending and disjoint.
     pub fn surviving_tombstones(&self, order: &Order) -> Vec<Fragment> {
         let mut snapshots = self.snapshots.clone();
         snapshots.sort_unstable();
@@ -24,7 +24,7 @@ impl Retention {
             seqs.retain(|seq| needed || stripe(&snapshots, *seq) > 0);
             match survivors.last_mut() {
                 _ if seqs.is_empty() => {}
-                // Parts that differed only in what was dropped.
+                // Adjacent fragments whose remaining sequences are equal are joined.
                 Some(last) if last.end == f.begin && last.seqs == seqs => {
                     last.end.clear();
                     last.end.extend_from_slice(f.end);
@@ -49,7 +49,7 @@ impl Beneath {
     }
 }
 
-/// One tombstone on its way into a table.
+/// A part of a tombstone for one table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece<'a> {
     pub(super) begin: &'a [u8],
@@ -69,12 +69,12 @@ impl Carried {
         Carried { fragments, at: 0 }
     }
 
-    /// True when all are taken.
+    /// True when all tombstones are taken.
     pub(super) fn is_empty(&self) -> bool {
         self.at >= self.fragments.len()
     }
 
-    /// Gives everything before `next` (`None`: everything) to `take`, in the order in which tables store it.
+    /// Passes everything before `next` (`None`: everything) to `take`, in the order in which tables store tombstones.
     ///
     /// # Errors
     /// Those of `take`.
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(survivors(&all, &[9], ranges(&[])), [""; 0]);
         assert_eq!(survivors(&all, &[4], ranges(&[])), ["c..d@5", "d..z@9"]);
         assert_eq!(survivors(&all, &[], ranges(&[("b", "bb"), ("x", "y")])), ["a..c@3", "m..z@9"]);
-        // The end of a fragment is outside, that of a range beneath is not.
+        // The end of a fragment is exclusive, that of a range beneath is inclusive.
         assert_eq!(survivors(&[("a", "c", 3)], &[], ranges(&[("c", "d")])), [""; 0]);
         assert_eq!(survivors(&[("c", "d", 3)], &[], ranges(&[("a", "c")])), ["c..d@3"]);
     }
