@@ -1,12 +1,12 @@
-//! Which open database a handle belongs to, in which process, and for which ones a thread is at work.
+//! Which open database a handle belongs to, in which process, and for which databases a thread works.
 //!
-//! A child of a fork has copies of its parent's handles, and nothing behind them: the threads that do background work are
-//! gone, a lock that another thread held stays locked, and files are shared with the parent. So every call through such a
-//! handle is refused before it takes a lock, and dropping a handle leaves what it holds as it is.
+//! A forked child has copies of its parent's handles without a working engine: the background threads do not exist in
+//! the child, a lock held by another thread stays locked, and files are shared with the parent. So every call through
+//! such a handle is refused before it takes a lock, and dropping a handle frees nothing.
 //!
-//! User code runs in the middle of the engine's work: listeners, comparators, merge operators. A call of the same database
-//! from there could wait for the work that it interrupts. So a thread notes the databases it is at work for, and calls that
-//! change something or wait are refused inside.
+//! Listeners, comparators and merge operators run in the middle of the engine's work. A call of the same database from
+//! such code could wait for the work that it interrupts. So each thread notes the databases it works for, and calls
+//! that change something or wait are refused inside that work.
 
 use ashlar_base::{Error, Result};
 use ashlar_env::Process;
@@ -14,12 +14,12 @@ use ashlar_sync::thread_local;
 use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
-// Of the process, not of a model: never loom's.
+// Always the real atomics, never loom's: the counter belongs to the process, not to a model.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// One open of one database. Two opens in a process never have the same, not even of the same directory.
+/// One open of one database. No two opens in a process have the same id, not even of the same directory.
 #[derive(Clone, Copy)]
 pub struct DatabaseId {
     number: u64,
@@ -36,13 +36,13 @@ impl PartialEq for DatabaseId {
 impl Eq for DatabaseId {}
 
 impl DatabaseId {
-    /// An id that no open database of the process has.
+    /// An id that no other open of the process has.
     pub(crate) fn fresh() -> Self {
-        // Relaxed: the counter orders nothing but itself.
+        // Relaxed: the counter orders no other memory access.
         DatabaseId { number: NEXT.fetch_add(1, Ordering::Relaxed), process: Process::current() }
     }
 
-    /// Whether this process is a child, forked off the one that opened the database.
+    /// Whether this process is a forked child of the one that opened the database.
     #[inline]
     pub(crate) fn is_inherited(self) -> bool {
         !self.process.is_current()
@@ -55,25 +55,25 @@ impl DatabaseId {
         if self.is_inherited() { Err(Error::forked()) } else { Ok(()) }
     }
 
-    /// Notes that this thread is at work for the database, until the guard is dropped.
+    /// Notes that this thread works for the database, until the guard is dropped.
     pub(crate) fn enter(self) -> Inside {
         Inside::push(Work { database: self, executor: 0 })
     }
 
-    /// [`DatabaseId::enter`] for a step of a job; `executor` is the address of what runs it. While the step lasts the
+    /// [`DatabaseId::enter`] for a step of a job; `executor` is the address of the executor. During the step the
     /// executor may have no thread for the jobs of other databases.
     pub(crate) fn enter_job(self, executor: usize) -> Inside {
         Inside::push(Work { database: self, executor })
     }
 
-    /// Whether this thread is at work for the database, or in a job that keeps a thread of its executor busy.
+    /// Whether this thread works for the database, or runs a job on a thread of the same executor.
     pub(crate) fn is_entered(self, executor: usize) -> bool {
         let concerns = |work: &Work| work.database == self || work.executor == executor;
         INSIDE.try_with(|inside| inside.borrow().iter().any(concerns)).unwrap_or(false)
     }
 
     /// # Errors
-    /// `InvalidArgument`: this thread is at work for the database, or in a job of the same executor. `Shutdown(Forked)`.
+    /// `InvalidArgument`: this thread works for the database, or runs a job of the same executor. `Shutdown(Forked)`.
     pub(crate) fn check_outside(self, executor: usize, call: &str) -> Result<()> {
         self.check_process()?;
         match self.is_entered(executor) {
@@ -103,7 +103,7 @@ thread_local! {
     static INSIDE: RefCell<Vec<Work>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The note that a thread is at work for a database. Ends on the same thread.
+/// Marks that a thread works for a database. Dropped on the same thread.
 pub(crate) struct Inside {
     work: Work,
     _this_thread: PhantomData<*const ()>,
@@ -111,7 +111,7 @@ pub(crate) struct Inside {
 
 impl Inside {
     fn push(work: Work) -> Inside {
-        // A thread that ends calls no user code any more.
+        // A thread that is ending calls no user code.
         let _ = INSIDE.try_with(|inside| inside.borrow_mut().push(work));
         Inside { work, _this_thread: PhantomData }
     }

@@ -1,12 +1,12 @@
-//! The engine: families of memtables and leveled tables behind one log.
+//! The engine: families of memtables and leveled tables behind one WAL.
 //!
-//! Each module may use only modules above it in the list below (`cargo xtask tidy` reads this order). Background
-//! changes all have one shape: *pick* (pure, under the state lock), *run* (no lock, all the I/O), *install* (one
+//! Each module may use only modules above it in the list below (`cargo xtask tidy` reads this order). All background
+//! changes have one shape: *pick* (pure, under the state lock), *run* (no lock, all the I/O), *install* (one
 //! [`ashlar_format`] version edit, then a new [`ashlar_read::super_version::SuperVersion`]).
 //!
 //! Lock ranks, outermost first (`ashlar_sync::Rank`): `Lifecycle` guards open and close, `Manifest` the commit queue of
 //! the MANIFEST, `State` the families, their memtable lists and versions, `Switch` the writers' queue. No I/O happens
-//! under any of them but `Lifecycle`, which a close holds until it has given the LOCK back.
+//! under any of them except `Lifecycle`, which a close holds until it has released the LOCK.
 
 mod identity;
 pub mod events;

@@ -7,7 +7,7 @@ use ashlar_memtable::Op;
 /// The families a batch touches, each once, in order of appearance.
 ///
 /// # Errors
-/// `Corruption`: the batch does not decode. `NotSupported`: an operation that is not served, by name.
+/// `Corruption`: the batch does not decode. `NotSupported`: an operation that this engine does not serve, by name.
 pub(crate) fn families(batch: &BatchReader<'_>) -> Result<Vec<FamilyId>> {
     let mut families = Vec::with_capacity(1);
     for op in batch.iter() {
@@ -23,7 +23,7 @@ pub(crate) fn families(batch: &BatchReader<'_>) -> Result<Vec<FamilyId>> {
     Ok(families)
 }
 
-/// Whether a batch does nothing but delete, and something: what is taken on a full disk.
+/// Whether a batch has operations and all of them are deletions. Such batches are accepted on a full disk.
 ///
 /// # Errors
 /// `Corruption`: the batch does not decode.
@@ -41,8 +41,8 @@ pub(crate) fn only_deletes(batch: &BatchReader<'_>) -> Result<bool> {
     Ok(deletes)
 }
 
-/// The operations of one family; each knows its place in the batch. To be called after [`families`] accepted the
-/// batch: operations that it would refuse are left out.
+/// The operations of one family, each with its index in the batch. Call only after [`families`] accepted the batch:
+/// operations that `families` would refuse are left out.
 pub(crate) fn family_ops<'a>(batch: &BatchReader<'a>, of: FamilyId) -> impl Iterator<Item = Op<'a>> {
     let mut next_delta = 0;
     batch.iter().filter_map(Result::ok).filter_map(move |op| {
@@ -53,10 +53,10 @@ pub(crate) fn family_ops<'a>(batch: &BatchReader<'a>, of: FamilyId) -> impl Iter
     })
 }
 
-/// A data operation as a memtable takes it; `None` for marks that no memtable sees.
+/// Converts a data operation to the form that memtables take; `None` for marks that memtables do not store.
 ///
 /// # Errors
-/// `NotSupported`: an operation that is not served, by name.
+/// `NotSupported`: an operation that this engine does not serve, by name.
 pub(crate) fn memtable_op<'a>(op: &BatchOp<'a>, seq_delta: u32) -> Result<Option<Op<'a>>> {
     let (value_type, key, value): (ValueType, &[u8], &[u8]) = match *op {
         BatchOp::Put { key, value, .. } => (ValueType::Put, key, value),
@@ -66,7 +66,7 @@ pub(crate) fn memtable_op<'a>(op: &BatchOp<'a>, seq_delta: u32) -> Result<Option
         BatchOp::BlobIndex { key, index, .. } => (ValueType::BlobIndex, key, index),
         BatchOp::Entity { key, entity, .. } => (ValueType::Entity, key, entity),
         BatchOp::DeleteRange { begin, end, .. } => (ValueType::RangeDelete, begin, end),
-        // The write time only says in which storage tier a value belongs; here all are one.
+        // The write time only decides the storage tier of a value; this engine has one tier.
         BatchOp::TimedPut { key, value, .. } => (ValueType::Put, key, value),
         BatchOp::LogData(_) | BatchOp::Noop => return Ok(None),
         _ => return Err(Error::not_supported("records of two-phase commit")),

@@ -1,7 +1,7 @@
-//! Write batches: the atomic unit of writing, encoded once into what the log stores.
+//! Write batches: the atomic unit of writing, encoded once into the bytes that the WAL stores.
 //!
-//! 1. A batch is refused at the door, never in the middle: sizes are checked when an operation is added, families when
-//!    it is committed.
+//! 1. A batch that breaks a limit is refused before anything of it is written: sizes are checked when an operation is
+//!    added, families when the batch is committed.
 //! 2. The payload is encoded with sequence 0; the committer patches the sequence in. See `ashlar_format::write_batch`.
 
 mod apply;

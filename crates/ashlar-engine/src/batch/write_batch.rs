@@ -1,22 +1,22 @@
-//! The batch that users fill.
+//! The batch that callers fill.
 
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_table::MAX_ENTRY_BYTES;
 
-/// Keys may have 8 MiB at most: larger ones make every index and boundary of the tree too large.
+/// Largest key: 8 MiB. Larger keys would make every index block and table bound of the tree too large.
 pub const MAX_KEY_BYTES: usize = 8 << 20;
-/// Values may have 4 GiB - 1 at most: the format's length field.
+/// Largest value: 4 GiB - 1, the limit of the format's length field.
 pub const MAX_VALUE_BYTES: usize = u32::MAX as usize;
-/// A batch may have 4 GiB at most, with its header.
+/// Largest batch: 4 GiB, header included.
 pub const MAX_BATCH_BYTES: usize = 4 << 30;
 
-/// Operations that are written together: all are visible and durable, or none.
+/// Operations that are written atomically: either all of them become visible and durable, or none.
 #[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
     encoder: BatchEncoder,
-    /// It has operations that a family may refuse: see [`WriteBatch::needs_families`].
+    /// The batch has operations that a family may refuse: see [`WriteBatch::needs_families`].
     needs_families: bool,
 }
 
@@ -26,8 +26,8 @@ impl WriteBatch {
         Self::default()
     }
 
-    /// An empty batch that remembers a checksum of each operation, made of what it is given. The write compares them before
-    /// it logs anything: `Corruption` if the batch has changed in memory since. (RocksDB: `protection_bytes_per_key` of a
+    /// An empty batch that keeps a checksum of each added operation. The write verifies the checksums before it logs
+    /// anything, and fails with `Corruption` if the batch changed in memory. (RocksDB: `protection_bytes_per_key` of a
     /// batch, 8.)
     pub fn protected() -> Self {
         WriteBatch { encoder: BatchEncoder::protected(), needs_families: false }
@@ -42,12 +42,12 @@ impl WriteBatch {
         self.encoder.put(family, key, value)
     }
 
-    /// Sets `key` to a row of named columns, in any order. The column with the empty name is what a plain get of the key
-    /// answers, and what merges are applied to. RocksDB 7.8 reads such keys, but not when they are merged into.
+    /// Sets `key` to a row of named columns, in any order. A plain get of the key returns the column with the empty
+    /// name, and merges apply to that column. RocksDB 7.8 reads such keys, but not after a merge into them.
     ///
     /// # Errors
-    /// As [`WriteBatch::put`]; `InvalidArgument` also when a name occurs twice. That the format level has entities is
-    /// checked by the write.
+    /// As [`WriteBatch::put`]; `InvalidArgument` also when a name occurs twice. The write checks that the format level
+    /// allows entities.
     pub fn put_entity(&mut self, family: FamilyId, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
         let column = |(name, value)| Column { name, value: ColumnValue::Inline(value) };
         let entity = Entity::new(columns.iter().copied().map(column).collect())
@@ -68,8 +68,8 @@ impl WriteBatch {
         self.encoder.delete(family, key)
     }
 
-    /// Removes `key`, which was put once at most since it was last removed and never merged. Two of them, the put and this,
-    /// vanish in the first compaction where they meet; used on any other key, an older value may come back.
+    /// Removes `key`, which must have been put at most once since its last removal and never merged. The put and the
+    /// single deletion vanish in the first compaction that meets both. On any other key, an older value may reappear.
     ///
     /// # Errors
     /// As [`WriteBatch::put`].
@@ -78,20 +78,20 @@ impl WriteBatch {
         self.encoder.single_delete(family, key)
     }
 
-    /// Adds `operand` to what the family's merge operator makes of `key`.
+    /// Adds a merge operand for `key`; the family's merge operator combines `operand` with the key's value.
     ///
     /// # Errors
-    /// As [`WriteBatch::put`]. That the family has a merge operator is checked by the write.
+    /// As [`WriteBatch::put`]. The write checks that the family has a merge operator.
     pub fn merge(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) -> Result<()> {
         self.admit(key, operand.len())?;
         self.needs_families = true;
         self.encoder.merge(family, key, operand)
     }
 
-    /// Removes every key from `begin` on, `end` excluded. Nothing when they are equal.
+    /// Removes every key in `begin..end`; removes nothing when `begin` equals `end`.
     ///
     /// # Errors
-    /// As [`WriteBatch::put`]. That `begin` is not behind `end` in the family's order is checked by the write.
+    /// As [`WriteBatch::put`]. The write checks that `begin` is not after `end` in the family's order.
     pub fn delete_range(&mut self, family: FamilyId, begin: &[u8], end: &[u8]) -> Result<()> {
         if begin == end {
             return Ok(());
@@ -102,27 +102,28 @@ impl WriteBatch {
         self.encoder.delete_range(family, begin, end)
     }
 
-    /// True with operations that only the family, or the database, can judge: merges, range deletions, entities.
+    /// True if the batch has operations whose validity depends on the family or the database: merges, range deletions,
+    /// entities.
     pub(crate) fn needs_families(&self) -> bool {
         self.needs_families
     }
 
-    /// Number of operations.
+    /// The number of operations.
     pub fn len(&self) -> u32 {
         self.encoder.count()
     }
 
-    /// True without any operation.
+    /// True if the batch has no operations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of the encoded batch.
+    /// The length of the encoded batch in bytes.
     pub fn byte_len(&self) -> usize {
         self.encoder.byte_len()
     }
 
-    /// Removes all operations, keeps the memory.
+    /// Removes all operations and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.encoder.clear();
         self.needs_families = false;
@@ -134,7 +135,7 @@ impl WriteBatch {
     }
 
     fn admit(&self, key: &[u8], value_len: usize) -> Result<()> {
-        // Tag, family id and two lengths: 21 bytes at most.
+        // Tag, family id and two lengths: at most 21 bytes.
         const OVERHEAD: usize = 21;
         if key.len() > MAX_KEY_BYTES {
             return Err(Error::invalid(format!(
@@ -148,8 +149,8 @@ impl WriteBatch {
             ))
             .hint("Split the value over several keys"));
         }
-        // A table stores the key with its eight-byte trailer. What it cannot hold is refused by name, before it reaches a
-        // log whose flush could never end.
+        // A table stores the key with its eight-byte trailer. An entry that no table can hold is refused here: once in
+        // the WAL, its flush could never succeed.
         if key.len() + 8 + value_len > MAX_ENTRY_BYTES {
             return Err(Error::not_supported(format!(
                 "a value of {value_len} bytes: entries of 2 GiB and more"

@@ -1,14 +1,15 @@
-//! When level 0 gets its next table, as far as the last memtables tell.
+//! Estimates from the last memtables when level 0 gets its next table.
 //!
-//! Only memtables that writers filled count, not those that are flushed on request: nobody says that another request
-//! follows.
+//! Only memtables that writers filled count. A memtable flushed on request does not count, because no further request
+//! may follow.
 
 use std::time::Duration;
 
-/// Nobody waits for writers that take longer than this to fill a memtable.
+/// Writers that take longer than this to fill a memtable are not waited for.
 const SLOWEST: Duration = Duration::from_secs(60);
 
-/// A writer that is waited for may pause this long, as threads do on a busy machine.
+/// A compaction that waits for the next table allows writers at least this pause, because threads pause on a busy
+/// machine.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// When the last memtables of a family became full.
@@ -19,20 +20,20 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// A memtable became full at `now`.
+    /// Records that a memtable became full at `now`.
     pub(crate) fn note(&mut self, now: Duration) {
         self.interval = self.last.map(|last| now.saturating_sub(last));
         self.last = Some(now);
     }
 
-    /// Until when another one is to be expected: for twice as long as the last one took, at least a second. `None`: not
-    /// at all.
+    /// The time until which another full memtable is expected: twice the time the last one took, but at least a second.
+    /// `None`: none is expected.
     pub(crate) fn expected_until(&self) -> Option<Duration> {
         let interval = self.interval.filter(|interval| *interval <= SLOWEST)?;
         Some(self.last?.saturating_add(interval.saturating_mul(2).max(PAUSE)))
     }
 
-    /// Whether one is to be expected at `now`.
+    /// Whether another full memtable is expected at `now`.
     pub(crate) fn is_expected(&self, now: Duration) -> bool {
         self.expected_until().is_some_and(|until| now < until)
     }

@@ -1,7 +1,7 @@
-//! Column families: what each is made of, and the set of them.
+//! Column families: what each consists of, and the set of them.
 //!
-//! A [`Family`] is what handles hold: it never changes except for its settings and its super version. A `LiveFamily` is what
-//! background changes work on, under the state lock.
+//! Handles hold a [`Family`], which never changes except for its settings and its super version. Background changes
+//! work on a `LiveFamily`, under the state lock.
 
 mod arrivals;
 
@@ -30,9 +30,9 @@ pub struct Family {
     id: FamilyId,
     name: String,
     options: EpochCell<FamilyOptions>,
-    /// Its part of the OPTIONS file, once that was written.
+    /// The family's part of the OPTIONS file, once that file was written.
     text: EpochCell<Option<Arc<FamilyText>>>,
-    /// `write_buffer_bytes` of the settings, for writers.
+    /// `write_buffer_bytes` of the settings, as writers read it.
     write_limit: Arc<AtomicUsize>,
     dropped: AtomicBool,
     pub(crate) super_version: EpochCell<SuperVersion>,
@@ -41,40 +41,42 @@ pub struct Family {
 impl Drop for Family {
     fn drop(&mut self) {
         if self.database.is_inherited() {
-            // The last handle of a dropped family must not free its tables in a child: locks of the cache may be held.
+            // In a forked child the last handle of a dropped family must not free its tables: other threads may have
+            // held the cache's locks at the fork.
             std::mem::forget(self.super_version.get());
         }
     }
 }
 
 impl Family {
-    /// The open database that it belongs to.
+    /// The open database that the family belongs to.
     #[inline]
     pub fn database(&self) -> DatabaseId {
         self.database
     }
 
-    /// The id in the files.
+    /// The family's id in the database's files.
     pub fn id(&self) -> FamilyId {
         self.id
     }
 
-    /// The name.
+    /// The family's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What `cursor`, one of this family, keeps alive that the family has done with.
+    /// What `cursor`, an iterator of this family, keeps alive although the family has replaced it.
     pub fn pins_of(&self, cursor: &DbIter) -> CursorPins {
         cursor.pins(&self.super_version.get())
     }
 
-    /// The settings of this moment. Whoever needs several of them that fit together keeps what one call returned.
+    /// The current settings. A caller that needs several consistent settings keeps the value of one call.
     pub fn options(&self) -> Arc<FamilyOptions> {
         self.options.get()
     }
 
-    /// Its part of the OPTIONS file, for `options`, its settings. It is made anew only when those have changed.
+    /// The family's part of the OPTIONS file for `options`, the family's settings. The text is rebuilt only when the
+    /// settings have changed.
     ///
     /// # Errors
     /// `InvalidArgument`: the settings make no valid file.
@@ -93,19 +95,19 @@ impl Family {
         Ok(text)
     }
 
-    /// Puts other settings in place. Changes are made one after the other: the caller holds the lock for that.
+    /// Replaces the settings. The caller holds the lock that serialises changes of settings.
     pub(crate) fn replace_options(&self, options: FamilyOptions) {
-        // Relaxed: a bound that holds for one write more or less.
+        // Relaxed: a writer may use the old limit for one more write.
         self.write_limit.store(options.write_buffer_bytes, Ordering::Relaxed);
         self.options.set(Arc::new(options));
     }
 
-    /// From this many bytes on a memtable of the family is full.
+    /// A memtable of the family is full from this many bytes on.
     pub(crate) fn write_limit(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.write_limit)
     }
 
-    /// True once it was dropped; reads of what a handle still sees go on to work.
+    /// True once the family was dropped; reads through a handle still work.
     pub fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
     }
@@ -117,14 +119,14 @@ impl fmt::Debug for Family {
     }
 }
 
-/// What background changes of a family work on.
+/// The state of a family that background changes work on.
 pub(crate) struct LiveFamily {
     pub(crate) family: Arc<Family>,
     pub(crate) memtables: MemtableList,
     pub(crate) version: Arc<Version>,
-    /// A flush of the family is under way.
+    /// A flush of the family is running.
     pub(crate) flushing: bool,
-    /// When its memtables became full.
+    /// When the family's memtables became full.
     pub(crate) arrivals: Arrivals,
 }
 
@@ -156,7 +158,7 @@ impl LiveFamily {
         LiveFamily { family, memtables, version, flushing: false, arrivals: Arrivals::default() }
     }
 
-    /// Shows readers the present memtables and version. Returns what they saw before, so that the caller can let go of
+    /// Shows readers the current memtables and version. Returns the replaced super version so that the caller can drop
     /// it outside the lock.
     pub(crate) fn publish(&self) -> Arc<SuperVersion> {
         let before = self.family.super_version.get();
@@ -170,7 +172,8 @@ impl LiveFamily {
         before
     }
 
-    /// Shows readers nothing any more, for a close. Returns what they saw before.
+    /// Removes the super version when the database closes, so that readers see nothing. Returns the replaced super
+    /// version.
     pub(crate) fn retire(&self) -> Arc<SuperVersion> {
         let before = self.family.super_version.get();
         self.family.super_version.set(Arc::new(SuperVersion {
@@ -188,7 +191,7 @@ impl LiveFamily {
         self.family.dropped.store(true, Ordering::Release);
     }
 
-    /// The first log the family needs.
+    /// The first WAL file that the family needs.
     pub(crate) fn first_wal(&self) -> FileNumber {
         self.memtables.first_wal_after(0)
     }
@@ -233,7 +236,7 @@ impl FamilySet {
         self.by_id.len()
     }
 
-    /// The first log that any family needs.
+    /// The first WAL file that any family needs.
     pub(crate) fn first_wal(&self) -> Option<FileNumber> {
         self.by_id.values().map(LiveFamily::first_wal).min()
     }

@@ -1,10 +1,10 @@
-//! The flush of several families in one step: after whatever crash a database has all of it or nothing.
+//! The flush of several families in one atomic step: after a crash a database has all of its tables or none.
 //!
 //! 1. Under `atomic_flush` a switch seals the memtables of all families at one sequence. This job takes every sealed
-//!    memtable there is under one lock, so that what it takes of each family ends at the same write.
-//! 2. The tables are written one after the other and committed as one atomic group: recovery, here and by RocksDB, takes
-//!    all records of the group or none. So families stay in step even for writes that skipped the log.
-//! 3. There is one such job at a time, and no other flush beside it. A failed one begins anew, with all families.
+//!    memtable under one lock, so the taken memtables of all families end at the same write.
+//! 2. The tables are written one after the other and committed as one atomic group: recovery, here and in RocksDB,
+//!    applies all records of the group or none. So families stay consistent even for writes that skipped the WAL.
+//! 3. One such job runs at a time, and no other flush runs beside it. A failed job starts again with all families.
 //!
 //! Source: RocksDB `db/db_impl/db_impl_compaction_flush.cc` (`AtomicFlushMemTablesToOutputFiles`).
 
@@ -22,14 +22,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One flush of all families that have something sealed.
+/// One flush of all families that have sealed memtables.
 pub(super) struct AtomicFlushJob {
-    /// The families that the schedule marked, and those that were made since.
+    /// The families that the schedule marked, and those created since.
     marked: Vec<FamilyId>,
     left: VecDeque<(FamilyId, FlushRun)>,
     done: Vec<(FamilyId, FlushOutcome)>,
     limited: Limited,
-    /// When its present run began.
+    /// When the current run began.
     started: Duration,
 }
 
@@ -39,7 +39,7 @@ impl AtomicFlushJob {
         AtomicFlushJob { marked, left, done, limited: Limited::default(), started: Duration::ZERO }
     }
 
-    /// One step; `true` when nothing is left to do.
+    /// Runs one step; `true` when nothing is left to do.
     fn work(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<bool> {
         if self.left.is_empty() && self.done.is_empty() {
             self.started = core.env.clock.now();
@@ -62,8 +62,8 @@ impl AtomicFlushJob {
         Ok(true)
     }
 
-    /// Takes every sealed memtable of every family, and answers for all of them from then on: who waits for the flush of a family
-    /// that was made after the schedule marked them is told of a failure too.
+    /// Takes every sealed memtable of every family. From then on a failure of this job is reported to callers that wait
+    /// for a flush of any of these families. That includes families created after the schedule marked the families.
     fn pick(&mut self, core: &Core) -> Result<()> {
         let picked: Vec<_> = {
             let mut state = core.state();
@@ -91,7 +91,7 @@ impl AtomicFlushJob {
         let mut told = Vec::new();
         {
             let state = core.state();
-            // Of a family that was dropped meanwhile nothing is kept.
+            // Drops the output of families that were dropped meanwhile.
             for (id, outcome) in self.done.drain(..).filter(|(id, _)| state.families.get(*id).is_some()) {
                 core.counters.flushed(&outcome, took, &core.statistics);
                 let mut edit = outcome.edit;
@@ -119,7 +119,7 @@ impl AtomicFlushJob {
         Ok(())
     }
 
-    /// Drops what was written; the next purge removes the tables that are finished.
+    /// Drops the outputs; the next purge removes the finished tables.
     fn forget(&mut self, core: &Core) {
         self.left.clear();
         if !self.done.is_empty() {
@@ -134,7 +134,7 @@ impl Run for AtomicFlushJob {
     const LANE: Lane = Lane::High;
     const NAME: &'static str = "a flush";
 
-    /// In a hard state the resume job flushes.
+    /// While a hard error is in force, the resume job flushes instead.
     fn is_wanted(&self, core: &Core) -> bool {
         !core.is_closed() && core.health.severity() < Severity::Hard
     }

@@ -1,9 +1,10 @@
-//! Settings changed while the database is open.
+//! Changes of settings while the database is open.
 //!
-//! 1. A change is all or nothing: it is made on a copy, checked, and put in place whole. Changes wait for each other.
-//! 2. Whoever works with settings already goes on with those it has: a flush or a compaction under way, one write.
-//! 3. The OPTIONS file is written after the change, outside of every lock. The change holds even if that fails; then it is
-//!    reported, and lost with the next open as all settings are.
+//! 1. A change is all or nothing: it is applied to a copy, checked, and installed whole. Changes run one after the
+//!    other.
+//! 2. A flush, a compaction or a write that has started keeps the settings it started with.
+//! 3. The OPTIONS file is written after the change, outside every lock. If that fails, the change stays in force until
+//!    the database is closed, and the failure is reported.
 
 use super::Db;
 use super::core::Core;
@@ -14,18 +15,18 @@ use ashlar_options::{Group, Notice, Options};
 use std::sync::Arc;
 
 impl Db {
-    /// Changes settings of a family, by RocksDB's names, all or none. They hold for everything that begins from now on:
-    /// the next write, flush, compaction. A notice says why a value that was taken has no effect.
+    /// Changes settings of a family, by RocksDB's names, all or none. The new values apply to every write, flush and
+    /// compaction that starts after the call. A notice explains why an accepted value has no effect.
     ///
     /// # Errors
-    /// `InvalidArgument`: no such name or value, a value out of range, or a setting that does not change while the database
-    /// is open. `NotSupported`: it asks for what is not there. `Shutdown`.
+    /// `InvalidArgument`: no such name or value, a value out of range, or a setting that cannot change while the
+    /// database is open. `NotSupported`: the value asks for a feature that this engine lacks. `Shutdown`.
     pub fn set_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
         self.core().check_outside("set_options()")?;
         self.core().change_family(family, changes)
     }
 
-    /// [`Db::set_options`] for settings of the database.
+    /// Changes settings of the database, as [`Db::set_options`] changes those of a family.
     ///
     /// # Errors
     /// Those of [`Db::set_options`].
@@ -72,7 +73,8 @@ impl Core {
         Ok(notices)
     }
 
-    /// Lets everybody who waits look again, begins the work that may be due now, and writes the OPTIONS file.
+    /// Wakes every waiting thread so that it re-reads the settings, schedules the work that may be due, and writes the
+    /// OPTIONS file.
     fn settings_changed(self: &Arc<Self>) {
         self.update_pressure();
         self.renew_options();

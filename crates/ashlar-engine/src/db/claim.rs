@@ -1,5 +1,5 @@
-//! What a calling thread does to the directory, as a job would: a close waits until it is over, and no compaction takes the
-//! tables it works on.
+//! Marks a calling thread's changes of the directory like a job: a close waits until they end, and no compaction takes
+//! the claimed tables.
 
 use super::core::{Core, State};
 use crate::identity::Inside;
@@ -7,7 +7,7 @@ use ashlar_base::Result;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
-/// The right to write to the directory, and to replace some tables; it ends when this is dropped.
+/// Permission to write to the directory and to replace some tables. Dropping the claim ends it.
 pub(super) struct Claim {
     core: Arc<Core>,
     files: Vec<Arc<FileMeta>>,
@@ -15,8 +15,8 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Claims `files`, which nobody works on. `state` has been locked since that was seen: a close that counts the jobs
-    /// counts this one, or it does not begin.
+    /// Claims `files`, which no compaction has claimed. The caller has held the `state` lock since it checked that. A
+    /// close that counts the jobs therefore either counts this claim or has not started.
     ///
     /// # Errors
     /// `Shutdown`.
@@ -29,7 +29,7 @@ impl Claim {
 }
 
 impl Core {
-    /// Claims no tables: keeps the directory ours while the calling thread writes to it.
+    /// Claims no tables: only keeps the database from closing while the calling thread writes to the directory.
     ///
     /// # Errors
     /// `Shutdown`.
@@ -44,7 +44,7 @@ impl Drop for Claim {
         {
             let mut state = self.core.state();
             self.files.iter().for_each(|file| file.set_compacting(false));
-            // The old files, or new ones that came to nothing.
+            // The replaced files, or new files that were not installed, may be obsolete.
             state.purge_wanted = true;
             state.job_ended();
         }
@@ -60,8 +60,8 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    /// The OPTIONS file was written behind a close, where another process may own the directory. Found, with a family that
-    /// was made, by `rel shuttle --replay=47`.
+    /// Regression: the OPTIONS file was written after a close, when another process may own the directory. `rel shuttle
+    /// --replay=47` found it for a created family.
     #[test]
     fn a_close_waits_for_a_change_of_settings() {
         let (db_options, options) = (DbOptions::default(), FamilyOptions::default());

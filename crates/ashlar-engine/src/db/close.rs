@@ -1,7 +1,8 @@
-//! Closing: stop writers, keep what only memory holds, stop background work, remove what nobody needs, let go of the LOCK.
+//! Closing: stops writers, flushes data that only memory holds, stops background work, removes obsolete files, releases
+//! the LOCK.
 //!
-//! The order is what makes it safe among busy threads: once the LOCK is gone another process may own the directory, so
-//! nothing of this handle may write to it any more, neither a writer that was let in before nor a job.
+//! This order makes closing safe beside running threads. Once the LOCK is released another process may own the
+//! directory, so neither an earlier writer nor a job of this handle may write to it.
 
 use super::core::{Core, State};
 use crate::column_family::LiveFamily;
@@ -16,8 +17,8 @@ use ashlar_tree::files::check_there;
 use std::sync::Arc;
 
 impl Core {
-    /// [`Core::close`] on another thread: for a last handle that ends inside a callback, whose thread cannot wait for the
-    /// work that called it.
+    /// Runs [`Core::close`] on another thread. Used when the last handle is dropped inside a callback: the callback's
+    /// thread cannot wait for the work that called it.
     pub(super) fn close_elsewhere(self: &Arc<Self>) {
         let core = Arc::clone(self);
         let closing =
@@ -29,9 +30,9 @@ impl Core {
         }
     }
 
-    /// The last handle ends in a child of the process that opened the database: nothing is closed, freed or removed, as
-    /// locks may be held by threads that are not there. Only the LOCK's descriptors are let go, which leaves it with the
-    /// parent, and does not keep it when the parent has died.
+    /// Handles a last handle that is dropped in a forked child of the process that opened the database. Nothing is
+    /// closed, freed or removed, because threads of the parent may have held locks at the fork. Only the child's
+    /// descriptors of the LOCK are closed: the parent keeps the LOCK, and a dead parent does not keep it.
     pub(super) fn leave_to_parent(self: &Arc<Self>) {
         std::mem::forget(Arc::clone(self));
         if let Some(mut hold) = self.hold.try_lock() {
@@ -47,10 +48,10 @@ impl Core {
         }
         {
             let mut state = self.state();
-            // A pause that was never continued must not keep unlogged writes in memory.
+            // Ends all pauses: a pause that was never continued must not keep unlogged writes from their flush.
             (state.pauses, state.closing) = (0, true);
         }
-        // A writer that waits for background work is refused now: it may wait for work that is paused or aborted.
+        // A writer that waits for background work is refused here, because that work may be paused or aborted.
         self.progress.notify();
         let flushed = self.stop_writers();
         {
@@ -79,8 +80,8 @@ impl Core {
         flushed.and(there)
     }
 
-    /// Lets no writer in any more, and flushes what they left in memory alone: logged data is in the log already, once the
-    /// log has handed over what it held back.
+    /// Stops writers, and flushes the data that only memtables hold. Logged data is in the WAL once the WAL has handed
+    /// over its buffered records.
     fn stop_writers(self: &Arc<Self>) -> Result<()> {
         let mut handed_over = Ok(());
         let unlogged: Vec<FamilyId> = self.committer.close(|| {
@@ -100,15 +101,15 @@ impl Core {
             self.seal(&families)?;
             Ok(families)
         })?;
-        // A flush that waits to try again tries now: the close is told what comes of it.
+        // A flush that waits to retry runs at once; the close reports its outcome.
         self.wake_jobs();
         let flushed = if unlogged.is_empty() { Ok(()) } else { self.flush_sealed(&unlogged) };
         let flushed = flushed.map_err(unlogged_lost);
         handed_over.and(flushed)
     }
 
-    /// Gives back the room that the log has ahead, and removes what attempts to begin a next one left: where it stays the next
-    /// open finds a torn beginning, and says so.
+    /// Releases the space reserved ahead in the WAL, and removes the remains of failed attempts to create the next WAL
+    /// file. If the remains stay, the next open finds a torn beginning and reports it.
     fn leave_logs(&self) {
         let current = self.committer.current();
         current.wal.log().give_back();
@@ -117,8 +118,9 @@ impl Core {
         }
     }
 
-    /// Gives back the room that the MANIFEST has ahead. Where one is in doubt still, whose last record failed, a new one takes
-    /// its place, if it can: otherwise the next open finds a torn end, or a family that could not be made, and says so.
+    /// Releases the space reserved ahead in the MANIFEST. If the last record of the MANIFEST failed and its outcome is
+    /// unknown, a new MANIFEST replaces it where possible. Otherwise the next open reports a torn end, or finds a
+    /// family whose creation failed.
     fn leave_manifest(&self) {
         if self.versions.fatal().is_none() && !self.versions.may_unlink() {
             let _ = self.versions.commit(Vec::new());
@@ -126,10 +128,10 @@ impl Core {
         self.versions.give_back_room();
     }
 
-    /// Removes what became obsolete since the last purge, but for what cursors still read: otherwise a directory may keep
-    /// twice its size until the next open, which removes what this one could not.
+    /// Removes the files that became obsolete since the last purge, except those that iterators still read. Without
+    /// this step a directory could keep twice its size until the next open, which removes the remaining files.
     fn leave_files(&self) {
-        // Who reads beside others owns nothing here.
+        // A read-only handle beside other processes owns no files of the directory.
         if self.health.severity() >= Severity::Fatal || self.health.is_read_only() {
             return;
         }
@@ -138,7 +140,7 @@ impl Core {
         }
     }
 
-    /// Looks whether what the next open needs is there still: a sync of a file that has lost its name is no error.
+    /// Checks that the files the next open needs still exist: syncing a file whose name was removed reports no error.
     fn look_for_files(&self) -> Result<()> {
         if self.health.is_read_only() {
             return Ok(());
@@ -151,9 +153,9 @@ impl Core {
         check_there(&*self.env.fs, &self.dir, &needed)
     }
 
-    /// Takes memtables and tables away from the families, so that whoever holds a handle on does not hold them. The
-    /// super versions are dropped here and not by whatever thread frees what the epoch holds back: that one may hold
-    /// locks. Those that cursors still read stay until the last handle goes.
+    /// Removes memtables and tables from the families, so that a remaining handle does not keep them alive. The super
+    /// versions are dropped here, because a thread that later frees deferred memory may hold locks. Super versions that
+    /// iterators still read stay until the last handle is dropped.
     fn release_readers(&self) {
         let mut retired = {
             let mut state = self.state();
@@ -167,7 +169,7 @@ impl Core {
     }
 }
 
-/// What a close answers when it could not flush, for `cause`.
+/// The error of a close that could not flush unlogged data because of `cause`.
 fn unlogged_lost(cause: Error) -> Error {
     let lost = Error::new(cause.kind(), "the close could not flush: writes without the log may be lost");
     let lost = cause.path().map_or_else(|| lost.clone(), |path| lost.clone().at_path(path));

@@ -1,12 +1,14 @@
 //! A compaction as background jobs: claimed under the state lock, run in steps, installed.
 //!
-//! 1. A compaction begins as one job. If it is cut into parts it becomes one job per part; they share what was claimed.
-//! 2. The job that finishes the last part installs what all made. The job that ends last gives the claim back, after all
-//!    that was not installed is gone: a close waits for the count of jobs, and after it not a file may be removed any
-//!    more, as the directory may have another owner.
-//! 3. A failed compaction changes nothing. Its files stay claimed for a pause, so that a full disk is not written to in a
-//!    circle; then the next one is picked.
-//! 4. A database that closes, a family that was dropped, and [`Core::compactions_aborted`] end it at its next step.
+//! 1. A compaction begins as one job. A compaction that is cut into parts becomes one job per part; the jobs share the
+//!    claim.
+//! 2. The job that finishes the last part installs the outputs of all parts. The job that ends last releases the claim,
+//!    after everything that was not installed is removed. A close waits for the count of jobs; after the close no file
+//!    may be removed, because another process may own the directory.
+//! 3. A failed compaction changes nothing. Its files stay claimed during a pause, so that retries do not write to a
+//!    full disk without end. Then the next compaction is picked.
+//! 4. A compaction ends at its next step when the database closes, the family is dropped, or
+//!    [`Core::compactions_aborted`] is true.
 
 use super::core::{Core, State};
 use super::install::Change;
@@ -36,16 +38,16 @@ enum Phase {
     Over,
 }
 
-/// One compaction, or a part of one.
+/// One compaction, or one part of a compaction.
 pub(super) struct CompactionJob {
     shared: Arc<Shared>,
     phase: Phase,
     limited: Limited,
-    /// No other job of the compaction is left. Known once this one gives up.
+    /// True if no other job of the compaction is left. Set when this job gives up.
     is_last: bool,
 }
 
-/// What the jobs of one compaction share.
+/// The state that all jobs of one compaction share.
 struct Shared {
     core: Arc<Core>,
     family: Arc<Family>,
@@ -57,19 +59,19 @@ struct Shared {
 }
 
 struct Parts {
-    /// Jobs that have not ended.
+    /// The number of jobs that have not ended.
     jobs: usize,
-    /// Parts that are not finished.
+    /// The number of parts that are not finished.
     unfinished: usize,
     finished: Vec<CompactionPart>,
-    /// One failed: the others have nothing to go on for.
+    /// A part failed, so the other parts stop.
     failed: bool,
-    /// The result is in the tree.
+    /// The outputs are installed in the tree.
     installed: bool,
 }
 
 impl CompactionJob {
-    /// Takes the files and the range of `plan`. Under the state lock, which counts the job.
+    /// Claims the files and the key range of `plan`. Runs under the state lock, which also guards the count of jobs.
     pub(super) fn claim(
         core: &Arc<Core>,
         running: &mut BTreeMap<FamilyId, Vec<Running>>,
@@ -97,7 +99,7 @@ impl CompactionJob {
         }
     }
 
-    /// One step; `true` when nothing is left for this job.
+    /// Runs one step; `true` when nothing is left for this job.
     fn work(&mut self, budget: StepBudget) -> Result<bool> {
         let shared = &self.shared;
         if shared.is_given_up() {
@@ -140,7 +142,7 @@ impl CompactionJob {
 }
 
 impl Shared {
-    /// Whether nobody wants the result any more.
+    /// Whether the result of the compaction is no longer needed.
     fn is_given_up(&self) -> bool {
         self.core.is_closed()
             || self.core.compactions_aborted()
@@ -148,7 +150,7 @@ impl Shared {
             || self.parts.lock().failed
     }
 
-    /// Whether tables of the output level are in the directory where the inputs are. Otherwise a move is a copy.
+    /// Whether the output level's tables are in the same directory as the inputs. Otherwise a move is a copy.
     fn stays_in_place(&self) -> bool {
         let level = self.plan.output_level.0;
         let (_, path_id) = self.core.writer.place(&self.core.dir, &self.family.options(), level);
@@ -161,7 +163,7 @@ impl Shared {
         let options = self.family.options();
         let mut output = core.writer.plan(&core.dir, family, &options);
         let (level, bottommost) = (self.plan.output_level.0, self.plan.is_bottommost());
-        // Where the data below level 0 begins, this output included.
+        // The first level below level 0 with data, this output included.
         let base = (1..level).find(|above| !self.version.level(Level(*above)).is_empty()).unwrap_or(level);
         (output.dir, output.path_id) = core.writer.place(&core.dir, &options, level);
         output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
@@ -176,7 +178,7 @@ impl Shared {
         })
     }
 
-    /// Only what keeps others waiting is worth several threads: level 0, and what somebody asked for.
+    /// Only compactions that other work waits for use several threads: those of level 0, and those a caller requested.
     fn parts_max(&self) -> usize {
         let (reason, asked) = (self.plan.reason, self.plan.parts_max);
         if !matches!(reason, Reason::Level0 | Reason::Manual | Reason::Chosen) {
@@ -191,7 +193,7 @@ impl Shared {
         }
     }
 
-    /// Gives each further part a job of its own.
+    /// Creates one job for each further part.
     fn spread(self: &Arc<Self>, parts: Vec<CompactionPart>) {
         self.core.statistics.measure(Distribution::NumSubcompactionsScheduled, parts.len() as u64 + 1);
         if parts.is_empty() {
@@ -219,7 +221,7 @@ impl Shared {
         }
     }
 
-    /// Takes a finished part; all of them when it is the last.
+    /// Records a finished part; returns all parts when it is the last.
     fn finished(&self, part: CompactionPart) -> Option<Vec<CompactionPart>> {
         let mut parts = self.parts.lock();
         parts.finished.push(part);
@@ -240,7 +242,7 @@ impl Shared {
         Ok(())
     }
 
-    /// How long it takes already.
+    /// The time since the compaction began.
     fn took(&self) -> Duration {
         self.core.env.clock.now().saturating_sub(self.started)
     }
@@ -252,14 +254,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Gives the claimed files back, after the last job.
+    /// Releases the claimed files, after the last job.
     fn release(&self, state: &mut State) {
         let in_vain = {
             let parts = self.parts.lock();
             !parts.installed && !parts.failed
         };
         if in_vain {
-            // The caller that asked for the compaction gets an error; for the database this is no failure.
+            // The caller that requested the compaction gets an error; for the database this is no failure.
             let why = if self.core.is_closed() { Error::closed() } else { aborted() };
             state.note_failure((self.family.id(), JobKind::Compaction), &why);
         }
@@ -272,7 +274,7 @@ impl Shared {
     }
 }
 
-/// Nobody is to wait for this compaction any more.
+/// The error for callers that wait for an aborted compaction.
 pub(super) fn aborted() -> Error {
     Error::new(ErrorKind::Aborted, "compactions were aborted")
 }
@@ -310,7 +312,7 @@ impl Run for CompactionJob {
             self.is_last = parts.jobs == 0;
             if self.is_last { std::mem::take(&mut parts.finished) } else { Vec::new() }
         };
-        // The files of what was finished in vain go before a caller is told.
+        // Files of parts that finished but were not installed are removed before the caller gets its answer.
         drop(left);
     }
 

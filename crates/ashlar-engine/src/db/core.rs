@@ -1,4 +1,4 @@
-//! What all handles of an open database share.
+//! The state that all handles of an open database share.
 
 use super::counters::{Counters, Scrubbed};
 use super::output::Writer;
@@ -26,15 +26,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The shared insides of a database. Handles, jobs and cursors hold it by `Arc`; a close empties it but does not free it.
+/// The shared state of a database. Handles, jobs and iterators hold it by `Arc`; a close empties it but does not free
+/// it.
 pub(crate) struct Core {
-    /// Its families carry the same.
+    /// The id of this open; its families carry the same id.
     pub(super) database: DatabaseId,
     pub(crate) env: Env,
     pub(super) places: Arc<Places>,
     pub(crate) dir: PathBuf,
     pub(super) options: EpochCell<DbOptions>,
-    /// Held by whoever changes settings of the database or of a family.
+    /// Held by a thread that changes settings of the database or of a family.
     pub(super) changing: Mutex<()>,
     pub(crate) tables: Arc<OpenTables>,
     pub(crate) memory: Arc<Memory>,
@@ -47,27 +48,28 @@ pub(crate) struct Core {
     pub(crate) health: Health,
     pub(crate) pressure: Pressure,
     pub(super) limiter: RateLimiter,
-    /// What the scrubber has done.
+    /// What the scrubber has read and found.
     pub(super) scrubbed: Mutex<Scrubbed>,
     pub(super) counters: Counters,
     pub(crate) recovery: RecoveryReport,
     pub(super) writer: Writer,
-    /// Notified whenever background work ends, in success or not.
+    /// Notified whenever background work ends, whether it succeeded or failed.
     pub(crate) progress: Signal,
-    /// Callers that want no compaction for now, not even one that is under way.
+    /// The number of callers that abort compactions, running ones included.
     pub(super) aborts: AtomicUsize,
-    /// Some family has `disallow_memtable_writes`: every batch is looked through before it is written.
+    /// Some family has `disallow_memtable_writes`: every batch is checked before it is written.
     pub(super) some_disallow: AtomicBool,
     /// Set once, under the state lock; refuses new operations and new background work.
     pub(crate) closed: AtomicBool,
     pub(crate) state: Mutex<State>,
-    /// The locks of directories that joined after the open.
+    /// The locks of directories that were added after the open.
     pub(super) joined: Mutex<Vec<Box<dyn FileLock>>>,
-    /// Held from open to the end of close; its guard is held while a close is under way.
+    /// Held from the open to the end of the close. A close keeps the mutex locked while it runs.
     pub(crate) hold: Mutex<Option<Hold>>,
 }
 
-/// What an open database holds of its directory: the LOCK, or nothing when it was opened for reading beside others.
+/// What an open database holds of its directory: the LOCK, or nothing when it was opened read-only beside other
+/// processes.
 pub(crate) struct Hold {
     _lock: Option<Box<dyn FileLock>>,
 }
@@ -78,10 +80,10 @@ impl Hold {
     }
 }
 
-/// Who has to wait for background work gives up once that work has kept failing for this long.
+/// A caller that waits for background work gives up once that work has kept failing for this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Work that failed less than this ago is not tried again because somebody waits for it.
+/// A waiting caller does not trigger a retry of work that failed less than this long ago.
 const TRIED_JUST_NOW: Duration = Duration::from_secs(1);
 
 /// Failures of one kind of background work.
@@ -91,50 +93,50 @@ pub(crate) struct Failed {
     pub(crate) last: Error,
 }
 
-/// What the state lock guards.
+/// The state that the state lock guards.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) families: FamilySet,
-    /// The compactions that are under way, by family.
+    /// The running compactions, by family.
     pub(crate) running: BTreeMap<FamilyId, Vec<Running>>,
-    /// Jobs submitted and not yet ended.
+    /// The number of jobs that were submitted and have not ended.
     pub(crate) jobs: usize,
-    /// Those of them that compact.
+    /// How many of those jobs compact.
     pub(crate) compactors: usize,
-    /// Callers whose compactions share the machine with no other.
+    /// The number of callers whose compactions run alone.
     pub(crate) exclusive: usize,
-    /// Callers that wait for all that is due, at once.
+    /// The number of callers that wait for all due work; due work then starts without delay.
     pub(crate) hurried: usize,
-    /// Callers that want no new background work for now.
+    /// The number of callers that pause background work.
     pub(crate) pauses: usize,
-    /// The leader of the writers waits for background work: for a flush (`true`), or for compactions.
+    /// The leader of the writers waits for background work: for a flush (`true`), or for compactions (`false`).
     pub(crate) stalled: Option<bool>,
-    /// A close has begun: writers do not wait for background work any more.
+    /// A close has begun: writers do not wait for background work.
     pub(crate) closing: bool,
-    /// The jobs handed to the executor since there was last none; some have ended, not many.
+    /// The ids of the jobs submitted since there was last no job. A few of these jobs may have ended.
     pub(crate) submitted: Vec<JobId>,
-    /// The jobs of the work that one job does at a time.
+    /// The slots of work that has at most one job at a time.
     pub(super) work: Slots,
-    /// What failed of each family's background work, and how often since the open.
+    /// The failures of each family's background work, and their count since the open.
     pub(crate) failed: BTreeMap<(FamilyId, JobKind), Failed>,
-    /// The OPTIONS file could not be written and is out of date; the purge sees to it.
+    /// The OPTIONS file could not be written and is out of date; the purge rewrites it.
     pub(crate) options_stale: bool,
     /// Files became obsolete since the last purge began.
     pub(crate) purge_wanted: bool,
-    /// Files that are to go to `lost/` once nobody needs them.
+    /// Files that move to `lost/` once no reader needs them.
     pub(crate) quarantined: BTreeSet<FileNumber>,
-    /// Super versions that were replaced. Let go of by the purge, outside of every lock and pin.
+    /// Replaced super versions. The purge drops them, outside every lock and epoch pin.
     pub(crate) retired: Vec<Arc<SuperVersion>>,
 }
 
 impl State {
-    /// No job of any kind is there.
+    /// True if no job of any kind exists.
     pub(crate) fn is_quiet(&self) -> bool {
         self.jobs == 0 && self.work.are_free()
     }
 
-    /// One of `jobs` is over. Only when none is left can those that were submitted be forgotten: one that waits may be
-    /// older than all that came and went.
+    /// Records that one of `jobs` ended. The submitted ids are cleared only when no job is left: a waiting job may be
+    /// older than all jobs submitted and ended after it.
     pub(super) fn job_ended(&mut self) {
         self.jobs -= 1;
         if self.jobs == 0 {
@@ -154,7 +156,7 @@ impl Core {
         self.state.lock()
     }
 
-    /// The settings of this moment.
+    /// The current settings.
     pub(crate) fn options(&self) -> Arc<DbOptions> {
         self.options.get()
     }
@@ -167,23 +169,23 @@ impl Core {
     }
 
     /// # Errors
-    /// `InvalidArgument`: a callback makes the call, on a thread that is at work for this database. `Shutdown(Forked)`.
+    /// `InvalidArgument`: the call comes from a callback, on a thread that works for this database. `Shutdown(Forked)`.
     pub(super) fn check_outside(&self, call: &str) -> Result<()> {
         self.database.check_outside(self.executor(), call)
     }
 
-    /// Whether this thread is at work for the database.
+    /// Whether this thread works for the database.
     pub(super) fn is_inside(&self) -> bool {
         self.database.is_entered(self.executor())
     }
 
-    /// What runs the jobs, as an address.
+    /// The executor of the jobs, as an address.
     pub(super) fn executor(&self) -> usize {
         Arc::as_ptr(&self.env.jobs).addr()
     }
 
-    /// Runs `act`, which may call a comparator. Answers `None` after a panic. The database then takes no more changes, as after
-    /// the panic of a job, and callers that wait get an error.
+    /// Runs `act`, which may call a comparator. Returns `None` after a panic. The database then takes no more changes,
+    /// as after the panic of a job, and waiting callers get an error.
     pub(super) fn contained<T>(&self, what: &str, act: impl FnOnce() -> T) -> Option<T> {
         let _inside = self.database.enter();
         let done = contained(act);
@@ -216,19 +218,19 @@ impl Core {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Whether compactions have to end, and none begins.
+    /// Whether compactions must end and none may begin.
     pub(crate) fn compactions_aborted(&self) -> bool {
-        // Relaxed: a job that misses it sees it at its next step.
+        // Relaxed: a job that misses the change sees it at its next step.
         self.aborts.load(Ordering::Relaxed) > 0
     }
 
-    /// What reads may see now.
+    /// The newest sequence that reads may see.
     pub(crate) fn visible(&self) -> SeqNum {
         self.committer.visible()
     }
 
-    /// [`Core::wait_until`], but not for ever for work that fails again and again. Whoever comes when it has failed for
-    /// long has it tried once more at once, and is told what comes of it.
+    /// [`Core::wait_until`], but with a time limit on work that fails repeatedly. If the work has been failing for
+    /// long, the call triggers one retry and returns the outcome of that retry.
     ///
     /// # Errors
     /// Those of [`Core::wait_until`], and the cause when flushes or compactions keep failing.
@@ -250,7 +252,7 @@ impl Core {
         })?;
         match given_up {
             None => Ok(()),
-            Some(failing) => Err(failing.cause.hint("Background work that others wait for keeps failing")),
+            Some(failing) => Err(failing.cause.hint("Background work that callers need keeps failing")),
         }
     }
 
@@ -258,11 +260,11 @@ impl Core {
         self.env.clock.now().saturating_sub(start)
     }
 
-    /// Waits until `done` says so; it is asked again after every piece of background work.
+    /// Waits until `done` returns true; `done` is called again after every piece of background work.
     ///
     /// # Errors
-    /// `Shutdown` when the database is closed meanwhile, the cause when it enters an error state, `Aborted` when nothing
-    /// could ever make it true.
+    /// `Shutdown` when the database is closed meanwhile, the cause when it enters an error state, `Aborted` when
+    /// nothing could ever make `done` true.
     pub(crate) fn wait_until(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
         loop {
             let seen = self.progress.seen();
@@ -273,7 +275,7 @@ impl Core {
             if self.health.severity() >= Severity::Hard {
                 return self.health.check_writable();
             }
-            // To look again when patience with failing work ends.
+            // Wakes up when the time limit for failing work ends.
             let failing = self.health.failing().map(|f| PATIENCE.saturating_sub(self.since(f.since)));
             if self.progress.wait(seen, failing.filter(|left| !left.is_zero())) == Waited::Stuck {
                 return Err(Error::new(

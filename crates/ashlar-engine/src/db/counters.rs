@@ -1,4 +1,4 @@
-//! What the database did since it was opened, by family and level, and how its writers were held.
+//! What the database did since it was opened, by family and level, and how often and how long writers were held.
 
 use crate::inspect::{DbWrites, FamilyWork, LevelWork, StallCounts};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
@@ -16,17 +16,17 @@ use std::time::Duration;
 pub(super) enum Hold {
     /// Slowed: level 0 has many tables.
     Level0Slow,
-    /// Stopped because of that.
+    /// Stopped: level 0 has too many tables.
     Level0Stop,
     /// Slowed: compaction is behind.
     DebtSlow,
-    /// Stopped because of that.
+    /// Stopped: compaction is too far behind.
     DebtStop,
     /// Stopped: memtables wait for their flush.
     Memtables,
 }
 
-/// The sums, and what they were when a text was last asked for.
+/// The sums, and their values when a statistics text was last requested.
 pub(super) struct Counters {
     /// When the database was opened, by the monotonic clock.
     opened: Duration,
@@ -37,7 +37,7 @@ pub(super) struct Counters {
 struct Sums {
     families: BTreeMap<FamilyId, FamilyWork>,
     stalls: StallCounts,
-    /// By family: the time, the work and the stalls that its last text told.
+    /// By family: the time, the work and the stalls that its last text reported.
     told: BTreeMap<FamilyId, (f64, FamilyWork, StallCounts)>,
     told_writes: DbWrites,
 }
@@ -52,7 +52,7 @@ impl Counters {
         now.saturating_sub(self.opened).as_secs_f64()
     }
 
-    /// Notes a flush, and adds it to the statistics.
+    /// Counts a flush, and adds it to the statistics.
     pub(super) fn flushed(&self, did: &FlushOutcome, took: Duration, statistics: &Statistics) {
         statistics.add(Ticker::FlushWriteBytes, did.bytes_written);
         statistics.measure(Distribution::DbFlushMicros, micros(took));
@@ -72,7 +72,7 @@ impl Counters {
         family.flushed = family.flushed.saturating_add(did.bytes_written);
     }
 
-    /// Notes a compaction that was carried out, and adds it to the statistics.
+    /// Counts a compaction, and adds it to the statistics.
     pub(super) fn compacted(
         &self,
         (family, plan): (FamilyId, &Compaction),
@@ -106,13 +106,13 @@ impl Counters {
         self.sums.lock().families.entry(family).or_default().add(plan.output_level.index(), work);
     }
 
-    /// Notes that tables changed their level and nothing else.
+    /// Counts tables that a compaction moved to another level without rewriting them.
     pub(super) fn moved(&self, family: FamilyId, plan: &Compaction) {
         let work = LevelWork { moved: plan.input_bytes(), ..LevelWork::default() };
         self.sums.lock().families.entry(family).or_default().add(plan.output_level.index(), work);
     }
 
-    /// Notes that a writer was held.
+    /// Counts that a writer was held.
     pub(super) fn held(&self, why: Hold, time: Duration, statistics: &Statistics) {
         statistics.add(Ticker::StallMicros, micros(time));
         statistics.measure(Distribution::DbWriteStall, micros(time));
@@ -127,12 +127,12 @@ impl Counters {
         } += 1;
     }
 
-    /// How writers were held so far.
+    /// How writers were held since the open.
     pub(super) fn stalls(&self) -> StallCounts {
         self.sums.lock().stalls
     }
 
-    /// Bytes flushed, and bytes that compactions took in or moved, since the open.
+    /// Bytes flushed, and bytes that compactions read or moved, since the open.
     pub(super) fn carried(&self) -> (u64, u64) {
         let sums = self.sums.lock();
         sums.families.values().fold((0, 0), |(flushed, drained), family| {
@@ -142,12 +142,12 @@ impl Counters {
         })
     }
 
-    /// What a family's background work did so far.
+    /// The background work of a family since the open.
     pub(super) fn work(&self, family: FamilyId) -> FamilyWork {
         self.sums.lock().families.get(&family).cloned().unwrap_or_default()
     }
 
-    /// Notes that a text tells of a family's work up to now. Returns what the one before told, and when.
+    /// Records that a text reports a family's work up to now. Returns what the previous text reported, and its time.
     pub(super) fn tell(
         &self,
         family: FamilyId,
@@ -156,13 +156,13 @@ impl Counters {
         self.sums.lock().told.insert(family, now).unwrap_or_default()
     }
 
-    /// The same of the writes.
+    /// Does the same for the counts of writes.
     pub(super) fn tell_writes(&self, now: DbWrites) -> DbWrites {
         std::mem::replace(&mut self.sums.lock().told_writes, now)
     }
 }
 
-/// Bytes of the inputs above the output level, and in it.
+/// Bytes of the inputs above the output level, and of the inputs in it.
 fn bytes_read(plan: &Compaction) -> (u64, u64) {
     let of = |here: bool| {
         let files = plan.files().filter(|(level, _): &(Level, _)| (*level == plan.output_level) == here);
@@ -189,11 +189,11 @@ fn count_blobs(did: &BlobCounters, statistics: &Statistics) {
 /// What the scrubber has done since the open.
 #[derive(Clone, Debug, Default)]
 pub struct Scrubbed {
-    /// Times that it came to the last file. The first round may have begun at any.
+    /// How often the scrubber has reached the last file. Its first round may begin at any file.
     pub rounds: u64,
     /// Files read.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of those files.
     pub bytes: u64,
     /// Every damage found, each file once, with the keys at risk.
     pub damages: Vec<Damage>,

@@ -1,13 +1,13 @@
-//! Values in blob files that no MANIFEST names yet.
+//! Values in blob files that no MANIFEST names.
 //!
-//! With `enable_blob_direct_write` RocksDB writes a large value into a blob file at once; its log holds only the place. The
-//! MANIFEST names the file with the flush of the memtable. RocksDB does not recover such values behind a crash. A replay
-//! here takes each value from the file and goes on with a plain one:
+//! With `enable_blob_direct_write` RocksDB writes a large value directly into a blob file and logs only a reference.
+//! The flush of the memtable adds the file to the MANIFEST. RocksDB does not recover such values after a crash. Replay
+//! here reads each value from the blob file and stores it as a plain value:
 //!
-//! 1. A file that the version has is left to the version.
-//! 2. The record of the value is verified: its key, its lengths and its checksum. The file may have no footer yet.
-//! 3. A place where no such record stands is kept as it is: a read of that key answers `Corruption` with the file's name.
-//!    The file stays in `lost/` then.
+//! 1. References to a blob file of the version stay as they are.
+//! 2. The record of the value is verified: its key, its lengths and its checksum. The file may lack a footer.
+//! 3. A reference without a valid record is kept: a read of that key returns `Corruption` with the file's name. The
+//!    file then stays in `lost/`.
 //!
 //! Source: RocksDB `db/blob/blob_file_partition_manager.h`, `include/rocksdb/advanced_options.h`.
 
@@ -21,20 +21,20 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-/// The blob files that a replay found beside the versions.
+/// The blob files that replay found and that no version has.
 #[derive(Debug, Default)]
 pub(super) struct DirectBlobs {
-    /// Each by its number; `None`: there is none that can be read.
+    /// Blob files by number; `None`: no readable file exists.
     files: BTreeMap<FileNumber, Option<Arc<BlobReader>>>,
     left: bool,
 }
 
 impl DirectBlobs {
-    /// What `op` puts, when a part of that stands in a file that `blobs`, those of the family's version, does not have: its
-    /// type and its value without places.
+    /// Replaces the references in `op` to blob files that are missing in `blobs`, the blob files of the family's
+    /// version. Returns the resulting type and plain value; `None` if `op` has no such reference.
     ///
     /// # Errors
-    /// `Io`: a file cannot be read. What is damaged is no error.
+    /// `Io`: a file cannot be read. Damage is no error.
     pub(super) fn resolve(&mut self, blobs: &BlobFiles, op: &Op<'_>) -> Result<Option<(ValueType, Vec<u8>)>> {
         match op.value_type {
             ValueType::BlobIndex => {
@@ -50,7 +50,7 @@ impl DirectBlobs {
         }
     }
 
-    /// Whether a file has to be kept: an entry points into it.
+    /// Whether a file must be kept because an entry still refers to it.
     pub(super) fn left(&self) -> bool {
         self.left
     }
@@ -82,7 +82,7 @@ impl DirectBlobs {
         Ok(Some((ValueType::Entity, bytes)))
     }
 
-    /// The value of `key` at `place`; `None`: its file is in the version, or no such record stands there.
+    /// The value of `key` at `place`; `None` if the version has the file, or no valid record is at that place.
     fn value(&mut self, blobs: &BlobFiles, key: &[u8], place: &BlobPlace) -> Result<Option<Vec<u8>>> {
         if place.file == FileNumber(0) || blobs.files().contains_key(&place.file) {
             return Ok(None);

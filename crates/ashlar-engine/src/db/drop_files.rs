@@ -1,4 +1,4 @@
-//! Deleting whole tables by range: space back at once, without a compaction, and without the log.
+//! Deletes whole tables by key range: frees space at once, without a compaction and without the WAL.
 
 use super::Db;
 use super::claim::Claim;
@@ -11,12 +11,13 @@ use ashlar_tree::files::{KeyRange, tables_within};
 use std::sync::Arc;
 
 impl Db {
-    /// Deletes the tables below level 0 whose keys all lie in one of `ranges`, ends included if `include_end` says so, and
-    /// answers how many. What of the ranges lies in other tables or in memtables stays; to be followed by a range deletion
-    /// or a compaction. Snapshots lose those keys too. Tables that a compaction works on stay.
+    /// Deletes the tables below level 0 whose keys all lie in one of `ranges`, and returns their number. Range ends are
+    /// included if `include_end` is set. Keys of the ranges in other tables or in memtables stay; remove them with a
+    /// range deletion or a compaction. Snapshots lose the deleted keys too. Tables of a running compaction stay.
     ///
     /// # Errors
-    /// `InvalidArgument`: the family was dropped, or belongs to another database. `Io`: nothing was deleted, or a later open may find it so. `NotSupported`: read-only. `Shutdown`.
+    /// `InvalidArgument`: the family was dropped, or belongs to another database. `Io`: nothing was deleted, or the
+    /// outcome is unknown until the next open. `NotSupported`: read-only. `Shutdown`.
     pub fn delete_files_in_ranges(
         &self,
         family: &Family,
@@ -67,7 +68,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// Once a close has returned another process may own the directory: a commit must not come behind it.
+    /// After a close returns, another process may own the directory: no commit may follow.
     #[test]
     fn a_close_waits_for_what_is_being_dropped() {
         let (db_options, options) = (DbOptions::default(), FamilyOptions::default());
@@ -94,7 +95,7 @@ mod tests {
                 std::thread::yield_now();
             }
             let closing = scope.spawn(|| db.close());
-            // Long enough for a close that waits for nothing.
+            // Long enough for a close to finish if it wrongly waits for nothing.
             OsClock::new().sleep(Duration::from_millis(50));
             let too_early = closing.is_finished();
             go_on.send(()).unwrap();

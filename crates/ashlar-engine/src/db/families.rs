@@ -20,13 +20,13 @@ impl Db {
         self.core().database.check_process()
     }
 
-    /// The family of that name. In a child of a fork there is none.
+    /// The family with that name. A forked child has none.
     pub fn family(&self, name: &str) -> Option<Arc<Family>> {
         self.check_process().ok()?;
         self.core().state().families.by_name(name).map(|f| Arc::clone(&f.family))
     }
 
-    /// Every family, in id order. In a child of a fork there is none.
+    /// All families, in id order. A forked child has none.
     pub fn families(&self) -> Vec<Arc<Family>> {
         if self.core().database.is_inherited() {
             return Vec::new();
@@ -34,19 +34,19 @@ impl Db {
         self.core().state().families.iter().map(|f| Arc::clone(&f.family)).collect()
     }
 
-    /// Makes a family. Durable when it returns.
+    /// Creates a family. Durable when it returns.
     ///
     /// # Errors
-    /// `InvalidArgument`: the name is taken, or an option is out of range. `Aborted`: background work is paused, and a writer
-    /// waits for it.
+    /// `InvalidArgument`: the name is taken, or an option is out of range. `Aborted`: background work is paused, and a
+    /// writer waits for it.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.core().create_family(name, options)
     }
 
-    /// Drops a family with all it holds. Durable when it returns; handles that read it may go on to do so.
+    /// Drops a family with all its data. Durable when it returns; existing handles can still read the family.
     ///
     /// # Errors
-    /// `InvalidArgument`: it is `default`, was dropped already, or belongs to another database.
+    /// `InvalidArgument`: the family is `default`, was dropped already, or belongs to another database.
     pub fn drop_family(&self, family: &Family) -> Result<()> {
         self.core().drop_family(family)
     }
@@ -67,14 +67,16 @@ impl Core {
         options.forget_stored();
         absolute_paths("cf_paths", &mut options.cf_paths)?;
         self.renew_stale_options()?;
-        // Alone, so that the log that is current now holds nothing of the new family yet.
+        // Leads alone, so that the current WAL file holds no data of the new family yet.
         let made = self.committer.lead_alone(|| {
             self.make_places(&options)?;
             if !options.cf_paths.is_empty() {
-                // A crash behind the commit must not leave a family whose directories no file names.
+                // OPTIONS names the directories before the commit: a crash after the commit must not leave a family
+                // whose directories no file names.
                 self.write_options_noting(Some((name, &options)))?;
             }
-            // What was written before the family is not lost where the family is there.
+            // Writes earlier than the family reach the operating system first: if a crash keeps the family, it also
+            // keeps those writes.
             self.committer.flush()?;
             let wal = Arc::clone(&self.committer.current().wal);
             let (order, levels) = (options.order.clone(), options.compaction.num_levels);
@@ -102,8 +104,8 @@ impl Core {
         Ok(made)
     }
 
-    /// The directories of a new family's tables: made, held by a descriptor and locked, as those of an open. To
-    /// be called by a leader: of two callers that name one directory, the second one finds it known.
+    /// Creates the directories of a new family's tables, opens them and locks them, as an open does. Called by a
+    /// leader: if two callers name one directory, the second call finds it registered.
     fn make_places(&self, options: &FamilyOptions) -> Result<()> {
         let dirs: Vec<_> = options.cf_paths.iter().map(|path| path.path.clone()).collect();
         for dir in &dirs {
@@ -132,8 +134,8 @@ impl Core {
             return Err(Error::invalid("the family \"default\" cannot be dropped"));
         }
         let dropped = self.committer.lead_unlogged(|| {
-            // As when one is made. A log that cannot be written does not keep the drop from making room: resuming brings
-            // what it held back into tables.
+            // As when a family is created. A failed WAL must not keep the drop from freeing space: resuming writes the
+            // buffered records to tables.
             let _ = self.committer.flush();
             self.versions.drop_family(family.id()).inspect_err(|e| self.settle(e))?;
             let mut state = self.state();
@@ -145,7 +147,7 @@ impl Core {
             self.committer.install(set);
             state.purge_wanted = true;
             drop(state);
-            // Its memtables and tables go here, outside of the lock.
+            // The memtables and tables of the family are freed here, outside the lock.
             drop(dropped);
             Ok(())
         });
@@ -161,8 +163,8 @@ impl Core {
         Ok(())
     }
 
-    /// RocksDB and its tools take the list of families from the OPTIONS file. The change is done by now, so
-    /// a failure is no failure of that.
+    /// Rewrites OPTIONS, because RocksDB and its tools read the list of families from it. The change of families is
+    /// already durable, so a failure here does not fail the call.
     pub(super) fn renew_options(&self) {
         let failed = self.write_options().inspect_err(|e| {
             self.report(Source::Options, e);
@@ -171,8 +173,8 @@ impl Core {
         (state.options_stale, state.purge_wanted) = (failed.is_err(), true);
     }
 
-    /// An OPTIONS file that could not be written after a drop still has a section of the dropped family, which a new family of
-    /// that name must not take over.
+    /// Rewrites OPTIONS if a write after a drop failed. The old file still has a section of the dropped family, and a
+    /// new family of that name must not inherit it.
     fn renew_stale_options(&self) -> Result<()> {
         if !self.state().options_stale {
             return Ok(());
@@ -182,8 +184,8 @@ impl Core {
         Ok(())
     }
 
-    /// After a drop that failed it is unknown whether a later open finds the family. Before it takes another write, the
-    /// MANIFEST says that it is there; or nothing takes a write any more.
+    /// After a failed drop it is unknown whether the next open finds the family. Either a new MANIFEST records that the
+    /// family exists, or the database takes no further writes.
     fn settle(&self, cause: &Error) {
         if !self.versions.may_unlink() && self.versions.commit(Vec::new()).is_err() {
             self.report(self.manifest_trouble().unwrap_or(Source::Manifest), cause);

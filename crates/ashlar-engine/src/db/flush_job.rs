@@ -1,8 +1,8 @@
 //! A flush as a background job: pick, run in steps, install.
 //!
-//! 1. Before a table with data of one family becomes durable, the closed logs are synced if there are other families:
-//!    a power cut must not keep this family's writes and lose earlier ones of another.
-//! 2. A failed flush is tried again, into a new file, after a pause. In a hard state it is left to the resume job.
+//! 1. If there are several families, the closed WAL files are synced before a table with data of one family becomes
+//!    durable. A power cut must not keep this family's writes and lose earlier writes of another family.
+//! 2. A failed flush is retried into a new file after a pause. While a hard error is in force, the resume job flushes.
 
 use super::core::{Core, State};
 use super::install::Change;
@@ -25,7 +25,7 @@ pub(super) struct FlushJob {
     family: FamilyId,
     run: Option<FlushRun>,
     limited: Limited,
-    /// When its present run began.
+    /// When the current run began.
     started: Duration,
 }
 
@@ -38,7 +38,7 @@ impl FlushJob {
         let picked = {
             let state = core.state();
             let Some(live) = state.families.get(self.family) else { return Ok(None) };
-            // `flushing` is this job's own mark.
+            // This job itself has set `flushing`.
             flush::pick(&live.memtables.sealed_newest_first(), false).map(|m| (m, Arc::clone(&live.family)))
         };
         let Some((memtables, family)) = picked else { return Ok(None) };
@@ -61,7 +61,7 @@ impl FlushJob {
             core.committer.sync_closed()?;
         }
         edit.log_number = Some(log_number);
-        // In one record: a crash tears a commit of one record at its end only.
+        // In one record: a crash can tear a single-record commit only at its end.
         edit.min_log_to_keep = Some(min_log);
         let flushed = vec![(self.family, memtables)];
         let made = edit.clone();
@@ -72,7 +72,7 @@ impl FlushJob {
 }
 
 impl Core {
-    /// Begins to write these memtables of a family, newest first, to a table.
+    /// Starts writing these memtables of a family, newest first, to a table.
     pub(super) fn begin_flush(
         &self,
         family: &Family,
@@ -94,7 +94,8 @@ impl Run for FlushJob {
     const LANE: Lane = Lane::High;
     const NAME: &'static str = "a flush";
 
-    /// Once the database is closed the log has what the memtables hold. In a hard state the resume job flushes.
+    /// Once the database is closed the WAL has the memtables' data. While a hard error is in force, the resume job
+    /// flushes.
     fn is_wanted(&self, core: &Core) -> bool {
         !core.is_closed() && core.health.severity() < Severity::Hard
     }

@@ -17,24 +17,24 @@ use std::time::Duration;
 /// A change of the tree.
 #[derive(Default)]
 pub(super) struct Change {
-    /// Committed as one.
+    /// The version edits, committed atomically.
     pub(super) edits: Vec<VersionEdit>,
-    /// The families whose oldest memtables are in the added tables, and how many of their memtables.
+    /// The families whose oldest memtables are in the added tables, and the number of those memtables.
     pub(super) flushed: Vec<(FamilyId, usize)>,
-    /// What is in the added tables.
+    /// The counts of entries in the added tables.
     pub(super) counts: Vec<(FileNumber, TableCounts)>,
-    /// Keeps the added files from the purge until the change counts.
+    /// Protects the added files from the purge until the change is committed.
     pub(super) pending: Vec<PendingFile>,
-    /// Lets writers in again, into this log. Every unflushed write of before is in the added tables.
+    /// Resumes writing with this WAL file. All earlier unflushed writes are in the added tables.
     pub(super) log: Option<Arc<Wal>>,
 }
 
 impl Core {
-    /// Makes a change durable, then shows it to readers: the new trees, and the memtables that stay. Runs in commit order,
+    /// Commits a change, then shows it to readers: the new trees, and the memtables that stay. Runs in commit order,
     /// with no lock held over I/O.
     ///
     /// # Errors
-    /// Those of [`VersionSet::commit`](ashlar_tree::version::VersionSet::commit). Then readers see the tree of before.
+    /// Those of [`VersionSet::commit`](ashlar_tree::version::VersionSet::commit). Readers then keep the previous tree.
     pub(super) fn apply(self: &Arc<Self>, change: Change) -> Result<()> {
         let Change { edits, flushed, counts, pending, log } = change;
         let core = Arc::clone(self);
@@ -67,8 +67,8 @@ impl Core {
         }
     }
 
-    /// Takes in an error of a family's background work, and tells those who wait for it. Returns how long to wait before
-    /// that work is tried again.
+    /// Records an error of a family's background work, and reports it to the callers that wait for that work. Returns
+    /// the pause before the retry.
     pub(super) fn background_failed(
         self: &Arc<Self>,
         family: FamilyId,
@@ -83,7 +83,7 @@ impl Core {
         {
             let mut state = self.state();
             state.note_failure((family, kind), cause);
-            // Files that readers held when the last purge looked may be free by now.
+            // Readers may have released files since the last purge.
             state.purge_wanted |= cause.kind() == ErrorKind::Io(IoKind::NoSpace);
         }
         self.schedule();
@@ -91,14 +91,15 @@ impl Core {
         pause
     }
 
-    /// Takes in that a commit failed which a caller waits for: he is told and may try again, unless only a new open helps.
+    /// Records a failed commit that a caller waits for. The caller gets the error and may try again, unless only a new
+    /// open helps.
     pub(super) fn commit_failed(&self, cause: &Error) {
         if self.versions.fatal().is_some() {
             self.report(Source::Current, cause);
         }
     }
 
-    /// What to blame an error on while the MANIFEST is in doubt.
+    /// The source to record for an error while the outcome of a MANIFEST commit is unknown.
     pub(super) fn manifest_trouble(&self) -> Option<Source> {
         match self.versions.fatal() {
             Some(_) => Some(Source::Current),
@@ -106,7 +107,7 @@ impl Core {
         }
     }
 
-    /// Takes in an error; see [`crate::health`]. Jobs that pause look at the new state at once.
+    /// Records an error; see [`crate::health`]. Pausing jobs wake up and look at the new state.
     pub(super) fn report(&self, source: Source, cause: &Error) -> Duration {
         self.statistics.tick(Ticker::ErrorHandlerBgErrorCount);
         if matches!(cause.kind(), ErrorKind::Io(_)) {
@@ -127,12 +128,12 @@ impl Core {
         pause
     }
 
-    /// Takes in that what had failed works again.
+    /// Records that `source` succeeded, and clears its background errors.
     pub(super) fn well(&self, source: Source) {
         self.heal(|health| health.well(source));
     }
 
-    /// Takes in that a damaged table of a family is out of the tree.
+    /// Records that a damaged table of a family was removed from the tree.
     pub(super) fn mended(&self, family: FamilyId, table: &str) {
         self.heal(|health| health.mended(Source::Compaction(family), table));
     }
@@ -145,14 +146,14 @@ impl Core {
         }
     }
 
-    /// Takes in that a job panicked.
+    /// Records that a job panicked.
     pub(super) fn panicked(&self, what: &str) {
         let e = Error::new(ErrorKind::Aborted, format!("{what} panicked"));
         self.report(Source::Panic, &e.hint("This is a defect. Close the database and open it again"));
     }
 }
 
-/// Tells the trees of `changed` what is in the tables that were just written.
+/// Stores the entry counts of new tables in the families of `changed`.
 fn note_counts(changed: &[Arc<FamilyState>], counts: &[(FileNumber, TableCounts)]) {
     for (_, file) in changed.iter().flat_map(|family| family.version.files()) {
         if let Some((_, counts)) = counts.iter().find(|(number, _)| *number == file.number()) {
@@ -167,13 +168,13 @@ impl State {
         self.failed.get(&work).map_or(0, |f| f.times)
     }
 
-    /// Tells those who wait for that work that it failed.
+    /// Reports the failure of that work to the callers that wait for it.
     pub(super) fn note_failure(&mut self, work: (FamilyId, JobKind), cause: &Error) {
         let times = self.failures(work) + 1;
         self.failed.insert(work, Failed { times, last: cause.clone() });
     }
 
-    /// The last failure of that work if it is newer than `before`.
+    /// The last failure of that work, if it happened after the first `before` failures.
     pub(super) fn failed_since(&self, work: (FamilyId, JobKind), before: u64) -> Option<Error> {
         self.failed.get(&work).filter(|f| f.times > before).map(|f| f.last.clone())
     }

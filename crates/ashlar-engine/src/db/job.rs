@@ -1,9 +1,10 @@
 //! The shell of every background job: it runs the steps of one piece of work, reports failures and panics, and ends it.
 //!
-//! 1. [`Run::give_up`] is called once, as the last thing that touches files. Then the marks in the state are cleared. In this
-//!    order a close, which waits for the marks, returns when the directory has no more changes to come.
-//! 2. Of a panic every waiting caller gets an error, and the database takes no more changes.
-//! 3. A step is work for the database: calls from listeners, comparators and merge operators are recognised.
+//! 1. [`Run::give_up`] is called once, as the last call that touches files. Then the marks in the state are cleared. A
+//!    close waits for the marks, so it returns only after the last change of the directory.
+//! 2. After a panic every waiting caller gets an error, and the database takes no more changes.
+//! 3. A step is marked as work for the database, so that calls from listeners, comparators and merge operators are
+//!    recognised.
 
 use super::core::{Core, State};
 use super::work::Work;
@@ -13,50 +14,53 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// More noted jobs than this are looked through for those that ended: a database that is never idle notes more and more.
+/// When more ids than this are noted, the ended jobs are removed from the list. Otherwise the list of a database that
+/// is never idle would grow without bound.
 const SUBMITTED_MANY: usize = 64;
 
-/// What one background job does.
+/// The work of one background job.
 pub(super) trait Run: Send {
-    /// What the executor is told about it.
+    /// The kind of the job, for the executor.
     const KIND: JobKind;
-    /// The threads it runs on.
+    /// The executor lane that runs the job.
     const LANE: Lane = Lane::Low;
-    /// The subject of the error after a panic: "a flush".
+    /// The subject of the error after a panic, such as "a flush".
     const NAME: &'static str;
-    /// The slot of the work, if a database has one such job at most.
+    /// The slot of the work, if a database has at most one such job.
     const WORK: Option<Work> = None;
 
-    /// Whether the result is still of use. Asked before each step and after a failure; if not, the job ends.
+    /// Whether the result is still needed. Asked before each step and after a failure; the job ends if the answer is
+    /// false.
     fn is_wanted(&self, core: &Core) -> bool {
         !core.is_closed()
     }
 
-    /// Does a step of at most about `budget`.
+    /// Runs one step of about `budget` at most.
     ///
     /// # Errors
-    /// Any, which [`Run::failed`] takes in.
+    /// Any error; it is passed to [`Run::failed`].
     fn advance(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<StepResult>;
 
-    /// Takes in the error of a step, drops what cannot be continued, and returns the pause before the next try.
+    /// Records the error of a step, drops work that cannot be continued, and returns the pause before the retry.
     fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration;
 
-    /// The executor takes no further step: the last one panicked, or the executor closes. [`Run::give_up`] follows.
+    /// The executor runs no further step, because the last one panicked or the executor closes. [`Run::give_up`]
+    /// follows.
     fn aborted(&mut self) {}
 
-    /// Drops whatever was begun and is not installed, with its files. No lock is held.
+    /// Drops everything that was begun and is not installed, with its files. Called with no lock held.
     fn give_up(&mut self, _core: &Core) {}
 
-    /// Clears the marks of the job. The job's slot and the count of jobs are cleared by the shell.
+    /// Clears the marks of the job. The shell clears the job's slot and the count of jobs.
     fn release(&mut self, _state: &mut State) {}
 
-    /// The job has ended, and is counted so.
+    /// Called after the job has ended and was removed from the counts.
     fn ended(&self, core: &Arc<Core>) {
         core.after_job();
     }
 }
 
-/// A job of a database.
+/// A job of a database, as the executor runs it.
 pub(super) struct JobShell<R: Run> {
     core: Arc<Core>,
     run: R,
@@ -88,7 +92,7 @@ impl<R: Run + 'static> JobShell<R> {
         self.run.ended(&self.core);
     }
 
-    /// Takes in the error of a step.
+    /// Records the error of a step.
     fn fail(&mut self, cause: &Error) -> StepResult {
         let pause = self.run.failed(&self.core, cause);
         if self.run.is_wanted(&self.core) { StepResult::Wait(pause) } else { StepResult::Done }
@@ -126,7 +130,7 @@ impl<R: Run + 'static> Job for JobShell<R> {
 }
 
 impl Core {
-    /// Hands the only job of `work` to the executor, if there is none yet. The job is not counted in `State::jobs`.
+    /// Hands the only job of `work` to the executor, unless such a job exists. The job is not counted in `State::jobs`.
     pub(super) fn start<R: Run + 'static>(self: &Arc<Self>, work: Work, run: R) {
         debug_assert!(R::WORK == Some(work) && !work.is_counted(), "the slot is that of the job");
         {
@@ -138,13 +142,13 @@ impl Core {
         let (job, lane) = JobShell::due(self, run);
         let id = self.env.jobs.submit(job, lane);
         self.state().work.set_id(work, id);
-        // A close that came before the id was known could not wake the job.
+        // A close that ran before the id was known could not wake the job.
         if self.is_closed() {
             self.env.jobs.wake(id);
         }
     }
 
-    /// Hands a job that was counted in `State::jobs` to the executor, and remembers it for [`Core::wake_jobs`].
+    /// Hands a job that was counted in `State::jobs` to the executor, and notes its id for [`Core::wake_jobs`].
     pub(super) fn submit(&self, (job, lane): (Box<dyn Job>, Lane)) {
         let id = self.env.jobs.submit(job, lane);
         let (urged, many) = {
@@ -163,7 +167,7 @@ impl Core {
         }
     }
 
-    /// Ends the pauses of jobs that failed and wait to try again, so that they see a close or a hard state at once.
+    /// Ends the pauses of failed jobs that wait to retry, so that they notice a close or a hard error at once.
     pub(super) fn wake_jobs(&self) {
         let ids: Vec<JobId> = {
             let state = self.state();
@@ -174,7 +178,7 @@ impl Core {
         }
     }
 
-    /// Lets all threads that wait look again, and begins the work that has become due, after a job has ended.
+    /// After a job has ended: wakes all waiting threads, and schedules the work that has become due.
     pub(super) fn after_job(self: &Arc<Self>) {
         self.update_pressure();
         self.schedule();

@@ -1,7 +1,7 @@
-//! Looks again at level 0 where it waits for a table that writers were expected to fill.
+//! Re-checks level 0 of families whose compaction waits for a table that writers are expected to fill.
 //!
-//! While they do, each table that comes moves the time on. When they stop, the compaction that was put off begins. The job
-//! ends when nothing waits any more; what begins to wait later gets another one.
+//! Each new table moves the expected time on. When writers stop, the delayed compaction begins. The job ends when no
+//! level 0 waits; a later wait starts a new job.
 
 use super::core::{Core, State};
 use super::job::Run;
@@ -13,7 +13,7 @@ use ashlar_env::{JobKind, StepBudget, StepResult};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The one such job of a database.
+/// The job that re-checks waiting level 0s; a database has at most one.
 pub(super) struct L0DelayJob;
 
 impl Run for L0DelayJob {
@@ -36,8 +36,8 @@ impl Run for L0DelayJob {
     }
 }
 
-/// When to look again at the first family whose level 0 waits for a table that writers have yet to fill. `now`: `None`
-/// while a caller waits for all compactions that are due, as then no level 0 waits.
+/// When to re-check the first family whose level 0 waits for a table that writers have yet to fill. `now` is `None`
+/// while a caller waits for all due compactions, because then no level 0 waits.
 pub(super) fn delayed_until(state: &State, now: Option<Duration>) -> Option<Duration> {
     let now = now?;
     let waits = |f: &&LiveFamily| {

@@ -1,4 +1,5 @@
-//! A background job under the limit on background writing: what it has told of its bytes, and the pause they cost.
+//! The account of a background job under the limit on background writing: the bytes it has reported, and the pauses
+//! they cost.
 
 use super::core::Core;
 use ashlar_base::stats::Ticker;
@@ -8,25 +9,25 @@ use std::time::Duration;
 /// The account of one job.
 #[derive(Default)]
 pub(super) struct Limited {
-    /// Bytes of the present run that the limit knows of.
+    /// Bytes of the current run that were reported to the limit.
     told: u64,
     pause: Duration,
 }
 
 impl Limited {
-    /// A run begins, which has written nothing.
+    /// Starts a run that has written nothing.
     pub(super) fn begin(&mut self) {
         self.told = 0;
     }
 
-    /// A step of the run ended, which has written so much since it began. For the last step of a run whoever writes next
-    /// pauses.
+    /// Records that a step ended; `written` counts the bytes since the run began. The pause for a run's last step falls
+    /// on the next job that writes.
     pub(super) fn wrote(&mut self, core: &Core, kind: JobKind, written: u64) {
         let new = written.saturating_sub(std::mem::replace(&mut self.told, written));
         self.pause = core.pause_for(kind, new);
     }
 
-    /// Again, after the pause of the last step if there is one.
+    /// Requests the next step, after the pause of the last step if there is one.
     pub(super) fn go_on(&mut self) -> StepResult {
         let pause = std::mem::take(&mut self.pause);
         if pause.is_zero() { StepResult::Again } else { StepResult::Wait(pause) }
@@ -34,7 +35,7 @@ impl Limited {
 }
 
 impl Core {
-    /// How long background work has to pause after a step that wrote `bytes`.
+    /// How long background work must pause after a step that wrote `bytes`.
     fn pause_for(&self, kind: JobKind, bytes: u64) -> Duration {
         let rate = self.options().rate_limit_bytes;
         let pause = self.limiter.wrote(kind == JobKind::Flush, bytes, rate, self.env.clock.now());

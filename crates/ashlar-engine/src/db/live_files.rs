@@ -1,4 +1,4 @@
-//! The tables of a family, as a list for people and for compactions by file.
+//! The tables of a family, as a list for operators and for compactions by file.
 //!
 //! Source: RocksDB `include/rocksdb/metadata.h` (`LiveFileMetaData`).
 
@@ -11,22 +11,22 @@ use std::sync::Arc;
 /// One table of a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFile {
-    /// Its number, as in its name.
+    /// The file number in the table's name.
     pub number: FileNumber,
-    /// Where it is in the tree.
+    /// The level of the table.
     pub level: Level,
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     pub bytes: u64,
-    /// Smallest user key.
+    /// The smallest user key.
     pub smallest: Vec<u8>,
-    /// Largest user key; of a range deletion that ends the table, its end.
+    /// The largest user key. If a range deletion ends the table, its end key.
     pub largest: Vec<u8>,
-    /// Oldest and newest change in it.
+    /// The sequences of the oldest and the newest change in the table.
     pub sequences: (SeqNum, SeqNum),
 }
 
 impl Db {
-    /// The tables of a family at this moment, by level, in level 0 the newest first, below by key. (RocksDB:
+    /// The current tables of a family, by level: in level 0 the newest first, in deeper levels by key. (RocksDB:
     /// `GetLiveFilesMetaData`.)
     ///
     /// # Errors

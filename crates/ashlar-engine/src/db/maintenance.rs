@@ -1,4 +1,4 @@
-//! Flush on request, and background work as a whole: waiting for it, pausing it, aborting compactions.
+//! Flush on request, and control of all background work: waiting for it, pausing it, aborting compactions.
 
 use super::Db;
 use super::compaction_job::aborted;
@@ -10,13 +10,12 @@ use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
 
 impl Db {
-    /// Writes the memtables of `families` to tables and waits for it. Of several families, those that were dropped are
-    /// passed over.
+    /// Writes the memtables of `families` to tables and waits for the tables. Dropped families are skipped, unless all
+    /// were dropped.
     ///
     /// # Errors
-    /// `Io`: a table could not be written. `Aborted`: background work is paused, or compactions are aborted and a writer
-    /// waits for one. `InvalidArgument`: a family belongs to another database, or all were dropped.
-    /// `Shutdown`.
+    /// `Io`: a table could not be written. `Aborted`: background work is paused, or compactions are aborted and a
+    /// writer waits for one. `InvalidArgument`: a family belongs to another database, or all were dropped. `Shutdown`.
     pub fn flush(&self, families: &[Arc<Family>]) -> Result<()> {
         let core = self.core();
         core.check_open()?;
@@ -29,7 +28,8 @@ impl Db {
         core.flush(&families.iter().map(|f| f.id()).collect::<Vec<_>>())
     }
 
-    /// Waits until no background work is under way or due. Meanwhile no compaction waits for more to compact.
+    /// Waits until no background work is running or due. During the call no compaction is delayed to collect more
+    /// input.
     ///
     /// # Errors
     /// The cause, when background work cannot go on. `Aborted`: work is due, and background work is paused. `Shutdown`.
@@ -48,19 +48,19 @@ impl Db {
         outcome.and(paused)
     }
 
-    /// Lets no new background work begin, and waits until what is under way has ended. Calls add up: each wants a
-    /// [`Db::continue_background_work`]. Meanwhile writers go on until the memtables are full, and requests for a flush or
-    /// a compaction fail. (RocksDB: `PauseBackgroundWork`.)
+    /// Prevents new background work, and waits until running work has ended. Calls add up: each needs one
+    /// [`Db::continue_background_work`]. During the pause writers go on until the memtables are full, and requests for
+    /// a flush or a compaction fail. (RocksDB: `PauseBackgroundWork`.)
     ///
     /// # Errors
-    /// The cause, when what is under way cannot end. `Shutdown`. Nothing is paused then.
+    /// The cause, when running work cannot end. `Shutdown`. After an error nothing is paused.
     pub fn pause_background_work(&self) -> Result<()> {
         let core = self.core();
         core.check_open()?;
         core.check_outside("pause_background_work()")?;
         {
             let mut state = core.state();
-            // A close flushes what no log holds: a pause would keep it from that.
+            // A close flushes data that no WAL holds; a pause would prevent that flush.
             if state.closing {
                 return Err(Error::closed());
             }
@@ -75,10 +75,10 @@ impl Db {
         })
     }
 
-    /// Takes one [`Db::pause_background_work`] back.
+    /// Ends one [`Db::pause_background_work`].
     ///
     /// # Errors
-    /// `InvalidArgument`: there was none. `Shutdown`.
+    /// `InvalidArgument`: no pause is in force. `Shutdown`.
     pub fn continue_background_work(&self) -> Result<()> {
         let core = self.core();
         core.check_open()?;
@@ -91,8 +91,8 @@ impl Db {
         Ok(())
     }
 
-    /// Ends the compactions under way, whatever they have done, and lets none begin. What they wrote is removed, what they
-    /// read stays; requests for a compaction fail with `Aborted`. Waits until none is left. Calls add up: each wants a
+    /// Aborts running compactions and prevents new ones. Their outputs are removed, their inputs stay; requests for a
+    /// compaction fail with `Aborted`. Waits until no compaction is left. Calls add up: each needs one
     /// [`Db::resume_compactions`]. (RocksDB: `AbortAllCompactions`.)
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Db {
         let core = self.core();
         core.check_open()?;
         core.check_outside("abort_compactions()")?;
-        // Under the lock: whoever claims files has seen it, or is seen below.
+        // Under the lock: a thread that claims files either sees the count, or the wait below sees its claim.
         {
             let _state = core.state();
             core.aborts.fetch_add(1, Ordering::Relaxed);
@@ -111,10 +111,10 @@ impl Db {
         core.wait_until(|state| state.compactors == 0)
     }
 
-    /// Takes one [`Db::abort_compactions`] back.
+    /// Ends one [`Db::abort_compactions`].
     ///
     /// # Errors
-    /// `InvalidArgument`: there was none. `Shutdown`.
+    /// `InvalidArgument`: no abort is in force. `Shutdown`.
     pub fn resume_compactions(&self) -> Result<()> {
         let core = self.core();
         core.check_open()?;
@@ -133,7 +133,7 @@ fn less_one(calls: usize) -> Result<usize> {
 }
 
 impl Core {
-    /// The error of a request that nobody would serve.
+    /// The error of a request for background work while background work is paused.
     pub(super) fn check_unpaused(pauses: usize) -> Result<()> {
         if pauses == 0 {
             return Ok(());
@@ -141,9 +141,9 @@ impl Core {
         Err(Error::new(ErrorKind::Aborted, "background work is paused").hint("Continue it first"))
     }
 
-    /// Refuses the calls that wait for the lead while its holder waits for background work that is not done now. To be
-    /// called when such a call comes, when the leader begins to wait, and when background work is paused or aborted: the
-    /// last of them sees the others.
+    /// Refuses the calls that wait for the lead while the leader waits for background work that is paused or aborted.
+    /// Called when such a call arrives, when the leader begins to wait, and when background work is paused or aborted.
+    /// Whichever of these happens last sees the others.
     pub(super) fn refuse_waiting(&self) {
         let cause = {
             let state = self.state();
@@ -164,7 +164,7 @@ impl Core {
         self.flush_sealed(families)
     }
 
-    /// Seals the memtables of `families` that hold something. To be called by a leader.
+    /// Seals the non-empty memtables of `families`. Called by a leader.
     pub(super) fn seal(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
         let filled = {
             let state = self.state();

@@ -1,6 +1,6 @@
 //! Compaction on request: of a range of keys, or of files by their numbers.
 //!
-//! The caller picks, claims, submits and waits; the jobs are those of all compactions.
+//! The caller picks, claims, submits and waits; the jobs are ordinary compaction jobs.
 
 use super::Db;
 use super::compaction_job::{CompactionJob, aborted};
@@ -15,17 +15,17 @@ use ashlar_options::CompactRangeOptions;
 use std::sync::Arc;
 
 impl Db {
-    /// Compacts the user keys `begin..=end` (`None`: without bound) down to the deepest level that has some, and
-    /// rewrites what nothing came down into there, so that nothing deleted is left. Waits for it.
+    /// Compacts the user keys `begin..=end` (`None`: unbounded) down to the deepest level that has any of them.
+    /// Rewrites tables of that level that no compaction reached, so that no deleted entry is left. Waits for all of it.
     ///
     /// # Errors
-    /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: compactions were aborted, or background work
-    /// is paused. `InvalidArgument`: the family was dropped, or belongs to another database. `Shutdown`.
+    /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: compactions were aborted, or background
+    /// work is paused. `InvalidArgument`: the family was dropped, or belongs to another database. `Shutdown`.
     pub fn compact_range(&self, family: &Family, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         self.compact_range_with(family, begin, end, CompactRangeOptions::default())
     }
 
-    /// [`Db::compact_range`], done as the options say.
+    /// [`Db::compact_range`] with options.
     ///
     /// # Errors
     /// As there; `InvalidArgument`: the target level does not exist, or levels on the way to it are not empty.
@@ -56,8 +56,9 @@ impl Db {
         done
     }
 
-    /// Compacts tables by their numbers into `output`, with those that have to come along so that no older version ends
-    /// above a newer one. Waits for it. Tables that are there now may be gone when it begins: then ask again.
+    /// Compacts tables by their numbers into the level `output`, and waits. Further tables are included where an older
+    /// version would otherwise end above a newer one. If a listed table is gone when the compaction begins, the call
+    /// fails; retry with current numbers.
     ///
     /// # Errors
     /// `InvalidArgument`: a table that is not in the tree or is deeper than `output`, no such level. Else as
@@ -84,7 +85,8 @@ impl Db {
     }
 }
 
-/// Refuses to compact a tree that RocksDB keeps in level 0: RocksDB would not open it with a table in another level.
+/// Refuses to compact a tree that RocksDB keeps in level 0: RocksDB would not open such a tree with a table in another
+/// level.
 fn refuse_level0_only(family: &Family) -> Result<()> {
     let options = family.options();
     if !options.compaction.level0_only {
@@ -102,12 +104,13 @@ fn refuse_level0_only(family: &Family) -> Result<()> {
     ))
 }
 
-/// Whether a compaction has files of the family.
+/// Whether a compaction has claimed files of the family.
 fn is_busy(live: &LiveFamily) -> bool {
     live.version.levels.iter().flatten().any(|file| file.is_compacting())
 }
 
-/// No compaction can be chosen, and none runs whose end would change that: the ranges of the tables contradict each other.
+/// The error when no compaction can be chosen because the tables' ranges contradict each other, and no running
+/// compaction can change that.
 fn no_order(family: &str, order: &Order) -> Error {
     let what = format!(
         "no compaction of family {family:?} can be chosen: its comparator, {}, contradicts itself",
@@ -151,7 +154,7 @@ impl Core {
         }
     }
 
-    /// Runs the one compaction that `pick` finds (`None`: not now), to its end.
+    /// Runs the one compaction that `pick` finds (`None`: not possible now), to its end.
     fn compact_one(
         self: &Arc<Self>,
         family: FamilyId,
@@ -164,7 +167,7 @@ impl Core {
             }
             Ok(match pick(live, claims)? {
                 None => ManualPick::Blocked,
-                // Nothing to move.
+                // Nothing to compact.
                 Some(plan) if plan.inputs.is_empty() => ManualPick::Done,
                 Some(plan) => {
                     started = plan.running(&live.version.order);
@@ -174,7 +177,7 @@ impl Core {
         })
     }
 
-    /// Asks for the next piece, runs it, and waits where it is blocked, until all is done.
+    /// Picks the next piece, runs it, and waits while it is blocked, until all pieces are done.
     fn run_pieces(
         self: &Arc<Self>,
         family: FamilyId,
@@ -193,7 +196,7 @@ impl Core {
                     !matches!(next, Ok(Next::Blocked))
                 })
             });
-            // After a panic the state of health has the cause.
+            // After a panic the health state has the cause.
             waited.unwrap_or_else(|| self.health.check_writable())?;
             match next? {
                 Next::Over => return Ok(()),
@@ -216,7 +219,7 @@ impl Core {
             return Err(aborted());
         }
         Self::check_unpaused(state.pauses)?;
-        // A compaction that panicked ends the request: the next one could panic too.
+        // A compaction that panicked ends the request, because the next one could panic too.
         self.health.check_dropping()?;
         let State { families, running, jobs, compactors, .. } = state;
         let Some(live) = families.get(family) else { return Ok(Next::Over) };
@@ -228,7 +231,7 @@ impl Core {
             }
             ManualPick::Blocked => Next::Blocked,
             ManualPick::Run(plan) => {
-                // A comparator may panic before the job is there: jobs are counted that exist.
+                // A comparator may panic before the job exists, so the job is counted only once it exists.
                 let job = CompactionJob::claim(self, running, live, *plan);
                 *jobs += 1;
                 *compactors += 1;

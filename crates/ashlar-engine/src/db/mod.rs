@@ -1,24 +1,24 @@
-//! The handle: open, close, and every operation of a database.
+//! The database handle: open, close, and every operation of a database.
 //!
-//! A [`Db`] is an `Arc`: clones share. Iterators, snapshots and views hold what they need, so the order in which handles
-//! go does not matter; after [`Db::close`] they answer `Shutdown`. Dropping the last handle closes.
+//! A [`Db`] is an `Arc`: clones share one database. Iterators, snapshots and views own what they need, so handles may
+//! be dropped in any order; after [`Db::close`] they return `Shutdown`. Dropping the last handle closes the database.
 //!
-//! | file | what it is about |
+//! | file | subject |
 //! |---|---|
-//! | `core` | what all handles share, and waiting |
-//! | `open`, `read_only`, `replay`, `direct_blobs`, `close` | the beginning and the end |
-//! | `writes`, `reads` | what surrounds the committer and the readers |
+//! | `core` | state that all handles share, and waiting |
+//! | `open`, `read_only`, `replay`, `direct_blobs`, `close` | opening and closing |
+//! | `writes`, `reads` | code around the committer and the readers |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
-//! | `job`, `work` | the shell of all jobs, and which jobs there are |
-//! | `l0_delay_job` | looking again at a level 0 that waits for a flush |
+//! | `job`, `work` | the shell of all jobs, and the list of single jobs |
+//! | `l0_delay_job` | re-checks a level 0 that waits for a flush |
 //! | `limited` | the pauses of background work under the limit on its writing |
-//! | `scrub_job` | looking for damage all the time |
-//! | `timer_job` | what is due by the clock alone |
-//! | `resume_job`, `room_job` | the way back from a failed log or MANIFEST; from a disk without room for the log |
-//! | `properties`, `stats`, `counters`, `tell`, `pins` | what it tells about itself |
+//! | `scrub_job` | continuous reading of all files to find damage |
+//! | `timer_job` | work that only the clock makes due |
+//! | `resume_job`, `room_job` | recovery from a failed WAL or MANIFEST, and from a disk without space for the WAL |
+//! | `properties`, `stats`, `counters`, `tell`, `pins` | properties, statistics and events |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
-//! | `repair` | a database of what is left of one, in its place or beside it |
-//! | `change` | settings changed while open |
+//! | `repair` | builds a database from the readable rest of a damaged one, in place or beside it |
+//! | `change` | changes of settings while the database is open |
 
 mod atomic_flush_job;
 mod change;
@@ -93,7 +93,7 @@ pub struct Db {
     handle: Arc<Handle>,
 }
 
-/// Closes when the last clone of a [`Db`] goes.
+/// Closes the database when the last clone of its [`Db`] is dropped.
 struct Handle {
     core: Arc<Core>,
 }
@@ -106,21 +106,24 @@ impl Drop for Handle {
         if self.core.is_inside() {
             return self.core.close_elsewhere();
         }
-        // No caller is left for an error: `Db::close` returns it.
+        // A drop cannot return an error; `Db::close` does.
         let _ = self.core.close();
     }
 }
 
 impl Db {
-    /// Opens the database in `dir`. Families that exist and are not listed are opened with `others`.
+    /// Opens the database in `dir`. Existing families that are not listed are opened with `others`.
     ///
     /// # Errors
-    /// `Busy(Locked)`: somebody else has it open. `Corruption`: damaged, with file and offset; nothing was changed.
-    /// `InvalidArgument`: an option out of range, another comparator, or no database there and `create_if_missing` off.
-    /// `NotSupported`: it holds what this engine cannot serve, by name. `Io`: the operating system refused.
+    /// `Busy(Locked)`: another handle or process has it open. `Corruption`: damaged, with file and offset; nothing was
+    /// changed.
+    /// `InvalidArgument`: an option out of range, another comparator, or no database in `dir` and `create_if_missing`
+    /// is off.
+    /// `NotSupported`: the database has data that this engine cannot serve, by name. `Io`: an operating system call
+    /// failed.
     ///
-    /// A database that holds what could not be carried along (prepared transactions, families with user-defined
-    /// timestamps) is opened read-only: [`RecoveryReport::read_only`] names the reasons, and so does what writes answer.
+    /// A database with data that this engine could not preserve (prepared transactions, families with user-defined
+    /// timestamps) is opened read-only: [`RecoveryReport::read_only`] and the errors of writes name the reasons.
     pub fn open(
         env: Env,
         dir: &Path,
@@ -136,16 +139,17 @@ impl Db {
         Ok(Db { handle: Arc::new(Handle { core }) })
     }
 
-    /// Opens the database in `dir` for reading only: takes no LOCK, writes nothing, and replays the logs into memory, all
-    /// they hold. Fine beside a live writer, ours or RocksDB's: shows the state of one moment during the open and holds on
-    /// to the files of that state, each of them open. Writes, flushes and compactions are answered `NotSupported`.
-    /// Families as in [`Db::open`]; one whose comparator is not known and that is not listed stays closed.
+    /// Opens the database in `dir` for reading only: takes no LOCK, writes nothing, and replays all WAL files into
+    /// memory. Safe beside a live writer, AshlarDB or RocksDB: shows the state of one moment during the open and keeps
+    /// all files of that state open. Writes, flushes and compactions return `NotSupported`. Families as in
+    /// [`Db::open`]; a family that is not listed and whose comparator is unknown stays closed.
     ///
     /// # Errors
-    /// `InvalidArgument`: no database there, a listed family that does not exist, an option out of range.
-    /// `Corruption`, `Io`: damaged, or changed by others so fast that no moment of it could be seen (which the hint says).
+    /// `InvalidArgument`: no database in `dir`, a listed family that does not exist, an option out of range.
+    /// `Corruption`, `Io`: damaged, or another process changed the directory too fast for a consistent read (the hint
+    /// says which).
     /// # Cost
-    /// An open file for each table and blob file; memory for what the logs hold.
+    /// An open file for each table and blob file; memory for all records in the WAL.
     pub fn open_read_only(
         env: Env,
         dir: &Path,
@@ -162,12 +166,12 @@ impl Db {
         &self.handle.core
     }
 
-    /// The directory.
+    /// The database directory.
     pub fn path(&self) -> &Path {
         &self.core().dir
     }
 
-    /// The environment it runs in.
+    /// The environment of the database.
     pub fn env(&self) -> &Env {
         &self.core().env
     }
@@ -180,8 +184,9 @@ impl Db {
     /// Applies a batch: all of it, or nothing. Returns the sequence number of its last operation.
     ///
     /// # Errors
-    /// `InvalidArgument`: a family that does not exist (any more), a merge in a family without a merge operator, a range
-    /// deletion that ends before it begins, `sync` together with `disable_wal`. `Indeterminate`: the log failed meanwhile. `Shutdown`.
+    /// `InvalidArgument`: a family that does not exist or was dropped, a merge in a family without a merge operator, a
+    /// range deletion that ends before it begins, `sync` together with `disable_wal`. `Indeterminate`: the WAL failed
+    /// during the write. `Shutdown`.
     pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         self.core().write(batch, options)
     }
@@ -189,13 +194,15 @@ impl Db {
     /// The value of `key`, `None` when there is none.
     ///
     /// # Errors
-    /// `Corruption`, `Io`: a table cannot be read. Never mistaken for absence. `InvalidArgument`: the family belongs to
-    /// another database. A family that was dropped is read as it was then.
+    /// `Corruption`, `Io`: a table cannot be read. An unreadable table never makes a key look absent.
+    /// `InvalidArgument`: the family belongs to another database. A dropped family is read as it was when it was
+    /// dropped.
     pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
         self.core().get(family, key, options)
     }
 
-    /// The columns of `key`, `None` when there is no such key. A plain value is the default column of a row of one.
+    /// The columns of `key`, `None` when there is no such key. A plain value is returned as a row with only the default
+    /// column.
     ///
     /// # Errors
     /// As [`Db::get`].
@@ -208,7 +215,7 @@ impl Db {
     /// # Errors
     /// `Shutdown` for all; per key as [`Db::get`].
     /// # Cost
-    /// Less than as many gets, the more of the keys are neighbours: each block is asked of the cache, or read, once.
+    /// Less than separate gets, the more so for neighbouring keys: each block is looked up or read once.
     pub fn multi_get(
         &self,
         family: &Family,
@@ -226,7 +233,7 @@ impl Db {
         self.core().key_may_exist(family, key, options)
     }
 
-    /// A cursor over a family, not positioned.
+    /// An iterator over a family, not positioned.
     ///
     /// # Errors
     /// As [`Db::get`].
@@ -234,7 +241,7 @@ impl Db {
         self.core().iter(family, options)
     }
 
-    /// Pins the present state of all families until the guard is dropped.
+    /// Pins the current state of all families until the guard is dropped.
     ///
     /// # Errors
     /// `Shutdown`.
@@ -252,7 +259,7 @@ impl Db {
         self.core().committer.durable()
     }
 
-    /// Makes every write so far durable.
+    /// Makes all earlier writes durable.
     ///
     /// # Errors
     /// `Io`, after which writes are refused.
@@ -260,29 +267,29 @@ impl Db {
         self.core().sync_wal()
     }
 
-    /// Hands what `manual_wal_flush` holds back in the process to the operating system, so that every write so far
-    /// survives the process; with `sync`, to the device. (RocksDB: `FlushWAL`.)
+    /// Hands the records that `manual_wal_flush` keeps in the process to the operating system, so that all earlier
+    /// writes survive the process; with `sync`, to the device. (RocksDB: `FlushWAL`.)
     ///
     /// # Errors
-    /// `Io`, after which writes are refused until the engine has resumed. Nothing that was written is lost meanwhile.
+    /// `Io`, after which writes are refused until the engine has resumed. No accepted write is lost meanwhile.
     /// # Cost
-    /// Without `sync` one write call; nothing when the log holds nothing back.
+    /// Without `sync` one write call; nothing when no records are buffered.
     pub fn flush_wal(&self, sync: bool) -> Result<()> {
         self.core().flush_wal(sync)
     }
 
-    /// What it counts: tickers, and what the level of the statistics says.
+    /// The statistics: tickers, and what the statistics level enables.
     pub fn statistics(&self) -> &Arc<Statistics> {
         &self.core().statistics
     }
 
-    /// How far background work is behind, what it carries, and when writers will have to wait at this rate.
+    /// How far background work is behind, its rates, and when writers must wait at the current rate.
     pub fn pressure(&self) -> Forecast {
         let core = self.core();
         if core.database.is_inherited() { Forecast::default() } else { core.forecast() }
     }
 
-    /// How well the database is, and the error that made it worse. In a child of a fork: `Fatal`.
+    /// The health of the database, and the error behind it. In a forked child: `Fatal`.
     pub fn health(&self) -> (Severity, Option<Error>) {
         match self.core().database.check_process() {
             Ok(()) => self.core().health.state(),
@@ -290,12 +297,13 @@ impl Db {
         }
     }
 
-    /// Waits for background work to pause, and closes. Later calls of any clone answer `Shutdown`; a second close is
-    /// fine. Data written with `disable_wal` is flushed.
+    /// Waits for background work to pause, and closes. Later calls on any clone return `Shutdown`; a second close
+    /// succeeds. Data written with `disable_wal` is flushed.
     ///
     /// # Errors
-    /// What went wrong on the way; the database is closed all the same. `InvalidArgument`: a listener, merge operator or
-    /// comparator of the database makes the call; the database stays open. `Shutdown(Forked)`: the parent has it open.
+    /// The error of a step; the database is closed all the same. `InvalidArgument`: a listener, merge operator or
+    /// comparator of the database makes the call; the database stays open. `Shutdown(Forked)`: the parent process has
+    /// it open.
     pub fn close(&self) -> Result<()> {
         self.core().check_outside("close()")?;
         self.core().close()

@@ -1,8 +1,8 @@
-//! Opening: lock, recover, replay, flush what was replayed, begin a new log, report.
+//! Opening: lock, recover, replay, flush the replayed data, begin a new WAL file, report.
 //!
-//! Until recovery has succeeded the directory is only read (but for `LOCK`, and tables of a long replay, which go again
-//! if it fails). Then one commit names the new tables and the new log for all families, and only after that anything
-//! is removed.
+//! Until recovery has succeeded the directory is only read, except for `LOCK` and the tables of a long replay, which
+//! are removed if the open fails. Then one commit records the new tables and the new WAL file for all families. Files
+//! are removed only after that commit.
 
 use super::core::{Core, Hold, State};
 use super::counters::{Counters, Scrubbed};
@@ -117,10 +117,10 @@ pub(super) fn open(
     Ok(core)
 }
 
-/// Files behind a tail that was dropped go to `lost`. Where that is not a directory, nothing is written yet.
+/// Checks that `lost` can take the files after a dropped tail, before anything is written.
 ///
 /// # Errors
-/// `InvalidArgument`: files would have to be moved, and cannot.
+/// `InvalidArgument`: files must be moved to `lost`, and `lost` is not a directory.
 fn check_lost_at_open(env: &Env, dir: &Path, report: &mut RecoveryReport) -> Result<()> {
     if report.tail_dropped() {
         return check_lost(&*env.fs, dir);
@@ -131,7 +131,7 @@ fn check_lost_at_open(env: &Env, dir: &Path, report: &mut RecoveryReport) -> Res
     Ok(())
 }
 
-/// Writes the OPTIONS file, then lets begin what works by itself.
+/// Writes the OPTIONS file, then starts automatic background work.
 fn begin(core: &Arc<Core>, quarantined: BTreeSet<FileNumber>) -> Result<()> {
     core.state().quarantined = quarantined;
     core.write_options()?;
@@ -143,7 +143,7 @@ fn begin(core: &Arc<Core>, quarantined: BTreeSet<FileNumber>) -> Result<()> {
     Ok(())
 }
 
-/// A snapshot that ends may let tombstones go.
+/// Schedules compactions when a snapshot is released, because the release may allow tombstones to be dropped.
 fn schedule_on_release(core: &Arc<Core>) {
     let scheduler = Arc::downgrade(core);
     core.snapshots.on_release(Box::new(move || {
@@ -153,7 +153,7 @@ fn schedule_on_release(core: &Arc<Core>) {
     }));
 }
 
-/// Creates the families that were asked for and are not there, if the options allow it.
+/// Creates the requested families that do not exist, if the options allow it.
 fn create_missing(
     versions: &VersionSet,
     options: &DbOptions,
@@ -170,13 +170,14 @@ fn create_missing(
     Ok(())
 }
 
-/// No open tables yet, and the pool of their blocks, within the budget.
+/// An empty table cache and block cache, within the memory budget.
 pub(super) fn open_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTables> {
     let blocks = usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX);
     OpenTables::new(FramePool::within(blocks, memory.budget()))
 }
 
-/// [`open_tables`] for a database that is written: as many stay open as the options say, fewer where descriptors are short.
+/// [`open_tables`] for a writable database: keeps as many tables open as the options say, fewer where file descriptors
+/// are short.
 fn limited_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTables> {
     let tables = open_tables(options, memory);
     tables.set_limit(options.max_open_files);
@@ -184,7 +185,7 @@ fn limited_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTables> {
     tables
 }
 
-/// What the options name to count into, or the database's own.
+/// The statistics object that the options name, or one of the database's own.
 pub(super) fn statistics(env: &Env, options: &DbOptions) -> Arc<Statistics> {
     let own = || Arc::new(Statistics::at_level(StatsLevel::ExceptHistogramOrTimers));
     let statistics = options.statistics.clone().unwrap_or_else(own);
@@ -192,7 +193,7 @@ pub(super) fn statistics(env: &Env, options: &DbOptions) -> Arc<Statistics> {
     statistics
 }
 
-/// A family that would be made must be one that can be written.
+/// Refuses to create a family with timestamps, because this engine could not write it.
 pub(super) fn refuse_timestamps(order: &Order) -> Result<()> {
     match order.timestamp_len() {
         0 => Ok(()),
@@ -201,7 +202,7 @@ pub(super) fn refuse_timestamps(order: &Order) -> Result<()> {
 }
 
 /// # Errors
-/// `Shutdown(Forked)`: the threads for background work are of the process that this one was forked off.
+/// `Shutdown(Forked)`: the threads for background work belong to the parent process of this fork.
 pub(super) fn check_executor(env: &Env) -> Result<()> {
     if env.jobs.serves() {
         return Ok(());
@@ -209,7 +210,7 @@ pub(super) fn check_executor(env: &Env) -> Result<()> {
     Err(Error::forked().hint("The environment was made before the fork: make one in the child"))
 }
 
-/// The LOCK of the database directory, and those of the directories beside it.
+/// The LOCK of the database directory, and those of the further directories.
 #[derive(Debug)]
 struct Locks(
     #[expect(dead_code, reason = "held")] Box<dyn FileLock>,
@@ -218,7 +219,7 @@ struct Locks(
 
 impl FileLock for Locks {}
 
-/// Locks the directory and those beside it, and takes over where the files are.
+/// Locks the database directory and the further directories, and takes over where the files are.
 fn occupy(
     env: &Env,
     dir: &Path,
@@ -233,7 +234,7 @@ fn occupy(
     Ok((entered, lock))
 }
 
-/// Locks the directory, which is made if it is missing and the options say so.
+/// Locks the directory; creates it if it is missing and the options say so.
 fn lock_directory(env: &mut Env, dir: &Path, options: &DbOptions) -> Result<Box<dyn FileLock>> {
     match survey(&*env.fs, dir)? {
         DirState::Database(_) if options.error_if_exists => {
@@ -251,8 +252,8 @@ fn lock_directory(env: &mut Env, dir: &Path, options: &DbOptions) -> Result<Box<
     env.fs.lock(&dir.join(FileKind::Lock.name()))
 }
 
-/// Makes a database in a locked directory that holds none. False: there is one, perhaps made by another process between
-/// the first look and the lock.
+/// Creates a database in a locked, empty directory. False: a database exists, perhaps created by another process
+/// between the first look and the lock.
 fn create_if_empty(env: &Env, dir: &Path, settings: &Settings) -> Result<bool> {
     if let DirState::Database(_) = survey(&*env.fs, dir)? {
         return Ok(false);
@@ -262,7 +263,8 @@ fn create_if_empty(env: &Env, dir: &Path, settings: &Settings) -> Result<bool> {
     Ok(true)
 }
 
-/// Begins the log of this session, and commits what replay flushed: from here on older logs are not needed.
+/// Begins the WAL file of this session, and commits the tables that replay flushed. After the commit older WAL files
+/// are not needed.
 fn begin_session(
     entered: &Entered,
     versions: &VersionSet,
@@ -271,8 +273,8 @@ fn begin_session(
     cut: bool,
 ) -> Result<Arc<Wal>> {
     let wal = begin_log(&entered.env, versions.dir(), versions, options, cut)?;
-    // The commit makes older logs needless. Where several directories may hold logs, an open looks for one that is needed,
-    // with or without a write.
+    // The commit makes older WAL files obsolete. If several directories may hold WAL files, every open looks for the
+    // one it needs, even when nothing was written.
     if entered.moves_logs() {
         entered.env.fs.sync_dir(versions.dir())?;
     }
@@ -281,8 +283,8 @@ fn begin_session(
     Ok(wal)
 }
 
-/// Begins the log of this session. After a cut it starts with an empty batch, synced, whose sequence tells a later
-/// recovery that nothing is missing behind the damage.
+/// Begins the WAL file of this session. If a tail was dropped, the file starts with a synced empty batch. The sequence
+/// of that batch tells a later recovery that nothing is missing after the damage.
 fn begin_log(
     env: &Env,
     dir: &Path,
@@ -301,7 +303,7 @@ fn begin_log(
     Ok(Arc::new(wal))
 }
 
-/// One commit for all families: what replay flushed, and that older logs are not needed any more.
+/// One commit for all families: the tables that replay flushed, and the end of the need for older WAL files.
 pub(super) fn commit(versions: &VersionSet, mut edits: Vec<VersionEdit>, wal: FileNumber) -> Result<()> {
     for family in versions.families() {
         match edits.iter_mut().find(|e| e.family == family.id) {
@@ -316,7 +318,7 @@ pub(super) fn commit(versions: &VersionSet, mut edits: Vec<VersionEdit>, wal: Fi
     versions.commit(edits)
 }
 
-/// What an open has made, ready to be put together.
+/// The parts of an open database, ready to be assembled.
 pub(super) struct Parts {
     pub(super) env: Env,
     pub(super) places: Arc<Places>,
@@ -331,7 +333,7 @@ pub(super) struct Parts {
     pub(super) pending: Arc<PendingOutputs>,
     pub(super) session_id: String,
     pub(super) wal: Arc<Wal>,
-    /// What replay left in memory; families that are not named begin empty.
+    /// The memtables that replay left; families without one begin empty.
     pub(super) memtables: BTreeMap<FamilyId, Arc<dyn MemtableRep>>,
     pub(super) health: Health,
     /// `None` where nothing may be written.
@@ -402,15 +404,16 @@ impl Parts {
 }
 
 impl Core {
-    /// Writes the OPTIONS file of the present families.
+    /// Writes the OPTIONS file of the current families.
     pub(super) fn write_options(&self) -> Result<()> {
         self.write_options_noting(None)
     }
 
-    /// [`Core::write_options`], with the directories of a family that is about to be made. Only our own lines name it: RocksDB
-    /// would miss a family that has a section.
+    /// [`Core::write_options`], with the directories of a family that is about to be created. Only lines that this
+    /// engine alone reads name that family: RocksDB would report a listed family as missing.
     pub(super) fn write_options_noting(&self, coming: Option<(&str, &FamilyOptions)>) -> Result<()> {
-        // The number first: of two files that are written at once, the one that counts has seen the later settings.
+        // The number is drawn before the settings are read: of two concurrent writes, the file with the higher number
+        // has the later settings.
         let temp = self.pending.reserve(|| self.versions.new_file_number());
         let number = self.versions.new_file_number();
         let families: Vec<_> =

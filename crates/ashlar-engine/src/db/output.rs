@@ -12,18 +12,18 @@ use ashlar_tree::version::VersionSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Who writes: what all tables of a session have in common.
+/// The properties that all tables written in a session share.
 #[derive(Clone, Debug)]
 pub(super) struct Writer {
     pub(super) env: Env,
     pub(super) db_id: String,
     pub(super) session_id: String,
     pub(super) budget: Option<Arc<MemoryBudget>>,
-    /// What the writing of tables is counted into.
+    /// The statistics that count table writes.
     pub(super) statistics: Option<Arc<Statistics>>,
     /// Each file gets a checksum in the MANIFEST.
     pub(super) file_checksums: bool,
-    /// The directories of tables of families that have none of their own; empty: the database directory.
+    /// The table directories for families without their own; empty: the database directory.
     pub(super) db_paths: Vec<DbPath>,
 }
 
@@ -43,7 +43,7 @@ impl Writer {
         }
     }
 
-    /// The directory of a family's tables of `level`, with its index in the family's list.
+    /// The directory for a family's tables of `level`, with its index in the family's list.
     pub(super) fn place(&self, dir: &Path, options: &FamilyOptions, level: u8) -> (PathBuf, u8) {
         let own = !options.cf_paths.is_empty();
         let paths = if own { &options.cf_paths } else { &self.db_paths };
@@ -52,7 +52,7 @@ impl Writer {
         (path.to_path_buf(), u8::try_from(at).unwrap_or(u8::MAX))
     }
 
-    /// The plan for a family's next tables, as a flush writes them; compaction chooses by level.
+    /// The plan for a family's next tables, as a flush writes them; compaction adjusts it by level.
     pub(super) fn plan(&self, dir: &Path, family: (FamilyId, &str), options: &FamilyOptions) -> OutputPlan {
         let now = self.env.clock.unix_micros() / 1_000_000;
         let identity = TableIdentity {
@@ -88,7 +88,7 @@ impl Writer {
     }
 }
 
-/// Numbers for outputs: each is pending from the moment it exists.
+/// Numbers for outputs: each number is pending from the moment it is drawn.
 pub(super) fn numbers(versions: &Arc<VersionSet>, pending: &Arc<PendingOutputs>) -> Numbers {
     let (versions, pending) = (Arc::clone(versions), Arc::clone(pending));
     Arc::new(move || pending.reserve(|| versions.new_file_number()))

@@ -1,4 +1,4 @@
-//! What readers keep alive: the memory and the files that are there for cursors and snapshots only.
+//! What readers keep alive: memory and files that exist only for iterators and snapshots.
 
 use super::Db;
 use super::core::Core;
@@ -13,34 +13,34 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a snapshot keeps.
+/// What a snapshot keeps alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotPins {
-    /// The sequence it reads at.
+    /// The sequence of the snapshot.
     pub sequence: SeqNum,
-    /// How long ago the first snapshot of that sequence was taken.
+    /// The age of the first snapshot at that sequence.
     pub age: Duration,
-    /// Changes that were made since.
+    /// The number of changes since that sequence.
     pub changes_since: u64,
-    /// About the bytes of tables that are entries behind newer ones of their keys, in tables that reach back to the sequence:
-    /// what snapshots keep from compaction at most. Known of tables written since the open.
+    /// Estimated bytes of entries with newer versions, in tables with data at or below the sequence: an upper bound of
+    /// what the snapshot keeps from compaction. Known only for tables written since the open.
     pub older_bytes: u64,
 }
 
-/// What all cursors and snapshots of a database keep together.
+/// What all iterators and snapshots of a database keep alive together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pins {
-    /// Snapshots alive.
+    /// The number of live snapshots.
     pub snapshots: usize,
     /// The oldest of them.
     pub oldest_snapshot: Option<SnapshotPins>,
-    /// Bytes of memtables that are in tables by now.
+    /// Bytes of memtables whose data is already in tables.
     pub memtable_bytes: u64,
-    /// Tables and blob files that no present version has, and some reader still does; they stay on disk.
+    /// Tables and blob files that are in no current version but in use by a reader; they stay on disk.
     pub obsolete_files: u64,
-    /// Their bytes.
+    /// Bytes of those files.
     pub obsolete_bytes: u64,
-    /// Bytes of blocks that are out of the cache and held.
+    /// Bytes of blocks that left the cache but are still in use.
     pub block_bytes: u64,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Pins {
 }
 
 impl Db {
-    /// What cursors and snapshots keep alive together: the first thing to ask when memory or disk does not come free.
+    /// What iterators and snapshots keep alive together. Call this first when memory or disk space is not freed.
     ///
     /// # Errors
     /// `Shutdown`.
@@ -75,12 +75,12 @@ impl Db {
         Ok(self.core().pins())
     }
 
-    /// What a snapshot keeps.
+    /// What one snapshot keeps alive.
     ///
     /// # Errors
-    /// `InvalidArgument`: the snapshot is of another database. `Shutdown`.
+    /// `InvalidArgument`: the snapshot belongs to another database. `Shutdown`.
     /// # Cost
-    /// A look at every table.
+    /// One look at the metadata of every table.
     pub fn snapshot_pins(&self, snapshot: &Snapshot) -> Result<SnapshotPins> {
         self.check_snapshot(snapshot)?;
         Ok(self.core().snapshot_pins(snapshot.seq()))
@@ -90,7 +90,8 @@ impl Db {
 impl Core {
     pub(super) fn pins(&self) -> Pins {
         self.let_go();
-        // What was replaced and is held still. Clones: the last reference may end here, outside of every lock.
+        // Replaced super versions that readers still hold. The clones are dropped here, outside every lock, because a
+        // clone may be the last reference.
         let retired = self.state().retired.clone();
         let now: Vec<_> = self.families_now().iter().map(|family| family.super_version.get()).collect();
         let present: BTreeSet<_> =
@@ -131,7 +132,7 @@ impl Core {
     }
 }
 
-/// About the bytes of entries behind newer ones of their keys, in tables with entries at or below `sequence`.
+/// Estimated bytes of entries with newer versions, in tables with entries at or below `sequence`.
 fn older_bytes(version: &Version, sequence: SeqNum) -> u64 {
     let older = version.files().filter(|(_, f)| f.file.smallest_seq <= sequence).filter_map(|(_, f)| {
         let counts = f.counts.get().filter(|counts| counts.entries > 0)?;

@@ -1,4 +1,4 @@
-//! Properties of an open database: answers to the names of [`crate::inspect::PROPERTIES`].
+//! Properties of an open database: the values for the names of [`crate::inspect::PROPERTIES`].
 
 use super::Db;
 use super::core::Core;
@@ -19,7 +19,7 @@ use ashlar_tree::files::{Live, Spared, find_obsolete};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Tables that are opened to tell what all of a level may be like; those that are open count too.
+/// Tables that are opened to estimate all tables of a level; tables that are already open count too.
 const SAMPLE: usize = 20;
 
 impl Db {
@@ -28,9 +28,8 @@ impl Db {
         FamilyShape::of(&family.super_version.get().version)
     }
 
-    /// A property by RocksDB's name, e.g. `rocksdb.stats`; `None` for a name that is not known or not answered,
-    /// and for a family of another database.
-    /// [`Db::check_property`] tells which, and why.
+    /// A property by RocksDB's name, e.g. `rocksdb.stats`; `None` for a name that is unknown or not supported, and for
+    /// a family of another database. [`Db::check_property`] tells which, and why.
     pub fn property(&self, family: &Family, name: &str) -> Option<String> {
         self.core().check_own(family).ok()?;
         let (property, number) = find(name)?;
@@ -42,7 +41,7 @@ impl Db {
         }
     }
 
-    /// A property that is a number.
+    /// A property whose value is a number.
     pub fn property_int(&self, family: &Family, name: &str) -> Option<u64> {
         self.core().check_own(family).ok()?;
         let (property, _) = find(name).filter(|(p, _)| p.answer == Answer::Number)?;
@@ -67,7 +66,7 @@ impl Db {
     }
 
     /// # Errors
-    /// `InvalidArgument`: no property has that name. `NotSupported`: it is not answered, with the reason.
+    /// `InvalidArgument`: no property has that name. `NotSupported`: the property is not supported, with the reason.
     pub fn check_property(name: &str) -> Result<()> {
         match find(name).map(|(property, _)| property.answer) {
             None => Err(Error::invalid(format!("there is no property {name:?}"))),
@@ -77,7 +76,7 @@ impl Db {
     }
 }
 
-/// A family at the moment a property is asked for.
+/// A family at the moment of a property request.
 pub(super) struct Look<'a> {
     pub(super) core: &'a Core,
     pub(super) family: &'a Family,
@@ -213,7 +212,8 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// The sums of table properties in a level, or of all; of those tables that can be opened. `None`: no such level.
+    /// The sums of table properties in a level, or of all levels, over the tables that can be opened. `None`: no such
+    /// level.
     fn sums(&self, level: Option<usize>) -> Option<TableSums> {
         let mut sums = TableSums::default();
         let levels = match level {
@@ -228,7 +228,8 @@ impl<'a> Look<'a> {
         Some(sums)
     }
 
-    /// Entries less twice the deletions; of tables by a sample, spread over the bytes of all.
+    /// Estimated number of keys: entries minus twice the deletions. The counts of a sample of tables are scaled to the
+    /// bytes of all.
     fn estimated_keys(&self) -> u64 {
         let version = &self.sv.version;
         let (mut sums, mut sampled, mut opened) = (TableSums::default(), 0u64, 0);
@@ -261,7 +262,7 @@ impl<'a> Look<'a> {
         now
     }
 
-    /// What memory is held for, all families together.
+    /// The memory by use, for all families together.
     fn cache_roles(&self) -> CacheRoles {
         let (budget, pool) = (self.core.memory.budget(), self.core.tables.pool());
         let held = |what| budget.held(what) as u64;
@@ -275,10 +276,10 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Bytes of the tables in the directory that the next purge removes; `None` when it cannot be listed.
+    /// Bytes of the tables in the directory that the next purge removes; `None` when the directory cannot be listed.
     fn obsolete_table_bytes(&self) -> Option<u64> {
         let core = self.core;
-        // What is live before what is there.
+        // The live files are read before the directory: a file created in between is then not counted as obsolete.
         let live = Live::now(&core.versions, &core.pending, Spared::Nothing);
         let entries = core.env.fs.files(&core.dir).ok()?;
         let is_table = |kind| matches!(kind, FileKind::Table(_) | FileKind::LevelDbTable(_));
@@ -293,7 +294,7 @@ impl<'a> Look<'a> {
         Targets::new(&bytes, &self.family.options().compaction)
     }
 
-    /// How urgent each level is; the last one never is.
+    /// The compaction score of each level; 0 for the last level.
     pub(super) fn scores(&self) -> Vec<f64> {
         let version = &self.sv.version;
         let shape = ashlar_compaction::picker::Shape::of(version);
@@ -307,7 +308,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Rounds towards zero, with the ends of the range for what is outside.
+/// Rounds towards zero, and clamps to the range of the type.
 #[expect(clippy::cast_possible_truncation, reason = "saturating is what is meant")]
 #[expect(clippy::cast_sign_loss, reason = "nothing here is negative")]
 fn whole(value: f64) -> u64 {

@@ -1,7 +1,7 @@
-//! The purge: lets go of what nobody reads any more and removes the files behind it.
+//! The purge: drops super versions that no reader uses, and removes obsolete files.
 //!
-//! Whoever makes files obsolete has made the edit behind it durable before it sets `purge_wanted`. What fails is tried
-//! again after a pause, and so is an OPTIONS file that could not be written.
+//! The code that makes files obsolete commits its edit durably before it sets `purge_wanted`. A failed removal is
+//! retried after a pause, and so is an OPTIONS file that could not be written.
 
 use super::core::Core;
 use super::job::Run;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// One purge.
 pub(super) struct PurgeJob {
-    /// What the present step does.
+    /// The source of errors for the current step.
     source: Source,
 }
 
@@ -62,8 +62,8 @@ impl Run for PurgeJob {
     }
 }
 
-/// Removes every file that is obsolete beside what is `live`; what is spared goes to `lost/`. Keeps all of them while it is in
-/// doubt which MANIFEST a crash would leave.
+/// Removes every obsolete file that is not in `live`; spared files move to `lost/`. Removes nothing while it is unknown
+/// which MANIFEST a crash would leave.
 pub(super) fn purge(env: &Env, dir: &Path, versions: &VersionSet, live: &Live) -> Result<Unlinked> {
     if !versions.may_unlink() {
         return Ok(Unlinked::default());
@@ -77,11 +77,11 @@ pub(super) fn purge(env: &Env, dir: &Path, versions: &VersionSet, live: &Live) -
     }
 }
 
-/// The purge of an open, after its commit. The report says what is in `lost/` now: tables and blob files behind a tail that
-/// was dropped, everything after a repair that did not end, what is in quarantine, damaged OPTIONS files, and what of the logs was
-/// not used.
-/// `strays`: orphans may be those of another database. They go to `lost/` too, and that is no anomaly: RocksDB leaves
-/// orphans when it is killed. Returns the files that later purges move there.
+/// The purge of an open, after its commit. The report lists what is in `lost/`: tables and blob files after a dropped
+/// tail, everything after an unfinished repair, quarantined files, damaged OPTIONS files, and unused parts of WAL
+/// files.
+/// `strays`: orphans may belong to another database. They move to `lost/` too, without an anomaly in the report,
+/// because RocksDB leaves orphans when it is killed. Returns the files that later purges move to `lost/`.
 pub(super) fn purge_at_open(
     env: &Env,
     dir: &Path,
@@ -91,7 +91,7 @@ pub(super) fn purge_at_open(
     strays: bool,
 ) -> Result<BTreeSet<FileNumber>> {
     if !lost_is_usable(&*env.fs, dir)? {
-        // It may hold accounts of what is in quarantine, so that no file is known to be of no use.
+        // `lost/` is unusable and may hold accounts of quarantined files, so no file is known to be useless.
         return Ok(BTreeSet::new());
     }
     let mark = RepairMark::of(&*env.fs, dir);
@@ -135,7 +135,7 @@ impl Core {
         self.let_go();
         let min_wal = self.versions.min_wal();
         let live = Live::now(&self.versions, &self.pending, Spared::Nothing);
-        // Looked at behind what is live: a number is there before its file becomes obsolete.
+        // Read after the live files: a number is in this set before its file becomes obsolete.
         let quarantined = self.state().quarantined.clone();
         let done = purge(&self.env, &self.dir, &self.versions, &Live { quarantined, ..live })?;
         self.tell_deleted(&done.removed);
@@ -143,9 +143,9 @@ impl Core {
         Ok(())
     }
 
-    /// Drops replaced super versions that no reader holds, outside of every lock.
+    /// Drops replaced super versions that no reader holds, outside every lock.
     pub(super) fn let_go(&self) {
-        // What the epoch still holds counts as held.
+        // A super version that the epoch still defers counts as held.
         ReadPin::settle();
         let retired = std::mem::take(&mut self.state().retired);
         let (held, free): (Vec<_>, Vec<_>) = retired.into_iter().partition(|v| Arc::strong_count(v) > 1);

@@ -1,19 +1,21 @@
-//! Opening for reading only: no LOCK, nothing written, and no race lost against whoever writes beside.
+//! Opening for reading only: no LOCK, nothing written, and a consistent state beside a concurrent writer.
 //!
 //! ```text
 //! MANIFEST -> open tables, blob files, logs -> MANIFEST again: are the logs still needed? -> replay into memory
 //! ```
-//! 1. What the state needs is opened before it is read: an open file stays readable when it is unlinked.
-//! 2. A log is deleted only after the MANIFEST said that it is not needed. As long as that has not moved between the two
-//!    looks, no log that the state needs can be missing. If it has, the attempt begins anew.
-//! 3. A log that is reused is overwritten though it is open. Its records carry its number, so that what is foreign ends
-//!    it; an end that is not clean counts only while the log is still needed.
-//! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or log may be
-//!    what a writer is at. An attempt keeps the tables it has opened for the next, so that each has less to do.
+//! 1. Files of the state are opened before they are read: an open file stays readable when it is unlinked.
+//! 2. A writer deletes a WAL file only after the MANIFEST records that it is not needed. If the MANIFEST's first needed
+//!    WAL is the same at both looks, no needed WAL file can be missing. Otherwise the attempt starts again.
+//! 3. A recycled WAL file is overwritten although it is open. Records carry the file's number, so reading stops at the
+//!    first foreign record. An unclean end counts only while the WAL file is still needed.
+//! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or WAL may be a
+//!    writer's unfinished work. An attempt keeps its open tables for the next attempt, so that each has less to do.
 //!
-//! An ordinary open ends here too when the directory holds what could not be carried along. It has the LOCK then.
+//! An ordinary open continues here too, with the LOCK held, when the directory has data that this engine could not
+//! preserve.
 //!
-//! Source: RocksDB `db/db_impl/db_impl_readonly.cc` for what is asked; the races are ours to win.
+//! Source: RocksDB `db/db_impl/db_impl_readonly.cc` for the interface; the handling of concurrent writers is this
+//! engine's own.
 
 use super::core::{Core, Hold};
 use super::open::{Parts, open_tables, statistics};
@@ -39,7 +41,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// So many times the directory may change under an attempt. A single one mostly does; each is shorter than the first.
+/// How many attempts may be interrupted by changes of the directory. One attempt mostly suffices; each is shorter than
+/// the first.
 const ATTEMPTS: usize = 64;
 
 /// See [`super::Db::open_read_only`].
@@ -86,11 +89,11 @@ pub(super) fn open_read_only(
     let e =
         overtaken.unwrap_or_else(|| Error::not_supported("logs were deleted again and again").at_path(dir));
     Err(e.hint(format!(
-        "The directory changed under each of {ATTEMPTS} attempts to read it: somebody writes to it too fast"
+        "The directory changed under each of {ATTEMPTS} attempts to read it: another process writes to it too fast"
     )))
 }
 
-/// Goes on with an ordinary open of a database that holds what cannot be carried along, which the report will name: the
+/// Continues an ordinary open of a database with data that this engine cannot preserve; the report names that data. The
 /// LOCK is kept, the directory stays as it is, reads are served.
 pub(super) fn open_locked(
     entered: Entered,
@@ -108,14 +111,14 @@ pub(super) fn open_locked(
     opened.ok_or_else(|| Error::corruption("logs vanish from a locked database").at_path(dir))
 }
 
-/// A read-only open under way.
+/// A read-only open in progress.
 struct Opening<'a> {
     entered: Entered,
     dir: &'a Path,
     options: DbOptions,
     settings: Settings,
     lock: Option<Box<dyn FileLock>>,
-    /// All stay open: a file that its writer deletes is still there for who has it open.
+    /// All tables stay open: a file that a writer deletes stays readable while it is open.
     tables: Arc<OpenTables>,
     memory: Arc<Memory>,
     statistics: Arc<Statistics>,
@@ -123,13 +126,13 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// What can be seen from outside: it changes with every change that matters here.
+    /// The observable state of the directory: it changes with every change that matters to this open.
     fn sight(&self) -> Result<(Option<FileNumber>, Vec<FsEntry>)> {
         let fs = &*self.entered.env.fs;
         Ok((read_current(fs, self.dir)?, fs.list(self.dir)?))
     }
 
-    /// `None`: a log that the state needs may have been deleted before it was open.
+    /// `None`: a WAL file that the state needs may have been deleted before it was opened.
     fn attempt(&mut self) -> Result<Option<Arc<Core>>> {
         let (env, dir, level) = (&self.entered.env, self.dir, self.options.format_level);
         let families = match self.lock {
@@ -197,7 +200,7 @@ impl Opening<'_> {
     }
 }
 
-/// What writes are answered.
+/// The error that writes return.
 fn refusal(report: &RecoveryReport) -> Error {
     let reasons = report.read_only.join("; ");
     Error::not_supported(format!(
@@ -205,13 +208,13 @@ fn refusal(report: &RecoveryReport) -> Error {
     ))
 }
 
-/// The tables that were opened so far.
+/// The tables opened so far.
 #[derive(Default)]
 struct Kept(BTreeMap<FileNumber, (NewFile, Arc<TableReader>)>);
 
 impl Kept {
-    /// Opens every table and blob file of the state, as many as there are, and answers the first failure at the end.
-    /// A table of a kind that is not read is no failure here: reads of its keys get the error.
+    /// Opens every table and blob file of the state, continues after failures, and returns the first failure at the
+    /// end. A table of an unsupported kind is no failure here: reads of its keys return the error.
     fn open_all(&mut self, versions: &VersionSet) -> Result<()> {
         let mut outcome = Ok(());
         for family in versions.families() {

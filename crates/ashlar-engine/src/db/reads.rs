@@ -1,4 +1,4 @@
-//! Reading: which memtables and tables, at which sequence.
+//! Reading: chooses the memtables, the tables and the sequence of a read.
 
 use super::Db;
 use super::core::Core;
@@ -13,7 +13,7 @@ use ashlar_tree::columns::Columns;
 use std::sync::Arc;
 
 impl Db {
-    /// Gets `key` and tells how: which runs were asked, what each answered, what it cost.
+    /// Gets `key` and explains the read: which runs were searched, what each returned, what it cost.
     ///
     /// # Errors
     /// As [`Db::get`].
@@ -23,10 +23,10 @@ impl Db {
         point::explain_get(&version, &LookupKey::new(key, seq), options, core.env.ticks())
     }
 
-    /// Scans forward within the bounds of `options`, over `keys_max` keys at most, and tells how.
+    /// Scans forward within the bounds of `options`, over at most `keys_max` keys, and explains the reads.
     ///
     /// # Errors
-    /// As [`Db::iter`] and the cursor's calls.
+    /// As [`Db::iter`] and the iterator's calls.
     pub fn explain_scan(
         &self,
         family: &Family,
@@ -43,7 +43,7 @@ impl Db {
     /// Whether reads of this database may use the snapshot.
     ///
     /// # Errors
-    /// `InvalidArgument`: it was taken of another database, or in another open of this one. `Shutdown`.
+    /// `InvalidArgument`: the snapshot belongs to another database, or to another open of this one. `Shutdown`.
     pub fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
         self.core().check_open()?;
         match snapshot.is_of(&self.core().snapshots) {
@@ -61,8 +61,8 @@ impl Core {
     /// `Shutdown`. `InvalidArgument`: the family belongs to another database. `NotSupported`: its keys have timestamps.
     #[inline]
     fn readable(&self, family: &Family, options: &ReadOptions) -> Result<(Arc<SuperVersion>, SeqNum)> {
-        // The super version first, the sequence second: see `super_version`. A close sets `closed` before it shows an
-        // empty super version. Read in this order, an empty one is never taken for the family.
+        // The super version is loaded before the sequence: see `super_version`. A close sets `closed` before it shows
+        // an empty super version, so this order never mistakes the empty super version for the family's data.
         let version = family.super_version.get();
         self.check_open()?;
         self.check_own(family)?;
@@ -110,20 +110,20 @@ impl Core {
         point::may_exist(&version, &LookupKey::new(key, seq))
     }
 
-    /// A cursor over the family. It holds what it reads: later changes do not show.
+    /// An iterator over the family. It pins its state: later changes do not show.
     pub(crate) fn iter(&self, family: &Family, options: ReadOptions) -> Result<DbIter> {
         let (version, seq) = self.readable(family, &options)?;
         DbIter::new(version, seq, options)
     }
 
-    /// Pins the present state of all families.
+    /// Pins the current state of all families.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         self.check_open()?;
         Ok(Arc::clone(&self.snapshots).take_with(|| self.visible()))
     }
 }
 
-/// A family whose keys carry timestamps is open, but not served.
+/// Refuses reads of a family whose keys carry timestamps; such a family is open but not served.
 #[inline]
 fn check_readable(family: &Family, version: &SuperVersion) -> Result<()> {
     match version.version.order.timestamp_len() {

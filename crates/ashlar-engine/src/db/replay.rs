@@ -1,14 +1,14 @@
-//! Replay into memtables, and from there into tables: what an open does with the logs it finds.
+//! Replay into memtables, and from there into tables: what an open does with the WAL files it finds.
 //!
-//! 1. A memtable that fills up is written to a table of level 0 at once, so that replay needs no more memory than writing.
-//! 2. Nothing is installed here: [`Replayer::finish`] answers one edit per family, for one commit. Dropped before that, the
-//!    tables are removed again.
-//! 3. An entry that no table of this engine can take becomes no table: [`Replayer::too_large`] names it, and the caller
-//!    opens the database read-only.
-//! 4. A value that stands in a blob file which no MANIFEST names becomes a plain one: see [`super::direct_blobs`].
-//! 5. The directories of tables are announced before the first table is made: a later open that did not know them would give
-//!    out the number of a table that a crash left there.
-//! 6. For a read-only open everything stays in memory, however much it is: [`Replayer::into_memtables`].
+//! 1. A full memtable is written to a level-0 table at once, so replay needs no more memory than normal writing.
+//! 2. Nothing is installed here: [`Replayer::finish`] returns one edit per family, for one commit. A replayer that is
+//!    dropped earlier removes its tables.
+//! 3. An entry that is too large for any table of this engine is not written to a table: [`Replayer::too_large`] names
+//!    it, and the caller opens the database read-only.
+//! 4. A value in a blob file that no MANIFEST names becomes a plain value: see [`super::direct_blobs`].
+//! 5. The table directories are stored in OPTIONS before the first table is created. A later open that did not know
+//!    them could reuse the number of a table that a crash left there.
+//! 6. For a read-only open everything stays in memory, whatever its size: [`Replayer::into_memtables`].
 
 use super::direct_blobs::DirectBlobs;
 use super::output::{Writer, numbers};
@@ -31,10 +31,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The options of a family, given its name and the order the database says.
+/// Returns the options of a family, given its name and the order that the database stores for it.
 pub(super) type OptionsOf<'a> = &'a dyn Fn(&str, &Order) -> FamilyOptions;
 
-/// Whether tables hold a merge operand already, by its family, key and sequence.
+/// Whether tables already hold a merge operand, by its family, key and sequence.
 pub(super) type HoldsOperand<'a> = &'a dyn Fn(FamilyId, &[u8], SeqNum) -> Result<bool>;
 
 struct Family {
@@ -45,15 +45,15 @@ struct Family {
     edit: VersionEdit,
 }
 
-/// A memtable that counts in no budget: there is no cap before the database is open.
+/// A memtable outside every budget: there is no memory cap before the database is open.
 fn empty(order: Order, options: &FamilyOptions) -> Arc<dyn MemtableRep> {
     protected(skiplist(order), options.memtable_protection_bytes)
 }
 
-/// Stores the directories of tables in the OPTIONS file.
+/// Stores the table directories in the OPTIONS file.
 type Announce<'a> = Box<dyn FnOnce() -> Result<()> + 'a>;
 
-/// Takes the batches of the logs.
+/// Applies the batches of the WAL files.
 pub(super) struct Replayer<'a> {
     dir: PathBuf,
     writer: Writer,
@@ -62,20 +62,20 @@ pub(super) struct Replayer<'a> {
     families: BTreeMap<FamilyId, Family>,
     last: SeqNum,
     pending: Vec<PendingFile>,
-    /// Full memtables become tables.
+    /// Full memtables are written to tables.
     spills: bool,
     /// Called once, before the first table.
     announce: Option<Announce<'a>>,
-    /// Operands that are left out.
+    /// Tells which operands to leave out.
     held: Option<HoldsOperand<'a>>,
-    /// The first entry that no table can take.
+    /// The first entry that is too large for a table.
     too_large: Option<String>,
     direct: DirectBlobs,
 }
 
 impl Family {
-    /// Whether a table of the family can take `op`. A table stores the key with its eight-byte trailer; of a value that
-    /// goes to a blob file it stores a reference.
+    /// Whether a table of the family can store `op`. A table stores the key with its eight-byte trailer; for a value
+    /// that goes to a blob file it stores a reference.
     fn takes(&self, op: &Op<'_>) -> bool {
         let blob = &self.options.blob;
         let is_blob =
@@ -117,32 +117,33 @@ impl<'a> Replayer<'a> {
         }
     }
 
-    /// Takes from `options` whether each table gets a checksum in the MANIFEST, and `db_paths`: the directories for tables of
-    /// families without directories of their own.
+    /// Takes two settings from `options`: whether each table gets a checksum in the MANIFEST, and `db_paths`, the table
+    /// directories for families without their own.
     pub(super) fn under(mut self, options: &DbOptions) -> Self {
         self.writer.file_checksums = options.file_checksums;
         self.writer.db_paths.clone_from(&options.db_paths);
         self
     }
 
-    /// Calls `announce` once: before the first table is made, or in [`Replayer::finish`] where none is needed.
+    /// Calls `announce` once: before the first table is created, or in [`Replayer::finish`] if replay created none.
     pub(super) fn announcing(mut self, announce: impl FnOnce() -> Result<()> + 'a) -> Self {
         self.announce = Some(Box::new(announce));
         self
     }
 
-    /// Leaves out merge operands that tables hold already.
+    /// Leaves out merge operands that tables already hold.
     pub(super) fn without_operands(mut self, held: HoldsOperand<'a>) -> Self {
         self.held = Some(held);
         self
     }
 
-    /// Why the database cannot be written: the first entry that no table can take, its log, its place and the limit.
+    /// Why the database cannot be written: the first entry that is too large for a table, its WAL file, its offset and
+    /// the limit.
     pub(super) fn too_large(&self) -> Option<&str> {
         self.too_large.as_deref()
     }
 
-    /// Whether blob files that no MANIFEST names have to be kept.
+    /// Whether blob files that no MANIFEST names must be kept.
     ///
     /// # Errors
     /// `Io`.
@@ -157,7 +158,7 @@ impl<'a> Replayer<'a> {
         self
     }
 
-    /// What was replayed, sealed; the families without data are there too.
+    /// The replayed memtables, sealed; includes families without data.
     pub(super) fn into_memtables(mut self) -> BTreeMap<FamilyId, Arc<dyn MemtableRep>> {
         let last = self.last.max(self.versions.last_sequence());
         let families = std::mem::take(&mut self.families);
@@ -168,8 +169,8 @@ impl<'a> Replayer<'a> {
         families.into_iter().map(sealed).collect()
     }
 
-    /// Writes what is left in memory. The edits add the new tables, family by family; the guards are to be dropped once
-    /// the edits are durable.
+    /// Writes the memtables to tables. The edits add the new tables, family by family; drop the guards once the edits
+    /// are durable.
     pub(super) fn finish(mut self) -> Result<(Vec<VersionEdit>, Vec<PendingFile>)> {
         self.announce()?;
         let ids: Vec<FamilyId> = self.families.keys().copied().collect();
@@ -202,7 +203,7 @@ impl<'a> Replayer<'a> {
         self.announce.take().map_or(Ok(()), |announce| announce())
     }
 
-    /// Flushes the family's memtable, if it holds anything, and begins a new one.
+    /// Flushes the family's memtable, if it is not empty, and begins a new one.
     fn write_table(&mut self, id: FamilyId) -> Result<()> {
         self.announce()?;
         let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
@@ -255,7 +256,7 @@ impl ReplaySink for Replayer<'_> {
                 touched.push(family);
             }
         }
-        // Between batches only: a table never holds half of one.
+        // Only between batches: a table never holds half of a batch.
         for id in touched {
             if self.spills
                 && self.families.get(&id).is_some_and(|f| f.mem.filled() >= f.options.write_buffer_bytes)
@@ -279,9 +280,9 @@ fn too_large(place: BatchPlace, family: &str, op: &Op<'_>) -> String {
 
 impl Drop for Replayer<'_> {
     fn drop(&mut self) {
-        // Best effort: what stays is found obsolete by the next open.
+        // Best effort: the next open removes leftover files as obsolete.
         for file in self.pending.drain(..) {
-            // Numbers are not given out twice: the file is a table or a blob file.
+            // A number is used for one file only: the file is a table or a blob file.
             for kind in [FileKind::Table(file.number()), FileKind::Blob(file.number())] {
                 let _ = self.writer.env.fs.remove(&self.dir.join(kind.name()));
             }

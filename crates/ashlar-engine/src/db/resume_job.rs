@@ -1,17 +1,17 @@
-//! Resuming from a hard state: the way back to taking writes, in the same handle, with nothing acknowledged lost.
+//! Resuming from a hard error: makes the open database take writes again, without losing an acknowledged write.
 //!
-//! A log or MANIFEST that failed is never written again. But all that was acknowledged and is in no table is in the
-//! memtables. So: *seal* them with the lead, while writes are refused; *flush* them, family by family, into new files;
-//! *commit* all tables and a new log number for every family in one atomic group; begin with that log. Whatever the old
-//! logs hold is not needed any more then, not even to know whether a write that failed is in: it is out.
+//! A failed WAL or MANIFEST file is never written again. But every acknowledged write that is in no table is in the
+//! memtables. So the job *seals* the memtables with the lead, while writes are refused. It *flushes* them family by
+//! family into new files. It *commits* all tables and a new WAL number for every family in one atomic group, and
+//! continues with that WAL file. The old WAL files are then obsolete. The commit leaves out every failed write.
 //!
-//! 1. Writes are refused from the seal to the end, so nothing enters the new memtables or any log meanwhile.
-//! 2. A table that was written stays for the next attempt; one attempt that fails costs a pause, never the database.
-//! 3. Records that a log held back in the process (`manual_wal_flush`) when it failed are in the memtables too, so they
-//!    are not lost. (RocksDB calls that fatal: it flushes family by family.)
-//! 4. Sequences that failed writes may have brought into a file are left out (`Committer`, rule 2).
-//! 5. A commit with an unknown outcome is repeated with the same files, so it does not matter which of the two counts.
-//! 6. It waits for nobody: a lead that is taken, or a flush that is under way, is looked for again soon.
+//! 1. Writes are refused from the seal to the end, so nothing enters the new memtables or any WAL file meanwhile.
+//! 2. Finished tables stay for the next attempt; a failed attempt costs a pause, never the database.
+//! 3. Records that `manual_wal_flush` kept in the process when the WAL failed are in the memtables too, so they are not
+//!    lost. (RocksDB treats that case as fatal, because it flushes family by family.)
+//! 4. Sequences that failed writes may have written to a file are not used again (`Committer`, rule 2).
+//! 5. A commit with an unknown outcome is repeated with the same files, so either of the two may count.
+//! 6. The job never blocks: if the lead is taken or a flush is running, it retries soon.
 
 use super::Db;
 use super::core::Core;
@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How soon a job looks again for what it must not wait for.
+/// The pause before the job retries what it must not wait for.
 const SOON: Duration = Duration::from_millis(1);
 
 enum Phase {
@@ -42,10 +42,10 @@ enum Phase {
     Commit,
 }
 
-/// One way back.
+/// One attempt to resume.
 pub(super) struct ResumeJob {
     phase: Phase,
-    /// Families whose memtables are still to be flushed.
+    /// Families whose memtables must still be flushed.
     left: VecDeque<FamilyId>,
     run: Option<(FamilyId, FlushRun)>,
     done: BTreeMap<FamilyId, FlushOutcome>,
@@ -57,7 +57,7 @@ impl ResumeJob {
         ResumeJob { phase: Phase::Seal, left: VecDeque::new(), run: None, done: BTreeMap::new(), wal: None }
     }
 
-    /// One step. `Done` when writes are taken again, or never will be.
+    /// Runs one step. `Done` when writes are accepted again, or never will be.
     fn work(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<StepResult> {
         if core.health.severity() != Severity::Hard {
             return Ok(StepResult::Done);
@@ -153,10 +153,10 @@ impl ResumeJob {
         }
         let flushed = self.done.iter().map(|(id, outcome)| (*id, outcome.memtables)).collect();
         let counts = self.done.values().flat_map(|outcome| outcome.counts.iter().copied()).collect();
-        // The outcomes keep their files pending: after a failure the next try commits the same ones.
+        // The outcomes keep their files pending: after a failure the next attempt commits the same files.
         core.apply(Change { edits, flushed, counts, log: Some(wal), ..Change::default() })?;
         for outcome in std::mem::take(&mut self.done).into_values() {
-            // Several families share one try: none has a time of its own.
+            // The families share one attempt, so no family has a time of its own.
             core.counters.flushed(&outcome, Duration::ZERO, &core.statistics);
             let entries = outcome.counters.entries_in;
             core.tell_flushed(&outcome.edit, outcome.memtables, entries, Duration::ZERO);
@@ -196,11 +196,11 @@ impl Run for ResumeJob {
 }
 
 impl Db {
-    /// Tries now to leave an error state, instead of after the pause that it would take by itself, and waits for the
-    /// outcome of that one attempt. Fine when nothing is wrong.
+    /// Tries to leave an error state at once, instead of after the automatic pause, and waits for the outcome of that
+    /// attempt. Succeeds when there is no error.
     ///
     /// # Errors
-    /// The cause, when writes are refused still. `Aborted`: background work is paused. `Shutdown`.
+    /// The cause, when writes are still refused. `Aborted`: background work is paused. `Shutdown`.
     pub fn resume(&self) -> Result<()> {
         let core = self.core();
         core.check_outside("resume()")?;

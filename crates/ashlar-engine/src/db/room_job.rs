@@ -1,9 +1,10 @@
-//! After the disk was full, periodically tries to reserve log space again. Without this job no thread would retry, because
-//! refused writers do not.
+//! After the disk was full, periodically tries to reserve WAL space again. Without this job no thread would retry,
+//! because refused writers do not.
 //!
-//! Each try asks for what is kept for deletions and some for other writes, so that the state does not end for a single one
-//! of them. When the disk has it, writes are taken again. When it has not, memtables are sealed and flushed, unless that
-//! is under way: deletions get to where compactions see them, and a table is mostly smaller than its log.
+//! Each attempt reserves the space kept for deletions plus some for other writes, so that the state does not end for a
+//! single write. If the disk has the space, writes are accepted again. Otherwise memtables are sealed and flushed,
+//! unless a flush is running. Compactions can then apply the deletions, and a table is mostly smaller than its WAL
+//! file.
 
 use super::core::Core;
 use super::job::Run;
@@ -15,17 +16,18 @@ use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// With less room for writes other than deletions the state does not end.
+/// The state ends only if this much space is available for writes other than deletions.
 const ROOM_FOR_OTHERS: u64 = 16 << 10;
 
-/// How soon it looks again for a lead that is taken.
+/// The pause before retrying when the lead is taken.
 const SOON: Duration = Duration::from_millis(1);
 
-/// The one such job of a database.
+/// The job that reserves WAL space; a database has at most one.
 pub(super) struct RoomJob;
 
 impl RoomJob {
-    /// Begins a new log and has the memtables flushed; false when there are none, or some wait for their flush already.
+    /// Begins a new WAL file and schedules a flush of the memtables; false when all are empty, or some already wait for
+    /// their flush.
     fn seal(core: &Arc<Core>) -> Result<bool> {
         let families: Vec<FamilyId> = {
             let state = core.state();

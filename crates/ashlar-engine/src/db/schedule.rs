@@ -1,4 +1,4 @@
-//! Deciding what background work there is: one flush per family, some compactions, one purge.
+//! Decides which background work runs: one flush per family, several compactions, one purge.
 
 use super::atomic_flush_job::AtomicFlushJob;
 use super::compaction_job::CompactionJob;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Core {
-    /// Submits whatever work is due and not under way. Cheap when nothing is.
+    /// Submits all work that is due and not running. Cheap when there is none.
     pub(crate) fn schedule(self: &Arc<Self>) {
         self.contained("choosing background work", || self.schedule_due());
     }
@@ -38,7 +38,7 @@ impl Core {
         let (now, unix_secs) = (self.env.clock.now(), self.unix_secs());
         {
             let mut guard = self.state();
-            // Under the lock: a close that counts the jobs counts these, or they are never made.
+            // Under the lock: a close that counts the jobs either counts these jobs or prevents them.
             if self.is_closed() {
                 return;
             }
@@ -72,7 +72,7 @@ impl Core {
                 }
                 let runs = state.running.get(&family.family.id()).is_some_and(|r| !r.is_empty());
                 if severity > Severity::Well && !runs && pick(family, &state.running, &look).is_none() {
-                    // Whatever failed is not wanted any more.
+                    // No compaction of the family is due, so an earlier failure no longer matters.
                     self.health.well(Source::Compaction(family.family.id()));
                 }
             }
@@ -89,8 +89,7 @@ impl Core {
         due.into_iter().for_each(|job| self.submit(job));
     }
 
-    /// The one job of `work`, if there is something to do for it. The timer and the scrubber are begun by the open and by
-    /// changes of settings.
+    /// The job of `work`, if it has something to do. The open and changes of settings start the timer and the scrubber.
     fn job_of(
         self: &Arc<Self>,
         work: Work,
@@ -132,7 +131,8 @@ impl Core {
         self.compactors_max().saturating_sub(self.state().compactors)
     }
 
-    /// Takes over the gauges of all families into the pace of writers, and for which snapshots' end compactions wait.
+    /// Updates the writers' pace from the gauges of all families, and the sequence below which compactions wait for
+    /// snapshots to end.
     pub(crate) fn update_pressure(&self) {
         self.contained("measuring the debt of compactions", || self.measure_pressure());
     }
@@ -157,7 +157,7 @@ impl Core {
         self.tell_pace(before);
     }
 
-    /// What the gauges of all families and the measured rates let expect.
+    /// Predicts writer stalls from the gauges of all families and the measured rates.
     pub(super) fn forecast(&self) -> Forecast {
         let (flushed, drained) = self.counters.carried();
         let rates = self.pressure.measure(self.env.clock.now(), flushed, drained);
@@ -184,15 +184,15 @@ impl Core {
         }
     }
 
-    /// True while any background work is under way or due; a purge that waits to try again is neither, nor is a level 0
-    /// that waits for more, or a log that waits for room.
+    /// True while background work is running or due. A purge that waits to retry does not count, nor does a level 0
+    /// that waits for another table, or a WAL that waits for disk space.
     pub(crate) fn busy(state: &State) -> bool {
         state.jobs > state.work.waiting() || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
     }
 }
 
-/// Marks all families for one flush, unless one is under way or nothing is sealed. Those without anything sealed too: one
-/// of their memtables may be sealed before the job picks.
+/// Marks all families for one flush, unless a flush is running or nothing is sealed. Families without sealed memtables
+/// are marked too, because a memtable of theirs may be sealed before the job picks.
 fn mark_for_atomic_flush(state: &mut State) -> Vec<FamilyId> {
     let waits = state.families.iter().any(|f| f.memtables.sealed_len() > 0);
     if !waits || state.families.iter().any(|f| f.flushing) {
@@ -207,14 +207,14 @@ fn mark_for_atomic_flush(state: &mut State) -> Vec<FamilyId> {
 
 type RunningByFamily = BTreeMap<FamilyId, Vec<Running>>;
 
-/// How many of so many background jobs flush, and how many do everything else.
+/// How many of `jobs` background jobs flush, and how many do other work.
 /// Source: RocksDB `db/db_impl/db_impl_compaction_flush.cc` (`GetBGJobLimits`).
 fn lanes(jobs: usize) -> (usize, usize) {
     let high = (jobs / 4).max(1);
     (high, jobs.saturating_sub(high).max(1))
 }
 
-/// Gives the executor threads enough for so many jobs. 0: it keeps what it has.
+/// Raises the executor's threads to the number for `jobs` background jobs. 0: unchanged.
 pub(super) fn widen(env: &Env, jobs: usize) {
     if jobs > 0 {
         let (high, low) = lanes(jobs);
@@ -223,20 +223,20 @@ pub(super) fn widen(env: &Env, jobs: usize) {
     }
 }
 
-/// Level 0 has a slot beyond all others: writers must not wait for the end of a large compaction that is in no hurry.
+/// Level 0 has one extra slot, so that writers do not wait for a large compaction that is not urgent.
 fn has_slot(compaction: &Compaction, compactors: usize, most: usize) -> bool {
     compactors < most || (compaction.reason == Reason::Level0 && compactors == most)
 }
 
-/// What decides besides the shape of a tree.
+/// Inputs of the decision beside the shape of a tree.
 struct Look<'a> {
     oldest: Option<SeqNum>,
     severity: Severity,
-    /// `None`: somebody waits for all that is due.
+    /// `None`: a caller waits for all due work.
     now: Option<Duration>,
-    /// Since 1970.
+    /// Seconds since 1970.
     unix_secs: u64,
-    /// The directories of tables of families that have none of their own.
+    /// The table directories for families without their own.
     db_paths: &'a [DbPath],
 }
 
@@ -246,7 +246,7 @@ fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look<'_>) -> Opti
         return None;
     }
     let running = running.get(&family.family.id()).map_or(&[][..], Vec::as_slice);
-    // A flush that fails is not waited for.
+    // A compaction does not wait for a failing flush.
     let under_way = family.flushing || family.memtables.sealed_len() > 0;
     let expected = look.now.is_some_and(|now| family.arrivals.is_expected(now));
     let arriving = look.severity < Severity::Soft && (under_way || expected);
@@ -267,7 +267,7 @@ fn gauges(family: &LiveFamily) -> Gauges {
     gauges_of(&family.version, &family.family)
 }
 
-/// What the gauges of a family show when its tables are these.
+/// The gauges of a family whose tables are those of `version`.
 pub(super) fn gauges_of(version: &Version, family: &Family) -> Gauges {
     let options = family.options();
     let options = &options.compaction;

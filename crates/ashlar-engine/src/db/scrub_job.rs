@@ -1,13 +1,13 @@
-//! The scrubber: reads every table and blob file again and again, at a bounded rate, to find damage before somebody needs
-//! what it hit.
+//! The scrubber: reads every table and blob file repeatedly, at a limited rate, to find damage before a read needs the
+//! damaged data.
 //!
-//! 1. Files go by number, one at a time, opened anew and read past the cache. A version is held while one of its files is
-//!    read, and no longer: what becomes obsolete goes, and is passed over.
-//! 2. It begins at any file, so that all have their turn where a database is never open for a whole round. A round takes an
-//!    hour at least.
-//! 3. Damage changes nothing, and is told once: as an event, and with the keys at risk by [`Db::scrubbed`]. A read that
-//!    fails is no damage; it is told, and the next round tries again.
-//! 4. It is no background work that anybody waits for but a close. It pauses when that is paused.
+//! 1. Files are read in the order of their numbers, one at a time, opened anew and past the cache. A version is held
+//!    only while one of its files is read, so files that become obsolete are removed and skipped.
+//! 2. The first file is chosen at random, so that every file is reached even if a database is never open for a whole
+//!    round. A round takes at least an hour.
+//! 3. Damage changes nothing and is reported once: as an event, and by [`Db::scrubbed`] with the keys at risk. A failed
+//!    read is no damage; it is reported, and the next round retries.
+//! 4. Only a close waits for the scrubber. It pauses while background work is paused.
 
 use super::Db;
 use super::core::Core;
@@ -26,32 +26,32 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The least time from the beginning of a round to that of the next.
+/// The minimum time between the beginnings of two rounds.
 const ROUND: Duration = Duration::from_secs(3600);
 
-/// How soon to look again while background work is paused.
+/// The interval of checks while background work is paused.
 const PAUSED: Duration = Duration::from_secs(1);
 
-/// Round after round.
+/// The scrubber's position and account.
 pub(super) struct ScrubJob {
     /// When the round began.
     begun: Duration,
-    /// Files up to this one have had their turn.
+    /// Files up to this number were read in this round.
     after: FileNumber,
     reading: Option<Reading>,
-    /// What was read is paid for then: a wake does not end a pause.
+    /// When the pause for the bytes read so far ends; a wake-up does not end it earlier.
     paid_at: Duration,
-    /// Files whose damage was told.
+    /// Files whose damage was reported.
     told: BTreeSet<FileNumber>,
 }
 
-/// One file, and the version that keeps it.
+/// The file being read, and the version that keeps it.
 struct Reading {
     family: String,
     version: Arc<Version>,
     number: FileNumber,
     size: u64,
-    /// Bytes of it that were paid for by a pause.
+    /// Bytes of the file that a pause has accounted for.
     paid: u64,
     content: Content,
 }
@@ -63,7 +63,7 @@ enum Content {
 }
 
 impl Reading {
-    /// Reads on. True: to the end.
+    /// Reads further. True: the end was reached.
     fn step(&mut self, core: &Core, bytes: u64) -> Result<bool> {
         match &mut self.content {
             Content::Unopened => {
@@ -95,7 +95,7 @@ impl Reading {
 }
 
 impl ScrubJob {
-    /// The file after the last one, by number.
+    /// The next file by number.
     fn next(&self, core: &Core) -> Option<Reading> {
         let versions: Vec<(String, Arc<Version>)> = {
             let state = core.state();
@@ -112,7 +112,7 @@ impl ScrubJob {
         Some(Reading { family, version, number, size, paid: 0, content: Content::Unopened })
     }
 
-    /// Ends a round, or reads on. How long to pause then.
+    /// Reads further, or ends a round. Returns the pause after it.
     fn read(&mut self, core: &Core, rate: u64, bytes: usize) -> Duration {
         let Some(mut reading) = self.reading.take().or_else(|| self.next(core)) else {
             core.scrubbed.lock().rounds += 1;
@@ -122,7 +122,7 @@ impl ScrubJob {
             return pause;
         };
         let stepped = reading.step(core, bytes as u64);
-        // Index, filter and footer are read by the opening; they are paid for at the end.
+        // Opening reads index, filter and footer; the last step accounts for their bytes.
         let over = stepped.as_ref().map_or(true, |done| *done);
         let read = if over { reading.size } else { reading.bytes().min(reading.size) };
         let cost = read.saturating_sub(reading.paid);
@@ -140,7 +140,7 @@ impl ScrubJob {
         Duration::from_secs_f64(cost as f64 / rate as f64)
     }
 
-    /// What is wrong with a file, with the keys at risk.
+    /// Reports the damage of a file, with the keys at risk.
     fn tell(&mut self, core: &Core, reading: &Reading, cause: &Error) {
         if !cause.is_corruption() && !cause.is_not_found() {
             return core.events.tell(&Event::BackgroundError { work: "scrub", cause: cause.clone() });
@@ -200,7 +200,7 @@ impl Run for ScrubJob {
 }
 
 impl Core {
-    /// Begins to scrub, if settings want it.
+    /// Starts the scrubber, if the settings enable it.
     pub(super) fn start_scrub(self: &Arc<Self>) {
         if self.options().scrub_bytes_per_second == 0 {
             return;
@@ -214,7 +214,7 @@ impl Core {
 }
 
 impl Db {
-    /// What the scrubber has read and found since the open; nothing unless `scrub_bytes_per_second` is set.
+    /// What the scrubber has read and found since the open; empty unless `scrub_bytes_per_second` is set.
     pub fn scrubbed(&self) -> Scrubbed {
         let core = self.core();
         if core.database.is_inherited() { Scrubbed::default() } else { core.scrubbed.lock().clone() }

@@ -1,6 +1,7 @@
-//! The session id: a new one for every open, recorded in the properties of the tables it writes.
+//! The session id: a new one for every open, recorded in the properties of the tables that the session writes.
 //!
-//! Twenty digits in base 36: the first eight carry the upper part, the last twelve the lower 62 bits of 126 random bits.
+//! Twenty digits in base 36: the first eight carry the upper part, the last twelve the lower 62 bits of 126 random
+//! bits.
 //! Source: RocksDB `table/unique_id.cc`.
 
 use ashlar_env::Rand;

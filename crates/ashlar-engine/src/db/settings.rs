@@ -1,4 +1,4 @@
-//! The settings of an open: those that the caller gave, joined with those that the directory stores.
+//! The settings of an open: the caller's settings combined with those stored in the directory.
 
 use crate::column_family::DEFAULT_FAMILY;
 use crate::open::{DamagedFile, Entered, Families, FamilySpec, Others, PlaceSettings, RecoveryReport};
@@ -13,16 +13,16 @@ use ashlar_tree::version::{FamilyState, VersionSet};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// A family to open, and how.
+/// A family to open, with its settings.
 #[derive(Clone, Debug)]
 pub struct OpenFamily {
-    /// Its name.
+    /// The family's name.
     pub name: String,
-    /// Its settings.
+    /// The family's settings.
     pub options: FamilyOptions,
 }
 
-/// What to tell where a tree is opened with another number of levels than asked for, or than it was stored with.
+/// The report lines when a tree is opened with another number of levels than requested or stored.
 fn levels_told(
     name: &str,
     given: &FamilyOptions,
@@ -44,13 +44,13 @@ fn levels_told(
     ))
 }
 
-/// The settings of every family: those that were listed, and the rest.
+/// The settings of every family, listed or not.
 pub(super) struct Settings {
     listed: BTreeMap<String, FamilyOptions>,
     others: FamilyOptions,
-    /// Those of families that are there, with what the OPTIONS file says of them.
+    /// The settings of existing families, combined with what the OPTIONS file stores.
     recalled: BTreeMap<String, FamilyOptions>,
-    /// Directories of the families' tables that the OPTIONS file names.
+    /// The table directories per family that the OPTIONS file names.
     cf_paths: BTreeMap<String, Vec<DbPath>>,
 }
 
@@ -76,8 +76,8 @@ impl Settings {
         Ok(Settings { listed, others, recalled: BTreeMap::new(), cf_paths: BTreeMap::new() })
     }
 
-    /// The settings of a family whose keys the database has in `order`. A listed family without a comparator of its own
-    /// takes that order over.
+    /// The settings of a family whose keys are in `order` in the database. A listed family without its own comparator
+    /// takes that order.
     pub(super) fn of(&self, name: &str, order: &Order) -> FamilyOptions {
         let given = self.recalled.get(name).or(self.listed.get(name));
         let mut options = given.unwrap_or(&self.others).clone();
@@ -91,7 +91,7 @@ impl Settings {
         options
     }
 
-    /// The places that the caller gave. A family that is not listed has none of its own.
+    /// The directories that the caller gave. A family that is not listed has no directories of its own.
     pub(super) fn places(&self, options: &DbOptions) -> PlaceSettings {
         let own = self.listed.iter().map(|(name, o)| (name.clone(), o.cf_paths.clone()));
         let default = (DEFAULT_FAMILY.to_owned(), self.others.cf_paths.clone());
@@ -99,7 +99,7 @@ impl Settings {
         PlaceSettings { wal_dir: options.wal_dir.clone(), db_paths: options.db_paths.clone(), cf_paths }
     }
 
-    /// Takes over where the files are.
+    /// Stores the directories that were determined when the database was entered.
     pub(super) fn settle(&mut self, options: &mut DbOptions, entered: &Entered) {
         self.others.cf_paths.clear();
         self.cf_paths.clone_from(&entered.settings.cf_paths);
@@ -110,9 +110,9 @@ impl Settings {
         }
     }
 
-    /// Holds the settings against the newest OPTIONS file and the levels there are: merge operators are found by name, and
-    /// what the file holds besides is kept for the next one. A file that cannot be read, or does not name a family, is a line of
-    /// the report.
+    /// Combines the settings with the newest OPTIONS file and the levels of each tree. Merge operators are found by
+    /// name; other stored settings are kept for the next OPTIONS file. If the file cannot be read or does not name a
+    /// family, the report has a line about it.
     ///
     /// # Errors
     /// `InvalidArgument`: a family had another merge operator.
@@ -158,7 +158,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What of the OPTIONS file is not acted on and would change what RocksDB does, a line for each.
+    /// One line for each stored option that this engine ignores and that would change RocksDB's behaviour.
     fn unserved(&self, options: &DbOptions, versions: &VersionSet) -> Vec<String> {
         let db = Options { db: options.clone(), ..Options::default() };
         let mut groups: Vec<(Vec<&str>, Vec<String>)> = vec![(Vec::new(), db.database_notes())];
@@ -176,7 +176,7 @@ impl Settings {
         note_lines(&groups)
     }
 
-    /// Holds the settings of families that are there against the merge operators they had.
+    /// Compares the settings of existing families with the merge operators they had.
     ///
     /// # Errors
     /// `InvalidArgument`: a family had another one.
@@ -196,8 +196,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Gives a family that is there the merge operator it had. One that is not listed takes the operator of `default` only
-    /// where it had the same.
+    /// Gives an existing family the merge operator it had. A family that is not listed takes the operator of `default`
+    /// only if it had the same one.
     fn recall_operator(&self, name: &str, options: &mut FamilyOptions, stored: Option<&str>) -> Result<()> {
         let listed = name == DEFAULT_FAMILY || self.listed.contains_key(name);
         if !listed && !options.has_operator(stored) {
@@ -226,7 +226,7 @@ impl Settings {
         Families { listed, others: Others::Open { levels: self.others.compaction.num_levels } }
     }
 
-    /// What the linter says of these settings and the data there is.
+    /// The linter's advice on these settings and the existing data.
     pub(super) fn advice(&self, options: &DbOptions, versions: &VersionSet) -> Vec<String> {
         let families = versions.families();
         let settings: Vec<_> = families.iter().map(|f| self.of(&f.name, &f.version.order)).collect();
@@ -236,10 +236,10 @@ impl Settings {
         lint(&options_file(options, &named), &facts).iter().map(Finding::to_string).collect()
     }
 
-    /// For an open that only reads: what is not listed and not known stays closed.
+    /// The families for a read-only open: an unlisted family with an unknown comparator stays closed.
     pub(super) fn families_to_read(&self) -> Families {
         let mut families = self.families();
-        // A default family of another built-in order is none that the caller spoke of.
+        // The caller did not list `default`, so its order may be another built-in one.
         if matches!(self.others.order, Order::Bytewise) {
             families.listed.retain(|f| self.listed.contains_key(&f.name));
         }

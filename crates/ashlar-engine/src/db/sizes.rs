@@ -1,4 +1,4 @@
-//! About how large ranges of keys are.
+//! Estimated sizes of key ranges.
 //!
 //! Source: RocksDB `db/version_set.cc` (`ApproximateSize`), `include/rocksdb/options.h` (`SizeApproximationOptions`).
 
@@ -11,9 +11,9 @@ use ashlar_tree::version::{FileMeta, Version};
 /// What [`Db::approximate_sizes`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeOptions {
-    /// Bytes in memtables (RocksDB's `include_memtables`). Off.
+    /// Bytes in memtables (RocksDB's `include_memtables`). Default: off.
     pub memtables: bool,
-    /// Bytes of tables (RocksDB's `include_files`). On.
+    /// Bytes of tables (RocksDB's `include_files`). Default: on.
     pub files: bool,
 }
 
@@ -23,23 +23,23 @@ impl Default for SizeOptions {
     }
 }
 
-/// What the memtables of a family hold of a range, about.
+/// An estimate of a family's data in memtables for a key range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemtableStats {
     /// Point entries, all versions.
     pub count: u64,
-    /// Bytes.
+    /// Bytes of those entries.
     pub bytes: u64,
 }
 
 impl Db {
-    /// About how many bytes of files, and of memtables if asked, belong to the keys of each range `from..to`. Compressed as
-    /// they lie on disk; exact to a block at the ends of a range. Blob files are not counted, as RocksDB has it.
+    /// Estimates the bytes of tables, and of memtables if requested, for each key range `from..to`. Table bytes are
+    /// compressed bytes, accurate to one block at the ends of a range. Blob files are not counted, as in RocksDB.
     ///
     /// # Errors
     /// `Corruption`, `Io`: a table at the end of a range cannot be opened. `Shutdown`.
     /// # Cost
-    /// Two index searches per table that a range cuts.
+    /// Two index searches per table that an end of a range falls into.
     pub fn approximate_sizes(
         &self,
         family: &Family,
@@ -57,7 +57,7 @@ impl Db {
         ranges.iter().map(size).collect()
     }
 
-    /// About how much of the keys `from..to` the memtables of a family hold, sealed ones included.
+    /// Estimates the entries and bytes of the keys `from..to` in the memtables of a family, sealed ones included.
     ///
     /// # Errors
     /// `Shutdown`.

@@ -1,4 +1,4 @@
-//! What goes into the texts of `rocksdb.stats`.
+//! The data for the texts of `rocksdb.stats`.
 
 use super::core::Core;
 use super::counters::Hold;
@@ -21,7 +21,7 @@ impl Core {
         family_text(&stats)
     }
 
-    /// What is known of a family; the interval reaches back to the open.
+    /// The statistics of a family; the interval reaches back to the open.
     pub(super) fn family_stats(&self, look: &Look<'_>) -> FamilyStats {
         let version = &look.sv.version;
         let seconds = self.counters.uptime(self.env.clock.now());
@@ -50,7 +50,7 @@ impl Core {
         format!("{writes}{}\nPins: {}\n", self.memory_line(), self.pins())
     }
 
-    /// What the cap on memory is used for.
+    /// The line that shows what the memory cap is used for.
     fn memory_line(&self) -> String {
         let budget = self.memory.budget();
         let held = |what| human_bytes(budget.held(what) as u64);
@@ -64,7 +64,7 @@ impl Core {
         )
     }
 
-    /// Writes the texts of all families and the statistics to the log of what happens.
+    /// Writes the texts of all families and the statistics to the info log.
     pub(super) fn dump_statistics(&self) {
         let families: Vec<_> = self.state().families.iter().map(|f| Arc::clone(&f.family)).collect();
         let mut text = format!("------- DUMPING STATS -------\n{}", self.db_text());
@@ -92,7 +92,7 @@ impl Core {
         }
     }
 
-    /// Notes that a writer was held since `start`: by memtables that wait for their flush, or by the pace.
+    /// Records that a writer was held since `start`: by memtables that wait for their flush, or by the pace.
     pub(super) fn held(&self, by_memtables: bool, how: Pace, start: Duration) {
         let time = self.env.clock.now().saturating_sub(start);
         let level0 = || {

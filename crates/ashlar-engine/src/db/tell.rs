@@ -1,4 +1,4 @@
-//! The events of a database, put together at their sites.
+//! Assembles the events of a database.
 
 use super::core::{Core, State};
 use crate::column_family::Family;
@@ -14,7 +14,7 @@ use ashlar_options::{CompactionEvent, Event, FileEvent, FlushEvent, StallConditi
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What stands at the head of a log: `benchmark.sh` takes the fifth word of the first two lines.
+/// The header of an info log: `benchmark.sh` reads the fifth word of the first two lines.
 pub(super) fn log_header(report: &RecoveryReport) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!("RocksDB version: AshlarDB-{version}\nGit sha not-recorded\nRecovered: {report}")
@@ -25,7 +25,7 @@ impl Core {
         self.state().families.get(family).map(|f| f.family.name().to_owned()).unwrap_or_default()
     }
 
-    /// Tables per level of a family now.
+    /// The current number of tables per level of a family.
     fn tree(&self, family: FamilyId) -> Vec<usize> {
         let state = self.state();
         state
@@ -35,7 +35,7 @@ impl Core {
             .unwrap_or_default()
     }
 
-    /// A flush begins.
+    /// Reports that a flush begins.
     pub(super) fn tell_flush_begin(&self, family: &Family, memtables: &[Arc<dyn MemtableRep>]) {
         self.events.tell(&Event::FlushBegin(FlushEvent {
             family: family.name().to_owned(),
@@ -47,7 +47,7 @@ impl Core {
         }));
     }
 
-    /// A flush is installed; `edit` added its files.
+    /// Reports an installed flush; `edit` added its files.
     pub(super) fn tell_flushed(&self, edit: &VersionEdit, memtables: usize, entries: u64, took: Duration) {
         self.tell_created(edit);
         self.events.tell(&Event::FlushCompleted(FlushEvent {
@@ -60,7 +60,7 @@ impl Core {
         }));
     }
 
-    /// A compaction begins, or, with what it did, is installed.
+    /// Reports that a compaction begins or, with its counts, that it was installed.
     pub(super) fn tell_compaction(
         &self,
         family: &Family,
@@ -93,7 +93,7 @@ impl Core {
         self.events.tell(&Event::CompactionCompleted(event));
     }
 
-    /// The files that a durable edit added.
+    /// Reports the files that a durable edit added.
     pub(super) fn tell_created(&self, edit: &VersionEdit) {
         let family = self.name(edit.family);
         for (_, file) in &edit.added {
@@ -106,7 +106,7 @@ impl Core {
         }
     }
 
-    /// The files that were unlinked, by name.
+    /// Reports the unlinked files by name.
     pub(super) fn tell_deleted(&self, names: &[String]) {
         let gone = |number| FileEvent { family: String::new(), number, bytes: 0 };
         for name in names {
@@ -120,7 +120,7 @@ impl Core {
         }
     }
 
-    /// What will be told of the memtables of `families` once they are sealed at `last`.
+    /// The events to report once the memtables of `families` are sealed at `last`.
     pub(super) fn sealed_events(state: &State, families: &[FamilyId], last: SeqNum) -> Vec<Event> {
         let live = state.families.iter().filter(|f| families.contains(&f.family.id()));
         let event = |family: &Family, memtable: &Memtable| Event::MemtableSealed {
@@ -134,7 +134,7 @@ impl Core {
             .collect()
     }
 
-    /// The pace of writers may have changed from `before` on.
+    /// Reports a change of the writers' pace since `before`.
     pub(super) fn tell_pace(&self, before: Pace) {
         let (before, now) = (condition(before), condition(self.pressure.pace()));
         if before != now && !self.is_closed() {

@@ -1,7 +1,8 @@
-//! The timer: what is due by the clock alone, the dump of statistics and compactions of tables for their age.
+//! The timer: runs work that only the clock makes due, which is the dump of statistics and the compaction of old
+//! tables.
 //!
-//! 1. There is one as long as some setting wants it. It is no background work that anybody waits for but a close.
-//! 2. It sleeps until the next moment that matters, on the clock of the environment: simulated runs repeat.
+//! 1. The timer exists as long as a setting needs it. Only a close waits for it.
+//! 2. It sleeps until the next due time by the environment's clock, so simulated runs are repeatable.
 
 use super::core::Core;
 use super::job::Run;
@@ -14,12 +15,12 @@ use std::time::Duration;
 
 /// The timer of a database.
 pub(super) struct TimerJob {
-    /// When statistics were dumped last, or the timer began.
+    /// When statistics were last dumped, or the timer began.
     dumped: Duration,
 }
 
 impl TimerJob {
-    /// Does what is due. When the next thing is; `None`: no setting wants a timer.
+    /// Runs the due work. Returns when the next work is due; `None`: no setting needs a timer.
     fn tick(&mut self, core: &Arc<Core>) -> Option<Duration> {
         let mut next = core.next_age();
         if next.is_some() {
@@ -54,13 +55,13 @@ impl Run for TimerJob {
 
     fn ended(&self, core: &Arc<Core>) {
         core.progress.notify();
-        // Settings may have changed since the last look.
+        // Settings may have changed since the last check.
         core.arm_timer();
     }
 }
 
 impl Core {
-    /// Begins a timer when settings want one and there is none; the one there is looks at them anew.
+    /// Starts the timer if a setting needs one and none exists; wakes an existing timer to re-read the settings.
     pub(super) fn arm_timer(self: &Arc<Self>) {
         if self.options().stats_dump_secs == 0 && self.next_age().is_none() {
             return;
@@ -72,7 +73,7 @@ impl Core {
         }
     }
 
-    /// Until the next table comes of age.
+    /// The time until the next table reaches its age limit.
     fn next_age(&self) -> Option<Duration> {
         let now = self.unix_secs();
         let state = self.state();

@@ -1,17 +1,17 @@
-//! Files that an open did not use: logs that a replay did not use to their end, and damaged OPTIONS files. An open removes the
-//! logs that it has replayed and older OPTIONS files, but none of these. Of logs:
+//! Files that an open did not use: WAL files that replay did not read to their end, and damaged OPTIONS files. An open
+//! removes replayed WAL files and older OPTIONS files, but keeps unused ones. For WAL files:
 //!
-//! | behind the last record that was replayed | what becomes of it |
+//! | after the last replayed record | treatment |
 //! |---|---|
-//! | nothing, zeros, a former life of the file | nothing: it was never written, or is from another log |
-//! | whole batches | the log goes to `lost/`, with an account |
-//! | anything, in a file of which no record was replayed | the same: it may be no log at all |
-//! | damage that the recovery mode passes over | the same |
-//! | no whole batch: a torn tail | its bytes go to `lost/` (see `files/log_tail`) |
+//! | nothing, zeros, records of an earlier use of the file | none: these bytes were never written, or belong to another WAL file |
+//! | whole batches | the WAL file moves to `lost/`, with an account |
+//! | anything, in a file without a replayed record | the same: the file may not be a WAL file |
+//! | damage that the recovery mode skips | the same |
+//! | no whole batch: a torn tail | the tail's bytes are copied to `lost/` (see `files/log_tail`) |
 //!
-//! 1. Accounts and tails are durable before the commit that makes the logs obsolete. A crash changes nothing of that: the
-//!    next open finds the account and moves the log.
-//! 2. A disk without room for them does not keep a database closed: then the log is moved without an account.
+//! 1. Accounts and tails are durable before the commit that makes the WAL files obsolete. After a crash the next open
+//!    finds the account and moves the WAL file.
+//! 2. A full disk does not prevent an open: the WAL file is then moved without an account.
 
 use crate::open::{DroppedRange, RecoveryReport};
 use ashlar_base::error::IoKind;
@@ -22,17 +22,17 @@ use ashlar_tree::files::{TAIL_MAX, keep_tail, leave_account, used_end};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What is kept of files that an open did not use.
+/// The unused files that are kept.
 #[derive(Debug, Default)]
 pub(super) struct UnusedFiles {
-    /// Logs that go to `lost/` where others are removed, and damaged OPTIONS files.
+    /// WAL files that move to `lost/` instead of being removed, and damaged OPTIONS files.
     pub(super) whole: BTreeSet<FileNumber>,
     /// Names of the tails in `lost/`.
     pub(super) tails: Vec<String>,
 }
 
 impl UnusedFiles {
-    /// Sees to it that nothing of the files in `dir` is removed that `report` tells as dropped or damaged.
+    /// Keeps every file in `dir` that `report` lists as dropped or damaged from being removed.
     ///
     /// # Errors
     /// `Io`.

@@ -1,4 +1,4 @@
-//! Reading everything a database has on disk, to see whether it is sound.
+//! Reading all files of a database to check them.
 
 use super::Db;
 use ashlar_base::{Error, FileNumber, Result};
@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl Db {
-    /// Opens every table and blob file of every family anew and reads all of it, past the cache: checksums, the order of keys, index and
-    /// filter against the keys, records against their footer. `progress` is called after each file. Memtables and the log
-    /// are not looked at. Runs beside reads and writes, over the files of the moment it began at.
+    /// Opens every table and blob file of every family anew and reads all of it, past the cache. Checks checksums, the
+    /// order of keys, index and filter against the keys, and blob records against their footer. `progress` is called
+    /// after each file. Memtables and the WAL are not checked. Runs beside reads and writes, over the files that
+    /// existed when it began.
     ///
     /// # Errors
-    /// `Corruption` with file and offset, `Io`: of the first file that is not sound. `Shutdown`.
+    /// `Corruption` with file and offset, `Io`: the error of the first damaged file. `Shutdown`.
     /// # Cost
     /// One pass over all files.
     pub fn verify_checksums(&self, mut progress: impl FnMut(&Verified)) -> Result<Verified> {
@@ -40,12 +41,12 @@ impl Db {
         Ok(done)
     }
 
-    /// Reads every table and blob file whose checksum the MANIFEST has, and compares. `progress` is called after each.
-    /// Counted are the files compared; those without a recorded checksum, and those of a function that is not known here,
-    /// are passed over. (RocksDB: `VerifyFileChecksums`.)
+    /// Reads every table and blob file that has a checksum in the MANIFEST, and compares the checksums. `progress` is
+    /// called after each file. The result counts the compared files. Files without a recorded checksum, or with an
+    /// unknown checksum function, are skipped. (RocksDB: `VerifyFileChecksums`.)
     ///
     /// # Errors
-    /// `Corruption`, `Io`: of the first file that is not sound. `Shutdown`.
+    /// `Corruption`, `Io`: the error of the first damaged file. `Shutdown`.
     /// # Cost
     /// One pass over the files that have a checksum.
     pub fn verify_file_checksums(&self, mut progress: impl FnMut(&Verified)) -> Result<Verified> {
@@ -75,21 +76,21 @@ impl Db {
         Ok(done)
     }
 
-    /// Reads the MANIFEST and every table and blob file of every family, to the end, whatever is found on the way: blocks,
-    /// records, recorded checksums, bounds. The report names each damage and the keys it puts at risk. `progress` is called
-    /// after each file. Runs beside reads and writes; memtables and logs are not looked at.
+    /// Reads the MANIFEST and every table and blob file of every family to the end, whatever damage is found on the
+    /// way. Checks blocks, records, recorded checksums and bounds. The report names each damage and the keys at risk.
+    /// `progress` is called after each file. Runs beside reads and writes; memtables and WAL files are not checked.
     ///
     /// # Errors
-    /// `Shutdown`. Damage is no error but in the report.
+    /// `Shutdown`. Damage is in the report and is no error.
     /// # Cost
-    /// One pass over all files; over damaged ones another.
+    /// One pass over all files, and a second pass over damaged ones.
     pub fn verify_db(&self, mut progress: impl FnMut(&Verified)) -> Result<CheckReport> {
         let versions = self.versions_now()?;
         let (fs, dir) = (&*self.core().env.fs, &*self.core().dir);
         let mut report = CheckReport::default();
         let manifest = self.core().versions.manifest_number();
         if let Err(e) = self.verify_manifest(manifest)
-            // Another one may have taken its place meanwhile.
+            // A new MANIFEST may have replaced it meanwhile.
             && manifest == self.core().versions.manifest_number()
         {
             report.damages.push(Damage::of(&FileKind::Manifest(manifest).name(), &e, Risk::Database));
@@ -100,8 +101,9 @@ impl Db {
         Ok(report)
     }
 
-    /// Reads a MANIFEST to its end. What an open takes for a torn tail is damage in one that is in use: each record was made
-    /// durable before it counted. Unless it is being written: then it is whole once a commit that comes behind is done.
+    /// Reads a MANIFEST to its end. In a MANIFEST that is in use even a torn tail is damage, because each record was
+    /// made durable before it counted. A commit may be writing the tail at this moment; then the MANIFEST is intact
+    /// after a later commit.
     fn verify_manifest(&self, number: FileNumber) -> Result<()> {
         let (core, mut torn) = (self.core(), None);
         loop {
@@ -115,7 +117,7 @@ impl Db {
         }
     }
 
-    /// The file sets of this moment, by family.
+    /// The current versions, by family.
     fn versions_now(&self) -> Result<Vec<(String, Arc<Version>)>> {
         self.core().check_open()?;
         let of = |f: &Arc<crate::column_family::Family>| {

@@ -1,53 +1,53 @@
-//! The background work of which a database has at most one job at a time, and whether that job exists.
+//! The kinds of background work that have at most one job per database, and whether that job exists.
 //!
 //! Flushes and compactions are not in this table: a flush is marked at its family, a compaction claims its files.
 
 use ashlar_env::JobId;
 use std::collections::BTreeMap;
 
-/// Background work that one job of a database does.
+/// A kind of background work that one job of a database does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Work {
     /// Takes writes again after a hard error.
     Resume,
-    /// Tries to reserve log space again after the disk was full.
+    /// Tries to reserve WAL space again after the disk was full.
     LogRoom,
-    /// Looks again at a level 0 that waits for a flush.
+    /// Re-checks a level 0 that waits for a flush.
     L0Delay,
     /// Removes obsolete files.
     Purge,
-    /// Does what the clock alone makes due.
+    /// Runs work that only the clock makes due.
     Timer,
     /// Reads all files to find damage.
     Scrub,
 }
 
 impl Work {
-    /// All kinds, in the order in which a schedule looks at them.
+    /// All kinds, in the order in which the scheduler checks them.
     pub(super) const ALL: [Work; 6] =
         [Work::Resume, Work::LogRoom, Work::L0Delay, Work::Purge, Work::Timer, Work::Scrub];
 
-    /// Whether a pause of background work waits for the job. The timer and the scrubber only end with the database or by
-    /// a change of settings, so only a close waits for them.
+    /// Whether a pause of background work waits for the job. The timer and the scrubber end only with the database or
+    /// by a change of settings, so only a close waits for them.
     pub(super) fn is_counted(self) -> bool {
         !matches!(self, Work::Timer | Work::Scrub)
     }
 
-    /// Whether the job begins with work that callers wait for, and not by waiting.
+    /// Whether callers wait for the job's first step. Otherwise the job begins by waiting.
     fn begins_awaited(self) -> bool {
         matches!(self, Work::Resume | Work::Purge)
     }
 }
 
-/// The jobs there are, one per kind of work at most.
+/// The existing jobs, at most one per kind of work.
 #[derive(Debug, Default)]
 pub(crate) struct Slots(BTreeMap<Work, Slot>);
 
 #[derive(Debug)]
 struct Slot {
-    /// Noted for the work that [`Work::is_counted`] leaves out.
+    /// Noted only for work that [`Work::is_counted`] excludes.
     id: Option<JobId>,
-    /// False while the job itself waits: a caller that waits for the end of background work does not wait for it.
+    /// False while the job itself waits: callers that wait for background work then ignore the job.
     awaited: bool,
 }
 
@@ -100,7 +100,7 @@ impl Slots {
         }
     }
 
-    /// How many of the counted jobs callers do not wait for.
+    /// How many of the counted jobs are ignored by callers that wait for background work.
     pub(super) fn waiting(&self) -> usize {
         self.0.iter().filter(|(work, slot)| work.is_counted() && !slot.awaited).count()
     }

@@ -1,8 +1,8 @@
-//! Writing: what surrounds the committer — back-pressure, and the switch to a new memtable and log.
+//! Writing: the code around the committer, which is back-pressure and the switch to a new memtable and WAL file.
 //!
-//! A switch is done by a leader, so no write is under way: the log is closed, full memtables are sealed at the last
-//! sequence, a new log and new memtables are installed, and flushes are submitted. The closed log is synced by the flush
-//! that follows it, or by the next synced write, whichever comes first.
+//! A leader performs the switch, so no write is in progress. The WAL file is closed, full memtables are sealed at the
+//! last sequence, a new WAL file and new memtables are installed, and flushes are submitted. The closed WAL file is
+//! synced by the next flush or by the next synced write, whichever comes first.
 
 use super::core::{Core, State};
 use crate::batch::{WriteBatch, only_deletes};
@@ -24,7 +24,7 @@ use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Writers are never delayed longer than this at a time: debt may be gone sooner than it looked.
+/// The longest single delay of a writer: compaction debt may shrink sooner than predicted.
 const LONGEST_DELAY: Duration = Duration::from_millis(100);
 
 impl Core {
@@ -52,7 +52,7 @@ impl Core {
         self.committer.commit(batch.encoder(), options)
     }
 
-    /// On a full disk deletions are taken: they are what may make room.
+    /// On a full disk deletions are accepted, because they may free space.
     #[cold]
     fn check_only_deletes(
         &self,
@@ -64,15 +64,16 @@ impl Core {
         if !only_deletes(&batch.encoder().reader())? {
             return Err(refusal);
         }
-        // Before anything is prepared for it: what is refused later has taken memory.
+        // Checked before anything is prepared: preparing a batch uses memtable memory even if the batch is then
+        // refused.
         if !options.disable_wal && self.health.is_failing(Source::LogRoom) {
             self.committer.check_room_for_deletions(batch.byte_len(), refusal)?;
         }
         Ok(())
     }
 
-    /// What writes with special wishes are asked before they join the queue: whether they would wait, which they may not
-    /// want; and, of low priority, to wait on their own.
+    /// Applies per-write options before the write joins the queue: `no_slowdown` fails with `Busy(Stalled)` instead of
+    /// waiting, `low_priority` waits for its own rate limit.
     #[cold]
     fn admit(&self, bytes: usize, options: WriteOptions) -> Result<()> {
         let own = if options.low_priority { self.pressure.low_priority_pace() } else { Pace::Free };
@@ -86,7 +87,7 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a write that comes now has to wait for background work.
+    /// Whether a write would have to wait for background work now.
     fn would_wait(&self) -> bool {
         self.pressure.pace() != Pace::Free
             || self.pressure.is_holding()
@@ -94,8 +95,8 @@ impl Core {
                 && matches!(self.full_families(&self.state()), Room::AfterFlush)
     }
 
-    /// Refuses what no reader could make sense of later: merges without an operator, ranges that end before they begin,
-    /// entities above the format level, writes to a family whose writes RocksDB would pass over.
+    /// Refuses operations that readers could not handle later: merges without an operator, ranges that end before they
+    /// begin, entities above the format level, writes to a family that has `disallow_memtable_writes`.
     #[cold]
     fn check_operations(&self, batch: &BatchReader<'_>) -> Result<()> {
         let state = self.state();
@@ -131,21 +132,21 @@ impl Core {
         Ok(())
     }
 
-    /// Makes everything written so far durable.
+    /// Makes all earlier writes durable.
     pub(crate) fn sync_wal(&self) -> Result<()> {
         self.check_open()?;
         self.health.check_working()?;
         self.committer.sync()
     }
 
-    /// Hands what the log holds back in the process to the operating system, and to the device if `sync`.
+    /// Hands the records buffered in the process to the operating system, and to the device if `sync`.
     pub(crate) fn flush_wal(&self, sync: bool) -> Result<()> {
         self.check_open()?;
         self.health.check_working()?;
         if sync { self.committer.sync() } else { self.committer.flush() }
     }
 
-    /// The write set that the live families make with `wal`.
+    /// The write set of the live families with `wal`.
     pub(crate) fn write_set(state: &State, memory: &Memory, wal: Arc<Wal>) -> WriteSet {
         let slot = |f: &LiveFamily| FamilySlot {
             family: f.family.id(),
@@ -156,7 +157,7 @@ impl Core {
         WriteSet { wal, families, limit_bytes: memory.active_max(state.live_memtable_bytes()) }
     }
 
-    /// Seals the memtables of `families` that hold something and begins a new log. To be called by a leader.
+    /// Seals the non-empty memtables of `families` and begins a new WAL file. Called by a leader.
     pub(crate) fn switch(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
         let all: Vec<FamilyId>;
         let families = match self.options().atomic_flush {
@@ -169,7 +170,7 @@ impl Core {
         let last = self.visible();
         let next = last.checked_add(1).unwrap_or(last);
         let before = self.committer.current();
-        // Nothing may be held back of a log that is not the last. What it had ahead is for the next.
+        // Only the current WAL file may buffer records. The space reserved ahead is released for the next file.
         self.committer.flush()?;
         before.wal.log().give_back();
         let wal = self.tables.give_way_to(|| {
@@ -198,7 +199,8 @@ impl Core {
         Ok(())
     }
 
-    /// Takes in that the disk has no room for the log ahead: all but deletions are refused until a job of its own had it.
+    /// Records that the WAL cannot reserve space on the disk: all writes except deletions are refused until the room
+    /// job has reserved it.
     fn log_lacks_room(self: &Arc<Self>, cause: &Error) {
         if !self.health.is_failing(Source::LogRoom) {
             self.report(Source::LogRoom, cause);
@@ -207,7 +209,7 @@ impl Core {
         }
     }
 
-    /// Seals the memtables of `families` that hold something at `last`; the data of the new ones starts in `wal`.
+    /// Seals the non-empty memtables of `families` at `last`; the data of the new memtables starts in `wal`.
     pub(super) fn seal_memtables(
         &self,
         state: &mut State,
@@ -225,7 +227,7 @@ impl Core {
         }
     }
 
-    /// Shows readers a family's present state.
+    /// Shows readers the current memtables and version of a family.
     pub(crate) fn publish(&self, state: &mut State, family: FamilyId) {
         if let Some(family) = state.families.get(family) {
             let before = family.publish();
@@ -233,8 +235,8 @@ impl Core {
         }
     }
 
-    /// The families whose memtables are full, if each of them may get a new one now. When they are full together, the
-    /// largest counts as full.
+    /// The families whose memtables are full, if each of them may get a new memtable now. When all memtables together
+    /// are full, the largest counts as full.
     fn full_families(&self, state: &State) -> Room {
         let mut full = Vec::new();
         let active = |f: &LiveFamily| f.memtables.current().rep.memory();
@@ -262,7 +264,7 @@ impl Core {
         if full.is_empty() { Room::Enough } else { Room::AfterSwitch(full) }
     }
 
-    /// Takes in that writers filled the memtables of `families`.
+    /// Records that writers filled the memtables of `families`.
     fn note_full(&self, families: &[FamilyId]) {
         let now = self.env.clock.now();
         let mut state = self.state();
@@ -273,8 +275,8 @@ impl Core {
         }
     }
 
-    /// Whether full memtables take deletions: on a full disk nothing else gets so far, and they must not wait for what they
-    /// are to make possible.
+    /// Whether full memtables accept deletions. On a full disk only deletions get this far, and deletions must not wait
+    /// for the space that they are meant to free.
     fn takes_more_deletions(&self) -> bool {
         self.health.severity() == Severity::Full && self.has_spare_room(&self.state())
     }
@@ -289,7 +291,7 @@ impl Core {
     }
 
     /// # Errors
-    /// `Busy(Memory)`: readers hold so much that another memtable could pass the cap.
+    /// `Busy(Memory)`: readers hold so much memory that another memtable could exceed the cap.
     pub(super) fn check_memory(&self) -> Result<()> {
         let refusal = || {
             let state = self.state();
@@ -301,12 +303,12 @@ impl Core {
         if refusal().is_none() {
             return Ok(());
         }
-        // What readers let go of since the last purge is still there.
+        // Memory that readers have released since the last purge is still counted.
         self.let_go();
         refusal().map_or(Ok(()), Err)
     }
 
-    /// Waits as long as `bytes` cost at `pace`, or until it is `over`.
+    /// Waits as long as `bytes` cost at `pace`, or until `over` returns true.
     fn slow_down(&self, pace: Pace, bytes: usize, over: impl Fn() -> bool) {
         let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let start = self.env.clock.now();
@@ -341,7 +343,7 @@ impl Core {
         if closing { Err(Error::closed()) } else { outcome }
     }
 
-    /// When the live logs hold more than they may: the families that need the oldest one.
+    /// When the live WAL files exceed their size limit: the families that need the oldest one.
     fn holders_of_full_logs(&self, state: &State) -> Vec<FamilyId> {
         if self.committer.wals().closed_bytes() <= self.wal_limit(state) {
             return Vec::new();
@@ -364,7 +366,7 @@ impl Core {
             (options.write_buffer_bytes as u64).saturating_mul(options.max_write_buffers as u64)
         };
         let sum = state.families.iter().map(buffers).fold(0, u64::saturating_add);
-        // All memtables together have a bound too, however many families there are.
+        // All memtables together have a limit too, however many families there are.
         sum.saturating_mul(4).min((self.memory.memtables_max() as u64).saturating_mul(8))
     }
 }
@@ -376,7 +378,7 @@ enum Room {
     AfterFlush,
 }
 
-/// The committer's view of the database: a weak one, so that jobs and handles alone keep it alive.
+/// The committer's view of the database. It is a weak reference, so that only jobs and handles keep the database alive.
 pub(crate) struct Host(pub(crate) std::sync::Weak<Core>);
 
 impl WriteHost for Host {

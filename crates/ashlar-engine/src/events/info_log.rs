@@ -1,9 +1,11 @@
-//! The info log: `LOG` in the database's directory, and the former ones as `LOG.old.<microseconds since 1970>`.
+//! The info log: `LOG` in the database's directory, and former logs as `LOG.old.<microseconds since 1970>`.
 //!
-//! 1. Lines are put into a queue under a lock; whoever finds nobody writing takes the file and writes the queue out,
-//!    with no lock held. So lines stand in the order they were queued, and who logs never waits for another's write.
-//! 2. What cannot be written is left out; the next line that can be says how many were.
-//! 3. A file is replaced when it is full or old enough, and at every open; only so many former ones are kept.
+//! 1. A thread puts its lines into a queue under a lock. If no thread is writing, it takes the file and writes the
+//!    queue out with no lock held. So lines keep their order, and a logging thread never waits for another thread's
+//!    write.
+//! 2. A line that cannot be written is left out; the next written line says how many were left out.
+//! 3. A new file is begun when the current one is full or old enough, and at every open; a limited number of former
+//!    files is kept.
 //!
 //! Source: RocksDB `logging/auto_roll_logger.cc`, `file/filename.cc` (`InfoLogFileName`).
 
@@ -16,10 +18,10 @@ use ashlar_sync::{Mutex, Rank};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes that wait for a slow file at most; lines beyond are left out.
+/// The largest queue for a slow file in bytes; further lines are left out.
 const QUEUE_BYTES: usize = 1 << 20;
 
-/// An open log.
+/// An open info log.
 pub struct InfoLog {
     options: InfoLogOptions,
     path: PathBuf,
@@ -29,13 +31,13 @@ pub struct InfoLog {
 
 struct Shared {
     queue: String,
-    /// `None` while somebody writes.
+    /// `None` while a thread writes.
     file: Option<LogFile>,
     left_out: u64,
     closed: bool,
 }
 
-/// The file, or none after a failure.
+/// The current file; none after a failure.
 #[derive(Default)]
 struct LogFile {
     file: Option<Arc<dyn WriteFile>>,
@@ -44,8 +46,8 @@ struct LogFile {
 }
 
 impl InfoLog {
-    /// Makes the directory of an info log that stands elsewhere, and answers `env` with that directory held. After an error
-    /// there is no info log.
+    /// Creates the directory of an info log outside the database directory, and returns `env` with that directory held.
+    /// After an error there is no info log.
     pub fn hold_elsewhere(env: Env, options: &InfoLogOptions) -> Env {
         if !options.enabled || options.dir.is_empty() {
             return env;
@@ -57,8 +59,8 @@ impl InfoLog {
         }
     }
 
-    /// Begins the log of a database in `dir`, with `header` at the head of each of its files. No error is reported: a log
-    /// that cannot be written leaves its lines out.
+    /// Begins the log of a database in `dir`, with `header` at the beginning of each of its files. Failures are not
+    /// reported: the log leaves lines out.
     pub fn open(env: &Env, dir: &Path, options: &InfoLogOptions, header: &str) -> Option<InfoLog> {
         if !options.enabled {
             return None;
@@ -102,12 +104,12 @@ impl InfoLog {
         self.drain(env);
     }
 
-    /// Writes nothing any more: the directory may have another owner from now on.
+    /// Stops writing: another process may own the directory after this call.
     pub fn close(&self) {
         self.shared.lock().closed = true;
     }
 
-    /// Writes the queue out, unless somebody is at it, who then writes what was added too.
+    /// Writes the queue out, unless another thread is writing; that thread then writes the new lines too.
     fn drain(&self, env: &Env) {
         let Some(mut file) = self.shared.lock().file.take() else { return };
         loop {
@@ -128,7 +130,7 @@ impl InfoLog {
         }
     }
 
-    /// Returns how many lines were left out.
+    /// Writes `lines`. Returns how many lines were left out.
     fn write_out(&self, env: &Env, file: &mut LogFile, lines: &str, left_out: u64) -> u64 {
         let now = env.clock.unix_micros();
         let mut text = String::new();
@@ -150,7 +152,7 @@ impl InfoLog {
             file.len += text.len() as u64;
             return 0;
         }
-        // Begun anew with the next line.
+        // The next line begins a new file.
         *file = LogFile::default();
         left_out + lines.lines().count() as u64
     }
@@ -163,7 +165,7 @@ impl InfoLog {
             || o.file_secs_max > 0 && age >= o.file_secs_max
     }
 
-    /// Gives the present file its old name, and makes a new one.
+    /// Renames the current file to its former name, and creates a new one.
     fn begin_file(&self, fs: &dyn Fs, now: u64) -> Result<Arc<dyn WriteFile>> {
         let name = self.path.file_name().and_then(|n| n.to_str()).unwrap_or("LOG").to_owned();
         let dir = self.path.parent().unwrap_or(Path::new(""));
@@ -184,7 +186,8 @@ impl InfoLog {
         former.sort_unstable();
         let surplus = (former.len() + 1).saturating_sub(self.options.files_kept.max(1));
         for (_, name) in former.into_iter().take(surplus) {
-            // Our default bounds our own files only: RocksDB's go when a setting of the directory or the caller says so.
+            // The default limit applies to this engine's files only: RocksDB's files are removed only if the
+            // directory's or the caller's settings set a limit.
             let by_default = self.options.files_kept == InfoLogOptions::default().files_kept;
             if !by_default || is_ours(fs, &dir.join(&name)) {
                 fs.remove(&dir.join(name))?;
@@ -194,7 +197,7 @@ impl InfoLog {
     }
 }
 
-/// Whether the head of a log names this engine.
+/// Whether the header of a log names this engine.
 fn is_ours(fs: &dyn Fs, path: &Path) -> bool {
     let head = || -> Result<Vec<u8>> {
         let file = fs.open_read(path)?;
@@ -205,8 +208,8 @@ fn is_ours(fs: &dyn Fs, path: &Path) -> bool {
     head().is_ok_and(|head| String::from_utf8_lossy(&head).contains("AshlarDB"))
 }
 
-/// The name of the log of a database in `dir` when it stands elsewhere: the absolute path with `_` for what is no letter or
-/// digit, then `_LOG`.
+/// The name of a log outside the database directory: the absolute path of `dir` with `_` for every character that is no
+/// letter or digit, then `_LOG`.
 fn name_elsewhere(dir: &Path) -> String {
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
     let path = absolute.to_string_lossy();

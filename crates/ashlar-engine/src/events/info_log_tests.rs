@@ -120,7 +120,7 @@ fn our_default_removes_no_log_of_rocksdbs() {
     let names_now = names(&env);
     assert_eq!(theirs(&names_now), 10, "{names_now:?}");
     assert!(names_now.len() < 20, "{names_now:?}");
-    // A number that the directory or the caller sets holds for all.
+    // A limit that the directory or the caller sets applies to all files.
     env.clock.sleep(Duration::from_secs(1));
     let few = InfoLogOptions { files_kept: 3, ..InfoLogOptions::default() };
     InfoLog::open(&env, dir, &few, "head").unwrap();

@@ -1,10 +1,10 @@
-//! What happens in the background, told to listeners and to the info log.
+//! Background events, reported to listeners and to the info log.
 //!
 //! ```text
 //! site -> Events::tell(event) -> every listener, in the order they were given
 //!                             -> the log, as a line `EVENT_LOG_v1 {json}`
 //! ```
-//! 1. Events are told outside every lock, after what they tell of is durable or has failed.
+//! 1. An event is reported outside every lock, after the change it describes is durable or has failed.
 //! 2. The log never fails the database: a line that cannot be written is counted and left out.
 //!
 //! Source: RocksDB `include/rocksdb/listener.h`, `logging/event_logger.h` (names of events and fields).
@@ -19,7 +19,7 @@ use ashlar_base::panics::contained;
 use ashlar_env::Env;
 use ashlar_options::{Event, InfoLogLevel, Listeners};
 
-/// Where events go.
+/// The receivers of events.
 pub(crate) struct Events {
     database: DatabaseId,
     listeners: Listeners,
@@ -32,26 +32,26 @@ impl Events {
         Events { database, listeners, log, env: env.clone() }
     }
 
-    /// Writes a text to the log. Not under a lock.
+    /// Writes a text to the log. Never called under a lock.
     pub(crate) fn note(&self, text: &str) {
         if let Some(log) = self.log.as_ref().filter(|log| log.takes(InfoLogLevel::Info)) {
             log.write(&self.env, InfoLogLevel::Info, text);
         }
     }
 
-    /// The log ends here: the directory may have another owner from now on.
+    /// Ends the log: another process may own the directory after this call.
     pub(crate) fn close(&self) {
         if let Some(log) = &self.log {
             log.close();
         }
     }
 
-    /// Tells an event. Not under a lock.
+    /// Reports an event. Never called under a lock.
     pub(crate) fn tell(&self, event: &Event) {
-        debug_assert!(ashlar_sync::holds_no_lock(), "{} is told under a lock", event.name());
+        debug_assert!(ashlar_sync::holds_no_lock(), "{} is reported under a lock", event.name());
         for listener in self.listeners.iter() {
             let _inside = self.database.enter();
-            // A listener only looks on: the work that it looks on at goes on without it.
+            // A listener that panics does not stop the work it listens to.
             if contained(|| listener.on_event(event)).is_none() {
                 self.note(&format!("a listener panicked at the event {}", event.name()));
             }

@@ -1,4 +1,4 @@
-//! The entries of the state of health: one per source of errors.
+//! The entries of the health state: one per source of errors.
 
 use super::Severity;
 use ashlar_base::error::IoKind;
@@ -13,12 +13,12 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE_FOR_SPACE: Duration = Duration::from_secs(10);
 
-/// What failed.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
-    /// A write or a sync of the log.
+    /// A write or a sync of the WAL.
     Log,
-    /// The room that the log asks for ahead.
+    /// The reservation of disk space ahead of the WAL.
     LogRoom,
     /// A commit to the MANIFEST.
     Manifest,
@@ -37,7 +37,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// What failed, in a word.
+    /// The name of the failed operation.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Source::Log => "log",
@@ -52,7 +52,7 @@ impl Source {
         }
     }
 
-    /// How bad `cause` is when it comes from here.
+    /// The severity of `cause` from this source.
     pub(super) fn severity(self, cause: &Error) -> Severity {
         match self {
             _ if cause.is_corruption() => Severity::Corrupt,
@@ -65,12 +65,12 @@ impl Source {
         }
     }
 
-    /// Whether the end of resuming settles it.
+    /// Whether resuming clears the error.
     fn is_resumed(self) -> bool {
         matches!(self, Source::Log | Source::LogRoom | Source::Manifest | Source::Flush(_))
     }
 
-    /// Whether writers may have to wait for it.
+    /// Whether writers may have to wait for this work.
     fn holds_writers(self) -> bool {
         matches!(self, Source::Flush(_) | Source::Compaction(_))
     }
@@ -81,7 +81,7 @@ pub(crate) fn lacks_space(cause: &Error) -> bool {
     cause.kind() == ErrorKind::Io(IoKind::NoSpace)
 }
 
-/// How long to wait before a work that has failed `times` in a row is tried again.
+/// The pause before retrying work that has failed `times` in a row.
 fn pause(times: u32, cause: &Error) -> Duration {
     let longest = if lacks_space(cause) { LONGEST_PAUSE_FOR_SPACE } else { LONGEST_PAUSE };
     FIRST_PAUSE.saturating_mul(1 << times.saturating_sub(1).min(8)).min(longest)
@@ -91,36 +91,36 @@ fn pause(times: u32, cause: &Error) -> Duration {
 struct Entry {
     severity: Severity,
     cause: Error,
-    /// When it began, when it failed last, and how often since it began.
+    /// The time of the first failure, of the last one, and the number of failures since the first.
     since: Duration,
     last: Duration,
     times: u32,
 }
 
-/// Work that writers may have to wait for and that has kept failing.
+/// Repeatedly failing work that writers may have to wait for.
 pub(crate) struct Failing {
-    /// When it began.
+    /// The time of the first failure.
     pub(crate) since: Duration,
-    /// When it failed last.
+    /// The time of the last failure.
     pub(crate) last: Duration,
-    /// Why.
+    /// The error.
     pub(crate) cause: Error,
 }
 
-/// The state of health.
+/// The health state.
 #[derive(Debug)]
 pub(crate) struct Health {
-    /// A copy of the severity for the write path: a hint; the truth is under the lock.
+    /// A copy of the severity for the write path: a hint; the exact value is under the lock.
     severity: AtomicU8,
-    /// Errors reported so far; a count that orders nothing.
+    /// Errors reported so far; the counter orders no other memory access.
     failures: AtomicU64,
     entries: Mutex<BTreeMap<Source, Entry>>,
-    /// What every write is answered; `None` when writes are taken.
+    /// The error that every write returns; `None` for a writable database.
     read_only: Option<Error>,
 }
 
 impl Health {
-    /// Well. Of a read-only database: with what writes are answered.
+    /// A healthy state. For a read-only database: with the error that writes return.
     pub(crate) fn new(read_only: Option<Error>) -> Self {
         Health {
             severity: AtomicU8::new(0),
@@ -130,7 +130,7 @@ impl Health {
         }
     }
 
-    /// True when the database was opened for reading only: there is no background work.
+    /// True when the database was opened read-only: there is no background work.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only.is_some()
     }
@@ -144,19 +144,19 @@ impl Health {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Whether that has failed and is not over.
+    /// Whether `source` has an error that is not cleared.
     pub(crate) fn is_failing(&self, source: Source) -> bool {
         self.severity() > Severity::Well && self.entries.lock().contains_key(&source)
     }
 
-    /// How bad it is, and the error behind that: of the worst entries the one that began first. `None` when all is well.
+    /// The severity and the error behind it: of the most severe entries the oldest. `None` when there is no error.
     pub(crate) fn state(&self) -> (Severity, Option<Error>) {
         let entries = self.entries.lock();
         let worst = entries.values().max_by_key(|e| (e.severity, std::cmp::Reverse(e.since)));
         worst.map_or((Severity::Well, None), |e| (e.severity, Some(e.cause.clone())))
     }
 
-    /// Takes in an error at the time `now`. Returns how long to wait before that work is tried again.
+    /// Records an error at the time `now`. Returns the pause before the retry.
     pub(crate) fn report(&self, source: Source, cause: &Error, now: Duration) -> Duration {
         self.failures.fetch_add(1, Ordering::Relaxed);
         let severity = source.severity(cause);
@@ -164,7 +164,7 @@ impl Health {
         let new = || Entry { severity, cause: cause.clone(), since: now, last: now, times: 0 };
         let entry = entries.entry(source).or_insert_with(new);
         (entry.times, entry.last) = (entry.times.saturating_add(1), now);
-        // The newest cause of the same weight: what keeps it from working now.
+        // The newest cause of the same severity: it says what prevents the work now.
         if severity >= entry.severity {
             (entry.severity, entry.cause) = (severity, cause.clone());
         }
@@ -173,7 +173,8 @@ impl Health {
         pause
     }
 
-    /// That work succeeded, or is not wanted any more: its errors are over, unless they ask for more than a success.
+    /// Records that `source` succeeded or was cancelled, and clears its background errors. Errors that need more than a
+    /// success stay.
     pub(crate) fn well(&self, source: Source) {
         if self.severity() == Severity::Well {
             return;
@@ -185,8 +186,8 @@ impl Health {
         self.settle(&entries);
     }
 
-    /// That file, in which wrong bytes were, is no part of the database any more: what that work failed for is over, if it
-    /// was this.
+    /// Records that the corrupt `file` was removed from the database. Clears the error of `source` if that file caused
+    /// it.
     pub(crate) fn mended(&self, source: Source, file: &str) {
         let mut entries = self.entries.lock();
         let for_it = |e: &Entry| e.cause.path().and_then(Path::file_name).is_some_and(|name| name == file);
@@ -196,7 +197,7 @@ impl Health {
         self.settle(&entries);
     }
 
-    /// The engine has resumed: logs, MANIFEST and flushes work again.
+    /// Records that the engine has resumed: WAL, MANIFEST and flushes work again.
     pub(crate) fn resumed(&self) {
         let mut entries = self.entries.lock();
         entries.retain(|source, e| !source.is_resumed() || e.severity > Severity::Hard);
@@ -220,25 +221,25 @@ impl Health {
     }
 
     /// # Errors
-    /// The cause, when writes are refused, or all but deletions; `NotSupported`: the database is read-only.
+    /// The cause, when writes are refused, or all except deletions; `NotSupported`: the database is read-only.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_below(Severity::Full)
     }
 
     /// # Errors
-    /// The cause, when nothing is changed any more; `NotSupported`: the database is read-only.
+    /// The cause, when all changes are refused; `NotSupported`: the database is read-only.
     pub(crate) fn check_working(&self) -> Result<()> {
         self.check_below(Severity::Hard)
     }
 
     /// # Errors
-    /// The cause, when not even what makes room by dropping data is done; `NotSupported`: the database is read-only.
+    /// The cause, when even dropping data to free space is refused; `NotSupported`: the database is read-only.
     pub(crate) fn check_dropping(&self) -> Result<()> {
         self.check_below(Severity::Fatal)
     }
 
     /// # Errors
-    /// The cause, when something keeps the tree from being changed that is no wrong bytes; `NotSupported`: the database is
+    /// The cause, when an error other than corruption prevents changes of the tree; `NotSupported`: the database is
     /// read-only.
     pub(crate) fn check_mendable(&self) -> Result<()> {
         if let Some(answer) = &self.read_only {
@@ -259,13 +260,13 @@ impl Health {
         }
         match self.state() {
             (severity, Some(cause)) if severity >= limit => Err(refusal(cause, severity)),
-            // It healed since.
+            // The error was cleared since.
             _ => Ok(()),
         }
     }
 }
 
-/// What is answered, and what the caller can do.
+/// The error for a refused call, with what the caller can do.
 fn refusal(cause: Error, severity: Severity) -> Error {
     cause.hint(match severity {
         Severity::Full => {

@@ -1,4 +1,4 @@
-//! Every edge of the table: source × kind of error × what comes after.
+//! Every transition of the table: source × kind of error × what follows.
 
 use super::*;
 use ashlar_base::error::IoKind;
@@ -103,7 +103,7 @@ fn entries_do_not_heal_each_other() {
     health.well(Source::Flush(one));
     assert_eq!(health.failing().map(|f| f.since), Some(2 * SECOND));
     health.well(Source::Compaction(one));
-    assert!(health.failing().is_none(), "nobody waits for a purge");
+    assert!(health.failing().is_none(), "writers never wait for a purge");
     assert_eq!(health.severity(), Severity::Soft);
     health.well(Source::Purge);
     assert_eq!((health.severity(), health.failures()), (Severity::Well, 3));
@@ -134,7 +134,8 @@ fn pauses_double_up_to_a_bound() {
     assert_eq!(seconds(NO_SPACE), [1, 2, 4, 8, 10, 10, 10, 10, 10]);
 }
 
-/// A refusal is one of what stands: what healed between two looks refuses nothing, and is not given a cause of its own.
+/// A refusal has the cause of a current error. An error that was cleared between two checks refuses nothing, and no
+/// cause is invented for it.
 #[test]
 fn what_heals_meanwhile_refuses_nothing() {
     let health = Health::new(None);

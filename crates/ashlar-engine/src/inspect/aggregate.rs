@@ -1,4 +1,4 @@
-//! The properties of several tables together.
+//! The sums of the properties of several tables.
 
 use ashlar_format::table::Properties;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Sums over tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableSums {
-    /// Tables.
+    /// The number of tables.
     pub tables: u64,
     /// Bytes of data blocks as stored.
     pub data_size: u64,
@@ -18,15 +18,15 @@ pub struct TableSums {
     pub raw_key_size: u64,
     /// Bytes of values before compression.
     pub raw_value_size: u64,
-    /// Data blocks.
+    /// The number of data blocks.
     pub data_blocks: u64,
-    /// Entries.
+    /// The number of entries.
     pub entries: u64,
-    /// Deletions among them, range deletions included.
+    /// Deletions among the entries, range deletions included.
     pub deletions: u64,
-    /// Merge operands among them.
+    /// Merge operands among the entries.
     pub merge_operands: u64,
-    /// Range deletions.
+    /// The number of range deletions.
     pub range_deletions: u64,
 }
 
@@ -46,7 +46,7 @@ impl TableSums {
             (&mut self.merge_operands, p.num_merge_operands),
             (&mut self.range_deletions, p.num_range_deletions),
         ] {
-            // A table may say anything about itself.
+            // Properties come from the file and may have any value.
             *sum = sum.saturating_add(value.unwrap_or(0));
         }
     }
@@ -59,7 +59,7 @@ impl TableSums {
         }
     }
 
-    /// Names and values, as RocksDB's map has them.
+    /// Names and values, as in RocksDB's map.
     pub fn map(&self) -> BTreeMap<String, String> {
         let pairs = [
             ("data_size", self.data_size),
@@ -76,7 +76,7 @@ impl TableSums {
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect()
     }
 
-    /// One line, as RocksDB's text begins: `# data blocks=…; # entries=…; …`.
+    /// One line in the format of RocksDB: `# data blocks=…; # entries=…; …`.
     pub fn text(&self) -> String {
         let average = |bytes: u64| if self.entries == 0 { 0.0 } else { bytes as f64 / self.entries as f64 };
         let size = self.data_size.saturating_add(self.index_size).saturating_add(self.filter_size);

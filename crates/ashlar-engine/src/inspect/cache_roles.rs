@@ -1,14 +1,14 @@
-//! `rocksdb.block-cache-entry-stats`: what the memory of a database is held for, by RocksDB's roles of cache entries.
+//! `rocksdb.block-cache-entry-stats`: the memory of a database by RocksDB's roles of cache entries.
 //!
-//! The cache holds data blocks only. What else the cap on memory pays for stands under the role that RocksDB charges it to the
-//! cache as, each as one entry; the capacity is that cap.
+//! The cache holds data blocks only. Other memory under the memory cap appears under the role to which RocksDB charges
+//! it, each as one entry; the capacity is the memory cap.
 //! Source: RocksDB `cache/cache_entry_roles.cc` (names), `db/internal_stats.cc` (shape).
 
 use super::human::bytes;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The roles: as texts and as maps spell them.
+/// The names of the roles, in texts and in maps.
 const ROLES: [(&str, &str); 14] = [
     ("DataBlock", "data-block"),
     ("FilterBlock", "filter-block"),
@@ -26,25 +26,25 @@ const ROLES: [(&str, &str); 14] = [
     ("Misc", "misc"),
 ];
 
-/// What memory is held for, in bytes.
+/// Memory by use, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheRoles {
-    /// The cap on all of it.
+    /// The memory cap.
     pub cap: u64,
-    /// Data blocks in the cache.
+    /// The number of data blocks in the cache.
     pub blocks: u64,
-    /// Their bytes.
+    /// Bytes of those data blocks.
     pub block_bytes: u64,
-    /// Memtables.
+    /// Bytes of memtables.
     pub memtable_bytes: u64,
     /// Indexes, filters and dictionaries of open tables.
     pub table_bytes: u64,
-    /// Buffers of the log, of flushes and of compactions.
+    /// Buffers of the WAL, of flushes and of compactions.
     pub buffer_bytes: u64,
 }
 
 impl CacheRoles {
-    /// Entries and bytes of a role.
+    /// The number of entries and the bytes of a role.
     fn of(&self, role: &str) -> (u64, u64) {
         let one = |bytes| (u64::from(bytes > 0), bytes);
         match role {
@@ -60,7 +60,7 @@ impl CacheRoles {
         if self.cap == 0 { 0.0 } else { part as f64 * 100.0 / self.cap as f64 }
     }
 
-    /// The text.
+    /// The text of the property.
     pub fn text(&self) -> String {
         let used = self.block_bytes + self.memtable_bytes + self.table_bytes + self.buffer_bytes;
         let mut out = format!(
@@ -78,7 +78,7 @@ impl CacheRoles {
         out + "\n"
     }
 
-    /// Names and values; they are counted when they are asked for, so no collection is ever old.
+    /// Names and values, computed at the call, so a collection is never outdated.
     pub fn map(&self) -> BTreeMap<String, String> {
         let fixed = [
             ("id", "AshlarDB".to_owned()),

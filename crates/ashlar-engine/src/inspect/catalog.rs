@@ -1,31 +1,31 @@
-//! Every property name that RocksDB knows, each with what becomes of it here.
+//! Every property name of RocksDB, with the type of its value here or the reason why it has none.
 //!
 //! A name that ends in `<N>` takes a number: a level, or a temperature.
 //! Source: RocksDB 11 `db/internal_stats.cc`, `include/rocksdb/db.h` (`DB::Properties`).
 
-/// What a property answers with, or why it does not.
+/// The type of a property's value, or why it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A number, which is also the text.
     Number,
     /// A text.
     Text,
-    /// A text, and the same as names and values.
+    /// A text, also available as names and values.
     Map,
-    /// Not answered.
+    /// Not supported, with the reason.
     Refused(&'static str),
 }
 
 /// A property.
 #[derive(Clone, Copy, Debug)]
 pub struct Property {
-    /// Its name behind `rocksdb.`, without the number.
+    /// The name after `rocksdb.`, without the number.
     pub name: &'static str,
-    /// Whether a number belongs to the name.
+    /// Whether the name takes a number.
     pub numbered: bool,
-    /// What it answers.
+    /// The type of the value.
     pub answer: Answer,
-    /// What it tells.
+    /// A description of the value.
     pub about: &'static str,
 }
 
@@ -55,19 +55,19 @@ properties! {
     "compression-ratio-at-level" (N) => Text, "bytes of keys and values per stored byte in a level; -1 of an empty one";
     "stats" => Text, "cfstats and dbstats";
     "sstables" => Text, "every table with its level, size and bounds";
-    "cfstats" => Map, "the levels of the family and what was done to them";
-    "cfstats-no-file-histogram" => Text, "the same";
+    "cfstats" => Map, "the levels of the family and the work of flushes and compactions in them";
+    "cfstats-no-file-histogram" => Text, "the same text as cfstats";
     "cf-file-histogram" => Refused("read times are kept for the whole database: rocksdb.sst.read.micros"), "read times per level";
     "cf-write-stall-stats" => Map, "how often writers were held";
     "dbstats" => Map, "writes, log and stalls of the database";
     "db-write-stall-stats" => Map, "how often writers were held by limits of the whole database";
     "levelstats" => Text, "tables and MB per level";
-    "block-cache-entry-stats" => Map, "what memory is held for, by kind of cache entry";
-    "fast-block-cache-entry-stats" => Map, "the same: it is counted as it changes";
+    "block-cache-entry-stats" => Map, "the memory by role of cache entry";
+    "fast-block-cache-entry-stats" => Map, "the same values as block-cache-entry-stats, which are always current";
     "num-immutable-mem-table" => Number, "memtables that wait for their flush";
-    "num-immutable-mem-table-flushed" => Number, "flushed memtables that are still listed: none ever is";
+    "num-immutable-mem-table-flushed" => Number, "flushed memtables that are still listed: always 0";
     "mem-table-flush-pending" => Number, "1 when a memtable waits for its flush";
-    "compaction-pending" => Number, "1 when a level wants to be compacted";
+    "compaction-pending" => Number, "1 when a level is due for compaction";
     "background-errors" => Number, "errors of background work since the open";
     "cur-size-active-mem-table" => Number, "bytes of the memtable that takes writes";
     "cur-size-all-mem-tables" => Number, "bytes of all memtables";
@@ -76,48 +76,48 @@ properties! {
     "num-entries-imm-mem-tables" => Number, "entries of the memtables that wait for their flush";
     "num-deletes-active-mem-table" => Number, "deletions of single keys in the memtable that takes writes";
     "num-deletes-imm-mem-tables" => Number, "deletions of single keys in the memtables that wait for their flush";
-    "estimate-num-keys" => Number, "about how many keys there are: entries less twice the deletions";
+    "estimate-num-keys" => Number, "estimated number of keys: entries minus twice the deletions";
     "estimate-table-readers-mem" => Number, "bytes of indexes and filters of open tables";
     "is-file-deletions-enabled" => Number, "1: obsolete files are unlinked";
-    "num-snapshots" => Number, "snapshots that somebody holds";
-    "oldest-snapshot-time" => Number, "seconds since 1970 at which the oldest of them was taken; 0 without one";
-    "oldest-snapshot-sequence" => Number, "its sequence number; 0 without one";
-    "num-live-versions" => Number, "versions of the family that somebody still reads, the current one included";
+    "num-snapshots" => Number, "live snapshots";
+    "oldest-snapshot-time" => Number, "seconds since 1970 at which the oldest snapshot was taken; 0 without one";
+    "oldest-snapshot-sequence" => Number, "the sequence number of the oldest snapshot; 0 without one";
+    "num-live-versions" => Number, "versions of the family that readers use, the current one included";
     "current-super-version-number" => Number, "grows with every change that readers see";
-    "estimate-live-data-size" => Number, "about how many bytes would be left if all was compacted";
+    "estimate-live-data-size" => Number, "estimated bytes after a full compaction";
     "min-log-number-to-keep" => Number, "the first log that is needed";
     "min-obsolete-sst-number-to-keep" => Number, "tables from this number on are being written and must stay";
     "base-level" => Number, "the level that level 0 is compacted to";
     "total-sst-files-size" => Number, "bytes of the tables of all live versions";
     "live-sst-files-size" => Number, "bytes of the tables of the current version";
-    "obsolete-sst-files-size" => Number, "bytes of tables that nobody needs and that are still there; lists the directory";
-    "live-sst-files-size-at-temperature" (N) => Text, "the same for tables of a temperature; 0 is the usual one";
+    "obsolete-sst-files-size" => Number, "bytes of obsolete tables that are not removed yet; lists the directory";
+    "live-sst-files-size-at-temperature" (N) => Text, "bytes of the current version's tables of a temperature; 0 is the usual temperature";
     "estimate-pending-compaction-bytes" => Number, "bytes that compaction still has to move";
     "aggregated-table-properties" => Map, "the properties of all tables together";
     "aggregated-table-properties-at-level" (N) => Map, "the properties of the tables of a level together";
-    "num-running-compactions" => Number, "compactions under way in all families";
-    "num-running-compaction-sorted-runs" => Number, "runs that they merge: each table of level 0, each deeper level";
+    "num-running-compactions" => Number, "running compactions of all families";
+    "num-running-compaction-sorted-runs" => Number, "runs that running compactions merge: each table of level 0, each deeper level";
     "compaction-abort-count" => Number, "requests to abort compactions that were not taken back";
-    "num-unscheduled-compactions" => Number, "compactions that wait in a queue: none, they are picked when they can run";
-    "num-running-flushes" => Number, "flushes under way in all families";
+    "num-unscheduled-compactions" => Number, "queued compactions: always 0, because a compaction is picked when it can run";
+    "num-running-flushes" => Number, "running flushes of all families";
     "actual-delayed-write-rate" => Number, "bytes per second that slowed writers get; 0: not slowed";
     "is-write-stopped" => Number, "1 when writers wait";
-    "estimate-oldest-key-time" => Refused("RocksDB does not answer either but for FIFO compaction, which is not there"), "when the oldest key was written";
+    "estimate-oldest-key-time" => Refused("RocksDB supports it for FIFO compaction only, which this engine does not have"), "when the oldest key was written";
     "block-cache-capacity" => Number, "bytes the cache may hold";
-    "block-cache-usage" => Number, "bytes it holds";
-    "block-cache-pinned-usage" => Number, "bytes of them that readers hold after their table was closed";
+    "block-cache-usage" => Number, "bytes the cache holds";
+    "block-cache-pinned-usage" => Number, "bytes of blocks that readers hold after their table was closed";
     "options-statistics" => Text, "tickers and distributions";
     "num-blob-files" => Number, "blob files of the family";
-    "blob-stats" => Text, "their number and bytes, and what of them is garbage";
+    "blob-stats" => Text, "number and bytes of the blob files, and their garbage";
     "total-blob-file-size" => Number, "bytes of the blob files";
     "live-blob-file-size" => Number, "bytes of the blob files of the current version";
-    "live-blob-file-garbage-size" => Number, "bytes in them that nothing points to";
+    "live-blob-file-garbage-size" => Number, "bytes of garbage in the blob files of the current version";
     "blob-cache-capacity" => NO_BLOB_CACHE, "bytes the cache of values may hold";
-    "blob-cache-usage" => NO_BLOB_CACHE, "bytes it holds";
-    "blob-cache-pinned-usage" => NO_BLOB_CACHE, "bytes of them in use";
+    "blob-cache-usage" => NO_BLOB_CACHE, "bytes the cache of values holds";
+    "blob-cache-pinned-usage" => NO_BLOB_CACHE, "bytes of cached values in use";
 }
 
-/// The property of that full name, with the number in it.
+/// The property of that full name, and the number in the name.
 pub fn find(name: &str) -> Option<(&'static Property, usize)> {
     let name = name.strip_prefix("rocksdb.")?;
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -145,7 +145,8 @@ mod tests {
         assert_eq!(found("rocksdb.num-files-at-level99999999999999999999999"), None);
     }
 
-    /// The list is RocksDB 11's: 64 names. How many are answered is told, so that a change shows in the test.
+    /// The list is RocksDB 11's: 64 names. The number of supported properties is asserted too, so that a change shows
+    /// in the test.
     #[test]
     fn every_name_once() {
         let mut names: Vec<_> = PROPERTIES.iter().map(|p| p.name).collect();

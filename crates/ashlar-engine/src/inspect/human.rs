@@ -29,12 +29,12 @@ pub(super) fn duration(micros: u64) -> String {
     format!("{:02}:{:02}:{rest:06.3} H:M:S", seconds / 3600, seconds / 60 % 60)
 }
 
-/// In units of 2^30.
+/// `bytes` in units of 2^30.
 pub(super) fn gb(bytes: u64) -> f64 {
     bytes as f64 / (1u64 << 30) as f64
 }
 
-/// In units of 2^20.
+/// `bytes` in units of 2^20.
 pub(super) fn mb(bytes: u64) -> f64 {
     bytes as f64 / (1u64 << 20) as f64
 }

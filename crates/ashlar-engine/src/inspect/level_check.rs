@@ -1,11 +1,13 @@
-//! The level check: walks every file of a directory and says which shapes are there, so that "RocksDB of this level reads
-//! it" is proved, not promised.
+//! The level check: reads every file of a directory and lists the shapes in them, which proves that RocksDB of a given
+//! level can read the directory.
 //!
-//! 1. Looked at are the MANIFEST that `CURRENT` names, every table that it names, and all logs, every entry of them. OPTIONS
-//!    files are not: RocksDB opens without them. Tables that the MANIFEST does not name are what a killed flush or compaction
-//!    left; every release removes them unread.
-//! 2. What cannot be read cannot be proved: damage is an error, not a finding. A torn tail is none: every release drops it.
-//! 3. Nothing is locked and nothing changed. In a directory that is open elsewhere, files may come and go meanwhile.
+//! 1. It reads the MANIFEST that `CURRENT` names, every table that this MANIFEST names, and all WAL files, with every
+//!    entry. It skips OPTIONS files, because RocksDB opens without them. It skips tables that the MANIFEST does not
+//!    name: a killed flush or compaction left them, and every release removes them unread.
+//! 2. Nothing can be proved about an unreadable file, so damage is an error, not a finding. A torn tail is no error:
+//!    every release drops it.
+//! 3. The check takes no lock and changes nothing. In a directory that is open elsewhere, files may come and go
+//!    meanwhile.
 
 use super::shape::Shape;
 use crate::open::{PlaceSettings, Purpose, enter};
@@ -21,34 +23,34 @@ use ashlar_tree::version::{newest_first, read_current};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A shape in a file.
+/// A shape found in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The file's name.
     pub file: String,
-    /// What was found.
+    /// The shape.
     pub shape: Shape,
-    /// Where it stands first; `None` for a whole file.
+    /// The offset of its first occurrence; `None` for a whole file.
     pub offset: Option<u64>,
-    /// How often.
+    /// The number of occurrences.
     pub count: u64,
 }
 
-/// What a directory holds.
+/// The result of a level check.
 #[derive(Clone, Debug, Default)]
 pub struct LevelReport {
     /// Every shape of every file, by file name.
     pub found: Vec<Found>,
-    /// Tables looked at.
+    /// The number of tables that were read.
     pub tables: usize,
-    /// Logs looked at.
+    /// The number of WAL files that were read.
     pub logs: usize,
-    /// Entries of tables and operations of logs looked at.
+    /// The number of entries of tables and operations of WAL files that were read.
     pub entries: u64,
 }
 
 impl LevelReport {
-    /// What RocksDB of `level` does not read.
+    /// The shapes that RocksDB of `level` does not read.
     pub fn above(&self, level: FormatLevel) -> Vec<&Found> {
         self.found.iter().filter(|found| !found.shape.fits(level)).collect()
     }
@@ -60,13 +62,14 @@ impl LevelReport {
     }
 }
 
-/// Looks at every file of the database in `dir`, and of the directories in `given` or in its OPTIONS file.
+/// Reads every file of the database in `dir`, and of the directories in `given` or in its OPTIONS file.
 ///
 /// # Errors
-/// `InvalidArgument`: no database. `Corruption`: a file that cannot be read to its end. `NotSupported`: a kind of table.
+/// `InvalidArgument`: no database. `Corruption`: a file that cannot be read to its end. `NotSupported`: a kind of
+/// table.
 /// `Io`.
 /// # Cost
-/// Reads every byte of every table and log once.
+/// Reads every byte of every table and WAL file once.
 pub fn check_level_in(env: &Env, dir: &Path, given: &PlaceSettings) -> Result<LevelReport> {
     let entered = enter(env, dir, given, Purpose::Read)?;
     check_level(&*entered.env.fs, dir)
@@ -127,7 +130,7 @@ impl Walk {
         }
     }
 
-    /// Answers the tables that the MANIFEST names.
+    /// Returns the tables that the MANIFEST names.
     fn manifest(&mut self, fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<BTreeSet<FileNumber>> {
         let mut reader = LogReader::open(fs.open_read(path)?, number, RecoveryMode::TolerateTail);
         let (mut families, mut last_seq) = (BTreeMap::new(), SeqNum::ZERO);
@@ -227,7 +230,7 @@ impl Walk {
     }
 }
 
-/// Keeps the tables of the families up to date.
+/// Applies an edit to the tables of the families.
 fn follow(families: &mut BTreeMap<FamilyId, Tables>, edit: &VersionEdit) {
     if edit.family_drop {
         families.remove(&edit.family);
@@ -248,8 +251,8 @@ fn follow(families: &mut BTreeMap<FamilyId, Tables>, edit: &VersionEdit) {
     }
 }
 
-/// The tables of level 0 that are not behind the next newer one by their sequences. RocksDB before 7.10 has no epochs: it
-/// sorts level 0 by sequences, and refuses a table whose range does not begin before that of the newer one.
+/// The level-0 tables that sort wrongly by their sequences. RocksDB before 7.10 has no epochs: it sorts level 0 by
+/// sequences, and refuses a table whose range does not begin before that of the next newer table.
 fn unordered(mut files: Vec<NewFile>, last_seq: SeqNum) -> Vec<FileNumber> {
     for file in &mut files {
         file.epoch = 0;
@@ -260,7 +263,8 @@ fn unordered(mut files: Vec<NewFile>, last_seq: SeqNum) -> Vec<FileNumber> {
     files.sort_by(newest_first);
     let newer_and_older = files.iter().zip(files.iter().skip(1));
     let wrong = newer_and_older.filter(|(newer, older)| match older.smallest_seq == older.largest_seq {
-        // So are ingested tables, which may lie within a newer one's range.
+        // RocksDB also refuses a table with a single sequence (an ingested one) that is not below the newer table's
+        // range; it may lie within that range.
         true => older.smallest_seq >= newer.largest_seq && older.smallest_seq != SeqNum::ZERO,
         false => newer.smallest_seq <= older.smallest_seq,
     });

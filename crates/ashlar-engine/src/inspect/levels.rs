@@ -1,4 +1,4 @@
-//! The tree in numbers.
+//! The sizes of the tree.
 
 use ashlar_base::Level;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ pub struct FamilyShape {
 }
 
 impl FamilyShape {
-    /// Of a version.
+    /// The shape of a version.
     pub fn of(version: &Version) -> FamilyShape {
         let level = |n: usize| {
             let level = Level(u8::try_from(n).unwrap_or(u8::MAX));
@@ -22,7 +22,7 @@ impl FamilyShape {
         FamilyShape { levels: (0..version.levels.len()).map(level).collect() }
     }
 
-    /// Tables in all levels.
+    /// The number of tables in all levels.
     pub fn tables(&self) -> usize {
         self.levels.iter().map(|l| l.0).sum()
     }
@@ -56,7 +56,7 @@ pub fn tables_text(version: &Version) -> String {
     out
 }
 
-/// About the bytes that would be left if all was compacted: the tables that no deeper table overlaps.
+/// Estimated bytes after a full compaction: the bytes of tables that no deeper table overlaps.
 pub fn live_data_bytes(version: &Version) -> u64 {
     let deepest = version.levels.len();
     let alone = |level: Level, smallest: &[u8], largest: &[u8]| {

@@ -1,4 +1,4 @@
-//! Properties: what a database says about itself, under RocksDB's names. And the level check: which releases read it.
+//! Properties, under RocksDB's names, and the level check: which releases can read a database.
 
 mod aggregate;
 mod cache_roles;

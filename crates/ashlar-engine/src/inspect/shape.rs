@@ -1,9 +1,9 @@
-//! Shapes: what of a file's form not every release of RocksDB reads, and from which format level on it may be there.
+//! Shapes: features of files that some releases of RocksDB cannot read, and the first format level that allows each.
 //!
-//! Pure functions from decoded values to shapes; the gates are those of `ARCHITECTURE.md`, "Format levels".
-//! 1. A shape is above a level when RocksDB of that level refuses it, reads it wrongly or stops in front of it. What it
-//!    passes over by the rules of the format (ignorable tags and fields that are hints) is no shape.
-//! 2. LevelDB's tables are the one shape that ends: releases of level 11 do not read them.
+//! Pure functions from decoded values to shapes; the levels are those of `ARCHITECTURE.md`, "Format levels".
+//! 1. A shape is above a level when RocksDB of that level refuses it, reads it wrongly or stops before it. Data that a
+//!    release skips by the rules of the format (ignorable tags and fields that are hints) is no shape.
+//! 2. LevelDB's tables are the only shape that later releases drop: releases of level 11 do not read them.
 
 use ashlar_base::{Cursor, ValueType};
 use ashlar_format::log_record::{RecordKind, RecordType};
@@ -13,19 +13,19 @@ use ashlar_format::write_batch::BatchOp;
 use ashlar_options::FormatLevel;
 use std::fmt;
 
-/// Something that not every level has.
+/// A feature that not every level has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Shape {
-    /// A log whose records are compressed (record type 9).
+    /// A WAL file with compressed records (record type 9).
     CompressedLog,
-    /// A log of recyclable records (types 5 to 8).
+    /// A WAL file with recyclable records (types 5 to 8).
     RecycledLog,
-    /// Sizes of user-defined timestamps in a log (types 10 and 11).
+    /// Sizes of user-defined timestamps in a WAL file (types 10 and 11).
     TimestampSizes,
-    /// What a log says of the one before it (types 130 and 131).
+    /// A WAL record about the file before it (types 130 and 131).
     PredecessorInfo,
-    /// Another record in a log that newer releases may pass over.
+    /// Another WAL record that newer releases may skip.
     IgnorableRecord,
     /// The commit of a transaction with a timestamp.
     CommitWithTimestamp,
@@ -45,11 +45,11 @@ pub enum Shape {
     NewestManifestTag,
     /// A table of this format version.
     TableFormat(u32),
-    /// Data blocks with keys and values apart.
+    /// Data blocks with separated keys and values.
     SeparatedBlocks,
     /// Index blocks with a search hint.
     SearchHint,
-    /// A table whose index is a plug-in's.
+    /// A table whose index is user-defined.
     UserDefinedIndex,
     /// A table with blobs in the same file.
     EmbeddedBlobs,
@@ -58,7 +58,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The lowest level that has it.
+    /// The lowest level that has the shape.
     pub fn from(self) -> FormatLevel {
         match self {
             Shape::TableFormat(version) => match version {
@@ -85,17 +85,17 @@ impl Shape {
         }
     }
 
-    /// The highest level that still has it; `None`: all that are known.
+    /// The highest level that still has the shape; `None`: all known levels.
     pub fn until(self) -> Option<FormatLevel> {
         (self == Shape::LevelDbTable).then_some(FormatLevel::V9_11)
     }
 
-    /// Whether RocksDB of `level` reads it.
+    /// Whether RocksDB of `level` reads the shape.
     pub fn fits(self, level: FormatLevel) -> bool {
         level >= self.from() && self.until().is_none_or(|last| level <= last)
     }
 
-    /// The shape of a physical record in a log, by its type byte.
+    /// The shape of a physical record in a WAL file, by its type byte.
     pub fn of_log_record(type_byte: u8) -> Option<Shape> {
         let Some(known) = RecordType::from_u8(type_byte) else {
             return (type_byte & 0x80 != 0).then_some(Shape::IgnorableRecord);
@@ -135,8 +135,8 @@ impl Shape {
         }
     }
 
-    /// The shapes of a version edit. [`Shape::EqualEpochs`] and [`Shape::UnorderedSequences`] are those of
-    /// whole trees, not of edits.
+    /// The shapes of a version edit. [`Shape::EqualEpochs`] and [`Shape::UnorderedSequences`] are shapes of whole
+    /// trees, not of edits.
     pub fn of_edit(edit: &VersionEdit) -> Vec<Shape> {
         let mut shapes = Vec::new();
         let stripped = edit.added.iter().any(|(_, file)| !file.timestamps_persisted);
@@ -153,7 +153,7 @@ impl Shape {
         shapes
     }
 
-    /// The shapes of a table, by what it says of itself.
+    /// The shapes of a table, by its footer and properties.
     pub fn of_table(footer: &Footer, properties: &Properties) -> Vec<Shape> {
         if footer.kind == TableKind::LevelDb {
             return vec![Shape::LevelDbTable];

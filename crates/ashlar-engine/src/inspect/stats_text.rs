@@ -1,8 +1,8 @@
-//! The texts of `rocksdb.cfstats` and `rocksdb.dbstats`, which make up `rocksdb.stats`: lines, columns and units as
-//! RocksDB prints them, because scripts take them apart by position.
+//! The texts of `rocksdb.cfstats` and `rocksdb.dbstats`, which make up `rocksdb.stats`. Lines, columns and units are
+//! those of RocksDB, because scripts parse them by position.
 //!
-//! The processor time of compactions is not taken; its column is zero. The columns are those of RocksDB 7 and 8: later
-//! releases put one more behind `Write(GB)`, which moves the fields that `benchmark.sh` reads.
+//! The processor time of compactions is not measured; its column is zero. The columns are those of RocksDB 7 and 8:
+//! later releases add one after `Write(GB)`, which moves the fields that `benchmark.sh` reads.
 //! Source: RocksDB `db/internal_stats.cc` (shape), `tools/benchmark.sh` (what is read).
 
 use super::human::{bytes, duration, gb, mb, number};
@@ -10,16 +10,16 @@ use super::work::{FamilyWork, LevelWork};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// One level as it is now.
+/// The current state of one level.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LevelNow {
-    /// Tables.
+    /// The number of tables.
     pub files: usize,
-    /// Those that a compaction reads.
+    /// How many of those tables a compaction reads.
     pub compacting: usize,
     /// Bytes of the tables.
     pub bytes: u64,
-    /// How urgent its compaction is; 1 is due.
+    /// The compaction score; a compaction is due from 1 on.
     pub score: f64,
 }
 
@@ -28,18 +28,18 @@ pub struct LevelNow {
 pub struct StallCounts {
     /// Slowed because level 0 has many tables.
     pub level0_slowdowns: u64,
-    /// Stopped because of that.
+    /// Stopped because level 0 has too many tables.
     pub level0_stops: u64,
     /// Slowed because compaction is behind.
     pub debt_slowdowns: u64,
-    /// Stopped because of that.
+    /// Stopped because compaction is too far behind.
     pub debt_stops: u64,
     /// Stopped because memtables wait for their flush.
     pub memtable_stops: u64,
 }
 
 impl StallCounts {
-    /// All of them.
+    /// The sum of all counts.
     pub fn total(&self) -> u64 {
         self.level0_slowdowns
             + self.level0_stops
@@ -48,7 +48,7 @@ impl StallCounts {
             + self.memtable_stops
     }
 
-    /// By the names of RocksDB's map.
+    /// The counts by the names of RocksDB's map.
     pub fn by_name(&self) -> [(&'static str, u64); 7] {
         [
             ("l0-file-count-limit-delays", self.level0_slowdowns),
@@ -71,11 +71,11 @@ impl StallCounts {
 /// Blob files of a family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlobNow {
-    /// Files.
+    /// The number of files.
     pub files: usize,
-    /// Their bytes.
+    /// Bytes of those files.
     pub bytes: u64,
-    /// Bytes of values in them that nothing points to.
+    /// Bytes of values in those files that nothing refers to.
     pub garbage: u64,
 }
 
@@ -99,31 +99,31 @@ impl BlobNow {
     }
 }
 
-/// What the text of a family tells.
+/// The content of a family's text.
 #[derive(Clone, Debug, Default)]
 pub struct FamilyStats {
     /// The family's name.
     pub name: String,
-    /// Its levels now.
+    /// The current levels.
     pub levels: Vec<LevelNow>,
-    /// What was done since the open.
+    /// The work since the open.
     pub work: FamilyWork,
-    /// What had been done when the text was last asked for.
+    /// The work up to the previous text.
     pub before: FamilyWork,
-    /// Its blob files.
+    /// The family's blob files.
     pub blobs: BlobNow,
-    /// Seconds since the open, and since the text was last asked for.
+    /// Seconds since the open, and since the previous text.
     pub seconds: (f64, f64),
     /// Bytes that compaction still has to move.
     pub debt: u64,
-    /// How writers were held since the open.
+    /// How often writers were held since the open.
     pub stalls: StallCounts,
-    /// And when the text was last asked for.
+    /// How often writers had been held at the previous text.
     pub stalls_before: StallCounts,
 }
 
 impl FamilyStats {
-    /// Names and values, as RocksDB's map has them: `compaction.L0.SizeBytes` and the like.
+    /// Names and values, as in RocksDB's map: `compaction.L0.SizeBytes` and others.
     pub fn map(&self) -> BTreeMap<String, String> {
         let mut map = BTreeMap::new();
         let mut add = |level: &str, name: &str, value: String| {
@@ -157,7 +157,7 @@ const COLUMNS: &str = "Level    Files   Size     Score Read(GB)  Rn(GB) Rnp1(GB)
 /// One row of the table.
 fn row(out: &mut String, name: &str, now: &LevelNow, amplification: f64, work: &LevelWork) {
     let seconds = work.micros as f64 / 1e6;
-    // A microsecond more: there is always something to divide by.
+    // One microsecond is added so that the divisor is never zero.
     let rate = |bytes: u64| mb(bytes) / ((work.micros + 1) as f64 / 1e6);
     let average = if work.count == 0 { 0.0 } else { seconds / work.count as f64 };
     let new = gb(work.written) - gb(work.read_here);
@@ -240,7 +240,7 @@ pub fn family_text(of: &FamilyStats) -> String {
     out
 }
 
-/// The line that scripts for RocksDB up to 8 look for, and the one of later releases.
+/// The line that scripts for RocksDB up to 8 parse, and the line of later releases.
 fn stall_lines(out: &mut String, s: &StallCounts, before: &StallCounts) {
     let _ = writeln!(
         out,
@@ -263,17 +263,17 @@ fn stall_lines(out: &mut String, s: &StallCounts, before: &StallCounts) {
 pub struct DbWrites {
     /// Batches.
     pub writes: u64,
-    /// Groups they were committed in.
+    /// Groups in which the batches were committed.
     pub groups: u64,
     /// Operations.
     pub keys: u64,
     /// Bytes of the batches.
     pub bytes: u64,
-    /// Batches that went to the log.
+    /// Batches written to the WAL.
     pub logged: u64,
-    /// Syncs of logs.
+    /// Syncs of WAL files.
     pub wal_syncs: u64,
-    /// Bytes the logs grew by.
+    /// Bytes by which the WAL files grew.
     pub wal_bytes: u64,
     /// Time writers were held, in microseconds.
     pub stall_micros: u64,
@@ -297,7 +297,7 @@ impl DbWrites {
     }
 }
 
-/// The text of `rocksdb.dbstats`. `before`: what had been written when the text was last asked for.
+/// The text of `rocksdb.dbstats`. `before`: the writes up to the previous text.
 pub fn db_text(now: &DbWrites, before: &DbWrites) -> String {
     let mut out = String::new();
     let lately = now.minus(before);

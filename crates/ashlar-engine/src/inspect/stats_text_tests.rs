@@ -53,13 +53,13 @@ fn sample() -> FamilyStats {
     }
 }
 
-/// Field `n` of the last line that starts with `head`, counted from 1, as the scripts take it.
+/// Field `n` of the last line that starts with `head`, counted from 1, as the scripts read it.
 fn field<'a>(text: &'a str, head: &str, n: usize) -> &'a str {
     let line = text.lines().rfind(|line| line.starts_with(head)).unwrap();
     line.split_whitespace().nth(n - 1).unwrap()
 }
 
-/// The places that `tools/benchmark.sh` of RocksDB reads.
+/// The fields that RocksDB's `tools/benchmark.sh` reads.
 #[test]
 fn fields_stand_where_scripts_look_for_them() {
     let text = family_text(&sample());

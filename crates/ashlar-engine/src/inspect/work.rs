@@ -1,11 +1,11 @@
-//! What flushes and compactions of one family did, by the level they wrote to.
+//! The flushes and compactions of one family, by the level they wrote to.
 
 /// The work that ended in one level. Flushes end in level 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelWork {
-    /// Flushes or compactions. A trivial move is none.
+    /// Flushes or compactions. A trivial move does not count.
     pub count: u64,
-    /// Time from their start to their end.
+    /// The time from start to end.
     pub micros: u64,
     /// Bytes read from levels above.
     pub read_above: u64,
@@ -13,13 +13,13 @@ pub struct LevelWork {
     pub read_here: u64,
     /// Bytes written to tables.
     pub written: u64,
-    /// Bytes that only changed their level.
+    /// Bytes of tables that were moved to the level without a rewrite.
     pub moved: u64,
     /// Bytes written to blob files.
     pub blob_written: u64,
     /// Entries read.
     pub entries_in: u64,
-    /// Entries not written again.
+    /// Entries that were dropped.
     pub entries_dropped: u64,
 }
 
@@ -29,13 +29,13 @@ impl LevelWork {
         self.read_above + self.read_here
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: LevelWork) -> LevelWork {
         self.combine(other, u64::wrapping_add)
     }
 
-    /// What was done since `earlier`.
+    /// The work done since `earlier`.
     #[must_use]
     pub fn minus(self, earlier: LevelWork) -> LevelWork {
         self.combine(earlier, u64::saturating_sub)

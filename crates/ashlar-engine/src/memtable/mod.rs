@@ -1,9 +1,8 @@
-//! A family's memtables: the one that takes writes, and the sealed ones that wait for their flush.
+//! A family's memtables: the current one, which takes writes, and the sealed ones, which wait for their flush.
 //!
 //! 1. Sealed memtables are flushed oldest first, and leave the list in that order.
-//! 2. A memtable without entries is never sealed; one that is not fresh any more, for writes that failed have used room in
-//!    it, is replaced by a switch.
-//! 3. Each knows the log that was current when it was made: no older log holds any of its data.
+//! 2. An empty memtable is never sealed. If failed writes have used memory in it, a switch replaces it.
+//! 3. Each memtable knows the WAL file that was current when it was created: no older WAL file holds any of its data.
 
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::planted::{Bug, planted};
@@ -13,15 +12,15 @@ use ashlar_options::FamilyOptions;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What an empty memtable takes before anybody wrote to it is less than this.
+/// The memory of an empty memtable before the first write is below this size.
 const FRESH_BYTES: usize = 4 << 10;
 
-/// An empty memtable as a family wants it, its memory charged to `budget`.
+/// An empty memtable with the family's options, its memory charged to `budget`.
 pub(crate) fn new_memtable(options: &FamilyOptions, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
     protected(skiplist_within(options.order.clone(), budget), options.memtable_protection_bytes)
 }
 
-/// A memtable and the first log that holds its data.
+/// A memtable and the first WAL file that holds its data.
 #[derive(Clone)]
 pub(crate) struct Memtable {
     pub(crate) rep: Arc<dyn MemtableRep>,
@@ -29,7 +28,7 @@ pub(crate) struct Memtable {
 }
 
 impl Memtable {
-    /// Whether a switch has something to seal, or room to win back.
+    /// Whether a switch has entries to seal, or memory of failed writes to free.
     pub(crate) fn is_used(&self) -> bool {
         !self.rep.is_empty() || self.rep.memory() > FRESH_BYTES
     }
@@ -52,7 +51,8 @@ impl MemtableList {
         &self.current
     }
 
-    /// Seals the current memtable at `last`, if it has entries, and puts `rep` in its place; its data starts in `first_wal`.
+    /// Seals the current memtable at `last`, if it has entries, and replaces it with `rep`, whose data starts in
+    /// `first_wal`.
     pub(crate) fn switch(&mut self, rep: Arc<dyn MemtableRep>, first_wal: FileNumber, last: SeqNum) {
         let before = std::mem::replace(&mut self.current, Memtable { rep, first_wal });
         if !before.rep.is_empty() {
@@ -61,7 +61,7 @@ impl MemtableList {
         }
     }
 
-    /// An empty current memtable has no data in the logs before `wal`, the one that was just made.
+    /// An empty current memtable has no data in the WAL files before `wal`, which was just created.
     pub(crate) fn advance_empty(&mut self, wal: FileNumber) {
         if self.current.rep.is_empty() {
             self.current.first_wal = wal;
@@ -73,7 +73,7 @@ impl MemtableList {
         self.sealed.iter().rev().map(|m| Arc::clone(&m.rep)).collect()
     }
 
-    /// Bytes of all of them.
+    /// Bytes of all memtables of the family.
     pub(crate) fn memory(&self) -> usize {
         self.sealed.iter().chain([&self.current]).map(|m| m.rep.memory()).sum()
     }
@@ -83,12 +83,12 @@ impl MemtableList {
         self.sealed.len()
     }
 
-    /// Forgets the oldest `count` sealed memtables: tables hold them now.
+    /// Removes the oldest `count` sealed memtables, whose data is in tables.
     pub(crate) fn flushed(&mut self, count: usize) {
         self.sealed.drain(..count.min(self.sealed.len()));
     }
 
-    /// The first log that is needed once the oldest `count` sealed memtables are flushed.
+    /// The first WAL file that is needed once the oldest `count` sealed memtables are flushed.
     pub(crate) fn first_wal_after(&self, count: usize) -> FileNumber {
         let next = self.sealed.get(count).filter(|_| !planted(Bug::LogNumberTooHigh));
         next.unwrap_or(&self.current).first_wal

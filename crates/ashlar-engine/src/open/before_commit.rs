@@ -1,25 +1,28 @@
-//! Transactions that write before they commit, as a log tells of them: the policies write-prepared and write-unprepared.
+//! Transactions that write before they commit, as WAL files record them: the policies write-prepared and
+//! write-unprepared.
 //!
 //! ```text
 //! 12 BeginPersistedPrepare  data…  0A EndPrepare xid      …      0B Commit xid   or   data… 0C Rollback xid
 //! 13 BeginUnprepare         data…  0A EndPrepare xid      a part of a transaction that was not prepared yet
 //! ```
-//! 1. Data enters the memtable when it is prepared, under the sequence it has there; the commit only says that it counts.
+//! 1. Data enters the memtable when it is prepared, under its sequence at that point; the commit only makes it count.
 //! 2. Sequences count parts of batches, not records: a part ends at 0A, 0B, 0C, 15, and at a 0D behind data. A key that
-//!    repeats in a part goes under the next sequence.
-//! 3. What is undecided does not count. It may be in tables already, where nothing marks it: the logs it stands in are kept,
-//!    and a family whose log number has passed them has it. Such a database is not read.
-//! 4. A rollback writes the old values again in front of its mark, so that what reached a table is covered.
+//!    repeats in a part gets the next sequence.
+//! 3. Undecided data does not count. It may be in tables, where nothing marks it. Its WAL files are kept, and a family
+//!    whose log number has passed them has the data in tables. Such a database is not read.
+//! 4. A rollback writes the old values again in front of its mark, which covers data that reached a table.
 //!
-//! Only a transaction database goes on from here: it knows what commits and what it holds locked. We read.
+//! This engine only reads such a database. Only a transaction database can continue to write: it knows which
+//! transactions commit and which keys they lock.
 //!
-//! Source: RocksDB `db/write_batch.cc` (`MemTableInserter`, `seq_per_batch`), `utilities/transactions/write_prepared_txn.cc`.
+//! Source: RocksDB `db/write_batch.cc` (`MemTableInserter`, `seq_per_batch`),
+//! `utilities/transactions/write_prepared_txn.cc`.
 
 use ashlar_base::{Error, FamilyId, FileNumber, Malformed, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One record of data: where it was written, under which sequence, its bytes.
+/// One data record: its WAL file, its sequence and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Write {
     pub(super) wal: FileNumber,
@@ -29,7 +32,7 @@ pub(super) struct Write {
 }
 
 impl Write {
-    /// As a batch of its own.
+    /// The record as a batch of its own.
     pub(super) fn batch(&self) -> Vec<u8> {
         let mut batch = Vec::with_capacity(12 + self.record.len());
         batch.extend_from_slice(&self.seq.get().to_le_bytes());
@@ -39,12 +42,12 @@ impl Write {
     }
 }
 
-/// What was written and waits for its decision, by transaction name.
+/// Writes of undecided transactions, by transaction name.
 #[derive(Debug, Default)]
 pub(super) struct Undecided(BTreeMap<Vec<u8>, Vec<Write>>);
 
 impl Undecided {
-    /// A line for each transaction that was never decided on.
+    /// A line for each undecided transaction.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(xid, writes)| {
             let (xid, count) = (xid.escape_ascii(), writes.len());
@@ -53,15 +56,15 @@ impl Undecided {
     }
 
     /// # Errors
-    /// `NotSupported`: writes of a transaction that nobody decided on are in tables, by the log numbers of the families.
+    /// `NotSupported`: writes of an undecided transaction are in tables, by the log numbers of the families.
     pub(super) fn check_tables(&self, log_numbers: &BTreeMap<FamilyId, FileNumber>) -> Result<()> {
         for (xid, writes) in &self.0 {
             let flushed = |w: &&Write| log_numbers.get(&w.family).is_some_and(|log| w.wal < *log);
             if let Some(write) = writes.iter().find(flushed) {
                 let (xid, family) = (xid.escape_ascii(), write.family.0);
                 let e = format!(
-                    "tables of family {family} hold writes of transaction '{xid}', which is not decided on; nothing in \
-                     them tells these from others"
+                    "tables of family {family} hold writes of transaction '{xid}', which is not decided on; the \
+                     tables do not mark these writes"
                 );
                 return Err(Error::not_supported(e).hint(
                     "Open it with RocksDB's TransactionDB under the policy it was written with, and commit or roll back",
@@ -71,7 +74,7 @@ impl Undecided {
         Ok(())
     }
 
-    /// What counts after a batch, in order, and the sequence behind the batch.
+    /// The writes that count after a batch, in order, and the sequence after the batch.
     pub(super) fn apply(
         &mut self,
         wal: FileNumber,
@@ -131,7 +134,7 @@ fn point_key<'a>(op: &BatchOp<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// The part of a batch at hand.
+/// The current part of a batch.
 struct Part<'a> {
     seq: SeqNum,
     empty: bool,

@@ -1,7 +1,8 @@
-//! Making a database, and the database id that goes with it.
+//! Creating a database, and the database id.
 //!
-//! A new database is one MANIFEST with one record, then `CURRENT`: before that the directory holds nothing that
-//! [`survey`](super::survey()) would mistake for lost data, so a crash in between leaves an empty directory to start over.
+//! A new database is one MANIFEST with one record, then `CURRENT`. Before `CURRENT` exists the directory holds nothing
+//! that [`survey`](super::survey()) would mistake for lost data, so after a crash in between the creation can start
+//! over.
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`NewDB`).
 
 use super::report::RecoveryReport;
@@ -11,12 +12,12 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_tree::version::{VersionSet, new_db_id, read_identity, start_manifest, write_identity};
 use std::path::Path;
 
-/// Makes a database in `dir` whose default family has keys in `order`. The directory is made if it is missing. Call
-/// [`survey`](super::survey()) first: what is there is not looked at. Open it with
+/// Creates a database in `dir` whose default family has keys in `order`. Creates the directory if it is missing. Call
+/// [`survey`](super::survey()) first: this function does not check existing files. Open the database with
 /// [`recover_manifest`](super::recover_manifest).
 ///
 /// # Errors
-/// `Io`: there may or may not be an empty database now.
+/// `Io`: an empty database may or may not exist.
 pub fn create_database(env: &Env, dir: &Path, order: &Order) -> Result<()> {
     let fs = &env.fs;
     make_directory(&**fs, dir)?;
@@ -36,7 +37,7 @@ pub fn create_database(env: &Env, dir: &Path, order: &Order) -> Result<()> {
     start_manifest(fs, dir, FileNumber(1), &[edit])
 }
 
-/// Makes the directory and what is missing above it, durably: each name is an entry of the directory above.
+/// Creates the directory and its missing parents, durably: each name is an entry of its parent directory.
 pub(crate) fn make_directory(fs: &dyn Fs, dir: &Path) -> Result<()> {
     let above = || dir.ancestors().skip(1).filter(|a| !a.as_os_str().is_empty());
     let mut missing = Vec::new();
@@ -49,8 +50,8 @@ pub(crate) fn make_directory(fs: &dyn Fs, dir: &Path) -> Result<()> {
     fs.create_dir_all(dir)?;
     for (height, ancestor) in above().enumerate() {
         let synced = fs.sync_dir(ancestor);
-        // Further up nothing was made just now. An earlier attempt may have been killed there; but whoever may not
-        // read those directories did not make them either.
+        // Directories further up were not created by this call. A killed attempt may have created them. But if this
+        // process may not read those directories, it did not create them either.
         if height <= missing.len() {
             synced?;
         }
@@ -58,10 +59,10 @@ pub(crate) fn make_directory(fs: &dyn Fs, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes `IDENTITY` agree with the MANIFEST. To be called after the first commit of an open.
+/// Makes `IDENTITY` agree with the MANIFEST. Call after the first commit of an open.
 ///
 /// # Errors
-/// `Io`: the file is as it was, or right.
+/// `Io`: the file is as it was, or correct.
 pub fn settle_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) -> Result<()> {
     let Some(id) = versions.db_facts().db_id else { return Ok(()) };
     let found = read_identity(&*env.fs, versions.dir())?;

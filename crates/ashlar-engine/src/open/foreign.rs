@@ -1,17 +1,17 @@
-//! What others left that the level's RocksDB, or we, do not serve: lines for the report of an open.
+//! Data of other programs that the level's RocksDB, or this engine, does not serve: lines for the report of an open.
 //!
-//! 1. Tables say what form they have in their footer only. An open reads those of a few tables, the newest and the oldest of
-//!    each family, so that it stays quick with very many; `inspect::check_level` reads all.
-//! 2. A table that cannot be read here is no news: whoever reads its keys gets the error.
+//! 1. Only the footer of a table names its format. An open reads the footers of a few tables, the newest and the oldest
+//!    of each family, so that it stays fast with many tables; `inspect::check_level` reads all.
+//! 2. A table that cannot be read here is not reported: reads of its keys get the error.
 
 use ashlar_options::FormatLevel;
 use ashlar_tree::version::{FamilyState, Replayed};
 use std::collections::BTreeMap;
 
-/// Tables of one family that are looked at, from each end of their numbers.
+/// The number of tables read per family, from each end of the file numbers.
 const LOOKED_AT: usize = 16;
 
-/// A line for every such thing.
+/// A line for each unserved feature.
 pub(super) fn foreign(replayed: &Replayed, level: FormatLevel, states: &[FamilyState]) -> Vec<String> {
     let mut list = Vec::new();
     for tag in &replayed.unknown_tags {
@@ -33,7 +33,7 @@ pub(super) fn foreign(replayed: &Replayed, level: FormatLevel, states: &[FamilyS
     list
 }
 
-/// Table formats above the level, of the tables that are looked at.
+/// Table formats above the level, among the tables that are read.
 fn table_formats(state: &FamilyState, level: FormatLevel) -> Vec<String> {
     let highest = level.max_table_version();
     if highest >= FormatLevel::V11.max_table_version() {

@@ -1,23 +1,23 @@
-//! The newest info log of RocksDB in a directory, for what it tells of places.
+//! The directories that the newest info log of RocksDB names.
 
 use ashlar_base::Result;
 use ashlar_env::Fs;
 use ashlar_format::info_log::InfoLogHead;
 use std::path::Path;
 
-/// The bytes of an info log that are read: the lines in question stand in the first few thousand.
+/// The bytes of an info log that are read: the lines are within the first few thousand bytes.
 const LOOKED_AT: u64 = 64 << 10;
 
-/// How many info logs are looked through.
+/// How many info logs are searched.
 const MOST_LOGS: usize = 16;
 
-/// What the newest info log of RocksDB in `dir` says. One that cannot be read tells nothing.
+/// The directories from RocksDB's newest info log in `dir`. An unreadable log names none.
 ///
 /// # Errors
 /// `Io`: the directory cannot be listed.
 pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<InfoLogHead> {
     let entries = fs.files(dir)?;
-    // An open of ours, a refused one too, renames the log of RocksDB to LOG.old.TIME.
+    // An open by this engine, even a refused one, renames RocksDB's log to LOG.old.TIME.
     let names = entries.iter().map(|entry| &*entry.name);
     let mut logs: Vec<&str> = names.filter(|name| name.starts_with("LOG.old.")).collect();
     logs.sort_unstable();

@@ -1,5 +1,5 @@
-//! Recognises a directory as LevelDB left it. The first open for writing turns it into RocksDB's format, and LevelDB does
-//! not read that. So the report and the command line announce it before the first write.
+//! Recognises a directory that LevelDB wrote. The first open for writing converts it to RocksDB's format, which LevelDB
+//! does not read. So the report and the command line announce the conversion before the first write.
 
 use super::survey::{DirState, survey};
 use ashlar_base::Result;
@@ -8,12 +8,13 @@ use ashlar_options::read_latest_options;
 use ashlar_tree::version::{Replayed, read_identity, replay_manifest};
 use std::path::Path;
 
-/// What is said of such a directory, by the report of an open and by programs that write.
+/// The notice about such a directory, for the report of an open and for programs that write.
 pub const ONE_WAY: &str = "LevelDB wrote this directory. The first open for writing turns it into RocksDB's format, and \
                            LevelDB no longer opens it; RocksDB 11 reads it once all LevelDB tables are rewritten \
                            (`ashlar db rewrite`)";
 
-/// Whether the database in `dir` is as LevelDB left it: no program has written it since. False where there is no database.
+/// Whether LevelDB wrote the database in `dir` and no other program has written it since. False where there is no
+/// database.
 ///
 /// # Errors
 /// As [`survey`](super::survey()), and those of reading the MANIFEST.

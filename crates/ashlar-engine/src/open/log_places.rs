@@ -1,21 +1,25 @@
-//! Which directory holds the logs of a database: the one that the caller gives, one that the newest OPTIONS file names, or the
-//! database directory.
+//! Which directory holds the WAL files of a database: the one that the caller gives, one that the newest OPTIONS file
+//! names, or the database directory.
 //!
-//! Rules for logs. A log is *needed* when its number is not below the smallest one that the MANIFEST needs.
-//! 1. A `wal_dir` that holds needed logs and that the caller gives is the only one that is read.
-//! 2. If the given one holds none, needed logs are read where they are, in the `wal_dir` of the OPTIONS file or in the
-//!    database directory. New logs go to the given one.
-//! 3. Without a given one, the stored one counts. If only the database directory holds needed logs, the database was
-//!    moved, copied or restored: its own logs count, and the stored directory is left alone.
-//! 4. Needed logs in two places are refused: one of the two belongs to another database, and only the caller knows which.
-//! 5. A log without a write does not settle these questions: an open that crashed before its commit may have left it.
-//!    Before an open commits a change of `wal_dir`, `db_paths` or `cf_paths`, it notes the new directories in lines of ours
-//!    in the OPTIONS file.
-//! 6. No needed log anywhere, where the OPTIONS file names a `wal_dir`, is refused: every open leaves a log there. A repair
-//!    goes on, and tells. But RocksDB with `optimize_manifest_for_recovery` declares all logs not needed when it closes:
-//!    then the directory holds the log right below the first needed number.
-//! 7. RocksDB before 8 goes on when it cannot store its settings: they stand in `OPTIONS-N.dbtmp`, and the `wal_dir` of a newer
-//!    such file is looked at beside that of the OPTIONS file. Without either file the info log of RocksDB tells it.
+//! Rules for WAL files. A WAL file is *needed* when its number is not below the smallest number that the MANIFEST
+//! needs.
+//! 1. If the caller's `wal_dir` holds needed WAL files, only it is read.
+//! 2. If the caller's `wal_dir` holds none, needed WAL files are read where they are, in the `wal_dir` of the OPTIONS
+//!    file or in the database directory. New WAL files go to the caller's `wal_dir`.
+//! 3. Without a caller's `wal_dir`, the stored one counts. If only the database directory holds needed WAL files, the
+//!    database was moved, copied or restored: its own WAL files count, and the stored directory is left alone.
+//! 4. Needed WAL files in two places are refused: one of the two places belongs to another database, and only the
+//!    caller knows which.
+//! 5. A WAL file without a write does not count in these rules: an open that crashed before its commit may have left
+//!    it. Before an open commits a change of `wal_dir`, `db_paths` or `cf_paths`, it stores the new directories in the
+//!    OPTIONS file, in lines that only this engine reads.
+//! 6. If the OPTIONS file names a `wal_dir` and no needed WAL file exists anywhere, the open is refused, because every
+//!    open leaves a WAL file there. A repair continues and reports it. Exception: RocksDB with
+//!    `optimize_manifest_for_recovery` marks all WAL files as not needed when it closes. Then the directory holds the
+//!    WAL file right below the first needed number.
+//! 7. RocksDB before 8 continues when it cannot store its settings, which are then in `OPTIONS-N.dbtmp`. The `wal_dir`
+//!    of such a file, if newer, is searched beside that of the OPTIONS file. Without either file RocksDB's info log
+//!    names the `wal_dir`.
 
 use super::places::{Purpose, whole};
 use super::recover::{needed_from, read_manifest};
@@ -27,22 +31,22 @@ use ashlar_options::StoredPlaces;
 use ashlar_tree::files::same_directory;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a log that holds one write of an empty key: header of the record, header of the batch, type, two lengths.
+/// Bytes of a WAL file with one write of an empty key: header of the record, header of the batch, type, two lengths.
 const SMALLEST_WRITE: u64 = 7 + 12 + 2;
 
-/// A directory that may hold logs.
+/// A directory that may hold WAL files.
 #[derive(Debug)]
 struct Candidate {
     dir: PathBuf,
-    /// The logs that are needed by their number.
+    /// The WAL files that are needed by their number.
     needed: Vec<FileNumber>,
-    /// One of them holds a write, or something that does not read.
+    /// One of them holds a write, or has no readable record.
     holds: bool,
-    /// The log right below the first needed number is here.
+    /// The WAL file right below the first needed number is here.
     holds_the_last: bool,
 }
 
-/// What is known of the logs.
+/// What is known of the WAL files.
 #[derive(Debug)]
 pub(super) struct Logs {
     /// The database directory.
@@ -55,7 +59,7 @@ pub(super) struct Logs {
     is_new: bool,
 }
 
-/// Where logs go, and where others are read; `None`: the database directory, and nowhere else.
+/// Where new WAL files go, and where others are read; `None`: the database directory, and no other directory.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     pub(super) write: Option<PathBuf>,
@@ -65,7 +69,7 @@ pub(super) struct Choice {
 
 impl Logs {
     /// # Errors
-    /// `Io`; a MANIFEST of a kind that is not read.
+    /// `Io`; a MANIFEST of an unsupported kind.
     pub(super) fn look(
         fs: &dyn Fs,
         dir: &Path,
@@ -86,7 +90,7 @@ impl Logs {
         let (mut from, mut is_new) = (FileNumber(0), false);
         match read_manifest(fs, dir) {
             Ok((_, replayed)) => from = needed_from(&replayed),
-            // A MANIFEST that does not read is for others to tell; every log counts then.
+            // Recovery reports an unreadable MANIFEST; every WAL file counts here.
             Err(e) if e.is_corruption() || e.is_not_found() => {}
             Err(e) if e.kind() == ErrorKind::InvalidArgument => is_new = purpose == Purpose::Write,
             Err(e) => return Err(e),
@@ -167,7 +171,7 @@ impl Candidate {
                 continue;
             }
             found.needed.push(number);
-            // An open that did not come to its commit leaves a log without a write, or a piece of one.
+            // An open that failed before its commit leaves a WAL file without a write, or a part of a file.
             if !found.holds && entry.len >= SMALLEST_WRITE {
                 found.holds = match fs.open_read(&place.join(&entry.name)) {
                     Ok(file) => may_hold_writes(&file, number)?,
@@ -225,7 +229,7 @@ fn missing(stored: &Path, given: Option<&Path>) -> Error {
 mod tests {
     use super::*;
 
-    /// A directory with logs; the number 0 stands for one without a write.
+    /// A directory with WAL files; the number 0 stands for a WAL file without a write.
     fn at(dir: &str, logs: &[u64]) -> Candidate {
         let needed = logs.iter().map(|n| FileNumber(*n)).collect();
         Candidate { needed, holds: logs.iter().any(|n| *n > 0), ..Candidate::empty(Path::new(dir)) }

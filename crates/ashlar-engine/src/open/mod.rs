@@ -1,11 +1,11 @@
-//! Opening: from a directory to trees and replayed logs, and the report about what was found on the way.
+//! Opening: from a directory to trees and replayed WAL files, with a report of what was found.
 //!
 //! ```text
 //! survey -> LOCK (db/) -> recover_manifest -> replay_wals (into db/'s memtables) -> first commit (db/) -> settle_identity
 //! ```
-//! Nothing here changes the directory before a recovery has succeeded: [`survey()`], [`recover_manifest`] and
-//! [`replay_wals`] only read; [`create_database`] works on a directory that holds no database;
-//! [`settle_identity`] comes after the first commit.
+//! This module changes nothing before a recovery has succeeded: [`survey()`], [`recover_manifest`] and [`replay_wals`]
+//! only read; [`create_database`] works on a directory that holds no database; [`settle_identity`] comes after the
+//! first commit.
 
 mod before_commit;
 mod create;

@@ -1,12 +1,13 @@
-//! Whether a database directory is a copy whose original is still there.
+//! Whether a database directory is a copy whose original still exists.
 //!
-//! The OPTIONS file of a copy names the `wal_dir` of the original. An open of the copy that replayed, wrote and removed logs there
-//! would take the original's writes. RocksDB leaves no sign in a `wal_dir`, so these tell where the original is:
-//! 1. `OWNER` in the `wal_dir` (see [`super::owner`]). One that names the directory itself ends the search.
+//! The OPTIONS file of a copy names the `wal_dir` of the original. An open of the copy that replayed, wrote and removed
+//! WAL files there would take the original's writes. RocksDB leaves no mark in a `wal_dir`, so the original is searched
+//! for in three places:
+//! 1. `OWNER` in the `wal_dir` (see [`super::owner`]). If it names the opened directory itself, the search ends.
 //! 2. The directory above the `wal_dir`, where the `wal_dir` is inside the database directory.
 //! 3. The info log, which is copied too: RocksDB writes the path of its directory into the first lines.
 //!
-//! A directory counts as the original if it holds a database with the same id. A database that was moved has left none.
+//! A directory counts as the original if it holds a database with the same id. A moved database leaves no original.
 
 use super::info_log;
 use super::owner::{Owner, id_of};
@@ -16,7 +17,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_tree::files::same_directory;
 use std::path::{Path, PathBuf};
 
-/// The database directory to which `wal_dir` belongs, where the one in `dir` is a copy of it.
+/// If the database in `dir` is a copy: the original's directory, to which `wal_dir` belongs.
 ///
 /// # Errors
 /// `Io`.

@@ -1,19 +1,21 @@
-//! Which database a directory of logs or tables belongs to, where that directory is not the database directory.
+//! Which database a directory of WAL files or tables belongs to, if it is not the database directory.
 //!
-//! Two databases in one directory give out the same file numbers: each would replace and remove the other's files. `LOCK`
-//! keeps them apart only while both are open. So each open to write leaves a file `OWNER` in such a directory: the database
-//! id, and in the next line the path of the database directory. RocksDB does not know the file and leaves it alone.
+//! Two databases in one directory give out the same file numbers: each would replace and remove the other's files.
+//! `LOCK` separates them only while both are open. So each open for writing leaves a file `OWNER` in such a directory:
+//! the database id, and in the next line the path of the database directory. RocksDB does not know the file and leaves
+//! it alone.
 //!
-//! 1. An owner that still names the directory in its OPTIONS file keeps it: the open is refused. That holds for the
-//!    original of a copied database directory too, which has the same id.
-//! 2. Otherwise an owner of the same id was moved, or its directory was copied with it: the directory is taken over.
-//! 3. Files of an owner of another id are not touched: the open is refused. It may have been moved.
-//! 4. RocksDB leaves no `OWNER`. Without one, the MANIFEST decides. If it names some of the tables and blob files that are
-//!    there, the rest goes to `lost/` once, instead of being removed. If it names none, the tables decide: each tells the id
-//!    of its database. A database that was killed leaves tables that the MANIFEST does not name, and tables without an end,
-//!    which tell nothing. Nor do tables of a kind that is not read, where the OPTIONS file asks for such tables: the open then
-//!    only reads.
-//! 5. A new database takes no directory that holds logs, tables or blob files.
+//! 1. If the owner's OPTIONS file still names the directory, the owner keeps it: the open is refused. That holds also
+//!    for the original of a copied database directory, which has the same id.
+//! 2. Otherwise an owner with the same id was moved, or its directory was copied with it: the directory is taken over.
+//! 3. If the owner has another id and files are there, the open is refused, and the files are not touched. That
+//!    database may have been moved.
+//! 4. RocksDB leaves no `OWNER`. Without one, the MANIFEST decides. If it names some of the tables and blob files, the
+//!    rest moves to `lost/` once, instead of being removed. If it names none, the tables decide, because each stores
+//!    its database's id. A killed database leaves tables that the MANIFEST does not name, and unfinished tables, which
+//!    prove nothing. Tables of an unsupported kind prove nothing either, if the OPTIONS file asks for such tables: the
+//!    open then only reads.
+//! 5. A new database takes no directory that holds WAL files, tables or blob files.
 
 use super::places::whole;
 use super::recover::read_manifest;
@@ -56,15 +58,15 @@ impl Owner {
 
 /// The database that is being opened.
 pub(super) struct Claimant {
-    /// Its id; `None`: it is new, or nothing tells.
+    /// The database id; `None`: the database is new, or nothing stores its id.
     id: Option<String>,
-    /// The database directory, from the root.
+    /// The absolute path of the database directory.
     dir: String,
-    /// The tables and blob files that its MANIFEST names; `None`: it is new.
+    /// The tables and blob files that the MANIFEST names; `None`: the database is new.
     named: Option<BTreeSet<FileNumber>>,
-    /// It is repaired: the MANIFEST may be lost.
+    /// The database is being repaired: the MANIFEST may be lost.
     repairs: bool,
-    /// By its OPTIONS file it has tables of a kind that is not read.
+    /// The OPTIONS file asks for tables of an unsupported kind.
     has_unread_tables: bool,
 }
 
@@ -88,8 +90,8 @@ impl Claimant {
         Ok(Claimant { id, dir, named, repairs, has_unread_tables })
     }
 
-    /// Whether the directory may be used; `is_own` knows the database directory by any of its names. True: it holds files that
-    /// the MANIFEST does not name, and they are not to be removed.
+    /// Checks that the directory may be used; `is_own` recognises the database directory by any of its names. True: the
+    /// directory holds files that the MANIFEST does not name and that must not be removed.
     ///
     /// # Errors
     /// `InvalidArgument` naming the setting: the directory belongs to another database. `Io`.
@@ -123,7 +125,8 @@ impl Claimant {
         }
     }
 
-    /// The numbers of the files that tell whose a directory is. Empty files tell nothing: a crash leaves such.
+    /// The numbers of the files that identify the directory's database. Empty files are skipped, because a crash leaves
+    /// such files.
     fn files(&self, fs: &dyn Fs, place: &Path) -> Result<BTreeSet<FileNumber>> {
         let is_new = self.named.is_none();
         let entries = fs.files(place)?.into_iter().filter(|entry| entry.len > 0);
@@ -136,8 +139,8 @@ impl Claimant {
             .collect())
     }
 
-    /// Whether this database left the tables of a directory when it was killed: those that tell an id tell its own. A
-    /// table or blob file without an end tells nothing.
+    /// Whether this database left the tables of a directory when it was killed: every table with an id has this
+    /// database's id. An unfinished table or blob file proves nothing.
     fn left_behind(&self, fs: &dyn Fs, place: &Path) -> Result<bool> {
         let (mut own, mut without_id) = (false, false);
         for entry in fs.files(place)?.into_iter().filter(|entry| entry.len > 0) {
@@ -157,8 +160,8 @@ impl Claimant {
         Ok(own || self.named.is_some() && !without_id)
     }
 
-    /// The id of its database that a table tells, if it does; `None`: the table tells nothing, because it has no end, is
-    /// damaged, or is of a kind that is not read.
+    /// The database id that a table stores, if it stores one. The outer `None`: the table proves nothing, because it is
+    /// unfinished, damaged, or of an unsupported kind.
     fn id_of_table(&self, fs: &dyn Fs, path: &Path) -> Result<Option<Option<String>>> {
         match Anatomy::open(fs.open_read(path)?).and_then(|table| table.properties().cloned()) {
             Ok(properties) => Ok(Some(properties.db_id)),
@@ -172,7 +175,7 @@ impl Claimant {
         self.id.clone().map(|id| Owner { id, dir: self.dir.clone() })
     }
 
-    /// Leaves `OWNER` in a directory that may be used.
+    /// Writes `OWNER` into a directory that may be used.
     pub(super) fn claim(&self, claims: &mut Claims, place: &Path) -> Result<()> {
         let Some(owner) = self.owner() else { return Ok(()) };
         let before = Owner::read(&*claims.fs, place)?;
@@ -194,13 +197,13 @@ pub(crate) fn claim_new_place(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<(
     claimant.owner().map_or(Ok(()), |owner| owner.write(fs, place))
 }
 
-/// The `OWNER` files that an open has written. An open that turns out to be refused or read-only leaves the directories as
-/// they were: dropped before [`Claims::stand`], each file becomes what it was.
+/// The `OWNER` files that an open has written. An open that is refused or becomes read-only leaves the directories
+/// unchanged: if dropped before [`Claims::stand`], each file is restored.
 pub(crate) struct Claims {
     fs: Arc<dyn Fs>,
-    /// The directories, and what their `OWNER` said before.
+    /// The directories, with the previous content of their `OWNER`.
     former: Vec<(PathBuf, Option<Owner>)>,
-    /// In one of the directories are files of unknown origin, which must not be removed.
+    /// A directory holds files of unknown origin, which must not be removed.
     pub(crate) strays: bool,
 }
 
@@ -209,14 +212,14 @@ impl Claims {
         Claims { fs: Arc::clone(fs), former: Vec::new(), strays: false }
     }
 
-    /// The open writes to the directories from here on.
+    /// Keeps the `OWNER` files: the open writes to the directories from here on.
     pub(crate) fn stand(&mut self) {
         self.former.clear();
     }
 }
 
 impl Drop for Claims {
-    /// What cannot be taken back stays: `OWNER` names the database that had the locks.
+    /// A failed restore is ignored: `OWNER` then names the database that had the locks.
     fn drop(&mut self) {
         for (place, former) in self.former.drain(..) {
             let _ = match former {
@@ -227,7 +230,7 @@ impl Drop for Claims {
     }
 }
 
-/// The id of the database in `dir`: of its MANIFEST, or of its `IDENTITY` file; `None`: nothing tells.
+/// The id of the database in `dir`, from its MANIFEST or its `IDENTITY` file; `None`: neither stores one.
 ///
 /// # Errors
 /// `Io`.
@@ -247,7 +250,7 @@ fn is_whole_blob_file(fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<bo
     }
 }
 
-/// Whether the database that `owner` names is where it says, and uses `place`.
+/// Whether the database of `owner` is in the directory that `OWNER` names, and uses `place`.
 fn uses(fs: &dyn Fs, owner: &Owner, place: &Path) -> Result<bool> {
     let dir = PathBuf::from(&owner.dir);
     let there = fs.metadata(&dir.join(FileKind::Current.name()));

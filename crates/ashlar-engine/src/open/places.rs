@@ -1,14 +1,15 @@
-//! Where the files of a database are: what the caller says, what the newest OPTIONS file says, and what is really there.
+//! Where the files of a database are: according to the caller, to the newest OPTIONS file, and to the directories
+//! themselves.
 //!
-//! Which logs count, and from where: [`super::log_places`].
+//! [`super::log_places`] determines which WAL files count, and from which directory.
 //!
 //! Rules for tables. RocksDB's OPTIONS files do not name `db_paths` and `cf_paths`.
-//! 1. RocksDB writes `wal_dir` as the database directory itself only where the first of `db_paths` is another one, or where the
-//!    user spelled the two differently. Tables in the database directory tell the second case; without one, such a database
-//!    is not opened to write.
+//! 1. RocksDB writes `wal_dir` as the database directory itself only if the first of `db_paths` is another directory,
+//!    or if the user spelled the two differently. Tables in the database directory prove the second case. Without a
+//!    table there, such a database is not opened for writing.
 //! 2. A table must be in the directory that the MANIFEST says, by its index in the family's list.
-//! 3. A given path that is relative means the working directory at the moment of the open. It is made absolute before
-//!    anything uses or stores it. A stored relative path of tables has lost its meaning and is refused.
+//! 3. A relative path of the caller is resolved against the working directory at the open, before anything uses or
+//!    stores it. A stored relative table path has no known base and is refused.
 
 use super::create::make_directory;
 use super::info_log;
@@ -30,10 +31,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the caller says that files are. What is empty is taken from the newest OPTIONS file.
+/// The directories that the caller gives. Empty settings are taken from the newest OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlaceSettings {
-    /// The directory of the logs.
+    /// The directory of the WAL files.
     pub wal_dir: String,
     /// The directories of tables.
     pub db_paths: Vec<DbPath>,
@@ -42,7 +43,7 @@ pub struct PlaceSettings {
 }
 
 impl PlaceSettings {
-    /// The same directories by paths from the root.
+    /// The same directories as absolute paths.
     ///
     /// # Errors
     /// `InvalidArgument` naming the setting: a path is relative, and the process has no working directory.
@@ -55,7 +56,7 @@ impl PlaceSettings {
         Ok(self)
     }
 
-    /// The directories of a family's tables, in the order that the MANIFEST counts them.
+    /// The directories of a family's tables, in the order of the MANIFEST's indexes.
     pub(crate) fn of(&self, family: &str, dir: &Path) -> Vec<PathBuf> {
         let lists = [self.cf_paths.get(family), Some(&self.db_paths)];
         let list = lists.into_iter().flatten().find(|list| !list.is_empty());
@@ -63,7 +64,7 @@ impl PlaceSettings {
         list.map_or_else(|| vec![dir.to_path_buf()], all)
     }
 
-    /// All directories of tables; none: only the database directory is known.
+    /// All table directories; empty: only the database directory is known.
     fn table_dirs(&self, dir: &Path) -> Vec<PathBuf> {
         if self.db_paths.is_empty() && self.cf_paths.is_empty() {
             return Vec::new();
@@ -77,43 +78,43 @@ impl PlaceSettings {
     }
 }
 
-/// What the directories are entered for.
+/// The purpose for which the directories are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To read and write a database that must be whole.
+    /// To read and write an intact database.
     Write,
-    /// To read one.
+    /// To read a database.
     Read,
-    /// To save what is left of one.
+    /// To repair a database.
     Repair,
 }
 
 /// A database whose directories are known.
 #[derive(Debug)]
 pub(crate) struct Entered {
-    /// Finds each file in its directory.
+    /// The environment whose file system finds each file in its directory.
     pub(crate) env: Env,
     pub(crate) places: Arc<Places>,
-    /// What counts: the given settings, completed by the stored ones.
+    /// The effective directories: the given settings, completed by the stored ones.
     pub(crate) settings: PlaceSettings,
     /// `db_log_dir` of the OPTIONS file, if that directory exists.
     pub(crate) db_log_dir: Option<String>,
-    /// What a reader of the recovery report should know.
+    /// Notes for the recovery report.
     pub(crate) notes: Vec<String>,
-    /// The settings that the caller gave: their directories may be made.
+    /// The settings that the caller gave: their directories may be created.
     given: PlaceSettings,
     stored: StoredPlaces,
-    /// Why there must be `db_paths`, where none are known.
+    /// Why there must be `db_paths`, if none are known.
     hidden: Option<String>,
     purpose: Purpose,
     dir: PathBuf,
-    /// The file system without [`Entered::places`]: a directory has its own files only.
+    /// The file system without [`Entered::places`]: each directory shows only its own files.
     plain: Arc<dyn Fs>,
-    /// The directories beside the database directory, each with its setting, once they are occupied.
+    /// The further directories, each with its setting, once they are occupied.
     beside: Vec<(PathBuf, &'static str)>,
 }
 
-/// Finds the directories of the database in `dir`. Reads only.
+/// Determines the directories of the database in `dir`. Reads only.
 ///
 /// # Errors
 /// `InvalidArgument` naming `wal_dir` or `db_paths`: see the module. `Io`.
@@ -148,7 +149,7 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
         if given.wal_dir.is_empty() {
             return Err(e);
         }
-        // The caller says where the logs of the copy are.
+        // The caller gave the directory of the copy's WAL files.
         (former, of_logs) = (None, vec![format!("{}; its logs were not read", e.message())]);
     }
     notes.extend(of_logs);
@@ -184,12 +185,12 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
 }
 
 impl Entered {
-    /// Makes the directories that the caller asked for and that are not there, and locks each of them against other
-    /// databases of this engine: two that share a directory would take each other's files for their own.
+    /// Creates missing directories that the caller requested, and locks each against other databases of this engine:
+    /// two databases in one directory would mistake each other's files for their own.
     ///
     /// # Errors
-    /// `Busy(Locked)`; `InvalidArgument`: the directory is that of another database, or the OPTIONS file names it and it is
-    /// gone. `Io`.
+    /// `Busy(Locked)`; `InvalidArgument`: the directory is that of another database, or the OPTIONS file names it and
+    /// it is missing. `Io`.
     pub(crate) fn occupy(&mut self, fs: &dyn Fs) -> Result<Vec<Box<dyn FileLock>>> {
         let (mut locks, claimant) = (Vec::new(), self.claimant()?);
         for (place, setting) in self.places.elsewhere() {
@@ -211,13 +212,13 @@ impl Entered {
             locks.push(take_place(fs, &place, setting)?);
             self.beside.push((place, setting));
         }
-        // Directories that were made just now are held as well.
+        // Newly created directories are held as well.
         self.places = self.places.held()?;
         self.env.fs = Arc::clone(&self.places) as Arc<dyn Fs>;
         Ok(locks)
     }
 
-    /// The database as the owner of directories; `None`: it has none beside the database directory.
+    /// The database as the owner of directories; `None`: it uses only the database directory.
     fn claimant(&self) -> Result<Option<Claimant>> {
         if self.places.elsewhere().is_empty() {
             return Ok(None);
@@ -225,7 +226,7 @@ impl Entered {
         let fs = &*self.env.fs;
         let replayed = match read_manifest(fs, &self.dir) {
             Ok((_, replayed)) => Some(replayed),
-            // No database yet, or the recovery tells more of the error.
+            // There is no database yet, or recovery reports the error in more detail.
             Err(e) if e.kind() == ErrorKind::InvalidArgument || e.is_corruption() => None,
             Err(e) => return Err(e),
         };
@@ -233,8 +234,8 @@ impl Entered {
         Claimant::new(fs, &self.dir, replayed.as_ref(), repairs).map(Some)
     }
 
-    /// Makes this database the owner of the directories beside its own: see [`super::owner`]. To be called under the locks,
-    /// before a file is made or removed there.
+    /// Makes this database the owner of its further directories: see [`super::owner`]. Call with the locks held, before
+    /// a file is created or removed there.
     ///
     /// # Errors
     /// `InvalidArgument`: a directory belongs to another database. `Io`.
@@ -254,18 +255,18 @@ impl Entered {
         same_directory(fs, &self.dir, place)
     }
 
-    /// Whether logs are outside of the database directory, or were.
+    /// Whether WAL files are outside of the database directory, or were.
     pub(crate) fn moves_logs(&self) -> bool {
         !self.settings.wal_dir.is_empty()
             || self.stored.wal_dir.is_some()
             || self.stored.next_wal_dir.is_some()
     }
 
-    /// Notes in the newest OPTIONS file what it does not name yet: the directory of new logs, and the directories of tables.
-    /// The former directory of logs counts until the caller has committed. RocksDB does not see these notes.
+    /// Adds to the newest OPTIONS file what it does not name: the directory of new WAL files, and the table
+    /// directories. The former WAL directory counts until the caller has committed. RocksDB ignores these lines.
     ///
-    /// The tables that the caller is about to commit may lie in a new directory. A crash behind the commit must not leave an
-    /// OPTIONS file without it.
+    /// The tables that the caller is about to commit may be in a new directory. A crash after the commit must not leave
+    /// an OPTIONS file without it.
     ///
     /// # Errors
     /// `Io`.
@@ -296,8 +297,8 @@ impl Entered {
     }
 
     /// # Errors
-    /// `InvalidArgument` naming `db_paths`: the MANIFEST has tables in directories that are not known, or all it has are
-    /// gone where the OPTIONS file says that there are `db_paths`.
+    /// `InvalidArgument` naming `db_paths`: the MANIFEST has tables in unknown directories, or all tables are missing
+    /// while the OPTIONS file shows that there are `db_paths`.
     pub(crate) fn check_paths(&self, replayed: &Replayed) -> Result<()> {
         for family in replayed.families.values() {
             let paths = self.settings.of(&family.name, &self.dir);
@@ -309,7 +310,8 @@ impl Entered {
     }
 
     /// # Errors
-    /// `InvalidArgument` naming `db_paths`: a table is not in the directory that the MANIFEST says, or in two of them.
+    /// `InvalidArgument` naming `db_paths`: a table is not in the directory that the MANIFEST says, or in two
+    /// directories.
     pub(super) fn check_place(&self, family: &str, file: &NewFile, manifest: &Path) -> Result<()> {
         let paths = self.settings.of(family, &self.dir);
         let Some(place) = paths.get(usize::from(file.path_id)) else { return Ok(()) };
@@ -333,8 +335,8 @@ impl Entered {
     }
 
     /// # Errors
-    /// `InvalidArgument` naming `db_paths`: the OPTIONS file says that there are some, and no table is where it would be
-    /// without them.
+    /// `InvalidArgument` naming `db_paths`: the OPTIONS file shows that there are `db_paths`, and no table is in the
+    /// directory it would have without them.
     fn check_hidden(&self, replayed: &Replayed) -> Result<()> {
         let Some(why) = &self.hidden else { return Ok(()) };
         let tables = || replayed.families.values().flat_map(|family| family.tree.table_numbers());
@@ -344,8 +346,9 @@ impl Entered {
         Err(unknown_paths(why).at_path(&self.dir))
     }
 
-    /// For a check or a repair, which would call a missing table lost: [`Entered::check_paths`], and no family whose
-    /// directories are not known may miss all its tables. Not for a reader beside a writer, which may remove them all.
+    /// [`Entered::check_paths`] for a check or a repair, which would report a missing table as lost. It also refuses a
+    /// family that misses all its tables while its directories are unknown. Not for a reader beside a writer, which may
+    /// remove all tables.
     ///
     /// # Errors
     /// As [`Entered::check_paths`].
@@ -356,7 +359,7 @@ impl Entered {
         }
         for family in replayed.families.values().filter(|f| !self.settings.cf_paths.contains_key(&f.name)) {
             let count = family.tree.table_numbers().count();
-            // A check says what is missing and changes nothing; of a single table that is more use than a refusal.
+            // A check changes nothing, and for a single table its report is more useful than a refusal.
             let enough = if self.purpose == Purpose::Repair { 1 } else { 2 };
             if count >= enough && !self.has_any(family.tree.table_numbers())? {
                 let what = format!(
@@ -380,7 +383,7 @@ impl Entered {
     }
 }
 
-/// Locks a directory that is there against other databases of this engine.
+/// Locks an existing directory against other databases of this engine.
 ///
 /// # Errors
 /// `Busy(Locked)`; `InvalidArgument`: the directory is that of another database. `Io`.
@@ -393,7 +396,7 @@ pub(crate) fn take_place(fs: &dyn Fs, place: &Path, setting: &str) -> Result<Box
     lock.map_err(|e| e.hint(format!("{setting} is a directory that another database uses")))
 }
 
-/// The error for a table whose directory is beyond the list.
+/// The error for a table whose directory index is beyond the list.
 pub(super) fn unlisted(number: FileNumber, id: u8, family: &str, settings: &PlaceSettings) -> Error {
     let known = match (settings.cf_paths.get(family), settings.db_paths.len()) {
         (Some(paths), _) => format!("cf_paths of family {family:?} lists {}", paths.len()),
@@ -405,7 +408,7 @@ pub(super) fn unlisted(number: FileNumber, id: u8, family: &str, settings: &Plac
     Error::invalid(what).hint(GIVE_PATHS)
 }
 
-/// What to do about directories of tables that are not known.
+/// The hint for unknown table directories.
 pub(super) const GIVE_PATHS: &str = "Give db_paths (or cf_paths) as RocksDB was given them: Builder::db_path, the option \
                                      db_paths={{path=DIRECTORY;target_size=BYTES}:...}, or ashlar db --db_path=DIRECTORY";
 
@@ -427,9 +430,9 @@ fn copied(dir: &Path, original: &Path, wal_dir: &Path) -> Error {
     )
 }
 
-/// Why the database must have `db_paths` that are not known; `None`: nothing says so.
+/// Why the database must have unknown `db_paths`; `None`: nothing shows that.
 fn hidden_paths(fs: &dyn Fs, dir: &Path, stored: &StoredPlaces) -> Option<String> {
-    /// Older releases wrote the database directory as `wal_dir` always.
+    /// Older releases always wrote the database directory as `wal_dir`.
     const TELLING_SINCE: u32 = 7;
     let named = stored.wal_dir.as_deref()?;
     let telling = stored.major >= TELLING_SINCE && same_directory(fs, dir, Path::new(named));
@@ -444,7 +447,7 @@ fn all_tables_are_in(fs: &dyn Fs, dir: &Path) -> Result<bool> {
     let replayed = match read_manifest(fs, dir) {
         Ok((_, replayed)) => replayed,
         Err(e) if matches!(e.kind(), ErrorKind::Io(_)) => return Err(e),
-        // The recovery tells more of the error.
+        // Recovery reports the error in more detail.
         Err(_) => return Ok(false),
     };
     let numbers = |list: Vec<FsEntry>| -> BTreeSet<FileNumber> {
@@ -457,11 +460,11 @@ fn all_tables_are_in(fs: &dyn Fs, dir: &Path) -> Result<bool> {
     Ok(named.peek().is_some() && named.all(|number| there.contains(&number)))
 }
 
-/// The places that the newest OPTIONS file that can be read names. Without such a file, the `wal_dir` that RocksDB wrote into its
-/// info log.
+/// The directories that the newest readable OPTIONS file names. Without such a file, the `wal_dir` that RocksDB wrote
+/// into its info log.
 ///
 /// # Errors
-/// `Io`: there are such files, and none can be read. Not for a repair.
+/// `Io`: OPTIONS files exist, and none can be read. A repair ignores that.
 fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<String>) -> Result<StoredPlaces> {
     let entries = fs.files(dir)?;
     let kinds = || entries.iter().filter_map(|entry| FileKind::parse(&entry.name));
@@ -484,7 +487,7 @@ fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<Stri
             // Another process may have replaced the file. The open reports a damaged file.
             Err(e) if e.is_corruption() || e.is_not_found() => {}
             Err(e) => {
-                notes.push(format!("{name} was not read, which may name directories of the database: {e}"));
+                notes.push(format!("{name}, which may name directories of the database, was not read: {e}"));
                 failed = failed.or(Some(e));
             }
         }
@@ -504,15 +507,15 @@ fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<Stri
     }
 }
 
-/// Whether a file that is not finished was begun after the OPTIONS file `newest`.
+/// Whether an unfinished file was begun after the OPTIONS file `newest`.
 fn is_behind(kind: &FileKind, newest: FileNumber) -> bool {
     matches!(kind, FileKind::OptionsTemp(number) if *number > newest)
 }
 
-/// Adds the `wal_dir` of an OPTIONS file that was not finished. Without another OPTIONS file all its places count.
+/// Adds the `wal_dir` of an unfinished OPTIONS file. Without another OPTIONS file all its directories count.
 ///
 /// # Errors
-/// `Io`: the file cannot be read. Not for a repair.
+/// `Io`: the file cannot be read. A repair ignores that.
 fn with_unfinished(
     fs: &dyn Fs,
     dir: &Path,
@@ -541,7 +544,7 @@ fn absolute(setting: &str, path: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Makes the paths of a list absolute: from here on another working directory changes nothing.
+/// Makes the paths of a list absolute, so that a later change of the working directory has no effect.
 ///
 /// # Errors
 /// As [`absolute`].
@@ -553,7 +556,7 @@ pub(crate) fn absolute_paths(setting: &str, paths: &mut [DbPath]) -> Result<()> 
 }
 
 /// # Errors
-/// `InvalidArgument` naming the setting: a stored path is relative. Its working directory is not known.
+/// `InvalidArgument` naming the setting: a stored path is relative, and its working directory is not known.
 fn refuse_relative(setting: &str, paths: &[DbPath]) -> Result<()> {
     let Some(path) = paths.iter().find(|path| !path.path.is_absolute()) else { return Ok(()) };
     let what = format!(
@@ -574,7 +577,7 @@ pub(super) fn names(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<bool> {
     Ok(tables.chain(logs).any(|named| whole(named) == whole(place)))
 }
 
-/// The path from the root, so that it means the same after a change of the working directory.
+/// The absolute path, which stays valid after a change of the working directory.
 pub(super) fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -1,5 +1,4 @@
-//! From `CURRENT` to trees: reads the MANIFEST, checks that its files are there, and makes the version set.
-//! Reads only.
+//! From `CURRENT` to trees: reads the MANIFEST, checks that its files exist, and creates the version set. Reads only.
 //!
 //! Source: RocksDB `db/version_set.cc` (`Recover`), `db/db_impl/db_impl_open.cc`.
 
@@ -23,23 +22,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A family as the caller knows it.
+/// A family as the caller specifies it.
 #[derive(Clone, Debug)]
 pub struct FamilySpec {
-    /// Its name.
+    /// The family's name.
     pub name: String,
-    /// The order of its keys.
+    /// The order of the keys.
     pub order: Order,
-    /// Its number of levels, if no table is deeper.
+    /// The number of levels, if no table is deeper.
     pub levels: usize,
-    /// Not among the missing when it does not exist.
+    /// If the family does not exist, it is not reported as missing.
     pub only_if_there: bool,
 }
 
-/// A family has no more levels than this.
+/// The largest number of levels of a family.
 const MAX_LEVELS: usize = 64;
 
-/// What becomes of families that the caller did not list.
+/// How to treat families that the caller did not list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
     /// The open fails and names them.
@@ -51,7 +50,8 @@ pub enum Others {
         /// The number of levels.
         levels: usize,
     },
-    /// As `Open`, but those with another order stay closed, and the report tells. Only for an open that never commits.
+    /// As `Open`, but families with another order stay closed, and the report names them. Only for an open that never
+    /// commits.
     OpenKnown {
         /// The number of levels.
         levels: usize,
@@ -61,9 +61,9 @@ pub enum Others {
 /// Which families to open.
 #[derive(Clone, Debug)]
 pub struct Families {
-    /// The ones the caller knows. Those that do not exist are told in [`Recovered::missing`].
+    /// The families that the caller lists. Those that do not exist are in [`Recovered::missing`].
     pub listed: Vec<FamilySpec>,
-    /// What becomes of the rest.
+    /// How to treat the other families.
     pub others: Others,
 }
 
@@ -76,9 +76,9 @@ pub struct Recovered {
     pub missing: Vec<FamilySpec>,
     /// What was found so far; replay adds to it.
     pub report: RecoveryReport,
-    /// What `logs_needed_from` answered of the MANIFEST that was read.
+    /// The result of `logs_needed_from` for the MANIFEST that was read.
     pub logs_from: FileNumber,
-    /// Why the database cannot be opened to write: too few file numbers are left.
+    /// Why the database cannot be opened for writing: too few file numbers are left.
     pub out_of_numbers: Option<Error>,
 }
 
@@ -155,8 +155,8 @@ pub(crate) fn recover_in(
     Ok(Recovered { versions, missing, report, logs_from: needed_from(&replayed), out_of_numbers })
 }
 
-/// The smallest log that the database in `dir` needs now, by the MANIFEST in use. Who deletes a log that was needed has
-/// raised this before. Takes no lock, changes nothing, opens no table.
+/// The smallest WAL file that the database in `dir` needs now, by the MANIFEST in use. A writer raises this number
+/// before it deletes a WAL file that was needed. Takes no lock, changes nothing, opens no table.
 ///
 /// # Errors
 /// As [`recover_manifest`], as far as the MANIFEST is concerned.
@@ -164,7 +164,7 @@ pub(crate) fn logs_needed_from(fs: &dyn Fs, dir: &Path) -> Result<FileNumber> {
     read_manifest(fs, dir).map(|(_, replayed)| needed_from(&replayed))
 }
 
-/// The smallest log that what was replayed needs.
+/// The smallest WAL file that the replayed MANIFEST needs.
 pub(crate) fn needed_from(replayed: &Replayed) -> FileNumber {
     let families = replayed.families.values().map(|f| f.log_number).min();
     replayed.db.min_log_to_keep.max(families.unwrap_or_default())
@@ -194,7 +194,7 @@ pub(super) fn read_manifest(fs: &dyn Fs, dir: &Path) -> Result<(FileNumber, Repl
     }
 }
 
-/// Which families are opened, and how; and what is to be said of those that stay closed.
+/// Which families are opened, and how; and the report lines about families that stay closed.
 struct Chosen {
     open: BTreeMap<FamilyId, FamilySpec>,
     closed: Vec<String>,
@@ -209,9 +209,9 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
         if let Some(spec) = listed.get(&*family.name) {
             let mut spec = (*spec).clone();
             match family.comparator.as_deref().and_then(timestamp_order) {
-                // Opened to be named: neither read nor written.
+                // Opened under its name only: the family is neither read nor written.
                 Some(order) if !matches!(spec.order, Order::Custom(_)) => spec.order = order,
-                // No comparator was given: the family keeps its own, if that is built in.
+                // The caller gave no comparator: the family keeps its own, if that is built in.
                 _ if matches!(spec.order, Order::Bytewise) => spec.order = built_in_order(family)?,
                 _ => check_comparator(family, &spec.order)?,
             }
@@ -229,7 +229,7 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
                 Ok(order) => {
                     chosen.insert(id, open_other(family, order, levels));
                 }
-                // Every handle serves the default family.
+                // The default family must be usable in every open.
                 Err(e) if id == FamilyId::DEFAULT => return Err(e),
                 Err(e) => closed.push(format!("{} and stays closed", e.message())),
             },
@@ -243,7 +243,7 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
     }
 }
 
-/// A family that the caller did not list.
+/// The settings of a family that the caller did not list.
 fn open_other(family: &ReplayedFamily, order: Order, levels: usize) -> FamilySpec {
     FamilySpec { name: family.name.clone(), order, levels, only_if_there: true }
 }
@@ -282,7 +282,7 @@ fn family_state(
     let mut tree = family.tree.clone();
     tree.learn_sequences(&tables)?;
     tree.complete(&spec.order, replayed.last_seq);
-    // A tree that is deeper than the settings say opens all the same; the report says so.
+    // A tree that is deeper than the settings say is opened with its depth; the report says so.
     let levels = spec.levels.max((tree.deepest() + 1).min(MAX_LEVELS));
     let version = tree.finish(levels, &tables).map_err(|e| e.at_path(&replayed.path))?;
     Ok(FamilyState {
@@ -296,14 +296,14 @@ fn family_state(
     })
 }
 
-/// The names of a directory, sorted out.
+/// The file names of a directory, by kind.
 struct Directory {
     tables: BTreeMap<FileNumber, u64>,
     blobs: BTreeSet<FileNumber>,
     manifests: Vec<FileNumber>,
     /// The largest number of any file, and the file's name.
     largest: (FileNumber, String),
-    /// Tables that are no regular files: links, pipes or devices.
+    /// Tables that are not regular files: links, pipes or devices.
     irregular: BTreeSet<FileNumber>,
 }
 
@@ -318,7 +318,7 @@ impl Directory {
         };
         for entry in fs.list(dir)? {
             let Some(kind) = FileKind::parse(&entry.name) else { continue };
-            // Numbers that no database gives out cannot collide with ours.
+            // Numbers above the maximum cannot collide with numbers that this engine gives out.
             if let Some(n) = kind.number().filter(|n| *n <= FileNumber::MAX) {
                 found.largest = std::mem::take(&mut found.largest).max((n, entry.name));
             }
@@ -341,7 +341,8 @@ impl Directory {
         Ok(found)
     }
 
-    /// A newer MANIFEST that took more than its first commit was current once: `CURRENT` is older than it should be.
+    /// Checks for a newer MANIFEST with more than its first commit: it was current once, so `CURRENT` is older than it
+    /// should be.
     fn check_superseded(&self, fs: &dyn Fs, dir: &Path, current: FileNumber) -> Result<()> {
         for &newer in self.manifests.iter().filter(|n| **n > current) {
             if was_current(fs, dir, newer)? {
@@ -359,7 +360,7 @@ impl Directory {
         let number = file.number;
         let path = || fs.real_path(&dir.join(FileKind::Table(number).name()));
         if self.irregular.contains(&number) {
-            // The error of opening it says what it is.
+            // The error of opening the file says what it is.
             drop(fs.open_read(&path())?);
         }
         match self.tables.get(&number) {
@@ -402,7 +403,7 @@ fn next_file(dir: &Path, replayed: &Replayed, directory: &Directory) -> (FileNum
     (FileNumber(used.min(FileNumber::MAX).0 + 1), wrong)
 }
 
-/// The highest file number that a MANIFEST tells, whatever for.
+/// The highest file number that a MANIFEST records, for any purpose.
 pub(crate) fn recorded_numbers(replayed: &Replayed) -> FileNumber {
     let logs = replayed.families.values().map(|f| f.log_number);
     logs.chain([replayed.db.prev_log, replayed.db.min_log_to_keep, replayed.next_file])
@@ -410,7 +411,7 @@ pub(crate) fn recorded_numbers(replayed: &Replayed) -> FileNumber {
         .unwrap_or_default()
 }
 
-/// What is wrong with a number so near the end.
+/// The error for a number so near the maximum.
 pub(crate) fn out_of_numbers(path: &Path, used: FileNumber) -> Error {
     let highest = FileNumber::HIGHEST;
     Error::corruption(format!(

@@ -1,4 +1,4 @@
-//! What still stands in a log behind the place where its replay ended: named in the reports, and never replayed.
+//! Batches in a WAL file behind the end of its replay: the reports name them, and they are never replayed.
 
 use ashlar_base::{FileNumber, Result, SeqNum};
 use ashlar_env::ReadFile;
@@ -7,15 +7,15 @@ use ashlar_log::{LogReader, LogRecordKind};
 use std::fmt;
 use std::sync::Arc;
 
-/// Keys that are named at most.
+/// The largest number of keys that are named.
 const KEYS_NAMED: usize = 20;
 
-/// Whole batches behind the place where the replay of a log ended.
+/// Whole batches behind the place where the replay of a WAL file ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remains {
-    /// How many batches.
+    /// The number of batches.
     pub batches: u64,
-    /// How many operations they have together.
+    /// The number of operations in all batches.
     pub operations: u64,
     /// The smallest sequence among them.
     pub first: SeqNum,
@@ -23,17 +23,17 @@ pub struct Remains {
     pub last: SeqNum,
     /// Keys of the first operations.
     pub keys: Vec<Vec<u8>>,
-    /// Operations whose keys are not named.
+    /// The number of operations whose keys are not named.
     pub more: u64,
 }
 
 impl Remains {
-    /// Reads what stands from `offset` on, around damage; `None` when no whole batch does.
+    /// Reads the batches from `offset` on, around damage; `None` when there is no whole batch.
     ///
     /// # Errors
     /// `Io`.
     /// # Cost
-    /// Reads the whole log: what a compressed one holds is known from its beginning only.
+    /// Reads the whole file: a compressed WAL file can be decompressed only from its beginning.
     pub(crate) fn read(file: Arc<dyn ReadFile>, number: FileNumber, offset: u64) -> Result<Option<Remains>> {
         let mut remains = Remains::default();
         let mut reader = LogReader::thorough(file, number);
@@ -76,7 +76,7 @@ impl fmt::Display for Remains {
     }
 }
 
-/// The key of an operation, of a range deletion its beginning.
+/// The key of an operation; for a range deletion, its begin key.
 pub(crate) fn key_of<'a>(op: &BatchOp<'a>) -> Option<&'a [u8]> {
     match *op {
         BatchOp::Put { key, .. }

@@ -1,4 +1,4 @@
-//! What an open found: the answer to "is everything there?".
+//! What an open found: whether all data is there.
 
 use super::remains::Remains;
 use ashlar_base::{FamilyId, FileNumber, SeqNum};
@@ -11,37 +11,37 @@ pub struct FamilyReport {
     pub id: FamilyId,
     /// Its name.
     pub name: String,
-    /// Tables, all levels together.
+    /// The number of tables in all levels.
     pub tables: usize,
-    /// Their bytes.
+    /// Bytes of those tables.
     pub bytes: u64,
-    /// WALs below held nothing unflushed of it.
+    /// WAL files below this number hold no unflushed data of the family.
     pub log_number: FileNumber,
 }
 
-/// A WAL that was read.
+/// A WAL file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalReport {
     /// Its number.
     pub number: FileNumber,
-    /// Batches replayed from it.
+    /// Batches replayed from the file.
     pub records: u64,
     /// Bytes of those batches.
     pub bytes: u64,
 }
 
-/// Bytes of a file that were not used.
+/// A range of a file that was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedRange {
     /// The file's name.
     pub file: String,
-    /// Where the range begins.
+    /// The offset at which the range begins.
     pub offset: u64,
-    /// Its length.
+    /// The length of the range.
     pub bytes: u64,
     /// Why it was not used.
     pub reason: String,
-    /// Of a log: the whole batches that stand in the range, and behind it.
+    /// For a WAL file: the whole batches in the range, and behind it.
     pub remains: Option<Remains>,
 }
 
@@ -53,12 +53,12 @@ impl fmt::Display for DroppedRange {
     }
 }
 
-/// A file that is damaged, and that the open did without.
+/// A damaged file that the open did not need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedFile {
     /// The file's name.
     pub file: String,
-    /// What is wrong with it.
+    /// The error.
     pub cause: String,
 }
 
@@ -68,46 +68,46 @@ impl fmt::Display for DamagedFile {
     }
 }
 
-/// What an open found, dropped, rebuilt. Prints as a few lines of text.
+/// What an open found, dropped and rebuilt. Prints as a few lines of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// The database was made by this open.
+    /// This open created the database.
     pub created: bool,
     /// The MANIFEST that was read.
     pub manifest: FileNumber,
-    /// Version edits in it.
+    /// The number of its version edits.
     pub manifest_records: u64,
     /// The families.
     pub families: Vec<FamilyReport>,
     /// Tables whose existence and size were checked.
     pub files_checked: usize,
-    /// The WALs that were read, oldest first.
+    /// The WAL files that were read, oldest first.
     pub wals: Vec<WalReport>,
     /// The newest sequence recovered.
     pub last_sequence: SeqNum,
     /// Everything that was dropped.
     pub dropped: Vec<DroppedRange>,
-    /// Damaged OPTIONS files. The settings are those of an older file, where one is sound, and of the caller.
+    /// Damaged OPTIONS files. The settings come from an older intact file, if there is one, and from the caller.
     pub damaged: Vec<DamagedFile>,
-    /// Replay stopped before damage: the last sequence before it. Writes behind it are gone.
+    /// Replay stopped before damage: the last sequence before it. Later writes are lost.
     pub sequence_cut: Option<SeqNum>,
-    /// Files that were missing or wrong and are written anew.
+    /// Files that were missing or wrong and were rewritten.
     pub regenerated: Vec<String>,
-    /// Files moved to `lost/`, and copies there of torn tails of logs.
+    /// Files moved to `lost/`, and copies of torn WAL tails there.
     pub lost: Vec<String>,
-    /// What others left that RocksDB at the format level, or this engine, does not serve. No anomaly.
+    /// Data of other programs that RocksDB at the format level, or this engine, does not serve. No anomaly.
     pub foreign: Vec<String>,
-    /// Settings of the newest OPTIONS file that are not followed, or not as they stand, though RocksDB acts on them. They are
+    /// Settings of the newest OPTIONS file that this engine ignores or changes although RocksDB acts on them. They are
     /// kept for RocksDB. No anomaly.
     pub unserved: Vec<String>,
-    /// Why the database takes no writes; empty when it takes them. No anomaly.
+    /// Why the database takes no writes; empty if it takes writes. No anomaly.
     pub read_only: Vec<String>,
-    /// What the linter advises on the settings. No anomaly.
+    /// The linter's advice on the settings. No anomaly.
     pub advice: Vec<String>,
 }
 
 impl RecoveryReport {
-    /// Batches replayed from all WALs.
+    /// Batches replayed from all WAL files.
     pub fn wal_records(&self) -> u64 {
         self.wals.iter().map(|w| w.records).sum()
     }
@@ -117,7 +117,7 @@ impl RecoveryReport {
         self.wals.iter().map(|w| w.bytes).sum()
     }
 
-    /// True when nothing was damaged, dropped, cut, lost or rebuilt.
+    /// True if nothing was damaged, dropped, cut, lost or rebuilt.
     pub fn is_clean(&self) -> bool {
         self.dropped.is_empty()
             && self.damaged.is_empty()
@@ -126,7 +126,7 @@ impl RecoveryReport {
             && self.lost.is_empty()
     }
 
-    /// True when the end of a MANIFEST or WAL was dropped: files nobody knows may be what it spoke of.
+    /// True if the end of a MANIFEST or WAL file was dropped: the dropped edits may have named files that seem unknown.
     pub fn tail_dropped(&self) -> bool {
         !self.dropped.is_empty() || self.sequence_cut.is_some()
     }

@@ -1,19 +1,19 @@
-//! The receiving side of a replay: what it is handed, and how batches are numbered.
+//! The receiving side of a replay: its input, and how batches are numbered.
 
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use std::collections::BTreeMap;
 
-/// Where a batch stands.
+/// The position of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchPlace {
-    /// The WAL.
+    /// The WAL file.
     pub wal: FileNumber,
     /// The offset of its record in the file.
     pub offset: u64,
 }
 
-/// Which families take data from the WAL at hand.
+/// Which families take data from the current WAL file.
 #[derive(Clone, Debug)]
 pub struct FamilyFilter<'a> {
     pub(super) wal: FileNumber,
@@ -21,21 +21,21 @@ pub struct FamilyFilter<'a> {
 }
 
 impl FamilyFilter<'_> {
-    /// False for data that is in tables already, and for families that do not exist or are not open.
+    /// False for data that is already in tables, and for families that do not exist or are not open.
     pub fn takes(&self, family: FamilyId) -> bool {
         self.log_numbers.get(&family).is_some_and(|log| self.wal >= *log)
     }
 }
 
-/// Takes the batches of a replay, in log order.
+/// Receives the batches of a replay, in WAL order.
 pub trait ReplaySink {
-    /// Applies one batch, whose records are all good. Data of families that `filter` does not take is skipped, but
+    /// Applies one batch whose records are all valid. Data of families that `filter` does not take is skipped, but
     /// keeps its sequence numbers; see [`sequenced_ops`]. An error fails the open.
     fn apply(&mut self, place: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()>;
 }
 
-/// The data records of a batch with their sequence numbers. An empty range deletion takes none and is left out, as
-/// RocksDB has it: the records behind it move up.
+/// The data records of a batch with their sequence numbers. As in RocksDB, an empty range deletion takes no number and
+/// is left out; the records behind it move up.
 pub fn sequenced_ops<'a>(batch: &BatchReader<'a>) -> impl Iterator<Item = Result<(SeqNum, BatchOp<'a>)>> {
     let first = batch.seq();
     let mut taken = 0u64;

@@ -1,4 +1,4 @@
-//! A first look at a directory, without touching it: is there a database, may one be made?
+//! A first look at a directory, without changing it: does it hold a database, may one be created?
 
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{EntryKind, Fs, FsEntry};
@@ -11,14 +11,14 @@ use std::path::Path;
 pub enum DirState {
     /// It does not exist.
     Absent,
-    /// It holds no database; one may be made there.
+    /// It holds no database; one may be created there.
     Empty,
     /// It holds a database whose `CURRENT` names this MANIFEST.
     Database(FileNumber),
 }
 
 impl DirState {
-    /// The MANIFEST in force, if there is a database.
+    /// The MANIFEST that `CURRENT` names, if there is a database.
     pub fn manifest(self) -> Option<FileNumber> {
         match self {
             DirState::Database(manifest) => Some(manifest),
@@ -27,12 +27,12 @@ impl DirState {
     }
 }
 
-/// Looks at `dir`.
+/// Determines what `dir` holds.
 ///
 /// # Errors
-/// `InvalidArgument`: not a directory, or there is no `CURRENT` beside a file that the first open would delete and no
-/// interrupted creation leaves. `Corruption`: `CURRENT` is damaged, or there is none beside logs, tables or blob files:
-/// something is lost, and a new database would delete the rest.
+/// `InvalidArgument`: not a directory, or a file without `CURRENT` that the first open would delete and that no
+/// interrupted creation leaves. `Corruption`: `CURRENT` is damaged, or WAL files, tables or blob files exist without
+/// `CURRENT`: something is lost, and a new database would delete the rest.
 pub fn survey(fs: &dyn Fs, dir: &Path) -> Result<DirState> {
     match fs.metadata(dir)? {
         None => return Ok(DirState::Absent),
@@ -67,11 +67,12 @@ pub fn survey(fs: &dyn Fs, dir: &Path) -> Result<DirState> {
     }
 }
 
-/// A creation that was interrupted leaves files of these numbers, and a MANIFEST no longer than this.
+/// An interrupted creation leaves files with this number, and a MANIFEST no longer than the next constant.
 const BEGINNING: FileNumber = FileNumber(1);
 const BEGINNING_BYTES: u64 = 64 << 10;
 
-/// Whether a creation here would overwrite a file that no interrupted creation left, or the first open would delete it.
+/// Whether creating a database would overwrite this file, or the first open would delete it, although no interrupted
+/// creation left it.
 fn is_in_the_way(fs: &dyn Fs, dir: &Path, entry: &FsEntry) -> bool {
     match FileKind::parse_exact(&entry.name) {
         Some(FileKind::Manifest(BEGINNING)) => {
@@ -83,10 +84,10 @@ fn is_in_the_way(fs: &dyn Fs, dir: &Path, entry: &FsEntry) -> bool {
     }
 }
 
-/// Whether a file can be a MANIFEST of which a crash left any part: its first record is whole, or not all there. A file
-/// that cannot be read counts as one, so that the creation meets the error.
+/// Whether a file may be a MANIFEST that a crash left incomplete: the type of its first record is missing, zero or that
+/// of a whole record. An unreadable file counts too, so that the creation reports the error.
 fn is_begun(fs: &dyn Fs, path: &Path) -> bool {
-    /// The type of a record stands behind its checksum and its length.
+    /// The type of a record follows its checksum and its length.
     const TYPE_AT: u64 = 6;
     let Ok(file) = fs.open_read(path) else { return true };
     let mut type_byte = [0];

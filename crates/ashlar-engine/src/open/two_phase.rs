@@ -1,16 +1,16 @@
-//! Transactions in two phases, as a log tells of them: prepared in one batch, decided in a later one.
+//! Two-phase transactions in the WAL: prepared in one batch, decided in a later one.
 //!
 //! ```text
 //! 09 BeginPrepare  data…  0A EndPrepare xid          …          0B Commit xid   or   0C Rollback xid
 //! ```
-//! 1. What is prepared takes no sequence numbers. A commit takes as many as the data that was prepared, at its place in
-//!    its batch; a rollback takes none.
+//! 1. Prepared data takes no sequence numbers. A commit takes one per prepared record, at its place in its batch; a
+//!    rollback takes none.
 //! 2. Group commit joins batches: one record may prepare, decide and write plainly in any order.
-//! 3. A decision without what it decides on is passed over: that was flushed, and its log is gone.
-//! 4. A commit with a timestamp (15) gives it to the keys of families that have them. Those take nothing here, so that it is
-//!    a commit like any other.
-//! 5. This is the policy that writes what is committed. Those that write before have marks of their own (12, 13): see
-//!    `before_commit`.
+//! 3. A decision whose prepared data is missing is skipped: that data was flushed, and its WAL file is gone.
+//! 4. A commit with a timestamp (15) gives the timestamp to the keys of families with timestamps. Such families take
+//!    nothing here, so it is treated as a plain commit.
+//! 5. This is the policy that writes committed data. Policies that write before the commit have their own marks (12,
+//!    13): see `before_commit`.
 //!
 //! Source: RocksDB `db/write_batch.cc` (`MemTableInserter`), `utilities/transactions/pessimistic_transaction.cc`.
 
@@ -26,7 +26,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// As a batch that begins at `seq`.
+    /// The records as a batch that begins at `seq`.
     pub(super) fn at(&self, seq: SeqNum) -> Vec<u8> {
         let mut batch = Vec::with_capacity(12 + self.records.len());
         batch.extend_from_slice(&seq.get().to_le_bytes());
@@ -40,12 +40,12 @@ impl Piece {
     }
 }
 
-/// What is prepared and waits for its decision, by transaction name: the log, and the data.
+/// Prepared, undecided data by transaction name: the WAL file, and the records.
 #[derive(Debug, Default)]
 pub(super) struct Prepared(BTreeMap<Vec<u8>, (FileNumber, Piece)>);
 
 impl Prepared {
-    /// A line for each transaction that was never decided on.
+    /// A line for each undecided transaction.
     pub(super) fn undecided(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(xid, (wal, piece))| {
             let xid = xid.escape_ascii();
@@ -56,7 +56,7 @@ impl Prepared {
         })
     }
 
-    /// What a batch brings in, in order; takes in what it prepares and lets go of what it decides on.
+    /// The records that a batch applies, in order. Stores what the batch prepares and removes what it decides.
     pub(super) fn apply(&mut self, wal: FileNumber, payload: &[u8]) -> Result<Vec<Piece>, Malformed> {
         let mut out = Vec::new();
         let mut stretch = Stretch::default();
@@ -101,15 +101,15 @@ impl Stretch {
     }
 }
 
-/// Which marks of transactions a batch has.
+/// The marks of transactions in a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Marks {
-    /// None, or such as every policy writes in front of its batches.
+    /// None, or only marks that every policy writes in front of its batches.
     #[default]
     None,
-    /// Those of two phases.
+    /// Marks of two-phase transactions.
     TwoPhase,
-    /// Those of a policy that writes before it commits.
+    /// Marks of a policy that writes before the commit.
     BeforeCommit,
 }
 

@@ -1,7 +1,8 @@
-//! Recognises what a directory asks for and this engine cannot write: reasons why an open takes no writes, and why a repair
-//! refuses. One home for all of them but two: prepared transactions are found in logs (`two_phase`, `before_commit`).
+//! Recognises features of a directory that this engine cannot write: reasons why an open takes no writes, and why a
+//! repair refuses. All reasons are here, except prepared transactions, which are found in WAL files (`two_phase`,
+//! `before_commit`).
 //!
-//! | what | RocksDB after a write of ours | recognised from |
+//! | feature | RocksDB after a write by this engine | recognised from |
 //! |---|---|---|
 //! | user-defined timestamps | keys without timestamps | the comparator in the MANIFEST |
 //! | tables of another kind (PlainTable, CuckooTable) | "Bad table magic number", cannot open | OPTIONS, footers |
@@ -9,11 +10,11 @@
 //! | TTL wrapper | "Timestamp < ttl feature release time" | OPTIONS |
 //! | values in blob files that the MANIFEST does not name | their files are gone | the blob files that tables name |
 //!
-//! 1. OPTIONS files speak of settings, so that a directory whose data is still in its logs is recognised as well. An
-//!    OPTIONS file that cannot be read says nothing; the tables then speak alone.
-//! 2. Of a family that OPTIONS describe, the newest table is looked at. Of any other, up to [`LOOKED_AT`] from each end of
-//!    its file numbers, so that an open of very many tables stays quick.
-//! 3. A table that cannot be read here gives no reason: a read of its keys gets the error.
+//! 1. OPTIONS files contain settings, so a directory whose data is still in its WAL files is recognised too. If the
+//!    OPTIONS file cannot be read, only the tables decide.
+//! 2. For a family in OPTIONS, the newest table is read. For any other, up to [`LOOKED_AT`] tables from each end of its
+//!    file numbers, so that an open with many tables stays fast.
+//! 3. A table that cannot be read gives no reason: a read of its keys gets the error.
 
 use ashlar_base::{ErrorKind, Order, Result};
 use ashlar_env::Fs;
@@ -26,10 +27,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Tables of one family that are looked at, from each end of their numbers.
+/// The number of tables read per family, from each end of the file numbers.
 const LOOKED_AT: usize = 16;
 
-/// Every reason that settings and tables of the open families give, as lines of the report.
+/// Every reason from the settings and tables of the open families, as lines of the report.
 pub(super) fn unserved(fs: &dyn Fs, dir: &Path, families: &[FamilyState]) -> Vec<String> {
     let options = read_latest_options(fs, dir).ok().flatten().map(|(_, file)| file);
     let mut reasons = Vec::new();
@@ -80,7 +81,7 @@ pub(crate) fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<St
     true
 }
 
-/// The table factory of a family's section, if its tables are of a kind that is not read.
+/// The table factory of a family's section, if its tables are of an unsupported kind.
 pub(super) fn unread_factory(family: &Section) -> Option<String> {
     let factory = family.get("table_factory").map(|value| id_of(&unescape(value)))?;
     // The adaptive factory reads tables of every kind.
@@ -88,7 +89,7 @@ pub(super) fn unread_factory(family: &Section) -> Option<String> {
     (!read.contains(&factory.as_str())).then_some(factory)
 }
 
-/// What follows where RocksDB wants a user-defined index in each table.
+/// The consequence if RocksDB demands a user-defined index in each table.
 const UDI: &str = ", and RocksDB with this setting opens no tables without a user-defined index";
 
 /// The setting, if there is one, with which RocksDB opens only tables that have a user-defined index.
@@ -98,13 +99,13 @@ fn demands_udi(table: &Section) -> Option<&'static str> {
     demands.into_iter().find(|name| factory != "nullptr" && table.get(name) == Some("true"))
 }
 
-/// Whether a table has a user-defined index for its primary one.
+/// Whether the primary index of a table is a user-defined one.
 pub(crate) fn has_udi_primary(properties: &Properties) -> bool {
     properties.udi_is_primary_index.is_some_and(|value| value != 0)
 }
 
-/// With `enable_blob_direct_write`, a recovery of RocksDB writes tables whose values are in blob files that it adds to no
-/// MANIFEST. Where such a file is there, its values are read, and nothing may remove it.
+/// With `enable_blob_direct_write`, a recovery of RocksDB writes tables with values in blob files that it adds to no
+/// MANIFEST. If such a file exists, its values are readable, and the file must not be removed.
 fn by_blob_files(family: &FamilyState) -> Option<String> {
     let blobs = family.version.blobs();
     let named = family.version.files().map(|(_, file)| file.file.oldest_blob_file);
@@ -113,11 +114,11 @@ fn by_blob_files(family: &FamilyState) -> Option<String> {
     let (name, file) = (&family.name, FileKind::Blob(number).name());
     Some(format!(
         "family {name:?} has values in {file}, which the MANIFEST does not name: RocksDB with enable_blob_direct_write \
-         leaves that behind a crash"
+         leaves such values after a crash"
     ))
 }
 
-/// Whether tables may need blob files of `dir` that the MANIFEST does not name, as far as the OPTIONS file tells.
+/// Whether tables may need blob files of `dir` that the MANIFEST does not name, according to the OPTIONS file.
 pub(crate) fn may_need_unnamed_blobs(fs: &dyn Fs, dir: &Path, families: &[Arc<FamilyState>]) -> Result<bool> {
     let named: BTreeSet<_> =
         families.iter().flat_map(|family| family.version.blobs().files().keys()).collect();
@@ -130,7 +131,7 @@ pub(crate) fn may_need_unnamed_blobs(fs: &dyn Fs, dir: &Path, families: &[Arc<Fa
     Ok(options.sections.iter().any(|section| section.get("enable_blob_direct_write") == Some("true")))
 }
 
-/// The reason that the tables of a family give; see the module's list for which are looked at.
+/// The reason from the tables of a family; the module says which tables are read.
 fn by_tables(family: &FamilyState, described: bool) -> Option<String> {
     let mut files: Vec<&Arc<FileMeta>> = family.version.files().map(|(_, file)| file).collect();
     files.sort_unstable_by_key(|file| file.number());

@@ -1,24 +1,26 @@
-//! Replaying the WALs that hold unflushed data, oldest first, into whatever the caller builds memtables with. Reads only.
+//! Replays the WAL files that hold unflushed data, oldest first, into the caller's memtables. Reads only.
 //!
-//! 1. Replay begins at the smallest WAL the MANIFEST needs; later ones are replayed even if it never heard of them.
-//! 2. A batch is proved good as a whole (framing, count, every record, range bounds) before any of it is applied.
-//! 3. In point-in-time mode replay stops before the first damage. A later WAL is replayed only if its first batch
+//! 1. Replay begins at the smallest WAL file that the MANIFEST needs; later files are replayed even if the MANIFEST
+//!    does not know them.
+//! 2. A batch is checked as a whole (framing, count, every record, range bounds) before any of it is applied.
+//! 3. In point-in-time mode replay stops before the first damage. A later WAL file is replayed only if its first batch
 //!    continues exactly; then nothing is missing in between. Everything else is dropped and listed in the report.
-//! 4. A log of ours names the log before it and where that one ended. When less than that was read of it, writes are
-//!    missing between the two, and that is damage too. One that names a log from before all that are replayed, and goes
-//!    back, is not this log's: where a device failed a write, ext4 may show what a block held for another file.
-//! 5. When the MANIFEST lost its end, the logs are its witness: a log that is needed and gone, or data of a family that was
-//!    never heard of, proves that the end had been in use, and the open fails.
+//! 4. A WAL file of this engine names the file before it and where that file ended. If less of that file was read,
+//!    writes are missing between the two, which is damage too. A link to a file older than all replayed ones, with a
+//!    sequence that goes back, does not belong to this file: after a failed device write, ext4 may show a block's
+//!    content from another file.
+//! 5. If the MANIFEST lost its end, the WAL files show whether that end was in use. A missing needed WAL file, or data
+//!    of an unknown family, proves it, and the open fails.
 //! 6. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
-//! 7. Sequences never go backwards, in any mode: the open fails. Two processes that write one log leave that. A repair keeps
-//!    what stands before and drops the rest of that log. An I/O error fails the open in every mode.
-//! 8. A family takes nothing from WALs below its log number: that data is in tables.
-//! 9. What is prepared counts when its commit is met (see `two_phase`). What is never decided on has to stay in its log:
-//!    the report says that such a database takes no writes. Families with timestamps take nothing either.
+//! 7. A sequence that goes back fails the open in every mode. Two processes that write one WAL file cause it. A repair
+//!    keeps the earlier batches and drops the rest of that file. An I/O error fails the open in every mode.
+//! 8. A family takes nothing from WAL files below its log number: that data is in tables.
+//! 9. Prepared data counts when its commit is read (see `two_phase`). Undecided data must stay in its WAL file, so the
+//!    report says that such a database takes no writes. Families with timestamps take nothing either.
 //!
-//! 10. Logs of transactions that write before they commit count sequences in another way. Nothing says so but the marks in
-//!     them: a replay that meets one, or a sequence that goes back while there is one, ends, and is begun again under that
-//!     policy, by an open that only reads.
+//! 10. WAL files of transactions that write before they commit count sequences differently. Only their marks show that.
+//!     A replay that meets such a mark, or a sequence that goes back in WAL files with such a mark, ends. A read-only
+//!     open then starts again under that policy.
 //!
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`RecoverLogFiles`).
 
@@ -40,42 +42,42 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// When the transactions in a log write to memtables, and with that what its sequences count.
+/// When transactions write to memtables, and therefore what sequences count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// When they commit, as everybody else: sequences count records.
+    /// When they commit, as plain writes do: sequences count records.
     #[default]
     AtCommit,
     /// When they prepare, or earlier: sequences count parts of batches.
     BeforeCommit,
 }
 
-/// Why a database with logs of [`Policy::BeforeCommit`] takes no writes.
+/// Why a database with WAL files of [`Policy::BeforeCommit`] takes no writes.
 const BEFORE_COMMIT: &str = "the logs are those of transactions that write before they commit (write-prepared or \
-                             write-unprepared), and only a transaction database knows how to go on with them";
+                             write-unprepared), and only a transaction database can continue with them";
 
 /// What a replay found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayOutcome {
-    /// The newest sequence known: of the tables or of the last batch.
+    /// The newest known sequence: of the tables or of the last batch.
     pub last_seq: SeqNum,
-    /// Something was cut. The caller's new WAL must begin with an empty, synced batch that carries the sequence after
-    /// `last_seq`, so that a later recovery, here or by RocksDB, goes on behind the damage.
+    /// Data was dropped. The caller's new WAL file must begin with a synced empty batch that carries the sequence after
+    /// `last_seq`, so that a later recovery, here or by RocksDB, continues after the damage.
     pub cut: bool,
-    /// The largest WAL number seen; the MANIFEST's log numbers may move past it once everything is flushed.
+    /// The largest WAL file number seen; the MANIFEST's log numbers may move past it once everything is flushed.
     pub newest_wal: Option<FileNumber>,
-    /// The oldest log that did not end cleanly. Read beside a live writer it may have been reused meanwhile.
+    /// The oldest WAL file that did not end cleanly. Beside a live writer it may have been recycled meanwhile.
     pub unclean: Option<FileNumber>,
-    /// How the logs are to be read. Another policy than the one that was asked for: the replay ended when it saw that.
+    /// How the WAL files must be read. If it differs from the requested policy, the replay ended when it found that.
     pub policy: Policy,
 }
 
-/// Replays the WALs of `dir` that `versions` needs into `sink`. Numbers and sequences found are taken over into
-/// `versions`; nothing is written.
+/// Replays the WAL files of `dir` that `versions` needs into `sink`. Stores the numbers and sequences found in
+/// `versions`; writes nothing.
 ///
 /// # Errors
-/// `Corruption` naming file and offset, where the mode does not forgive it or where the damage is proved to have been
-/// durable; `Io` of any read; `NotSupported`: timestamps in the log of a family that has none; whatever the sink answers.
+/// `Corruption` naming file and offset, where the mode does not allow the damage or the damaged bytes had been durable;
+/// `Io` of any read; `NotSupported`: timestamps in the WAL of a family that has none; any error of the sink.
 pub fn replay_wals(
     env: &Env,
     dir: &Path,
@@ -88,7 +90,8 @@ pub fn replay_wals(
     replay_found(&wals, dir, versions, (mode, Policy::AtCommit), sink, report)
 }
 
-/// [`replay_wals`] for a repair: goes on behind every damage. Where sequences go back it drops the rest of that log alone.
+/// [`replay_wals`] for a repair: continues after every damage. Where sequences go back it drops only the rest of that
+/// WAL file.
 ///
 /// # Errors
 /// As [`replay_wals`].
@@ -104,19 +107,19 @@ pub(crate) fn salvage_wals(
     replay_all(&wals, dir, versions, how, sink, report)
 }
 
-/// How logs are replayed.
+/// How WAL files are replayed.
 #[derive(Clone, Copy)]
 struct How {
     mode: RecoveryMode,
     policy: Policy,
-    /// For a repair.
+    /// True for a repair.
     salvaging: bool,
 }
 
-/// [`replay_wals`], with logs that were opened before, under a policy.
+/// [`replay_wals`], with already opened WAL files and a given policy.
 ///
 /// # Errors
-/// As [`replay_wals`], and `NotSupported` when tables hold writes that nobody decided on.
+/// As [`replay_wals`], and `NotSupported` when tables hold writes of undecided transactions.
 pub(crate) fn replay_found(
     wals: &FoundWals,
     dir: &Path,
@@ -200,7 +203,7 @@ fn replay_all(
 }
 
 /// # Errors
-/// `Corruption`: some family has tables with data from behind the log at whose damage replay stopped.
+/// `Corruption`: some family has tables with data from after the WAL file at whose damage replay stopped.
 fn check_consistency(
     dir: &Path,
     families: &[Arc<FamilyState>],
@@ -215,28 +218,28 @@ fn check_consistency(
     );
     let path = wals.iter().find(|wal| wal.number == damaged).map(|wal| wal.path.clone());
     let e = Error::corruption(what).at_path(&path.unwrap_or_else(|| dir.join(FileKind::Wal(damaged).name())));
-    Err(e.hint("Restore the log from a backup, or open with a recovery mode that gives the difference up"))
+    Err(e.hint("Restore the log from a backup, or open with a recovery mode that drops the difference"))
 }
 
-/// A log, opened.
+/// An open WAL file.
 #[derive(Debug)]
 struct WalFile {
     number: FileNumber,
     name: String,
-    /// Where it is, for messages.
+    /// The path for messages.
     path: PathBuf,
-    /// Its length when it was opened.
+    /// The length when the file was opened.
     len: u64,
     file: Arc<dyn ReadFile>,
 }
 
-/// The logs that a database needs, oldest first, each of them open: unlinked later, they are still read.
+/// The WAL files that a database needs, oldest first. All are open, so they stay readable if a writer unlinks them.
 #[derive(Debug)]
 pub(crate) struct FoundWals(Vec<WalFile>);
 
 impl FoundWals {
-    /// Finds and opens them. They are opened after they were listed: all but the newest are complete then, whoever
-    /// writes beside. A log that no family needs may be kept for what is prepared in it.
+    /// Finds and opens the WAL files. They are opened after they were listed, so all but the newest are complete even
+    /// beside a writer. A WAL file that no family needs may be kept for transactions prepared in it.
     ///
     /// # Errors
     /// `Io`.
@@ -246,7 +249,8 @@ impl FoundWals {
         let mut wals = Vec::new();
         for entry in env.fs.files(dir)? {
             let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
-            // RocksDB does not always note the oldest log that it keeps; every older log that is there may prepare something.
+            // RocksDB does not always record the oldest WAL file that it keeps, so every older file is searched for
+            // prepared transactions.
             let kept = (keep..min).contains(&number);
             if number >= min || kept || (number == prev && prev.0 != 0) {
                 let path = dir.join(&entry.name);
@@ -262,13 +266,13 @@ impl FoundWals {
     }
 }
 
-/// Whether a record of the log prepares a transaction. Damage is passed over.
+/// Whether a record of the WAL file prepares a transaction. Damage is skipped.
 fn prepares(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
     let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
     holds(&mut reader, |op| matches!(op, BatchOp::BeginPrepare) || Marks::of(op) == Marks::BeforeCommit)
 }
 
-/// Whether a log has marks of transactions: its sequences need not be those of its batches.
+/// Whether a WAL file has marks of transactions: its sequences may then differ from those of its batches.
 ///
 /// # Errors
 /// `Io`.
@@ -277,28 +281,28 @@ pub(crate) fn has_transactions(file: &Arc<dyn ReadFile>, number: FileNumber) -> 
     holds(&mut reader, |op| Marks::of(op) != Marks::None)
 }
 
-/// What is wrong with a batch at `seq` where `next` was to come.
+/// The error for a batch at `seq` where `next` was expected.
 pub(crate) fn goes_back_to(next: SeqNum, seq: SeqNum) -> String {
     format!("the sequence goes back: {next} was next, the batch has {seq}")
 }
 
-/// What an open says of such a batch.
+/// The error of an open for such a batch.
 fn gone_back(dir: &Path, path: &Path, offset: u64, reason: String) -> Error {
     let dir = dir.display();
     Error::corruption(reason).at(path, offset).hint(format!(
-        "More than one process may have written to the log. 'ashlar db --db={dir} check' names what stands from there on, \
-         'ashlar db --db={dir} repair' keeps what stands before"
+        "More than one process may have written to the log. 'ashlar db --db={dir} check' lists the writes from there on, \
+         'ashlar db --db={dir} repair' keeps the writes before"
     ))
 }
 
-/// Whether a log holds a write; one in which nothing reads may.
+/// Whether a WAL file may hold a write: it holds one, or it has no readable record.
 pub(super) fn may_hold_writes(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
     let reader = || LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
     let reads = reader().next()?.is_some();
     Ok(!reads || holds(&mut reader(), |op| !matches!(op, BatchOp::LogData(_)))?)
 }
 
-/// Whether a record of the log has such an operation.
+/// Whether a record of the WAL file has an operation for which `such` is true.
 fn holds(reader: &mut LogReader, such: impl Fn(&BatchOp<'_>) -> bool) -> Result<bool> {
     while let Some(record) = reader.next()? {
         let batch = BatchReader::new(record.payload);
@@ -334,10 +338,10 @@ struct Replay<'a> {
     orders: BTreeMap<FamilyId, Order>,
     /// The sequence the next batch should have; `None` before the first.
     next_seq: Option<SeqNum>,
-    /// The WAL at whose damage replay stopped.
+    /// The WAL file at whose damage replay stopped.
     stopped: Option<FileNumber>,
     previous: Option<Predecessor>,
-    /// Where the last good record of each WAL ended.
+    /// Where the last good record of each WAL file ended.
     ends: BTreeMap<FileNumber, u64>,
     /// Where the end of the MANIFEST was dropped.
     manifest_cut: Option<(PathBuf, u64)>,
@@ -352,7 +356,8 @@ struct Replay<'a> {
     report: &'a mut RecoveryReport,
 }
 
-/// Whether a batch ends with a mark behind data, by which write-prepared transactions count parts: their plain writes too.
+/// Whether a batch ends with a mark behind data. Write-prepared databases count parts by such marks, also in plain
+/// writes.
 pub(crate) fn ends_a_part(batch: &BatchReader<'_>) -> bool {
     let mut ops = batch.iter().filter_map(std::result::Result::ok).peekable();
     let begins_with_data = ops.peek().is_some_and(|op| !matches!(op, BatchOp::Noop));
@@ -362,15 +367,15 @@ pub(crate) fn ends_a_part(batch: &BatchReader<'_>) -> bool {
 
 /// Why a record was not replayed.
 enum Refused {
-    /// Its bytes are wrong; the mode decides.
+    /// The bytes are wrong; the mode decides.
     Damaged(String),
-    /// The end of an earlier WAL is missing.
+    /// The end of an earlier WAL file is missing.
     Hole(FileNumber, String),
-    /// Its sequence is below that of the record before.
+    /// The sequence is below that of the record before.
     GoesBack(String),
-    /// Replay stopped earlier, and this record does not go on exactly there.
+    /// Replay stopped earlier, and this record does not continue exactly there.
     Unconnected,
-    /// It is to be replayed under another policy, as everything before it.
+    /// This record, and everything before it, must be replayed under another policy.
     Policy,
     /// The open fails.
     Fatal(Error),
@@ -382,7 +387,7 @@ impl From<Malformed> for Refused {
     }
 }
 
-/// The log before the one at hand.
+/// The WAL file before the current one.
 struct Predecessor {
     number: FileNumber,
     len: u64,
@@ -457,7 +462,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Replays one record. For a batch: its sequence.
+    /// Replays one record. Returns the sequence of a batch.
     fn record(
         &mut self,
         wal: FileNumber,
@@ -495,9 +500,9 @@ impl Replay<'_> {
         }
         if let Some(link) = link.filter(|_| self.next_seq.is_some_and(|next| seq < next)) {
             return match self.ends.contains_key(&link.number) {
-                // A log that was begun in vain: the one before it was written on.
+                // The creation of this WAL file failed: writing continued in the file before it.
                 true => Ok(seq),
-                false => Err(Refused::Damaged("what stands there is the beginning of an older log".into())),
+                false => Err(Refused::Damaged("the record is the beginning of an older log".into())),
             };
         }
         let marks = self.check_ops(&batch)?;
@@ -526,7 +531,7 @@ impl Replay<'_> {
         Ok(seq)
     }
 
-    /// Applies a batch with marks of two phases; the sequence behind it.
+    /// Applies a batch with two-phase marks; returns the sequence after it.
     #[cold]
     fn pieces(&mut self, place: BatchPlace, payload: &[u8], first: SeqNum) -> Result<SeqNum, Refused> {
         let filter = FamilyFilter { wal: place.wal, log_numbers: &self.log_numbers };
@@ -541,7 +546,7 @@ impl Replay<'_> {
         Ok(seq)
     }
 
-    /// Applies what counts after a batch of transactions that write before they commit.
+    /// Applies the writes that count after a batch of transactions that write before they commit.
     #[cold]
     fn written_before(&mut self, place: BatchPlace, payload: &[u8], first: SeqNum) -> Result<(), Refused> {
         let (writes, next) = self.undecided.apply(place.wal, payload, first)?;
@@ -554,7 +559,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Whether any of the logs has marks of transactions that write before they commit.
+    /// Whether any WAL file has marks of transactions that write before they commit.
     #[cold]
     fn any_before_commit(&self) -> Result<bool, Refused> {
         for wal in self.wals {
@@ -566,7 +571,7 @@ impl Replay<'_> {
         Ok(false)
     }
 
-    /// Proves that applying the batch cannot fail half-way for reasons that lie in its bytes. Answers the marks it has.
+    /// Proves that the bytes of the batch cannot make its application fail half-way. Returns the marks of the batch.
     fn check_ops(&self, batch: &BatchReader<'_>) -> Result<Marks, Refused> {
         let mut marks = Marks::None;
         for op in batch.iter() {
@@ -611,12 +616,12 @@ impl Replay<'_> {
         }
     }
 
-    /// A log may say what the one before it must hold: that proves a cut between records.
+    /// A WAL file may state what the file before it must hold: that proves a loss between records.
     fn check_predecessor(&self, payload: &[u8]) -> Result<(), Refused> {
         let info = PredecessorInfo::decode(payload)?;
         let hole = |what: String| Err(Refused::Damaged(format!("the log before, {}, {what}", info.number)));
         match &self.previous {
-            // Replay stopped there already: only the sequence can tell whether this log goes on.
+            // Replay already stopped in that file: only the sequence shows whether this file continues.
             _ if self.stopped.is_some() => Ok(()),
             Some(p) if p.number == info.number => {
                 if p.len < info.size {
@@ -632,7 +637,7 @@ impl Replay<'_> {
         }
     }
 
-    /// What the reader says about the end of a log whose records were all good.
+    /// Handles the reader's account of the end of a WAL file whose records were all valid.
     fn end_of(
         &mut self,
         wal: &WalFile,
@@ -643,13 +648,13 @@ impl Replay<'_> {
     ) -> Result<()> {
         if let Some((offset, reason)) = reader.skipped().first {
             let Skipped { count, bytes, .. } = reader.skipped();
-            self.drop_range(wal, offset, bytes, format!("{count} damages passed over, the first: {reason}"))?;
+            self.drop_range(wal, offset, bytes, format!("{count} damages skipped, the first: {reason}"))?;
         }
         match reader.end() {
             LogEnd::Clean => Ok(()),
             LogEnd::Torn { offset, reason, dropped_bytes } => {
                 if self.mode == RecoveryMode::TolerateTail && !newest {
-                    // Only the last log can end in a write that a crash interrupted.
+                    // Only the last WAL file can end in a write that a crash interrupted.
                     return Err(damaged(path, offset, &format!("{reason}, in a log that is not the newest")));
                 }
                 self.proved(path, offset, synced, &reason.to_string())?;
@@ -658,14 +663,14 @@ impl Replay<'_> {
             LogEnd::Cut { offset, reason, .. } => self.damage(wal, path, offset, reason.to_string(), synced),
             LogEnd::OldRecord { offset } => {
                 self.proved(path, offset, synced, "a record of the file's former life")?;
-                // The usual end of a recycled log. Nothing is lost, but what follows must go on exactly.
+                // The usual end of a recycled WAL file. Nothing is lost, but the next file must continue exactly.
                 self.stopped = Some(wal.number);
                 Ok(())
             }
         }
     }
 
-    /// Damage at `offset`: fails the open or stops replay, as the mode wants.
+    /// Damage at `offset`: fails the open or stops replay, depending on the mode.
     fn damage(&mut self, wal: &WalFile, path: &Path, offset: u64, reason: String, synced: u64) -> Result<()> {
         match self.mode {
             RecoveryMode::TolerateTail | RecoveryMode::Absolute => Err(damaged(path, offset, &reason)),
@@ -679,7 +684,7 @@ impl Replay<'_> {
         }
     }
 
-    /// What lies below the synced size had been durable: its loss is damage, not a torn tail.
+    /// Bytes below the synced size had been durable: their loss is damage, not a torn tail.
     fn proved(&self, path: &Path, offset: u64, synced: u64, reason: &str) -> Result<()> {
         if offset < synced && self.mode != RecoveryMode::SkipAny {
             let why = format!("{reason}, in a part of the log that was synced ({synced} bytes)");
@@ -688,7 +693,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Tells what is not replayed. A mode that goes on behind damage replays what stands there.
+    /// Reports what is not replayed. A mode that continues after damage replays the batches after it.
     fn drop_range(&mut self, wal: &WalFile, offset: u64, bytes: u64, reason: String) -> Result<()> {
         let remains = match self.mode {
             RecoveryMode::SkipAny => None,
@@ -699,7 +704,7 @@ impl Replay<'_> {
     }
 }
 
-/// What the empty batch at the beginning of a log of ours says.
+/// The link in the empty batch at the beginning of a WAL file of this engine.
 pub(crate) fn link_of(batch: &BatchReader<'_>) -> Result<Option<LogLink>, Malformed> {
     if batch.count() != 0 {
         return Ok(None);
@@ -712,6 +717,6 @@ pub(crate) fn link_of(batch: &BatchReader<'_>) -> Result<Option<LogLink>, Malfor
 
 fn damaged(path: &Path, offset: u64, reason: &str) -> Error {
     Error::corruption(format!("log damaged: {reason}")).at(path, offset).hint(
-        "Restore the log from a backup, or open with a recovery mode that gives up what is behind the damage",
+        "Restore the log from a backup, or open with a recovery mode that drops the writes after the damage",
     )
 }

@@ -1,21 +1,21 @@
 //! A limit on the bytes per second that flushes and compactions write.
 //!
-//! 1. Nobody is blocked: a job says what its last step wrote and is told how long to pause before the next.
-//! 2. Flushes go first. They have the whole rate; compactions have what flushes leave of it.
-//! 3. Flushes never put compactions off by more than a second at a time, so that those go on, step by step.
-//! 4. What was not used in the last tenth of a second is lost.
+//! 1. The limiter blocks no thread: a job reports what its last step wrote and gets the pause before the next step.
+//! 2. Flushes have priority. They may use the whole rate; compactions get the rest.
+//! 3. Flushes never delay compactions by more than a second at a time, so compactions always make progress.
+//! 4. Allowance that was not used within a tenth of a second is lost.
 //!
 //! Source: RocksDB `util/rate_limiter.cc` (`GenericRateLimiter`: behaviour).
 
 use ashlar_sync::{Mutex, Rank};
 use std::time::Duration;
 
-/// How much may be written at once, in seconds of the rate.
+/// The largest unused allowance, in seconds of the rate.
 const BURST: f64 = 0.1;
-/// How far flushes put compactions off at most, in seconds of the rate.
+/// The longest delay of compactions by flushes, in seconds of the rate.
 const PUT_OFF: f64 = 1.0;
 
-/// What may be written now; negative: what was written ahead. Bytes.
+/// The allowances in bytes; negative: bytes written ahead of the rate.
 #[derive(Debug, Default)]
 struct Balance {
     at: Duration,
@@ -34,8 +34,8 @@ impl RateLimiter {
         RateLimiter { balance: Mutex::new(Rank::Statistics, Balance::default()) }
     }
 
-    /// Takes in that a step wrote `bytes` up to `now`, where `rate` bytes per second are allowed (0: any). Returns how
-    /// long the job has to pause.
+    /// Records that a step wrote `bytes` up to `now`, with a limit of `rate` bytes per second (0: none). Returns the
+    /// pause of the job.
     pub(crate) fn wrote(&self, is_flush: bool, bytes: u64, rate: u64, now: Duration) -> Duration {
         if rate == 0 {
             return Duration::ZERO;
@@ -66,7 +66,7 @@ mod tests {
     const RATE: u64 = 1 << 20;
     const STEP: u64 = 64 << 10;
 
-    /// Lets jobs of both kinds write steps for `seconds`; the bytes of flushes and of compactions.
+    /// Simulates jobs of both kinds for `seconds`; returns the bytes of flushes and of compactions.
     fn run(seconds: u64, flushes: bool, compactions: bool) -> (u64, u64) {
         let limiter = RateLimiter::new();
         let (mut next, mut sums) = ([Duration::ZERO; 2], [0, 0]);

@@ -1,16 +1,16 @@
-//! Keeping to the memory budget: when memtables are switched early, when writers wait, and when they are refused.
+//! The memory budget: when memtables are switched early, when writers wait, and when writes are refused.
 //!
 //! ```text
 //! cap ── a quarter of it: memtables, all families and all their generations together (db_write_buffer_size, if set)
-//!    └── what nobody else has charged: blocks of tables
+//!    └── the rest, less other charges: blocks of tables
 //! ```
-//! 1. Blocks go first: whatever else grows takes its room from them (`FramePool`). When less than a quarter of the cap is left
-//!    to them, tables that nobody reads are closed, index and filter with them (`OpenTables`).
-//! 2. The memtables that take writes are switched when together they fill half of their share, or a third of what everything
-//!    but live memtables leaves below the cap, if that is less; then the largest goes.
-//! 3. When all memtables together fill the share and some wait for a flush, writers wait for that.
-//! 4. When readers hold so many old ones that not even small memtables fit, writes are refused with `Busy(Memory)` until
-//!    they let go.
+//! 1. Blocks are evicted first: other uses of memory take their space from the blocks (`FramePool`). When blocks have
+//!    less than a quarter of the cap, unused tables are closed, with their indexes and filters (`OpenTables`).
+//! 2. The memtables that take writes are switched, largest first, when together they fill half of the memtables' share.
+//!    If less memory is available, the limit is a third of the cap that everything except live memtables leaves.
+//! 3. When all memtables together fill the share and some wait for a flush, writers wait for that flush.
+//! 4. When readers hold so many old memtables that not even small new ones fit, writes fail with `Busy(Memory)` until
+//!    the readers release them.
 
 use ashlar_base::error::BusyKind;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
@@ -18,16 +18,16 @@ use ashlar_base::{Error, ErrorKind};
 use ashlar_options::DbOptions;
 use std::sync::Arc;
 
-/// The cap when nothing is said, on a machine with plenty …
+/// The default cap on a machine with plenty of memory …
 const CAP_MAX: u64 = 1 << 30;
 /// … and on a small one.
 const CAP_MIN: u64 = 64 << 20;
-/// What a log keeps of its write buffer; what `manual_wal_flush` holds back is within it.
+/// The charge for the WAL's write buffer; the records that `manual_wal_flush` buffers are included.
 const LOG_BUFFER_BYTES: usize = 4 << 20;
-/// Memtables are not made smaller than this for lack of room.
+/// A lack of memory never makes memtables smaller than this.
 const ACTIVE_MIN: usize = 1 << 20;
 
-/// The budget of a database.
+/// The memory budget of a database.
 #[derive(Debug)]
 pub(crate) struct Memory {
     budget: Arc<MemoryBudget>,
@@ -36,7 +36,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// `machine`: bytes that the process may use.
+    /// `machine`: the bytes that the process may use.
     pub(crate) fn new(options: &DbOptions, machine: Option<u64>) -> Memory {
         let cap = match options.memory_bytes {
             0 => machine.map_or(CAP_MAX, |bytes| (bytes / 4).clamp(CAP_MIN, CAP_MAX)),
@@ -57,19 +57,19 @@ impl Memory {
         &self.budget
     }
 
-    /// What the memtables that take writes may fill together, when the `live` bytes of memtables that take writes or wait for
-    /// a flush are not held by readers too.
+    /// The limit of all memtables that take writes together. `live` is the size of memtables that take writes or wait
+    /// for a flush; memtables that only readers hold are not in it.
     pub(crate) fn active_max(&self, live: usize) -> usize {
         let half = self.memtables_max / 2;
         (self.room(live) / 3).clamp(ACTIVE_MIN.min(half), half)
     }
 
-    /// What everything but live memtables and blocks leaves below the cap.
+    /// The part of the cap that everything except live memtables and blocks leaves.
     fn room(&self, live: usize) -> usize {
         self.budget.cap().saturating_sub(self.budget.total().saturating_sub(live))
     }
 
-    /// The share of all memtables together.
+    /// The limit of all memtables together.
     pub(crate) fn memtables_max(&self) -> usize {
         self.memtables_max
     }
@@ -79,7 +79,8 @@ impl Memory {
         self.budget.held(MemoryUse::Memtables) >= self.memtables_max
     }
 
-    /// With `live` bytes in memtables that take writes and nothing to flush: why no more can be taken, if so.
+    /// The error for a write when readers hold too much memory; `None` if writes fit. `live` is the size of the
+    /// memtables that take writes; nothing waits for a flush.
     pub(crate) fn refusal(&self, live: usize) -> Option<Error> {
         let pinned = self.budget.held(MemoryUse::Memtables).saturating_sub(live);
         if pinned < self.memtables_max / 2 || self.room(live) >= 3 * ACTIVE_MIN {

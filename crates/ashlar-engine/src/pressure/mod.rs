@@ -1,12 +1,12 @@
-//! Admission: how fast writers may go, so that memtables and level 0 never outgrow their bounds.
+//! Admission: how fast writers may go, so that memtables and level 0 never exceed their limits.
 //!
-//! Writers pay for debt as it grows, in small delays, instead of running into a wall: between the point where slowing
-//! begins and the point where writing stops, each byte costs what one costs background work as it is measured (`rates`),
-//! times fullness over what is left: nothing at first, as much as is carried at half, more and more behind it. So writers
-//! settle where debt stands still.
+//! Writers are delayed gradually as debt grows, instead of being stopped at once. Between the slowdown and the stop
+//! threshold each byte is delayed by the measured time that background work needs for it (`rates`), times fullness / (1
+//! - fullness). That factor is 0 at first, 1 at half, and grows without bound. So writers settle at the speed at which
+//! debt stays constant.
 //!
-//! 1. A stop is lifted by background work only; whoever stops must have seen to it that such work is scheduled.
-//! 2. The fullness of a family is the larger of its two gauges; the database goes by its fullest family.
+//! 1. Only background work ends a stop, so code that stops a writer must first schedule such work.
+//! 2. The fullness of a family is the larger of its two gauges; the fullest family decides for the database.
 //! 3. Memtables are no gauge: a full one is switched at once, or its writers wait for a flush (`db`, make room).
 
 mod limiter;
@@ -22,33 +22,33 @@ use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::time::Duration;
 
-/// What a family's gauges show.
+/// The gauges of a family.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauges {
-    /// Tables in level 0.
+    /// The number of tables in level 0.
     pub l0_tables: usize,
     /// Bytes that compaction still has to move.
     pub debt_bytes: u64,
 }
 
-/// How writers may go on.
+/// The speed that writers are allowed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
     /// No delay.
     Free,
-    /// Each byte written costs this long.
+    /// Each written byte is delayed by this time.
     Slow {
         /// Nanoseconds per byte.
         nanos_per_byte: f64,
     },
-    /// Wait for background work.
+    /// Writers wait for background work.
     Stop,
 }
 
-/// A write of low priority pays this many times what a byte costs background work, while any is due.
+/// While compaction work is due, a low-priority write is delayed by this many times the measured cost of its bytes.
 const LOW_PRIORITY_FACTOR: f64 = 4.0;
 
-/// The pace for a family with these gauges, where writers can go on with `sustained` bytes per second for ever.
+/// The pace for a family with these gauges, if writers can sustain `sustained` bytes per second.
 pub fn pace(gauges: &Gauges, options: &FamilyOptions, sustained: f64) -> Pace {
     let c = &options.compaction;
     if !c.works() {
@@ -69,22 +69,22 @@ pub fn pace(gauges: &Gauges, options: &FamilyOptions, sustained: f64) -> Pace {
     Pace::Slow { nanos_per_byte: 1e9 / sustained * full / (1.0 - full) }
 }
 
-/// What the near future of writers looks like.
+/// A forecast of delays for writers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Forecast {
     /// Bytes that compaction still has to move, over all families.
     pub debt_bytes: u64,
     /// Bytes per second that compaction moves while it runs; 0 before the first.
     pub drain_rate: f64,
-    /// Bytes per second that are flushed now.
+    /// Bytes per second that are currently flushed.
     pub inflow_rate: f64,
-    /// Bytes per second that writers can go on with for ever, as measured.
+    /// Bytes per second that writers can sustain, as measured.
     pub sustained_rate: f64,
-    /// How long a write of a mebibyte is delayed now.
+    /// The current delay of a write of one mebibyte.
     pub delay_per_mebibyte: Duration,
     /// Writers wait until background work has caught up.
     pub stopped: bool,
-    /// When they will, should all go on as it does; `None`: not at this rate.
+    /// When writers will be stopped if all rates stay as they are; `None`: not at these rates.
     pub time_to_stop: Option<Duration>,
 }
 
@@ -93,9 +93,9 @@ pub struct Forecast {
 pub(crate) struct Pressure {
     /// Bits of nanoseconds per byte; infinity = stop. Written under the state lock, read as a hint.
     nanos_per_byte: AtomicU64,
-    /// Bits of nanoseconds per byte that writes of low priority pay beside that.
+    /// Bits of the additional nanoseconds per byte for low-priority writes.
     low_priority_nanos: AtomicU64,
-    /// Leaders that are being held.
+    /// The number of leaders that are delayed or stopped.
     holding: AtomicUsize,
     rates: Mutex<Rates>,
     slowed_micros: AtomicU64,
@@ -116,25 +116,25 @@ impl Pressure {
         }
     }
 
-    /// Takes in the sums of bytes flushed and compacted up to `now`; see [`Rates`].
+    /// Records the sums of bytes flushed and compacted up to `now`; see [`Rates`].
     pub(crate) fn measure(&self, now: Duration, flushed: u64, drained: u64) -> Rates {
         let mut rates = self.rates.lock();
         rates.note(now, flushed, drained);
         *rates
     }
 
-    /// Sets what writes of low priority pay while background work is `due`.
+    /// Sets the additional delay of low-priority writes while background work is `due`.
     pub(crate) fn set_low_priority(&self, due: bool, sustained: f64) {
         let nanos = if due { 1e9 / sustained * LOW_PRIORITY_FACTOR } else { 0.0 };
         self.low_priority_nanos.store(nanos.to_bits(), Ordering::Relaxed);
     }
 
-    /// What writes of low priority pay beside the others' pace.
+    /// The additional pace of low-priority writes.
     pub(crate) fn low_priority_pace(&self) -> Pace {
         Pace::of(f64::from_bits(self.low_priority_nanos.load(Ordering::Relaxed)))
     }
 
-    /// A leader begins to wait, or has waited.
+    /// A leader begins or ends waiting.
     pub(crate) fn hold(&self, begins: bool) {
         if begins {
             self.holding.fetch_add(1, Ordering::Relaxed);
@@ -143,23 +143,23 @@ impl Pressure {
         }
     }
 
-    /// Whether a leader waits now, and all writers behind it.
+    /// Whether a leader waits, and with it all writers behind it.
     pub(crate) fn is_holding(&self) -> bool {
         self.holding.load(Ordering::Relaxed) > 0
     }
 
-    /// Takes over the paces of all families: the slowest counts.
+    /// Sets the slowest of all families' paces.
     pub(crate) fn set(&self, paces: impl Iterator<Item = Pace>) {
         let slowest = paces.map(Pace::nanos_per_byte).fold(0.0, f64::max);
         self.nanos_per_byte.store(slowest.to_bits(), Ordering::Relaxed);
     }
 
-    /// The present pace.
+    /// The current pace.
     pub(crate) fn pace(&self) -> Pace {
         Pace::of(f64::from_bits(self.nanos_per_byte.load(Ordering::Relaxed)))
     }
 
-    /// Notes how long writers were held.
+    /// Records how long writers were held.
     pub(crate) fn held(&self, how: Pace, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         if how == Pace::Stop {
@@ -170,7 +170,7 @@ impl Pressure {
         }
     }
 
-    /// Stops so far, and the time writers spent stopped and slowed.
+    /// The number of stops, and the times writers spent stopped and slowed.
     pub(crate) fn totals(&self) -> (u64, Duration, Duration) {
         let time = |of: &AtomicU64| Duration::from_micros(of.load(Ordering::Relaxed));
         (self.stops.load(Ordering::Relaxed), time(&self.stopped_micros), time(&self.slowed_micros))
@@ -194,7 +194,7 @@ impl Pace {
         }
     }
 
-    /// How long a group of `bytes` is delayed.
+    /// The delay of a group of `bytes`.
     pub(crate) fn delay(self, bytes: usize) -> Duration {
         match self {
             Pace::Slow { nanos_per_byte } => Duration::from_secs_f64(nanos_per_byte * bytes as f64 / 1e9),
@@ -219,7 +219,7 @@ mod tests {
         let mut before = 0.0;
         for n in options.compaction.l0_slowdown + 1..options.compaction.l0_stop {
             let Pace::Slow { nanos_per_byte } = at(n) else { panic!("{n} tables: {:?}", at(n)) };
-            // The rate that is let in falls by half at most from step to step.
+            // The admitted rate falls by at most half from step to step.
             let rate = |nanos: f64| 1.0 / (1.0 / CARRIED + nanos / 1e9);
             assert!(nanos_per_byte > before && rate(nanos_per_byte) > rate(before) * 0.49, "no cliff");
             before = nanos_per_byte;

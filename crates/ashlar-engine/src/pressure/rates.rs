@@ -1,16 +1,16 @@
-//! What background work is measured to carry, and what follows for writers.
+//! The measured rates of background work, and the rate that writers can sustain.
 //!
-//! 1. The *drain rate* is bytes compacted per second while compactions run; it is not forgotten while there is nothing to
-//!    do. The *inflow* is bytes flushed per second.
-//! 2. Both are averages over some seconds, taken when background work ends: writers read no clock for them.
-//! 3. Each byte flushed costs some bytes of compaction, the *amplification*, from the sums since the open. The drain rate
-//!    divided by it is what writers can go on with for ever.
+//! 1. The *drain rate* is bytes compacted per second while compactions run; it is kept while there is nothing to
+//!    compact. The *inflow* is bytes flushed per second.
+//! 2. Both are averages over some seconds, updated when background work ends, so writers read no clock for them.
+//! 3. Each flushed byte costs some bytes of compaction, the *amplification*, computed from the sums since the open.
+//!    Writers can sustain the drain rate divided by the amplification.
 
 use std::time::Duration;
 
-/// Over how long rates are averaged.
+/// The averaging period of the rates.
 const MEMORY: Duration = Duration::from_secs(5);
-/// What writers can go on with when nothing was measured yet, and at least.
+/// The sustainable rate before the first measurement, and its minimum.
 const UNKNOWN: f64 = 16.0 * 1024.0 * 1024.0;
 const LEAST: f64 = 1024.0 * 1024.0;
 
@@ -26,7 +26,7 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// Takes in the sums of bytes flushed and compacted up to `now`.
+    /// Records the sums of bytes flushed and compacted up to `now`.
     pub(crate) fn note(&mut self, now: Duration, flushed: u64, drained: u64) {
         let passed = now.saturating_sub(self.at).as_secs_f64();
         if passed < 0.01 {
@@ -45,17 +45,17 @@ impl Rates {
         (self.at, self.flushed, self.drained) = (now, flushed, drained);
     }
 
-    /// Bytes of compaction that a byte flushed costs.
+    /// Bytes of compaction per flushed byte.
     pub(crate) fn amplification(&self) -> f64 {
         if self.flushed == 0 { 1.0 } else { (self.drained as f64 / self.flushed as f64).max(1.0) }
     }
 
-    /// Bytes per second that writers can go on with for ever.
+    /// Bytes per second that writers can sustain.
     pub(crate) fn sustained(&self) -> f64 {
         if self.drain == 0.0 { UNKNOWN } else { (self.drain / self.amplification()).max(LEAST) }
     }
 
-    /// When debt that grows as it does now has grown by `bytes`; `None` when it does not grow.
+    /// The time until debt has grown by `bytes` at its current growth; `None` when debt does not grow.
     pub(crate) fn time_to(&self, bytes: u64) -> Option<Duration> {
         let growth = self.inflow * self.amplification() - self.drain;
         (growth >= 1.0).then(|| Duration::from_secs_f64((bytes as f64 / growth).min(1e9)))
@@ -72,13 +72,13 @@ mod tests {
     fn measures_what_is_carried() {
         let mut rates = Rates::default();
         assert_eq!((rates.sustained(), rates.time_to(1)), (UNKNOWN, None));
-        // 10 MiB/s come in, 30 MiB/s are compacted, and each byte costs three.
+        // 10 MiB/s are flushed, 30 MiB/s are compacted, and each byte costs three.
         for second in 1..=60 {
             rates.note(Duration::from_secs(second), second * 10 * MIB, second * 30 * MIB);
         }
         assert!((rates.sustained() / MIB as f64 - 10.0).abs() < 0.1, "{rates:?}");
         assert!(rates.time_to(MIB).is_none(), "debt stands still");
-        // Twice as much comes in: in ten seconds debt is 300 MiB higher, about.
+        // The inflow doubles: in ten seconds debt grows by about 300 MiB.
         for second in 61..=90 {
             let flushed = 600 + (second - 60) * 20;
             rates.note(Duration::from_secs(second), flushed * MIB, second * 30 * MIB);

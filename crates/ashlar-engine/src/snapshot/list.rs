@@ -1,4 +1,4 @@
-//! The list and its guards.
+//! The snapshot list and its guards.
 
 use ashlar_base::SeqNum;
 use ashlar_base::planted::{Bug, planted};
@@ -11,15 +11,15 @@ use std::sync::{Arc, OnceLock};
 
 /// The live snapshots of a database.
 pub struct SnapshotList {
-    /// How many snapshots there are at each sequence, and when the first of them was taken.
+    /// The number of snapshots at each sequence, and when the first of them was taken.
     live: Mutex<BTreeMap<SeqNum, Taken>>,
     clock: Option<Arc<dyn Clock>>,
-    /// Somebody waits until no snapshot is below this sequence; `u64::MAX`: nobody does. A hint, written under no lock:
-    /// who misses it waits for the next end of a snapshot, or for whatever else makes him look.
+    /// Compactions wait until no snapshot is below this sequence; `u64::MAX`: none waits. Written under no lock: a
+    /// stale value only delays the wake-up until the next snapshot is released or the next compaction is scheduled.
     awaited: AtomicU64,
-    /// Tells him.
+    /// Wakes up the waiting compactions.
     released: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    /// A child that is forked off it leaves the list as it is: a thread that is not there may hold the lock.
+    /// A forked child leaves the list as it is: a thread of the parent may have held the lock at the fork.
     process: Process,
 }
 
@@ -35,7 +35,7 @@ impl SnapshotList {
         SnapshotList::make(None)
     }
 
-    /// An empty list that notes when its snapshots are taken.
+    /// An empty list that records when its snapshots are taken.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Arc<SnapshotList> {
         SnapshotList::make(Some(clock))
     }
@@ -50,13 +50,13 @@ impl SnapshotList {
         })
     }
 
-    /// What to call when the last snapshot below an awaited sequence has gone. Called with no lock held, by whoever drops
-    /// the snapshot. Set once.
+    /// Sets the function that is called once the last snapshot below the awaited sequence was released. It runs with no
+    /// lock held, on the thread that drops the snapshot. Set once.
     pub(crate) fn on_release(&self, tell: Box<dyn Fn() + Send + Sync>) {
         self.released.get_or_init(|| tell);
     }
 
-    /// Waits until no snapshot is below `seq`; `None`: for nothing.
+    /// Requests that call for when no snapshot is below `seq`; `None`: cancels the request.
     pub(crate) fn await_past(&self, seq: Option<SeqNum>) {
         self.awaited.store(seq.map_or(u64::MAX, SeqNum::get), Ordering::Relaxed);
     }
@@ -84,13 +84,12 @@ impl SnapshotList {
         }
     }
 
-    /// Pins `seq`, which must be pinned already or known to be needed still; otherwise use
-    /// [`SnapshotList::take_with`].
+    /// Pins `seq`, which must be pinned already or known to be needed still; otherwise use [`SnapshotList::take_with`].
     pub fn take(self: &Arc<Self>, seq: SeqNum) -> Snapshot {
         self.take_with(|| seq)
     }
 
-    /// Pins the sequence that `visible` answers. It is called under the list's lock and takes none itself.
+    /// Pins the sequence that `visible` returns. The list calls `visible` under its lock; `visible` must take no lock.
     pub fn take_with(self: &Arc<Self>, visible: impl Fn() -> SeqNum) -> Snapshot {
         let unix_secs = self.clock.as_ref().map_or(0, |clock| clock.unix_micros() / 1_000_000);
         let early = planted(Bug::SnapshotTakenLate).then(&visible);
@@ -101,27 +100,27 @@ impl SnapshotList {
         Snapshot { seq, list: Arc::clone(self) }
     }
 
-    /// The oldest sequence somebody may still read at; `None` without snapshots.
+    /// The oldest pinned sequence; `None` without snapshots.
     pub fn oldest(&self) -> Option<SeqNum> {
         self.live.lock().keys().next().copied()
     }
 
-    /// When the first of those at `seq` was taken, in seconds since 1970; `None` without one.
+    /// When the first snapshot at `seq` was taken, in seconds since 1970; `None` without one.
     pub fn taken_at(&self, seq: SeqNum) -> Option<u64> {
         self.live.lock().get(&seq).map(|taken| taken.unix_secs)
     }
 
-    /// When the oldest was taken, in seconds since 1970; `None` without snapshots.
+    /// When the oldest snapshot was taken, in seconds since 1970; `None` without snapshots.
     pub fn oldest_time(&self) -> Option<u64> {
         self.live.lock().values().next().map(|taken| taken.unix_secs)
     }
 
-    /// All of them, ascending, each once.
+    /// All pinned sequences, ascending, each once.
     pub fn all(&self) -> Vec<SeqNum> {
         self.live.lock().keys().copied().collect()
     }
 
-    /// How many snapshots are alive.
+    /// The number of live snapshots.
     pub fn count(&self) -> usize {
         self.live.lock().values().map(|taken| taken.count).sum()
     }
@@ -133,19 +132,20 @@ impl fmt::Debug for SnapshotList {
     }
 }
 
-/// A pinned sequence: what it sees stays readable until it is dropped. A clone pins the same sequence again.
+/// A pinned sequence: the data visible at it stays readable until the snapshot is dropped. A clone pins the same
+/// sequence again.
 pub struct Snapshot {
     seq: SeqNum,
     list: Arc<SnapshotList>,
 }
 
 impl Snapshot {
-    /// The sequence it sees.
+    /// The sequence of the snapshot.
     pub fn seq(&self) -> SeqNum {
         self.seq
     }
 
-    /// Whether it was taken from `list`.
+    /// Whether the snapshot was taken from `list`.
     pub fn is_of(&self, list: &Arc<SnapshotList>) -> bool {
         Arc::ptr_eq(&self.list, list)
     }

@@ -1,15 +1,15 @@
-//! The write-ahead log as the engine sees it: live files, oldest first, and what a sync must reach.
+//! The write-ahead log as the engine sees it: live files, oldest first, and what a sync must cover.
 //!
-//! 1. Bytes of a closed file are synced before any byte of a later one is called durable, so that what survives a power
-//!    cut is a prefix of all writes.
+//! 1. The bytes of a closed file are synced before any byte of a later file counts as durable, so that a prefix of all
+//!    writes survives a power cut.
 //! 2. The first sync of a file also syncs its directory entry.
 //! 3. A file that continues another begins with a link to it (`LogLink`): a recovery that finds the newer file but not
 //!    all of the older one stops between them.
-//! 4. Of a log that buffers (`manual_wal_flush`) only the current file ever holds records back: a switch writes them before
-//!    the next file begins. So what a killed process leaves is a prefix of all writes, and whatever a flush takes from a
-//!    sealed memtable stands in files.
-//! 5. A file that could not be begun is begun anew under its own number. Left behind under a number between two logs that
-//!    hold something, its bytes, which no sync covers, would be a damage in the middle of the log after a power cut.
+//! 4. With `manual_wal_flush` only the current file ever buffers records: a switch writes them before the next file
+//!    begins. So a killed process leaves a prefix of all writes, and the records of every sealed memtable are in files.
+//! 5. When creating a WAL file fails, the retry reuses the file's number. Otherwise an unsynced, half-created file
+//!    could remain between two WAL files with data, and recovery after a power cut would report corruption in the
+//!    middle.
 //! 6. A file is obsolete once every family's data in it is in tables that the MANIFEST names durably.
 
 use ashlar_base::planted::{Bug, planted};
@@ -24,14 +24,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Room that a log keeps behind its records for deletions, which are what makes room on a full disk: some thousand of
-/// them, or ranges of any number of keys.
+/// Space that a WAL file reserves behind its records for deletions, which can free space on a full disk. It holds some
+/// thousand deletions, or range deletions of any number of keys.
 pub(crate) const ROOM_FOR_DELETIONS: u64 = 64 << 10;
 
-/// A log that buffers holds back so many bytes at most, and one group of writes.
+/// A buffering WAL file holds back at most this many bytes plus one group of writes.
 const BUFFER_BYTES: u64 = 1 << 20;
 
-/// How the log files of a session are written.
+/// How the WAL files of a session are written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WalShape {
     /// Records are compressed.
@@ -49,7 +49,7 @@ pub(crate) struct Wal {
 }
 
 impl Wal {
-    /// Makes the file; its directory entry becomes durable with the first sync.
+    /// Creates the file; its directory entry becomes durable with the first sync.
     pub(crate) fn create(env: &Env, dir: &Path, number: FileNumber, shape: WalShape) -> Result<Wal> {
         let path = dir.join(FileKind::Wal(number).name());
         if number > FileNumber::MAX {
@@ -63,15 +63,15 @@ impl Wal {
         Ok(Wal { log, dir: dir.to_path_buf(), shape })
     }
 
-    /// A log in memory that no record reaches: what a database that takes no writes has for one.
+    /// An in-memory WAL that receives no record, for a database that takes no writes.
     pub(crate) fn idle(dir: &Path) -> Result<Wal> {
         let number = FileNumber(0);
         let log = LogWriter::create(Arc::new(MemFs::new()), Path::new("/idle"), number, Framing::Legacy)?;
         Ok(Wal { log, dir: dir.to_path_buf(), shape: WalShape::default() })
     }
 
-    /// Makes the file that continues `before`; its first batch will have the sequence `next`. What a failure leaves of it
-    /// no recovery minds as long as no later log has anything (see [`WalSet::number_after`]).
+    /// Creates the file that continues `before`; its first batch has the sequence `next`. Recovery ignores the remains
+    /// of a failed creation as long as no later WAL file has records (see [`WalSet::number_after`]).
     pub(crate) fn create_after(env: &Env, before: &Wal, number: FileNumber, next: SeqNum) -> Result<Wal> {
         let wal = Wal::create(env, &before.dir, number, before.shape)?;
         let link = LogLink { number: before.number(), end: before.log.position() };
@@ -79,7 +79,7 @@ impl Wal {
         Ok(wal)
     }
 
-    /// Writes an empty batch, not synced, that says which sequence comes next, and what the file continues.
+    /// Writes an empty batch, not synced, that stores the next sequence and the link to the continued file.
     pub(crate) fn begin_at(&self, next: SeqNum, link: Option<LogLink>) -> Result<()> {
         let mut mark = BatchEncoder::new();
         if let Some(link) = link {
@@ -99,28 +99,28 @@ impl Wal {
         self.log.number()
     }
 
-    /// How it is written.
+    /// How the file is written.
     pub(crate) fn shape(&self) -> WalShape {
         self.shape
     }
 
-    /// Hands what the process holds back of it to the operating system.
+    /// Hands the records buffered in the process to the operating system.
     pub(crate) fn flush(&self) -> Result<()> {
         self.log.flush()
     }
 
-    /// The log, for the committer.
+    /// The WAL file, for the committer.
     pub(crate) fn log(&self) -> &LogWriter {
         &self.log
     }
 
-    /// Makes everything up to `end` durable, with the file's directory entry. False when it was already.
+    /// Makes everything up to `end` durable, with the file's directory entry. False when it already was durable.
     pub(crate) fn sync_to(&self, end: u64) -> Result<bool> {
         self.log.sync_through(end)
     }
 }
 
-/// The live files behind the current one.
+/// The closed WAL files that are not obsolete.
 #[derive(Debug)]
 pub(crate) struct WalSet {
     closed: Mutex<Closed>,
@@ -132,9 +132,9 @@ struct Closed {
     unsynced: Vec<Arc<Wal>>,
     /// The sizes of the files that are not obsolete yet.
     sizes: BTreeMap<FileNumber, u64>,
-    /// Logs below hold nothing that is not durable in tables.
+    /// WAL files below this number hold only data that is durable in tables.
     needed_from: FileNumber,
-    /// The number that was drawn last for a log to continue another.
+    /// The last number drawn for a WAL file that continues another.
     drawn: FileNumber,
 }
 
@@ -143,7 +143,7 @@ impl WalSet {
         WalSet { closed: Mutex::new(Rank::Statistics, Closed::default()) }
     }
 
-    /// The number of the log that is to continue `current`: that of an attempt which failed, or a new one.
+    /// The number of the WAL file that continues `current`: the number of a failed attempt, or a new one.
     pub(crate) fn number_after(&self, current: FileNumber, draw: impl FnOnce() -> FileNumber) -> FileNumber {
         let mut closed = self.closed.lock();
         if closed.drawn <= current {
@@ -152,12 +152,12 @@ impl WalSet {
         closed.drawn
     }
 
-    /// The number under which there may be what attempts to continue `current` left, if none has come through.
+    /// The number under which failed attempts to continue `current` may have left a file, if no attempt has succeeded.
     pub(crate) fn begun_in_vain(&self, current: FileNumber) -> Option<FileNumber> {
         Some(self.closed.lock().drawn).filter(|drawn| *drawn > current)
     }
 
-    /// Takes a file that gets no further records.
+    /// Adds a file that gets no further records.
     pub(crate) fn closed(&self, wal: Arc<Wal>) {
         let mut closed = self.closed.lock();
         closed.sizes.insert(wal.number(), wal.log.position());
@@ -169,7 +169,7 @@ impl WalSet {
         self.closed.lock().sizes.values().sum()
     }
 
-    /// Makes every closed file durable, oldest first. Returns how many syncs it took.
+    /// Makes every closed file durable, oldest first. Returns the number of syncs.
     pub(crate) fn sync_closed(&self) -> Result<u64> {
         let mut syncs = 0;
         loop {
@@ -179,8 +179,8 @@ impl WalSet {
         }
     }
 
-    /// Makes every closed file and `current` up to `end` durable; nothing is to be done for a file that is obsolete.
-    /// Returns how many syncs it took.
+    /// Makes every closed file durable, and `current` up to `end`; an obsolete file needs no sync. Returns the number
+    /// of syncs.
     pub(crate) fn sync(&self, current: &Wal, end: u64) -> Result<u64> {
         if current.number() < self.closed.lock().needed_from {
             return Ok(0);
@@ -189,7 +189,7 @@ impl WalSet {
         Ok(older + u64::from(current.sync_to(end)?))
     }
 
-    /// Forgets files that are obsolete: what they hold is durable elsewhere.
+    /// Forgets obsolete files: their data is durable in tables.
     pub(crate) fn forget_below(&self, number: FileNumber) {
         let mut closed = self.closed.lock();
         closed.needed_from = closed.needed_from.max(number);

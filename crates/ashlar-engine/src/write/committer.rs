@@ -1,4 +1,4 @@
-//! The one door for writes, by a queue and a leader. Its insides may change without touching callers.
+//! The only interface for writes: a queue and a leader. Its implementation may change without changes of callers.
 
 use super::queue::{Queue, Receipt, Scratch, Turn, Waiter};
 use super::refusal::Refusal;
@@ -19,7 +19,7 @@ use ashlar_sync::EpochCell;
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Payload bytes of one group at most: more would make the last writer of a group wait for too much.
+/// The largest payload of a group in bytes: a larger group would make its last writer wait too long.
 const GROUP_BYTES: usize = 1 << 20;
 
 /// What the committer needs from the database around it.
@@ -28,37 +28,39 @@ pub(crate) trait WriteHost: Send + Sync {
     fn make_room(&self, bytes: usize) -> Result<()>;
     /// Called by a caller that has to wait for the lead.
     fn waits_for_lead(&self);
-    /// Called when a leader panicked between the log and the memtables: nothing is committed any more.
+    /// Called when a leader panicked between the WAL and the memtables; the committer refuses all further commits.
     fn panicked(&self, cause: &Error);
-    /// Called when the log failed: nothing more is committed until the database has resumed.
+    /// Called when the WAL failed; nothing more is committed until the database has resumed.
     fn log_failed(&self, cause: &Error);
-    /// True when [`WriteHost::make_room`] has something to do.
+    /// True when the leader must call [`WriteHost::make_room`].
     fn wants_room(&self) -> bool;
-    /// Called when the disk has no room for the log ahead. Returns what writes other than deletions are answered.
+    /// Called when the WAL cannot reserve disk space ahead. Returns the error for writes other than deletions.
     fn log_lacks_room(&self, cause: Error) -> Error;
 }
 
-/// The state of committing. See the module for the protocol.
+/// The commit state. See the module for the protocol.
 pub(crate) struct Committer {
     env: Env,
     database: DatabaseId,
     queue: Queue,
     set: EpochCell<WriteSet>,
     wals: WalSet,
-    /// Reserved up to here. Written by leaders only.
+    /// The last reserved sequence. Only leaders write it.
     reserved: AtomicU64,
-    /// Release by the leader after its inserts; Acquire by readers: they see every entry at or below.
+    /// Stored with Release by the leader after its inserts; loaded with Acquire by readers, which then see every entry
+    /// at or below it.
     visible: AtomicU64,
     durable: AtomicU64,
-    /// Some write skipped the log: a close must flush.
+    /// Some write skipped the WAL: a close must flush.
     unlogged: AtomicBool,
     tally: WriteTally,
     host: OnceLock<Box<dyn WriteHost>>,
-    /// Why nothing is committed.
+    /// Why commits are refused.
     refusal: Refusal,
 }
 
-/// The lead of a caller that commits nothing. Handed over on drop, so that a panic does not stop the writers.
+/// The lead of a caller that commits nothing. Dropping it hands the lead over, so that a panic does not stop the
+/// writers.
 pub(crate) struct Lead<'a> {
     queue: &'a Queue,
     _inside: Inside,
@@ -70,9 +72,9 @@ impl Drop for Lead<'_> {
     }
 }
 
-/// A group on its way into log and memtables. Dropped before [`Unfinished::done`], because the leader panics, it ends
-/// committing: the log may hold what the memtables do not, and part of a batch may be in them, behind the visible sequence.
-/// The next open replays the log.
+/// A group between the WAL and the memtables. If the leader panics, this value is dropped before [`Unfinished::done`]
+/// and ends committing: the WAL may have records that the memtables lack, and the memtables may have part of a batch,
+/// beyond the visible sequence. The next open replays the WAL.
 struct Unfinished<'a> {
     committer: &'a Committer,
     /// The last sequence that a record of the group may carry.
@@ -101,7 +103,7 @@ impl Drop for Unfinished<'_> {
 struct Member<'a> {
     batch: &'a mut BatchEncoder,
     options: WriteOptions,
-    /// Per family touched: index in the write set, and what was prepared there.
+    /// For each family of the batch: its index in the write set, and the prepared entries.
     prepared: Vec<(usize, Prepared)>,
     count: u64,
     outcome: Option<Result<Receipt>>,
@@ -136,12 +138,12 @@ impl Committer {
         }
     }
 
-    /// Names the database around the committer. Once, before the first commit.
+    /// Sets the database around the committer. Called once, before the first commit.
     pub(crate) fn attach(&self, host: Box<dyn WriteHost>) {
         let _ = self.host.set(host);
     }
 
-    /// What was committed so far.
+    /// The counts of committed writes.
     pub(crate) fn tally(&self) -> &WriteTally {
         &self.tally
     }
@@ -150,27 +152,27 @@ impl Committer {
         &self.wals
     }
 
-    /// The current log and memtables.
+    /// The current WAL file and memtables.
     pub(crate) fn current(&self) -> Arc<WriteSet> {
         self.set.get()
     }
 
-    /// Replaces log and memtables. Only inside [`Committer::lead_alone`] or [`WriteHost::make_room`].
+    /// Replaces the WAL file and memtables. Only inside [`Committer::lead_alone`] or [`WriteHost::make_room`].
     pub(crate) fn install(&self, set: WriteSet) {
         self.set.set(Arc::new(set));
     }
 
-    /// Runs `work` while nobody writes: for switches that do not come from a full memtable.
+    /// Runs `work` while no write is in progress: for switches that no full memtable caused.
     ///
     /// # Errors
-    /// What refuses writes for good, the end of [`Committer::close`] included; else those of `work`.
+    /// The error that refuses writes, also after [`Committer::close`]; else those of `work`.
     pub(crate) fn lead_alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let _lead = self.take_lead(false)?;
         self.check()?;
         work()
     }
 
-    /// Runs `last` while nobody writes, and refuses whoever comes after with `Shutdown`.
+    /// Runs `last` while no write is in progress, and refuses all later writes with `Shutdown`.
     pub(crate) fn close<T>(&self, last: impl FnOnce() -> Result<T>) -> Result<T> {
         let _lead = self.take_lead(true)?;
         let out = last();
@@ -178,7 +180,7 @@ impl Committer {
         out
     }
 
-    /// [`Committer::lead_alone`] though writes may be refused: for changes that write no log.
+    /// Like [`Committer::lead_alone`], but also while writes are refused: for changes that write no WAL record.
     ///
     /// # Errors
     /// `Shutdown` after [`Committer::close`]; else those of `work`.
@@ -188,23 +190,23 @@ impl Committer {
         work()
     }
 
-    /// The lead, if nobody has it: for jobs, which must not wait for writers.
+    /// The lead, if it is free: for jobs, which must not wait for writers.
     pub(crate) fn try_lead(&self) -> Option<Lead<'_>> {
         self.queue.try_lead().then(|| self.lead_of_one())
     }
 
-    /// Refuses writes with `cause` until [`Committer::resume`]. Only with the lead.
+    /// Refuses writes with `cause` until [`Committer::resume`]. The caller holds the lead.
     pub(crate) fn refuse(&self, cause: &Error) {
         self.refusal.fail(cause, self.refusal.resumes());
     }
 
-    /// The last sequence that any record may carry, those of failed writes included.
+    /// The last sequence that any record may carry, records of failed writes included.
     pub(crate) fn last_reserved(&self) -> SeqNum {
         SeqNum::new(self.reserved.load(Ordering::Relaxed)).unwrap_or(SeqNum::MAX)
     }
 
-    /// Goes on with `set`, whose log is new. Everything in the memtables before it is durable in tables. Sequences that
-    /// failed writes may have used are left out. Only with the lead.
+    /// Continues with `set`, whose WAL file is new. Everything in earlier memtables is durable in tables. Sequences
+    /// that failed writes may have used are skipped. The caller holds the lead.
     pub(crate) fn resume(&self, set: WriteSet) {
         self.wals.forget_below(set.wal.number());
         self.install(set);
@@ -238,12 +240,12 @@ impl Committer {
         self.queue.refuse_waiting(cause);
     }
 
-    /// True when some write of this session skipped the log.
+    /// True when some write of this session skipped the WAL.
     pub(crate) fn has_unlogged(&self) -> bool {
         self.unlogged.load(Ordering::Relaxed)
     }
 
-    /// Hands everything committed so far to the operating system, as far as the log holds it back.
+    /// Hands all committed records that the WAL buffers to the operating system.
     pub(crate) fn flush(&self) -> Result<()> {
         self.check()?;
         let resumes = self.refusal.resumes();
@@ -261,8 +263,8 @@ impl Committer {
         self.sync_at(&Receipt { last: seq, log_end: Some((Arc::clone(&set.wal), set.wal.log().position())) })
     }
 
-    /// Makes every closed log durable. After a failure nothing more is committed: what those logs hold can never become
-    /// durable, and so neither can what is written behind it, until all of it is in tables.
+    /// Makes every closed WAL file durable. After a failure nothing more is committed: the data of those files, and
+    /// everything written after them, can become durable only in tables.
     pub(crate) fn sync_closed(&self) -> Result<()> {
         let resumes = self.refusal.resumes();
         match self.wals.sync_closed() {
@@ -286,8 +288,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Takes in that a log failed; `resumes` as it was before the attempt. False when the database has resumed since:
-    /// then all that log held is durable in tables.
+    /// Records that a WAL file failed; `resumes` is the count from before the attempt. False when the database has
+    /// resumed since: then all data of that file is durable in tables.
     fn fail(&self, cause: &Error, resumes: u64) -> bool {
         if !self.refusal.fail(cause, resumes) {
             return false;
@@ -302,8 +304,8 @@ impl Committer {
         self.refusal.check()
     }
 
-    /// Commits the leader's batch and those that wait behind it, and hands the lead over. If it panics, the writers behind
-    /// are answered and the lead is handed over all the same.
+    /// Commits the leader's batch and the batches that wait behind it, and hands the lead over. If the leader panics,
+    /// the waiting writers still get an error and the lead is handed over.
     fn lead_and_hand_over(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
         let _inside = self.database.enter();
         let group = self.queue.lead(GROUP_BYTES.saturating_sub(batch.byte_len()), || self.given_up());
@@ -321,7 +323,7 @@ impl Committer {
         own
     }
 
-    /// What writers are answered whose leader panicked.
+    /// The error for writers whose leader panicked.
     fn given_up(&self) -> Error {
         match self.check() {
             Ok(()) => Error::new(
@@ -330,7 +332,7 @@ impl Committer {
             ),
             Err(cause) => Error::new(
                 ErrorKind::Indeterminate,
-                "the leader of this write's group panicked; the write may or may not be in",
+                "the leader of this write's group panicked; the write may or may not be in the log",
             )
             .because(cause.without_hint())
             .hint("Close the database, open it again and read the write back"),
@@ -362,7 +364,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Frames a batch behind `end` in the log. Nothing that fails here leaves a trace in it.
+    /// Frames a batch behind `end` in the WAL file. A failure leaves no trace in the file.
     #[inline]
     fn fill(&self, log: &LogWriter, batch: &mut BatchEncoder, first: SeqNum, end: u64) -> Result<LogRange> {
         let batch = batch.finish(first);
@@ -376,7 +378,8 @@ impl Committer {
         Ok(range)
     }
 
-    /// The disk has no room for the log ahead: deletions may use what was kept for them, if that `suffices`.
+    /// The WAL cannot reserve disk space ahead: deletions may use the space reserved for them. `suffices` says whether
+    /// the batch fits.
     ///
     /// # Errors
     /// `Io(NoSpace)`: the batch is not logged.
@@ -393,10 +396,11 @@ impl Committer {
         }
     }
 
-    /// Whether the log has room for deletions of so many bytes, or gets it now. Without the lead: others may be faster.
+    /// Whether the WAL file has space for deletions of `bytes`, or can reserve it now. The caller does not hold the
+    /// lead, so other writes may use the space first.
     ///
     /// # Errors
-    /// `cause`, with what to do, when it has not.
+    /// `cause`, with what to do, when there is no space.
     pub(crate) fn check_room_for_deletions(&self, bytes: usize, cause: Error) -> Result<()> {
         let set = self.current();
         let log = set.wal.log();
@@ -404,7 +408,7 @@ impl Committer {
         if fits { Ok(()) } else { Err(deletions_used_up(cause)) }
     }
 
-    /// Reserve, fill, publish, insert, make visible.
+    /// Reserves, fills, publishes, inserts, and makes the group visible.
     fn write_group(&self, set: &Arc<WriteSet>, scratch: &mut Scratch, group: &mut [Member<'_>]) {
         let mut next = self.reserved.load(Ordering::Relaxed);
         let all: u64 = group.iter().map(|m| m.count).sum();
@@ -445,7 +449,7 @@ impl Committer {
             && let Err(e) = log.publish(&range)
             && !planted(Bug::FailedLogAcknowledged)
         {
-            // A later record must not carry a sequence that this one may have brought into the file.
+            // A later record must not carry a sequence that this group may have written to the file.
             self.reserved.store(next, Ordering::Relaxed);
             unfinished.done();
             self.fail(&e, self.refusal.resumes());
@@ -474,7 +478,7 @@ impl Committer {
     }
 }
 
-/// Copies the operations into the arenas of their families. Fails without a trace that anybody can see.
+/// Copies the operations into the arenas of their families. A failure changes nothing that readers see.
 fn prepare(set: &WriteSet, scratch: &mut Scratch, member: &mut Member<'_>) -> Result<()> {
     let reader = member.batch.checked_reader()?;
     for family in families(&reader)? {
@@ -504,27 +508,27 @@ fn deletions_used_up(cause: Error) -> Error {
 fn indeterminate(cause: &Error) -> Error {
     Error::new(
         ErrorKind::Indeterminate,
-        "the log failed while this write was under way; it may or may not be in",
+        "the log failed during this write; the write may or may not be in the log",
     )
     .because(cause)
     .hint("Read it back once writes have resumed, or write it again")
 }
 
-/// The batch has no sequence numbers left.
+/// The error of a batch when no sequence numbers are left.
 #[cold]
 fn full() -> Error {
     Error::not_supported("more than 2^56 writes in one database").hint(
-        "Copy its keys and values into a new database; where the MANIFEST tells more writes than there were, a repair \
-         counts them again",
+        "Copy its keys and values into a new database; if the MANIFEST records more writes than there were, a repair \
+         recounts them",
     )
 }
 
 impl Committer {
-    /// Commits a batch. Returns the last sequence it was given.
+    /// Commits a batch. Returns its last sequence.
     ///
     /// # Errors
-    /// `InvalidArgument`: a family that does not exist. `Busy(Memory)`. `Indeterminate`: the log failed underneath.
-    /// The cause of an earlier failure, once there was one.
+    /// `InvalidArgument`: a family that does not exist. `Busy(Memory)`. `Indeterminate`: the WAL failed. The cause of
+    /// an earlier failure, once there was one.
     pub(crate) fn commit(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum> {
         let receipt = if self.queue.try_lead() {
             self.lead_and_hand_over(batch, options)?
@@ -545,12 +549,12 @@ impl Committer {
         Ok(receipt.last)
     }
 
-    /// What reads may see.
+    /// The newest sequence that reads may see.
     pub(crate) fn visible(&self) -> SeqNum {
         SeqNum::new(self.visible.load(Ordering::Acquire)).unwrap_or(SeqNum::MAX)
     }
 
-    /// What survives a power cut.
+    /// The newest sequence that survives a power cut.
     pub(crate) fn durable(&self) -> SeqNum {
         SeqNum::new(self.durable.load(Ordering::Acquire)).unwrap_or(SeqNum::MAX)
     }

@@ -1,21 +1,21 @@
-//! Commit: how a batch gets its sequence numbers, its place in the log, and into the memtables.
+//! Commit: how a batch gets its sequence numbers, its place in the WAL, and into the memtables.
 //!
-//! Writers meet in a queue. One of them leads: it takes the batches that wait, and for the whole group *prepares*
-//! (everything that can fail: arena space, room in the log's file), *reserves* sequences and log range, *fills* and
-//! *publishes* the log with one write, *inserts*, and moves `visible`. Then it hands the lead to the next in the queue.
-//! Whoever asked for a sync does it after the group, so that writers behind it are not held up; syncs of several writers
-//! coalesce in the log.
+//! Writers wait in a queue. One of them is the leader. It takes the waiting batches and, for the whole group,
+//! *prepares* (everything that can fail: arena space, space in the WAL file), *reserves* sequences and a WAL range,
+//! *fills* and *publishes* the WAL with one write, *inserts*, and moves `visible`. Then it hands the lead to the next
+//! writer in the queue. A writer that requested a sync does it after the group, so that writers behind it are not held
+//! up; the WAL coalesces the syncs of several writers.
 //!
-//! 1. Sequence order = log order = order of leading. `visible` moves over whole batches only.
-//! 2. Between reserve and the move of `visible` nothing can fail except the log itself. If it does, the log is poisoned,
-//!    nothing more is committed until everything before is in tables and a new log has begun, and the group's callers
+//! 1. Sequence order = WAL order = order of leading. `visible` moves over whole batches only.
+//! 2. Between the reservation and the move of `visible` nothing can fail except the WAL itself. If the WAL fails,
+//!    nothing more is committed until all earlier data is in tables and a new WAL file has begun. The group's callers
 //!    get `Indeterminate`. Their sequences are not used again.
-//!    A panic there, of a comparator, has the same end for its callers, but only a new open takes writes again: memtables
-//!    may have part of a batch. A panic before anything is reserved answers the followers `Aborted`. In both cases the
-//!    lead is handed over.
-//! 3. A record is filled only when the file has room for it and, behind it, for deletions; what does not fit is refused, and
-//!    nothing of it is left. Deletions use that room up on a full disk.
-//! 4. Only the leader touches the current [`WriteSet`]; a switch of memtable or log is done by a leader.
+//!    A panic there, such as in a comparator, has the same result for the callers. But memtables may then have part of
+//!    a batch, so only a new open accepts writes again. After a panic before the reservation the followers get
+//!    `Aborted`. In both cases the lead is handed over.
+//! 3. A record is filled only when the file has space for it and, behind it, for deletions. A batch that does not fit
+//!    is refused and leaves no trace. On a full disk deletions use that space.
+//! 4. Only the leader touches the current [`WriteSet`]; a leader performs every switch of memtable or WAL file.
 //! 5. No lock is held over I/O: leading is a role, not a lock.
 //!
 //! Source: RocksDB `db/write_thread.cc` for group commit.

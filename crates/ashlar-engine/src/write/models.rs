@@ -1,4 +1,4 @@
-//! Every order in which writers can meet in the queue, tried by loom (`cargo xtask loom`).
+//! Every order in which writers can meet in the queue, explored by loom (`cargo xtask loom`).
 
 use super::queue::{Queue, Receipt, Turn, Waiter};
 use ashlar_base::{Error, ErrorKind, SeqNum};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 #[derive(Default)]
 struct Writers {
-    /// There is a leader now.
+    /// A writer leads at this moment.
     leads: AtomicBool,
     committed: AtomicU64,
     /// Writers whose leader panicked, that leader included.
     given_up: AtomicU64,
 }
 
-/// Leads: commits the own batch and those that wait, hands over. `panics`: ends as a leader that panics does.
+/// Leads: commits its own batch and the waiting ones, and hands over. `panics`: ends as a panicking leader does.
 fn lead(queue: &Queue, writers: &Writers, panics: bool) {
     assert!(!writers.leads.swap(true, Ordering::AcqRel), "two lead at once");
     let group = queue.lead(1 << 20, || Error::new(ErrorKind::Aborted, "the leader panicked"));

@@ -1,4 +1,4 @@
-//! The writers' queue: who leads, who waits.
+//! The writers' queue: the leader and the waiting writers.
 
 use crate::wal::Wal;
 use ashlar_base::planted::{Bug, planted};
@@ -10,26 +10,26 @@ use ashlar_sync::{Mutex, Rank, Signal};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// What a committed writer needs to know: its last sequence, and where its record ends in which log.
+/// The result of a committed write: its last sequence, and the WAL file and offset where its record ends.
 #[derive(Clone)]
 pub(super) struct Receipt {
     pub(super) last: SeqNum,
     pub(super) log_end: Option<(Arc<Wal>, u64)>,
 }
 
-/// What comes of waiting.
+/// How a wait ends.
 pub(super) enum Turn {
-    /// A leader did the work.
+    /// A leader committed the batch, or refused the waiter.
     Done(Result<Receipt>),
-    /// The lead was handed over.
+    /// The lead was handed to this waiter.
     Lead,
 }
 
 /// A writer in the queue.
 pub(super) struct Waiter {
-    /// `None`: it does not want to write but to lead alone.
+    /// `None`: the waiter has no batch and wants to lead alone.
     pub(super) work: Option<(Mutex<BatchEncoder>, WriteOptions)>,
-    /// It waits for the lead whatever happens, see [`Queue::refuse_waiting`].
+    /// [`Queue::refuse_waiting`] does not refuse this waiter.
     patient: bool,
     turn: OnceLock<Turn>,
     signal: Signal,
@@ -41,7 +41,7 @@ impl Waiter {
         Arc::new(Waiter { work, patient: true, turn: OnceLock::new(), signal })
     }
 
-    /// Wants to lead alone. Unless it is `patient` it can be refused while it waits.
+    /// A waiter that wants to lead alone. Unless `patient`, it can be refused while it waits.
     pub(super) fn alone(patient: bool, signal: Signal) -> Arc<Waiter> {
         Arc::new(Waiter { work: None, patient, turn: OnceLock::new(), signal })
     }
@@ -56,7 +56,7 @@ impl Waiter {
         self.signal.notify();
     }
 
-    /// Waits for the turn.
+    /// Waits until the batch is committed, the lead is handed over, or the waiter is refused.
     pub(super) fn wait(&self) -> &Turn {
         loop {
             let mut seen = self.signal.seen();
@@ -76,7 +76,7 @@ impl Waiter {
     }
 }
 
-/// What a leader carries from group to group, so that it is allocated once.
+/// Memory that leaders pass from group to group, so that it is allocated once.
 #[derive(Default)]
 pub(super) struct Scratch {
     /// Write hints, one per family of the set.
@@ -100,13 +100,13 @@ impl Queue {
         Queue { state: Mutex::new(Rank::Switch, state) }
     }
 
-    /// Takes the lead if nobody has it.
+    /// Takes the lead if it is free.
     pub(super) fn try_lead(&self) -> bool {
         let mut s = self.state.lock();
         !std::mem::replace(&mut s.busy, true)
     }
 
-    /// Queues up. True when the lead became free meanwhile: then the waiter leads and is not queued.
+    /// Adds a waiter to the queue. True when the lead was free: then the waiter leads and is not queued.
     pub(super) fn enqueue(&self, waiter: &Arc<Waiter>) -> bool {
         let mut s = self.state.lock();
         if !std::mem::replace(&mut s.busy, true) {
@@ -116,13 +116,13 @@ impl Queue {
         false
     }
 
-    /// Leads a group: the leader, and the writers behind it as [`Queue::take_group`] has it. The lead must be held.
-    /// `given_up` is what the followers are answered if the leader panics.
+    /// Begins a group: the leader, and the writers behind it as [`Queue::take_group`] chooses them. The caller holds
+    /// the lead. `given_up` makes the error for the followers if the leader panics.
     pub(super) fn lead<F: Fn() -> Error>(&self, limit_bytes: usize, given_up: F) -> Group<'_, F> {
         Group { queue: self, followers: self.take_group(limit_bytes), given_up }
     }
 
-    /// Refuses those that wait to lead alone, unless they are patient.
+    /// Refuses the waiters that want to lead alone, except patient ones.
     pub(super) fn refuse_waiting(&self, cause: &Error) {
         let refused: Vec<_> = {
             let mut s = self.state.lock();
@@ -136,7 +136,7 @@ impl Queue {
         }
     }
 
-    /// The writers behind the leader, up to `limit_bytes` of payload and to the first that wants to lead alone.
+    /// The writers behind the leader, up to `limit_bytes` of payload, and up to the first that wants to lead alone.
     fn take_group(&self, limit_bytes: usize) -> Vec<Arc<Waiter>> {
         let mut s = self.state.lock();
         let (mut group, mut bytes) = (Vec::new(), 0);
@@ -159,7 +159,7 @@ impl Queue {
         self.state.lock().scratch = Some(scratch);
     }
 
-    /// Ends the lead: hands it to the next writer, if one waits.
+    /// Hands the lead to the next waiter, or frees it if none waits.
     pub(super) fn hand_over(&self) {
         let next = {
             let mut s = self.state.lock();
@@ -173,8 +173,8 @@ impl Queue {
     }
 }
 
-/// The lead of a group of writers. It is handed over when this is dropped. If that is before [`Group::answer`], because the
-/// leader panics, the followers are answered too: a writer never waits for a leader that is gone.
+/// The lead of a group of writers. Dropping it hands the lead over. If the leader panics before [`Group::answer`], the
+/// drop also answers the followers, so no writer waits for a leader that is gone.
 pub(super) struct Group<'a, F: Fn() -> Error> {
     queue: &'a Queue,
     followers: Vec<Arc<Waiter>>,
@@ -187,7 +187,7 @@ impl<F: Fn() -> Error> Group<'_, F> {
         &self.followers
     }
 
-    /// Tells the followers what became of their batches, and hands the lead over.
+    /// Gives the followers the outcomes of their batches, and hands the lead over.
     pub(super) fn answer(mut self, outcomes: impl Iterator<Item = Result<Receipt>>) {
         for (follower, outcome) in self.followers.drain(..).zip(outcomes) {
             follower.give(Turn::Done(outcome));

@@ -1,4 +1,4 @@
-//! Why writes are refused: a failed log, until the database has resumed, or a close, for good.
+//! Why writes are refused: a failed WAL, until the database has resumed, or a close, for good.
 
 use ashlar_base::{Error, Result};
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,10 +6,10 @@ use ashlar_sync::{Mutex, Rank};
 
 /// Whether writes are refused, and why.
 pub(super) struct Refusal {
-    /// Something is refused: a hint for the write path, exact under the lead, where it is set and lifted.
+    /// True if anything is refused. A hint for the write path, exact under the lead, where it is set and cleared.
     any: AtomicBool,
     closed: AtomicBool,
-    /// How often it was lifted. Changed under the lock of `cause`.
+    /// How often a refusal was lifted. Changed under the lock of `cause`.
     resumes: AtomicU64,
     cause: Mutex<Option<Error>>,
 }
@@ -24,12 +24,12 @@ impl Refusal {
         }
     }
 
-    /// How often refusing has ended.
+    /// How often a refusal was lifted.
     pub(super) fn resumes(&self) -> u64 {
         self.resumes.load(Ordering::Acquire)
     }
 
-    /// Refuses because of `cause`, unless refusing has ended since `resumes` was read: false then.
+    /// Refuses with `cause`, unless a refusal was lifted since `resumes` was read: false then.
     pub(super) fn fail(&self, cause: &Error, resumes: u64) -> bool {
         let mut slot = self.cause.lock();
         if self.resumes() != resumes {
@@ -40,13 +40,13 @@ impl Refusal {
         true
     }
 
-    /// Refuses because of `cause`, which no resuming ends.
+    /// Refuses with `cause` for good; resuming does not lift this refusal.
     pub(super) fn fail_for_good(&self, cause: &Error) {
         *self.cause.lock() = Some(cause.clone());
         self.any.store(true, Ordering::Release);
     }
 
-    /// Ends refusing, but not after a close.
+    /// Lifts the refusal, but not after a close.
     pub(super) fn lift(&self) {
         let mut slot = self.cause.lock();
         *slot = None;
@@ -54,7 +54,7 @@ impl Refusal {
         self.any.store(self.closed.load(Ordering::Acquire), Ordering::Release);
     }
 
-    /// Refuses everything from now on.
+    /// Refuses every later write.
     pub(super) fn close(&self) {
         let _slot = self.cause.lock();
         self.closed.store(true, Ordering::Release);
@@ -62,7 +62,7 @@ impl Refusal {
     }
 
     /// # Errors
-    /// The cause of refusing; `Shutdown` after a close.
+    /// The cause of the refusal; `Shutdown` after a close.
     pub(super) fn check(&self) -> Result<()> {
         if !self.any.load(Ordering::Acquire) {
             return Ok(());

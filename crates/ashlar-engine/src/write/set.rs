@@ -1,4 +1,4 @@
-//! What the leader writes to: one log, one memtable per family.
+//! The target of the leader's writes: one WAL file, one memtable per family.
 
 use crate::wal::Wal;
 use ashlar_base::FamilyId;
@@ -6,26 +6,26 @@ use ashlar_memtable::MemtableRep;
 use ashlar_sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// A family's place in a [`WriteSet`].
+/// A family's entry in a [`WriteSet`].
 #[derive(Clone)]
 pub(crate) struct FamilySlot {
     pub(crate) family: FamilyId,
     pub(crate) mem: Arc<dyn MemtableRep>,
-    /// From this many bytes on the memtable is full. Changes with the family's settings.
+    /// The memtable is full from this many bytes on. Changes with the family's settings.
     pub(crate) limit_bytes: Arc<AtomicUsize>,
 }
 
-/// The log and the memtables that take writes. Replaced as a whole by a switch.
+/// The WAL file and the memtables that take writes. A switch replaces the whole set.
 pub(crate) struct WriteSet {
     pub(crate) wal: Arc<Wal>,
     /// By family id, ascending.
     pub(crate) families: Vec<FamilySlot>,
-    /// From this many bytes on the memtables are full together.
+    /// All memtables together are full from this many bytes on.
     pub(crate) limit_bytes: usize,
 }
 
 impl WriteSet {
-    /// The index of a family; `None` when it does not exist.
+    /// The index of a family; `None` when the set does not have it.
     pub(crate) fn find(&self, family: FamilyId) -> Option<usize> {
         match self.families.first() {
             Some(first) if first.family == family => Some(0),

@@ -1,29 +1,29 @@
-//! What the write path counts: for the database's own account, and into its statistics.
+//! The counts of the write path, for the database's own totals and for its statistics.
 
 use ashlar_base::stats::{Counters, Distribution, Statistics, Ticker};
 use std::sync::Arc;
 
-/// What one group of writes came to.
+/// The counts of one group of writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GroupSize {
     /// Batches.
     pub(crate) writes: u64,
-    /// Operations in them.
+    /// Operations in those batches.
     pub(crate) keys: u64,
     /// Bytes of the batches.
     pub(crate) bytes: u64,
-    /// Batches that went to the log.
+    /// Batches written to the WAL.
     pub(crate) logged: u64,
-    /// Bytes the log grew by.
+    /// Bytes by which the WAL grew.
     pub(crate) wal_bytes: u64,
 }
 
 /// Sums since the open.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct WriteTotals {
-    /// Groups committed: each has one batch of its leader.
+    /// Committed groups: each has one batch of its leader.
     pub(crate) groups: u64,
-    /// Batches, those of leaders included.
+    /// Batches, including those of leaders.
     pub(crate) writes: u64,
     pub(crate) keys: u64,
     pub(crate) bytes: u64,
@@ -32,7 +32,7 @@ pub(crate) struct WriteTotals {
     pub(crate) wal_syncs: u64,
 }
 
-/// The places of [`WriteTotals`] among the counters.
+/// The indexes of the fields of [`WriteTotals`] among the counters.
 const GROUPS: usize = 0;
 const WRITES: usize = 1;
 const KEYS: usize = 2;
@@ -41,7 +41,8 @@ const LOGGED: usize = 4;
 const WAL_BYTES: usize = 5;
 const WAL_SYNCS: usize = 6;
 
-/// The counts of the write path. Statistics may be shared by several databases or switched off; `own` is neither.
+/// The counts of the write path. Statistics may be shared by several databases or switched off; `own` counts this
+/// database alone and always.
 #[derive(Debug)]
 pub(crate) struct WriteTally {
     own: Counters<7>,
@@ -57,7 +58,7 @@ impl WriteTally {
         &self.statistics
     }
 
-    /// A group was committed.
+    /// Counts a committed group.
     pub(crate) fn group(&self, size: GroupSize) {
         let pairs = [
             (GROUPS, 1, Ticker::WriteSelf),
@@ -75,7 +76,7 @@ impl WriteTally {
         self.statistics.measure(Distribution::BytesPerWrite, size.bytes);
     }
 
-    /// Logs were synced so many times.
+    /// Counts syncs of WAL files.
     pub(crate) fn synced(&self, times: u64) {
         self.own.add(WAL_SYNCS, times);
         self.statistics.add(Ticker::WalSynced, times);

@@ -1,4 +1,4 @@
-//! Families that are flushed in one step: in step after every crash, for us and for RocksDB.
+//! Families flushed in one atomic step: consistent after every crash, for this engine and for RocksDB.
 
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, FileNumber};
@@ -23,7 +23,7 @@ fn open(env: Env, dir: &Path, atomic_flush: bool) -> Db {
     Db::open(env, dir, options, families.to_vec(), family).unwrap()
 }
 
-/// Write `n`, to all families and to no log.
+/// Write number `n`, to all families, without a WAL record.
 fn write(db: &Db, n: u64) {
     let mut batch = WriteBatch::new();
     for name in FAMILIES {
@@ -34,7 +34,7 @@ fn write(db: &Db, n: u64) {
     db.write(&mut batch, WriteOptions { disable_wal: true, ..WriteOptions::default() }).unwrap();
 }
 
-/// Writes with flushes of this family and that, and compactions between.
+/// Writes, with flushes of single families and compactions in between.
 fn work(db: &Db, writes: u64) {
     for n in 1..=writes {
         write(db, n);
@@ -45,7 +45,7 @@ fn work(db: &Db, writes: u64) {
     }
 }
 
-/// The last write that each family knows of; its keys must be those up to it.
+/// The last write that each family has; asserts that the family has the keys of exactly the writes up to it.
 fn lasts(db: &Db) -> Vec<u64> {
     let last = |name: &&str| {
         let family = db.family(name).unwrap();
@@ -62,7 +62,8 @@ fn lasts(db: &Db) -> Vec<u64> {
     FAMILIES.iter().map(last).collect()
 }
 
-/// Crashes at many calls: how many there were, how many left the families out of step, and how many different states.
+/// Crashes at many calls: returns the number of crashes, how many left the families out of step, and the number of
+/// different states.
 fn crash_everywhere(atomic_flush: bool) -> (usize, usize, usize) {
     let dir = Path::new("/db");
     let (mut crashes, mut apart, mut states) = (0, 0, std::collections::BTreeSet::new());
@@ -101,7 +102,7 @@ fn families_stay_in_step_without_a_log() {
     ));
 }
 
-/// Offsets of the MANIFEST's records, and how many of its group are to come after each.
+/// Offsets of the MANIFEST's records, and how many records of the atomic group follow each.
 fn records(fs: &dyn Fs, path: &Path, number: u64) -> Vec<(u64, Option<u32>)> {
     let mut reader =
         LogReader::open(fs.open_read(path).unwrap(), FileNumber(number), RecoveryMode::TolerateTail);
@@ -112,7 +113,7 @@ fn records(fs: &dyn Fs, path: &Path, number: u64) -> Vec<(u64, Option<u32>)> {
     found
 }
 
-/// The logs of a directory, with what they hold.
+/// The WAL files of a directory, with their contents.
 fn logs(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let paths = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let logs = paths.filter(|path| path.extension().is_some_and(|ext| ext == "log"));
@@ -136,7 +137,7 @@ fn rocksdb_takes_a_whole_group_and_drops_a_part_of_one() {
     }
     db.flush(&[db.family("one").unwrap()]).unwrap();
     write(&db, 6);
-    // The log goes once the group is durable; a crash in the middle of the group leaves it there.
+    // The WAL file is removed once the group is durable; a crash in the middle of the group leaves it.
     let logs = logs(dir.path());
     db.flush(&[db.family("two").unwrap()]).unwrap();
     let names = env.fs.list(dir.path()).unwrap();
@@ -167,7 +168,7 @@ fn rocksdb_takes_a_whole_group_and_drops_a_part_of_one() {
     assert_eq!(lasts(&open(env, dir.path(), true)), [5, 5, 5]);
 }
 
-/// The flush of all families that fails and is tried again takes families along that were made since.
+/// A retried flush of all families includes families created since the failure.
 #[test]
 fn who_flushes_a_family_made_since_is_told_of_a_failure_too() {
     let _readers = crate::beside_others();

@@ -1,4 +1,4 @@
-//! Compactions on request, paused and aborted, and what the end of a snapshot sets off.
+//! Compactions on request, paused and aborted, and compactions that the end of a snapshot starts.
 
 use ashlar_base::error::ShutdownKind;
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, Level};
@@ -35,7 +35,7 @@ fn default(db: &Db) -> Arc<Family> {
     db.family("default").unwrap()
 }
 
-/// A table of the keys in `range`, each with `value`, or deleted.
+/// Writes a table of the keys in `range`, each with `value`, or deleted.
 fn table(db: &Db, range: std::ops::Range<u32>, value: Option<&[u8]>) {
     write(db, range, value);
     db.flush(&[default(db)]).unwrap();
@@ -46,7 +46,7 @@ fn write(db: &Db, range: std::ops::Range<u32>, value: Option<&[u8]>) {
     for i in range {
         let key = format!("key{i:06}");
         match value {
-            // Unlike any other, so that no codec makes one block of it all.
+            // Every value is different, so that no codec compresses all of them into one block.
             Some(value) => {
                 let spread = u64::from(i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
                 batch.put(FamilyId::DEFAULT, key.as_bytes(), &[value, &spread[..]].concat()).unwrap();
@@ -68,7 +68,7 @@ fn count(db: &Db) -> usize {
     count
 }
 
-/// Tables by level.
+/// The number of tables by level.
 fn levels(db: &Db) -> Vec<usize> {
     db.shape(&default(db)).levels.iter().map(|(tables, _)| *tables).collect()
 }
@@ -196,7 +196,7 @@ fn aborted_compactions_leave_nothing_behind() {
     }
 }
 
-/// A purge is due behind a compaction, and the close comes before it.
+/// A purge is due after a compaction, and the close comes before it.
 #[test]
 fn a_close_leaves_no_table_that_nobody_needs() {
     let _alone = crate::alone();
@@ -214,7 +214,7 @@ fn a_close_leaves_no_table_that_nobody_needs() {
     }
 }
 
-/// Found by `rel shuttle --replay=414`: it said that compactions were aborted.
+/// Regression, found by `rel shuttle --replay=414`: the error wrongly said that compactions were aborted.
 #[test]
 fn a_close_tells_who_waits_for_a_compaction() {
     let _readers = crate::beside_others();

@@ -1,5 +1,5 @@
-//! A directory of RocksDB 11.8.1 with values in a blob file and wide-column entities of both versions: merged into, flushed
-//! and compacted by us, and read equal by RocksDB.
+//! A directory of RocksDB 11.8.1 with values in a blob file and wide-column entities of both versions: this engine
+//! merges into it, flushes and compacts it, and RocksDB reads the same data.
 
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, SeqNum, Trailer, ValueType};
@@ -21,7 +21,7 @@ type State = BTreeMap<Vec<u8>, Row>;
 const TABLE: FileNumber = FileNumber(9);
 const BLOBS: FileNumber = FileNumber(10);
 
-/// The golden table and its blob file, named by a MANIFEST as RocksDB's flush would have.
+/// The golden table and its blob file, named by a MANIFEST as after RocksDB's flush.
 fn directory(dir: &Path) {
     let source = |extension| golden::path(&format!("sst/v7_db_blobindex_entities.{extension}"));
     for (from, to) in [(source("sst"), "000009.sst"), (source("blob"), "000010.blob")] {
@@ -44,7 +44,7 @@ fn directory(dir: &Path) {
             next_file: Some(FileNumber(11)),
             last_seq: Some(seq(6)),
             added: vec![(Level(0), table)],
-            // Three records, each 32 bytes and a key of two longer than its value.
+            // Three records: each has 32 bytes and a two-byte key in addition to its value.
             blob_added: vec![BlobAddition { number: BLOBS, count: 3, bytes: 417, ..BlobAddition::default() }],
             ..VersionEdit::default()
         },
@@ -92,7 +92,7 @@ fn row(columns: &[(&str, &[u8])]) -> Row {
     columns.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec())).collect()
 }
 
-/// What the table's listing says.
+/// The state that the table's listing shows.
 fn listed() -> State {
     let numbers: Vec<u8> = (0..=255).collect();
     State::from([
@@ -104,7 +104,7 @@ fn listed() -> State {
     ])
 }
 
-/// RocksDB reads a copy before and after its own compaction; then we read it again.
+/// RocksDB reads a copy before and after its own compaction; then this engine reads it again.
 fn judged(dir: &Path, state: &State, what: &str) -> Result<(), JudgeError> {
     let other = tempfile::tempdir().unwrap();
     copy_flat(dir, other.path()).unwrap();
@@ -133,7 +133,8 @@ fn blobs_and_entities_of_rocksdb_are_merged_into_and_compacted() {
     for key in [&b"b1"[..], b"b2", b"e1", b"e2", b"gone", b"new"] {
         batch.merge(FamilyId::DEFAULT, key, b"more").unwrap();
         let default = state.entry(key.to_vec()).or_default();
-        // An entity without the column has the empty value to merge into; a key that is gone has none.
+        // A merge into an entity without the default column finds the empty value; a merge into a deleted key finds
+        // none.
         let merged = match default.get(&b""[..]) {
             Some(value) => [value, &b",more"[..]].concat(),
             None if default.is_empty() => b"more".to_vec(),
@@ -147,7 +148,7 @@ fn blobs_and_entities_of_rocksdb_are_merged_into_and_compacted() {
     db.flush(std::slice::from_ref(&family)).unwrap();
     assert_eq!(contents(&db), state, "flushed");
     let flushed = tempfile::tempdir().unwrap();
-    // Nothing is removed while it is copied.
+    // No file is removed during the copy.
     db.wait_for_background().unwrap();
     copy_flat(dir.path(), flushed.path()).unwrap();
     db.compact_range(&family, None, None).unwrap();

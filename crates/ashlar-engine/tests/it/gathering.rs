@@ -1,4 +1,4 @@
-//! Level 0 waits for what writers are about to bring, and for nobody who does not write.
+//! A level-0 compaction waits for tables that writers are about to fill, but not for writers that have stopped.
 
 use ashlar_base::FamilyId;
 use ashlar_engine::batch::WriteBatch;
@@ -60,7 +60,7 @@ impl Busy {
         self.db.shape(&self.family()).levels[0].0
     }
 
-    /// Some entries of a hundred thousand keys, about a tenth of a second later; flushes follow.
+    /// Writes some entries of a hundred thousand keys, about a tenth of a second later; flushes follow.
     fn write(&mut self) {
         let mut batch = WriteBatch::new();
         for _ in 0..50 {
@@ -92,7 +92,7 @@ fn a_writer_is_waited_for_until_it_stops() {
     let _readers = crate::beside_others();
     let mut busy = Busy::new();
     busy.gather(TRIGGER * 2);
-    // Nobody calls; the clock goes on.
+    // No call is made; only the clock advances.
     let stopped = busy.clock.now();
     busy.env.jobs.drive(100_000);
     assert_eq!(busy.level0(), 0);
@@ -115,7 +115,7 @@ fn who_waits_for_background_work_ends_the_waiting() {
     busy.db.close().unwrap();
 }
 
-/// Jobs go as far as they can before whoever submits them learns their ids, as threads do on a busy machine.
+/// Runs each job as far as possible before its submitter learns the job's id, as threads do on a busy machine.
 #[derive(Debug)]
 struct Eager {
     jobs: InlineExecutor,
@@ -132,7 +132,7 @@ impl JobExecutor for Eager {
             }
         }
         let id = self.jobs.submit(job, lane);
-        // Nothing else is there that could go on: it waits.
+        // No other job can run, so this one waits.
         self.jobs.drive(1);
         id
     }
@@ -167,13 +167,13 @@ impl JobExecutor for Eager {
     }
 }
 
-/// A flush that was over before its id was known made the one that waits for the next table forgotten: a close, and a pause
-/// of background work, took as long as it waited.
+/// Regression: a flush that ended before its id was known made the database forget the job that waits for the next
+/// table. A close, and a pause of background work, then took as long as that wait.
 #[test]
 fn a_close_wakes_who_waits_whatever_ended_meanwhile() {
     let _readers = crate::beside_others();
     let mut busy = Busy::with(|jobs| Arc::new(Eager { jobs, wakes: AtomicUsize::new(0) }));
-    // Whoever waited for the first tables has ended, too.
+    // The jobs that waited for the first tables have ended too.
     busy.db.pause_background_work().unwrap();
     busy.db.continue_background_work().unwrap();
     busy.gather(TRIGGER + 1);
@@ -187,7 +187,8 @@ fn a_close_wakes_who_waits_whatever_ended_meanwhile() {
     assert_eq!(busy.clock.now(), before);
 }
 
-/// While one job waits, the ids of all that came and went meanwhile were kept: without end in a database that is never idle.
+/// Regression: while one job waited, the ids of all jobs that ended meanwhile were kept, without bound in a database
+/// that is never idle.
 #[test]
 fn what_ended_beside_a_job_that_waits_is_forgotten() {
     const ENDED: usize = 500;

@@ -1,6 +1,7 @@
-//! The states of health by what really fails: in every state that lets work begin, every work, with every call failing in
-//! turn. Whatever fails, the state is the table's, reads go on, writes are taken or refused as the state says, and what was
-//! acknowledged is there: at once, healed, and after a crash.
+//! The health states under real failures. In every state that allows work to begin, the test runs every kind of work
+//! and lets every call fail in turn. Each time the state must match the table, reads must work, and writes must be
+//! accepted or refused as the state says. All acknowledged data must be there: at once, after recovery, and after a
+//! crash.
 
 use ashlar_base::error::IoKind;
 use ashlar_base::ext::merge_operator::MergeOperator;
@@ -22,10 +23,10 @@ const DIR: &str = "/db";
 const NO_SPACE: ErrorKind = ErrorKind::Io(IoKind::NoSpace);
 const OTHER: ErrorKind = ErrorKind::Io(IoKind::Other);
 
-/// Background errors: the work, and the kind of error.
+/// Background errors: the kind of work, and the kind of error.
 type Told = Vec<(&'static str, ErrorKind)>;
 
-/// Keeps what it is told.
+/// A listener that records events.
 #[derive(Default)]
 struct Ear(Mutex<Told>);
 
@@ -37,7 +38,7 @@ impl EventListener for Ear {
     }
 }
 
-/// A database of two families, and what it has acknowledged.
+/// A database of two families, and the writes it has acknowledged.
 struct Store {
     sim: SimEnv,
     db: Db,
@@ -69,7 +70,7 @@ fn holds(db: &Db, acked: &BTreeSet<u32>) -> bool {
 }
 
 impl Store {
-    /// Two tables in each family, and something in memory.
+    /// Two tables in each family, and data in memory.
     fn well() -> Store {
         let (sim, ear) = (SimEnv::new(1), Arc::<Ear>::default());
         let db = open(sim.env(), &ear);
@@ -101,7 +102,7 @@ impl Store {
         self.db.write(&mut batch, WriteOptions::default()).map(drop)
     }
 
-    /// After a write and a flush in which a call failed; all calls work again.
+    /// The store after a write and a flush in which a call failed; all calls work again.
     fn failed(fault: Fault) -> Store {
         let mut store = Store::well();
         store.fail(fault);
@@ -111,7 +112,7 @@ impl Store {
         store
     }
 
-    /// After the log found the disk full; there is room again.
+    /// The store after the WAL found the disk full; the disk has space again.
     fn without_room() -> Store {
         let mut store = Store::well();
         store.sim.set_capacity(store.sim.used_bytes());
@@ -121,7 +122,8 @@ impl Store {
         store
     }
 
-    /// After a family that could not be made: a later open may find it, so the next commit begins a new MANIFEST.
+    /// The store after a failed creation of a family. The next open may find the family, so the next commit begins a
+    /// new MANIFEST.
     fn in_doubt() -> Store {
         let store = Store::well();
         store.fail(Fault { class: CallClass::Sync, at: 1, repeat: Repeat::Once, kind: OTHER });
@@ -153,22 +155,22 @@ struct Fault {
     kind: ErrorKind,
 }
 
-/// The state that a work meets.
+/// The state in which the work begins.
 #[derive(Clone, Copy, Debug)]
 enum Before {
     Well,
-    /// The MANIFEST is in doubt, and nothing needs it.
+    /// The outcome of a MANIFEST commit is unknown, and nothing needs the MANIFEST yet.
     Doubt,
-    /// The log lacked room.
+    /// The WAL could not reserve space.
     LogFull,
-    /// A flush lacked space.
+    /// A flush found the disk full.
     Full(Fault),
-    /// A log failed, or the MANIFEST.
+    /// A WAL or MANIFEST failed.
     Hard(Fault),
 }
 
 impl Before {
-    /// By the first call whose failure leads there.
+    /// Each state, reached by the first call whose failure leads to it.
     fn all() -> [Before; 6] {
         let found = |told, kind| {
             let fault = |at| Fault { class: CallClass::Change, at, repeat: Repeat::Once, kind };
@@ -198,7 +200,7 @@ impl Before {
     }
 }
 
-/// What meets the failure.
+/// The work in which a call fails.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Put,
@@ -214,7 +216,7 @@ impl Work {
     const ALL: [Work; 7] =
         [Work::Put, Work::Delete, Work::Flush, Work::Compact, Work::Resume, Work::Create, Work::Change];
 
-    /// Until an error is told or there is nothing to do.
+    /// Runs until an error is reported or nothing is left to do.
     fn run(self, store: &mut Store) -> Result<(), Error> {
         let family = store.db.family("default").unwrap();
         let done = match self {
@@ -231,7 +233,7 @@ impl Work {
     }
 }
 
-/// How bad an error is by its source: the table of the documentation.
+/// The severity of an error by its source: the table of the documentation.
 fn table(work: &str, kind: ErrorKind) -> Severity {
     match (work, kind) {
         ("log" | "MANIFEST", _) => Severity::Hard,
@@ -242,7 +244,7 @@ fn table(work: &str, kind: ErrorKind) -> Severity {
     }
 }
 
-/// One case: the errors that were told; `None`: nothing fails any more.
+/// Runs one case: returns the reported errors; `None`: the fault hit no call.
 fn case(before: Before, work: Work, fault: Fault) -> Option<Told> {
     let mut store = before.store();
     let ill = store.severity();
@@ -255,16 +257,16 @@ fn case(before: Before, work: Work, fault: Fault) -> Option<Told> {
     let (told, state) = (store.told(), store.severity());
     let what = format!("{before:?} {work:?} {fault:?}: {told:?}, {state:?}");
     let worst = told.iter().map(|(work, kind)| table(work, *kind)).max().unwrap_or_default();
-    assert!(state <= worst.max(ill), "worse than what was told: {what}");
+    assert!(state <= worst.max(ill), "worse than the reported errors: {what}");
     let only_an_open_helps = done.is_err_and(|e| e.to_string().contains("open it again"));
-    assert!(!only_an_open_helps || state == Severity::Fatal, "what the caller is told: {what}");
-    // An error may come after the end of what was there before.
+    assert!(!only_an_open_helps || state == Severity::Fatal, "the error of the call: {what}");
+    // An error may be reported after the earlier state has ended.
     assert!(told.len() != 1 || state == worst || state == worst.max(ill), "{what}");
     check(&mut store, &what);
     hit.then_some(told)
 }
 
-/// What a state promises, now that all calls work.
+/// Checks the promises of a state, with all calls working again.
 fn check(store: &mut Store, what: &str) {
     let state = store.severity();
     assert!(holds(&store.db, &store.acked), "reads go on: {what}");
@@ -291,7 +293,7 @@ fn every_call_that_fails_leads_where_the_table_says() {
     let _readers = crate::beside_others();
     let mut edges: BTreeMap<Severity, BTreeSet<&str>> = BTreeMap::new();
     let mut cases = 0;
-    // How long it fails, and whether the even calls lack space or the odd ones.
+    // Whether calls fail once or permanently, and whether even or odd calls fail for lack of space.
     let plans = [(Repeat::Once, 0), (Repeat::Sticky, 0), (Repeat::Once, 1), (Repeat::Sticky, 1)];
     let plans = &plans[..report::scale(2, 4)];
     for before in Before::all() {
@@ -325,13 +327,13 @@ fn every_call_that_fails_leads_where_the_table_says() {
     report::figure(&format!("health: {cases} failing calls, states and what failed there: {met:?}"));
 }
 
-/// What comes between while the engine resumes.
+/// The disturbance while the engine resumes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Disturbance {
     Drop,
     Close,
     Resume,
-    /// Another call fails: the way back begins anew.
+    /// Another call fails: resuming starts again.
     Failure,
 }
 
@@ -345,7 +347,7 @@ fn resuming_is_disturbed_at_every_step() {
     }
 }
 
-/// After so many steps of background work; false: it had fewer.
+/// Disturbs the resuming after `steps` steps of background work; false: it had fewer steps.
 fn disturbed(hard: Before, disturbance: Disturbance, steps: usize) -> bool {
     let mut store = hard.store();
     let driven = store.sim.jobs().drive(steps);
@@ -370,8 +372,9 @@ fn disturbed(hard: Before, disturbance: Disturbance, steps: usize) -> bool {
     driven == steps
 }
 
-/// Wrong bytes under a compaction: no write is taken any more, what is elsewhere is read, and asking to resume is no help.
-/// A family that could not be made, at whichever call that failed, is not there after a close in order, nor anything torn.
+/// Corruption found by a compaction: no write is accepted, other data is readable, and `resume` does not help. Also:
+/// after a failed creation of a family, at whichever call, an orderly close leaves neither the family nor a torn
+/// record.
 #[test]
 fn a_close_leaves_no_doubt() {
     let _readers = crate::beside_others();
@@ -418,7 +421,7 @@ fn corruption_is_for_the_operator() {
     assert!(store.db.flush(&[Arc::clone(&family)]).is_err());
 }
 
-/// An operator of the user's that panics in the background.
+/// A user's merge operator that panics in the background.
 #[derive(Debug)]
 struct Panics(AtomicBool);
 

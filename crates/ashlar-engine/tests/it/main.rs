@@ -1,4 +1,4 @@
-//! The engine as a whole, through its public door.
+//! The engine as a whole, through its public interface.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
@@ -19,16 +19,16 @@ mod read_only;
 mod wal_compression;
 mod wal_switch;
 
-/// Held by tests that read databases, and by nobody while two runs are compared: when something is freed depends on
-/// every reader in the process.
+/// Tests that read databases hold this lock shared; a test that compares two runs holds it alone, because the time at
+/// which memory and files are freed depends on every reader in the process.
 static READERS: std::sync::RwLock<()> = std::sync::RwLock::new(());
 
-/// To be held while a test reads databases beside others.
+/// Held while a test reads databases beside other tests.
 fn beside_others() -> impl Drop {
     READERS.read().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// To be held while a run must equal another one.
+/// Held while a run must equal another run.
 fn alone() -> impl Drop {
     READERS.write().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

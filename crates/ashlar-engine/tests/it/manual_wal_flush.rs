@@ -1,4 +1,4 @@
-//! `manual_wal_flush`: what a kill takes and what it must not, on the simulated machine.
+//! `manual_wal_flush`: which writes a kill may lose and which not, on the simulated machine.
 
 use ashlar_base::FamilyId;
 use ashlar_base::error::IoKind;
@@ -19,7 +19,7 @@ fn open(sim: &SimEnv, manual_wal_flush: bool) -> Db {
     Db::open(sim.env(), Path::new(DIR), options, families, family.clone()).unwrap()
 }
 
-/// Write `number`: the same key into both families, with values of their own.
+/// Write `number`: the same key into both families, with different values.
 fn write(db: &Db, number: u32, options: WriteOptions) -> Result<(), ashlar_base::Error> {
     let mut batch = WriteBatch::new();
     for (family, len) in db.families().iter().zip([700, 10]) {
@@ -32,7 +32,7 @@ fn puts(db: &Db, numbers: std::ops::Range<u32>) {
     numbers.for_each(|n| write(db, n, WriteOptions::default()).unwrap());
 }
 
-/// How many of the writes are there, from the first on, in both families; asserts that there is no hole.
+/// The number of writes that both families have, counted from the first; asserts that none is missing in between.
 fn count(db: &Db) -> u32 {
     let counts: Vec<u32> = db
         .families()
@@ -53,14 +53,14 @@ fn count(db: &Db) -> u32 {
     counts[0]
 }
 
-/// What a crash leaves, where no write was under way.
+/// The number of writes after a crash that interrupted no write.
 fn after(sim: &SimEnv, mode: CrashMode) -> u32 {
     let db = open(&sim.crash(mode), true);
     assert!(db.recovery().is_clean(), "{}", db.recovery());
     count(&db)
 }
 
-/// What a kill leaves when a write of the log failed by half.
+/// The number of writes after a kill that follows a half-finished write of the WAL.
 fn after_a_torn_write(sim: &SimEnv) -> u32 {
     count(&open(&sim.crash(CrashMode::KILL), true))
 }
@@ -83,14 +83,14 @@ fn a_kill_takes_what_was_not_flushed_and_nothing_else() {
     assert_eq!(after(&sim, CrashMode::DROP_ALL), 25);
     puts(&db, 25..30);
     write(&db, 30, WriteOptions { sync: true, ..WriteOptions::default() }).unwrap();
-    assert_eq!(after(&sim, CrashMode::DROP_ALL), 31, "a synced write takes those before it along");
+    assert_eq!(after(&sim, CrashMode::DROP_ALL), 31, "a synced write also syncs the writes before it");
     puts(&db, 31..40);
     db.sync_wal().unwrap();
     assert_eq!(after(&sim, CrashMode::DROP_ALL), 40);
     assert_eq!(db.durable(), db.visible());
     puts(&db, 40..50);
     db.close().unwrap();
-    assert_eq!(after(&sim, CrashMode::KILL), 50, "a close hands over");
+    assert_eq!(after(&sim, CrashMode::KILL), 50, "a close hands the buffered records over");
     assert!(db.flush_wal(false).is_err());
 }
 
@@ -105,7 +105,7 @@ fn a_handle_that_is_dropped_hands_over() {
     assert_eq!(count(&open(&sim, false)), 10);
 }
 
-/// Where a family is there, or gone, everything is there that was written before.
+/// If a family exists, or was dropped, every earlier write is there.
 #[test]
 fn families_come_and_go_behind_what_was_written() {
     let _readers = crate::beside_others();
@@ -128,8 +128,8 @@ fn families_come_and_go_behind_what_was_written() {
     assert_eq!(after_a_kill(), (8, 2));
 }
 
-/// Memtables of one family fill and are flushed while the other's wait in the log: after a crash before any call, both
-/// hold the same writes.
+/// Memtables of one family fill and are flushed while the other family's data waits in the WAL: after a crash before
+/// any call, both have the same writes.
 #[test]
 fn families_stay_in_step_whenever_the_process_dies() {
     let _readers = crate::beside_others();
@@ -148,7 +148,7 @@ fn families_stay_in_step_whenever_the_process_dies() {
     assert!(found.len() > 20 && found.iter().any(|n| *n > 0) && found.iter().any(|n| *n < 400), "{found:?}");
 }
 
-/// A flush of the log that fails refuses writes until the engine has resumed; what was acknowledged is there still.
+/// A failed flush of the WAL refuses writes until the engine has resumed; acknowledged writes are still there.
 #[test]
 fn nothing_is_lost_when_a_flush_of_the_log_fails() {
     let _readers = crate::beside_others();
@@ -161,7 +161,7 @@ fn nothing_is_lost_when_a_flush_of_the_log_fails() {
         let class = CallClass::Write;
         sim.fail_call(class, sim.calls_of(class) + 1, Repeat::Sticky, IoKind::NoSpace);
         let failed = match case {
-            // A switch of the memtable writes the log first.
+            // A switch of the memtable writes the WAL first.
             2 => db.flush(&db.families()).unwrap_err(),
             _ => db.flush_wal(sync).unwrap_err(),
         };
@@ -181,7 +181,7 @@ fn nothing_is_lost_when_a_flush_of_the_log_fails() {
     }
 }
 
-/// A close that cannot hand over says so.
+/// A close that cannot hand over the buffered records returns an error.
 #[test]
 fn a_close_that_loses_writes_says_so() {
     let _readers = crate::beside_others();

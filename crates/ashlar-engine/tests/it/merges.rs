@@ -1,5 +1,5 @@
-//! Merges and wide-column entities beside a model and RocksDB: what we write, fold and combine it reads as we do, and what
-//! it folds and combines we read.
+//! Merges and wide-column entities compared with a model and RocksDB: each engine reads what the other has written,
+//! folded and combined.
 
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::{ErrorKind, FamilyId, MergeOperator};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Columns by name; a plain value is the column without name alone.
+/// Columns by name; a plain value has only the column with the empty name.
 type Row = BTreeMap<Vec<u8>, Vec<u8>>;
 type State = BTreeMap<Vec<u8>, Row>;
 
@@ -33,7 +33,7 @@ fn open(dir: &Path, operator: &Arc<dyn MergeOperator>) -> Db {
     Db::open(Env::os().unwrap(), dir, db, vec![], family).unwrap()
 }
 
-/// Every key by cursor, both ways, and by point reads: values and columns.
+/// Compares every key by iterator, in both directions, and by point reads: values and columns.
 fn compare(db: &Db, state: &State, what: &str) {
     let family = db.family("default").unwrap();
     let columns = |found: ashlar_tree::columns::Columns| -> Row {
@@ -64,7 +64,7 @@ fn compare(db: &Db, state: &State, what: &str) {
     }
 }
 
-/// What is written besides values. RocksDB 7.8 does not merge into entities.
+/// The changes besides puts of values. RocksDB 7.8 does not merge into entities.
 #[derive(Clone, Copy, PartialEq)]
 enum Mix {
     Merges,
@@ -86,7 +86,7 @@ fn operand(rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-/// One change, in the batch and in the state.
+/// Makes one change, in the batch and in the state.
 fn change(rng: &mut Rng, mix: Mix, operator: &dyn MergeOperator, batch: &mut WriteBatch, state: &mut State) {
     let (key, value) = (key(rng.below(KEYS)), operand(rng));
     match rng.below(20) {
@@ -113,7 +113,7 @@ fn change(rng: &mut Rng, mix: Mix, operator: &dyn MergeOperator, batch: &mut Wri
         _ if mix == Mix::Entities => {}
         _ => {
             batch.merge(FamilyId::DEFAULT, &key, &value).unwrap();
-            // Operands find the empty value in an entity without the column.
+            // A merge into an entity without the default column finds the empty value.
             let existing = state.get(&key).map(|row| row.get(&b""[..]).cloned().unwrap_or_default());
             let merged = operator.full_merge(&key, existing.as_deref(), &[&value]).unwrap();
             state.entry(key).or_default().insert(vec![], merged);
@@ -126,7 +126,7 @@ struct Tally {
     keys: usize,
 }
 
-/// RocksDB reads a copy, compacts it, and we read that.
+/// RocksDB reads a copy and compacts it, and this engine reads the result.
 fn judged(
     version: JudgeVersion,
     dir: &Path,

@@ -1,4 +1,4 @@
-//! Power cuts and kills of a database whose logs and tables are in several directories.
+//! Power cuts and kills of a database whose WAL files and tables are in several directories.
 
 use ashlar_base::ErrorKind;
 use ashlar_base::error::BusyKind;
@@ -14,7 +14,7 @@ use std::path::Path;
 const DIR: &str = "/db";
 const KEYS: u32 = 600;
 
-/// Opens with the places given, or with those that the OPTIONS file names.
+/// Opens with the given directories, or with those that the OPTIONS file names.
 fn open(sim: &SimEnv, given: bool, wal_dir: &str) -> Db {
     let paths = |a: &str, b: &str| {
         if given { vec![DbPath::new(a, 100_000), DbPath::new(b, u64::MAX)] } else { Vec::new() }
@@ -33,21 +33,21 @@ fn open(sim: &SimEnv, given: bool, wal_dir: &str) -> Db {
 }
 
 fn key(n: u32) -> [u8; 4] {
-    // Spread, so that tables overlap and are compacted.
+    // Keys are spread, so that tables overlap and are compacted.
     n.wrapping_mul(0x9e37_79b1).to_be_bytes()
 }
 
 fn put(db: &Db, n: u32) {
     let mut batch = WriteBatch::new();
     for name in ["default", "other"] {
-        // Values that no codec shrinks.
+        // Values that no codec compresses.
         let value: Vec<u8> = (0..150).flat_map(|i| key(n.wrapping_mul(151).wrapping_add(i))).collect();
         batch.put(db.family(name).unwrap().id(), &key(n), &value).unwrap();
     }
     db.write(&mut batch, WriteOptions { sync: true, ..WriteOptions::default() }).unwrap();
 }
 
-/// How many of the writes are there: the first so many, in both families.
+/// The number of writes, counted from the first, that both families have.
 fn prefix(db: &Db) -> u32 {
     let has = |name: &str, n: u32| {
         db.get(&db.family(name).unwrap(), &key(n), &ReadOptions::default()).unwrap().is_some()
@@ -64,7 +64,7 @@ fn crashes_lose_nothing_wherever_the_files_are() {
     let _readers = crate::beside_others();
     let (mut crashes, mut adopted) = (0, 0);
     for seed in 0..report::scale(2, 5) as u64 {
-        // A life without a crash says how many calls there are, the next ones are photographed.
+        // A run without a crash counts the calls; the next runs crash at each of them.
         let life = |sim: &SimEnv| {
             let (mut acknowledged, mut opens) = (Vec::new(), Vec::new());
             for (session, wal_dir) in [(0, "/wal"), (1, "/wal"), (2, "/wal2")] {
@@ -94,14 +94,14 @@ fn crashes_lose_nothing_wherever_the_files_are() {
         for (turn, at) in (seed % step as u64..calls).step_by(step).enumerate() {
             sim.photograph_at(at, modes[turn % modes.len()]);
         }
-        // Every call of the opens, of which the last one changes wal_dir.
+        // Every call of the opens; the last open changes wal_dir.
         for (turn, at) in opens.into_iter().flatten().enumerate() {
             sim.photograph_at(at, modes[turn % modes.len()]);
         }
         let (acknowledged, _) = life(&sim);
         for (turn, (at, mode, image)) in sim.photographs().into_iter().enumerate() {
             let least = u32::try_from(acknowledged.iter().filter(|calls| **calls < at).count()).unwrap();
-            // The last wal_dir: whichever of the two the logs are in, they are found.
+            // The last wal_dir: whichever of the two directories has the WAL files, they are found.
             let given = turn % 2 == 0 || least == 0;
             let db = open(&image, given, "/wal2");
             let found = prefix(&db);
@@ -118,8 +118,8 @@ fn crashes_lose_nothing_wherever_the_files_are() {
     ));
 }
 
-/// The open replays into the second directory and commits the table. A kill came before the OPTIONS file named the directory:
-/// then an open without it would not know of the table, and give out its number again.
+/// The open replays into the second directory and commits the table. Regression: after a kill before the OPTIONS file
+/// named that directory, an open without it did not know of the table, and reused its number.
 #[test]
 fn a_kill_in_an_open_that_adds_a_directory_leaves_a_database_that_opens_with_and_without_it() {
     let _readers = crate::beside_others();
@@ -150,7 +150,7 @@ fn a_kill_in_an_open_that_adds_a_directory_leaves_a_database_that_opens_with_and
     }
 }
 
-/// As those of an open.
+/// The directories of a new family are handled as those of an open.
 #[test]
 fn directories_that_a_new_family_brings_are_held_and_locked() {
     let _readers = crate::beside_others();
@@ -166,7 +166,7 @@ fn directories_that_a_new_family_brings_are_held_and_locked() {
     let q = a.create_family("q", family()).unwrap();
     let e = b.create_family("q", family()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Busy(BusyKind::Locked), "{e}");
-    // A second family in the same directory, and another directory under its name.
+    // A second family in the same directory, and another directory under the same family name.
     a.create_family("r", family()).unwrap();
     std::fs::rename(at("q"), at("moved")).unwrap();
     std::fs::create_dir(at("q")).unwrap();
@@ -190,7 +190,8 @@ fn directories_that_a_new_family_brings_are_held_and_locked() {
     b.close().unwrap();
 }
 
-/// Opens that move the logs crash one behind the other. In between the OPTIONS file named directories without a log.
+/// Opens that move the WAL files crash one after another. Regression: in between, the OPTIONS file named directories
+/// without a WAL file.
 #[test]
 fn opens_that_move_the_logs_and_crash_leave_a_database_that_opens() {
     let _readers = crate::beside_others();
@@ -218,7 +219,7 @@ fn opens_that_move_the_logs_and_crash_leave_a_database_that_opens() {
     }
 }
 
-/// Wherever a crash comes, a family that is there has its directories: the OPTIONS file names them before the commit.
+/// Wherever a crash comes, an existing family has its directories: the OPTIONS file names them before the commit.
 #[test]
 fn a_crash_in_create_family_leaves_no_family_without_its_directories() {
     let _readers = crate::beside_others();

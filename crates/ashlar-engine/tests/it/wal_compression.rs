@@ -1,4 +1,5 @@
-//! Compressed logs: written by us and replayed by us and by RocksDB, written by RocksDB and replayed by us.
+//! Compressed WAL files: written by this engine and replayed by it and by RocksDB, written by RocksDB and replayed by
+//! this engine.
 
 use ashlar_base::{ErrorKind, FamilyId};
 use ashlar_engine::Db;
@@ -30,7 +31,7 @@ fn contents(db: &Db) -> Vec<KeyValue> {
     all
 }
 
-/// Values from nothing to several blocks of a log, half of them noise.
+/// Values from empty to several blocks of a WAL file, half of them incompressible.
 fn value(rng: &mut Rng) -> Vec<u8> {
     let len = [0, 10, 200, 3000, 40_000, 120_000][rng.below(6)];
     if rng.percent(50) { rng.bytes(len) } else { b"words, ".iter().copied().cycle().take(len).collect() }
@@ -72,12 +73,12 @@ fn ours(level: FormatLevel, judges: &[JudgeVersion]) -> Result<usize, JudgeError
         }
         db.write(&mut batch, WriteOptions::default()).unwrap();
         if round == 60 {
-            // A log that continues another is compressed too.
+            // A WAL file that continues another is compressed too.
             db.flush(&[db.family("default").unwrap()]).unwrap();
         }
     }
     db.sync_wal().unwrap();
-    // Nothing is removed while it is copied.
+    // No file is removed during the copy.
     db.wait_for_background().unwrap();
     copy_flat(dir.path(), crashed.path()).unwrap();
     db.close().unwrap();

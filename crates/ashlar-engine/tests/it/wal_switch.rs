@@ -1,4 +1,4 @@
-//! Logs that could not be begun at the first attempt: what is left of that attempt harms nothing that comes behind it.
+//! WAL files whose first creation failed: the remains of that attempt damage nothing that is written later.
 
 use ashlar_base::Error;
 use ashlar_base::error::IoKind;
@@ -32,7 +32,7 @@ fn put(db: &Db, families: &[&str], key: &[u8], sync: bool) {
     db.write(&mut batch, WriteOptions { sync, ..WriteOptions::default() }).unwrap();
 }
 
-/// Whether a power cut, of whichever kind, leaves a database that opens and has the key in each of the families.
+/// Whether after a power cut, of every kind, the database opens and has the key in each of the families.
 fn survives(sim: &SimEnv, compression: Compression, families: &[&str], key: &[u8], what: &str) {
     for mode in CrashMode::all() {
         let db = open(&sim.crash(mode), compression).unwrap_or_else(|e| panic!("{what}, {mode:?}: {e}"));
@@ -61,7 +61,7 @@ fn a_log_that_was_begun_in_vain_is_no_damage_before_later_ones() {
                     Repeat::Once,
                     IoKind::Other,
                 );
-                // One family goes ahead of the other, whose data is in the older log alone.
+                // One family is flushed ahead of the other, whose data is only in the older WAL file.
                 if db.flush(std::slice::from_ref(&other)).is_err() {
                     failed += 1;
                     db.resume().unwrap();

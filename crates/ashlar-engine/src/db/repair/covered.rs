@@ -1,8 +1,8 @@
-//! What of the logs stands in tables already, where no MANIFEST says which logs are not needed any more.
+//! Which merge operands of the WAL are already in tables, where no MANIFEST says which WAL files are obsolete.
 //!
-//! A put that is met in a table and in a log is one entry twice, which does no harm; a merge operand would count twice. A
-//! flush takes all there is of a key up to some sequence: a table with an entry of the key at or above the operand's
-//! sequence holds the operand, folded or not.
+//! Replaying a put that is already in a table does no harm, but a merge operand would count twice. A flush takes all
+//! entries of a key up to some sequence. So a table with an entry of the key at or above the operand's sequence holds
+//! the operand, folded or not.
 
 use ashlar_base::{FamilyId, LookupKey, Order, Result, SeqNum};
 use ashlar_format::version_edit::{NewFile, VersionEdit};
@@ -12,7 +12,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The tables of all families, opened when they are asked.
+/// The tables of all families, opened on first use.
 pub(super) struct Covered(BTreeMap<FamilyId, (Arc<Tables>, Order, Vec<Asked>)>);
 
 struct Asked {
@@ -21,7 +21,7 @@ struct Asked {
 }
 
 impl Covered {
-    /// By the tables that `edits` add.
+    /// The tables that `edits` add.
     pub(super) fn by(versions: &VersionSet, edits: &BTreeMap<FamilyId, VersionEdit>) -> Covered {
         let asked = |edit: &VersionEdit| {
             let files = edit.added.iter().map(|(_, file)| file.clone());
@@ -34,7 +34,7 @@ impl Covered {
         Covered(families.collect())
     }
 
-    /// Whether a table holds an operand.
+    /// Whether a table already holds the operand.
     ///
     /// # Errors
     /// Those of reading the tables in whose bounds the key lies.

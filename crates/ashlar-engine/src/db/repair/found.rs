@@ -14,14 +14,14 @@ use ashlar_tree::version::{Replayed, read_current, replay_manifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The files of a directory that mean something.
+/// The database files of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Tables with their names and lengths, ascending.
     pub(super) tables: Vec<(FileNumber, String, u64)>,
     /// Blob files, ascending.
     pub(super) blobs: Vec<FileNumber>,
-    /// Logs and their names.
+    /// WAL files by number, with their names.
     logs: BTreeMap<FileNumber, String>,
     /// MANIFESTs, ascending.
     manifests: Vec<FileNumber>,
@@ -60,11 +60,11 @@ impl Found {
         Ok(found)
     }
 
-    /// Blobs in a file and the bytes of their records, as its footer and its length tell; `None`: it is not there, or no
-    /// blob file.
+    /// The number of blobs in a file and the bytes of their records, from its footer and length; `None`: no such file,
+    /// or not a blob file.
     ///
     /// # Errors
-    /// `Io`: that proves neither.
+    /// `Io`: the failed read proves neither.
     pub(super) fn blob_amount(
         &self,
         fs: &dyn Fs,
@@ -82,7 +82,7 @@ impl Found {
         }
     }
 
-    /// The families that the logs write to, as far as they read.
+    /// The families that the WAL files write to, as far as the files can be read.
     ///
     /// # Errors
     /// `Io`.
@@ -102,8 +102,8 @@ impl Found {
         Ok(families)
     }
 
-    /// Whether a MANIFEST whose end was dropped is from before what the directory holds: a table that it names is gone, or
-    /// tables are there that it does not know, while the log that would have their data is gone.
+    /// Whether a MANIFEST with a dropped tail is older than the directory: a table that it names is gone, or unknown
+    /// tables exist and the WAL file with their data is gone.
     fn is_outdated(&self, replayed: &Replayed) -> bool {
         let there: BTreeSet<FileNumber> = self.tables.iter().map(|(number, _, _)| *number).collect();
         let named: BTreeSet<FileNumber> =
@@ -112,13 +112,14 @@ impl Found {
         replayed.dropped.is_some() && (!named.is_subset(&there) || !there.is_subset(&named) && log_is_gone())
     }
 
-    /// The newest MANIFEST, whole or not; 0: there is none.
+    /// The newest MANIFEST, intact or not; 0: there is none.
     pub(super) fn newest_manifest(&self) -> FileNumber {
         self.manifests.last().copied().unwrap_or_default()
     }
 
-    /// The state to begin with: of the MANIFEST that `CURRENT` names, or, when `CURRENT` does not say, of the newest. An
-    /// older one than either knows of tables that are gone and not of newer ones: `None` then, as when nothing reads.
+    /// The state to begin with: from the MANIFEST that `CURRENT` names or, without a readable `CURRENT`, from the
+    /// newest. An older MANIFEST would name tables that are gone and miss newer ones, so the result is `None` then, as
+    /// when no MANIFEST can be read.
     ///
     /// # Errors
     /// `Io`.
@@ -136,7 +137,8 @@ impl Found {
             }
             Err(e) => return Err(e),
         };
-        // A newer one that was in use outranks a name that a crash or somebody else left behind.
+        // A newer MANIFEST that was in use outranks the one that `CURRENT` names: a crash or another program may have
+        // left the old name.
         for &number in self.manifests.iter().rev() {
             let replayed = replay_manifest(fs, dir, number);
             match replayed {
@@ -160,7 +162,7 @@ impl Found {
                     }
                     return Ok(Some(replayed));
                 }
-                // Written and never named.
+                // This MANIFEST was written but `CURRENT` never named it.
                 Ok(_) => {}
                 Err(e) if e.is_corruption() => {
                     report.lose(Damage::of(&FileKind::Manifest(number).name(), &e, Risk::Nothing));
@@ -172,7 +174,7 @@ impl Found {
             }
         }
         report.remarks.push(
-            "no MANIFEST tells which tables count: all of the directory were merged; what was deleted may be back, and \
+            "no MANIFEST says which tables are live: all tables of the directory were merged; deleted keys may be back, and \
              merge operands of a table that a compaction had replaced may count twice"
                 .to_owned(),
         );

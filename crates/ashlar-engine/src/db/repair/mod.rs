@@ -1,33 +1,33 @@
-//! Repair: from whatever is left of a directory to a database that opens, and an account of what is lost.
+//! Repair: builds a database that opens from the readable rest of a directory, and reports what is lost.
 //!
 //! ```text
-//! LOCK -> OPTIONS, for names -> MANIFEST that reads, or none
+//! LOCK -> OPTIONS, for names -> a readable MANIFEST, or none
 //!      -> tables and blob files verified, damaged tables copied around their damage
 //!      -> logs replayed past their damages, into tables -> the mark -> one commit: a new MANIFEST
-//!      -> damaged files to lost/ -> the mark goes
+//!      -> damaged files to lost/ -> the mark is removed
 //! ```
-//! 1. With a MANIFEST that reads, the tree stays as it is: sound tables are not touched, what was deleted stays deleted. A
-//!    damaged table is replaced, in its place, by one of its readable blocks.
-//! 2. Without one, all tables of the directory are merged, by their own properties: also such as a compaction had replaced
-//!    already, so that deleted keys may come back. The report says so.
-//! 3. An entry whose value stood in a blob file that cannot be read is left out. An older value of its key may show.
-//! 4. Until the commit the directory only gains files. Nothing damaged is ever deleted: it goes to `lost/`, with a note.
-//!    A crash behind the commit changes nothing of that: the mark tells the next open (`files::RepairMark`).
-//! 5. A read that fails (`Io`) proves no damage: the repair ends with it, and changes nothing.
-//! 6. From the OPTIONS file come the names of merge operators, as in an open, and, without a MANIFEST, those of comparators
-//!    and of families that only logs know. One that does not read is told.
+//! 1. With a readable MANIFEST the tree stays as it is: intact tables are not touched, deleted keys stay deleted. A new
+//!    table with the readable blocks of a damaged one takes its place.
+//! 2. Without a MANIFEST, all tables of the directory are merged, by their own properties. Among them may be tables
+//!    that a compaction had replaced, so deleted keys may reappear. The report says so.
+//! 3. An entry whose value was in an unreadable blob file is left out. An older value of its key may show.
+//! 4. Until the commit the directory only gains files. Damaged files are never deleted: they move to `lost/`, with a
+//!    note. A crash after the commit does not change that: the mark tells the next open (`files::RepairMark`).
+//! 5. A failed read (`Io`) proves no damage: the repair ends and changes nothing.
+//! 6. The OPTIONS file provides the names of merge operators, as in an open, and, without a MANIFEST, the names of
+//!    comparators and of families that only WAL files mention. The report names an unreadable OPTIONS file.
 //!
-//! Source: RocksDB `db/repair.cc` for what is asked.
+//! Source: RocksDB `db/repair.cc` for the interface.
 //!
-//! | file | what it is about |
+//! | file | subject |
 //! |---|---|
 //! | `found` | what the directory holds, and which MANIFEST counts |
 //! | `tables` | one table: kept, copied around its damage, or lost |
 //! | `rebuild` | a tree without a MANIFEST |
-//! | `covered` | what of the logs stands in tables already |
+//! | `covered` | which merge operands of the WAL are already in tables |
 //! | `report` | what was kept and what is lost |
-//! | `quarantine` | one table of a database that stays open |
-//! | `salvage` | a repair beside the directory, which stays as it is |
+//! | `quarantine` | one file of a database that stays open |
+//! | `salvage` | a repair into another directory; the source stays as it is |
 
 mod covered;
 mod found;
@@ -76,24 +76,26 @@ use std::path::Path;
 use std::sync::Arc;
 use tables::Kept;
 
-/// Uncompressed blocks kept meanwhile.
+/// The block cache during a repair, in bytes.
 const POOL_BYTES: usize = 8 << 20;
 
 /// More levels than any family has.
 const LEVELS_MAX: usize = 64;
 
 impl Db {
-    /// Makes a database that opens of what is left in `dir`, which nobody may have open, and says what is lost. Damaged
-    /// files are moved to `lost/` in the directory. A sound database loses nothing: its logs become tables.
+    /// Builds a database that opens from the readable rest of `dir`, and reports what is lost. No handle or process may
+    /// have `dir` open. Damaged files move to `lost/` in the directory. An undamaged database loses nothing: its WAL
+    /// records become tables.
     /// Families, orders and merge operators as in [`Db::open`]. `progress` is called after each table.
     ///
     /// # Errors
-    /// `Busy(Locked)`; `InvalidArgument`: no directory, files in directories that are not known (`wal_dir`, `db_paths`), a
-    /// family whose order is not known and not listed, or one that is listed with another merge operator than it has.
-    /// `NotSupported`: prepared transactions or timestamps in its logs, or settings that an open does not write under.
-    /// `Io`: nothing was given up because of it, and before the commit nothing changed.
+    /// `Busy(Locked)`; `InvalidArgument`: no directory, files in unknown directories (`wal_dir`, `db_paths`), an
+    /// unlisted family with an unknown order, or a family listed with another merge operator than it has.
+    /// `NotSupported`: prepared transactions or timestamps in its WAL files, or settings under which an open does not
+    /// write.
+    /// `Io`: a read or write failed; no data was given up because of it, and before the commit nothing changed.
     /// # Cost
-    /// One pass over all tables, blob files and logs; without a MANIFEST all tables are written anew.
+    /// One pass over all tables, blob files and WAL files; without a MANIFEST all tables are rewritten.
     pub fn repair(
         env: Env,
         dir: &Path,
@@ -107,7 +109,7 @@ impl Db {
     }
 }
 
-/// [`Db::repair`]; `gathered`: all files were brought into `dir`, wherever the MANIFEST says that they were.
+/// [`Db::repair`]; `gathered`: all files were copied into `dir`, whatever directories the MANIFEST names.
 fn repair_in(
     env: Env,
     dir: &Path,
@@ -153,32 +155,32 @@ fn repair_in(
     Ok(report)
 }
 
-/// A repair is of a database. It makes none of a directory that holds nothing of one, not even a LOCK.
+/// Refuses a directory without any file of a database: a repair creates no database, not even a LOCK.
 ///
 /// # Errors
-/// `InvalidArgument`: nothing in the known directories is what a database leaves. `Io`.
+/// `InvalidArgument`: the known directories hold no file that a database leaves. `Io`.
 fn refuse_none(env: &Env, dir: &Path, given: &PlaceSettings) -> Result<()> {
     if holds_remains(&*env.fs, dir)? || holds_remains(&*enter(env, dir, given, Purpose::Repair)?.env.fs, dir)?
     {
         return Ok(());
     }
-    let e = Error::invalid("there is no database, and no file that one leaves").at_path(dir);
+    let e = Error::invalid("there is no database, and no file of one").at_path(dir);
     Err(e.hint("Name the directory of the database that is to be repaired"))
 }
 
-/// An error of reading, with what is left to do where it stays.
+/// Adds to a read error what the operator can do if it persists.
 fn unread(e: Error, dir: &Path) -> Error {
     if e.kind() != ErrorKind::Io(IoKind::Other) {
         return e;
     }
     let dir = dir.display();
     e.hint(format!(
-        "Try again; if the device cannot read it, have a copy made around that: ashlar db --db={dir} repair \
+        "Try again; if the device cannot read the file, make a copy without the unreadable parts: ashlar db --db={dir} repair \
          --into=COPY --around-unreadable"
     ))
 }
 
-/// The OPTIONS file, if there is one. One that does not read is a line of the report.
+/// The OPTIONS file, if there is one. An unreadable file is a line of the report.
 fn options_there(fs: &dyn Fs, dir: &Path, report: &mut RepairReport) -> Result<Option<OptionsFile>> {
     match read_latest_options(fs, dir) {
         Ok(found) => Ok(found.map(|(_, file)| file)),
@@ -191,7 +193,7 @@ fn options_there(fs: &dyn Fs, dir: &Path, report: &mut RepairReport) -> Result<O
     }
 }
 
-/// A repair writes tables, so it refuses what an open does not write to.
+/// Refuses settings under which an open does not write, because a repair writes tables.
 fn refuse_unserved<'a>(file: &OptionsFile, families: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut reasons = Vec::new();
     for family in families {
@@ -203,7 +205,7 @@ fn refuse_unserved<'a>(file: &OptionsFile, families: impl Iterator<Item = &'a st
     }
 }
 
-/// The families there are, as far as it is known before tables are read, each with its order if that is built in.
+/// The families that are known before tables are read, each with its order if that is built in.
 fn there<'a>(replayed: Option<&'a Replayed>, stored: &'a [StoredFamily]) -> Vec<(&'a str, Order)> {
     let order = |name: &Option<String>| name.as_deref().and_then(Order::by_name).unwrap_or(Order::Bytewise);
     match replayed {
@@ -214,7 +216,7 @@ fn there<'a>(replayed: Option<&'a Replayed>, stored: &'a [StoredFamily]) -> Vec<
     }
 }
 
-/// What a repair works with.
+/// The state of a repair.
 struct Repair<'a> {
     env: Env,
     dir: &'a Path,
@@ -226,10 +228,10 @@ struct Repair<'a> {
     session_id: String,
 }
 
-/// What a repair knows of a family before the logs are read.
+/// What a repair knows of a family before the WAL files are read.
 struct Begun {
     state: FamilyState,
-    /// The tables and blob files that are new, or, without a MANIFEST, all there are.
+    /// The new tables and blob files or, without a MANIFEST, all there are.
     edit: VersionEdit,
 }
 
@@ -243,7 +245,7 @@ impl Repair<'_> {
         let pool = OpenTables::new(FramePool::new(POOL_BYTES));
         let numbered = self.numbered(replayed.as_ref(), &pool)?;
         let pending = PendingOutputs::new();
-        // Numbers come from a version set of no families: the one that commits is made when the trees are known.
+        // Numbers come from a version set without families; the one that commits is created when the trees are known.
         let writer = Writer::new(&self.env, &numbered, &self.session_id);
         let (file_checksums, db_paths) = (self.options.file_checksums, self.options.db_paths.clone());
         let writer = Writer { file_checksums, db_paths, ..writer };
@@ -281,7 +283,7 @@ impl Repair<'_> {
         self.settle(&versions, &pending, edits, &between, report)
     }
 
-    /// Makes `edits` count, and only then moves away what they stand for.
+    /// Commits `edits`, and only then moves the files that they replace.
     fn settle(
         &self,
         versions: &VersionSet,
@@ -312,7 +314,7 @@ impl Repair<'_> {
         if marked { mark.clear() } else { Ok(()) }
     }
 
-    /// Whether any table or blob file of the directory is in no tree once `edits` count.
+    /// Whether any table or blob file of the directory is in no tree once `edits` are committed.
     fn leaves_any(&self, versions: &VersionSet, edits: &[VersionEdit]) -> bool {
         let (mut tables, mut blobs) = versions.live_files();
         for edit in edits {
@@ -323,7 +325,7 @@ impl Repair<'_> {
             || self.found.blobs.iter().any(|number| !blobs.contains(number))
     }
 
-    /// A version set to take numbers from: above all that is there.
+    /// A version set that gives out numbers above those of all existing files.
     fn numbered(&self, replayed: Option<&Replayed>, pool: &Arc<OpenTables>) -> Result<Arc<VersionSet>> {
         let used = self.found.largest.max(replayed.map_or(FileNumber(0), recorded_numbers));
         let beginning = Beginning {
@@ -339,7 +341,7 @@ impl Repair<'_> {
 
     fn facts(&self, replayed: Option<&Replayed>, families: &[FamilyState]) -> Result<DbFacts> {
         let mut db = replayed.map(|r| r.db.clone()).unwrap_or_default();
-        // Logs that others tracked are replayed as far as they go, which is told.
+        // Tracked WAL files are replayed as far as they can be read; the report names gaps.
         db.tracked_wals.clear();
         db.max_family = families.iter().map(|f| f.id).max().unwrap_or_default().max(db.max_family);
         if db.db_id.is_none() {
@@ -349,14 +351,14 @@ impl Repair<'_> {
         Ok(db)
     }
 
-    /// The settings of a family whose keys are in `order`, whatever was listed.
+    /// The settings of a family whose keys are in `order`, whatever order was listed.
     fn settings(&self, family: &str, order: &Order) -> FamilyOptions {
         let mut options = self.settings.of(family, order);
         (options.order, options.table.order) = (order.clone(), order.clone());
         options
     }
 
-    /// The order of a family's keys: a built-in one, or that of the family as it is listed.
+    /// The order of a family's keys: a built-in one, or that of the listed family.
     fn order(&self, family: &str, comparator: Option<&str>) -> Result<Order> {
         let Some(name) = comparator else { return Ok(Order::Bytewise) };
         let listed = self.settings.of(family, &Order::Bytewise).order;
@@ -367,7 +369,7 @@ impl Repair<'_> {
         })
     }
 
-    /// Replays all logs that count, past their damages, into tables of level 0.
+    /// Replays all WAL files that count, past their damages, into tables of level 0.
     fn replay(
         &self,
         versions: &Arc<VersionSet>,
@@ -401,12 +403,12 @@ impl Repair<'_> {
         report.keep_logs(&recovery);
         report.log_batches = recovery.wal_records();
         let (edits, outputs) = replayer.finish()?;
-        // The repair's own guard: nobody else cleans up here.
+        // The repair owns the outputs; no purge runs here.
         drop(outputs);
         Ok(edits)
     }
 
-    /// Moves what was damaged to `lost/`.
+    /// Moves damaged files to `lost/`.
     fn move_away(&self, report: &mut RepairReport) -> Result<()> {
         let list: Vec<Obsolete> = std::mem::take(&mut report.to_move)
             .into_iter()
@@ -418,12 +420,12 @@ impl Repair<'_> {
             .collect();
         let mut done = unlink(&*self.env.fs, self.dir, &list);
         report.moved.extend(done.lost);
-        // One that was missing from the beginning is in the report as such.
+        // A file that was missing from the beginning is in the report as missing.
         done.failed.retain(|e| !e.is_not_found());
         done.failed.pop().map_or(Ok(()), Err)
     }
 
-    /// Beside what was moved, why.
+    /// Leaves a note in `lost/` that says why files were moved.
     fn leave_note(&self, report: &RepairReport) -> Result<()> {
         if report.moved.is_empty() {
             return Ok(());

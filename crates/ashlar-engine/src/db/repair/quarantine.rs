@@ -1,16 +1,16 @@
-//! Quarantine: a damaged table or blob file of an open database, replaced by what of it can be read.
+//! Quarantine: replaces a damaged table or blob file of an open database by its readable part.
 //!
 //! ```text
 //! claimed, as by a compaction -> read and copied, as by a repair -> the account in lost/ -> one commit
 //!                             -> a purge moves the original to lost/, once no reader holds it
 //! ```
-//! 1. Until the commit nothing is changed. A file in which no damage is found stays, and so does one of which a read
-//!    fails (`Io`): that proves none.
+//! 1. Until the commit nothing is changed. A file without damage stays. So does a file of which a read fails (`Io`),
+//!    because that proves no damage.
 //! 2. The original is never removed (`files/quarantine`), nor are blob files that no other table needs.
-//! 3. Of a table its readable blocks take its place. A blob file is emptied: each table that points into it is written anew
-//!    without the values that are lost, and those that can be read go to another file. What is left in it is garbage.
-//! 4. Background work that failed for the damage begins again, and writes that were refused for it are taken. Whatever
-//!    else is wrong stays so.
+//! 3. A table's readable blocks take its place. A blob file is emptied: each table that refers to it is rewritten
+//!    without the lost values, and the readable values move to another blob file. The rest of the blob file is garbage.
+//! 4. Background work that failed because of the damage starts again, and writes that were refused because of it are
+//!    accepted. Other errors stay.
 
 use super::RepairReport;
 use super::tables::{BadBlobs, Copied, Outputs, Replaced, file_name};
@@ -34,18 +34,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Db {
-    /// Takes a damaged table or blob file, named as accounts of damage name it (`000012.sst`, `000013.blob`), out of the open
-    /// database: what can be read of it takes its place, and the original goes to `lost/`, with the account that is answered,
-    /// as soon as no reader holds it. Of the keys that the account names the newest versions are gone; older ones may show.
-    /// If background work had stopped for this damage, it begins again, and writes are taken.
+    /// Takes a damaged table or blob file, named as damage reports name it (`000012.sst`, `000013.blob`), out of the
+    /// open database. Its readable part replaces it. The original moves to `lost/`, with the returned account, as soon
+    /// as no reader holds it. The newest versions of the keys in the account are lost; older versions may show. If
+    /// background work had stopped for this damage, it starts again, and writes are accepted.
     ///
     /// # Errors
-    /// `InvalidArgument`: the database has no such file, or nothing in it is damaged. `Busy`: a compaction works on it, or on
-    /// a table that may point into it. `NotSupported`: the database is read-only. `Io`: the file could not be read or
-    /// replaced; a later open may find that it was. The cause, when more is wrong with the database than wrong bytes.
+    /// `InvalidArgument`: the database has no such file, or the file is not damaged. `Busy`: a compaction has claimed
+    /// the file, or a table that may refer to it. `NotSupported`: the database is read-only. `Io`: the file could not
+    /// be read or replaced; the next open may find that it was. The cause, when the database has other errors than
+    /// corruption.
     /// # Cost
-    /// Two passes over the table; over the blob file one, and two over each table that may point into it, which is then
-    /// written anew. In the calling thread.
+    /// In the calling thread. For a table: two passes over it. For a blob file: one pass over it, two over each table
+    /// that may refer to it, and the rewriting of those tables.
     pub fn quarantine(&self, file: &str) -> Result<RepairReport> {
         let core = self.core();
         core.check_open()?;
@@ -64,7 +65,7 @@ impl Db {
     }
 }
 
-/// A table in its level.
+/// A table and its level.
 type Placed = (Level, Arc<FileMeta>);
 
 /// Tables of a family that are to be replaced where they are damaged.
@@ -72,7 +73,7 @@ struct Claimed {
     core: Arc<Core>,
     _claim: Claim,
     family: Arc<Family>,
-    // Not the version: readers alone are to keep that.
+    // The tables alone, not the version: only readers may keep a version alive.
     tables: Arc<Tables>,
     blobs: Arc<BlobFiles>,
     files: Vec<Placed>,
@@ -87,7 +88,7 @@ impl Claimed {
         Self::claim(core, &format!("table {number}"), find)
     }
 
-    /// The tables that may point into a blob file.
+    /// The tables that may refer to a blob file.
     fn pointing_into(core: &Arc<Core>, number: FileNumber) -> Result<Claimed> {
         let find = |version: &Version| {
             version.blobs().files().get(&number)?;
@@ -149,7 +150,7 @@ impl Claimed {
         self.install(edited, Some(name), report)
     }
 
-    /// Writes anew the tables that cannot stay as they are.
+    /// Rewrites the tables that cannot stay as they are.
     fn copy(&self, bad: &BadBlobs, report: &mut RepairReport) -> Result<Edited> {
         let core = &self.core;
         report.manifest = core.versions.manifest_number();
@@ -173,7 +174,7 @@ impl Claimed {
         Ok(edited)
     }
 
-    /// Makes the copies count, once the account is there; of the originals those that are damaged go to `lost/`.
+    /// Commits the copies, once the account is in `lost/`. Damaged originals move to `lost/`.
     fn install(
         &self,
         edited: Edited,
@@ -211,12 +212,12 @@ impl Claimed {
     }
 }
 
-/// What takes the place of tables, not in force yet.
+/// The replacements of tables, not yet installed.
 struct Edited {
     edit: VersionEdit,
-    /// Files that the edit adds: pending until it counts.
+    /// Files that the edit adds: pending until the commit.
     copies: Vec<Copied>,
-    /// Those of the tables that are damaged themselves.
+    /// The tables that are damaged themselves.
     damaged: Vec<FileNumber>,
 }
 

@@ -1,9 +1,10 @@
-//! A tree without a MANIFEST: what every table says of itself, and all of them merged into one level.
+//! Builds a tree without a MANIFEST, from the properties of the tables: all tables are merged into one level.
 //!
-//! 1. A table names its family, its order and the sequences of its entries; it does not say whether it still counted.
-//!    A family that only logs write to is taken for the one of the OPTIONS file that no table names, where that is plain.
-//! 2. Which of two versions of a key is the newer, sequences tell; which table is, they do not: so tables that overlap are
-//!    never just put side by side, but merged.
+//! 1. A table names its family, its order and the sequences of its entries, but not whether it was still live. Families
+//!    that only WAL files mention get the names in OPTIONS that no table names, if the two numbers of families are
+//!    equal.
+//! 2. Sequences tell which of two versions of a key is newer, but not which of two tables is newer. So overlapping
+//!    tables are always merged, never placed side by side.
 
 use super::report::RepairReport;
 use super::tables::{BadBlobs, Kept, Outputs, read_around, refuse_udi_primary};
@@ -25,13 +26,13 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Uncompressed blocks kept while a table is looked at.
+/// The block cache while a table is inspected, in bytes.
 const POOL_BYTES: usize = 1 << 20;
 
-/// Bytes rewritten at a time.
+/// Bytes rewritten per step.
 const STEP: usize = 4 << 20;
 
-/// A family as its tables tell it.
+/// A family as its tables describe it.
 struct Gathered {
     name: String,
     order: Order,
@@ -39,7 +40,7 @@ struct Gathered {
     blobs: BTreeSet<FileNumber>,
 }
 
-/// What a pass over a table finds.
+/// The result of a pass over a table.
 struct Seen {
     smallest: InternalKeyBuf,
     largest: InternalKeyBuf,
@@ -85,7 +86,7 @@ impl Repair<'_> {
         Ok(Kept { families: begun, last_seq })
     }
 
-    /// Adds the families that no table names: `default`, and those that only logs write to.
+    /// Adds the families that no table names: `default`, and those that only WAL files write to.
     fn add_families_of_logs(
         &self,
         families: &mut BTreeMap<FamilyId, Gathered>,
@@ -108,7 +109,7 @@ impl Repair<'_> {
         for (at, id) in unnamed.into_iter().enumerate() {
             let name = free.get(at).filter(|_| plain).cloned().unwrap_or_else(|| nameless(id));
             report.remarks.push(format!(
-                "no table names family {} of the logs: it is {name:?} now{}",
+                "no table names family {} of the logs: it gets the name {name:?}{}",
                 id.0,
                 if plain { ", which the OPTIONS file lists and no table names" } else { "" }
             ));
@@ -118,7 +119,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Takes one table; its largest sequence.
+    /// Reads one table; returns its largest sequence.
     fn look(
         &self,
         number: FileNumber,
@@ -189,7 +190,7 @@ impl Repair<'_> {
         Ok(Begun { state, edit })
     }
 
-    /// Merges all tables that `edit` adds into the deepest level. The names of those that only stood in between.
+    /// Merges all tables that `edit` adds into the deepest level. Returns the names of intermediate tables.
     pub(super) fn merge(
         &self,
         versions: &Arc<VersionSet>,
@@ -200,7 +201,7 @@ impl Repair<'_> {
         let Some(family) = versions.family(edit.family).filter(|_| !edit.added.is_empty()) else {
             return Ok(Vec::new());
         };
-        // Of two that hold the same entry, the newer one counts.
+        // Of two tables with the same entry, the one that sorts last (by largest sequence, then number) counts.
         edit.added.sort_by_key(|(_, file)| (file.largest_seq, file.number));
         for (epoch, (_, file)) in (1..).zip(&mut edit.added) {
             file.epoch = epoch;
@@ -244,18 +245,18 @@ impl Repair<'_> {
     }
 }
 
-/// The name of a family that nothing names.
+/// A name for a family whose name is unknown.
 fn nameless(id: FamilyId) -> String {
     format!("family_{}", id.0)
 }
 
-/// Of families of one name the newest keeps it: the others were dropped.
+/// If several families have one name, the newest keeps it: the others were dropped.
 fn tell_apart(families: &mut BTreeMap<FamilyId, Gathered>, report: &mut RepairReport) {
     let mut taken = BTreeSet::new();
     for (id, family) in families.iter_mut().rev() {
         if !taken.insert(family.name.clone()) {
             let name = format!("{}_{}", family.name, id.0);
-            report.remarks.push(format!("a family {:?} that was dropped is {name:?} now", family.name));
+            report.remarks.push(format!("a dropped family {:?} gets the name {name:?}", family.name));
             family.name.clone_from(&name);
             taken.insert(name);
         }
@@ -268,7 +269,7 @@ impl Gathered {
     }
 }
 
-/// Bounds, sequences and blobs of what can be read of a table.
+/// Bounds, sequences and blobs of the readable part of a table.
 fn see(table: &TableReader, order: &Order) -> Result<Seen> {
     let key = |user_key: &[u8], trailer| InternalKeyBuf::new(user_key, trailer);
     let mut ends: Option<(InternalKeyBuf, InternalKeyBuf)> = None;
@@ -288,7 +289,7 @@ fn see(table: &TableReader, order: &Order) -> Result<Seen> {
         Ok(())
     })?;
     for fragment in table.range_tombstones().fragments() {
-        // The newest tombstone of a piece makes the smallest key; the oldest one counts for the sequences.
+        // The newest tombstone of a fragment determines the smallest key; the oldest one counts for the sequences.
         if let Some(oldest) = fragment.oldest_above(SeqNum::ZERO) {
             low = low.min(oldest);
         }

@@ -1,9 +1,10 @@
-//! Numbers so near their end that no file could be made are given up: the directory goes on below its own files.
+//! Gives up file numbers so near the maximum that no new file could be created: the directory goes on with lower
+//! numbers.
 //!
-//! 1. A file with such a number is lost (moved to `lost/`) after its content was taken over: a log is replayed, a table that
+//! 1. A file with such a number moves to `lost/` after its content was taken over: a WAL file is replayed, a table that
 //!    the MANIFEST names is copied.
-//! 2. A MANIFEST that says so of its next file or of a log says nothing about the files that are there.
-//! 3. A last sequence that leaves no room for writes counts only as far as tables and logs bear it out.
+//! 2. If only the MANIFEST's next file number or WAL number is too high, the existing files are unaffected.
+//! 3. A last sequence that leaves no room for writes counts only as far as tables and WAL files confirm it.
 
 use super::found::Found;
 use super::report::RepairReport;
@@ -11,19 +12,19 @@ use crate::open::recorded_numbers;
 use ashlar_base::{FileNumber, SeqNum};
 use ashlar_tree::version::Replayed;
 
-/// Sequences that have to be left for writes.
+/// The number of sequences that must be left for writes.
 const ROOM: u64 = 1 << 40;
 
 impl Found {
-    /// See the module. To be called before any number is given out.
+    /// See the module. Call before any number is given out.
     pub(super) fn renumber(&mut self, replayed: Option<&mut Replayed>, report: &mut RepairReport) {
         report.to_move.extend(self.beyond.drain(..));
         let Some(replayed) = replayed else { return };
         if replayed.last_seq.get() > SeqNum::MAX.get() - ROOM {
             let last = replayed.last_seq;
-            report
-                .remarks
-                .push(format!("the MANIFEST has the last sequence {last}; the one of the files counts"));
+            report.remarks.push(format!(
+                "the MANIFEST has the last sequence {last}; the largest sequence in the files is used instead"
+            ));
             let families = replayed.families.values();
             replayed.last_seq =
                 families.filter_map(|family| family.tree.largest_seq(SeqNum::MAX)).max().unwrap_or_default();
@@ -32,7 +33,7 @@ impl Found {
         if recorded <= FileNumber::HIGHEST {
             return;
         }
-        report.remarks.push(format!("the MANIFEST has file number {recorded}; lower ones are given out now"));
+        report.remarks.push(format!("the MANIFEST has file number {recorded}; new files get lower numbers"));
         let next = FileNumber(self.largest.0 + 1);
         let settle = |number: &mut FileNumber| {
             if *number > FileNumber::HIGHEST {

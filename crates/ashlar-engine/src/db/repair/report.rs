@@ -1,4 +1,4 @@
-//! The account of a repair.
+//! The report of a repair.
 
 use crate::open::RecoveryReport;
 use ashlar_base::FileNumber;
@@ -6,43 +6,44 @@ use ashlar_tree::check::{CheckReport, Damage, Risk};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What a repair, or the quarantine of one file, kept and what is lost. Prints as a few lines of text.
+/// What a repair, or the quarantine of one file, kept and lost. Prints as a few lines of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepairReport {
-    /// The MANIFEST that was written, of a quarantine the one in use.
+    /// The MANIFEST that was written; for a quarantine, the one in use.
     pub manifest: FileNumber,
-    /// Everything that was damaged. What its risk names is lost: in a log the writes, in tables and blob files the newest
-    /// versions of the keys that stood there.
+    /// Everything that was damaged. What `risk` names is lost: in a WAL file the writes, in tables and blob files the
+    /// newest versions of the keys.
     pub losses: Vec<Damage>,
-    /// What is worth knowing beside.
+    /// Further remarks.
     pub remarks: Vec<String>,
-    /// Tables that were sound and stay as they are.
+    /// Intact tables that stay as they are.
     pub tables_kept: u64,
-    /// Tables that were written anew from what could be read, by the names of the old ones.
+    /// The names of tables whose readable entries were rewritten.
     pub rewritten: Vec<String>,
     /// Entries of tables that were read.
     pub entries: u64,
-    /// Batches of logs that are in tables now.
+    /// WAL batches that were written to tables.
     pub log_batches: u64,
-    /// Files that were moved to `lost/`, by the names they have there.
+    /// Files that were moved to `lost/`, by their names there.
     pub moved: Vec<String>,
     /// Files to be moved once the new MANIFEST is in force.
     pub(super) to_move: BTreeSet<String>,
 }
 
 impl RepairReport {
-    /// Nothing that was written is lost.
+    /// True if no written data is lost.
     pub fn is_lossless(&self) -> bool {
         self.losses.iter().all(|loss| loss.risk == Risk::Nothing)
     }
 
-    /// A file that is damaged or missing.
+    /// Records a file that is damaged or missing.
     pub(super) fn lose(&mut self, loss: Damage) {
         self.to_move.insert(loss.file.clone());
         self.losses.push(loss);
     }
 
-    /// What the check of the logs found. What stands behind a damage or a hole is kept, but where sequences go back.
+    /// Records what the check of the WAL files found. Batches after damage or a gap are kept, unless their sequences go
+    /// back.
     pub(super) fn take_logs(&mut self, checked: CheckReport) {
         for mut damage in checked.damages.into_iter().chain(checked.holes) {
             if !damage.risk.goes_back()
@@ -55,7 +56,7 @@ impl RepairReport {
         self.remarks.extend(checked.remarks);
     }
 
-    /// What the replay of the logs passed over: such a log is kept, though nothing of it be lost.
+    /// Keeps WAL files that replay did not use completely, even if no data in them is lost.
     pub(super) fn keep_logs(&mut self, recovery: &RecoveryReport) {
         for range in &recovery.dropped {
             self.to_move.insert(range.file.clone());

@@ -1,19 +1,18 @@
-//! Salvage: a repair beside a damaged database, which stays as it is, byte for byte.
+//! Salvage: a repair into another directory; the damaged source stays byte for byte as it is.
 //!
 //! ```text
 //! LOCK of the source -> tables and blob files linked, or copied -> logs, MANIFESTs, OPTIONS, IDENTITY copied
 //!                    -> all of it durable -> CURRENT copied -> the repair of the copy
 //! ```
-//! 1. In the source no byte is changed, and no name is made or taken away but a `LOCK` where there is none.
-//! 2. A linked file belongs to both for as long as both are there. That is safe, for as long as the copy lives, because no
-//!    table or blob file is ever written into once it is whole: the engine writes each of them once, under a number that
-//!    no file of the directory has, and later only takes names away or moves them. What is written again or replaced
-//!    (logs, MANIFESTs, `CURRENT`, OPTIONS, `IDENTITY`) is copied.
-//! 3. `CURRENT` comes last: a salvage that is interrupted leaves what an open refuses, or a whole copy of the source, as
-//!    damaged as that. Neither is of use: it is to be removed, and the salvage begun again.
-//! 4. Info logs and directories below the source, `lost/` among them, are not brought along.
-//! 5. From a device that cannot read all of it every file is copied, if that is asked for: what it does not read is zeros in
-//!    the copy, page by page, which the repair finds like any damage, and a loss in the account. Nothing is given up by that:
+//! 1. In the source no byte is changed, and no name is added or removed, except for a `LOCK` where there is none.
+//! 2. A linked file belongs to both directories while both exist. That is safe because a finished table or blob file is
+//!    never written again: the engine writes each once, under an unused number, and later only removes or renames it.
+//!    Files that are rewritten or replaced (WAL files, MANIFESTs, `CURRENT`, OPTIONS, `IDENTITY`) are copied.
+//! 3. `CURRENT` comes last: an interrupted salvage leaves a directory that does not open, or a complete copy with the
+//!    damage of the source. Remove that directory and start again.
+//! 4. Info logs and subdirectories of the source, `lost/` among them, are not copied.
+//! 5. For a device with unreadable areas the caller can ask for copies of every file. Unreadable pages become zeros in
+//!    the copy, which the repair treats like any damage and the report lists as losses. No data is given up by that:
 //!    the source stays.
 
 use super::{RepairReport, refuse_none, repair_in};
@@ -33,27 +32,27 @@ use std::path::Path;
 /// Bytes copied at a time.
 const PIECE: u64 = 1 << 20;
 
-/// Bytes given up at a time.
+/// Bytes replaced by zeros at a time.
 const PAGE: u64 = 4096;
 
-/// What a salvage copies.
+/// The parameters of a salvage.
 #[derive(Clone, Copy, Debug)]
 pub struct Salvage<'a> {
-    /// The directory that stays as it is; nobody may have it open.
+    /// The source directory; it stays as it is. No handle or process may have it open.
     pub dir: &'a Path,
-    /// The directory that is made.
+    /// The directory that the salvage creates.
     pub into: &'a Path,
-    /// Every file is copied, and what cannot be read is zeros in the copy, and told. Otherwise a read that fails ends it, and
-    /// tables and blob files are shared by hard links where the file system can.
+    /// Copy every file, and replace unreadable pages by zeros, listed in the report. Otherwise a failed read ends the
+    /// salvage, and tables and blob files are hard links where the file system can.
     pub around_unreadable: bool,
 }
 
 impl Db {
-    /// Makes a database that opens of what is left in a directory, as [`Db::repair`] does, but in another one. If it does not
-    /// come to its end, that is to be removed.
+    /// Builds a database that opens from the readable rest of a directory, as [`Db::repair`] does, but in another
+    /// directory. If the salvage fails, remove that directory.
     ///
     /// # Errors
-    /// Those of [`Db::repair`]. `InvalidArgument` too: `into` holds something, or lies in `dir`.
+    /// Those of [`Db::repair`]. `InvalidArgument` too: `into` is not empty, or lies in `dir`.
     /// # Cost
     /// That of the repair, and a pass over all files that are copied.
     pub fn salvage(
@@ -92,7 +91,7 @@ impl Db {
     }
 }
 
-/// Takes the LOCK. On a read-only file system there is none to be had, and nobody who could write.
+/// Takes the LOCK. On a read-only file system no process can write to the source, so no LOCK is taken.
 fn lock(fs: &dyn Fs, dir: &Path) -> Result<Option<Box<dyn FileLock>>> {
     match fs.lock(&dir.join(FileKind::Lock.name())) {
         Ok(lock) => Ok(Some(lock)),
@@ -104,7 +103,7 @@ fn lock(fs: &dyn Fs, dir: &Path) -> Result<Option<Box<dyn FileLock>>> {
 fn check_target(fs: &dyn Fs, dir: &Path, into: &Path) -> Result<()> {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     if whole(into).starts_with(whole(dir)) {
-        let e = Error::invalid("the copy would lie in the directory that is to stay as it is").at_path(into);
+        let e = Error::invalid("the copy would lie inside the directory that is salvaged").at_path(into);
         return Err(e.hint("Name a directory elsewhere"));
     }
     match fs.metadata(into)? {
@@ -116,14 +115,15 @@ fn check_target(fs: &dyn Fs, dir: &Path, into: &Path) -> Result<()> {
     }
 }
 
-/// Makes `into` a copy of the database, durably. Returns what could not be read.
+/// Makes `into` a durable copy of the database. Returns what could not be read.
 fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path, around: bool) -> Result<Vec<Damage>> {
     let (mut current, mut unread) = (None, Vec::new());
     let mut bring = |name: &str, kind: &FileKind| -> Result<()> {
         let (from, to) = (dir.join(name), into.join(name));
         let is_whole = matches!(kind, FileKind::Table(_) | FileKind::LevelDbTable(_) | FileKind::Blob(_));
         match (around, is_whole) {
-            // A copy of them that names the directories of the source would lead an open there.
+            // OPTIONS files are copied without directories: otherwise an open of the copy would go to the source's
+            // directories.
             _ if matches!(kind, FileKind::Options(_)) && copy_options(fs, &from, &to, around)? => {}
             (true, _) => unread.extend(copy_around(fs, &from, &to)?.into_iter().map(|s| s.told(name, kind))),
             (false, true) => link_or_copy(fs, &from, &to)?,
@@ -154,8 +154,8 @@ fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path, around: bool) -> Result<Vec<
     Ok(unread)
 }
 
-/// Copies an OPTIONS file without the directories that it names, because the copy has all files in one. False: it is
-/// damaged, or the device does not read it, so that its copy names no directories either.
+/// Copies an OPTIONS file without the directories that it names, because the copy has all files in one directory.
+/// False: the file is damaged or unreadable, so that a plain copy names no directories either.
 fn copy_options(fs: &dyn Fs, from: &Path, to: &Path, around: bool) -> Result<bool> {
     let mut file = match read_options_file(fs, from) {
         Ok(file) => file,
@@ -178,12 +178,12 @@ fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-/// Copies a file; its bytes are durable then, its name is not.
+/// Copies a file and makes its bytes durable, but not its name.
 fn copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
     copy_with(fs, from, to, &mut |_, _, e| Err(e))
 }
 
-/// [`copy`] that leaves zeros where the device reads nothing. A lack of rights or of descriptors is no such thing.
+/// [`copy`] that writes zeros where the device cannot be read. Missing permissions or file descriptors are errors.
 fn copy_around(fs: &dyn Fs, from: &Path, to: &Path) -> Result<Vec<Unread>> {
     let mut all: Vec<Unread> = Vec::new();
     copy_with(fs, from, to, &mut |at, bytes, error| {
@@ -197,7 +197,7 @@ fn copy_around(fs: &dyn Fs, from: &Path, to: &Path) -> Result<Vec<Unread>> {
     Ok(all)
 }
 
-/// Copies a file; `unread` is asked whether zeros will do for a page, and told of a file that cannot be opened.
+/// Copies a file. `unread` decides whether zeros may replace a page, and is called for a file that cannot be opened.
 fn copy_with(
     fs: &dyn Fs,
     from: &Path,
@@ -215,7 +215,7 @@ fn copy_with(
         let wanted = step.min(len - at);
         let Some(buffer) = usize::try_from(wanted).ok().and_then(|n| piece.get_mut(..n)) else { break };
         let read = match source.read_at(buffer, at) {
-            // Page by page, up to where the next piece begins.
+            // Page by page, up to the next piece.
             Err(_) if step == PIECE => {
                 step = PAGE;
                 continue;
@@ -237,7 +237,7 @@ fn copy_with(
     target.sync_all()
 }
 
-/// Bytes of a file that cannot be read; none: all of it.
+/// Bytes of a file that cannot be read; none: the whole file.
 struct Unread {
     at: u64,
     bytes: u64,
@@ -250,7 +250,8 @@ impl Unread {
             0 => format!("cannot be opened: {}", self.error.message()),
             bytes => format!("{bytes} bytes cannot be read, zeros in the copy: {}", self.error.message()),
         };
-        // What it means for tables and blob files the repair finds. The end of a log leaves no trace.
+        // The repair determines the risk for tables and blob files. Zeros at the end of a WAL file or MANIFEST leave no
+        // other trace.
         let risk = match kind {
             FileKind::Wal(_) | FileKind::Manifest(_) => Risk::UnknownKeys,
             _ => Risk::Nothing,

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where new tables go.
+/// Where new tables are written.
 pub(super) struct Outputs<'a> {
     pub(super) writer: &'a Writer,
     pub(super) numbers: Numbers,
@@ -34,17 +34,18 @@ pub(super) struct Kept {
     pub(super) last_seq: SeqNum,
 }
 
-/// Blob files that cannot be read whole.
+/// Blob files that cannot be read completely.
 #[derive(Default)]
 pub(super) struct BadBlobs {
-    /// Those that open, and those that do not.
+    /// The files that can be opened, and those that cannot (`None`).
     files: BTreeMap<FileNumber, Option<Arc<BlobReader>>>,
-    /// The one out of which what can be read is moved, and where it is read. Elsewhere values stay where they are.
+    /// The blob file whose readable values are moved, and the files to read them from. Values in other files stay where
+    /// they are.
     emptied: Option<(FileNumber, Arc<BlobFiles>)>,
 }
 
 impl BadBlobs {
-    /// Adds a file if it is bad; why.
+    /// Adds a file if it is damaged, and returns why.
     pub(super) fn look(
         &mut self,
         fs: &dyn Fs,
@@ -68,23 +69,23 @@ impl BadBlobs {
         Ok(Some(wrong))
     }
 
-    /// What can be read of `file`, one of `inputs`, is to be written elsewhere.
+    /// Moves the readable values of `file`, one of `inputs`, to another file.
     pub(super) fn emptying(self, file: FileNumber, inputs: Arc<BlobFiles>) -> BadBlobs {
         BadBlobs { emptied: Some((file, inputs)), ..self }
     }
 
-    /// What becomes of values and blobs when tables are copied.
+    /// How values and blobs are handled when tables are copied.
     fn plan(&self, family: FamilyId, options: &BlobOptions) -> BlobPlan {
         match &self.emptied {
             None => BlobPlan::new(family, &BlobOptions::default(), 0),
-            // In the deepest level's way: what stood in a blob file goes to one.
+            // As in the deepest level: values of a blob file go to a blob file.
             Some((file, inputs)) => {
                 BlobPlan::new(family, options, u8::MAX).emptying(*file, Arc::clone(inputs))
             }
         }
     }
 
-    /// Whether no entry can be had from the file.
+    /// Whether no entry can be read from the file.
     pub(super) fn is_useless(&self, number: FileNumber) -> bool {
         self.files.get(&number).is_some_and(Option::is_none)
     }
@@ -94,7 +95,7 @@ impl BadBlobs {
             && self.files.last_key_value().is_some_and(|(n, _)| *n >= file.oldest_blob_file)
     }
 
-    /// Whether any entry of a table that is sound cannot stay: it points where nothing can be had, or what it points to is
+    /// Whether an intact table has an entry that cannot stay: the entry refers to a lost value, or to a value that is
     /// moved.
     pub(super) fn change_any(&self, table: &TableReader) -> Result<bool> {
         let mut any = false;
@@ -117,7 +118,7 @@ impl BadBlobs {
         Ok(moved)
     }
 
-    /// Whether an entry's value, or a part of it, cannot be had.
+    /// Whether an entry's value, or a part of it, is lost.
     fn fail(&self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<bool> {
         let (false, Some(value_type)) = (self.files.is_empty(), trailer.value_type()) else {
             return Ok(false);
@@ -132,12 +133,13 @@ impl BadBlobs {
                 Err(e) => unread = Some(e),
             },
         })?;
-        // A read that fails proves no damage.
+        // A failed read proves no damage.
         unread.map_or(Ok(failed), Err)
     }
 }
 
-/// A repair adds tables without a user-defined index, which RocksDB would not open beside this one.
+/// Refuses a table that has only a user-defined index: a repair adds tables without one, and RocksDB would not open
+/// both together.
 pub(super) fn refuse_udi_primary(table: &TableReader) -> Result<()> {
     match has_udi_primary(table.properties()) {
         false => Ok(()),
@@ -149,7 +151,8 @@ pub(super) fn refuse_udi_primary(table: &TableReader) -> Result<()> {
 }
 
 impl Outputs<'_> {
-    /// What can be read of a table, as a table; with what is lost in `report`. `None`: nothing was left.
+    /// Writes the readable entries of a table to a new table; records losses in `report`. `None`: no entry was
+    /// readable.
     pub(super) fn copy(
         &self,
         family: (FamilyId, &str, &FamilyOptions),
@@ -162,7 +165,7 @@ impl Outputs<'_> {
         let mut plan = self.writer.plan(self.dir, (id, name), options);
         plan.table.order = order.clone();
         plan.blobs = bad.plan(id, &options.blob);
-        // Nothing reads at an older sequence than the newest when a repair is over.
+        // After a repair nothing reads at a sequence older than the newest.
         let newest = |f: FragmentRef<'_>| Fragment {
             begin: f.begin.to_vec(),
             end: f.end.to_vec(),
@@ -209,7 +212,7 @@ impl Outputs<'_> {
         Ok(sink.take().pop().map(|output| Copied { output, blobs }))
     }
 
-    /// Sees to one table: it is sound and stays, or what can be read of it takes its place.
+    /// Checks one table: an intact table stays; otherwise a copy of its readable entries replaces it.
     pub(super) fn see_to(
         &self,
         file: &FileMeta,
@@ -254,7 +257,7 @@ impl Outputs<'_> {
             report.lose(Damage::of(&name, e, Risk::Nothing).in_family(family.1));
         }
         report.to_move.insert(name);
-        // Its place in the order of level 0 is that of the table it stands for.
+        // The copy takes the original's place in the order of level 0.
         let copy = copy.map(|mut copy| {
             copy.output.file.epoch = file.file.epoch;
             Box::new(copy)
@@ -263,7 +266,7 @@ impl Outputs<'_> {
     }
 }
 
-/// Hands out what can be read of a table. A read that fails proves no damage: it is an error.
+/// Passes the readable entries of a table to the caller. A failed read proves no damage and is an error.
 pub(super) fn read_around(
     table: &TableReader,
     visit: &mut dyn FnMut(InternalKey<'_>, &[u8]) -> Result<()>,
@@ -319,7 +322,7 @@ impl Repair<'_> {
             }
             let levels = options.compaction.num_levels.max(deepest(&version) + 1);
             let kept = tree.finish(levels, &tables)?;
-            // A blob file that only replaced tables point into comes with those that replace them.
+            // A blob file that only replaced tables refer to is added with the replacements.
             let left = version.blobs().files().iter().filter(|(n, _)| !kept.blobs().files().contains_key(n));
             for (_, file) in left.filter(|(n, _)| !bad.is_useless(**n)) {
                 edit.blob_added.push(file.added.clone());
@@ -351,7 +354,7 @@ impl Repair<'_> {
                 let damage = Damage::of(&FileKind::Blob(*number).name(), &e, Risk::Nothing).in_family(family);
                 match bad.is_useless(*number) {
                     true => report.lose(damage),
-                    // The rest of it is needed.
+                    // Other tables need the rest of the file.
                     false => report.losses.push(damage),
                 }
             }
@@ -360,19 +363,19 @@ impl Repair<'_> {
     }
 }
 
-/// What becomes of a table.
+/// The result of checking a table.
 pub(super) enum Replaced {
-    /// It is sound.
+    /// The table is intact.
     No,
     By {
-        /// What could be read of it; `None`: nothing.
+        /// The copy of the readable entries; `None`: no entry was readable.
         copy: Option<Box<Copied>>,
-        /// Otherwise it is sound in itself, and only points where nothing can stay.
+        /// False if the table is intact and only refers to values that cannot stay.
         damaged: bool,
     },
 }
 
-/// What could be read of a table: a new one, with the blob files that were written for it.
+/// A copy of the readable entries of a table, with the blob files written for it.
 pub(super) struct Copied {
     pub(super) output: Output,
     pub(super) blobs: BlobOutcome,

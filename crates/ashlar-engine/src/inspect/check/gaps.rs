@@ -1,49 +1,50 @@
-//! Gaps in the logs: what is missing there, what stands behind, and what it counts as.
+//! Gaps in the WAL: what is missing, what follows, and how the check reports it.
 //!
-//! | a gap | an open | here |
+//! | gap | an open | the check |
 //! |---|---|---|
-//! | in what is proved to have been durable | fails | a damage |
-//! | of sequences that go back: nothing is missing, what follows has sequences of other writes | fails | a damage |
-//! | that nothing proves, writes behind it | drops it, and them | a hole |
-//! | that nothing proves, no whole batch behind it | drops it | a remark: a torn tail; to a repair, a hole |
-//! | that nothing proves, where a later log goes on exactly | goes on there | a remark |
+//! | in bytes that are proved to have been durable | fails | damage |
+//! | sequences go back: nothing is missing, the following batches reuse sequences of other writes | fails | damage |
+//! | not proved durable, with batches after it | drops the gap and those batches | a hole |
+//! | not proved durable, with no whole batch after it | drops it | a remark: a torn tail; for a repair, a hole |
+//! | not proved durable, and a later WAL file continues exactly | continues there | a remark |
 //!
-//! Pages that were not synced reach a disk in any order: what stands behind a gap proves nothing. A synced size in the
-//! MANIFEST does, and a table with writes from behind the log: before a flush counts, older logs are durable.
+//! Unsynced pages reach a disk in any order, so data after a gap proves nothing. Two facts prove durability: a synced
+//! size in the MANIFEST, and a table with writes from after that WAL file, because older WAL files are durable before a
+//! flush counts.
 
 use crate::open::key_of;
 use ashlar_base::{FileNumber, SeqNum};
 use ashlar_format::write_batch::BatchReader;
 use ashlar_tree::check::{CheckReport, Damage, KEYS_NAMED, Risk};
 
-/// What is known of a gap.
+/// What is known about a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// What is missing had been durable.
+    /// The missing bytes had been durable.
     Proved,
-    /// An open refuses the log from there on.
+    /// An open refuses the WAL file from there on.
     Refused,
-    /// Nothing tells whether it had been.
+    /// Nothing proves that the missing bytes had been durable.
     Unproved,
-    /// The usual end of a recycled log: nothing is missing, unless a later log does not go on there.
+    /// The usual end of a recycled WAL file. Something is missing only if no later WAL file continues there.
     Recycled,
-    /// A later log goes on there: nothing is missing.
+    /// A later WAL file continues there: nothing is missing.
     Closed,
 }
 
 impl Standing {
-    /// Of a gap at `offset` of a file of which `synced` bytes had been durable.
+    /// The standing of a gap at `offset` of a file of which `synced` bytes had been durable.
     pub(super) fn at(offset: u64, synced: u64) -> Standing {
         if offset < synced { Standing::Proved } else { Standing::Unproved }
     }
 }
 
-/// A gap.
+/// A gap in the WAL.
 #[derive(Debug)]
 pub(super) struct Gap {
     log: FileNumber,
     standing: Standing,
-    /// A whole batch stands behind it.
+    /// A whole batch follows the gap.
     followed: bool,
     damage: Damage,
 }
@@ -59,17 +60,17 @@ impl Gap {
         Gap { log, standing, followed: false, damage: Damage::of_log(log, offset, cause, from) }
     }
 
-    /// A later log goes on exactly where the log with the gap ends.
+    /// Records that a later WAL file continues exactly where the file with the gap ends.
     pub(super) fn close(&mut self) {
         match self.standing {
             Standing::Proved | Standing::Refused | Standing::Closed => {}
-            // What stood behind it in a log between the two has lost its sequences to the later one.
+            // The later file reuses the sequences of batches that followed the gap in a file between the two.
             Standing::Recycled => self.followed = false,
             Standing::Unproved => self.standing = Standing::Closed,
         }
     }
 
-    /// Takes in a batch that stands behind it.
+    /// Records a batch that follows the gap.
     pub(super) fn take(&mut self, batch: &BatchReader<'_>) {
         let Risk::Writes { to, last, behind, more, .. } = &mut self.damage.risk else { return };
         to.get_or_insert(batch.seq().before());
@@ -87,8 +88,9 @@ impl Gap {
         }
     }
 
-    /// Tells it. `flushed`: some family's tables hold writes from behind all logs below. A repair lists torn tails among the
-    /// holes: it removes the log, and what the tail held is in doubt.
+    /// Reports the gap. `flushed`: some family's tables hold writes from after all WAL files below this number. For a
+    /// repair, a torn tail is listed among the holes: the repair removes the file, and the content of the tail is
+    /// unknown.
     pub(super) fn tell(mut self, flushed: FileNumber, repairing: bool, report: &mut CheckReport) {
         if self.standing == Standing::Recycled && !self.followed {
             return;
@@ -103,7 +105,7 @@ impl Gap {
         };
         match self.standing {
             Standing::Proved | Standing::Refused => report.damages.push(self.damage),
-            Standing::Closed => report.remarks.push(what("behind which the next log goes on")),
+            Standing::Closed => report.remarks.push(what("after which the next log continues")),
             _ if !self.followed && !repairing => report.remarks.push(what("which an open drops")),
             _ => {
                 let kind = if self.followed { "" } else { ", a torn tail" };

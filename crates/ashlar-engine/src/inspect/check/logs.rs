@@ -1,10 +1,11 @@
-//! The logs that a database needs: what is missing of them, and which writes that concerns.
+//! The WAL files that a database needs: what is missing in them, and which writes that affects.
 //!
-//! 1. A log is read as an open reads it, in recovery to a point in time. Behind the gap where that stops, what can be read
-//!    still is named, of later logs too: an open drops it, unless a later log begins with exactly the next sequence.
-//! 2. What a gap counts as is for what an open makes of it (see `gaps`).
-//! 3. Sequences tell what is gone: the batch behind a gap says where writes go on. Logs of ours also say where the log
-//!    before them ended.
+//! 1. A WAL file is read as an open reads it in point-in-time recovery. After the gap where an open stops, the check
+//!    still lists every readable batch, also of later files: an open drops them, unless a later file begins with
+//!    exactly the next sequence.
+//! 2. How a gap counts depends on what an open does with it (see `gaps`).
+//! 3. Sequences tell what is missing: the batch after a gap says where writes continue. WAL files of this engine also
+//!    store where the file before them ended.
 
 use super::gaps::{Gap, Standing};
 use crate::open::{ends_a_part, goes_back_to, has_transactions, link_of};
@@ -20,36 +21,36 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is known of the logs before they are read.
+/// What is known of the WAL files before they are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogsNeeded<'a> {
-    /// The oldest log that is needed; 0: nothing tells, all that are there are read.
+    /// The oldest WAL file that is needed; 0: unknown, all existing files are read.
     pub(crate) from: FileNumber,
-    /// Another one, which old databases have.
+    /// A second needed WAL file, which old databases have.
     pub(crate) prev: FileNumber,
-    /// Logs that the MANIFEST tracks, with the bytes of each that it knows to be durable.
+    /// WAL files that the MANIFEST tracks, with the number of bytes known to be durable.
     pub(crate) tracked: &'a BTreeMap<FileNumber, Option<u64>>,
-    /// Where the tables end.
+    /// The last sequence in tables.
     pub(crate) last: SeqNum,
-    /// Some family's tables hold writes from behind all logs below.
+    /// Some family's tables hold writes from after all WAL files below this number.
     pub(crate) flushed: FileNumber,
-    /// For a repair, which replays what stands behind a gap from the next block on.
+    /// True for a repair, which replays the batches after a gap from the next block on.
     pub(crate) repairing: bool,
 }
 
-/// Reads the logs in order.
+/// Reads the WAL files in order.
 pub(super) struct Logs<'a> {
     fs: &'a dyn Fs,
     dir: &'a Path,
     needed: LogsNeeded<'a>,
-    /// The sequence behind the last write that is known; `None` before the first batch.
+    /// The sequence after the last known write; `None` before the first batch.
     next: Option<SeqNum>,
-    /// An open has stopped at a gap: the sequence it would go on with.
+    /// Set where an open has stopped at a gap: the sequence with which it would continue.
     stopped: Option<Option<SeqNum>>,
     gaps: Vec<Gap>,
-    /// Where the last good record of each log ended.
+    /// Where the last good record of each WAL file ended.
     ends: BTreeMap<FileNumber, u64>,
-    /// Whether any log has marks of transactions, once that was asked: the answer reads all logs.
+    /// Whether any WAL file has marks of transactions; `None` until asked, because the answer reads all WAL files.
     transactions: Option<bool>,
 }
 
@@ -59,7 +60,7 @@ impl<'a> Logs<'a> {
         Logs { fs, dir, needed, next: None, stopped: None, gaps, ends, transactions: None }
     }
 
-    /// Reads one log, newer than those before.
+    /// Reads one WAL file; call in ascending order.
     ///
     /// # Errors
     /// `Io`.
@@ -117,20 +118,20 @@ impl<'a> Logs<'a> {
         self.behind(file, number, offset.saturating_add(1))
     }
 
-    /// Tells what is missing.
+    /// Reports what is missing.
     pub(super) fn tell(self, report: &mut CheckReport) {
         let LogsNeeded { flushed, repairing, .. } = self.needed;
         self.gaps.into_iter().for_each(|gap| gap.tell(flushed, repairing, report));
     }
 
-    /// Takes a batch; answers how many operations it has. The first of a log comes with how a gap that its link finds
-    /// stands.
+    /// Reads a batch; returns its number of operations. `first` is set for the first batch of a file: the standing of a
+    /// gap that the batch's link reveals.
     fn batch(&mut self, payload: &[u8], first: Option<Standing>) -> Result<u64, Malformed> {
         let batch = BatchReader::new(payload)?;
         batch.validate()?;
         match (first, self.stopped) {
             (Some(_), Some(next)) if next == Some(batch.seq()) => {
-                // What stood behind the gap has lost its sequences to this log.
+                // This file reuses the sequences of the batches that followed the gap.
                 (self.stopped, self.next) = (None, next);
                 self.gaps.iter_mut().for_each(Gap::close);
             }
@@ -154,7 +155,7 @@ impl<'a> Logs<'a> {
         self.next = self.next.max(batch.seq().checked_add(u64::from(batch.count())));
     }
 
-    /// What a log of ours says of the one before.
+    /// Checks what a WAL file of this engine says about the file before it.
     fn link(&mut self, LogLink { number, end }: LogLink, standing: Standing) {
         let (found, cause) = match self.ends.get(&number) {
             Some(&found) if found < end => {
@@ -168,15 +169,15 @@ impl<'a> Logs<'a> {
         self.gap((number, found), cause, standing);
     }
 
-    /// Something is missing from here on.
+    /// Records that writes are missing from here on.
     fn gap(&mut self, place: (FileNumber, Option<u64>), cause: String, standing: Standing) {
         let from = self.next.unwrap_or(self.needed.first());
         self.gaps.push(Gap::new(place, cause, standing, from));
         self.stopped.get_or_insert(self.next);
     }
 
-    /// What is wrong with a batch whose sequence is not above those before, as a replay has it. Transactions count sequences
-    /// in another way, and so do the plain writes of a write-prepared database.
+    /// The error for a batch whose sequence is not above the earlier ones, as in a replay. Transactions count sequences
+    /// differently, and so do plain writes of a write-prepared database.
     fn goes_back(&mut self, payload: &[u8]) -> Result<Option<String>> {
         let Some(next) = self.next.filter(|_| self.stopped.is_none()) else { return Ok(None) };
         let Ok(batch) = BatchReader::new(payload) else { return Ok(None) };
@@ -187,7 +188,7 @@ impl<'a> Logs<'a> {
         Ok(Some(goes_back_to(next, batch.seq())))
     }
 
-    /// Whether any log of the directory has marks of transactions, which count sequences in another way.
+    /// Whether any WAL file of the directory has marks of transactions, which count sequences differently.
     fn any_transactions(&mut self) -> Result<bool> {
         if let Some(known) = self.transactions {
             return Ok(known);
@@ -201,7 +202,7 @@ impl<'a> Logs<'a> {
         Ok(any)
     }
 
-    /// Takes in what stands behind a gap, from `offset` on, as far as it can be read.
+    /// Reads the batches after a gap, from `offset` on, as far as they are readable.
     fn behind(&mut self, file: Arc<dyn ReadFile>, number: FileNumber, offset: u64) -> Result<()> {
         let mut reader = match self.needed.repairing {
             true => LogReader::open(file, number, RecoveryMode::SkipAny),
@@ -221,7 +222,7 @@ impl<'a> Logs<'a> {
 }
 
 impl LogsNeeded<'_> {
-    /// The first sequence behind the tables.
+    /// The first sequence after those in tables.
     pub(super) fn first(&self) -> SeqNum {
         self.last.checked_add(1).unwrap_or(self.last)
     }

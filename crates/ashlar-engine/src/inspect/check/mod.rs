@@ -1,16 +1,16 @@
-//! The check: reads everything a database has on disk, finds every damage, and names the keys each one puts at risk.
+//! The check: reads all files of a database, finds every damage, and names the keys at risk.
 //!
-//! 1. Nothing is locked, nothing changed, nothing rebuilt. In a directory that is open elsewhere, files come and go
-//!    meanwhile: what is missing then is no proof of damage.
-//! 2. A damage never ends the check. What a MANIFEST that cannot be read would have said is lost to it, though: then every
-//!    table is read for itself, and the whole database counts as at risk.
+//! 1. The check takes no lock and changes nothing. In a directory that is open elsewhere, files come and go meanwhile,
+//!    so a missing file proves no damage.
+//! 2. Damage never ends the check. If the MANIFEST is unreadable, every table is read on its own, and the whole
+//!    database counts as at risk.
 //!
-//! The tables and blob files of a version are checked by [`ashlar_tree::check`].
+//! [`ashlar_tree::check`] checks the tables and blob files of a version.
 //!
-//! | file | what it is about |
+//! | file | subject |
 //! |---|---|
-//! | `logs` | the logs that are needed |
-//! | `gaps` | what is missing in logs: damages, holes, torn tails |
+//! | `logs` | the WAL files that are needed |
+//! | `gaps` | what is missing in WAL files: damages, holes, torn tails |
 
 mod gaps;
 mod logs;
@@ -37,29 +37,29 @@ use logs::Logs;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Bytes of uncompressed blocks kept meanwhile: none is read twice.
+/// The block cache during a check, in bytes; small, because no block is read twice.
 const POOL_BYTES: usize = 1 << 20;
 
 /// More levels than any family has.
 const LEVELS: usize = 64;
 
-/// A check remarks on a database that has fewer sequence numbers left than this.
+/// The check adds a remark when fewer sequence numbers than this are left.
 const SEQUENCES_FEW: u64 = 1 << 40;
 
-/// Checks the database in `dir`, which nobody should have open.
+/// Checks the database in `dir`. No handle or process should have it open.
 ///
 /// # Errors
-/// `InvalidArgument`: there is no database. `Io`: the directory, or a log, cannot be read. What is damaged is no error but
-/// in the report.
+/// `InvalidArgument`: there is no database. `Io`: the directory, or a WAL file, cannot be read. Damage is in the report
+/// and is no error.
 /// # Cost
-/// One pass over all files that the database needs; over a damaged one, and over the tables that point into a damaged
-/// blob file, another.
+/// One pass over all files that the database needs. A second pass over damaged files, and over the tables that refer to
+/// a damaged blob file.
 pub fn check_database(env: &Env, dir: &Path, progress: Progress<'_>) -> Result<CheckReport> {
     check_database_in(env, dir, &PlaceSettings::default(), progress)
 }
 
-/// [`check_database`] of a database whose files are in the directories of `given`, and, where that says nothing, in those of
-/// the newest OPTIONS file.
+/// [`check_database`] of a database whose files are in the directories of `given`. Settings that `given` leaves empty
+/// are taken from the newest OPTIONS file.
 ///
 /// # Errors
 /// As [`check_database`]; `InvalidArgument` too when needed files are in directories that are not known.
@@ -82,7 +82,7 @@ pub fn check_database_in(
     check_whole(&entered.env, dir, &replayed, report, progress)
 }
 
-/// The check of a database whose MANIFEST reads.
+/// Checks a database whose MANIFEST is readable.
 fn check_whole(
     env: &Env,
     dir: &Path,
@@ -127,7 +127,7 @@ fn check_whole(
     Ok(report)
 }
 
-/// The state that `CURRENT` leads to; `None` when nothing can be said of it.
+/// The state that `CURRENT` leads to; `None` when it cannot be determined.
 fn manifest(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<Option<Replayed>> {
     let number = match survey(fs, dir) {
         Ok(DirState::Database(number)) => number,
@@ -144,7 +144,7 @@ fn manifest(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<Option<
     let name = FileKind::Manifest(number).name();
     let replayed = match replay_manifest(fs, dir, number) {
         Ok(replayed) => replayed,
-        // Without it nothing can be checked, and what is not served is no damage.
+        // Nothing can be checked without the MANIFEST, and an unsupported feature is no damage.
         Err(e) if matches!(e.kind(), ErrorKind::Busy(_) | ErrorKind::NotSupported) => return Err(e),
         Err(e) => {
             report.damages.push(Damage::of(&name, &e, Risk::Database));
@@ -179,7 +179,7 @@ fn version_of(env: &Env, dir: &Path, replayed: &Replayed, family: &ReplayedFamil
     tree.finish(LEVELS, &tables)
 }
 
-/// Every table of a directory whose MANIFEST is of no help, for itself.
+/// Checks every table of a directory on its own, because the MANIFEST is unusable.
 fn every_table(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<()> {
     let mut entries = fs.files(dir)?;
     entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -198,7 +198,7 @@ fn every_table(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<()> 
     Ok(())
 }
 
-/// Checks the logs that are needed.
+/// Checks the WAL files that are needed.
 pub(crate) fn check_logs(
     fs: &dyn Fs,
     dir: &Path,
@@ -227,7 +227,7 @@ pub(crate) fn check_logs(
     Ok(())
 }
 
-/// File numbers and sequences so near their end that nothing could be written.
+/// Reports file numbers and sequences so near their maximum that nothing could be written.
 fn check_numbers(fs: &dyn Fs, dir: &Path, replayed: &Replayed, report: &mut CheckReport) -> Result<()> {
     let recorded = recorded_numbers(replayed);
     if recorded > FileNumber::HIGHEST {
@@ -246,20 +246,20 @@ fn check_numbers(fs: &dyn Fs, dir: &Path, replayed: &Replayed, report: &mut Chec
     if left < SEQUENCES_FEW {
         let last = replayed.last_seq;
         report.remarks.push(format!(
-            "the MANIFEST has the last sequence {last}: only {left} more writes are possible; a repair counts anew"
+            "the MANIFEST has the last sequence {last}: only {left} more writes are possible; a repair recounts the sequences"
         ));
     }
     Ok(())
 }
 
-/// No table has a sequence above the last one: readers would not see its entries.
+/// Checks that no table has a sequence above the last one: readers would not see its entries.
 fn check_sequences(replayed: &Replayed, report: &mut CheckReport) {
     let name = replayed.path.file_name().unwrap_or_default().to_string_lossy();
     for family in replayed.families.values() {
         let largest = family.tree.largest_seq(SeqNum::ZERO);
         let Some(largest) = largest.filter(|largest| *largest > replayed.last_seq) else { continue };
         let cause = format!(
-            "a table has sequence {largest}, above {}, the last one of the database: its entries are not seen",
+            "a table has sequence {largest}, above {}, the last one of the database: readers do not see its entries",
             replayed.last_seq
         );
         let e = Error::corruption(cause);
@@ -267,7 +267,7 @@ fn check_sequences(replayed: &Replayed, report: &mut CheckReport) {
     }
 }
 
-/// OPTIONS, IDENTITY, and what lies in the directory and is not needed.
+/// Checks OPTIONS and IDENTITY, and lists unneeded files of the directory.
 fn check_beside(
     fs: &dyn Fs,
     dir: &Path,

@@ -125,7 +125,7 @@ fn logs_and_edits_are_looked_into() {
     batch.put(FamilyId::DEFAULT, b"k", b"v").unwrap();
     let seq = SeqNum::new(1).unwrap();
     let mut bytes = batch.finish(seq).to_vec();
-    // A timed put behind it: tag, key, value with its time.
+    // A timed put is appended: tag, key, value with its time.
     bytes.extend_from_slice(&[0x18, 1, b'k', 8, 0, 0, 0, 0, 0, 0, 0, 0]);
     bytes[8] = 2;
     let env = directory(&[VersionEdit { last_manifest_size: Some(7), ..VersionEdit::default() }], &[]);

@@ -1,4 +1,4 @@
-//! Logs of transactions that write before they commit.
+//! WAL files of transactions that write before they commit.
 
 use super::replay::{batch, write_wal};
 use super::two_phase::{BEGIN, COMMIT, END, NOOP, PERSISTED, ROLLBACK, UNPREPARED, marked};
@@ -7,7 +7,7 @@ use crate::open::{FoundWals, Policy, replay_found};
 use ashlar_base::ErrorKind;
 use ashlar_log::RecoveryMode::PointInTime;
 
-/// What both replays find: that another policy is asked for, and then what the log holds.
+/// The result of both replays: that the first asks for another policy, and what the second reads.
 fn replayed(env: &Env) -> Result<(Vec<String>, u64, Vec<String>)> {
     let mut r = recover(env).unwrap();
     let before = r.versions.last_sequence();
@@ -63,7 +63,7 @@ fn keys_that_repeat_and_joined_batches_count_on() {
     assert_eq!((last, undecided), (8, vec![]));
 }
 
-/// Sequences that go back are damage, unless marks say that they count otherwise: those may come later.
+/// A sequence that goes back is damage, unless marks show that sequences count differently; such marks may come later.
 #[test]
 fn marks_behind_a_sequence_that_goes_back_are_looked_for() {
     let plain = || vec![batch(1, &["a", "b", "c"]), batch(2, &["d"])];
@@ -75,7 +75,7 @@ fn marks_behind_a_sequence_that_goes_back_are_looked_for() {
     assert_eq!((ops.len(), last, undecided.len()), (4, 3, 1));
 }
 
-/// RocksDB puts a mark behind the data of each write to such a database, also where no transaction is in its logs.
+/// In such a database RocksDB puts a mark behind the data of each write, also if no transaction is in its WAL files.
 #[test]
 fn plain_writes_alone_tell_that_sequences_count_parts() {
     let env = log(&[
@@ -88,7 +88,7 @@ fn plain_writes_alone_tell_that_sequences_count_parts() {
     assert_eq!((last, undecided), (3, vec![]));
 }
 
-/// The log of what is undecided is kept below the families' log numbers. Then tables hold it.
+/// The WAL file of undecided data is kept below the families' log numbers. The tables then hold that data.
 #[test]
 fn what_is_undecided_and_in_tables_is_not_read() {
     for decided in [true, false] {
@@ -109,7 +109,7 @@ fn what_is_undecided_and_in_tables_is_not_read() {
     }
 }
 
-/// RocksDB does not mix them. What is not committed does not count under either.
+/// RocksDB does not mix the policies. Uncommitted data does not count under either.
 #[test]
 fn marks_of_the_other_policy_prepare_too() {
     let env = log(&[

@@ -1,4 +1,4 @@
-//! The commit queue: what is durable, what is installed, what a broken edit costs.
+//! The commit queue: what is durable, what is installed, and the effect of an invalid edit.
 
 use super::*;
 use ashlar_base::ErrorKind;
@@ -50,15 +50,15 @@ fn families_come_and_go() {
     assert!(v.commit(vec![VersionEdit::of(FamilyId(3))]).is_err());
     let r = recover(&env).unwrap();
     assert_eq!(shape(&r.versions), ["0 default: log 0", "1 one: log 4"]);
-    // Ids are never used again, over a MANIFEST switch either.
+    // Ids are never reused, even after a switch of the MANIFEST.
     r.versions.commit(Vec::new()).unwrap();
     let r = recover(&env).unwrap();
     assert_eq!(r.versions.create_family("three", Order::Bytewise, 7, FileNumber(4)).unwrap().id, FamilyId(3));
     assert_eq!(list_families(&env, dir()).unwrap(), ["default", "one", "three"]);
 }
 
-/// A flush of all families failed because one was dropped beside it, and told who had asked for others. Found by
-/// `rel shuttle`.
+/// Regression, found by `rel shuttle`: a flush of all families failed because one family was dropped meanwhile, and the
+/// error reached callers that had asked for other families.
 #[test]
 fn of_a_dropped_family_nothing_is_kept() {
     let env = Env::mem();
@@ -120,7 +120,7 @@ fn several_edits_are_one_group() {
     v.commit(vec![flush_edit(a, "a", 3), second]).unwrap();
     let path = dir().join(FileKind::Manifest(v.manifest_number()).name());
     let whole = get(&*env.fs, &path);
-    // The group cut off anywhere counts as nothing.
+    // A group that is cut off anywhere counts as absent.
     for len in before..whole.len() {
         env.fs.create(&path).unwrap().write_at(&whole[..len], 0).unwrap();
         let r = recover(&env).unwrap();
@@ -231,7 +231,7 @@ fn committers_at_once() {
                     let edit = flush_edit(number, &format!("{t}-{i}"), at);
                     let seen = Arc::clone(installs);
                     let install = move |families: &[Arc<ashlar_tree::version::FamilyState>]| {
-                        // One at a time, in commit order: the tree only grows.
+                        // One commit at a time, in commit order: the tree only grows.
                         assert_eq!(families.len(), 1);
                         let n = families[0].version.file_count() as u64;
                         assert!(seen.swap(n, Ordering::Relaxed) <= n);

@@ -1,11 +1,11 @@
-//! Every call of a script fails in turn, once and for ever, and the power goes out after it: the directory opens, and
-//! holds what was acknowledged.
+//! Each call of a script fails in turn, once or permanently, and then the power is cut: the directory opens, and holds
+//! all acknowledged data.
 
 use super::*;
 use ashlar_base::error::IoKind;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 
-/// What the script knows to be durable.
+/// The data that the script knows to be durable.
 #[derive(Debug, Default)]
 struct Acknowledged {
     created: bool,
@@ -13,7 +13,8 @@ struct Acknowledged {
     families: Vec<String>,
 }
 
-/// Makes a database, opens it, and commits over several MANIFEST switches. Goes on after errors where a caller would.
+/// Creates a database, opens it, and commits over several MANIFEST switches. Continues after errors where a caller
+/// would.
 fn script(env: &Env, acked: &mut Acknowledged) -> Result<()> {
     create_database(env, dir(), &Order::Bytewise)?;
     acked.created = true;
@@ -22,7 +23,7 @@ fn script(env: &Env, acked: &mut Acknowledged) -> Result<()> {
         let v = &r.versions;
         v.set_manifest_bound(0);
         for i in 0..4 {
-            // A failed commit is tried again with a new file, as a flush would be.
+            // A failed commit is retried with a new file, as a flush would do.
             for _ in 0..2 {
                 let at = open * 100 + i + 1;
                 let Ok(number) = flush(env, v, "k", at) else { continue };
@@ -57,7 +58,7 @@ fn check(env: &Env, acked: &Acknowledged, context: &str) {
     for name in &acked.families {
         assert!(families.iter().any(|f| f.name == *name), "{context}: {name} is lost");
     }
-    // What is there can be gone on with.
+    // The database can be used further.
     flush(env, &r.versions, "more", 1000).unwrap_or_else(|e| panic!("{context}: {e}"));
     recover(env).unwrap_or_else(|e| panic!("{context}: {e}"));
 }
@@ -113,7 +114,7 @@ fn a_failed_manifest_is_never_appended_to() {
     let a = flush(&env, &v, "a", 1).unwrap();
     let manifest = v.manifest_number();
     let path = dir().join(FileKind::Manifest(manifest).name());
-    // The fsync of the append fails once: its bytes stay in doubt.
+    // The fsync of the append fails once: it is unknown whether its bytes are on disk.
     let number = v.new_file_number();
     table_file(&env, number).unwrap();
     sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::NoSpace);
@@ -122,7 +123,7 @@ fn a_failed_manifest_is_never_appended_to() {
     assert!(!v.may_unlink() && v.fatal().is_none());
     assert_eq!(shape(&v), [format!("0 default: L0 {} log 0", a.0)], "nothing was installed");
     let len = get(&*env.fs, &path).len();
-    // The next commit starts a new file with everything that holds, and that alone.
+    // The next commit starts a new file with exactly the valid edits.
     let c = flush(&env, &v, "c", 3).unwrap();
     assert!(v.may_unlink());
     assert!(v.manifest_number() > manifest);
@@ -136,7 +137,8 @@ fn an_unknown_switch_of_current_is_fatal() {
     let env = sim.env();
     let r = fresh(&env);
     let v = &r.versions;
-    // Of the changes of a first commit, find the rename by trying: before it the failure heals, from it on it does not.
+    // Finds the rename among the changes of a first commit by trying: a failure before it can be recovered from, a
+    // failure from it on cannot.
     let mut healed = 0;
     let mut fatal = 0;
     for k in 1..30 {

@@ -5,7 +5,7 @@ use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 
-/// Recovers, demands an error, and that the directory is as it was.
+/// Recovers; asserts that this fails and leaves the directory unchanged.
 fn refused(env: &Env) -> Error {
     let before = contents(env);
     let e = recover(env).map(|r| shape(&r.versions)).unwrap_err();
@@ -27,7 +27,7 @@ fn no_database() {
     put(&env, "MANIFEST-000001", b"a text of the user's");
     let e = survey(&*env.fs, dir()).unwrap_err();
     assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("MANIFEST-000001"), "{e}");
-    // What a crash leaves while a database is made: the begin of a record, or zeros where it was to be.
+    // Remains of a crash during creation: the beginning of a record, or zeros in its place.
     for left in [&b""[..], b"\x12\x34\x56\x78\x20", b"\x12\x34\x56\x78\x20\x00\x01half", &[0; 60]] {
         put(&env, "MANIFEST-000001", left);
         assert_eq!(survey(&*env.fs, dir()).unwrap(), DirState::Empty);
@@ -79,8 +79,8 @@ fn every_flipped_byte_of_a_manifest_is_seen() {
             bad[at] ^= 0x41;
             put(&env, "MANIFEST-000005", &bad);
             match recover(&env) {
-                // A wrong length in the last block looks like the torn end of the file. Then it is reported, or what
-                // is left is no whole database.
+                // A wrong length in the last block looks like the torn end of the file. Then the report has it, or the
+                // rest is no complete database.
                 Ok(r) => assert!(r.report.tail_dropped(), "{name}: byte {at}: {}", r.report),
                 Err(e) => {
                     assert!(e.is_corruption(), "{name}: byte {at}: {e}");
@@ -170,7 +170,7 @@ fn edits_that_make_no_sense() {
         let e = refused(&env);
         assert!(e.to_string().contains(expected), "{expected}: {e}");
     }
-    // The smallest MANIFEST there is, a record of no bytes, an ignorable tag.
+    // The smallest possible MANIFEST, a record of no bytes, an ignorable tag.
     let env = Env::mem();
     env.fs.create_dir_all(dir()).unwrap();
     put(&env, "CURRENT", b"MANIFEST-000005\n");
@@ -214,12 +214,12 @@ fn write_manifest(env: &Env, records: &[Vec<u8>]) {
     }
 }
 
-/// A database whose `CURRENT` names a MANIFEST that another has replaced; with that one, and what it says.
+/// A database whose `CURRENT` names a replaced MANIFEST; returns the number of the newer MANIFEST, and its content.
 fn with_an_old_current(env: &Env) -> (FileNumber, Vec<String>) {
     let v = fresh(env).versions;
     flush(env, &v, "a", 5).unwrap();
     let first = v.manifest_number();
-    // A newer MANIFEST with nothing but its first commit may be from a crash before the switch.
+    // A newer MANIFEST with only its first commit may come from a crash before the switch.
     v.set_manifest_bound(0);
     let mut numbers = 6..;
     while v.manifest_number() == first {
@@ -232,7 +232,7 @@ fn with_an_old_current(env: &Env) -> (FileNumber, Vec<String>) {
     (second, shape(&v))
 }
 
-/// A read that fails does not hide it.
+/// A failed read does not hide the newer MANIFEST.
 #[test]
 fn a_current_that_was_superseded_is_seen_or_the_open_fails() {
     let sim = SimEnv::new(1);

@@ -1,4 +1,4 @@
-//! What RocksDB 7.8.3 and LevelDB 1.23 left is read as they meant it, and read again after our first MANIFEST.
+//! Directories of RocksDB 7.8.3 and LevelDB 1.23 are read correctly, and read again after this engine's first MANIFEST.
 
 use super::*;
 use ashlar_format::table::{BlockHandle, Footer};
@@ -7,7 +7,7 @@ struct Case {
     name: &'static str,
     shape: &'static [&'static str],
     manifest_seq: u64,
-    /// Batches, then what is applied of them; the last sequence.
+    /// The number of batches, then the applied operations; the last sequence.
     batches: usize,
     ops: &'static [&'static str],
     last_seq: u64,
@@ -83,7 +83,7 @@ fn rocksdb_directories() {
         assert!(r.report.is_clean() && r.report.foreign.is_empty(), "{}\n{}", case.name, r.report);
         assert_eq!(contents(&env), before, "{}: recovery changes nothing", case.name);
 
-        // Our own MANIFEST says the same.
+        // This engine's MANIFEST gives the same state.
         let identity = ashlar_tree::version::read_identity(&*env.fs, dir()).unwrap();
         r.versions.commit(Vec::new()).unwrap();
         let again = recover(&env).unwrap();
@@ -143,7 +143,7 @@ fn leveldb_tables_are_told_where_rocksdb_cannot_read_them() {
     assert!(tables.contains("LevelDB"), "{tables}");
 }
 
-/// The golden table of format 7 in the place of one of format 5.
+/// The golden table of format 7 replaces one of format 5.
 #[test]
 fn tables_above_the_level_are_told() {
     let env = golden("rocksdb-7.8.3/manifest_history");
@@ -154,7 +154,7 @@ fn tables_above_the_level_are_told() {
     assert!(foreign(FormatLevel::V6_29).unwrap().is_empty());
     let newer = include_bytes!("../../../../../golden/sst/v7_large_values.sst");
     let mut table = get(&*env.fs, &dir().join("000015.sst"));
-    // Recovery compares sizes: the footer alone is exchanged, and its place in the file fits.
+    // Recovery compares sizes: only the footer is exchanged, and its position in the file fits.
     let at = table.len() - 53;
     table[at..].copy_from_slice(&newer[newer.len() - 53..]);
     put(&env, "000015.sst", &table);
@@ -172,7 +172,7 @@ fn tables_above_the_level_are_told() {
     assert!(foreign(FormatLevel::V11).unwrap().is_empty());
 }
 
-/// The footer as it stands at `start` of another file.
+/// The footer, adjusted to position `start` of another file.
 fn moved(footer: Footer, start: u64) -> Vec<u8> {
     let size = footer.metaindex.size.min(start - 5);
     let metaindex = BlockHandle { offset: start - size - 5, size };

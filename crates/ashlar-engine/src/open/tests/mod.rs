@@ -1,4 +1,4 @@
-//! Directories to recover: golden ones, and ones made by hand.
+//! Directories to recover: golden ones, and ones that tests build.
 
 mod before_commit;
 mod commits;
@@ -54,7 +54,7 @@ fn put(env: &Env, name: &str, bytes: &[u8]) {
     env.fs.create(&dir().join(name)).unwrap().write_at(bytes, 0).unwrap();
 }
 
-/// Every file with its bytes.
+/// Every file with its content.
 fn contents(env: &Env) -> BTreeMap<String, Vec<u8>> {
     let list = env.fs.list(dir()).unwrap();
     list.into_iter().map(|e| (e.name.clone(), get(&*env.fs, &dir().join(&e.name)))).collect()
@@ -78,7 +78,8 @@ fn fresh(env: &Env) -> Recovered {
     recover(env).unwrap()
 }
 
-/// A database whose families need the logs from 20 on, sequences after 5: log 10 is kept for what is prepared in it.
+/// A database whose families need the WAL files from 20 on, sequences after 5. WAL file 10 is kept for the transaction
+/// prepared in it.
 fn log_10_kept_for_what_it_prepares() -> Env {
     let env = Env::mem();
     let r = fresh(&env);
@@ -93,7 +94,7 @@ fn log_10_kept_for_what_it_prepares() -> Env {
     env
 }
 
-/// A table file as far as recovery looks at it: 100 bytes under the right name.
+/// A table file as far as recovery checks it: 100 bytes under the right name.
 fn table_file(env: &Env, number: FileNumber) -> Result<()> {
     let file = env.fs.create(&dir().join(FileKind::Table(number).name()))?;
     file.write_at(&[0; 100], 0)?;
@@ -135,7 +136,7 @@ fn shape(versions: &VersionSet) -> Vec<String> {
     lines
 }
 
-/// Notes what a replay delivers and the filter lets through: `family:key@sequence`.
+/// Records what a replay delivers and the filter accepts: `family:key@sequence`.
 #[derive(Debug, Default)]
 struct Notes {
     ops: Vec<String>,

@@ -28,7 +28,7 @@ pub(super) fn write_wal(env: &Env, number: u64, payloads: &[Vec<u8>]) {
     log.close().unwrap();
 }
 
-/// A database whose log 10 holds k0 to k5, one batch each, with sequences 1 to 6.
+/// A database whose WAL file 10 holds k0 to k5, one batch each, with sequences 1 to 6.
 fn six() -> Env {
     let env = Env::mem();
     fresh(&env);
@@ -44,7 +44,7 @@ fn damage(env: &Env, number: u64, f: impl FnOnce(&mut Vec<u8>)) {
     put(env, &name, &bytes);
 }
 
-/// How many of the keys come back; `None` when the open fails, which then changes nothing.
+/// The number of recovered keys; `None` when the open fails, which must then change nothing.
 fn keys(env: &Env, mode: RecoveryMode) -> Option<usize> {
     let before = contents(env);
     let mut r = recover(env).unwrap();
@@ -162,7 +162,7 @@ fn sequences_never_go_back() {
     }
 }
 
-/// Blocks that a failed device never wrote, as they were when another log had them.
+/// Blocks that a failed device never wrote, with the content of another WAL file.
 #[test]
 fn the_beginning_of_an_older_log_is_damage() {
     for records in [1, 3] {
@@ -210,7 +210,7 @@ fn flushed_families_take_nothing() {
     let (outcome, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
     assert_eq!(notes.ops, ["1:b@2"], "what is skipped keeps its number");
     assert_eq!(outcome.last_seq, seq(4));
-    // Nobody needs the log any more: it is not read.
+    // No family needs the WAL file any more, so it is not read.
     v.commit(vec![VersionEdit { log_number: Some(FileNumber(11)), ..VersionEdit::of(one.id) }]).unwrap();
     let mut r = recover(&env).unwrap();
     let (_, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
@@ -344,10 +344,10 @@ fn an_unreadable_log_fails_every_mode() {
     }
 }
 
-/// Bytes of one log of [`six`].
+/// Bytes of one WAL file of [`six`].
 const SIX: u64 = 6 * RECORD as u64;
 
-/// The empty batch at the beginning of a log that continues another one.
+/// The empty batch at the beginning of a WAL file that continues another one.
 pub(super) fn link(next: u64, number: u64, end: u64) -> Vec<u8> {
     let mut b = BatchEncoder::new();
     b.log_data(&LogLink { number: FileNumber(number), end }.encode()).unwrap();
@@ -356,7 +356,7 @@ pub(super) fn link(next: u64, number: u64, end: u64) -> Vec<u8> {
 
 #[test]
 fn a_log_is_not_taken_where_the_end_of_the_one_before_it_is_missing() {
-    // (what is left of log 10, does log 12 follow in each mode)
+    // (the remaining bytes of log 10, whether log 12 is replayed in each mode)
     let cases =
         [(Some(6), [true; 4]), (Some(4), [false, false, false, true]), (None, [false, false, false, true])];
     for (left, follows) in cases {
@@ -396,7 +396,7 @@ fn zeros_where_records_were_written_are_a_hole_too() {
 
 #[test]
 fn a_log_that_was_begun_in_vain_is_passed_over() {
-    // Log 11 was begun when log 10 held two batches; its maker failed and went on in log 10.
+    // WAL file 11 was begun when file 10 held two batches; its creation failed and writing continued in file 10.
     let env = six();
     write_wal(&env, 11, &[link(3, 10, 2 * RECORD as u64)]);
     write_wal(&env, 12, &[link(7, 10, SIX), batch(7, &["x"])]);

@@ -57,7 +57,8 @@ fn only_the_last_commit_may_be_damaged() {
     }
 }
 
-/// Commits `records` tables at a time and crashes in every call of it. Says how often an open dropped a torn tail.
+/// Commits `records` tables at a time and crashes in every call of the commit. Returns how often an open dropped a torn
+/// tail.
 fn crash_in_any_call(records: u64) -> usize {
     let mut rng = Rng::new(4);
     let modes = CrashMode::all();
@@ -100,7 +101,7 @@ fn a_crash_in_any_call_leaves_the_commit_whole_or_none() {
     assert!(dropped > 20, "too few torn commits: {dropped}");
 }
 
-/// No record reaches the disk before the one in front of it: behind a hole it would look as if the hole were damage.
+/// No record reaches the disk before the previous one: data after a gap would look like damage.
 #[test]
 fn a_crash_leaves_no_hole_in_a_commit_of_several_records() {
     let dropped = crash_in_any_call(3);

@@ -1,4 +1,4 @@
-//! Logs with transactions in two phases.
+//! WAL files with two-phase transactions.
 
 use super::replay::{batch, write_wal};
 use super::*;
@@ -29,7 +29,7 @@ pub(super) fn marked(first: u64, parts: &[(u8, &str)]) -> Vec<u8> {
     out
 }
 
-/// What a replay of one log delivers, the last sequence, and why the database is read-only.
+/// The result of replaying the WAL files: what is delivered, the last sequence, and why the database is read-only.
 fn replayed(logs: &[(u64, &[Vec<u8>])]) -> (Vec<String>, u64, Vec<String>) {
     let env = Env::mem();
     fresh(&env);
@@ -97,7 +97,7 @@ fn a_commit_with_a_timestamp_is_a_commit() {
     assert_eq!((last, reasons), (3, vec![]));
 }
 
-/// A log below those that the families need is read for what is prepared in it, and for nothing else.
+/// A WAL file below those that the families need is read only for transactions prepared in it.
 #[test]
 fn kept_logs_are_read_for_what_they_prepare() {
     for prepares in [true, false] {

@@ -1,8 +1,9 @@
-//! Everything that others leave in a directory, carried through our flush and compaction, and read again by RocksDB.
+//! Every kind of data that other programs leave in a directory, carried through this engine's flush and compaction, and
+//! read again by RocksDB.
 //!
-//! The judge writes puts and deletes only. So a log with the rest (merge operands, range and single deletions, entities,
-//! timed puts) is laid into a closed directory; RocksDB replays it into tables and blob files of its own when it opens
-//! it, and what it then reads is the truth.
+//! The judge writes puts and deletes only. So the test puts a WAL file with the other kinds (merge operands, range and
+//! single deletions, entities, timed puts) into a closed directory. RocksDB replays that file into its own tables and
+//! blob files when it opens the directory. What RocksDB then reads is the expected state.
 
 use super::{blob_files, compare, open_with, read_by};
 use ashlar_base::bytes::{put_slice, put_varint32};
@@ -31,11 +32,11 @@ const TIMED_PUT: u8 = 0x18;
 
 const ROUNDS: u64 = 8;
 
-/// What a directory is to hold, and who reads it.
+/// What a directory holds, and which release reads it.
 #[derive(Clone, Copy, Debug)]
 struct Scene {
     seed: u64,
-    /// Only what RocksDB 7.8 reads too: no timed puts, small columns, no operands over entities.
+    /// Only data that RocksDB 7.8 reads too: no timed puts, small columns, no operands over entities.
     old: bool,
 }
 
@@ -83,7 +84,7 @@ fn text(rng: &mut Rng, longest: usize) -> Vec<u8> {
     (0..len).map(|_| b'a' + rng.below(26) as u8).collect()
 }
 
-/// One round of changes. Keys of one kind keep to themselves where RocksDB leaves a mixture undefined.
+/// One round of changes. Keys of different kinds stay separate where RocksDB leaves a mixture undefined.
 fn round(scene: Scene, round: u64, rng: &mut Rng, seq: u64) -> Batch {
     let mut batch = Batch::new(seq);
     for _ in 0..60 {
@@ -122,7 +123,7 @@ fn round(scene: Scene, round: u64, rng: &mut Rng, seq: u64) -> Batch {
 }
 
 fn judge_options(scene: Scene) -> String {
-    // A flush makes timed puts plain ones unless it keeps times, and that of a recovery always does.
+    // A flush turns timed puts into plain ones unless it keeps times; a flush during recovery always does.
     let (version, keep_times) = if scene.old { (5, 0) } else { (6, 3600) };
     format!(
         "merge_operator=stringappend;preserve_internal_time_seconds={keep_times};\
@@ -131,7 +132,7 @@ fn judge_options(scene: Scene) -> String {
     )
 }
 
-/// Lays a log with one batch behind everything that a closed directory has.
+/// Adds a WAL file with one batch, numbered after every file of a closed directory.
 fn lay_log(dir: &Path, batch: &[u8]) {
     let env = Env::os().unwrap();
     let names = env.fs.list(dir).unwrap();
@@ -146,7 +147,8 @@ fn lay_log(dir: &Path, batch: &[u8]) {
     LogWriter::create(env.fs, &path, number, Framing::Legacy).unwrap().append(batch, true).unwrap();
 }
 
-/// A directory of RocksDB's: some of it compacted, some in level 0, the newest in the log. And what RocksDB reads there.
+/// A directory that RocksDB wrote: some data compacted, some in level 0, the newest in the WAL. Returns what RocksDB
+/// reads from it.
 fn foreign(dir: &Path, scene: Scene) -> Result<Vec<KeyValue>, JudgeError> {
     let mut rng = Rng::new(scene.seed);
     let options = judge_options(scene);
@@ -171,7 +173,7 @@ fn foreign(dir: &Path, scene: Scene) -> Result<Vec<KeyValue>, JudgeError> {
     Ok(want)
 }
 
-/// That the tables and the log have what the scene promises.
+/// Asserts that the tables and the WAL have the kinds of data that the scene promises.
 fn has_everything(dir: &Path, scene: Scene) {
     let report = check_level(&*Env::os().unwrap().fs, dir).unwrap();
     let has = |shape, end: &str| report.found.iter().any(|f| f.shape == shape && f.file.ends_with(end));
@@ -188,16 +190,16 @@ fn has_everything(dir: &Path, scene: Scene) {
     assert!(!scene.old || above.is_empty(), "{above:?}");
 }
 
-/// What we do to the directory.
+/// How this engine treats the directory.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     /// Nothing is separated, collected or folded.
     Carry,
     /// Operands are folded.
     Fold,
-    /// Values are separated as they were, and leave old files.
+    /// Values stay in blob files and move out of old ones.
     Collect,
-    /// Values leave old files for the tables.
+    /// Values move from old blob files into the tables.
     Inline,
 }
 
@@ -223,7 +225,8 @@ fn settings(way: Way) -> FamilyOptions {
     }
 }
 
-/// Takes the directory through our hands. With `change` it is written to while a snapshot is held.
+/// Opens, flushes and compacts the directory with this engine. With `change` the test writes to it while it holds a
+/// snapshot.
 fn take_through(
     dir: &Path,
     way: Way,
@@ -274,7 +277,7 @@ fn take_through(
     }
     db.close().unwrap();
     if matches!(way, Way::Inline) {
-        // What readers elsewhere held back is unlinked by the next open.
+        // Readers in other tests may have delayed the removal of files; the next open removes them.
         open_with(dir, level, settings(way)).unwrap().close().unwrap();
         assert_eq!(blob_files(dir), 0, "{what}");
     }
@@ -293,7 +296,7 @@ fn seen_at_snapshot(db: &Db, seq: ashlar_base::SeqNum, want: &[KeyValue], what: 
     assert!(found == want, "{what}: the snapshot shows other values");
 }
 
-/// The entities that RocksDB 7.8 finds, whole, by key: the newest of each.
+/// The newest entity of each key, as stored, that RocksDB 7.8 finds.
 fn entities(tools: &Tools, dir: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut newest = BTreeMap::new();
     let mut seen = std::collections::BTreeSet::new();
@@ -332,7 +335,7 @@ fn carry(scene: Scene, way: Way, change: bool) -> Result<usize, JudgeError> {
         after.retain(|key, _| before.contains_key(key));
         assert_eq!(after, before, "{what}: columns");
     }
-    // And back: RocksDB compacts what we left.
+    // The reverse: RocksDB compacts what this engine left.
     let mut judge = Judge::spawn(JudgeVersion::V11)?;
     judge.open(dir.path(), Opening::Existing, &judge_options(scene))?;
     judge.apply(&[Op::Compact { family: "default".into() }])?;
@@ -349,7 +352,7 @@ fn what_rocksdb_left_goes_through_our_hands_and_back() {
     for seed in 0..report::scale(1, 12) as u64 {
         for old in [true, false] {
             for (n, way) in [Way::Carry, Way::Fold, Way::Collect, Way::Inline].into_iter().enumerate() {
-                // The ordinary stage takes half of the pairs.
+                // The ordinary stage runs half of the pairs.
                 for change in [false, true].into_iter().filter(|c| all || *c == ((n % 2 == 0) == old)) {
                     let scene = Scene { seed: seed * 2 + u64::from(old), old };
                     match carry(scene, way, change) {

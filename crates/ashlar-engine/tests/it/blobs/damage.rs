@@ -1,4 +1,5 @@
-//! Blob files that are missing, cut or flipped: an error with file and offset, or the right value; never another one.
+//! Blob files that are missing, cut or changed: a read returns an error with file and offset, or the right value; never
+//! a wrong value.
 
 use super::{blob_files, open_with};
 use ashlar_base::{ErrorKind, FamilyId};
@@ -24,7 +25,7 @@ fn open(dir: &Path) -> Result<Db, ashlar_base::Error> {
     open_with(dir, FormatLevel::V9_11, FamilyOptions { blob, ..FamilyOptions::default() })
 }
 
-/// A closed database with all its values in one blob file, and that file.
+/// A closed database with all its values in one blob file, and the path of that file.
 fn made() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path()).unwrap();
@@ -53,7 +54,7 @@ fn write(file: &Path, bytes: &[u8]) {
     Env::os().unwrap().fs.create(file).unwrap().write_at(bytes, 0).unwrap();
 }
 
-/// Reads every key; answers how many gave an error, and holds the others against what was written.
+/// Reads every key; returns the number of errors, and compares the other values with what was written.
 fn read_all(db: &Db, file: &Path, what: &str) -> usize {
     let family = db.family("default").unwrap();
     let mut errors = 0;

@@ -1,4 +1,5 @@
-//! RocksDB's directories with values in blob files: read, written to, compacted, and read again by RocksDB.
+//! RocksDB's directories with values in blob files: this engine reads, writes and compacts them, and RocksDB reads them
+//! again.
 
 use super::{blob_files, compare, open, read_by};
 use ashlar_base::FamilyId;
@@ -36,7 +37,7 @@ fn the_golden_directory_is_read_compacted_and_read_by_rocksdb() {
     }
 }
 
-/// Values from nothing to some kilobytes, half of them long enough for blob files.
+/// Values from empty to some kilobytes, half of them long enough for blob files.
 fn value(rng: &mut Rng) -> Vec<u8> {
     let len = [0, 10, 31, 32, 400, 5000][rng.below(6)];
     let byte = rng.bytes(1)[0];
@@ -93,7 +94,7 @@ fn exchange(compression: &str, seed: u64) -> Result<usize, JudgeError> {
     for version in JudgeVersion::ALL {
         read_by(version, dir.path(), "", &listed(&state), &what)?;
     }
-    // And once more through RocksDB, which collects what became garbage.
+    // RocksDB opens the directory once more and collects the garbage.
     let mut judge = Judge::spawn(JudgeVersion::V11)?;
     let collect =
         format!("{options};enable_blob_garbage_collection=true;blob_garbage_collection_age_cutoff=1.0");

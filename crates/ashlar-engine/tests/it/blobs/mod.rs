@@ -1,4 +1,4 @@
-//! Values in blob files, RocksDB's and ours, judged by RocksDB.
+//! Values in blob files, written by RocksDB and by this engine, judged by RocksDB.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
@@ -18,7 +18,7 @@ use std::path::Path;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A directory as RocksDB 7.8 is to read it, with the settings we have by ourselves.
+/// Opens a directory at the level of RocksDB 7.8, with this engine's default settings.
 fn open(dir: &Path) -> Db {
     open_with(dir, FormatLevel::V7_8, FamilyOptions::default()).unwrap()
 }
@@ -29,7 +29,7 @@ fn open_with(dir: &Path, format_level: FormatLevel, family: FamilyOptions) -> Re
     Db::open(Env::os().unwrap(), dir, options, vec![default], family)
 }
 
-/// The default family by cursor in both directions and by gets: all must agree with `want`.
+/// Reads the default family by iterator in both directions and by gets: all must agree with `want`.
 fn compare(db: &Db, want: &[KeyValue], what: &str) {
     let family = db.family("default").unwrap();
     let mut it = db.iter(&family, ReadOptions::default()).unwrap();

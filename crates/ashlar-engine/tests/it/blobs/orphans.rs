@@ -1,7 +1,6 @@
-//! Crashes anywhere in flushes and compactions with blobs: what the next open keeps is what somebody needs.
+//! Crashes anywhere in flushes and compactions with blobs: the next open keeps only files that are needed.
 //!
-//! When everything is deleted and compacted away, every table and blob file that is left in the directory is one that
-//! nobody knows.
+//! After everything is deleted and compacted away, every remaining table or blob file would be an orphan.
 
 use ashlar_base::FamilyId;
 use ashlar_engine::batch::WriteBatch;
@@ -57,7 +56,7 @@ fn files(sim: &SimEnv, end: &str) -> Vec<String> {
     listed.into_iter().map(|entry| entry.name).filter(|name| name.ends_with(end)).collect()
 }
 
-/// Deletes all there is; answers the files left.
+/// Deletes all keys; returns the remaining files.
 fn emptied(sim: &SimEnv) -> Vec<String> {
     let db = open(sim);
     let family = db.family("default").unwrap();
@@ -75,7 +74,7 @@ fn emptied(sim: &SimEnv) -> Vec<String> {
 
 #[test]
 fn a_crash_leaves_no_file_that_nobody_knows() {
-    // What readers elsewhere still hold is not unlinked yet.
+    // Files that readers in other tests still hold would not be removed yet.
     let _alone = crate::alone();
     let (mut crashes, mut with_blobs) = (0, 0);
     for seed in 0..report::scale(2, 30) as u64 {
@@ -96,7 +95,7 @@ fn a_crash_leaves_no_file_that_nobody_knows() {
     }
     report::figure(&format!(
         "blob files after a crash: {crashes} crashes in flushes and compactions, {with_blobs} with blob files in the directory, \
-         0 files left that nobody knows"
+         0 orphaned files left"
     ));
     assert!(with_blobs > 20, "{with_blobs}");
 }

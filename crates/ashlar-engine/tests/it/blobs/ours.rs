@@ -1,4 +1,4 @@
-//! Our blob files: written by flush and compaction, emptied, and read by RocksDB after each of that.
+//! Blob files of this engine: written by flush and compaction, emptied, and read by RocksDB after each step.
 
 use super::{blob_files, compare, open_with, read_by};
 use ashlar_base::FamilyId;
@@ -41,7 +41,7 @@ fn settings(compression: Compression) -> FamilyOptions {
     }
 }
 
-/// Puts, deletes and merges of values from nothing to some kilobytes.
+/// Puts, deletes and merges of values from empty to some kilobytes.
 fn write(db: &Db, rng: &mut Rng, state: &mut State) {
     let mut batch = WriteBatch::new();
     for _ in 0..40 {
@@ -71,7 +71,7 @@ fn listed(state: &State) -> Vec<KeyValue> {
     state.clone().into_iter().collect()
 }
 
-/// All readers agree about a closed directory.
+/// Asserts that all readers agree about a closed directory.
 fn judged(dir: &Path, level: FormatLevel, state: &State, what: &str) -> Result<(), JudgeError> {
     for version in JudgeVersion::ALL {
         if level <= FormatLevel::V7_8 || version == JudgeVersion::V11 {
@@ -124,14 +124,14 @@ fn life(compression: Compression, level: FormatLevel, seed: u64) -> Result<usize
     db.wait_for_background().unwrap();
     compare(&db, &listed(&state), &what("collected"));
     db.close().unwrap();
-    // What readers elsewhere held back is unlinked by the next open.
+    // Readers in other tests may have delayed the removal of files; the next open removes them.
     reopen(false).close().unwrap();
     judged(dir.path(), level, &state, &what("collected"))?;
     let live: usize = state.values().map(Vec::len).filter(|len| *len >= 100).sum();
     let files = blob_files(dir.path());
     assert!(files <= live / 10_000 + 4, "{}: {files} blob files for {live} bytes", what("collected"));
 
-    // RocksDB goes on with it, and we with what it leaves.
+    // RocksDB continues with the directory, and this engine with the result.
     let mut judge = Judge::spawn(JudgeVersion::V11)?;
     let options = format!(
         "{JUDGED};enable_blob_files=true;min_blob_size=50;enable_blob_garbage_collection=true;\
@@ -170,8 +170,8 @@ fn rocksdb_reads_the_blob_files_we_write() {
     ));
 }
 
-/// Columns are values like others: the large ones go to blob files where the level's RocksDB knows such entities, and stay in
-/// the table where it does not. Either way RocksDB reads the default column, and we all of them.
+/// Large columns go to blob files if the level's RocksDB knows such entities; otherwise they stay in the table. In both
+/// cases RocksDB reads the default column, and this engine all columns.
 #[test]
 fn large_columns_are_separated_where_the_level_knows_them() {
     let _readers = crate::beside_others();
@@ -187,7 +187,7 @@ fn large_columns_are_separated_where_the_level_knows_them() {
             .collect();
         for (n, (key, [default, small, large])) in rows.iter().enumerate() {
             let mut batch = WriteBatch::new();
-            // Of every third row the default column is the large one.
+            // In every third row the default column is the large one.
             let (default, last) = if n % 3 == 0 { (large, default) } else { (default, large) };
             let columns: [(&[u8], &[u8]); 3] = [(b"", default), (b"a", small), (b"z", last)];
             batch.put_entity(FamilyId::DEFAULT, key, &columns).unwrap();
@@ -207,7 +207,7 @@ fn large_columns_are_separated_where_the_level_knows_them() {
         looked(&db);
         let bytes = db.property_int(&family, "rocksdb.total-blob-file-size").unwrap();
         assert_eq!(bytes > 30 * 2000, separated, "{level}: {bytes} bytes of blobs");
-        // Merged over, and half of them deleted: what is left is carried, the rest is garbage.
+        // The keys are merged into and half of them deleted: the rest is carried, the other blobs are garbage.
         let mut state = State::new();
         for (n, (key, [default, _, large])) in rows.iter().enumerate() {
             let mut batch = WriteBatch::new();
@@ -233,7 +233,7 @@ fn large_columns_are_separated_where_the_level_knows_them() {
     }
 }
 
-/// Old values leave: what an iterator and a snapshot still read stays until they are gone.
+/// Values move out of old blob files: files that an iterator or a snapshot still reads stay until it is dropped.
 #[test]
 fn a_blob_file_stays_as_long_as_somebody_may_read_it() {
     let _alone = crate::alone();

@@ -1,4 +1,4 @@
-//! A disk without room for a flush: what makes room goes on.
+//! A disk without space for a flush: work that frees space goes on.
 
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind};
@@ -45,7 +45,7 @@ fn flush(db: &Db) -> Result<(), Error> {
     db.flush(&db.families())
 }
 
-/// Three tables of the same 100 keys, and those up to `end` in memory on a disk that has no room for them.
+/// Three tables of the same 100 keys, and the keys up to `end` in memory, on a disk that has no space for them.
 fn full(sim: &SimEnv, end: u32) -> (Db, Rng) {
     let (db, mut rng) = (open(sim), Rng::new(1));
     for _ in 0..3 {
@@ -87,14 +87,14 @@ fn deletions_are_taken_and_nothing_else() {
     crashed.set_capacity(u64::MAX);
     check(&open(&crashed));
     sim.set_capacity(u64::MAX);
-    // By itself, with nobody asking.
+    // Recovers by itself, without any call.
     while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
     put(&db, 300, &mut rng).unwrap();
     batch(&db, |b, family| b.delete(family, &key(300)).unwrap()).unwrap();
     check(&db);
 }
 
-/// Writers that wait for a flush leave a full memtable behind. There is a little room above its limit.
+/// Writers that wait for a flush leave a full memtable behind. There is a little space above the memtable's limit.
 #[test]
 fn a_full_memtable_takes_deletions_too() {
     let _readers = crate::beside_others();
@@ -137,7 +137,7 @@ fn with_one_table(sim: &SimEnv, seed: u64) -> (Db, Rng, Arc<Family>) {
     (db, rng, family)
 }
 
-/// Whole files go, and with the room they leave the flush succeeds: nobody enlarged the disk.
+/// Whole files are dropped, and the flush succeeds with the freed space: the disk was not enlarged.
 #[test]
 fn files_that_are_dropped_make_room() {
     let _readers = crate::beside_others();
@@ -157,14 +157,14 @@ fn files_that_are_dropped_make_room() {
     put(&db, 300, &mut rng).unwrap();
 }
 
-/// Three tables of the same keys become one: that fits as soon as a little room is there, and makes more.
+/// Three tables of the same keys become one: the compaction needs only a little space and frees more.
 #[test]
 fn compactions_go_on_and_make_room() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(3);
     let (db, mut rng) = full(&sim, 320);
     let family = db.family("default").unwrap();
-    // Room for the compacted table but not, beside it, for the flush.
+    // Space for the compacted table, but not for the compacted table and the flush together.
     sim.set_capacity(sim.used_bytes() + (108 << 10));
     batch(&db, |b, family| b.delete(family, &key(0)).unwrap()).unwrap();
     let tables = db.live_files(&family).unwrap();
@@ -178,7 +178,7 @@ fn compactions_go_on_and_make_room() {
     assert!((1..321).all(|n| there(&db, n)) && !there(&db, 0));
 }
 
-/// Puts until the log finds the disk full; the number of the one that was refused.
+/// Puts keys until the WAL finds the disk full; returns the number of the refused put.
 fn fill_the_log(
     sim: &SimEnv,
     db: &Db,
@@ -197,15 +197,15 @@ fn found(db: &Db, end: u32) -> Vec<u32> {
     (0..end).filter(|n| there(db, *n)).collect()
 }
 
-/// The log itself finds the disk full: a put is refused before it is logged, deletions go on. Whole files can be dropped, and
-/// with the room they leave writes resume by themselves.
+/// The WAL finds the disk full: a put is refused before it is logged, deletions are accepted. Whole files can be
+/// dropped, and with the freed space writes resume by themselves.
 #[test]
 fn a_log_without_room_takes_deletions_too() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(5);
     let (db, mut rng, family) = with_one_table(&sim, 5);
     let last = fill_the_log(&sim, &db, 200, |db, n| put(db, n, &mut rng));
-    // Others take whatever they get.
+    // Another program takes all the free space.
     sim.set_capacity(sim.used_bytes());
     assert_eq!(put(&db, 1000, &mut rng).unwrap_err().kind(), NO_SPACE);
     batch(&db, |b, family| b.delete(family, &key(1)).unwrap()).unwrap();
@@ -234,7 +234,8 @@ fn a_log_without_room_takes_deletions_too() {
     assert_eq!(found(&open(&crashed), last + 1), left);
 }
 
-/// There is room for so many deletions; then they are refused, and told so, until there is more.
+/// There is space for a limited number of deletions. After that they are refused, and the error says so, until there is
+/// more space.
 #[test]
 fn room_for_deletions_ends() {
     let _readers = crate::beside_others();
@@ -257,8 +258,8 @@ fn room_for_deletions_ends() {
     assert_eq!(found(&open(&sim.crash(CrashMode::KILL)), last + 1), [last]);
 }
 
-/// Nobody makes room, and nobody asks: what is in memory goes to tables that are smaller than its log, and with it the
-/// deletions to where compactions see them.
+/// No space is freed and no call is made: memtables are flushed to tables that are smaller than their WAL file, so that
+/// compactions can apply the deletions.
 #[test]
 fn a_flush_makes_room_for_the_log() {
     let _readers = crate::beside_others();
@@ -276,7 +277,7 @@ fn a_flush_makes_room_for_the_log() {
     }
 }
 
-/// What the log holds back in the process has its room too.
+/// Records that the WAL buffers in the process have reserved space too.
 #[test]
 fn held_records_reach_a_log_on_a_full_disk() {
     let _readers = crate::beside_others();
@@ -299,7 +300,7 @@ fn held_records_reach_a_log_on_a_full_disk() {
     }
 }
 
-/// Room ahead is nobody's for ever: a switch, a close and the open after a crash give it back.
+/// Reserved space is always released: by a switch, by a close, and by the open after a crash.
 #[test]
 fn room_ahead_is_given_back() {
     let _readers = crate::beside_others();
@@ -319,7 +320,7 @@ fn room_ahead_is_given_back() {
     assert_eq!(sim.used_bytes(), files(&sim));
     let db = open(&crashed);
     db.wait_for_background().unwrap();
-    // The close begins a log of its own, to flush this.
+    // The close begins a WAL file of its own to flush this data.
     let mut unlogged = WriteBatch::new();
     unlogged.put(db.family("default").unwrap().id(), b"unlogged", b"value").unwrap();
     db.write(&mut unlogged, WriteOptions { disable_wal: true, ..WriteOptions::default() }).unwrap();

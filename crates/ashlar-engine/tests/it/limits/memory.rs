@@ -1,9 +1,9 @@
-//! The cap on memory, held against what the machine says: values loaded, overwritten and scanned with 64 open iterators in
-//! a child process, whose resident size is sampled all the while.
+//! The memory cap, compared with the operating system's figures: values are loaded, overwritten and scanned with 64
+//! open iterators in a child process whose resident size is sampled throughout.
 //!
-//! `ASHLAR_MEMORY_BYTES=n` loads that much (heavy: 256 MiB), `ASHLAR_MEMORY_CAP=n` sets the cap (32 MiB). The promise is
-//! the cap, a tenth of it, and 32 MiB for the process around it. The figures are the peak of each phase and the curve: the
-//! peak of each of so many equal parts of the run.
+//! `ASHLAR_MEMORY_BYTES=n` loads that much (heavy: 256 MiB), `ASHLAR_MEMORY_CAP=n` sets the cap (32 MiB). The promise
+//! is the cap, plus a tenth of it, plus 32 MiB for the rest of the process. The figures are the peak of each phase, and
+//! a curve with the peak of each of several equal parts of the run.
 
 use ashlar_base::ErrorKind;
 use ashlar_base::error::BusyKind;
@@ -28,7 +28,7 @@ const PHASES: [&str; 4] = ["open", "load", "overwrite", "scan"];
 /// Points of the curve.
 const POINTS: usize = 32;
 
-/// What the child said: phase, milliseconds since its start, resident bytes.
+/// One line of the child: phase, milliseconds since its start, resident bytes.
 type Sample = (usize, usize, usize);
 
 fn samples(text: &str) -> Vec<Sample> {
@@ -39,7 +39,7 @@ fn samples(text: &str) -> Vec<Sample> {
     text.lines().filter_map(|line| line.strip_prefix("SAMPLE ")).filter_map(sample).collect()
 }
 
-/// The peak of each part of the run, and how long a part is.
+/// The peak of each part of the run, and the length of a part.
 fn curve(samples: &[Sample]) -> (Vec<usize>, usize) {
     let begun = samples.first().map_or(0, |s| s.1);
     let part = (samples.last().map_or(0, |s| s.1) - begun) / POINTS + 1;
@@ -96,14 +96,14 @@ impl Load<'_> {
     }
 }
 
-/// Says what is charged.
+/// Prints the charged memory.
 fn charged(db: &Db) {
     let family = db.family("default").expect("always there");
     let text = db.property(&family, "rocksdb.dbstats").unwrap_or_default();
     text.lines().filter(|line| line.starts_with("Memory: ")).for_each(|line| println!("CHARGED {line}"));
 }
 
-/// The work of the child. Says a line per sample: phase, milliseconds, bytes.
+/// The work of the child. Prints a line per sample: phase, milliseconds, bytes.
 fn child(dir: &Path) {
     let (bytes, cap) = sizes();
     let keys = bytes / VALUE;

@@ -1,4 +1,4 @@
-//! Indexes and filters larger than the cap on memory: they are given up and read again, the cap holds, reads stay right.
+//! Indexes and filters larger than the memory cap: they are evicted and read again, the cap holds, reads stay correct.
 
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
@@ -72,7 +72,7 @@ fn indexes_and_filters_beyond_the_cap_come_and_go() {
         check(&db, &family, rng.below(KEYS));
         look();
     }
-    // Cursors keep theirs; what they do not leave room for is read again for every look.
+    // Iterators keep their own tables; tables that do not fit beside these are read again for every access.
     let mut cursors: Vec<_> = (0..8)
         .map(|n| {
             let mut iter = db.iter(&family, ReadOptions::default()).expect("opens");

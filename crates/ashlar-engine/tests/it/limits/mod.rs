@@ -1,4 +1,4 @@
-//! Limits that are kept: the disk's, open files, the cap on memory, of numbers, and what holds writers back.
+//! Limits: the disk, open files, the memory cap, file and sequence numbers, and delays of writers.
 
 mod full;
 mod memory;

@@ -1,4 +1,4 @@
-//! The end of the numbers: sequences over 56 bits and files over 62 are refused, and what is there stays.
+//! The largest numbers: sequences over 56 bits and file numbers over 62 bits are refused, and existing data stays.
 
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, SeqNum};
 use ashlar_engine::Db;
@@ -19,7 +19,7 @@ fn open(env: &Env) -> Db {
     Db::open(env.clone(), Path::new(DIR), options, Vec::new(), family).unwrap()
 }
 
-/// Leaves a log whose only write has this sequence number.
+/// Writes a WAL file whose only write has this sequence number.
 fn lay_log(env: &Env, seq: SeqNum) {
     let number = FileNumber(900);
     let path = Path::new(DIR).join(FileKind::Wal(number).name());
@@ -56,7 +56,7 @@ fn writes_beyond_the_last_sequence_number_are_refused() {
     lay_log(&env, SeqNum::new(SeqNum::MAX.get() - 3).unwrap());
     let db = open(&env);
     let refused = Err((ErrorKind::NotSupported, "more than 2^56 writes in one database".to_owned()));
-    assert_eq!(put(&db, &["a", "b", "c"]), refused, "whole or not at all");
+    assert_eq!(put(&db, &["a", "b", "c"]), refused, "the batch is written whole or not at all");
     assert_eq!(put(&db, &["d"]), Ok(()));
     assert_eq!(put(&db, &["e"]), Ok(()));
     assert_eq!(put(&db, &["f"]), refused);
@@ -69,8 +69,8 @@ fn writes_beyond_the_last_sequence_number_are_refused() {
     db.close().unwrap();
 }
 
-/// A MANIFEST whose checksums hold and whose numbers are at their end: nothing is begun that could not be written down, and a
-/// repair goes on below.
+/// A MANIFEST with valid checksums and numbers at their maximum: no work is begun that could not be recorded, and a
+/// repair continues with lower numbers.
 #[test]
 fn no_file_is_made_beyond_the_last_file_number() {
     let env = Env::mem();

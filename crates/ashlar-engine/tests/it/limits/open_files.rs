@@ -1,5 +1,5 @@
-//! The limit on open tables: a tree of many small tables read through few descriptors, on the real machine and on the
-//! simulated one, where the process can also run out of them.
+//! The limit on open tables: a tree of many small tables read through few file descriptors, on the real machine and on
+//! the simulated one, where the process can also run out of descriptors.
 
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, Result};
@@ -30,7 +30,7 @@ fn family_options() -> FamilyOptions {
     FamilyOptions { compaction, ..FamilyOptions::default() }
 }
 
-/// The value of a key: told by the key, and too mixed to be compressed.
+/// The value of a key: determined by the key, and incompressible.
 fn value(key: usize) -> Vec<u8> {
     let mut rng = Rng::new(key as u64);
     (0..VALUE / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect()
@@ -47,7 +47,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// About eight keys to a table.
+    /// Builds tables of about eight keys.
     fn build(env: Env, dir: &Path, max_open_files: i64, keys: usize) -> Tree {
         let options = DbOptions { max_open_files, ..DbOptions::default() };
         let db = Db::open(env, dir, options, Vec::new(), family_options()).expect("opens");
@@ -75,7 +75,7 @@ impl Tree {
         self.db.shape(&self.family).tables()
     }
 
-    /// Reads a key; the error if it cannot be read, never another answer.
+    /// Reads a key; returns the error if it cannot be read, and asserts that the value is never wrong.
     fn check(&self, key: usize) -> Result<(), ErrorKind> {
         match self.db.get(&self.family, &name(key), &ReadOptions::default()) {
             Ok(found) => {
@@ -97,7 +97,7 @@ impl Tree {
     }
 }
 
-/// Descriptors of this process on tables in `dir`.
+/// The number of this process's descriptors for tables in `dir`.
 fn descriptors(dir: &Path) -> Option<usize> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?.flatten();
     let files = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
@@ -110,7 +110,7 @@ fn a_thousand_tables_are_read_through_few_descriptors() {
     const READERS: usize = 3;
     const CURSORS: usize = 8;
     let _readers = crate::beside_others();
-    // A thousand syncs are not what is tested: in memory where there is such a file system.
+    // The test does not need a thousand real syncs, so it uses a memory file system where there is one.
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     let dir = made.expect("a directory");
@@ -149,7 +149,7 @@ fn a_thousand_tables_are_read_through_few_descriptors() {
             })
             .collect();
         readers.into_iter().for_each(|reader| reader.join().expect("reads right"));
-        // A cursor goes on where it stands, however many other tables are read.
+        // An iterator continues at its position, however many other tables are read.
         (0..tree.keys).step_by(8).for_each(|key| tree.check(key).expect("reads"));
         for (n, iter) in cursors.iter_mut().enumerate() {
             assert_eq!(iter.entry(), Some((&*name(n * 1000), &*value(n * 1000))));
@@ -163,7 +163,7 @@ fn a_thousand_tables_are_read_through_few_descriptors() {
     (0..tree.keys).step_by(8).for_each(|key| tree.check(key).expect("reads"));
     look();
     let reached = most.load(Ordering::Relaxed);
-    // A thread that reads has one open table more at most, wherever its cursors stand; so has the compaction.
+    // A reading thread has at most one more open table, wherever its iterators are; so has the compaction.
     let allowed = LIMIT + READERS + 2;
     tree.db.set_db_options(&[("max_open_files", "20")]).expect("changes while open");
     let lowered = descriptors(&dir).unwrap_or(0);
@@ -186,15 +186,15 @@ fn without_descriptors_reads_are_right_or_refused() {
     let others = 12;
     let most = sim.open_files() + others;
     sim.set_open_files(most);
-    // More tables than descriptors: those that nobody reads give theirs up.
+    // More tables than descriptors: idle tables give theirs up.
     for round in 0..3 {
         (0..tree.keys).step_by(1 + round).for_each(|key| tree.check(key).expect("others give way"));
     }
     tree.scan();
-    // Cursors hold none while they stand: more of them than descriptors, each in a table of its own.
+    // Idle iterators hold no descriptor: more iterators than descriptors, each in a table of its own.
     let mut cursors = Vec::new();
     for n in 0..2 * others {
-        let mut iter = tree.db.iter(&tree.family, ReadOptions::default()).expect("nothing to open yet");
+        let mut iter = tree.db.iter(&tree.family, ReadOptions::default()).expect("no table to open yet");
         iter.seek(&name(n * 30)).expect("others give way");
         cursors.push(iter);
     }
@@ -204,23 +204,23 @@ fn without_descriptors_reads_are_right_or_refused() {
             iter.next().expect("others give way");
         }
     }
-    // What cannot be opened is an error, and no answer is wrong.
+    // A table that cannot be opened gives an error, and no read returns a wrong value.
     tree.db.set_db_options(&[("max_open_files", "0")]).expect("changes while open");
     sim.set_open_files(sim.open_files());
     let refused = (0..tree.keys).filter(|key| tree.check(*key) == Err(ErrorKind::Io(IoKind::TooManyFiles)));
-    assert!(refused.count() > 0, "there is nothing to open a table with");
+    assert!(refused.count() > 0, "no descriptor is left to open a table");
     let failed = cursors.iter_mut().filter_map(|iter| iter.seek(&name(1)).err());
     assert!(failed.into_iter().all(|e| e.kind() == ErrorKind::Io(IoKind::TooManyFiles)));
     sim.set_open_files(most);
     tree.db.set_db_options(&[("max_open_files", "-1")]).expect("changes while open");
     for iter in &mut cursors {
-        iter.seek(&name(1)).expect("they are free again");
+        iter.seek(&name(1)).expect("the descriptors are free again");
         assert_eq!(iter.entry(), Some((&*name(1), &*value(1))));
     }
     report::figure(&format!("open files: {} cursors where {others} descriptors were left", cursors.len()));
     drop(cursors);
-    (0..tree.keys).for_each(|key| tree.check(key).expect("they are free again"));
-    // Background work that finds none gets them from the tables, and goes on by itself.
+    (0..tree.keys).for_each(|key| tree.check(key).expect("the descriptors are free again"));
+    // Background work without a free descriptor closes cached tables, and continues by itself.
     for key in 0..tree.keys {
         let mut batch = WriteBatch::new();
         batch.put(tree.family.id(), &name(key), &value(key)).expect("small");

@@ -1,4 +1,4 @@
-//! What cursors and snapshots keep alive: told while they live, free when they are gone.
+//! What iterators and snapshots keep alive: reported while they live, freed when they are dropped.
 
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::{Db, OpenFamily, Pins};
@@ -19,8 +19,8 @@ fn overwrite(db: &Db, round: u8) {
     db.write(&mut batch, WriteOptions::default()).expect("a write");
 }
 
-/// What is kept, once as many files as that are: what any thread of this process has just looked at counts as kept, until
-/// that thread looks away.
+/// The pinned state, once `obsolete_files` files are pinned. Objects that any thread of this process is just using
+/// count as pinned until the thread releases them.
 fn pins(db: &Db, obsolete_files: u64) -> Pins {
     let mut pins = db.pins().expect("open");
     for _ in 0..100_000 {
@@ -58,7 +58,7 @@ fn what_readers_keep_is_told_and_comes_free() {
     let mut cursor = db.iter(&family, ReadOptions::default()).expect("opens");
     cursor.first().expect("reads");
     let fresh = family.pins_of(&cursor);
-    assert_eq!((fresh.memtable_bytes, fresh.obsolete_files), (0, 0), "all of it is the family's still");
+    assert_eq!((fresh.memtable_bytes, fresh.obsolete_files), (0, 0), "the family still has all of the data");
     assert!(fresh.block_bytes > 0 && fresh.sequence == snapshot.seq());
 
     ashlar_env::Clock::sleep(sim.clock(), Duration::from_secs(90));
@@ -78,7 +78,7 @@ fn what_readers_keep_is_told_and_comes_free() {
     let kept = db.snapshot_pins(&snapshot).expect("open");
     assert_eq!((all.snapshots, all.oldest_snapshot), (1, Some(kept)));
     assert_eq!((kept.age.as_secs(), kept.changes_since), (90, KEYS as u64));
-    // Of every key the snapshot keeps one version behind the newest.
+    // The snapshot keeps one older version of every key.
     assert!((written / 2..2 * written).contains(&kept.older_bytes), "{kept:?}");
     assert!(all.to_string().contains("1 snapshots, the oldest at "), "{all}");
 
@@ -105,13 +105,13 @@ fn tables_bytes(db: &Db) -> u64 {
 fn indexes_give_way_under_cursors() {
     const ENTRIES: usize = 128_000;
     const CURSORS: usize = 64;
-    // A quarter of the cap is left to blocks, and the log has its buffer.
+    // Blocks may use a quarter of the cap, and the WAL has its buffer.
     const CAP: u64 = 16 << 20;
     const LEFT: u64 = CAP - CAP / 4 - (4 << 20);
     let _readers = crate::beside_others();
     let sim = SimEnv::new(23);
     let mut family_options = FamilyOptions::default();
-    // An entry to a block: indexes are what memory goes to.
+    // One entry per block: indexes use most of the memory.
     family_options.table.block_size = 1;
     family_options.compaction.target_file_bytes = 256 << 10;
     let options = DbOptions { memory_bytes: CAP, ..DbOptions::default() };
@@ -149,6 +149,6 @@ fn indexes_give_way_under_cursors() {
     report::figure(&format!(
         "pins: {CURSORS} cursors over tables with {whole} B of indexes and filters, {one} B each: {most} B in memory at most"
     ));
-    assert!(whole > LEFT * 5 / 4, "{whole} B are no load");
+    assert!(whole > LEFT * 5 / 4, "{whole} B are too little");
     assert!(most <= LEFT + one, "{most} B of {whole} B");
 }

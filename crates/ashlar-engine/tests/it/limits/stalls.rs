@@ -1,4 +1,4 @@
-//! What holds writers back, and what never may: logs that idle families keep, writes that will not wait, limits on
+//! What delays writers, and what must not: WAL files that idle families keep, writes that must not wait, limits on
 //! background work. On the simulated machine.
 
 use ashlar_base::error::BusyKind;
@@ -44,7 +44,7 @@ fn an_idle_family_does_not_hold_the_logs_for_ever() {
     let db = open(&sim, DbOptions::default(), family(2));
     db.create_family("idle", family(2)).expect("made");
     let idle = db.family("idle").expect("made");
-    // Four times the sum of all write buffers, and what is written while they are flushed.
+    // Four times the sum of all write buffers, and the data written during their flushes.
     let bound = 4 * (64 << 10) * 2 * 2 + 4 * (64 << 10);
     let (mut most, mut written) = (0, 0u64);
     for key in 0..8000 {
@@ -71,7 +71,7 @@ fn a_write_that_must_not_wait_is_refused_at_once() {
     let sim = SimEnv::new(4);
     let db = open(&sim, DbOptions::default(), family(2));
     let impatient = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
-    // Nothing runs in the background unless somebody waits: the memtables fill.
+    // Background jobs run only while a caller waits, so the memtables fill.
     let before = ashlar_env::Clock::now(sim.clock());
     let refused =
         (0..400).find_map(|key| put(&db, DEFAULT, key, 1000, impatient).err()).expect("two buffers fill");
@@ -106,7 +106,7 @@ fn a_write_of_low_priority_waits_while_compaction_is_behind() {
     assert!(db.pressure().debt_bytes > 0 && !db.pressure().stopped);
     assert_eq!(took(1, WriteOptions::default()).expect("a write"), Duration::ZERO, "others go on");
     let waited = took(2, lowly).expect("a write");
-    assert!(waited > Duration::ZERO, "it did not wait");
+    assert!(waited > Duration::ZERO, "the write did not wait");
     let refused = took(3, WriteOptions { no_slowdown: true, ..lowly }).expect_err("it would wait");
     assert_eq!(refused.kind(), ErrorKind::Busy(BusyKind::Stalled));
     db.resume_compactions().expect("aborted before");
@@ -137,7 +137,7 @@ fn keeps_to_its_rate(options: DbOptions) {
     }
     db.flush(std::slice::from_ref(&family)).expect("flushes");
     let took = ashlar_env::Clock::now(sim.clock()) - begun;
-    // A megabyte at a tenth of it per second.
+    // A megabyte at a tenth of a megabyte per second.
     assert!((Duration::from_secs(8)..Duration::from_secs(30)).contains(&took), "{took:?}");
     assert!(db.pressure().sustained_rate > 0.0 && !db.pressure().stopped);
 }

@@ -43,7 +43,7 @@ fn operations_count_on_their_thread_by_layer() {
     assert_eq!(missed.get(Metric::BloomSstMissCount) + missed.get(Metric::BloomSstHitCount), 1);
     let before = Context::now();
     store.get(&7u32.to_be_bytes());
-    assert_eq!(Context::now().since(&before).to_string(), "", "nobody counts");
+    assert_eq!(Context::now().since(&before).to_string(), "", "counting is off");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn cursors_count_what_they_pass() {
     });
     assert_eq!((seen.get(Metric::IterSeekCount), seen.get(Metric::IterNextCount)), (1, 10));
     assert_eq!(seen.get(Metric::IterReadBytes), 10 * (4 + 3));
-    // Ten tombstones with two puts under each; one older put behind each of the others.
+    // Ten tombstones with two puts under each, and one older put under each of the other keys.
     assert_eq!(seen.get(Metric::InternalDeleteSkippedCount), 30);
     assert_eq!(seen.get(Metric::InternalKeySkippedCount), 10);
 }

@@ -10,7 +10,7 @@ use ashlar_options::{Event, EventListener, StallCondition};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Keeps what it is told.
+/// A listener that records events.
 #[derive(Default)]
 pub(super) struct Ear(pub(super) Mutex<Vec<Event>>);
 
@@ -46,7 +46,7 @@ pub(super) fn text(env: &Env, name: &str) -> String {
 
 #[test]
 fn background_work_is_told_in_order() {
-    // What readers elsewhere hold back is not removed, nor told.
+    // Files that readers in other tests hold are neither removed nor reported as removed.
     let _alone = crate::alone();
     let (options, ear) = listening();
     let store = Store::open(SimEnv::new(5).env(), options);
@@ -118,7 +118,7 @@ fn writers_that_are_held_are_told_of() {
     assert!(changes.first().is_none_or(|first| first.0 == StallCondition::Normal), "{changes:?}");
 }
 
-/// The lines that `benchmark.sh` reads, and those of the events.
+/// The lines that `benchmark.sh` reads, and the lines of the events.
 #[test]
 fn the_log_tells_the_same() {
     let _readers = crate::beside_others();

@@ -1,4 +1,4 @@
-//! What a database tells about itself.
+//! Properties, statistics and events of a database.
 
 mod cost;
 mod events;
@@ -15,7 +15,7 @@ use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A database in memory with its family `default`. Compacts only when told.
+/// A database in memory with its family `default`. Compacts only on request.
 struct Store {
     db: Db,
     family: Arc<Family>,

@@ -1,4 +1,4 @@
-//! Properties: every name is answered or refused with a reason.
+//! Properties: every name has a value, or is refused with a reason.
 
 use super::Store;
 use ashlar_base::FamilyId;
@@ -97,7 +97,7 @@ fn numbers_tell_what_is_there() {
     assert_eq!(store.db.property_int_sum("rocksdb.num-entries-active-mem-table"), Some(1));
 }
 
-/// Deletions count where they lie; compactions under way by what they merge.
+/// Deletions count in the level that holds them; running compactions count by the runs they merge.
 #[test]
 fn deletions_aborts_and_runs_are_counted() {
     let _readers = crate::beside_others();
@@ -127,13 +127,13 @@ fn deletions_aborts_and_runs_are_counted() {
     store.db.resume_compactions().unwrap();
     store.db.resume_compactions().unwrap();
     assert_eq!(int("compaction-abort-count"), 0);
-    // Claimed, and not begun: nobody drives the jobs.
+    // Claimed but not begun: nothing drives the jobs.
     assert_eq!((int("num-running-compactions"), int("num-running-compaction-sorted-runs")), (1, 3));
     store.db.wait_for_background().unwrap();
     assert_eq!((int("num-running-compactions"), int("num-running-compaction-sorted-runs")), (0, 0));
 }
 
-/// Tables that nobody needs are told as long as they are there, and what memory is held for.
+/// Obsolete tables are counted as long as they exist; memory is listed by use.
 #[test]
 fn obsolete_tables_and_the_roles_of_memory_are_told() {
     let _readers = crate::beside_others();
@@ -151,11 +151,15 @@ fn obsolete_tables_and_the_roles_of_memory_are_told() {
     for (name, bytes) in [("000001.sst", 100), ("000002.ldb", 30), ("999999.sst", 7)] {
         sim.env().fs.create(&Path::new("/db").join(name)).unwrap().write_at(&vec![0; bytes], 0).unwrap();
     }
-    assert_eq!(int("obsolete-sst-files-size"), 130, "a number that is still to come may be in the making");
+    assert_eq!(int("obsolete-sst-files-size"), 130, "a file with a future number may be in progress");
     let reader = store.db.iter(&store.family, Default::default()).unwrap();
     store.db.compact_range(&store.family, None, None).unwrap();
     sim.jobs().drive(1000);
-    assert_eq!(int("obsolete-sst-files-size"), 0, "the purge took them, and what was compacted is read");
+    assert_eq!(
+        int("obsolete-sst-files-size"),
+        0,
+        "the purge removed those files, and a reader holds the compacted tables"
+    );
     assert!(int("total-sst-files-size") > int("live-sst-files-size"));
     drop(reader);
     store.put(b"in memory", b"1");
@@ -178,7 +182,7 @@ fn the_stats_text_adds_up() {
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!((row("L0")[1].as_str(), row("L6")[1].as_str(), row("Sum")[1].as_str()), ("1/0", "1/0", "2/0"));
-    // Two flushes, and a compaction or a move.
+    // Two flushes; the other row is a compaction or a move.
     assert_eq!(row("L0")[16], "2");
     assert!(text.contains(
         "Cumulative writes: 1011 writes, 1011 keys, 1011 commit groups, 1.0 writes per commit group"

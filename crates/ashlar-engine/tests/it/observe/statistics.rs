@@ -1,4 +1,4 @@
-//! Tickers and distributions at the sites that count.
+//! Tickers and distributions at the places that count.
 
 use super::Store;
 use ashlar_base::FamilyId;
@@ -17,7 +17,7 @@ fn counting() -> (Store, Arc<Statistics>) {
     (Store::open(Env::mem(), options), statistics)
 }
 
-/// What the tickers show.
+/// The values of the tickers.
 fn shown<const N: usize>(statistics: &Statistics, tickers: [Ticker; N]) -> [u64; N] {
     tickers.map(|ticker| statistics.ticker(ticker))
 }
@@ -40,7 +40,7 @@ fn writes_are_counted_by_group_key_and_byte() {
     let counted = [Ticker::NumberKeysWritten, Ticker::WriteSelf, Ticker::WriteOther, Ticker::WriteWal];
     assert_eq!(shown(&statistics, counted), [5, 4, 0, 3]);
     assert_eq!(statistics.ticker(Ticker::WalSynced), 1);
-    // A put of one byte and one byte: a header of 12, a type, two lengths, two bytes.
+    // A put of a one-byte key and a one-byte value: a header of 12 bytes, a type, two lengths, two bytes.
     assert_eq!(statistics.ticker(Ticker::BytesWritten), 17 * 3 + 12 + 5 + 3);
     let headers = 7 * 3;
     assert_eq!(statistics.ticker(Ticker::WalBytes), 17 * 2 + 12 + 5 + 3 + headers);
@@ -79,7 +79,7 @@ fn gets_are_counted_by_where_they_end() {
     assert_eq!(statistics.distribution(Distribution::BytesPerRead).sum(), 33);
 }
 
-/// Filters are asked only where the key may be by the bounds of the files.
+/// A filter is used only if the file's bounds include the key.
 #[test]
 fn filters_that_help_are_counted() {
     let _readers = crate::beside_others();
@@ -123,7 +123,8 @@ fn cursors_hand_their_counts_over_when_they_go() {
     assert_eq!(shown(&statistics, found), [2, 2, 1]);
     assert_eq!(statistics.ticker(Ticker::DbIterBytesRead), 5 * (1 + 3));
     assert_eq!(shown(&statistics, [Ticker::NumIteratorCreated, Ticker::NumIteratorDeleted]), [1, 1]);
-    // Forward: the older put of each of the four keys but the last, which nothing asked to leave, and the tombstone.
+    // Forward: the older put of each of the four keys except the last, because the iterator is not moved past it, and
+    // the tombstone.
     assert!(statistics.ticker(Ticker::NumberIterSkip) >= 5);
     assert_eq!(statistics.distribution(Distribution::DbSeekMicros).count(), 3);
 }
@@ -148,7 +149,8 @@ fn background_work_is_counted() {
     assert!(statistics.ticker(Ticker::NoFileOpens) >= 3);
 }
 
-/// Every block that is tried is counted, and above the usual level timed; one that hardly shrinks is stored raw.
+/// Every block that compression is tried on is counted, and timed above the usual statistics level; a block that hardly
+/// shrinks is stored raw.
 #[test]
 fn compressions_are_counted_and_timed() {
     let _readers = crate::beside_others();
@@ -190,7 +192,7 @@ fn blobs_are_counted_where_they_are_written_read_and_moved() {
         store.put(key, &[7; 1000]);
     }
     store.flush();
-    // Header and footer; of each record a header, the key, the value.
+    // The file's header and footer; for each record a header, the key and the value.
     let (ends, record) = (30 + 32, 32 + 1 + 1000);
     let written = [Ticker::BlobdbBlobFileBytesWritten, Ticker::BlobdbBlobFileSynced];
     assert_eq!(shown(&statistics, written), [ends + 3 * record, 1]);

@@ -1,4 +1,4 @@
-//! What happens by the clock alone: dumps of statistics, compactions for age. On the simulated machine.
+//! Work that only the clock makes due: dumps of statistics, compactions of old tables. On the simulated machine.
 
 use super::Store;
 use super::events::{Ear, text};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Lets jobs run, and with them the time, until `done`; the seconds that passed.
+/// Runs jobs, and thereby advances the clock, until `done`; returns the passed seconds.
 fn until(sim: &SimEnv, mut done: impl FnMut() -> bool) -> u64 {
     let begun = ashlar_env::Clock::now(sim.clock());
     for _ in 0..10_000 {
@@ -32,7 +32,7 @@ fn open(sim: &SimEnv, change: impl FnOnce(&mut DbOptions, &mut FamilyOptions)) -
     (Store { family: db.family("default").unwrap(), db }, ear)
 }
 
-/// Reason, output level, whether it only moved, of every compaction that ended.
+/// Reason, output level and whether it was a move, for every compaction that ended.
 fn ended(ear: &Ear) -> Vec<(&'static str, u8, bool)> {
     let told = ear.0.lock().unwrap();
     let ended = told.iter().filter_map(|event| match event {
@@ -58,12 +58,12 @@ fn statistics_are_dumped_by_the_clock() {
     let log = text(&sim.env(), "LOG");
     assert!(log.contains("Cumulative writes: 1 writes") && log.contains("** Compaction Stats [default] **"));
     assert!(log.contains("rocksdb.number.keys.written COUNT : 1"), "{log}");
-    // The period changes while the database is open, to none too.
+    // The period can be changed while the database is open, also to none.
     store.db.set_db_options(&[("stats_dump_period_sec", "10")]).unwrap();
     assert_eq!(until(&sim, || dumps(&sim) == 5), 20);
     store.db.set_db_options(&[("stats_dump_period_sec", "0")]).unwrap();
     until(&sim, || sim.env().jobs.drive(1) == 0);
-    assert_eq!(dumps(&sim), 5, "nobody wants a timer any more, and there is none");
+    assert_eq!(dumps(&sim), 5, "no setting needs a timer, so there is none");
     store.db.set_db_options(&[("stats_dump_period_sec", "7")]).unwrap();
     assert_eq!(until(&sim, || dumps(&sim) == 7), 14);
     store.db.close().unwrap();
@@ -91,7 +91,7 @@ fn a_table_that_is_old_is_written_anew() {
         ended(&ear)
     );
     assert_eq!((store.get(b"a"), store.get(b"b")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
-    // Each of them ends: nothing happens until the next hour is over.
+    // Each compaction ends: nothing happens until the next hour has passed.
     let took = until(&sim, || ended(&ear).len() == 3);
     assert!((3600..3700).contains(&took), "{took}");
     store.db.close().unwrap();

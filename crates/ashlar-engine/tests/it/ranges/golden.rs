@@ -1,4 +1,4 @@
-//! RocksDB's directories with range deletions and merges in logs and tables: read, replayed, flushed, compacted.
+//! RocksDB's directories with range deletions and merges in WAL files and tables: read, replayed, flushed, compacted.
 
 use super::store::{all_backward, all_forward};
 use ashlar_base::ext::merge_operator::standard_operator;
@@ -28,7 +28,7 @@ fn compare(db: &Db, golden: &Golden, what: &str) -> usize {
             let got = db.get(&family, key, &ReadOptions::default()).unwrap();
             assert_eq!(got.as_deref(), Some(&value[..]), "{what} {}", want.family);
         }
-        // What only versions below tell of is gone for everybody.
+        // A key that only covered versions mention is deleted for every reader.
         for key in want.internal.iter().map(|e| &e.key) {
             let shown = want.visible.iter().find(|(k, _)| k == key).map(|(_, v)| &v[..]);
             assert_eq!(db.get(&family, key, &ReadOptions::default()).unwrap().as_deref(), shown, "{what}");
@@ -70,7 +70,7 @@ fn directories_of_rocksdb_read_equal_to_their_listings() {
 fn operands_need_the_operator_and_nothing_else_does() {
     let _readers = crate::beside_others();
     let golden = golden("rocksdb-7.8.3/merge_flushed").unwrap_or_else(|skip| panic!("{skip}"));
-    // An open takes the operator that the OPTIONS file names: without the file, nobody does.
+    // An open takes the operator that the OPTIONS file names; without the file it has none.
     let env = Env::os().unwrap();
     for file in env.fs.list(golden.path()).unwrap().iter().filter(|f| f.name.starts_with("OPTIONS-")) {
         env.fs.remove(&golden.path().join(&file.name)).unwrap();
@@ -83,6 +83,6 @@ fn operands_need_the_operator_and_nothing_else_does() {
     assert!(db.get(&family, b"other", &ReadOptions::default()).unwrap().is_none());
     db.compact_range(&family, None, None).unwrap();
     db.close().unwrap();
-    // Carried through a compaction that could not fold them.
+    // The operands were carried through a compaction that could not fold them.
     compare(&open(&golden), &golden, "merge_flushed");
 }

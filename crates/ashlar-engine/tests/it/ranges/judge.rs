@@ -1,4 +1,4 @@
-//! Directories with range deletions of ours, read by RocksDB 7.8.3's `ldb` and checked by its `sst_dump`.
+//! Directories of this engine with range deletions, read by RocksDB 7.8.3's `ldb` and checked by its `sst_dump`.
 
 use super::store::{Change, Store, key, settings};
 use ashlar_base::Order;

@@ -129,7 +129,7 @@ fn a_snapshot_keeps_what_a_range_deletion_takes() {
     assert_eq!(store.state.len(), 102);
 }
 
-/// A scan over a large deleted range does not read what is in it.
+/// A scan over a large deleted range does not read the entries in it.
 #[test]
 fn what_is_deleted_is_passed_unread() {
     let _readers = crate::beside_others();
@@ -150,7 +150,7 @@ fn what_is_deleted_is_passed_unread() {
     for flushed in [false, true] {
         store.reopen();
         if !flushed {
-            // Replay has written the tombstone to a table; another one stays in memory.
+            // Replay has written the tombstone to a table; another tombstone stays in memory.
             store.write(&[Change::DeleteRange(numbered(5), numbered(900))]);
         }
         let mut reads = vec![];
@@ -202,7 +202,7 @@ fn wrong_batches_are_refused_whole() {
     assert!(store.db.get(&store.family(), b"a", &ReadOptions::default()).unwrap().is_none());
     store.write(&[Change::Merge(b"m".to_vec(), b"1".to_vec())]);
     store.db.close().unwrap();
-    // Without the operator a merge is refused, and so is the key that has one; the rest is read.
+    // Without the operator a merge is refused, and so is reading a key with operands; other keys are readable.
     family.merge_operator = None;
     let env = Env::mem();
     let mut plain = Store::open(env.clone(), Path::new(DIR), (db.clone(), family.clone()));

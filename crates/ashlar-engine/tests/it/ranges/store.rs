@@ -1,4 +1,4 @@
-//! A store beside its model: what the model is told the store is told, what the store shows must be what the model has.
+//! A store and its model: every change goes to both, and the store must show what the model has.
 
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::{FamilyId, Order};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub(super) type State = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Settings that make many small tables on few levels, with the operator that joins strings by commas.
+/// Settings that create many small tables on few levels, with an operator that joins strings by commas.
 pub(super) fn settings(order: &Order) -> (DbOptions, FamilyOptions) {
     let mut family = FamilyOptions {
         order: order.clone(),
@@ -75,7 +75,7 @@ impl Store {
         self.db = open(&self.env, &self.dir, &self.options);
     }
 
-    /// Writes all of it in one batch.
+    /// Writes all changes in one batch.
     pub(super) fn write(&mut self, changes: &[Change]) {
         let mut batch = WriteBatch::new();
         let id = FamilyId::DEFAULT;
@@ -107,7 +107,7 @@ impl Store {
         self.held.len()
     }
 
-    /// Compares reads of all kinds, at now and at every snapshot.
+    /// Compares reads of all kinds, at the newest state and at every snapshot.
     pub(super) fn check(&self, rng: &mut Rng, what: &str) {
         self.check_at(rng, None, &self.state, what);
         for (snapshot, state) in &self.held {
@@ -168,7 +168,7 @@ fn apply(state: &mut State, order: &Order, change: &Change) {
     }
 }
 
-/// One of about 240 keys; borders of other keys are likely.
+/// Mostly one of 192 keys of four bytes; sometimes `k1`, `k1\0` or a key of one byte.
 pub(super) fn key(rng: &mut Rng) -> Vec<u8> {
     match rng.below(20) {
         0 => b"k1".to_vec(),
@@ -198,7 +198,7 @@ pub(super) fn all_backward(it: &mut DbIter) -> Vec<(Vec<u8>, Vec<u8>)> {
     all
 }
 
-/// Random moves of a cursor and of an index into what it should show.
+/// Moves an iterator randomly, together with an index into the entries it should show.
 fn wander(it: &mut DbIter, want: &[(Vec<u8>, Vec<u8>)], order: &Order, rng: &mut Rng, what: &str) {
     let mut at: Option<usize> = None;
     for _ in 0..40 {

@@ -1,4 +1,5 @@
-//! Logs of transactions that write before they commit: an ordinary open reads them, takes no writes, and changes nothing.
+//! WAL files of transactions that write before they commit: an ordinary open reads them, takes no writes, and changes
+//! nothing.
 
 use ashlar_base::{ErrorKind, FamilyId, FileNumber};
 use ashlar_engine::Db;
@@ -28,7 +29,8 @@ fn slice(out: &mut Vec<u8>, bytes: &str) {
     out.extend_from_slice(bytes.as_bytes());
 }
 
-/// A record of a log: header, then what `body` says: `+key=value`, `-key`, `12`, `13`, `0d`, and marks with a name.
+/// A WAL record: the header, then the operations of `body`: `+key=value`, `-key`, `12`, `13`, `0d`, and marks with a
+/// name.
 fn record(seq: u64, body: &[&str]) -> Vec<u8> {
     let count = body.iter().filter(|part| part.starts_with(['+', '-'])).count();
     let mut out = seq.to_le_bytes().to_vec();

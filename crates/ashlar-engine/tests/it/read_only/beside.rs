@@ -1,4 +1,4 @@
-//! Read-only opens one after the other beside threads and processes that write, flush and compact without a pause.
+//! Repeated read-only opens beside threads and processes that write, flush and compact without a pause.
 
 use super::{open_read_only, small};
 use ashlar_engine::batch::WriteBatch;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const KEYS: u64 = 40;
 
-/// The changes of write `n`: one key in each family gets the value `n`, and `last` too.
+/// The changes of write `n`: one key in each family gets the value `n`, and so does the key `last`.
 fn changes(n: u64) -> Vec<Change> {
     let put = |family: &str, key: String| {
         let value = format!("{n:0400}").into_bytes();
@@ -28,7 +28,7 @@ fn number(db: &Db, family: &str, key: &str) -> u64 {
     value.map_or(0, |v| std::str::from_utf8(&v).unwrap().parse().unwrap())
 }
 
-/// Checks that the database shows exactly the writes up to some number, and answers that.
+/// Checks that the database shows exactly the writes up to some number, and returns that number.
 fn check(db: &Db) -> u64 {
     let last = number(db, "default", "last");
     for family in ["default", "one"] {
@@ -42,7 +42,7 @@ fn check(db: &Db) -> u64 {
     last
 }
 
-/// Reads `opens` times beside `write`, which is called in another thread with 1, 2, 3, … until all is read.
+/// Opens and reads `opens` times. Meanwhile another thread calls `write` with 1, 2, 3, … until all reads are done.
 fn read_beside<E: Send + std::fmt::Debug>(
     dir: &Path,
     opens: usize,

@@ -1,4 +1,5 @@
-//! Opening for reading only: it writes nothing, it shows what an ordinary open would, and it loses no race.
+//! Opening for reading only: it writes nothing, shows what an ordinary open would show, and is consistent beside a
+//! writer.
 
 mod before_commit;
 mod beside;
@@ -24,7 +25,7 @@ fn dir() -> &'static Path {
 
 const TORN: CrashMode = CrashMode { data: DataMode::TornPage, dirs: DirMode::Prefix };
 
-/// Memtables and tables as small as they go.
+/// Memtables and tables of the smallest size.
 fn small() -> FamilyOptions {
     let mut options = FamilyOptions { write_buffer_bytes: 64 << 10, ..FamilyOptions::default() };
     options.compaction.l0_trigger = 2;
@@ -93,7 +94,7 @@ fn every_change_is_refused_by_name() {
     assert_eq!(state(&reader), state(&db));
     assert_eq!(reader.recovery().read_only, ["as asked"]);
     assert!(reader.recovery().to_string().contains("read-only: as asked"));
-    // It stays what it was, and outlives the writer.
+    // The read-only database keeps its state, and outlives the writer.
     put(&db, &default, "k", "w");
     db.compact_range(&default, None, None).unwrap();
     db.close().unwrap();
@@ -116,7 +117,8 @@ fn there_must_be_a_database() {
     assert_eq!(asked.unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// After a crash at each of many calls it shows what an ordinary open of the same disk shows after it.
+/// After a crash at each of many calls, the read-only open shows what an ordinary open of the same disk shows
+/// afterwards.
 #[test]
 fn crashed_directories_show_what_an_ordinary_open_shows() {
     let _readers = crate::beside_others();

@@ -1,4 +1,4 @@
-//! A writer that does everything at once, in each moment of a read-only open.
+//! A writer that makes all its changes at once, at each call of a read-only open.
 
 use super::watched::Watched;
 use super::{dir, open, open_read_only, put, state};
@@ -45,7 +45,7 @@ impl Writer {
         }
     }
 
-    /// Writes, moves everything to other tables and another log, and deletes the old ones.
+    /// Writes, moves all data to other tables and another WAL file, and deletes the old files.
     fn turn_over(&mut self) {
         self.write(2);
         self.db.flush(&self.db.families()).unwrap();
@@ -58,17 +58,17 @@ impl Writer {
     }
 }
 
-/// What came of a read-only open beside a writer.
+/// The result of a read-only open beside a writer.
 struct Opened {
     calls: u64,
     reader: ashlar_base::Result<Db>,
-    /// The states the writer went through meanwhile.
+    /// The states of the writer during the open.
     states: Vec<State>,
-    // The file system does not hold it: what is freed late would close a database wherever that happens.
+    // The file system does not own the writer: memory that is freed late would close a database on an arbitrary thread.
     _writer: Arc<Mutex<Writer>>,
 }
 
-/// Opens while the writer turns everything over whenever `when` says so of a call's number.
+/// Opens while the writer replaces all files before each call whose number satisfies `when`.
 fn open_beside(when: impl Fn(u64) -> bool + Send + Sync + 'static) -> Opened {
     let sim = SimEnv::new(3);
     let writer = Arc::new(Mutex::new(Writer::new(&sim)));
@@ -120,7 +120,10 @@ fn a_writer_too_fast_is_said_to_be_so() {
                     e.kind(),
                     ErrorKind::Corruption | ErrorKind::NotSupported | ErrorKind::Io(_)
                 ));
-                assert!(e.to_string().contains("somebody writes to it too fast"), "{calls} calls: {e}");
+                assert!(
+                    e.to_string().contains("another process writes to it too fast"),
+                    "{calls} calls: {e}"
+                );
             }
         }
     }
@@ -131,7 +134,8 @@ fn damage_that_stays_is_damage() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(4);
     let writer = Writer::new(&sim);
-    // A table that the closed database names: a listing also has what a compaction left or is about to delete.
+    // A table that the closed database names: a directory listing may include tables that a compaction left or is about
+    // to delete.
     writer.db.wait_for_background().unwrap();
     let families = writer.db.families();
     let live = families.iter().flat_map(|f| writer.db.live_files(f).unwrap()).next().unwrap();

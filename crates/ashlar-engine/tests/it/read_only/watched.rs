@@ -1,4 +1,4 @@
-//! A file system that is only read, and on which something happens before a call: a writer's doings in the worst places.
+//! A read-only file system that runs a function before each call, such as a writer's changes at the worst moments.
 
 use ashlar_base::Result;
 use ashlar_env::{Env, FileLock, Fs, FsEntry, ReadFile, WriteFile};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What happens before a call; gets the call's number, from 1.
+/// The function that runs before a call; its argument is the call's number, from 1.
 type Meanwhile = dyn Fn(u64) + Send + Sync;
 
 #[derive(Clone)]
@@ -17,12 +17,12 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Refuses to write, and nothing happens.
+    /// A file system that refuses writes and runs no function.
     pub(super) fn over(env: &Env) -> Arc<dyn Fs> {
         Watched::with(env, |_| {}).0
     }
 
-    /// `meanwhile` runs before every reading call. Also: the counter of those calls.
+    /// `meanwhile` runs before every reading call. Also returns the counter of those calls.
     pub(super) fn with(
         env: &Env,
         meanwhile: impl Fn(u64) + Send + Sync + 'static,
