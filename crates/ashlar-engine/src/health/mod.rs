@@ -14,8 +14,8 @@
 //! 2. An entry's severity never falls before the entry is removed.
 //! 3. On a full disk, work that may free space goes on: deletions, compactions, dropping families and whole files,
 //!    purges. Deletions use WAL space that is kept for them or that a failed flush has released, and may exceed the
-//!    limit of a full memtable by an eighth. If a write of the WAL itself lacked space, because none can be reserved
-//!    ahead, the state is hard. Then only dropping and purges go on, because they need no WAL.
+//!    limit of a full memtable by an eighth. Where no space can be reserved ahead, a write of the WAL itself may lack
+//!    space; the state is then hard. Only dropping and purges go on in that state, because they need no WAL.
 //! 4. A retry comes after a pause, which doubles with each failure: up to a minute, or up to ten seconds while the
 //!    cause is a lack of space, which may end at any moment.
 //!

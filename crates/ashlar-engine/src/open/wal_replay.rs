@@ -11,7 +11,8 @@
 //!    content from another file.
 //! 5. If the MANIFEST lost its end, the WAL files show whether that end was in use. A missing needed WAL file, or data
 //!    of an unknown family, proves it, and the open fails.
-//! 6. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails.
+//! 6. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails, except in the mode
+//!    that skips all damage.
 //! 7. A sequence that goes back fails the open in every mode. Two processes that write one WAL file cause it. A repair
 //!    keeps the earlier batches and drops the rest of that file. An I/O error fails the open in every mode.
 //! 8. A family takes nothing from WAL files below its log number: that data is in tables.
