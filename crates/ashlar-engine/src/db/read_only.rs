@@ -89,7 +89,7 @@ pub(super) fn open_read_only(
     let e =
         overtaken.unwrap_or_else(|| Error::not_supported("logs were deleted again and again").at_path(dir));
     Err(e.hint(format!(
-        "The directory changed under each of {ATTEMPTS} attempts to read it: another process writes to it too fast"
+        "The directory changed under each of {ATTEMPTS} attempts to read it: a writer changes it too fast"
     )))
 }
 

@@ -120,10 +120,7 @@ fn a_writer_too_fast_is_said_to_be_so() {
                     e.kind(),
                     ErrorKind::Corruption | ErrorKind::NotSupported | ErrorKind::Io(_)
                 ));
-                assert!(
-                    e.to_string().contains("another process writes to it too fast"),
-                    "{calls} calls: {e}"
-                );
+                assert!(e.to_string().contains("a writer changes it too fast"), "{calls} calls: {e}");
             }
         }
     }
