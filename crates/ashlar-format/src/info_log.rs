@@ -1,36 +1,43 @@
-//! The head of RocksDB's info log (`LOG`): the path of the database directory, and `wal_dir`.
+//! The head of RocksDB's info log (`LOG`): the paths of the database directory, of the directories of tables, and of `wal_dir`.
 //!
 //! ```text
 //! 2026/11/24-10:00:00.000000 3 RocksDB version: 7.8.3
-//! 2026/11/24-10:00:00.000000 3 SST files in /data/db dir, Total Num: 3, files: ...
+//! 2026/11/24-10:00:00.000000 3 SST files in /data/slow dir, Total Num: 3, files: ...
 //! 2026/11/24-10:00:00.000000 3               Options.wal_dir: /data/wal
+//! 2026/11/24-10:00:00.000000 3 [db/version_set.cc:5536] Recovering from manifest file: /data/db/MANIFEST-000001
 //! ```
-//! Both stand within the first few thousand bytes.
+//! 1. There is a line `SST files in` for the database directory and for each of `db_paths` that was there when RocksDB opened.
+//! 2. All these lines stand within the first few tens of thousands of bytes.
 //!
-//! Source: RocksDB `db/db_impl/db_impl_open.cc`, `options/db_options.cc`.
+//! Source: RocksDB `db/db_info_dumper.cc`, `db/version_set.cc`, `options/db_options.cc`.
 
 use std::path::{Path, PathBuf};
 
-/// The places that an info log names, as paths from the root.
+/// The places that an info log names, as paths from the root. A relative path is left out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct InfoLogHead {
     /// The database directory.
     pub directory: Option<PathBuf>,
+    /// The directories of tables.
+    pub tables: Vec<PathBuf>,
     /// `wal_dir`; `None` also where the log says that it was not set.
     pub wal_dir: Option<String>,
 }
 
 impl InfoLogHead {
-    /// The places in the text of a log; `None`: it is no log of RocksDB.
+    /// The places in the text of a log; `None`: RocksDB did not write the log.
     pub fn parse(log: &str) -> Option<InfoLogHead> {
-        let line =
-            |begin: &str| log.lines().find_map(|line| line.split_once(begin).map(|(_, rest)| rest.trim()));
-        line("RocksDB version: ")?;
+        let behind = |begin: &'static str| {
+            log.lines().filter_map(move |line| line.split_once(begin).map(|(_, rest)| rest.trim()))
+        };
+        behind("RocksDB version: ").find(|version| !version.starts_with("AshlarDB"))?;
         let from_root = |path: &&str| Path::new(path).is_absolute();
-        let directory = line("SST files in ").and_then(|rest| rest.split_once(" dir, Total Num"));
+        let manifest = behind("Recovering from manifest file: ").find(from_root);
+        let tables = behind("SST files in ").filter_map(|rest| Some(rest.split_once(" dir, Total Num")?.0));
         Some(InfoLogHead {
-            directory: directory.map(|(path, _)| path).filter(from_root).map(PathBuf::from),
-            wal_dir: line("Options.wal_dir: ").filter(from_root).map(str::to_owned),
+            directory: manifest.and_then(|path| Path::new(path).parent()).map(Path::to_path_buf),
+            tables: tables.filter(from_root).map(PathBuf::from).collect(),
+            wal_dir: behind("Options.wal_dir: ").next().filter(from_root).map(str::to_owned),
         })
     }
 }
@@ -41,16 +48,25 @@ mod tests {
 
     #[test]
     fn the_info_log_of_rocksdb_tells_its_places() {
-        let log = "2026/11/24 3 RocksDB version: 7.8.3\n2026/11/24 3 SST files in /data/my db dir, Total Num: 0, files: \n\
-                   2026/11/24 3                                  Options.wal_dir: /data/wal\n";
-        let said = InfoLogHead { directory: Some("/data/my db".into()), wal_dir: Some("/data/wal".into()) };
+        let log = "2026/11/24 3 RocksDB version: 7.8.3\n\
+                   2026/11/24 3 SST files in /data/my db dir, Total Num: 0, files: \n\
+                   2026/11/24 3 SST files in /slow dir, Total Num: 1, files: 000012.sst\n\
+                   2026/11/24 3                                  Options.wal_dir: /data/wal\n\
+                   2026/11/24 3 [db/version_set.cc:5] Recovering from manifest file: /data/my db/MANIFEST-000001\n";
+        let said = InfoLogHead {
+            directory: Some("/data/my db".into()),
+            tables: vec!["/data/my db".into(), "/slow".into()],
+            wal_dir: Some("/data/wal".into()),
+        };
         assert_eq!(InfoLogHead::parse(log), Some(said));
-        let relative = log.replace("/data/my db", "db").replace("/data/wal", "");
+        let relative = log
+            .replace("/data/my db", "db")
+            .replace("/data/wal", "")
+            .replace(" /slow", " slow")
+            .replace(" /new", " new");
         assert_eq!(InfoLogHead::parse(&relative), Some(InfoLogHead::default()));
-        assert_eq!(
-            InfoLogHead::parse("SST files in /data/db dir, Total Num: 0"),
-            None,
-            "a log of another program"
-        );
+        let other = "SST files in /data/db dir, Total Num: 0";
+        assert_eq!(InfoLogHead::parse(other), None, "a log of another program");
+        assert_eq!(InfoLogHead::parse(&log.replace("7.8.3", "AshlarDB-0.1.0")), None);
     }
 }

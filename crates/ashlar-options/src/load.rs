@@ -327,6 +327,13 @@ pub struct StoredPlaces {
     pub major: u32,
 }
 
+impl StoredPlaces {
+    /// The directories of WAL files, the current one first.
+    pub fn wal_dirs(&self) -> impl Iterator<Item = &Path> {
+        self.wal_dir.iter().chain(&self.next_wal_dir).map(Path::new)
+    }
+}
+
 /// Takes the places out of a file.
 pub fn forget_places(file: &mut OptionsFile) {
     file.own.retain(|(name, value)| name != NEXT_WAL_DIR && own_line(name, value).is_none());

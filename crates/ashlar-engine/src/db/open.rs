@@ -273,11 +273,9 @@ fn begin_session(
     cut: bool,
 ) -> Result<Arc<Wal>> {
     let wal = begin_log(&entered.env, versions.dir(), versions, options, cut)?;
-    // The commit makes older WAL files obsolete. If several directories may hold WAL files, every open looks for the
-    // one it needs, even when nothing was written.
-    if entered.moves_logs() {
-        entered.env.fs.sync_dir(versions.dir())?;
-    }
+    // The commit makes older WAL files needless. A later open that finds no needed WAL file, with or without a write, takes it
+    // for lost.
+    entered.env.fs.sync_dir(versions.dir())?;
     commit(versions, edits, wal.number())?;
     entered.places.leave_former();
     Ok(wal)

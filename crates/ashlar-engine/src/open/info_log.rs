@@ -1,32 +1,46 @@
-//! The directories that the newest info log of RocksDB names.
+//! The directories that RocksDB's info logs name.
 
 use ashlar_base::Result;
 use ashlar_env::Fs;
 use ashlar_format::info_log::InfoLogHead;
+use ashlar_tree::files::same_directory;
 use std::path::Path;
 
-/// The bytes of an info log that are read: the lines are within the first few thousand bytes.
+/// The bytes of an info log that are read: the lines are within the first few tens of thousands.
 const LOOKED_AT: u64 = 64 << 10;
 
-/// How many info logs are searched.
+/// How many info logs of a database directory are read.
 const MOST_LOGS: usize = 16;
 
-/// The directories from RocksDB's newest info log in `dir`. An unreadable log names none.
+/// How many info logs of a `db_log_dir` are read, which several databases may share.
+const MOST_SHARED_LOGS: usize = 256;
+
+/// The heads of RocksDB's info logs in the database directory, newest first. An unreadable log has none.
 ///
 /// # Errors
 /// `Io`: the directory cannot be listed.
-pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<InfoLogHead> {
+pub(super) fn heads(fs: &dyn Fs, dir: &Path) -> Result<Vec<InfoLogHead>> {
     let entries = fs.files(dir)?;
     // An open by this engine, even a refused one, renames RocksDB's log to LOG.old.TIME.
     let names = entries.iter().map(|entry| &*entry.name);
     let mut logs: Vec<&str> = names.filter(|name| name.starts_with("LOG.old.")).collect();
     logs.sort_unstable();
     logs.push("LOG");
-    let said = |name: &str| {
-        let file = fs.open_read(&dir.join(name)).ok()?;
-        let mut begin = vec![0; usize::try_from(file.len().min(LOOKED_AT)).ok()?];
-        file.read_exact_at(&mut begin, 0).ok()?;
-        InfoLogHead::parse(&String::from_utf8_lossy(&begin))
-    };
-    Ok(logs.into_iter().rev().take(MOST_LOGS).find_map(said).unwrap_or_default())
+    Ok(logs.into_iter().rev().take(MOST_LOGS).filter_map(|name| read(fs, &dir.join(name))).collect())
+}
+
+/// The heads of the info logs in `log_dir` that RocksDB wrote for the database in `dir`. RocksDB names such a log by the path
+/// of the database, as `data_db_LOG`.
+pub(super) fn heads_elsewhere(fs: &dyn Fs, dir: &Path, log_dir: &Path) -> Vec<InfoLogHead> {
+    let entries = fs.files(log_dir).unwrap_or_default();
+    let logs = entries.iter().filter(|entry| entry.name.contains("_LOG")).take(MOST_SHARED_LOGS);
+    let heads = logs.filter_map(|entry| read(fs, &log_dir.join(&entry.name)));
+    heads.filter(|head| head.directory.as_ref().is_some_and(|named| same_directory(fs, dir, named))).collect()
+}
+
+fn read(fs: &dyn Fs, path: &Path) -> Option<InfoLogHead> {
+    let file = fs.open_read(path).ok()?;
+    let mut begin = vec![0; usize::try_from(file.len().min(LOOKED_AT)).ok()?];
+    file.read_exact_at(&mut begin, 0).ok()?;
+    InfoLogHead::parse(&String::from_utf8_lossy(&begin))
 }

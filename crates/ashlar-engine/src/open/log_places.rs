@@ -57,6 +57,8 @@ pub(super) struct Logs {
     /// The OPTIONS file names a directory other than the database's.
     elsewhere: bool,
     is_new: bool,
+    /// The database needs WAL files, and there is neither an OPTIONS file nor an info log of RocksDB.
+    is_silent: bool,
 }
 
 /// Where new WAL files go, and where others are read; `None`: the database directory, and no other directory.
@@ -74,18 +76,19 @@ impl Logs {
         fs: &dyn Fs,
         dir: &Path,
         given: &str,
-        stored: &StoredPlaces,
+        stored: Option<&StoredPlaces>,
         purpose: Purpose,
     ) -> Result<Logs> {
-        let named = stored.wal_dir.iter().chain(&stored.next_wal_dir).map(|named| whole(Path::new(named)));
+        let is_told = stored.is_some();
+        let named = stored.into_iter().flat_map(StoredPlaces::wal_dirs).map(whole);
         let mut named: Vec<PathBuf> = named.filter(|named| !same_directory(fs, dir, named)).collect();
         named.dedup();
         let elsewhere = !named.is_empty();
         let given = (!given.is_empty()).then(|| whole(Path::new(given)));
         named.retain(|n| given.as_ref().is_none_or(|g| !same_directory(fs, g, n)));
-        if !elsewhere && given.is_none() {
+        if is_told && !elsewhere && given.is_none() {
             let (here, stored) = (Candidate::empty(dir), Vec::new());
-            return Ok(Logs { here, given: None, stored, elsewhere, is_new: false });
+            return Ok(Logs { here, given: None, stored, elsewhere, is_new: false, is_silent: false });
         }
         let (mut from, mut is_new) = (FileNumber(0), false);
         match read_manifest(fs, dir) {
@@ -99,13 +102,15 @@ impl Logs {
         let aside = |place: &Path| same_directory(fs, dir, place);
         let given = given.map(|g| if aside(&g) { look(dir) } else { look(&g) }).transpose()?;
         let stored = named.iter().map(|named| look(named)).collect::<Result<_>>()?;
-        Ok(Logs { here: look(dir)?, given, stored, elsewhere, is_new })
+        // A number beyond those is damage, and is reported as such.
+        let is_silent = !is_told && (FileNumber(1)..=FileNumber::HIGHEST).contains(&from);
+        Ok(Logs { here: look(dir)?, given, stored, elsewhere, is_new, is_silent })
     }
 
     /// # Errors
     /// `InvalidArgument`: see the module.
     pub(super) fn choose(self, purpose: Purpose) -> Result<Choice> {
-        let Logs { here, given, stored, elsewhere, is_new } = self;
+        let Logs { here, given, stored, elsewhere, is_new, is_silent } = self;
         let is_given = |c: &&Candidate| given.as_ref().is_some_and(|g| g.dir == c.dir);
         let others: Vec<&Candidate> = stored.iter().chain([&here]).filter(|c| !is_given(c)).collect();
         let present = others.iter().copied().find(|c| !c.needed.is_empty());
@@ -125,11 +130,18 @@ impl Logs {
             return Err(ambiguous(a, b));
         }
         let Some(source) = holding.first().copied().or(present) else {
-            if elsewhere && write.needed.is_empty() && !fallback.holds_the_last {
-                let named = stored.first().unwrap_or(write);
-                let e = missing(&named.dir, given.as_ref().map(|g| &*g.dir));
+            let is_silent = is_silent && given.is_none();
+            if (elsewhere || is_silent) && write.needed.is_empty() && !fallback.holds_the_last {
+                let e = match stored.first() {
+                    None if is_silent => untold(&here.dir),
+                    named => missing(&named.unwrap_or(write).dir, given.as_ref().map(|g| &*g.dir)),
+                };
                 if purpose != Purpose::Repair {
                     return Err(e);
+                }
+                if given.is_none() {
+                    // The directory may be gone.
+                    choice.write = None;
                 }
                 choice.notes.push(e.message().to_owned());
             }
@@ -212,6 +224,16 @@ fn ambiguous(a: &Candidate, b: &Candidate) -> Error {
     )
 }
 
+fn untold(dir: &Path) -> Error {
+    let what = format!(
+        "no log that the database needs is in {}, and neither an OPTIONS file nor an info log of RocksDB says where the logs are",
+        dir.display()
+    );
+    Error::invalid(what).hint(
+        "Give wal_dir as the directory where the logs are; if there are none, give wal_dir as the database directory itself",
+    )
+}
+
 fn missing(stored: &Path, given: Option<&Path>) -> Error {
     let also = given.filter(|given| *given != stored);
     let also = also.map(|given| format!(", nor is there one in {}", given.display())).unwrap_or_default();
@@ -241,7 +263,7 @@ mod tests {
         let elsewhere = !stored.is_empty();
         let mut stored: Vec<_> = stored.iter().map(|(dir, logs)| at(dir, logs)).collect();
         stored.retain(|s| given.as_ref().is_none_or(|g| g.dir != s.dir));
-        let logs = Logs { here: at("/db", here), given, stored, elsewhere, is_new: false };
+        let logs = Logs { here: at("/db", here), given, stored, elsewhere, is_new: false, is_silent: false };
         match logs.choose(Purpose::Write) {
             Ok(choice) => {
                 let show = |dir: Option<PathBuf>| dir.map_or("-".to_owned(), |d| d.display().to_string());

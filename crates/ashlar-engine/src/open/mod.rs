@@ -20,6 +20,7 @@ mod recover;
 mod remains;
 mod report;
 mod sink;
+mod stored_places;
 mod survey;
 mod two_phase;
 mod unserved;

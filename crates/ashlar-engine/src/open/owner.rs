@@ -15,8 +15,10 @@
 //!    its database's id. A killed database leaves tables that the MANIFEST does not name, and unfinished tables, which
 //!    prove nothing. Tables of an unsupported kind prove nothing either, if the OPTIONS file asks for such tables: the
 //!    open then only reads.
+//!    If the info log shows that the opened directory is a copy, the original keeps the directories of its tables.
 //! 5. A new database takes no directory that holds WAL files, tables or blob files.
 
+use super::original::original_of;
 use super::places::whole;
 use super::recover::read_manifest;
 use super::unserved::unread_factory;
@@ -68,6 +70,8 @@ pub(super) struct Claimant {
     repairs: bool,
     /// The OPTIONS file asks for tables of an unsupported kind.
     has_unread_tables: bool,
+    /// The database of which this one is a copy, and the directories of that one's tables.
+    original: Option<(PathBuf, Vec<PathBuf>)>,
 }
 
 impl Claimant {
@@ -86,8 +90,9 @@ impl Claimant {
         let options = read_latest_options(fs, dir).ok().flatten();
         let has_unread_tables =
             options.is_some_and(|(_, file)| file.sections.iter().any(|s| unread_factory(s).is_some()));
+        let original = id.as_deref().map_or(Ok(None), |id| original_of(fs, dir, id))?;
         let dir = whole(dir).to_string_lossy().into_owned();
-        Ok(Claimant { id, dir, named, repairs, has_unread_tables })
+        Ok(Claimant { id, dir, named, repairs, has_unread_tables, original })
     }
 
     /// Checks that the directory may be used; `is_own` recognises the database directory by any of its names. True: the
@@ -114,6 +119,12 @@ impl Claimant {
             if same {
                 return Ok(false);
             }
+        }
+        if let (None, Some((original, tables))) = (&owner, &self.original)
+            && tables.iter().any(|named| same_directory(fs, place, named))
+        {
+            let whose = format!("the database in {}, of which this one is a copy", original.display());
+            return Err(foreign(place, setting, &whose));
         }
         let files = self.files(fs, place)?;
         let known = |number: &FileNumber| self.named.as_ref().is_some_and(|named| named.contains(number));
@@ -257,7 +268,7 @@ fn uses(fs: &dyn Fs, owner: &Owner, place: &Path) -> Result<bool> {
     if !matches!(there, Ok(Some(_))) || read_identity(fs, &dir)?.as_ref() != Some(&owner.id) {
         return Ok(false);
     }
-    super::places::names(fs, &dir, place)
+    super::stored_places::names(fs, &dir, place)
 }
 
 fn foreign(place: &Path, setting: &str, whose: &str) -> Error {

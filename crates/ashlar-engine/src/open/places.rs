@@ -12,18 +12,17 @@
 //!    stores it. A stored relative table path has no known base and is refused.
 
 use super::create::make_directory;
-use super::info_log;
 use super::log_places::{Choice, Logs};
-use super::original::original_of;
+use super::original::{User, user_of};
 use super::owner::{Claimant, Claims};
 use super::recover::read_manifest;
+use super::stored_places::newest_places;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::{Env, FileLock, Fs, FsEntry};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{
-    DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, read_options_file, stored_places,
-    unfinished_options, write_options_file,
+    DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, write_options_file,
 };
 use ashlar_tree::files::{Places, same_directory};
 use ashlar_tree::version::Replayed;
@@ -123,8 +122,10 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
     let mut notes = Vec::new();
     let stored = match fs.metadata(dir)? {
         Some(_) => newest_places(fs, dir, purpose, &mut notes)?,
-        None => StoredPlaces::default(),
+        None => Some(StoredPlaces::default()),
     };
+    let is_told = stored.is_some();
+    let stored = stored.unwrap_or_default();
     let given = &given.clone().absolute()?;
     let mut settings = given.clone();
     if settings.db_paths.is_empty() {
@@ -137,21 +138,8 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
     refuse_relative("db_paths", &settings.db_paths).map_err(|e| e.at_path(dir))?;
     let own = || settings.cf_paths.values();
     own().try_for_each(|paths| refuse_relative("cf_paths", paths)).map_err(|e| e.at_path(dir))?;
-    let logs = Logs::look(fs, dir, &given.wal_dir, &stored, purpose)?;
-    let Choice { write, mut former, notes: mut of_logs } =
-        logs.choose(purpose).map_err(|e| e.at_path(dir))?;
-    for place in [write.clone(), former.clone()].into_iter().flatten() {
-        if whole(&place) == whole(Path::new(&given.wal_dir)) {
-            continue;
-        }
-        let Some(original) = original_of(fs, dir, &place)? else { continue };
-        let e = copied(dir, &original, &place);
-        if given.wal_dir.is_empty() {
-            return Err(e);
-        }
-        // The caller gave the directory of the copy's WAL files.
-        (former, of_logs) = (None, vec![format!("{}; its logs were not read", e.message())]);
-    }
+    let of_logs = log_directories(fs, dir, &given.wal_dir, is_told.then_some(&stored), purpose);
+    let Choice { write, former, notes: of_logs } = of_logs.map_err(|e| e.at_path(dir))?;
     notes.extend(of_logs);
     settings.wal_dir = write.as_ref().map(|dir| whole(dir).display().to_string()).unwrap_or_default();
     let mut hidden = hidden_paths(fs, dir, &stored).filter(|_| settings.db_paths.is_empty());
@@ -182,6 +170,44 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
         plain,
         beside,
     })
+}
+
+/// The directories of WAL files. `given` is the caller's `wal_dir`; `stored`: what the database's files name, `None`:
+/// nothing.
+///
+/// # Errors
+/// `InvalidArgument` naming `wal_dir`: see the module. `Io`.
+fn log_directories(
+    fs: &dyn Fs,
+    dir: &Path,
+    given: &str,
+    stored: Option<&StoredPlaces>,
+    purpose: Purpose,
+) -> Result<Choice> {
+    let mut choice = Logs::look(fs, dir, given, stored, purpose)?.choose(purpose)?;
+    let given = (!given.is_empty()).then(|| Path::new(given));
+    for place in [choice.write.clone(), choice.former.clone()].into_iter().flatten() {
+        let is_given = given.is_some_and(|given| whole(&place) == whole(given));
+        if is_given || same_directory(fs, dir, &place) {
+            continue;
+        }
+        let user = user_of(fs, dir, &place, stored)?;
+        let e = match &user {
+            User::This => continue,
+            User::Original(original) => copied(original, &place),
+            User::Other(other) => of_another(other, &place),
+            User::Unknown => unproven(&place),
+        };
+        // The caller of an open of a copy names the copy itself.
+        let is_for_a_copy = given.is_some_and(|given| same_directory(fs, dir, given));
+        if given.is_none() || matches!(user, User::Unknown) && !is_for_a_copy {
+            return Err(e);
+        }
+        // The caller gave the directory of the copy's WAL files.
+        choice.former = None;
+        choice.notes = vec![format!("{}; its logs were not read", e.message())];
+    }
+    Ok(choice)
 }
 
 impl Entered {
@@ -223,7 +249,7 @@ impl Entered {
         if self.places.elsewhere().is_empty() {
             return Ok(None);
         }
-        let fs = &*self.env.fs;
+        let fs = &*self.plain;
         let replayed = match read_manifest(fs, &self.dir) {
             Ok((_, replayed)) => Some(replayed),
             // There is no database yet, or recovery reports the error in more detail.
@@ -253,13 +279,6 @@ impl Entered {
     /// Whether `place` is the database directory, perhaps under another name.
     pub(super) fn is_own_directory(&self, fs: &dyn Fs, place: &Path) -> bool {
         same_directory(fs, &self.dir, place)
-    }
-
-    /// Whether WAL files are outside of the database directory, or were.
-    pub(crate) fn moves_logs(&self) -> bool {
-        !self.settings.wal_dir.is_empty()
-            || self.stored.wal_dir.is_some()
-            || self.stored.next_wal_dir.is_some()
     }
 
     /// Adds to the newest OPTIONS file what it does not name: the directory of new WAL files, and the table
@@ -418,15 +437,39 @@ fn unknown_paths(why: &str) -> Error {
         .hint(format!("{GIVE_PATHS}. If all tables are in the database directory, give that one as db_paths"))
 }
 
-fn copied(dir: &Path, original: &Path, wal_dir: &Path) -> Error {
+fn copied(original: &Path, wal_dir: &Path) -> Error {
     let what = format!(
         "the OPTIONS file says wal_dir={}, which belongs to the database in {}: this directory is a copy of that one",
         wal_dir.display(),
         original.display()
     );
-    Error::invalid(what).at_path(dir).hint(
+    Error::invalid(what).hint(
         "Give wal_dir as the directory of the logs that were copied, or as the database directory itself if there are none. If \
          the other directory is the copy, give this wal_dir explicitly, or remove the other",
+    )
+}
+
+fn of_another(other: &Path, wal_dir: &Path) -> Error {
+    let what = format!(
+        "the OPTIONS file says wal_dir={}, which the database in {} uses: this database was there before",
+        wal_dir.display(),
+        other.display()
+    );
+    Error::invalid(what).hint(
+        "Give wal_dir as the directory where the logs of this database are now, or as the database directory itself if there \
+         are none",
+    )
+}
+
+fn unproven(wal_dir: &Path) -> Error {
+    let what = format!(
+        "the OPTIONS file says wal_dir={}, and no info log of RocksDB proves that the logs there belong to this directory: it may \
+         be a copy, a checkpoint or a restored backup",
+        wal_dir.display()
+    );
+    Error::invalid(what).hint(
+        "Give wal_dir explicitly: as that directory if the logs there are those of this database, or as the database directory \
+         itself for a copy",
     )
 }
 
@@ -460,81 +503,6 @@ fn all_tables_are_in(fs: &dyn Fs, dir: &Path) -> Result<bool> {
     Ok(named.peek().is_some() && named.all(|number| there.contains(&number)))
 }
 
-/// The directories that the newest readable OPTIONS file names. Without such a file, the `wal_dir` that RocksDB wrote
-/// into its info log.
-///
-/// # Errors
-/// `Io`: OPTIONS files exist, and none can be read. A repair ignores that.
-fn newest_places(fs: &dyn Fs, dir: &Path, purpose: Purpose, notes: &mut Vec<String>) -> Result<StoredPlaces> {
-    let entries = fs.files(dir)?;
-    let kinds = || entries.iter().filter_map(|entry| FileKind::parse(&entry.name));
-    let mut numbers: Vec<FileNumber> = kinds()
-        .filter_map(|kind| match kind {
-            FileKind::Options(number) => Some(number),
-            _ => None,
-        })
-        .collect();
-    numbers.sort_unstable();
-    let newest = numbers.last().copied().unwrap_or_default();
-    let (mut places, mut failed) = (None, None);
-    for number in numbers.into_iter().rev() {
-        let name = FileKind::Options(number).name();
-        match read_options_file(fs, &dir.join(&name)) {
-            Ok(file) => {
-                places = Some(stored_places(&file));
-                break;
-            }
-            // Another process may have replaced the file. The open reports a damaged file.
-            Err(e) if e.is_corruption() || e.is_not_found() => {}
-            Err(e) => {
-                notes.push(format!("{name}, which may name directories of the database, was not read: {e}"));
-                failed = failed.or(Some(e));
-            }
-        }
-    }
-    match failed {
-        Some(e) if places.is_none() && purpose != Purpose::Repair => Err(e),
-        _ => {
-            let unfinished = unfinished_options(kinds().filter(|kind| is_behind(kind, newest)));
-            match with_unfinished(fs, dir, places, unfinished, purpose)? {
-                Some(places) => Ok(places),
-                None => {
-                    let next_wal_dir = info_log::read(fs, dir)?.wal_dir;
-                    Ok(StoredPlaces { next_wal_dir, ..StoredPlaces::default() })
-                }
-            }
-        }
-    }
-}
-
-/// Whether an unfinished file was begun after the OPTIONS file `newest`.
-fn is_behind(kind: &FileKind, newest: FileNumber) -> bool {
-    matches!(kind, FileKind::OptionsTemp(number) if *number > newest)
-}
-
-/// Adds the `wal_dir` of an unfinished OPTIONS file. Without another OPTIONS file all its directories count.
-///
-/// # Errors
-/// `Io`: the file cannot be read. A repair ignores that.
-fn with_unfinished(
-    fs: &dyn Fs,
-    dir: &Path,
-    places: Option<StoredPlaces>,
-    unfinished: Option<FileKind>,
-    purpose: Purpose,
-) -> Result<Option<StoredPlaces>> {
-    let Some(kind) = unfinished else { return Ok(places) };
-    let more = match read_options_file(fs, &dir.join(kind.name())) {
-        Ok(file) => stored_places(&file),
-        Err(e) if matches!(e.kind(), ErrorKind::Io(_)) && purpose != Purpose::Repair => return Err(e),
-        // Damaged, gone, or a link: RocksDB left no such file.
-        Err(_) => return Ok(places),
-    };
-    let Some(mut places) = places else { return Ok(Some(more)) };
-    places.next_wal_dir = places.next_wal_dir.or(more.wal_dir);
-    Ok(Some(places))
-}
-
 /// # Errors
 /// `InvalidArgument` naming the setting: the path is relative, and the process has no working directory.
 fn absolute(setting: &str, path: &Path) -> Result<PathBuf> {
@@ -564,17 +532,6 @@ fn refuse_relative(setting: &str, paths: &[DbPath]) -> Result<()> {
         path.path.display()
     );
     Err(Error::invalid(what).hint(GIVE_PATHS))
-}
-
-/// Whether the newest OPTIONS file of the database in `dir` names `place` as a directory of its files.
-///
-/// # Errors
-/// `Io`.
-pub(super) fn names(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<bool> {
-    let stored = newest_places(fs, dir, Purpose::Read, &mut Vec::new())?;
-    let tables = stored.db_paths.iter().chain(stored.cf_paths.values().flatten()).map(|path| &*path.path);
-    let logs = stored.wal_dir.iter().chain(&stored.next_wal_dir).map(Path::new);
-    Ok(tables.chain(logs).any(|named| whole(named) == whole(place)))
 }
 
 /// The absolute path, which stays valid after a change of the working directory.

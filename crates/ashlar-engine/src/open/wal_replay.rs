@@ -32,7 +32,7 @@ use super::sink::{BatchPlace, FamilyFilter, ReplaySink};
 use super::two_phase::{Marks, Prepared};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, FileNumber, Malformed, Order, Result, SeqNum};
-use ashlar_env::{Env, ReadFile};
+use ashlar_env::{EntryKind, Env, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::{LogLink, PredecessorInfo, decode_timestamp_sizes};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
@@ -248,8 +248,17 @@ impl FoundWals {
         let (min, facts) = (versions.min_wal(), versions.db_facts());
         let (prev, keep) = (facts.prev_log, facts.min_log_to_keep);
         let mut wals = Vec::new();
-        for entry in env.fs.files(dir)? {
+        let entries = env.fs.list(dir)?;
+        let files = entries.iter().filter(|entry| entry.kind != EntryKind::Dir);
+        let newest = files.filter_map(|entry| FileKind::parse_exact(&entry.name)?.number()).max();
+        for entry in entries {
             let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
+            if entry.kind == EntryKind::Dir {
+                // The numbers of WAL files are not above all others.
+                let is_needed = number == min || number > min && newest.is_some_and(|newest| number < newest);
+                refuse_directory(&env.fs.real_path(&dir.join(&entry.name)), is_needed)?;
+                continue;
+            }
             // RocksDB does not always record the oldest WAL file that it keeps, so every older file is searched for
             // prepared transactions.
             let kept = (keep..min).contains(&number);
@@ -265,6 +274,18 @@ impl FoundWals {
         wals.sort_by_key(|w| w.number);
         Ok(FoundWals(wals))
     }
+}
+
+/// # Errors
+/// `InvalidArgument`: a directory has the name of a WAL file that may be needed.
+fn refuse_directory(path: &Path, is_needed: bool) -> Result<()> {
+    if !is_needed {
+        return Ok(());
+    }
+    let e = Error::invalid("a directory is in the place of a log that the database may need").at_path(path);
+    Err(e.hint(
+        "Put the log in its place; if there was none of this number, or it is lost, move the directory away",
+    ))
 }
 
 /// Whether a record of the WAL file prepares a transaction. Damage is skipped.

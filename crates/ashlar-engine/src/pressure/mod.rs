@@ -1,9 +1,9 @@
 //! Admission: how fast writers may go, so that memtables and level 0 never exceed their limits.
 //!
 //! Writers are delayed gradually as debt grows, instead of being stopped at once. Between the slowdown and the stop
-//! threshold each byte is delayed by the measured time that background work needs for it (`rates`), times fullness / (1
-//! - fullness). That factor is 0 at first, 1 at half, and grows without bound. So writers settle at the speed at which
-//! debt stays constant.
+//! threshold each byte is delayed by the measured time that background work needs for it (`rates`), times
+//! fullness / (1 - fullness). That factor is 0 at first, 1 at half, and grows without bound. So writers settle at the
+//! speed at which debt stays constant.
 //!
 //! 1. Only background work ends a stop, so code that stops a writer must first schedule such work.
 //! 2. The fullness of a family is the larger of its two gauges; the fullest family decides for the database.

@@ -53,6 +53,8 @@ fn directory(dir: &Path) {
         log.append(&edit.to_bytes(), true).unwrap();
     }
     fs.create(&dir.join("CURRENT")).unwrap().write_at(b"MANIFEST-000005\n", 0).unwrap();
+    // The WAL file that the database needs.
+    fs.create(&dir.join("000008.log")).unwrap();
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -5,7 +5,7 @@
 use super::LOST;
 use super::obsolete::{Action, Obsolete};
 use ashlar_base::{Error, Result};
-use ashlar_env::{Fs, ReadFile};
+use ashlar_env::{EntryKind, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::{BLOCK_SIZE, Fault, has_its_checksum, parse_physical};
 use std::path::Path;
@@ -57,11 +57,19 @@ pub fn unlink(fs: &dyn Fs, dir: &Path, files: &[Obsolete]) -> Unlinked {
 /// Removes a file; one that is no log though it is named like one is moved instead, and the name it has there returned.
 fn remove(fs: &dyn Fs, dir: &Path, file: &Obsolete) -> Result<Option<String>> {
     let path = dir.join(&file.name);
-    if matches!(file.kind, FileKind::Wal(_)) && !begins_as_log(&*fs.open_read(&path)?)? {
+    if matches!(file.kind, FileKind::Wal(_))
+        && !is_link(fs, &path)?
+        && !begins_as_log(&*fs.open_read(&path)?)?
+    {
         fs.create_dir_all(&dir.join(LOST))?;
         return lose(fs, dir, &file.name).map(Some);
     }
     fs.remove(&path).map(|()| None)
+}
+
+/// A link goes, and the file that it leads to stays.
+fn is_link(fs: &dyn Fs, path: &Path) -> Result<bool> {
+    Ok(fs.metadata(path)?.is_some_and(|entry| entry.kind == EntryKind::Other))
 }
 
 /// Whether a file begins with a whole record, or with nothing: what a log is from its first write on.

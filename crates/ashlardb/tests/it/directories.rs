@@ -393,6 +393,50 @@ fn a_link_in_the_place_of_a_file_is_named_as_one() {
     }
 }
 
+/// The purge could not open the link, and tried again for ever.
+#[test]
+fn a_link_in_the_place_of_a_dead_log_goes_and_its_target_stays() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let db = Db::open(&dir).unwrap();
+    fill(&db, "a");
+    db.flush().unwrap();
+    db.close().unwrap();
+    let target = temp.path().join("target");
+    std::fs::write(&target, "mine").unwrap();
+    let link = dir.join("000001.log");
+    symlink(&target, &link).unwrap();
+    let db = Db::open(&dir).unwrap();
+    db.wait_for_background().unwrap();
+    assert_eq!(db.property("rocksdb.background-errors").as_deref(), Some("0"));
+    db.close().unwrap();
+    assert!(link.symlink_metadata().is_err(), "the link is still there");
+    assert_eq!(std::fs::read(&target).unwrap(), b"mine");
+    assert_eq!(keys(&dir, "a"), (100, 100));
+}
+
+/// The open passed over the directory, and the writes of the log that had been there were missing.
+#[test]
+fn a_directory_in_the_place_of_a_needed_log_is_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let db = Db::open(&dir).unwrap();
+    fill(&db, "a");
+    db.close().unwrap();
+    let entries = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path());
+    let log = entries.into_iter().find(|path| path.extension().is_some_and(|e| e == "log")).unwrap();
+    let kept = temp.path().join("kept");
+    std::fs::rename(&log, &kept).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    for result in [Db::open(&dir), Db::builder(&dir).read_only(true).open()] {
+        let e = result.unwrap_err();
+        assert_eq!((e.kind(), e.path()), (ErrorKind::InvalidArgument, Some(&*log)), "{e}");
+    }
+    std::fs::remove_dir(&log).unwrap();
+    std::fs::rename(&kept, &log).unwrap();
+    assert_eq!(keys(&dir, "a"), (100, 100));
+}
+
 #[test]
 fn a_repair_of_a_directory_that_holds_no_database_writes_and_moves_nothing() {
     let temp = tempfile::tempdir().unwrap();

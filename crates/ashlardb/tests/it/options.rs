@@ -302,6 +302,36 @@ fn settings_change_under_writers() {
     assert!(options_files(dir.path()).len() <= 3);
 }
 
+/// The reader listed an OPTIONS file that the writer then renamed or removed.
+#[test]
+fn a_read_only_open_beside_a_writer_that_changes_settings_succeeds() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    db.put("k", "v").unwrap();
+    db.flush().unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0.. {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let size = ["64K", "256K"][round % 2];
+                db.default_family().set_options(&[("write_buffer_size", size)]).unwrap();
+            }
+        });
+        for _ in 0..300 {
+            let opened = Db::builder(dir.path()).read_only(true).open();
+            let found = opened.and_then(|reader| reader.get("k"));
+            if !matches!(&found, Ok(Some(_))) {
+                done.store(true, Ordering::Relaxed);
+                panic!("{found:?}");
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
 /// RocksDB loads our OPTIONS file with every name known to it, opens with it, and then stores the same values.
 #[test]
 fn rocksdb_loads_what_we_store() {

@@ -60,7 +60,10 @@ fn families_that_only_logs_write_to_keep_their_names() {
     let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
     let told =
         |account: &ashlardb::RepairReport, what: &str| account.remarks.iter().any(|r| r.contains(what));
-    assert!(account.is_lossless() && told(&account, "family 2 of the logs: it is \"two\""), "{account}");
+    assert!(
+        account.is_lossless() && told(&account, "family 2 of the logs: it gets the name \"two\""),
+        "{account}"
+    );
     let db = Db::open(temp.path()).unwrap();
     assert_eq!(db.family("one").unwrap().get(b"k").unwrap().as_deref(), Some(&b"in a table"[..]));
     let two: Vec<_> = db.family("two").unwrap().scan(..).map(|e| e.unwrap().0.to_vec()).collect();
@@ -77,7 +80,7 @@ fn a_family_that_nothing_names_gets_a_name_from_its_number() {
     db.close().unwrap();
     forget_tree(temp.path());
     let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
-    assert!(account.remarks.iter().any(|r| r.contains("it is \"family_2\" now")), "{account}");
+    assert!(account.remarks.iter().any(|r| r.contains("it gets the name \"family_2\"")), "{account}");
     let db = Db::open(temp.path()).unwrap();
     assert_eq!(db.family("family_2").unwrap().get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
 }
@@ -98,7 +101,7 @@ fn a_dropped_family_does_not_share_a_name() {
     std::fs::write(&table, dropped).unwrap();
     forget_tree(temp.path());
     let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
-    assert!(account.remarks.iter().any(|r| r.contains("is \"f_1\" now")), "{account}");
+    assert!(account.remarks.iter().any(|r| r.contains("gets the name \"f_1\"")), "{account}");
     let db = Db::open(temp.path()).unwrap();
     assert_eq!(db.family("f").unwrap().get(b"k").unwrap().as_deref(), Some(&b"there"[..]));
     assert_eq!(db.family("f_1").unwrap().get(b"k").unwrap().as_deref(), Some(&b"dropped"[..]));

@@ -60,6 +60,7 @@ use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::OptionsFile;
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_log::{Framing, LogWriter};
 use ashlar_options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
 use ashlar_tree::check::{CheckReport, Damage, Risk, Verified};
 use ashlar_tree::files::{
@@ -299,6 +300,9 @@ impl Repair<'_> {
             mark.set()?;
         }
         let wal = versions.new_file_number();
+        // As every open does: a later open looks for a needed WAL file.
+        let log = self.dir.join(FileKind::Wal(wal).name());
+        LogWriter::create(Arc::clone(&self.env.fs), &log, wal, Framing::Legacy)?.sync_to(0)?;
         commit(versions, edits, wal)?;
         settle_identity(&self.env, versions, &mut RecoveryReport::default())?;
         self.move_away(report)?;

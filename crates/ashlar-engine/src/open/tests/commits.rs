@@ -67,6 +67,7 @@ fn of_a_dropped_family_nothing_is_kept() {
     v.drop_family(one.id).unwrap();
     let (gone, kept) = (v.new_file_number(), v.new_file_number());
     table_file(&env, kept).unwrap();
+    empty_log(&env, FileNumber(4));
     let of_it =
         VersionEdit { family: one.id, min_log_to_keep: Some(FileNumber(4)), ..flush_edit(gone, "a", 5) };
     v.commit(vec![of_it, flush_edit(kept, "b", 6)]).unwrap();
@@ -197,6 +198,7 @@ fn tracked_logs_are_forgotten_when_they_are_obsolete() {
     let wal = |n, size| WalAddition { number: FileNumber(n), synced_size: size };
     let edit = VersionEdit { wal_added: vec![wal(4, Some(33)), wal(6, None)], ..VersionEdit::default() };
     v.commit(vec![edit]).unwrap();
+    empty_log(&env, FileNumber(6));
     let r = recover(&env).unwrap();
     assert_eq!(r.versions.db_facts().tracked_wals.len(), 2);
     let edit = VersionEdit {
