@@ -9,7 +9,7 @@ use ashlar_blob::BlobOptions;
 use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::{FileKind, parse_current};
 use ashlar_format::filter::FilterPolicy;
-use ashlar_options::{LoadedOptions, read_options_file};
+use ashlar_options::{LoadedOptions, family_notices, read_options_file};
 use ashlar_table::TableOptions;
 use ashlardb::{
     Builder, Compression, Cursor, Db, Family, FormatLevel, MergeOperator, Read as _, SizeOptions, View,
@@ -120,7 +120,13 @@ fn family_name(number: u64) -> String {
 fn stored(builder: Builder, env: &Env, path: &Path) -> Result<Builder> {
     let file = read_options_file(&*env.fs, path)?;
     let loaded = LoadedOptions::from_file(path.to_path_buf(), &file, FormatLevel::default());
-    loaded.notices.iter().for_each(|notice| eprintln!("WARNING: {}: {notice}", path.display()));
+    let families = loaded.families.iter().map(|(name, options)| (&**name, options));
+    let of_families = family_notices(families, loaded.db.format_level, &loaded.release);
+    loaded
+        .notices
+        .iter()
+        .chain(&of_families)
+        .for_each(|notice| eprintln!("WARNING: {}: {notice}", path.display()));
     Ok(builder.tune(move |db, family| {
         db.clone_from(&loaded.db);
         if let Some((_, default)) = loaded.families.first() {

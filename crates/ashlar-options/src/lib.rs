@@ -31,8 +31,8 @@ pub use kept::KeptTexts;
 pub use kept::note_lines;
 pub use lint::{Facts, Finding, lint};
 pub use load::{
-    LatestOptions, LoadedOptions, find_latest_options, load_latest_options, read_latest_options,
-    read_options_file, unfinished_options,
+    LatestOptions, LoadedOptions, family_notices, find_latest_options, load_latest_options,
+    read_latest_options, read_options_file, unfinished_options,
 };
 pub use load::{
     NEXT_WAL_DIR, StoredFamily, StoredPlaces, forget_places, note_paths, stored_families, stored_places,

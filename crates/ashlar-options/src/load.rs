@@ -32,8 +32,29 @@ pub struct LoadedOptions {
     pub db: DbOptions,
     /// The families' settings, in the order of the file: `default` first.
     pub families: Vec<(String, FamilyOptions)>,
-    /// What was passed over or changed, and why.
+    /// What of the database's settings was passed over or changed, and why. [`family_notices`] says it of the families.
     pub notices: Vec<String>,
+}
+
+/// What of the families' stored settings is passed over or changed, and why, as lines. The settings may have changed since
+/// they were loaded: a comparator that the caller gave is not missed. Adjacent families that share their kept texts share
+/// a line. `release` is the one in the file's head.
+pub fn family_notices<'f>(
+    families: impl IntoIterator<Item = (&'f str, &'f FamilyOptions)>,
+    level: FormatLevel,
+    release: &str,
+) -> Vec<String> {
+    let mut groups: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
+    let mut before: Option<&FamilyOptions> = None;
+    for (name, options) in families {
+        let same = |b: &FamilyOptions| b.shares_kept_with(options) && b.order.name() == options.order.name();
+        match groups.last_mut().filter(|_| before.is_some_and(same)) {
+            Some((names, _)) => names.push(name),
+            None => groups.push((vec![name], options.notes(level, release))),
+        }
+        before = Some(options);
+    }
+    note_lines(&groups)
 }
 
 /// The newest OPTIONS file of a directory that is sound; `None` when there is no OPTIONS file.
@@ -168,24 +189,13 @@ impl LoadedOptions {
         notices.splice(0..0, note_lines(&[(Vec::new(), loaded.database_notes())]));
         // Families mostly have the same settings: those are read once, and share what is kept.
         let mut families: Vec<(String, FamilyOptions)> = Vec::new();
-        let mut groups: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
         let mut before = None;
         for (name, of) in &sections {
             let same = families.last().filter(|_| before == Some(of)).map(|(_, options)| options.clone());
-            if same.is_none() {
-                groups.push((Vec::new(), Vec::new()));
-            }
             let options = same.unwrap_or_else(|| load_family(of, level));
-            if let Some((names, notes)) = groups.last_mut() {
-                if names.is_empty() {
-                    *notes = options.notes(level, &release);
-                }
-                names.push(name);
-            }
             families.push(((*name).to_owned(), options));
             before = Some(of);
         }
-        notices.extend(note_lines(&groups));
         LoadedOptions { path, release, db: loaded.db, families, notices }
     }
 }

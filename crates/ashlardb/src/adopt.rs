@@ -17,7 +17,7 @@ use ashlar_base::Order;
 use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_engine::open::{DirState, survey};
-use ashlar_options::{DbOptions, FamilyOptions, LoadedOptions, Options, load_latest_options};
+use ashlar_options::{DbOptions, FamilyOptions, LoadedOptions, Options, family_notices, load_latest_options};
 use ashlar_tree::files::hold_directory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -62,8 +62,24 @@ pub(crate) struct Adopted {
     pub(crate) families: Vec<OpenFamily>,
     /// Of `default`, and of families that are not among those.
     pub(crate) others: FamilyOptions,
-    /// What of the file is not followed.
+    /// What of the file is not followed; a repair reports it.
     pub(crate) notices: Vec<String>,
+}
+
+impl Adopted {
+    /// What of a file is not followed, given these settings.
+    fn notices_of(&self, stored: LoadedOptions) -> Vec<String> {
+        let set: BTreeMap<&str, &FamilyOptions> =
+            self.families.iter().map(|family| (&*family.name, &family.options)).collect();
+        let families = stored.families.iter().map(|(name, stored)| match &**name {
+            DEFAULT_FAMILY => (DEFAULT_FAMILY, &self.others),
+            name => (name, set.get(name).copied().unwrap_or(stored)),
+        });
+        let of_families = family_notices(families, self.db.format_level, &stored.release);
+        let mut notices = stored.notices;
+        notices.extend(of_families);
+        notices
+    }
 }
 
 impl Recorded {
@@ -122,18 +138,22 @@ impl Recorded {
                 Err(e) => return Err(e),
             }
         };
-        stored.map_or(Ok(plain), |stored| self.over(Some(stored)))
+        let Some(stored) = stored else { return Ok(plain) };
+        let told = repairs.then(|| stored.clone());
+        let mut adopted = self.over(Some(stored))?;
+        adopted.notices = told.map(|stored| adopted.notices_of(stored)).unwrap_or_default();
+        Ok(adopted)
     }
 
     fn over(&self, stored: Option<LoadedOptions>) -> Result<Adopted> {
-        let Some(LoadedOptions { mut db, families, notices, .. }) = stored else {
+        let Some(LoadedOptions { mut db, families, .. }) = stored else {
             return self.over_settings(DbOptions::default(), FamilyOptions::default(), BTreeMap::new());
         };
         let mut families: BTreeMap<String, FamilyOptions> = families.into_iter().collect();
         let mut default = families.remove(DEFAULT_FAMILY).unwrap_or_default();
         default.only_if_there = false;
         db.error_if_exists = false;
-        Ok(Adopted { notices, ..self.over_settings(db, default, families)? })
+        self.over_settings(db, default, families)
     }
 
     fn over_settings(

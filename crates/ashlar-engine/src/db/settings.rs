@@ -208,7 +208,13 @@ impl Settings {
     }
 
     pub(super) fn default_order(&self) -> Order {
-        self.listed.get(DEFAULT_FAMILY).unwrap_or(&self.others).order.clone()
+        self.given_order(DEFAULT_FAMILY)
+    }
+
+    /// The order that the caller gave for a family. A family other than `default` has none unless it is listed.
+    pub(super) fn given_order(&self, name: &str) -> Order {
+        let others = (name == DEFAULT_FAMILY).then_some(&self.others);
+        self.listed.get(name).or(others).map_or(Order::Bytewise, |options| options.order.clone())
     }
 
     pub(super) fn families(&self) -> Families {

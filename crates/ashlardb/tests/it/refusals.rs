@@ -1,5 +1,7 @@
 //! What users ask for and cannot have: told by kind and in words, and nothing is left of the attempt.
 
+use crate::integrity::files;
+use crate::repair::forget_tree;
 use crate::store::listing;
 use ashlar_testkit::golden::golden;
 use ashlardb::{
@@ -165,4 +167,43 @@ fn a_default_family_with_an_unknown_comparator_is_an_argument_that_lacks() {
     says(Db::open(&dir), ErrorKind::InvalidArgument, lacks);
     says(Db::open_read_only(&dir), ErrorKind::InvalidArgument, lacks);
     mine().read_only(true).open().unwrap().close().unwrap();
+}
+
+/// The remarks do not ask for a comparator that the builder has.
+#[test]
+fn a_comparator_given_for_the_default_family_serves_repair_and_salvage() {
+    for (manifest, options) in [(true, true), (false, true), (false, false)] {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("db");
+        let mine = |dir: &Path| {
+            let comparator = || Arc::new(Mine { timestamp_len: 0 });
+            let builder = Db::builder(dir).default_family(|f| f.comparator(comparator()));
+            builder.family("mine", |f| f.comparator(comparator()))
+        };
+        let db = mine(&dir).open().unwrap();
+        db.put("a", "in a table").unwrap();
+        db.flush().unwrap();
+        db.put("b", "in the log").unwrap();
+        db.close().unwrap();
+        if !manifest {
+            forget_tree(&dir);
+        }
+        for file in files(&dir, "").into_iter().filter(|_| !options) {
+            if file.file_name().unwrap().to_string_lossy().starts_with("OPTIONS-") {
+                std::fs::remove_file(file).unwrap();
+            }
+        }
+        let copy = temp.path().join("copy");
+        for (account, dir) in
+            [(mine(&dir).salvage(&copy, |_| {}).unwrap(), &copy), (mine(&dir).repair(|_| {}).unwrap(), &dir)]
+        {
+            assert!(account.losses.is_empty(), "{account}");
+            assert!(!account.remarks.iter().any(|r| r.contains("is not built in")), "{account}");
+            let db = mine(dir).open().unwrap();
+            assert_eq!(listing(db.scan(..)).len(), 2);
+            db.close().unwrap();
+        }
+        let lacks = "family \"default\" needs the comparator test.Mine, which was not given";
+        says(Db::builder(&dir).repair(|_| {}), ErrorKind::InvalidArgument, lacks);
+    }
 }

@@ -48,6 +48,7 @@ use super::purge_job::purge;
 use super::replay::Replayer;
 use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
+use crate::column_family::DEFAULT_FAMILY;
 use crate::inspect::{LogsNeeded, check_logs};
 use crate::open::{
     PlaceSettings, Purpose, RecoveryReport, by_settings, enter, needed_from, recorded_numbers, salvage_wals,
@@ -362,11 +363,13 @@ impl Repair<'_> {
         options
     }
 
-    /// The order of a family's keys: a built-in one, or that of the listed family.
+    /// The order of a family's keys: a built-in one, or a comparator of that name that the caller gave for the family or for
+    /// `default`.
     fn order(&self, family: &str, comparator: Option<&str>) -> Result<Order> {
         let Some(name) = comparator else { return Ok(Order::Bytewise) };
-        let listed = self.settings.of(family, &Order::Bytewise).order;
-        Order::by_name(name).or_else(|| (listed.name() == name).then_some(listed)).ok_or_else(|| {
+        let given = [self.settings.given_order(family), self.settings.given_order(DEFAULT_FAMILY)];
+        let given = || given.into_iter().find(|order| order.name() == name);
+        Order::by_name(name).or_else(given).ok_or_else(|| {
             let name = name.escape_debug();
             let what = format!("family {family:?} needs the comparator {name}, which was not given");
             Error::invalid(what).hint("List the family with its comparator")

@@ -95,7 +95,7 @@ impl Repair<'_> {
         let stored = |name: &str| self.stored.iter().find(|f| f.name == name)?.comparator.as_deref();
         let order = |name: &str| match stored(name) {
             Some(comparator) => self.order(name, Some(comparator)),
-            None => Ok(self.settings.of(name, &Order::Bytewise).order),
+            None => Ok(self.settings.given_order(name)),
         };
         if let Entry::Vacant(default) = families.entry(FamilyId::DEFAULT) {
             default.insert(Gathered::empty(DEFAULT_FAMILY, order(DEFAULT_FAMILY)?));
