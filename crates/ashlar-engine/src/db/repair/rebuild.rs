@@ -38,6 +38,8 @@ struct Gathered {
     order: Order,
     tables: Vec<NewFile>,
     blobs: BTreeSet<FileNumber>,
+    /// Names in the tables that the OPTIONS file does not list, with how many tables have them.
+    strange: BTreeMap<String, usize>,
 }
 
 /// The result of a pass over a table.
@@ -79,6 +81,7 @@ impl Repair<'_> {
         }
         self.add_families_of_logs(&mut families, report)?;
         tell_apart(&mut families, report);
+        tell_strange(&families, report);
         let mut begun = Vec::new();
         for (id, family) in families {
             begun.push(self.begin(id, family, &bad, open)?);
@@ -134,6 +137,9 @@ impl Repair<'_> {
         let said = Anatomy::open(Arc::clone(&file))?.properties()?.clone();
         let id = FamilyId(u32::try_from(said.column_family_id.unwrap_or(0)).unwrap_or(0));
         let told = said.column_family_name.filter(|told| !told.is_empty());
+        let is_strange =
+            |told: &String| !self.stored.is_empty() && self.stored.iter().all(|f| f.name != *told);
+        let strange = told.clone().filter(is_strange);
         let family_name = match (id, told) {
             (FamilyId::DEFAULT, _) => DEFAULT_FAMILY.to_owned(),
             (_, Some(told)) => told,
@@ -146,6 +152,9 @@ impl Repair<'_> {
         let seen = see(&table, &order)?;
         let family = families.entry(id).or_insert_with(|| Gathered::empty(&family_name, order.clone()));
         family.blobs.extend(&seen.blobs);
+        if let Some(name) = strange {
+            *family.strange.entry(name).or_default() += 1;
+        }
         let sound = match table.verify() {
             Ok(entries) => {
                 report.entries += entries;
@@ -167,7 +176,7 @@ impl Repair<'_> {
     }
 
     fn begin(&self, id: FamilyId, family: Gathered, bad: &BadBlobs, open: &Arc<OpenTables>) -> Result<Begun> {
-        let Gathered { name, order, tables: files, blobs } = family;
+        let Gathered { name, order, tables: files, blobs, .. } = family;
         let tables = Tables::new(self.env.clone(), self.dir.to_path_buf(), Arc::clone(open), order.clone());
         let mut edit = VersionEdit::of(id);
         edit.added = files.into_iter().map(|file| (Level(0), file)).collect();
@@ -263,9 +272,25 @@ fn tell_apart(families: &mut BTreeMap<FamilyId, Gathered>, report: &mut RepairRe
     }
 }
 
+/// A table names the family that it was written for. If the OPTIONS file does not list that family, another one had the
+/// table, or the family was dropped.
+fn tell_strange(families: &BTreeMap<FamilyId, Gathered>, report: &mut RepairReport) {
+    for family in families.values() {
+        let into = &family.name;
+        for (name, count) in &family.strange {
+            let tables =
+                if *count == 1 { "1 table names".to_owned() } else { format!("{count} tables name") };
+            report.remarks.push(format!(
+                "{tables} family {name:?}, which the OPTIONS file does not list: the entries are in family {into:?}"
+            ));
+        }
+    }
+}
+
 impl Gathered {
     fn empty(name: &str, order: Order) -> Gathered {
-        Gathered { name: name.to_owned(), order, tables: Vec::new(), blobs: BTreeSet::new() }
+        let (tables, blobs, strange) = Default::default();
+        Gathered { name: name.to_owned(), order, tables, blobs, strange }
     }
 }
 

@@ -26,14 +26,32 @@ pub struct RepairReport {
     pub log_batches: u64,
     /// Files that were moved to `lost/`, by their names there.
     pub moved: Vec<String>,
+    /// No readable MANIFEST was left: the state is made of the tables alone, and may differ from the former one.
+    pub rebuilt: bool,
     /// Files to be moved once the new MANIFEST is in force.
     pub(super) to_move: BTreeSet<String>,
 }
 
 impl RepairReport {
-    /// True if no written data is lost.
+    /// True if no written data is lost, and reads answer what they answered before. False after a rebuild without a
+    /// MANIFEST: deleted keys may be back, and entries may be in another family.
     pub fn is_lossless(&self) -> bool {
+        !self.rebuilt && self.loses_nothing()
+    }
+
+    fn loses_nothing(&self) -> bool {
         self.losses.iter().all(|loss| loss.risk == Risk::Nothing)
+    }
+
+    /// The result in a few words.
+    fn verdict(&self) -> &'static str {
+        match (self.rebuilt, self.losses.is_empty(), self.loses_nothing()) {
+            (true, _, true) => "rebuilt without a MANIFEST: see the remarks",
+            (true, _, false) => "rebuilt without a MANIFEST: see the remarks; losses are listed below",
+            (false, true, _) => "nothing was damaged",
+            (false, false, true) => "nothing is lost",
+            (false, false, false) => "losses are listed below",
+        }
     }
 
     /// Records a file that is damaged or missing.
@@ -74,11 +92,7 @@ impl fmt::Display for RepairReport {
             self.rewritten.len(),
             self.entries,
             self.log_batches,
-            match (self.losses.is_empty(), self.is_lossless()) {
-                (true, _) => "nothing was damaged",
-                (false, true) => "nothing is lost",
-                (false, false) => "losses are listed below",
-            }
+            self.verdict()
         )?;
         for loss in &self.losses {
             writeln!(f, "loss: {loss}")?;
