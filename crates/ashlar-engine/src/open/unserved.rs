@@ -7,6 +7,7 @@
 //! | user-defined timestamps | keys without timestamps | the comparator in the MANIFEST |
 //! | tables of another kind (PlainTable, CuckooTable) | "Bad table magic number", cannot open | OPTIONS, footers |
 //! | a user-defined index as the primary one, or demanded of each table | "Cannot find the meta block", cannot open | OPTIONS, table properties |
+//! | tables that may be ingested behind all data | a compaction of ours drops tombstones of the last level: ingested keys that were deleted come back | OPTIONS |
 //! | TTL wrapper | "Timestamp < ttl feature release time" | OPTIONS |
 //! | values in blob files that the MANIFEST does not name | their files are gone | the blob files that tables name |
 //!
@@ -64,6 +65,10 @@ pub(crate) fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<St
             "family {family:?} has table_factory={factory}, and RocksDB with this setting opens no block-based tables"
         ));
     }
+    let behind = ingests_behind(file, settings, family);
+    if let Some(reason) = behind.filter(|reason| !reasons.contains(reason)) {
+        reasons.push(reason);
+    }
     let kind = "BlockBasedTable".to_owned();
     let table = of(&SectionKind::Table { kind, family: family.to_owned() });
     if let Some(name) = table.and_then(demands_udi) {
@@ -79,6 +84,18 @@ pub(crate) fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<St
         }
     }
     true
+}
+
+/// RocksDB keeps tombstones in all levels, and the last level free, where tables may be ingested behind all data.
+fn ingests_behind(file: &OptionsFile, settings: &Section, family: &str) -> Option<String> {
+    const WHY: &str =
+        "RocksDB may ingest tables behind all data, and needs tombstones that a compaction here drops";
+    let is_on = |section: &Section, name: &str| section.get(name) == Some("true");
+    if file.db().is_some_and(|db| is_on(db, "allow_ingest_behind")) {
+        return Some(format!("the database has allow_ingest_behind=true: {WHY}"));
+    }
+    let name = "cf_allow_ingest_behind";
+    is_on(settings, name).then(|| format!("family {family:?} has {name}=true: {WHY}"))
 }
 
 /// The table factory of a family's section, if its tables are of an unsupported kind.
