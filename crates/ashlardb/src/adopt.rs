@@ -12,7 +12,7 @@
 //! 4. The file is read without the lock. A database that closes meanwhile may have written a newer one, whose values then
 //!    are not adopted; what they carry for RocksDB is read again under the lock and kept.
 
-use crate::{Env, ErrorKind, IoKind, Result};
+use crate::{Env, Error, ErrorKind, IoKind, Result};
 use ashlar_base::Order;
 use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
@@ -163,6 +163,7 @@ impl Recorded {
         stored: BTreeMap<String, FamilyOptions>,
     ) -> Result<Adopted> {
         self.set_memory(&mut db, &mut default);
+        let stored_order = default.order.clone();
         for set in &self.sets {
             match set {
                 Set::Database(set) => set(&mut db),
@@ -170,6 +171,7 @@ impl Recorded {
                 Set::Default(sets) => sets.iter().try_for_each(|set| set(&mut default))?,
             }
         }
+        check_order(DEFAULT_FAMILY, &default.order, &stored_order)?;
         let named: BTreeSet<&str> = self.families.iter().map(|(name, _)| name.as_str()).collect();
         let mut listed = Vec::new();
         for (name, sets) in &self.families {
@@ -178,6 +180,9 @@ impl Recorded {
                 None => FamilyOptions { cf_paths: Vec::new(), ..default.clone() },
             };
             sets.iter().try_for_each(|set| set(&mut options))?;
+            if let Some(stored) = stored.get(name) {
+                check_order(name, &options.order, &stored.order)?;
+            }
             options.only_if_there = false;
             listed.push(OpenFamily { name: name.clone(), options });
         }
@@ -215,6 +220,22 @@ impl Recorded {
         db.block_cache_bytes = (bytes / 4 * 3).max(1 << 20);
         let buffers = bytes / 4 / family.max_write_buffers.max(1) as u64;
         family.write_buffer_bytes = usize::try_from(buffers.clamp(64 << 10, 64 << 20)).unwrap_or(64 << 20);
+    }
+}
+
+/// The engine takes [`Order::Bytewise`] as "no comparator given", so it cannot tell when a caller asked for it. Settings start
+/// from the stored order: a family that is stored in another built-in order has [`Order::Bytewise`] only if the caller set it.
+///
+/// # Errors
+/// `InvalidArgument`, as for every other comparator that a family does not have.
+fn check_order(family: &str, order: &Order, stored: &Order) -> Result<()> {
+    match (order, stored) {
+        (Order::Bytewise, Order::ReverseBytewise) => Err(Error::invalid(format!(
+            "{}: does not match existing comparator {} of family {family:?}",
+            order.name(),
+            stored.name()
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -207,3 +207,34 @@ fn a_comparator_given_for_the_default_family_serves_repair_and_salvage() {
         says(Db::builder(&dir).repair(|_| {}), ErrorKind::InvalidArgument, lacks);
     }
 }
+
+/// `leveldb.BytewiseComparator` is what a family has that says nothing of its comparator; an option that names it says so.
+#[test]
+fn a_comparator_that_an_option_names_is_held_against_the_stored_one() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let reverse = Db::builder(&dir).default_family(|f| f.reverse_order());
+    reverse.family("also", |f| f).open().unwrap().close().unwrap();
+    let bytewise = "comparator=leveldb.BytewiseComparator";
+    let other = |family: &str| {
+        format!(
+            "leveldb.BytewiseComparator: does not match existing comparator rocksdb.ReverseBytewiseComparator of \
+             family {family:?}"
+        )
+    };
+    let default = || Db::builder(&dir).default_family(|f| f.options(bytewise));
+    let also = || Db::builder(&dir).family("also", |f| f.options(bytewise));
+    for (builder, family) in [
+        (default(), "default"),
+        (default().read_only(true), "default"),
+        (Db::builder(&dir).options(bytewise), "default"),
+        (also(), "also"),
+        (also().read_only(true), "also"),
+    ] {
+        says(builder.open(), ErrorKind::InvalidArgument, &other(family));
+    }
+    let same = "comparator=rocksdb.ReverseBytewiseComparator";
+    let db = Db::builder(&dir).default_family(|f| f.options(same)).family("also", |f| f.options(same)).open();
+    db.unwrap().close().unwrap();
+    Db::open(&dir).unwrap().close().unwrap();
+}
