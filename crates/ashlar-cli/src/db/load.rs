@@ -3,13 +3,15 @@
 //! 1. Lines go in batches of up to 1000 entries or 1 MiB, so that a crash leaves a prefix of the input.
 //! 2. A line that is no entry is counted and left out, as ldb does. The number of the first such line is reported, and the command fails:
 //!    the entries of the other lines are loaded by then.
+//! 3. The first entry that the database refuses ends the command. The error names its line and the count of entries that are
+//!    loaded: those of all lines before it.
 
 use super::Target;
 use super::text::{Form, Separator, marked_entry};
 use crate::Done;
 use crate::bytes_text::counted;
 use crate::outcome::Outcome;
-use ashlardb::{Family, Write as _, WriteBatch, WriteOptions, Writer};
+use ashlardb::{Error, Family, Write as _, WriteBatch, WriteOptions, Writer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -33,9 +35,22 @@ pub(super) struct How {
 struct Counts {
     lines: u64,
     entries: u64,
+    /// Entries that the database has taken.
+    written: u64,
     bytes: u64,
     bad: u64,
     first_bad: u64,
+}
+
+impl Counts {
+    /// The entry of the line that was read last, or the batch that ends with it, was refused.
+    fn stopped(&self, e: &Error) -> Outcome {
+        let loaded = match self.written {
+            1 => "1 entry of the lines before it is loaded".to_owned(),
+            n => format!("{n} entries of the lines before it are loaded"),
+        };
+        Outcome::Failed(format!("line {}: {e}. {loaded}", self.lines))
+    }
 }
 
 /// Lines to entries.
@@ -79,10 +94,9 @@ pub(super) fn run(target: &Target, how: &How, input: &mut dyn BufRead, out: &mut
     let mut lines = Lines { target, separator: how.tsv.then_some(Separator::Tab), counts: Counts::default() };
     let loaded = read_all(&writer, &family, &mut lines, input);
     let Counts { entries, bytes, bad, first_bad, .. } = lines.counts;
+    let flushed = if how.disable_wal { db.flush() } else { Ok(()) };
     loaded?;
-    if how.disable_wal {
-        db.flush()?;
-    }
+    flushed?;
     if how.compact {
         db.compact()?;
     }
@@ -112,13 +126,17 @@ fn read_all(
         if line.last() == Some(&b'\n') {
             line.pop();
         }
-        if more && let Some((key, value)) = lines.entry(&line) {
-            batch.family(family).put(key, value)?;
-        }
+        let entry = if more { lines.entry(&line) } else { None };
+        let refused = entry.and_then(|(key, value)| batch.family(family).put(key, value).err());
         let full = batch.len() >= BATCH_ENTRIES || batch.byte_len() >= BATCH_BYTES;
-        if full || !more && !batch.is_empty() {
-            db.write(&batch)?;
+        if full || (!more || refused.is_some()) && !batch.is_empty() {
+            let count = batch.len() as u64;
+            db.write(&batch).map_err(|e| lines.counts.stopped(&e))?;
+            lines.counts.written += count;
             progress.set_position(lines.counts.entries);
+        }
+        if let Some(e) = refused {
+            return Err(lines.counts.stopped(&e));
         }
         if !more {
             progress.finish_and_clear();
@@ -160,7 +178,7 @@ mod tests {
     fn the_first_separator_seen_decides() {
         let (entries, counts) = read("--column_family=default", false, "nothing\na\t1\nb ==> 2\nc\t ==> 3\n");
         assert_eq!(entries, [("a".into(), "1".into()), ("c".into(), " ==> 3".into())]);
-        assert_eq!(counts, Counts { lines: 4, entries: 2, bytes: 9, bad: 2, first_bad: 1 });
+        assert_eq!(counts, Counts { lines: 4, entries: 2, written: 0, bytes: 9, bad: 2, first_bad: 1 });
         let (entries, _) = read("--column_family=default", false, "a\tb ==> 1\n");
         assert_eq!(entries, [("a\tb".into(), "1".into())]);
         let (entries, _) = read("--column_family=default", true, "a ==> b\t1\n");

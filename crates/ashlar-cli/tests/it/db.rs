@@ -91,6 +91,21 @@ fn hexadecimal_in_and_out() {
 }
 
 #[test]
+fn an_entry_that_the_database_refuses_is_named_by_its_line_and_what_came_before_is_loaded() {
+    let long = "k".repeat(9 << 20);
+    let lines = format!("a ==> 1\nno entry\nb ==> 2\n{long} ==> 3\nc ==> 4\n");
+    for flags in [&[][..], &["--disable_wal"]] {
+        let (_dir, db) = place();
+        let load = [&["db", &db, "--create_if_missing", "load"][..], flags].concat();
+        let loaded = ashlar(&load, lines.as_bytes());
+        assert_eq!((loaded.status, loaded.out.as_str()), (1, ""));
+        assert!(loaded.err.starts_with("line 4: "), "{}", loaded.err);
+        assert!(loaded.err.contains("2 entries of the lines before it are loaded"), "{}", loaded.err);
+        assert_eq!(good(&["db", &db, "scan"], b""), "a ==> 1\nb ==> 2\n");
+    }
+}
+
+#[test]
 fn a_dump_loads_back_as_the_same_entries_whatever_their_bytes_are() {
     let (_dir, db) = place();
     good(&["db", &db, "--create_if_missing", "put", "a ==> b", "c ==> d"], b"");
