@@ -37,6 +37,7 @@ pub use load::{
 pub use load::{
     NEXT_WAL_DIR, StoredFamily, StoredPlaces, forget_places, note_paths, stored_families, stored_places,
 };
+pub use names::Together;
 pub use names::id_of;
 pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, option_names};
 pub use operation::{CompactRangeOptions, ReadOptions, WriteOptions};

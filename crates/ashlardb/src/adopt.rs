@@ -12,12 +12,14 @@
 //! 4. The file is read without the lock. A database that closes meanwhile may have written a newer one, whose values then
 //!    are not adopted; what they carry for RocksDB is read again under the lock and kept.
 
-use crate::{Env, Error, ErrorKind, IoKind, Result};
+use crate::{Env, Error, ErrorKind, FormatLevel, IoKind, Result};
 use ashlar_base::Order;
 use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_engine::open::{DirState, survey};
-use ashlar_options::{DbOptions, FamilyOptions, LoadedOptions, Options, family_notices, load_latest_options};
+use ashlar_options::{
+    DbOptions, FamilyOptions, LoadedOptions, Options, Together, family_notices, load_latest_options,
+};
 use ashlar_tree::files::hold_directory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -122,14 +124,14 @@ impl Recorded {
     /// On top of the newest OPTIONS file that is there, whatever else is. One that is damaged counts as none: the engine
     /// reports it. For a repair, so does one that the device does not read: a repair reads it again, and says what to do.
     pub(crate) fn over_any(&self, env: &Env, dir: &Path, repairs: bool) -> Result<Adopted> {
-        let plain = self.over(None)?;
         if self.fresh {
-            return Ok(plain);
+            return self.over(None);
         }
+        let level = self.format_level()?;
         let mut attempt = 0;
         let stored = loop {
             attempt += 1;
-            match load_latest_options(&*env.fs, dir, plain.db.format_level) {
+            match load_latest_options(&*env.fs, dir, level) {
                 Ok(stored) => break stored,
                 Err(e) if e.is_corruption() => break None,
                 Err(e) if repairs && e.kind() == ErrorKind::Io(IoKind::Other) => break None,
@@ -138,11 +140,24 @@ impl Recorded {
                 Err(e) => return Err(e),
             }
         };
-        let Some(stored) = stored else { return Ok(plain) };
+        let Some(stored) = stored else { return self.over(None) };
         let told = repairs.then(|| stored.clone());
         let mut adopted = self.over(Some(stored))?;
         adopted.notices = told.map(|stored| adopted.notices_of(stored)).unwrap_or_default();
         Ok(adopted)
+    }
+
+    /// The format level that the caller set. No OPTIONS file holds one.
+    fn format_level(&self) -> Result<FormatLevel> {
+        let (mut db, mut family) = Default::default();
+        for set in &self.sets {
+            match set {
+                Set::Database(set) => set(&mut db),
+                Set::Both(set) => set(&mut db, &mut family)?,
+                Set::Default(_) => {}
+            }
+        }
+        Ok(db.format_level)
     }
 
     fn over(&self, stored: Option<LoadedOptions>) -> Result<Adopted> {
@@ -163,7 +178,7 @@ impl Recorded {
         stored: BTreeMap<String, FamilyOptions>,
     ) -> Result<Adopted> {
         self.set_memory(&mut db, &mut default);
-        let stored_order = default.order.clone();
+        let before = Options { db: db.clone(), family: default.clone() };
         for set in &self.sets {
             match set {
                 Set::Database(set) => set(&mut db),
@@ -171,7 +186,11 @@ impl Recorded {
                 Set::Default(sets) => sets.iter().try_for_each(|set| set(&mut default))?,
             }
         }
-        check_order(DEFAULT_FAMILY, &default.order, &stored_order)?;
+        check_order(DEFAULT_FAMILY, &default.order, &before.family.order)?;
+        let check_together = |family: &FamilyOptions, stored: &FamilyOptions| {
+            Together { db: &db, family }.check_since(Together { db: &before.db, family: stored })
+        };
+        check_together(&default, &before.family)?;
         let named: BTreeSet<&str> = self.families.iter().map(|(name, _)| name.as_str()).collect();
         let mut listed = Vec::new();
         for (name, sets) in &self.families {
@@ -183,11 +202,14 @@ impl Recorded {
             if let Some(stored) = stored.get(name) {
                 check_order(name, &options.order, &stored.order)?;
             }
+            let stored = stored.get(name).unwrap_or(&before.family);
+            check_together(&options, stored).map_err(|e| e.hint(format!("In family {name:?}")))?;
             options.only_if_there = false;
             listed.push(OpenFamily { name: name.clone(), options });
         }
         for (name, stored) in stored.into_iter().filter(|(name, _)| !named.contains(name.as_str())) {
             let options = self.set_for_all(&db, &stored, false)?;
+            check_together(&options, &stored).map_err(|e| e.hint(format!("In family {name:?}")))?;
             // A comparator that was not handed over keeps its family closed, and the engine says so.
             if options.kept.get("comparator").is_none_or(|comparator| comparator == options.order.name()) {
                 listed.push(OpenFamily { name, options });

@@ -173,8 +173,8 @@ impl Builder {
     /// Sets options of the database and of the family `default` by RocksDB's names: `write_buffer_size=64M;compression=kZSTD`.
     /// `ashlar options explain NAME` says whether and how the engine uses a name.
     ///
-    /// The open reports errors in the string: `InvalidArgument` for an unknown name or a wrong value, `NotSupported` for an
-    /// option that AshlarDB refuses.
+    /// The open reports errors in the string: `InvalidArgument` for an unknown name, a wrong value or settings that RocksDB
+    /// refuses together, `NotSupported` for an option that AshlarDB refuses.
     pub fn options(mut self, text: &str) -> Self {
         self.recorded.text(text);
         self

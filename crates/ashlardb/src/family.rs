@@ -125,8 +125,8 @@ impl Family {
     /// each name that has no effect, with the reason. `ashlar options explain NAME` describes a name.
     ///
     /// # Errors
-    /// `InvalidArgument`: an unknown name, a wrong value, or a setting that cannot change while the database is open.
-    /// `NotSupported`: an option that AshlarDB refuses. `Shutdown`.
+    /// `InvalidArgument`: an unknown name, a wrong value, a setting that cannot change while the database is open, or settings
+    /// that RocksDB refuses together. `NotSupported`: an option that AshlarDB refuses. `Shutdown`.
     pub fn set_options(&self, changes: &[(&str, &str)]) -> Result<Vec<String>> {
         let notices = self.db.engine().set_options(&self.inner, changes)?;
         Ok(notices.iter().map(ToString::to_string).collect())

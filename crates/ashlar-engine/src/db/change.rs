@@ -11,7 +11,7 @@ use super::core::Core;
 use super::schedule::widen;
 use crate::column_family::Family;
 use ashlar_base::Result;
-use ashlar_options::{Group, Notice, Options};
+use ashlar_options::{Group, Notice, Options, Together};
 use std::sync::Arc;
 
 impl Db {
@@ -20,7 +20,8 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument`: no such name or value, a value out of range, or a setting that cannot change while the
-    /// database is open. `NotSupported`: the value asks for a feature that this engine lacks. `Shutdown`.
+    /// database is open, or settings that RocksDB refuses together. `NotSupported`: the value asks for a feature that this
+    /// engine lacks. `Shutdown`.
     pub fn set_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
         self.core().check_outside("set_options()")?;
         self.core().change_family(family, changes)
@@ -45,9 +46,12 @@ impl Core {
             let _changing = self.changing.lock();
             let db = (*self.options()).clone();
             let level = db.format_level;
-            let mut options = Options { db, family: (*family.options()).clone() };
+            let before = family.options();
+            let mut options = Options { db, family: (*before).clone() };
             let notices = options.change(Group::Family, changes)?;
             options.family.validate(level)?;
+            let Options { db, family: changed } = &options;
+            Together { db, family: changed }.check_since(Together { db, family: &before })?;
             family.replace_options(options.family.at_level(level));
             notices
         };

@@ -7,6 +7,7 @@
 //! | `value` | values as text |
 //! | `database`, `family`, `table`, `nested`, `operation` | the rows, group by group |
 //! | `apply` | names and values onto settings |
+//! | `pairs` | settings that RocksDB refuses together |
 //! | `list` | the table as it is shown: lists, explanations, the page |
 //!
 //! 1. *Used* and *mapped* names change a setting of ours, and stand in the OPTIONS file we write. Other names stand there
@@ -26,6 +27,7 @@ mod family;
 mod list;
 mod nested;
 mod operation;
+mod pairs;
 mod row;
 mod table;
 #[cfg(test)]
@@ -36,5 +38,6 @@ pub use apply::{Notice, Options};
 pub(crate) use family::{is_joined, operator_of};
 pub use list::{OptionName, explain, option_names, table};
 pub use nested::id_of;
+pub use pairs::Together;
 pub use row::{AnswerKind, Group, Range};
 pub(crate) use value::{Value, Wrong, integer};

@@ -373,7 +373,7 @@ fn a_new_family_takes_over_nothing_of_a_dropped_one() {
 #[test]
 fn given_names_without_effect_replace_the_stored_ones() {
     let dir = tempfile::tempdir().unwrap();
-    let text = "bytes_per_sync=1M;arena_block_size=7;block_based_table_factory={block_align=true;}";
+    let text = "bytes_per_sync=1M;arena_block_size=7;compression=kNoCompression;block_based_table_factory={block_align=true;}";
     let db = Db::builder(dir.path()).options(text).open().unwrap();
     let has = |title: &str, line: &str| section(&newest(dir.path()), title).contains(&line);
     assert!(has("DBOptions", "bytes_per_sync=1M") && has("CFOptions \"default\"", "arena_block_size=7"));

@@ -4,8 +4,11 @@ use crate::integrity::files;
 use crate::repair::forget_tree;
 use crate::store::listing;
 use ashlar_testkit::golden::golden;
+use ashlar_testkit::judge::{JudgeError, Opening};
+use ashlar_testkit::{Judge, JudgeVersion};
 use ashlardb::{
-    Builder, Comparator, Db, Env, ErrorKind, FormatLevel, Read as _, Scan, Write as _, check_database,
+    Builder, Comparator, Compression, Db, Env, ErrorKind, FormatLevel, Read as _, Scan, Write as _,
+    check_database,
 };
 use std::cmp::Ordering;
 use std::path::Path;
@@ -237,4 +240,111 @@ fn a_comparator_that_an_option_names_is_held_against_the_stored_one() {
     let db = Db::builder(&dir).default_family(|f| f.options(same)).family("also", |f| f.options(same)).open();
     db.unwrap().close().unwrap();
     Db::open(&dir).unwrap().close().unwrap();
+}
+
+/// Settings of the database and of a family with which RocksDB opens nothing, and what our error names.
+const REFUSED_TOGETHER: [([&str; 2], [&str; 2]); 7] = [
+    (
+        ["", "compression=kLZ4Compression;block_based_table_factory={block_align=true;}"],
+        ["block_align=true", "compression=kLZ4Compression"],
+    ),
+    (
+        ["", "block_based_table_factory={no_block_cache=true;cache_index_and_filter_blocks=true;}"],
+        ["no_block_cache=true", "cache_index_and_filter_blocks=true"],
+    ),
+    (
+        ["enable_pipelined_write=true;atomic_flush=true", ""],
+        ["enable_pipelined_write=true", "atomic_flush=true"],
+    ),
+    (
+        ["unordered_write=true;allow_concurrent_memtable_write=false", ""],
+        ["unordered_write=true", "allow_concurrent_memtable_write=false"],
+    ),
+    (
+        ["unordered_write=1;enable_pipelined_write=1", ""],
+        ["unordered_write=true", "enable_pipelined_write=true"],
+    ),
+    (
+        ["", "inplace_update_support=1"],
+        ["inplace_update_support=true", "allow_concurrent_memtable_write=true"],
+    ),
+    (["", "block_protection_bytes_per_key=3"], ["block_protection_bytes_per_key is 3", "0, 1, 2, 4 or 8"]),
+];
+
+/// The OPTIONS file is RocksDB's too.
+#[test]
+fn settings_that_rocksdb_refuses_together_are_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let (there, new) = (temp.path().join("there"), temp.path().join("new"));
+    Db::open(&there).unwrap().close().unwrap();
+    for (settings, named) in REFUSED_TOGETHER {
+        let text = settings.join(";");
+        let text = text.trim_matches(';');
+        for dir in [&there, &new] {
+            let Err(e) = Db::builder(dir).options(text).open() else { panic!("not refused: {text}") };
+            assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}");
+            assert!(named.iter().all(|name| e.message().contains(name)), "{text}: {e}");
+        }
+        assert!(!new.exists(), "{text}");
+    }
+    // The order of the calls does not matter.
+    let aligned = Db::builder(&there).options("block_based_table_factory={block_align=true;}");
+    aligned.default_family(|f| f.compression(Compression::None)).open().unwrap().close().unwrap();
+}
+
+#[test]
+fn rocksdb_refuses_what_we_call_refused_together() {
+    for ([db, family], _) in REFUSED_TOGETHER {
+        let mut judge = match Judge::spawn(JudgeVersion::V11) {
+            Err(JudgeError::Skip(skip)) => {
+                return skip.announce("rocksdb_refuses_what_we_call_refused_together");
+            }
+            judge => judge.unwrap(),
+        };
+        let temp = tempfile::tempdir().unwrap();
+        judge.prepare("without").unwrap();
+        judge.prepare(&format!("with db create_if_missing=true;{db}")).unwrap();
+        let opened = match judge.prepare(&format!("with family default {family}")) {
+            Ok(()) => judge.open(&temp.path().join("db"), Opening::Create, ""),
+            refused => refused,
+        };
+        assert!(matches!(opened, Err(JudgeError::Refused(_))), "{db} {family}: {opened:?}");
+    }
+}
+
+#[test]
+fn settings_that_rocksdb_refuses_together_meet_by_changes_and_by_inheritance_and_are_refused() {
+    let aligned = "block_based_table_factory={block_align=true;}";
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let plain = || Db::builder(&dir).default_family(|f| f.compression(Compression::None));
+    let db = plain().family("packed", |f| f.compression(Compression::Zstd)).open().unwrap();
+    let both = "block_align=true does not go with compression=kZSTD: RocksDB opens no database with both";
+    let align = [("block_based_table_factory", "{block_align=true;}")];
+    let [default, packed] = &db.families()[..] else { panic!("{:?}", db.families()) };
+    says(packed.set_options(&align), ErrorKind::InvalidArgument, both);
+    default.set_options(&align).unwrap();
+    says(default.set_options(&[("compression", "kZSTD")]), ErrorKind::InvalidArgument, both);
+    default.set_options(&[("write_buffer_size", "1M")]).unwrap();
+    db.close().unwrap();
+    Db::open(&dir).unwrap().close().unwrap();
+    // `default` has no compression; the setting reaches "packed" as well.
+    says(Db::builder(&dir).default_family(|f| f.options(aligned)).open(), ErrorKind::InvalidArgument, both);
+    let pipelined = Db::builder(&dir).options("enable_pipelined_write=true").open().unwrap();
+    let other = [("block_protection_bytes_per_key", "3")];
+    let range = "block_protection_bytes_per_key is 3, it can be 0, 1, 2, 4 or 8";
+    says(pipelined.families()[0].set_options(&other), ErrorKind::InvalidArgument, range);
+    pipelined.close().unwrap();
+    let flushing =
+        "enable_pipelined_write=true does not go with atomic_flush=true: RocksDB opens no database with both";
+    says(Db::builder(&dir).tune(|db, _| db.atomic_flush = true).open(), ErrorKind::InvalidArgument, flushing);
+    // What stands in the file fails no open, whatever else is set.
+    for file in files(&dir, "").into_iter().filter(|f| f.to_str().unwrap().contains("OPTIONS-")) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let text = text.replace("block_align=false", "block_align=true");
+        std::fs::write(&file, text.replace("atomic_flush=false", "atomic_flush=true")).unwrap();
+    }
+    let db = Db::builder(&dir).options("max_open_files=100").family("new", |f| f).open().unwrap();
+    db.family("packed").unwrap().set_options(&[("write_buffer_size", "1M")]).unwrap();
+    db.close().unwrap();
 }
