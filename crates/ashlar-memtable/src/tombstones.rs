@@ -54,19 +54,25 @@ impl Cut {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// The cut of all of `all`, which begins with what is cut already.
-    fn extended(&self, order: &Order, all: &[RangeTombstone]) -> Cut {
-        let (mut ends, mut start, mut kept) = (self.ends.clone(), self.count(), self.ends.len());
+    /// How many parts stay when a list of `len` tombstones is cut, and how many tombstones these parts hold.
+    fn kept(&self, len: usize) -> (usize, usize) {
+        let (mut start, mut kept) = (self.count(), self.ends.len());
         while let Some(last) = kept.checked_sub(1) {
-            let before = last.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or(0);
-            if start - before > 2 * (all.len() - start) {
+            let before = last.checked_sub(1).and_then(|at| self.ends.get(at)).copied().unwrap_or(0);
+            if start - before > 2 * (len - start) {
                 break;
             }
             (start, kept) = (before, last);
         }
-        let new = Arc::new(FragmentedTombstones::new(order, all.get(start..).unwrap_or(&[])));
+        (kept, start)
+    }
+
+    /// The first `kept` parts, and one part of `tail`: the tombstones from `start` to the end of the list.
+    fn extended(&self, order: &Order, (kept, start): (usize, usize), tail: &[RangeTombstone]) -> Cut {
+        let mut ends = self.ends.clone();
         ends.truncate(kept);
-        ends.push(all.len());
+        ends.push(start + tail.len());
+        let new = Arc::new(FragmentedTombstones::new(order, tail));
         Cut { ends, parts: self.parts.iter().take(kept).cloned().chain([new]).collect() }
     }
 }
@@ -147,16 +153,43 @@ impl TombstoneList {
         if cut.count() as u64 >= count {
             return Arc::clone(&cut.parts);
         }
-        let newest = {
-            let mut all = self.all.lock();
-            if all.newest.count() < all.list.len() {
-                all.newest = Arc::new(all.newest.extended(&self.order, &all.list));
-            }
-            Arc::clone(&all.newest)
+        let newest = match self.order {
+            Order::Custom(_) => self.cut_outside(),
+            Order::Bytewise | Order::ReverseBytewise => self.cut_locked(),
         };
         let parts = Arc::clone(&newest.parts);
         self.cut.set(newest);
         parts
+    }
+
+    /// Cuts the whole list under the lock: other readers wait for the cut instead of making it too.
+    fn cut_locked(&self) -> Arc<Cut> {
+        let mut all = self.all.lock();
+        if all.newest.count() < all.list.len() {
+            let kept = all.newest.kept(all.list.len());
+            let tail = all.list.get(kept.1..).unwrap_or(&[]);
+            all.newest = Arc::new(all.newest.extended(&self.order, kept, tail));
+        }
+        Arc::clone(&all.newest)
+    }
+
+    /// Cuts a copy of the list's tail without the lock, because the order calls a comparator of the user: the comparator may
+    /// read the database, or wait for a thread that does.
+    fn cut_outside(&self) -> Arc<Cut> {
+        let (newest, kept, tail) = {
+            let all = self.all.lock();
+            if all.newest.count() >= all.list.len() {
+                return Arc::clone(&all.newest);
+            }
+            let kept = all.newest.kept(all.list.len());
+            (Arc::clone(&all.newest), kept, all.list.get(kept.1..).unwrap_or(&[]).to_vec())
+        };
+        let cut = Arc::new(newest.extended(&self.order, kept, &tail));
+        let mut all = self.all.lock();
+        if all.newest.count() < cut.count() {
+            all.newest = Arc::clone(&cut);
+        }
+        cut
     }
 
     /// Whether the operation covers any key.

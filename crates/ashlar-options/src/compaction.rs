@@ -2,6 +2,9 @@
 
 use ashlar_base::{Error, Result};
 
+/// The greatest number of levels of a family.
+pub const MOST_LEVELS: usize = 64;
+
 /// Settings of leveled compaction. Level sizes are dynamic: the last level holds the data, and each level above it has a
 /// tenth of the size of the next one.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,8 +86,9 @@ impl CompactionOptions {
     /// # Errors
     /// `InvalidArgument` naming the option and its range.
     pub fn validate(&self) -> Result<()> {
-        if !(2..=64).contains(&self.num_levels) {
-            return Err(Error::invalid(format!("num_levels is {}, the range is 2 to 64", self.num_levels)));
+        if !(2..=MOST_LEVELS).contains(&self.num_levels) {
+            let what = format!("num_levels is {}, the range is 2 to {MOST_LEVELS}", self.num_levels);
+            return Err(Error::invalid(what));
         }
         if self.l0_trigger == 0 || self.l0_slowdown < self.l0_trigger || self.l0_stop < self.l0_slowdown {
             return Err(Error::invalid(format!(

@@ -18,7 +18,7 @@ mod paths;
 
 pub use ashlar_blob::BlobOptions;
 pub use ashlar_table::TableOptions;
-pub use compaction::CompactionOptions;
+pub use compaction::{CompactionOptions, MOST_LEVELS};
 pub use db::DbOptions;
 pub use events::{
     CompactionEvent, Event, EventListener, FileEvent, FlushEvent, InfoLogLevel, InfoLogOptions, Listeners,

@@ -5,7 +5,7 @@ use crate::{Family, Write};
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_engine::batch::WriteBatch as EngineBatch;
 use ashlar_engine::column_family::DatabaseId;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// Operations that are written together: all of them, or none. Fill it with the verbs of [`Write`], write it with
 /// [`crate::Db::write`], which empties it.
@@ -28,11 +28,22 @@ use std::cell::RefCell;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default)]
+///
+/// A batch that is being written can still be reached by a callback of that write. There `len`, `is_empty` and `byte_len` answer
+/// for what is being written, `clear` does nothing, a clone is empty, and operations answer `InvalidArgument`.
+#[derive(Debug, Default)]
 #[must_use = "a batch does nothing until it is written"]
 pub struct WriteBatch {
-    // A cell, so that the verbs take `&self` as those of a database do.
+    // A cell, so that the verbs take `&self` as those of a database do. Borrowed during a write.
     content: RefCell<Content>,
+    in_write: Cell<Size>,
+}
+
+/// The size of a batch during its write.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    operations: usize,
+    bytes: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -52,7 +63,7 @@ impl WriteBatch {
     /// the WAL, and answers `Corruption` if the batch has changed in memory.
     pub fn protected() -> Self {
         let operations = EngineBatch::protected();
-        WriteBatch { content: RefCell::new(Content { operations, database: None }) }
+        WriteBatch { content: RefCell::new(Content { operations, database: None }), ..Self::default() }
     }
 
     /// Adds operations on `family` to the batch: `batch.family(&events).put(k, v)?`.
@@ -64,24 +75,28 @@ impl WriteBatch {
 
     /// The number of operations.
     pub fn len(&self) -> usize {
-        self.content.borrow().operations.len() as usize
+        self.size().operations
     }
 
     /// Whether the batch has no operation.
     pub fn is_empty(&self) -> bool {
-        self.content.borrow().operations.is_empty()
+        self.len() == 0
     }
 
     /// The size of the encoded batch, in bytes.
     pub fn byte_len(&self) -> usize {
-        self.content.borrow().operations.byte_len()
+        self.size().bytes
     }
 
     /// Removes all operations and keeps the memory. The batch then belongs to no database.
     pub fn clear(&self) {
-        let mut content = self.content.borrow_mut();
-        content.operations.clear();
-        content.database = None;
+        if let Ok(mut content) = self.content.try_borrow_mut() {
+            content.clear();
+        }
+    }
+
+    fn size(&self) -> Size {
+        self.content.try_borrow().map_or_else(|_| self.in_write.get(), |content| content.size())
     }
 
     /// Writes the operations to `database` by `write`, and is empty then.
@@ -97,10 +112,29 @@ impl WriteBatch {
         if content.database.is_some_and(|own| own != database) {
             return Err(Error::invalid("a batch with families of another open database"));
         }
+        self.in_write.set(content.size());
         write(&mut content.operations)?;
-        content.operations.clear();
-        content.database = None;
+        content.clear();
         Ok(())
+    }
+}
+
+impl Clone for WriteBatch {
+    fn clone(&self) -> Self {
+        let content =
+            self.content.try_borrow().map_or_else(|_| Content::default(), |content| content.clone());
+        WriteBatch { content: RefCell::new(content), ..Self::default() }
+    }
+}
+
+impl Content {
+    fn size(&self) -> Size {
+        Size { operations: self.operations.len() as usize, bytes: self.operations.byte_len() }
+    }
+
+    fn clear(&mut self) {
+        self.operations.clear();
+        self.database = None;
     }
 }
 

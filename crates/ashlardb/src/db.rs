@@ -14,9 +14,14 @@ use std::sync::Arc;
 
 /// A handle of an open database. Clones share the database; dropping the last one closes it.
 ///
-/// The engine calls listeners, merge operators and comparators in the middle of its work. Inside such a callback, calls that
-/// write, change settings or families, wait for background work or close answer `InvalidArgument`. If a callback drops the
-/// last handle, another thread closes the database.
+/// The engine calls listeners, merge operators and comparators in the middle of its work, and holds no lock meanwhile. What
+/// a callback may call depends on the work:
+/// * In a listener, and in a merge operator or comparator that a write or a background job calls, reads are served. Calls
+///   that write, change settings or families, wait for background work or close answer `InvalidArgument`.
+/// * In a merge operator or comparator that a read calls (such as `get` or `scan`), every call is served, as nothing waits
+///   for the read.
+///
+/// If a callback drops the last handle, another thread closes the database.
 ///
 /// A handle serves the process that opened it. In a forked child, every call answers `Shutdown(Forked)`, and dropping the
 /// handle, its snapshots and cursors changes nothing: the database stays open in the parent. The child may open other
@@ -308,7 +313,7 @@ impl Db {
     /// # Errors
     /// The first failure, and whether writes without the WAL may be lost; the database is closed in any case.
     /// `Io(NotFound)`: the directory, or a file that the next open needs, was removed while the database was open.
-    /// `InvalidArgument`: a callback of the database made the call; the database stays open.
+    /// `InvalidArgument`: a callback of a write or of background work made the call; the database stays open.
     pub fn close(&self) -> Result<()> {
         self.engine.close()
     }

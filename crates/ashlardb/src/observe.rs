@@ -64,11 +64,12 @@ impl Db {
         self.default_family().map_property(name)
     }
 
-    /// Checks that [`Db::property`] has an answer for `name`.
+    /// Checks that a family can have an answer for `name`. A property of one level has an answer in the families that have
+    /// the level: [`Family::property`] of `rocksdb.num-files-at-level7` is `None` where `num_levels` is 7.
     ///
     /// # Errors
-    /// `InvalidArgument`: RocksDB has no property of this name. `NotSupported`: RocksDB has it and AshlarDB does not; the text
-    /// gives the reason.
+    /// `InvalidArgument`: RocksDB has no property of this name, or no family can have so many levels. `NotSupported`: RocksDB
+    /// has the property and AshlarDB does not; the text gives the reason.
     pub fn check_property(name: &str) -> Result<()> {
         ashlar_engine::Db::check_property(name)
     }

@@ -10,15 +10,16 @@
 //! 4. A compaction ends at its next step when the database closes, the family is dropped, or
 //!    [`Core::compactions_aborted`] is true.
 
+use super::candidate::{Candidate, Choice};
 use super::core::{Core, State};
 use super::install::Change;
 use super::job::{JobShell, Run};
 use super::limited::Limited;
 use super::output::numbers;
-use crate::column_family::{Family, LiveFamily};
+use crate::column_family::Family;
 use crate::health::Source;
 use ashlar_base::stats::{Distribution, Ticker};
-use ashlar_base::{Error, ErrorKind, FamilyId, Level, Result};
+use ashlar_base::{Error, ErrorKind, Level, Result};
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
 use ashlar_compaction::{
     Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running,
@@ -28,7 +29,6 @@ use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_sync::{Mutex, Rank};
 use ashlar_tree::version::Version;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,21 +71,18 @@ struct Parts {
 }
 
 impl CompactionJob {
-    /// Claims the files and the key range of `plan`. Runs under the state lock, which also guards the count of jobs.
-    pub(super) fn claim(
-        core: &Arc<Core>,
-        running: &mut BTreeMap<FamilyId, Vec<Running>>,
-        family: &LiveFamily,
-        plan: Compaction,
-    ) -> Self {
+    /// Claims the files and the key range of `choice`, and counts the job. Runs under the state lock; `candidate` is current.
+    pub(super) fn claim(core: &Arc<Core>, state: &mut State, candidate: &Candidate, choice: Choice) -> Self {
+        let Choice { plan, claim } = choice;
         plan.set_compacting(true);
-        let claim = plan.running(&family.version.order);
-        running.entry(family.family.id()).or_default().extend(claim.clone());
+        state.running.entry(candidate.family.id()).or_default().extend(claim.clone());
+        state.jobs += 1;
+        state.compactors += 1;
         let parts = Parts { jobs: 1, unfinished: 1, finished: Vec::new(), failed: false, installed: false };
         let shared = Shared {
             core: Arc::clone(core),
-            family: Arc::clone(&family.family),
-            version: Arc::clone(&family.version),
+            family: Arc::clone(&candidate.family),
+            version: Arc::clone(&candidate.version),
             plan,
             claim,
             started: core.env.clock.now(),

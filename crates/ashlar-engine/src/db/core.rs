@@ -266,9 +266,17 @@ impl Core {
     /// `Shutdown` when the database is closed meanwhile, the cause when it enters an error state, `Aborted` when
     /// nothing could ever make `done` true.
     pub(crate) fn wait_until(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
+        self.wait_outside(|| done(&mut self.state()))
+    }
+
+    /// [`Core::wait_until`] for a question that is asked without the state lock.
+    ///
+    /// # Errors
+    /// Those of [`Core::wait_until`].
+    pub(super) fn wait_outside(&self, mut done: impl FnMut() -> bool) -> Result<()> {
         loop {
             let seen = self.progress.seen();
-            if done(&mut self.state()) {
+            if done() {
                 return Ok(());
             }
             self.check_open()?;

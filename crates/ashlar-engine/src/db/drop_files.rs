@@ -39,16 +39,24 @@ impl Core {
         ranges: &[KeyRange<'_>],
         include_end: bool,
     ) -> Result<usize> {
-        let (picked, _claim) = {
-            let mut state = self.state();
-            let picked =
-                state.families.get(family).map(|live| tables_within(&live.version, ranges, include_end));
-            let picked = picked.unwrap_or_default();
+        let (picked, _claim) = loop {
+            let version = self.state().families.get(family).map(|live| Arc::clone(&live.version));
+            let Some(version) = version else { return Ok(0) };
+            // Without the state lock: this may call a comparator.
+            let picked = {
+                let _inside = self.database.enter();
+                tables_within(&version, ranges, include_end)
+            };
             if picked.is_empty() {
                 return Ok(0);
             }
-            let files = picked.iter().map(|(_, file)| Arc::clone(file)).collect();
-            (picked, Claim::new(self, &mut state, files)?)
+            let mut state = self.state();
+            let current = state.families.get(family).is_some_and(|live| Arc::ptr_eq(&live.version, &version));
+            // A compaction may have taken a table, or changed the tree, since the tables were picked.
+            if current && !picked.iter().any(|(_, file)| file.is_compacting()) {
+                let files = picked.iter().map(|(_, file)| Arc::clone(file)).collect();
+                break (picked, Claim::new(self, &mut state, files)?);
+            }
         };
         let mut edit = VersionEdit::of(family);
         edit.deleted = picked.iter().map(|(level, file)| (*level, file.number())).collect();

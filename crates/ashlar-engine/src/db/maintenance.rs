@@ -38,14 +38,34 @@ impl Db {
         core.check_outside("wait_for_background()")?;
         core.state().hurried += 1;
         core.schedule();
-        let mut paused = Ok(());
-        let outcome = core.wait_patiently(|state| {
-            let due = if state.pauses > 0 { core.is_due(state) } else { Core::busy(state) };
-            paused = if due { Core::check_unpaused(state.pauses) } else { Ok(()) };
-            !due || paused.is_err()
-        });
+        let outcome = loop {
+            let mut is_paused = false;
+            let waited = core.wait_patiently(|state| {
+                is_paused = state.pauses > 0;
+                is_paused || !Core::busy(state)
+            });
+            if waited.is_err() {
+                break waited;
+            }
+            if !is_paused {
+                // A job that has just ended may still choose what comes next.
+                core.schedule();
+                if Core::busy(&core.state()) {
+                    continue;
+                }
+                break waited;
+            }
+            if !core.is_due() {
+                break waited;
+            }
+            // Unless the pause has ended meanwhile, the work stays due.
+            let pauses = core.state().pauses;
+            if let Err(paused) = Core::check_unpaused(pauses) {
+                break Err(paused);
+            }
+        };
         core.state().hurried -= 1;
-        outcome.and(paused)
+        outcome
     }
 
     /// Prevents new background work, and waits until running work has ended. Calls add up: each needs one

@@ -3,10 +3,11 @@
 //! The caller picks, claims, submits and waits; the jobs are ordinary compaction jobs.
 
 use super::Db;
+use super::candidate::{Candidate, Choice, is_busy};
 use super::compaction_job::{CompactionJob, aborted};
 use super::core::{Core, State};
 use super::job::JobShell;
-use crate::column_family::{Family, LiveFamily};
+use crate::column_family::Family;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_compaction::picker::{ManualPick, ManualRange, Shape, pick_chosen, pick_refit};
 use ashlar_compaction::{Compaction, Running};
@@ -76,10 +77,9 @@ impl Db {
         core.check_live(family)?;
         core.health.check_working()?;
         refuse_level0_only(family)?;
-        core.compact_one(family.id(), |live, claims| {
-            let options = live.family.options();
-            let picked =
-                pick_chosen(&Shape::of(&live.version), &options.compaction, claims, numbers, output)?;
+        core.compact_one(family.id(), |from| {
+            let (options, shape) = (from.family.options(), Shape::of(&from.version));
+            let picked = pick_chosen(&shape, &options.compaction, &from.running, numbers, output)?;
             Ok(picked.map(|plan| Compaction { parts_max: max_subcompactions, ..plan }))
         })
     }
@@ -102,11 +102,6 @@ fn refuse_level0_only(family: &Family) -> Result<()> {
     .hint(
         "To make it a leveled tree for good, open it with compaction_style=kCompactionStyleLevel and num_levels=7",
     ))
-}
-
-/// Whether a compaction has claimed files of the family.
-fn is_busy(live: &LiveFamily) -> bool {
-    live.version.levels.iter().flatten().any(|file| file.is_compacting())
 }
 
 /// The error when no compaction can be chosen because the tables' ranges contradict each other, and no running
@@ -134,10 +129,10 @@ impl Core {
         mut range: ManualRange,
         options: CompactRangeOptions,
     ) -> Result<()> {
-        self.run_pieces(family, |live, claims| {
-            let settings = live.family.options();
-            let next_file = self.versions.next_file_number();
-            Ok(match range.pick(&Shape::of(&live.version), &settings.compaction, claims, next_file) {
+        self.run_pieces(family, &mut range, |range, from| {
+            let settings = from.family.options();
+            let (shape, claims) = (Shape::of(&from.version), &from.running[..]);
+            Ok(match range.pick(&shape, &settings.compaction, claims, self.versions.next_file_number()) {
                 ManualPick::Run(plan) => {
                     ManualPick::Run(Box::new(Compaction { parts_max: options.max_subcompactions, ..*plan }))
                 }
@@ -146,9 +141,9 @@ impl Core {
             })
         })?;
         match options.target_level {
-            Some(target) => self.compact_one(family, |live, claims| {
-                let settings = live.family.options();
-                pick_refit(&Shape::of(&live.version), &settings.compaction, claims, target)
+            Some(target) => self.compact_one(family, |from| {
+                let (settings, shape) = (from.family.options(), Shape::of(&from.version));
+                pick_refit(&shape, &settings.compaction, &from.running, target)
             }),
             None => Ok(()),
         }
@@ -158,41 +153,42 @@ impl Core {
     fn compact_one(
         self: &Arc<Self>,
         family: FamilyId,
-        pick: impl Fn(&LiveFamily, &[Running]) -> Result<Option<Compaction>>,
+        pick: impl Fn(&Candidate) -> Result<Option<Compaction>>,
     ) -> Result<()> {
         let mut started: Option<Running> = None;
-        self.run_pieces(family, |live, claims| {
-            if let Some(claim) = &started {
-                return Ok(if claims.contains(claim) { ManualPick::Blocked } else { ManualPick::Done });
+        self.run_pieces(family, &mut started, |started, from| {
+            if let Some(claim) = started {
+                let runs = from.running.contains(claim);
+                return Ok(if runs { ManualPick::Blocked } else { ManualPick::Done });
             }
-            Ok(match pick(live, claims)? {
+            Ok(match pick(from)? {
                 None => ManualPick::Blocked,
                 // Nothing to compact.
                 Some(plan) if plan.inputs.is_empty() => ManualPick::Done,
                 Some(plan) => {
-                    started = plan.running(&live.version.order);
+                    *started = plan.running(&from.version.order);
                     ManualPick::Run(Box::new(plan))
                 }
             })
         })
     }
 
-    /// Picks the next piece, runs it, and waits while it is blocked, until all pieces are done.
-    fn run_pieces(
+    /// Picks the next piece, runs it, and waits while it is blocked, until all pieces are done. `pick` writes its choices into
+    /// `progress`; a choice that was not claimed is taken out again.
+    fn run_pieces<P: Clone>(
         self: &Arc<Self>,
         family: FamilyId,
-        mut pick: impl FnMut(&LiveFamily, &[Running]) -> Result<ManualPick>,
+        progress: &mut P,
+        pick: impl Fn(&mut P, &Candidate) -> Result<ManualPick>,
     ) -> Result<()> {
         let work = (family, JobKind::Compaction);
         let before = self.state().failures(work);
         loop {
             let mut next = Ok(Next::Blocked);
             let waited = self.contained("choosing a compaction", || {
-                self.wait_until(|state| {
-                    next = match state.failed_since(work, before) {
-                        Some(failure) => Err(failure),
-                        None => self.next_piece(state, family, &mut pick),
-                    };
+                self.wait_outside(|| {
+                    let failure = self.state().failed_since(work, before);
+                    next = failure.map_or_else(|| self.next_piece(family, progress, &pick), Err);
                     !matches!(next, Ok(Next::Blocked))
                 })
             });
@@ -206,14 +202,59 @@ impl Core {
         }
     }
 
-    fn next_piece(
+    fn next_piece<P: Clone>(
         self: &Arc<Self>,
-        state: &mut State,
         family: FamilyId,
-        pick: &mut impl FnMut(&LiveFamily, &[Running]) -> Result<ManualPick>,
+        progress: &mut P,
+        pick: &impl Fn(&mut P, &Candidate) -> Result<ManualPick>,
     ) -> Result<Next> {
+        loop {
+            let (from, was_busy) = {
+                let state = self.state();
+                if !self.may_choose(&state)? {
+                    return Ok(Next::Blocked);
+                }
+                let Some(live) = state.families.get(family) else { return Ok(Next::Over) };
+                (Candidate::of(live, &state.running, None), is_busy(&live.version))
+            };
+            let mut noted = progress.clone();
+            let picked = pick(&mut noted, &from)?;
+            let choice = match picked {
+                ManualPick::Run(plan) => Some(Choice::new(*plan, &from)),
+                ManualPick::Blocked => None,
+                ManualPick::Done => return Ok(Next::Over),
+            };
+            let mut state = self.state();
+            if !self.may_choose(&state)? {
+                return Ok(Next::Blocked);
+            }
+            if !from.is_current(&state) {
+                continue;
+            }
+            match choice {
+                Some(choice) if choice.is_taken() => return Ok(Next::Blocked),
+                Some(choice) => {
+                    *progress = noted;
+                    return Ok(Next::Run(Box::new(CompactionJob::claim(self, &mut state, &from, choice))));
+                }
+                None if !from.running.is_empty() || is_busy(&from.version) => {
+                    *progress = noted;
+                    return Ok(Next::Blocked);
+                }
+                // The job that had the tables has ended since.
+                None if was_busy => {}
+                None => return Err(no_order(from.family.name(), &from.version.order)),
+            }
+        }
+    }
+
+    /// Whether a request may choose a compaction now: no as long as the database closes.
+    ///
+    /// # Errors
+    /// `Aborted`: background work is paused, or compactions are aborted. The background error.
+    fn may_choose(&self, state: &State) -> Result<bool> {
         if self.is_closed() {
-            return Ok(Next::Blocked);
+            return Ok(false);
         }
         if self.compactions_aborted() {
             return Err(aborted());
@@ -221,22 +262,6 @@ impl Core {
         Self::check_unpaused(state.pauses)?;
         // A compaction that panicked ends the request, because the next one could panic too.
         self.health.check_dropping()?;
-        let State { families, running, jobs, compactors, .. } = state;
-        let Some(live) = families.get(family) else { return Ok(Next::Over) };
-        let claims = running.get(&family).map_or(&[][..], Vec::as_slice);
-        Ok(match pick(live, claims)? {
-            ManualPick::Done => Next::Over,
-            ManualPick::Blocked if claims.is_empty() && !is_busy(live) => {
-                return Err(no_order(live.family.name(), &live.version.order));
-            }
-            ManualPick::Blocked => Next::Blocked,
-            ManualPick::Run(plan) => {
-                // A comparator may panic before the job exists, so the job is counted only once it exists.
-                let job = CompactionJob::claim(self, running, live, *plan);
-                *jobs += 1;
-                *compactors += 1;
-                Next::Run(Box::new(job))
-            }
-        })
+        Ok(true)
     }
 }

@@ -21,6 +21,7 @@
 //! | `change` | changes of settings while the database is open |
 
 mod atomic_flush_job;
+mod candidate;
 mod change;
 mod claim;
 mod close;

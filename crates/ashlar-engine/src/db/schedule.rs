@@ -1,6 +1,7 @@
 //! Decides which background work runs: one flush per family, several compactions, one purge.
 
 use super::atomic_flush_job::AtomicFlushJob;
+use super::candidate::{Candidate, Choice};
 use super::compaction_job::CompactionJob;
 use super::core::{Core, State};
 use super::flush_job::FlushJob;
@@ -15,11 +16,10 @@ use crate::health::{Severity, Source};
 use crate::pressure::{Forecast, Gauges, Pace, pace};
 use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_compaction::picker::{self, Shape, Targets};
-use ashlar_compaction::{Compaction, Reason, Running};
+use ashlar_compaction::{Compaction, Reason};
 use ashlar_env::{Env, Job, Lane};
 use ashlar_options::DbPath;
 use ashlar_tree::version::Version;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,19 +34,31 @@ impl Core {
         if severity >= Severity::Fatal || self.health.is_read_only() {
             return;
         }
+        let oldest = self.snapshots.oldest();
+        let look = Look { oldest, severity, unix_secs: self.unix_secs(), db_paths: &self.writer.db_paths };
+        let mut kept = false;
+        for (candidate, now) in self.submit_due(severity) {
+            kept |= self.submit_compactions(candidate, now, &look);
+        }
+        if kept {
+            self.state().purge_wanted = true;
+            drop(self.submit_due(severity));
+        }
+    }
+
+    /// Submits the due work other than compactions. Returns the families that may need a compaction, and for each the
+    /// time at which to ask whether a flush is expected.
+    fn submit_due(self: &Arc<Self>, severity: Severity) -> Vec<(Candidate, Option<Duration>)> {
         let mut due: Vec<(Box<dyn Job>, Lane)> = Vec::new();
-        let (now, unix_secs) = (self.env.clock.now(), self.unix_secs());
+        let now = self.env.clock.now();
+        let candidates;
         {
             let mut guard = self.state();
-            // Under the lock: a close that counts the jobs either counts these jobs or prevents them.
-            if self.is_closed() {
-                return;
-            }
             let state = &mut *guard;
-            if state.pauses > 0 {
-                return;
+            // Under the lock: a close that counts the jobs either counts these jobs or prevents them.
+            if self.is_closed() || state.pauses > 0 {
+                return Vec::new();
             }
-            let (most, oldest) = (self.compactors_max(), self.snapshots.oldest());
             let now = (state.hurried == 0).then_some(now);
             let atomic = self.options().atomic_flush;
             if atomic && severity < Severity::Hard {
@@ -55,27 +67,14 @@ impl Core {
                     due.push(JobShell::due(self, AtomicFlushJob::new(marked)));
                 }
             }
-            for family in state.families.iter_mut().filter(|_| severity < Severity::Hard) {
-                if !atomic && family.memtables.sealed_len() > 0 && !family.flushing {
+            for family in state.families.iter_mut().filter(|_| severity < Severity::Hard && !atomic) {
+                if family.memtables.sealed_len() > 0 && !family.flushing {
                     family.flushing = true;
                     due.push(JobShell::due(self, FlushJob::new(family.family.id())));
                 }
-                let look = Look { oldest, severity, now, unix_secs, db_paths: &self.writer.db_paths };
-                while !self.compactions_aborted()
-                    && state.exclusive == 0
-                    && let Some(compaction) = pick(family, &state.running, &look)
-                    && has_slot(&compaction, state.compactors, most)
-                {
-                    let job = CompactionJob::claim(self, &mut state.running, family, compaction);
-                    due.push(JobShell::due(self, job));
-                    state.compactors += 1;
-                }
-                let runs = state.running.get(&family.family.id()).is_some_and(|r| !r.is_empty());
-                if severity > Severity::Well && !runs && pick(family, &state.running, &look).is_none() {
-                    // No compaction of the family is due, so an earlier failure no longer matters.
-                    self.health.well(Source::Compaction(family.family.id()));
-                }
             }
+            let families = state.families.iter().filter(|_| severity < Severity::Hard);
+            candidates = families.map(|f| (Candidate::of(f, &state.running, now), now)).collect();
             for work in Work::ALL {
                 if state.work.is_free(work)
                     && let Some(job) = self.job_of(work, state, severity, now)
@@ -87,6 +86,73 @@ impl Core {
             state.jobs += due.len();
         }
         due.into_iter().for_each(|job| self.submit(job));
+        candidates
+    }
+
+    /// Submits the due compactions of one family while there are slots. Returns whether the family's version was replaced
+    /// meanwhile: a purge may have kept the files of the old one.
+    fn submit_compactions(
+        self: &Arc<Self>,
+        mut candidate: Candidate,
+        now: Option<Duration>,
+        look: &Look<'_>,
+    ) -> bool {
+        let mut replaced = false;
+        loop {
+            let next = self.submit_compaction(&candidate, now, look);
+            // Without a lock: the last use of a version closes its tables.
+            replaced |= candidate.was_last_of_its_version();
+            match next {
+                Some(next) => candidate = next,
+                None => return replaced,
+            }
+        }
+    }
+
+    /// Submits one compaction of a family, if one is due. Returns what to choose the next one from; `None`: nothing more is due.
+    fn submit_compaction(
+        self: &Arc<Self>,
+        candidate: &Candidate,
+        now: Option<Duration>,
+        look: &Look<'_>,
+    ) -> Option<Candidate> {
+        let family = candidate.family.id();
+        let choice = pick(candidate, look).map(|plan| Choice::new(plan, candidate));
+        if choice.is_none() && look.severity == Severity::Well {
+            return None;
+        }
+        let (next, job) = {
+            let mut guard = self.state();
+            let state = &mut *guard;
+            if self.is_closed() || state.pauses > 0 {
+                return None;
+            }
+            let job = match choice {
+                // The family has changed, so the choice is made again.
+                _ if !candidate.is_current(state) => None,
+                None => {
+                    if candidate.running.is_empty() {
+                        // No compaction of the family is due, so an earlier failure no longer matters.
+                        self.health.well(Source::Compaction(family));
+                    }
+                    return None;
+                }
+                Some(choice) => {
+                    let most = self.compactors_max();
+                    let may = !self.compactions_aborted() && state.exclusive == 0;
+                    // The job that has taken a table schedules again when it ends.
+                    if !may || !has_slot(&choice.plan, state.compactors, most) || choice.is_taken() {
+                        return None;
+                    }
+                    Some(CompactionJob::claim(self, state, candidate, choice))
+                }
+            };
+            (state.families.get(family).map(|live| Candidate::of(live, &state.running, now)), job)
+        };
+        if let Some(job) = job {
+            self.submit(JobShell::due(self, job));
+        }
+        next
     }
 
     /// The job of `work`, if it has something to do. The open and changes of settings start the timer and the scrubber.
@@ -111,11 +177,22 @@ impl Core {
     }
 
     /// Whether there is work that no job does while background work is paused.
-    pub(super) fn is_due(&self, state: &State) -> bool {
-        let (oldest, unix_secs) = (self.snapshots.oldest(), self.unix_secs());
-        let (severity, db_paths) = (self.health.severity(), &*self.writer.db_paths);
-        let look = Look { oldest, severity, now: None, unix_secs, db_paths };
-        Core::busy(state) || state.families.iter().any(|f| pick(f, &state.running, &look).is_some())
+    pub(super) fn is_due(&self) -> bool {
+        let look = Look {
+            oldest: self.snapshots.oldest(),
+            severity: self.health.severity(),
+            unix_secs: self.unix_secs(),
+            db_paths: &self.writer.db_paths,
+        };
+        let candidates: Vec<_> = {
+            let state = self.state();
+            if Core::busy(&state) {
+                return true;
+            }
+            state.families.iter().map(|f| Candidate::of(f, &state.running, None)).collect()
+        };
+        let _inside = self.database.enter();
+        candidates.iter().any(|candidate| pick(candidate, &look).is_some())
     }
 
     /// How many jobs may compact at once.
@@ -205,8 +282,6 @@ fn mark_for_atomic_flush(state: &mut State) -> Vec<FamilyId> {
     state.families.iter_mut().map(mark).collect()
 }
 
-type RunningByFamily = BTreeMap<FamilyId, Vec<Running>>;
-
 /// How many of `jobs` background jobs flush, and how many do other work.
 /// Source: RocksDB `db/db_impl/db_impl_compaction_flush.cc` (`GetBGJobLimits`).
 fn lanes(jobs: usize) -> (usize, usize) {
@@ -232,33 +307,29 @@ fn has_slot(compaction: &Compaction, compactors: usize, most: usize) -> bool {
 struct Look<'a> {
     oldest: Option<SeqNum>,
     severity: Severity,
-    /// `None`: a caller waits for all due work.
-    now: Option<Duration>,
     /// Seconds since 1970.
     unix_secs: u64,
     /// The table directories for families without their own.
     db_paths: &'a [DbPath],
 }
 
-fn pick(family: &LiveFamily, running: &RunningByFamily, look: &Look<'_>) -> Option<Compaction> {
-    let options = family.family.options();
+/// The next compaction of a family. Compares keys, so the caller holds no lock.
+fn pick(candidate: &Candidate, look: &Look<'_>) -> Option<Compaction> {
+    let options = candidate.family.options();
     if !options.compaction.works() {
         return None;
     }
-    let running = running.get(&family.family.id()).map_or(&[][..], Vec::as_slice);
-    // A compaction does not wait for a failing flush.
-    let under_way = family.flushing || family.memtables.sealed_len() > 0;
-    let expected = look.now.is_some_and(|now| family.arrivals.is_expected(now));
-    let arriving = look.severity < Severity::Soft && (under_way || expected);
+    let (running, version) = (&candidate.running[..], &candidate.version);
+    let arriving = look.severity < Severity::Soft && candidate.arriving;
     let paths = if options.cf_paths.is_empty() { look.db_paths } else { &options.cf_paths };
-    let shape = Shape { table: Some(&options.table), paths, arriving, ..Shape::of(&family.version) };
+    let shape = Shape { table: Some(&options.table), paths, arriving, ..Shape::of(version) };
     let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, look.oldest);
     let aged = || picker::pick_aged(&shape, &options.compaction, running, look.unix_secs);
     picker::pick(&shape, &options.compaction, running).or_else(unhurried).or_else(aged).or_else(|| {
         if !options.blob.collect_garbage {
             return None;
         }
-        let files: Vec<_> = family.version.blobs().files().values().map(|f| f.live()).collect();
+        let files: Vec<_> = version.blobs().files().values().map(|f| f.live()).collect();
         picker::pick_blob_garbage(&shape, &files, &options.blob, &options.compaction, running)
     })
 }

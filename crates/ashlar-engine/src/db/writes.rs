@@ -6,7 +6,7 @@
 
 use super::core::{Core, State};
 use crate::batch::{WriteBatch, only_deletes};
-use crate::column_family::LiveFamily;
+use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source, lacks_space};
 use crate::memtable::new_memtable;
 use crate::pressure::{Memory, Pace};
@@ -99,14 +99,20 @@ impl Core {
     /// begin, entities above the format level, writes to a family that has `disallow_memtable_writes`.
     #[cold]
     fn check_operations(&self, batch: &BatchReader<'_>) -> Result<()> {
-        let state = self.state();
+        let _inside = self.database.enter();
+        let mut last: Option<Arc<Family>> = None;
         for op in batch.iter() {
             let op = op.map_err(|e| e.into_error())?;
-            let Some(live) = op.family().and_then(|id| state.families.get(id)) else { continue };
-            let options = live.family.options();
+            let Some(id) = op.family() else { continue };
+            if last.as_ref().is_none_or(|family| family.id() != id) {
+                // The state lock ends here: a comparator is called below.
+                last = self.state().families.get(id).map(|live| Arc::clone(&live.family));
+            }
+            let Some(family) = &last else { continue };
+            let options = family.options();
             match op {
                 _ if options.disallow_memtable_writes => {
-                    let what = format!("family {:?} has disallow_memtable_writes=true", live.family.name());
+                    let what = format!("family {:?} has disallow_memtable_writes=true", family.name());
                     return Err(Error::invalid(what).hint(
                         "Ingest a table, or open the family with disallow_memtable_writes=false, here and in RocksDB",
                     ));
@@ -124,7 +130,7 @@ impl Core {
                     ));
                 }
                 BatchOp::Merge { key, .. } if options.merge_operator.is_none() => {
-                    return Err(Merger::new(live.family.name(), None).missing(key));
+                    return Err(Merger::new(family.name(), None).missing(key));
                 }
                 _ => {}
             }

@@ -3,6 +3,8 @@
 //! A name that ends in `<N>` takes a number: a level, or a temperature.
 //! Source: RocksDB 11 `db/internal_stats.cc`, `include/rocksdb/db.h` (`DB::Properties`).
 
+use ashlar_options::MOST_LEVELS;
+
 /// The type of a property's value, or why it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -117,14 +119,15 @@ properties! {
     "blob-cache-pinned-usage" => NO_BLOB_CACHE, "bytes of cached values in use";
 }
 
-/// The property of that full name, and the number in the name.
+/// The property of that full name, and the number in the name. `None`: there is none, or no family can have so many levels.
 pub fn find(name: &str) -> Option<(&'static Property, usize)> {
     let name = name.strip_prefix("rocksdb.")?;
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = name.get(stem.len()..).unwrap_or_default();
     let property = PROPERTIES.iter().find(|p| p.name == stem && p.numbered != digits.is_empty())?;
     let number = if digits.is_empty() { 0 } else { digits.parse().ok()? };
-    Some((property, number))
+    let is_there = !stem.ends_with("-at-level") || number < MOST_LEVELS;
+    is_there.then_some((property, number))
 }
 
 #[cfg(test)]

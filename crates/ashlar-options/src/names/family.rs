@@ -3,7 +3,7 @@
 use super::nested;
 use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
 use super::value::Value;
-use crate::Options;
+use crate::{MOST_LEVELS, Options};
 use ashlar_base::MergeOperator;
 use ashlar_base::ext::merge_operator::{StringAppend, standard_operator};
 use std::sync::Arc;
@@ -118,7 +118,7 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     ignored!("sample_for_compression", "0", live, "No blocks are compressed for statistics only."),
     // The shape of the tree.
     refused!("compaction_style", "kCompactionStyleLevel", open, "Leveled compaction is what is there. A universal tree is compacted as a leveled one with its levels; a tree of the style FIFO or None, or with num_levels=1, is not compacted at all, nor does FIFO remove old tables. The stored style stays for RocksDB."),
-    uses!("num_levels", "7", open, family.compaction.num_levels, Range::Whole(2, 64, "levels"), "Levels of the tree, level 0 included."),
+    uses!("num_levels", "7", open, family.compaction.num_levels, Range::Whole(2, MOST_LEVELS as u64, "levels"), "Levels of the tree, level 0 included."),
     uses!("level0_file_num_compaction_trigger", "4", live, family.compaction.l0_trigger, Range::Whole(1, 1 << 30, TABLES), "Tables of level 0 that start a compaction."),
     uses!("level0_slowdown_writes_trigger", "20", live, family.compaction.l0_slowdown, Range::Whole(1, 1 << 30, TABLES), "Tables of level 0 from which writers are slowed; not below level0_file_num_compaction_trigger."),
     uses!("level0_stop_writes_trigger", "36", live, family.compaction.l0_stop, Range::Whole(1, 1 << 30, TABLES), "Tables of level 0 at which writers wait; not below level0_slowdown_writes_trigger."),

@@ -154,6 +154,23 @@ fn properties_have_three_forms_and_sums() {
     assert!(Db::check_property("rocksdb.stats").is_ok());
 }
 
+/// The check let every number pass.
+#[test]
+fn a_property_of_a_level_that_no_family_can_have_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = "num_levels=64;level_compaction_dynamic_level_bytes=true";
+    let deep = Db::builder(dir.path()).options(set).open().unwrap();
+    let name = |level| format!("rocksdb.aggregated-table-properties-at-level{level}");
+    for level in [0, 6, 63, 64, 99] {
+        let checked = Db::check_property(&name(level));
+        assert_eq!(checked.is_ok(), deep.property(&name(level)).is_some(), "{level}: {checked:?}");
+    }
+    let refused = Db::check_property("rocksdb.num-files-at-level64").unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+    // Temperatures are no levels.
+    assert!(Db::check_property("rocksdb.live-sst-files-size-at-temperature99").is_ok());
+}
+
 #[test]
 fn an_operation_tells_its_cost_and_a_read_its_way() {
     let dir = tempfile::tempdir().unwrap();

@@ -60,7 +60,10 @@ fn families_that_only_logs_write_to_keep_their_names() {
     let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
     let told =
         |account: &ashlardb::RepairReport, what: &str| account.remarks.iter().any(|r| r.contains(what));
-    assert!(account.losses.is_empty() && told(&account, "family 2 of the logs: it gets the name \"two\""), "{account}");
+    assert!(
+        account.losses.is_empty() && told(&account, "family 2 of the logs: it gets the name \"two\""),
+        "{account}"
+    );
     let db = Db::open(temp.path()).unwrap();
     assert_eq!(db.family("one").unwrap().get(b"k").unwrap().as_deref(), Some(&b"in a table"[..]));
     let two: Vec<_> = db.family("two").unwrap().scan(..).map(|e| e.unwrap().0.to_vec()).collect();

@@ -3,6 +3,7 @@
 //! | module | what is misused |
 //! |---|---|
 //! | `handles` | snapshots, families and batches of another database, or of a dropped family; sync without a log |
+//! | `locks` | locks of the engine while it calls comparators and merge operators |
 //! | `names` | comparators and operators that files cannot tell apart, comparators that contradict themselves, misplaced settings |
 //! | `panics` | comparators, merge operators and listeners that panic |
 //! | `pauses` | requests for background work while none is done |
@@ -11,6 +12,7 @@
 
 mod callbacks;
 mod handles;
+mod locks;
 mod names;
 mod panics;
 mod pauses;

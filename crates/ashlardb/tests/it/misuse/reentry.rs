@@ -4,7 +4,7 @@ use super::callbacks::{Callback, Trap, trapped};
 use super::kind;
 use crate::store::listing;
 use ashlar_testkit::within;
-use ashlardb::{CompactRangeOptions, Db, ErrorKind, Read as _, Write as _, WriteOptions};
+use ashlardb::{CompactRangeOptions, Db, ErrorKind, Read as _, Write as _, WriteBatch, WriteOptions};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -110,6 +110,93 @@ fn calls_that_change_or_wait_are_refused_inside_a_callback() {
         .unwrap();
         let db = trapped(dir.path(), callback, &Arc::default()).open().unwrap();
         assert!(db.get("later").unwrap().is_some(), "{callback:?}");
+    }
+}
+
+/// The write held the state while it compared the ends.
+#[test]
+fn calls_are_refused_inside_the_comparator_of_a_range_deletion() {
+    let (dir, trap, db) = opened(Callback::Comparator);
+    trap.holds(Some(db.clone()));
+    let answers = sent(&trap);
+    within(SECONDS, "a range deletion", {
+        let db = db.clone();
+        move || db.delete_range("trap", "trap5")
+    })
+    .unwrap();
+    for (call, answer) in answers.recv_timeout(Duration::from_secs(SECONDS)).unwrap() {
+        assert_eq!(answer, INVALID, "{call}");
+    }
+    trap.holds(None);
+    within(SECONDS, "a close", move || db.close()).unwrap();
+    let db = trapped(dir.path(), Callback::Comparator, &Arc::default()).open().unwrap();
+    assert_eq!(db.get("trap").unwrap(), None);
+}
+
+thread_local! {
+    static BATCH: WriteBatch = WriteBatch::new();
+}
+
+/// They panicked: the batch was borrowed.
+#[test]
+fn a_batch_that_is_being_written_answers_a_callback_and_is_written_whole() {
+    let callback = Callback::Listener("memtable_sealed");
+    let (dir, trap) = (tempfile::tempdir().unwrap(), Arc::new(Trap::default()));
+    let db = trapped(dir.path(), callback, &trap).default_family(|f| f.write_buffer(65536)).open().unwrap();
+    let (send, answers) = channel();
+    let send = Mutex::new(send);
+    trap.once(move |_| {
+        let answer = BATCH.with(|batch| {
+            batch.clear();
+            let refused = kind(batch.put("k", "v"));
+            (
+                batch.len(),
+                batch.byte_len(),
+                batch.is_empty(),
+                batch.clone().len(),
+                refused,
+                format!("{batch:?}"),
+            )
+        });
+        send.lock().unwrap().send(answer).unwrap();
+    });
+    BATCH.with(|batch| {
+        let mut written = 0;
+        while !trap.is_sprung() {
+            for _ in 0..3 {
+                batch.put(format!("{written:05}"), [1; 1000]).unwrap();
+                written += 1;
+            }
+            let bytes = batch.byte_len();
+            db.write(batch).unwrap();
+            assert!(batch.is_empty() && batch.byte_len() < bytes);
+            if let Ok((len, in_write, empty, cloned, refused, _)) = answers.try_recv() {
+                assert_eq!((len, in_write, empty, cloned, refused), (3, bytes, false, 0, INVALID));
+            }
+        }
+        assert_eq!(listing(db.scan(..)).len(), written);
+    });
+}
+
+/// A read holds nothing that a call waits for.
+#[test]
+fn calls_inside_a_callback_of_a_read_are_served() {
+    for callback in [Callback::Comparator, Callback::MergeOperator] {
+        let (_dir, trap, db) = opened(callback);
+        trap.holds(Some(db.clone()));
+        let (send, answers) = channel();
+        let send = Mutex::new(send);
+        trap.once(move |db| {
+            let db = db.unwrap();
+            let answers = (db.put("a", "v"), db.flush(), db.compact(), db.create_family("new").map(drop));
+            send.lock().unwrap().send(answers).unwrap();
+        });
+        let reader = db.clone();
+        within(SECONDS, "a get", move || reader.get("trap")).unwrap();
+        let (put, flush, compact, create) = answers.recv_timeout(Duration::from_secs(SECONDS)).unwrap();
+        assert!(put.is_ok() && flush.is_ok() && compact.is_ok() && create.is_ok(), "{callback:?}");
+        trap.holds(None);
+        within(SECONDS, "a close", move || db.close()).unwrap();
     }
 }
 
