@@ -145,7 +145,7 @@ fn maven_library(folder: &Path) -> Result<PathBuf, String> {
     if sha256(&library)? != MEMBER_SHA256 {
         return Err(format!("{MEMBER} is not the pinned one: not used"));
     }
-    // 92 MB that nobody needs any more; a failure to remove them does no harm.
+    // 92 MB that are not needed any more; a failure to remove them does no harm.
     let _ = fs::remove_file(folder.join(JAR));
     Ok(library)
 }

@@ -1,7 +1,7 @@
 //! Operations in each second of a benchmark, for its page.
 //!
-//! Somebody looks now and then at a count that only grows. What is seen late belongs to the seconds since the last look, in
-//! equal parts: a late look is no stall.
+//! A thread reads a growing count from time to time. Operations that a late read shows belong to the seconds since the last
+//! read, in equal parts: a late read is no stall.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Loads of a pointer that nobody changes.
+    /// Loads of a pointer that never changes.
     fn loads(&mut self) {
         static POINTER: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
         let mut budget = self.budget();

@@ -40,7 +40,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) flags: &'a Flags,
     pub(crate) seed: u64,
     pub(crate) values: Values,
-    /// Standard error is a terminal that somebody looks at.
+    /// Standard error is a terminal.
     pub(crate) show_progress: bool,
 }
 

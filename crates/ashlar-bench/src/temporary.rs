@@ -30,7 +30,7 @@ impl TemporaryDir {
 
 impl Drop for TemporaryDir {
     fn drop(&mut self) {
-        // Nobody to tell: what stays is in the system's folder for such things.
+        // There is no caller for an error: what stays is in the system's folder for temporary files.
         let _ = remove_all(&*self.env.fs, &self.path);
     }
 }

@@ -387,7 +387,7 @@ impl Worker<'_> {
     /// The engine's first.
     pub(crate) fn beside(&mut self, stop: &AtomicBool) -> Result<()> {
         match self.plan.beside {
-            Beside::Nobody => Ok(()),
+            Beside::Nothing => Ok(()),
             Beside::Writer => self.write_until(stop, OpKind::Write, self.plan.writer_keys),
             Beside::Merger => self.write_until(stop, OpKind::Merge, self.merge_keys),
             Beside::Scanner => self.scan_until(stop),
@@ -399,7 +399,7 @@ impl Worker<'_> {
         let mut maker = self.plan.maker();
         let mut numbers = self.numbers(keys);
         let mut left = self.beside_count;
-        // Relaxed: nothing else is told by it.
+        // Relaxed: no other data depends on the flag.
         while left.map_or_else(|| !stop.load(Ordering::Relaxed), |left| left > 0) {
             left = left.map(|left| left - 1);
             let key = maker.key(numbers.next(&mut self.random));

@@ -1,4 +1,4 @@
-//! What one process is told to do: steps on one database.
+//! The job of one process: steps on one database.
 
 use crate::engine::EngineName;
 use crate::settings::Settings;
@@ -172,7 +172,7 @@ pub struct Job {
     pub keys: u64,
     /// Writes per second of [`Workload::Openloop`], and of the writer that a step slows down.
     pub rate: f64,
-    /// True where somebody outside counts what the process does: it does the steps and nothing else.
+    /// Another process counts the system calls: the process runs the steps and nothing else.
     pub probe: bool,
 }
 

@@ -121,7 +121,7 @@ fn modes(stat: &str) -> Option<(f64, f64)> {
     Some((seconds()?, seconds()?))
 }
 
-/// Bytes given to write calls since the process began; 0 where nobody counts them.
+/// Bytes given to write calls since the process began; 0 where the system does not count them.
 pub fn written() -> u64 {
     let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     field(&text, "wchar:").unwrap_or(0)

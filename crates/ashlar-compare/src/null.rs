@@ -123,7 +123,7 @@ impl Cursor for Same<'_> {
 mod tests {
     use super::*;
 
-    /// How much it is depends on the build and on who else runs; the figure stands in every record.
+    /// The time depends on the build and on other work of the machine; the figure stands in every record.
     #[test]
     fn every_loop_runs_on_nothing() {
         let job = crate::job::sample();

@@ -37,7 +37,7 @@ impl Oracle {
     /// Reads all of `peer` and answers a sum of it.
     ///
     /// # Errors
-    /// The first entry that is missing, damaged or nobody's.
+    /// The first entry that is missing, damaged or was never written.
     pub fn check<P: Peer>(&self, peer: &P) -> Result<u64> {
         let sums = self.sums.borrow();
         let mut wanted = sums.iter();

@@ -98,7 +98,7 @@ pub(crate) struct Running {
 /// The outcome of waiting for a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It killed itself, or was killed by somebody else.
+    /// It killed itself, or another process killed it.
     Killed,
     /// It lives.
     NotYet,

@@ -356,7 +356,7 @@ impl Watchdog {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A case begins, in the words of `--replay`. Whoever waits for others does that before.
+    /// A case begins, in the words of `--replay`. A run that waits for other runs waits before this call.
     pub fn begins(&self, case: impl fmt::Display) {
         let case = case.to_string();
         *self.watched() = Watched { case, since: Instant::now(), over: false };

@@ -1,9 +1,9 @@
-//! Who may run beside whom: when something is freed depends on every reader in the process, so a run that must equal
-//! another one is alone.
+//! Which runs may run at the same time: the moment at which memory is freed depends on every reader in the process, so a run
+//! that must equal another one is alone.
 
 use std::sync::{PoisonError, RwLock};
 
-/// Held by runs that read databases, and by nobody while two runs are compared.
+/// Held by runs that read databases, and by none while two runs are compared.
 static READERS: RwLock<()> = RwLock::new(());
 
 /// To be held while a run reads databases beside others.

@@ -25,8 +25,8 @@ impl ReadPin {
         ReadPin { guard: pin() }
     }
 
-    /// Tries to free everything that was replaced before. Succeeds at once when no thread is pinned; never blocks,
-    /// and promises nothing while somebody is pinned.
+    /// Tries to free all values that were replaced before. Succeeds at once when no thread is pinned; never blocks, and
+    /// promises nothing while a thread is pinned.
     pub fn settle() {
         // Two steps of the epoch separate the last possible reader from the freeing; one round seals our own bag.
         for _ in 0..4 {
@@ -58,8 +58,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     pub fn load<'g>(&self, pin: &'g ReadPin) -> &'g Arc<T> {
         let shared = self.inner.load(Ordering::Acquire, &pin.guard);
         // SAFETY: bounds, initialised: the pointer is never null and was stored (Release) by `new` or `set` as a whole
-        // `Arc<T>`; this Acquire load sees that write. Aliasing: nobody mutates the `Arc` behind it, `set` swaps the
-        // pointer. Lifetime: whoever unlinks it (`set`, `drop`) defers its destruction past every pin taken before
+        // `Arc<T>`; this Acquire load sees that write. Aliasing: no thread mutates the `Arc` behind it, `set` swaps the
+        // pointer. Lifetime: the thread that unlinks it (`set`, `drop`) defers its destruction past every pin taken before
         // the unlinking, ours included, so it lives for `'g`. Checked by: `swaps_under_readers` (and Miri).
         unsafe { shared.deref() }
     }
@@ -69,8 +69,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         Arc::clone(self.load(&ReadPin::enter()))
     }
 
-    /// Replaces what the cell holds and frees the former value once no reader can see it: at once when nobody is
-    /// pinned, else at some later pin or `set`.
+    /// Replaces the value and frees the former one when no reader can see it: at once when no thread is pinned, else at a
+    /// later pin or `set`.
     pub fn set(&self, value: Arc<T>) {
         {
             let guard = pin();

@@ -35,6 +35,6 @@ pub mod thread {
 #[cfg(loom)]
 pub use loom;
 
-/// The scheduler, for those who run an engine under it.
+/// The scheduler, for tests that run an engine under it.
 #[cfg(shuttle)]
 pub use shuttle;

@@ -59,7 +59,7 @@ impl<T: ?Sized> Mutex<T> {
         Some(MutexGuard { guard, _held: held })
     }
 
-    /// What the lock guards; needs no locking, as nobody else can have it.
+    /// The guarded value. Needs no locking: the borrow is exclusive.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,7 +120,7 @@ impl<T> RwLock<T> {
         RwLockReadGuard { guard: self.inner.read().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
-    /// Waits until nobody else holds the lock.
+    /// Waits until no other thread holds the lock.
     ///
     /// # Panics
     /// As [`RwLock::read`].
@@ -130,7 +130,7 @@ impl<T> RwLock<T> {
         RwLockWriteGuard { guard: self.inner.write().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
-    /// What the lock guards; needs no locking, as nobody else can have it.
+    /// The guarded value. Needs no locking: the borrow is exclusive.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut().unwrap_or_else(PoisonError::into_inner)
     }

@@ -76,9 +76,9 @@ fn what_is_pinned_outlives_its_replacement() {
     });
 }
 
-/// A lease and a taker: what is taken, nobody uses.
+/// A lease and a taker: a value that is taken has no lease.
 #[test]
-fn what_is_taken_from_a_slot_nobody_leases() {
+fn a_value_that_is_taken_has_no_lease() {
     loom::model(|| {
         let slot = Arc::new(LeaseSlot::new());
         slot.fill(Arc::new(AtomicU32::new(0)));
@@ -86,7 +86,7 @@ fn what_is_taken_from_a_slot_nobody_leases() {
             let slot = Arc::clone(&slot);
             thread::spawn(move || {
                 if let Some(lease) = slot.lease() {
-                    // Only who owns it alone may set it to one.
+                    // Only the sole owner may set the value to one.
                     assert_eq!(lease.load(Ordering::Relaxed), 0);
                     thread::yield_now();
                     assert_eq!(lease.load(Ordering::Relaxed), 0);

@@ -1,9 +1,9 @@
 //! What belongs to a run under the scheduler shuttle: its time and its epochs.
 //!
-//! 1. Time stands still while anybody can run. When all wait, the keeper, a thread of the run, moves it to the next moment
-//!    that somebody waits for; a scheduler that does not hold the keeper back lets time pass at any moment.
-//! 2. Each run has epochs of its own, and each of its threads a part in them: what is replaced is freed as between threads
-//!    of the machine, and nothing of one run reaches the next.
+//! 1. Time stands still while a thread can run. When all threads wait, the keeper, a thread of the run, moves the time to the
+//!    next awaited moment. A scheduler that does not hold the keeper back lets time pass at any moment.
+//! 2. Each run has its own epochs, in which each of its threads takes part: replaced values are freed as between threads of
+//!    the machine, and no value of one run reaches the next run.
 
 use crossbeam_epoch::{Collector, Guard, LocalHandle};
 use shuttle::current::me;
@@ -19,7 +19,7 @@ use std::time::Duration;
 #[derive(Default)]
 struct Time {
     now: Duration,
-    /// Who waits for which moment; the number keeps those of one moment apart.
+    /// The waiters by moment; the number keeps the waiters of one moment apart.
     sleepers: BTreeMap<(Duration, u64), Arc<shuttle::sync::Condvar>>,
     numbered: u64,
     keeper: Option<(TaskId, Thread)>,

@@ -1,11 +1,10 @@
 //! An event count: wait for "something changed" without losing a wake-up.
 //!
-//! The one who waits reads [`Signal::seen`], looks at the state, and if the state is not what he wants calls
-//! [`Signal::wait`] with the number read *before* he looked. The one who changes the state does so and then calls
-//! [`Signal::notify`].
+//! A waiter reads [`Signal::seen`], then the state. If the state is not the awaited one, the waiter calls [`Signal::wait`] with
+//! the number that was read *before* the state. A thread that changes the state calls [`Signal::notify`] afterwards.
 //!
 //! 1. No lost wake-up: a notify after `seen` was read ends the wait, however the two interleave.
-//! 2. A notify with nobody waiting is one atomic addition and one load.
+//! 2. A notify without a waiter is one atomic addition and one load.
 //! 3. With a hook (inline executor) nothing blocks: waiting runs background work, step by step, in the caller.
 
 use crate::primitive::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -57,18 +56,18 @@ impl Signal {
         }
     }
 
-    /// The number of notifications so far. To be read before the state that is waited for is looked at.
+    /// The number of notifications so far. Call this before you read the state that you wait for.
     pub fn seen(&self) -> u64 {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// Wakes everybody who waits. To be called after the state has changed. Cheap when nobody waits.
+    /// Wakes all waiters. Call this after the state has changed. Cheap without waiters.
     pub fn notify(&self) {
-        // SeqCst on both sides: either we see the waiter counted in `wait`, or he sees our addition.
+        // SeqCst on both sides: either we see the waiter counted in `wait`, or the waiter sees our addition.
         self.count.fetch_add(1, Ordering::SeqCst);
         one_order();
         if self.waiting.load(Ordering::SeqCst) != 0 {
-            // The empty critical section orders us after a waiter's look at `count` and before, or after, his sleep.
+            // The empty critical section orders us after a waiter's load of `count`, and before or after its sleep.
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.wake.notify_all();
         }

@@ -1,8 +1,8 @@
 //! The lease slot: a shared value that readers use in place, and that is taken away when none of them does.
 //!
-//! 1. Nobody waits for a reader: whoever fills or empties the slot gives way at once. So a lease may last over I/O and user
-//!    code, and may be taken while others are held; it has no rank.
-//! 2. A value leaves the slot only when nobody leases it and nobody holds a count of it: who takes it is its one owner.
+//! 1. No thread waits for a reader: a thread that fills or empties the slot gives way at once. So a lease may last over I/O
+//!    and user code, and may be taken while other leases are held; a lease has no rank.
+//! 2. A value leaves the slot only when there is no lease and no other count of the value: the taker is the only owner.
 
 use crate::primitive::{RwLock, RwLockReadGuard, RwLockWriteGuard, spin_loop};
 use std::fmt;
@@ -73,15 +73,15 @@ impl<T> LeaseSlot<T> {
                     *slot = Some(Arc::clone(&value));
                     return (value, true);
                 }
-                // Somebody was faster, or looks at the empty slot just now.
+                // Another thread was faster, or reads the empty slot just now.
                 _ => spin_loop(),
             }
         }
     }
 
-    /// Empties the slot, unless somebody uses the value.
+    /// Empties the slot, unless the value is in use.
     pub fn take_unused(&self) -> Option<Arc<T>> {
-        // Nobody can count the value while the slot is held for writing.
+        // No thread can take a count of the value while the slot is held for writing.
         self.try_write()?.take_if(|value| Arc::strong_count(value) == 1)
     }
 

@@ -34,11 +34,11 @@ fn comes_and_goes_under_readers() {
             });
         }
         for n in 0..rounds {
-            assert!(slot.fill(canary(n, &dropped)).1, "nobody else fills");
+            assert!(slot.fill(canary(n, &dropped)).1, "no other thread fills");
             while slot.take_unused().is_none() {
                 thread::yield_now();
             }
-            assert_eq!(dropped.load(Ordering::SeqCst), n + 1, "who takes it is its one owner");
+            assert_eq!(dropped.load(Ordering::SeqCst), n + 1, "the taker is the only owner");
         }
         done.store(true, Ordering::SeqCst);
     });

@@ -42,8 +42,8 @@ pub fn has_refused() -> bool {
     large_allocations() >= FIRST_REFUSED.load(Ordering::Relaxed)
 }
 
-/// Zeroed bytes to be refused by their length: while nobody touches them they take address space only. `None` where there
-/// is not so much of it, or where an interpreter would fill it; `test` is told as skipped then.
+/// Zeroed bytes that are to be refused by their length. Untouched, they take address space only. `None`: there is not so much
+/// of it, or an interpreter would fill it; then `test` is reported as skipped.
 pub fn untouched(test: &str, len: usize) -> Option<Vec<u8>> {
     if cfg!(miri) || Vec::<u8>::new().try_reserve_exact(len).is_err() {
         report::skipped(test, &format!("no address space of {len} bytes"));

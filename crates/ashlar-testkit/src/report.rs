@@ -10,7 +10,7 @@ use std::io::Write;
 
 fn say(line: &str) {
     // Straight to the descriptor: `println!` would be kept back for tests that pass. One write, so that lines of
-    // parallel tests do not mix. If nobody reads, nothing is lost but the line.
+    // parallel tests do not mix. Without a reader only the line is lost.
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
 }

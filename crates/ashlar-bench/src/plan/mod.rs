@@ -88,8 +88,8 @@ pub enum Micro {
 /// What one more thread does beside the ones that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
-    /// There is none.
-    Nobody,
+    /// There is no further thread.
+    Nothing,
     /// It puts random keys.
     Writer,
     /// It merges into random keys.
@@ -131,7 +131,7 @@ pub struct Plan {
     pub shape: KeyShape,
     /// Bytes of a key, for the shapes that have no length of their own.
     pub key_size: usize,
-    /// Asks for keys that nobody writes.
+    /// Asks for keys that are never written.
     pub missing: bool,
     /// Bytes of the prefix of a key, and how many prefixes there are; none: 0.
     pub prefix: (usize, u64),
@@ -170,7 +170,7 @@ impl Plan {
             work: entry.work,
             fresh: false,
             threads: size(flags.threads),
-            beside: Beside::Nobody,
+            beside: Beside::Nothing,
             count: if duration.is_some() { None } else { Some(u64::try_from(count).unwrap_or(flags.num)) },
             duration,
             keys: flags.num,
@@ -201,7 +201,7 @@ impl Plan {
 
     /// Threads, the one beside them included.
     pub(crate) fn all_threads(&self) -> usize {
-        self.threads + usize::from(self.beside != Beside::Nobody)
+        self.threads + usize::from(self.beside != Beside::Nothing)
     }
 
     /// Makes the keys that it asks for.

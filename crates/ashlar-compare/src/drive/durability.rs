@@ -1,4 +1,4 @@
-//! Whether an engine waits for the device when it is told to, and only then: what it really called, seen by `strace`.
+//! Whether an engine waits for the device when it should, and only then: its system calls, seen by `strace`.
 //!
 //! Two short runs that differ only in the number of puts are traced; opening and closing cancel out. The calls that wait
 //! (`fsync`, `fdatasync`, `msync`, `sync_file_range`, and writes to files opened with `O_DSYNC` or `O_SYNC`) grow by one for

@@ -21,7 +21,7 @@ pub fn failed(why: String) -> Status {
     Status::Failed { why, last_output: String::new() }
 }
 
-/// What the process is told. The directory is chosen when it starts.
+/// The job of the process. The directory is chosen when the process starts.
 ///
 /// # Errors
 /// The engine is not here, or lacks what the settings ask for.
@@ -132,7 +132,7 @@ pub fn watched(matrix: &Matrix, job: &Job, mut command: Command) -> Result<Vec<S
     }
 }
 
-/// An engine that has nothing of the kind is told apart from one that fails.
+/// Distinguishes an engine without the feature from one that fails.
 fn unsuccessful(status: ExitStatus, last_output: String) -> Status {
     let last = last_output.lines().last().unwrap_or_default();
     match last.split_once(NOT_OFFERED) {
@@ -147,7 +147,7 @@ fn tail(said: &str) -> String {
     lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
-/// The status, or `None` when it took too long, or somebody asked the run to stop, and it was ended.
+/// The status; `None`: the process took too long, or the run was asked to stop, and the process was ended.
 fn wait(child: &mut Child, matrix: &Matrix) -> Result<Option<ExitStatus>, String> {
     let start = Instant::now();
     loop {

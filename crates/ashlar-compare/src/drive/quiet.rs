@@ -86,7 +86,7 @@ impl Watch {
     }
 }
 
-/// Waits until nobody waits for storage any more, as what was built or copied a moment ago; not for ever.
+/// Waits, up to a limit, until no process waits for storage any more: a build or a copy may have just ended.
 pub fn wait(stop: &Stop) {
     let begun = Instant::now();
     let busy = || pressure().is_some_and(|percent| percent > PRESSURE);
@@ -98,7 +98,7 @@ pub fn wait(stop: &Stop) {
     }
 }
 
-/// Percent of the last ten seconds in which something waited for storage; `None` where nobody counts that.
+/// Percent of the last ten seconds in which something waited for storage; `None`: the system does not count that.
 fn pressure() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/pressure/io").ok()?;
     text.split_once("avg10=")?.1.split(' ').next()?.parse().ok()
@@ -111,9 +111,9 @@ fn between(then: &Counts, now: &Counts, seconds: f64, processors: f64) -> Vec<St
     let shares = [("other programs used", others), ("other guests took", more(|c| c.stolen))];
     let mut what: Vec<String> = shares
         .into_iter()
-        .filter_map(|(who, ticks)| Some((who, part(ticks?))))
+        .filter_map(|(what, ticks)| Some((what, part(ticks?))))
         .filter(|(_, part)| *part > OTHERS)
-        .map(|(who, part)| format!("{who} {:.0} % of the processors", part * 100.0))
+        .map(|(what, part)| format!("{what} {:.0} % of the processors", part * 100.0))
         .collect();
     let counts =
         [("pages were swapped", more(|c| c.swapped)), ("the processor was throttled", more(|c| c.throttled))];

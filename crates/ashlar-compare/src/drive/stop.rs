@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Status of a program that was interrupted, as shells have it.
 pub const STATUS: u8 = 130;
 
-/// Whether somebody asked the run to stop.
+/// Whether the run was asked to stop.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Listens from now on. Who asks a second time ends the program at once.
+    /// Listens from now on. A second request ends the program at once.
     ///
     /// # Errors
     /// The system refuses.

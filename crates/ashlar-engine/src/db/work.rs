@@ -86,10 +86,10 @@ impl Slots {
         self.0.values().filter_map(|slot| slot.id)
     }
 
-    /// Notes the id of the job, unless the job has ended.
+    /// Notes the id of the job, unless the job has ended. If a later job has its place already, the later id stays.
     pub(super) fn set_id(&mut self, work: Work, id: JobId) {
         if let Some(slot) = self.0.get_mut(&work) {
-            slot.id = Some(id);
+            slot.id = slot.id.max(Some(id));
         }
     }
 
@@ -109,6 +109,17 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_late_id_of_a_job_that_has_ended_does_not_replace_that_of_its_successor() {
+        let mut slots = Slots::default();
+        slots.take(Work::Timer);
+        slots.free(Work::Timer);
+        slots.take(Work::Timer);
+        slots.set_id(Work::Timer, JobId(2));
+        slots.set_id(Work::Timer, JobId(1));
+        assert_eq!(slots.id(Work::Timer), Some(JobId(2)));
+    }
 
     #[test]
     fn a_slot_has_one_job_and_callers_wait_for_what_works() {

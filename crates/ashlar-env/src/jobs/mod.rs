@@ -39,7 +39,7 @@ pub enum Lane {
     Low,
 }
 
-/// The name of a submitted job; never reused by its executor.
+/// The name of a submitted job. The ids of one executor grow from job to job; none is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 

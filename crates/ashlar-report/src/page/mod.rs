@@ -92,7 +92,7 @@ fn head(summary: &Summary<'_>, run: &Run, title: &str) -> String {
     out
 }
 
-/// Marks: what breaks the rules, and who is not here.
+/// Marks: broken rules, and absent engines.
 fn first(summary: &Summary<'_>) -> String {
     if summary.marks.is_empty() {
         return String::new();

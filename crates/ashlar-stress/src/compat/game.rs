@@ -1,4 +1,4 @@
-//! A case: one directory, and those who write to it in turns.
+//! A case: one directory, and the engines that write to it in turns.
 
 use crate::contents::{ours, same, theirs};
 use crate::sim::plan::{DEFAULT, Setup};
@@ -39,7 +39,7 @@ pub(super) struct Game<'a> {
     /// What must be in it.
     state: State,
     level: FormatLevel,
-    /// Everybody's merge operator.
+    /// The merge operator of all engines.
     operator: &'static str,
     rng: Rng,
     /// Those that were started, as [`JudgeVersion::ALL`] has them.

@@ -1,4 +1,4 @@
-//! The same damaged directory for us and for real RocksDB: who shows what.
+//! The same damaged directory for us and for real RocksDB: what each of the two shows.
 //!
 //! 1. Where both show data without a complaint of the open, both show a state of the history, and ours is not the shorter one.
 //! 2. Where RocksDB refuses, we may show what a verification finds fault with, or nothing depends on; the classes that

@@ -45,7 +45,7 @@ fn bytes(subject: &Subject) -> Result<Vec<Byte>, String> {
             }
         }
         for (at, owner) in owners.into_iter().enumerate() {
-            let part = owner.ok_or_else(|| format!("{name}: nobody knows what byte {at} belongs to"))?;
+            let part = owner.ok_or_else(|| format!("{name}: no part has byte {at}"))?;
             all.push(Byte { file, name: name.clone(), at, part });
         }
     }

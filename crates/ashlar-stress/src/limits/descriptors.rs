@@ -10,7 +10,7 @@ use ashlar_testkit::Rng;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::path::Path;
 
-/// In a process of its own, whose limit is nobody else's.
+/// In a separate process, because the limit is one of the process.
 pub(super) fn exhausted(case: &mut Case<'_>) -> Result<(), String> {
     let (dir, seed) = (case.folder.join("db"), case.seed.to_string());
     let said = answer(case.budget, &["limits", "descriptors", &dir.to_string_lossy(), &seed])?;

@@ -1,5 +1,5 @@
-//! The limits of a machine: who else has the directory, how many files may be open, how large the disk is, and what is
-//! taken away under us. What is refused is refused with a reason; what was acknowledged is there afterwards.
+//! The limits of a machine: other owners of the directory, the number of open files, the size of the disk, and directories that
+//! are removed meanwhile. A refusal has a reason, and acknowledged writes are there afterwards.
 //!
 //! Where the machine does not let a limit be set (a file system to mount needs root), the case is skipped with the reason.
 //! `--replay=NAME` is one case.

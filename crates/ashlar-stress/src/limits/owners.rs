@@ -1,4 +1,4 @@
-//! One owner per directory, whoever asks and under whatever name.
+//! One owner per directory, in every process and under every name of the directory.
 
 use super::store::{Known, open};
 use super::{Case, expect};
@@ -94,7 +94,7 @@ pub(super) fn living_and_killed(case: &mut Case<'_>) -> Result<(), String> {
     open(&dir).map(drop).map_err(|e| format!("the owner was killed, and yet: {e}"))
 }
 
-/// A process that is started while a database is open inherits none of its files, and keeps nobody out when it is closed.
+/// A process that is started while a database is open inherits none of its files, and does not keep it locked after the close.
 pub(super) fn started_meanwhile(case: &mut Case<'_>) -> Result<(), String> {
     let dir = case.folder.join("db");
     let db = open(&dir).map_err(|e| e.to_string())?;

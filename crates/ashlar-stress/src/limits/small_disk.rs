@@ -24,7 +24,7 @@ const DELETIONS: usize = 300;
 pub(super) struct Mounted(PathBuf);
 
 impl Mounted {
-    /// Mounts it in a folder. An error is a skip: who is not root cannot.
+    /// Mounts the disk in a folder. An error is a skip: only root can mount.
     pub(super) fn new(folder: &Path, options: &str) -> Result<Mounted, String> {
         let at = folder.join("disk");
         std::fs::create_dir_all(&at).map_err(|e| e.to_string())?;

@@ -70,7 +70,7 @@ impl Drop for Stop<'_> {
 }
 
 impl<'a> Writers<'a> {
-    /// Writers who go on behind what was found; `position` says how long the log of the device is.
+    /// Writers that go on behind what was found; `position` says how long the log of the device is.
     pub(super) fn new(
         db: Db,
         found: Numbers,
@@ -205,8 +205,8 @@ pub(super) fn setup(rng: &mut Rng) -> Setup {
     Setup { unlogged: false, ..Setup::draw(rng) }
 }
 
-/// Lets time pass. Now and then the system writes some of the database's files back and forgets them: it does so by itself
-/// when it wants, and nobody asked the device for a flush.
+/// Lets time pass. Now and then the system writes some of the database's files back and drops them from its cache: the system
+/// does so at any time by itself, without a flush of the device.
 pub(super) fn pass(time: Duration, rng: &mut Rng, folder: &Path) {
     let (began, writes_back) = (Instant::now(), rng.percent(70));
     while began.elapsed() < time {

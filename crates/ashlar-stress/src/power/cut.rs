@@ -52,7 +52,7 @@ fn cut(
         pass(wait, &mut passing, &disk.path());
         let (written, durable) = (writers.written(), writers.durable());
         let cut = disk.cut();
-        // Writers who wait for a flush need not wait until its next attempt.
+        // Writers that wait for a flush need not wait until its next attempt.
         let _ = writers.db.close();
         (cut, written, durable)
     });

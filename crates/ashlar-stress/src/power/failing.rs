@@ -132,7 +132,7 @@ fn rounds(
         fail_for_a_while(machine, disk, rng)?;
         let after = until_taken(writers, disk, rng, report)?;
         if after != After::Taken {
-            // Writers who wait for a flush need not wait until its next attempt.
+            // Writers that wait for a flush need not wait until its next attempt.
             let _ = writers.db.close();
             return Ok(after);
         }

@@ -138,7 +138,7 @@ pub fn judge(
         numbers.push(shows);
     }
     if others != 0 {
-        return Err(format!("{} shows {others} keys that nobody wrote", FAMILIES[at]));
+        return Err(format!("{} shows {others} keys that were never written", FAMILIES[at]));
     }
     Ok(numbers)
 }

@@ -5,13 +5,13 @@
 //! come and go, a call that fails, a power cut, a close among all of it), and in which order they and the background threads go
 //! on, at every lock, signal and atomic. What must hold:
 //!
-//! 1. A batch is there as a whole, in both families, or not at all; what was acknowledged is there for whoever looks later,
-//!    and no reader sees less than it saw before.
+//! 1. A batch is there as a whole, in both families, or not at all; every later reader finds what was acknowledged, and no
+//!    reader sees less than it saw before.
 //! 2. After a close all that was acknowledged is there; after a crash a prefix of all writes is, at least to the last one
 //!    that was acknowledged as durable for that kind of crash.
 //! 3. A batch that was refused is not there: its writer tries it again, and it is there once.
 //! 4. What fails, fails for the call that was made to fail, or because the database was closed.
-//! 5. Nobody waits for ever, and nothing panics.
+//! 5. No call waits for ever, and nothing panics.
 //!
 //! A third of the seeds draw each step among all threads that can go on; another one lets threads stop for a while besides,
 //! anywhere, until others have done much; the last one gives threads priorities, and changes those at two steps of the run

@@ -1,4 +1,4 @@
-//! The order of a case: who takes the next step.
+//! The order of a case: which thread takes the next step.
 
 use ashlar_sync::schedule;
 use ashlar_sync::shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Priority changes of a case of depth 3.
 const CHANGES: usize = 2;
-/// Time passes at one step in so many though somebody could go on.
+/// Time passes at one step in so many although a thread could go on.
 const HASTE: usize = 4096;
 
 /// A thread is stopped for a while at one step in so many of those that have naps.

@@ -90,7 +90,7 @@ fn recover(store: &mut Store) -> Result<(), String> {
         other => return Err(format!("does not resume: {other:?}, {severity:?}, {cause:?}")),
     }
     store.faulty = false;
-    // All that was in memory is in tables now: what a sync took from the cache is missed by nobody.
+    // All writes in memory are in tables now: no read misses what a sync dropped from the cache.
     store.sim.set_sync_fault(SyncFault::Kept);
     store.step(&Step::Op(Op::Write { changes: Vec::new(), sync: true }))?;
     store.compare_all()

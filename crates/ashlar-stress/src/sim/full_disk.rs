@@ -24,7 +24,7 @@ fn lasting(step: &Step) -> bool {
 fn crash(store: &Store, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
     let mode = any_mode(rng);
     let image = store.sim.crash(mode);
-    // Whoever opens it after the crash has made room.
+    // There is room when the image is opened after the crash.
     image.set_capacity(u64::MAX);
     let promise = store.promise.clone();
     Crash::of(store, &promise, false).check(&image, mode, &mut rng.fork(), tally).map(drop)
@@ -44,7 +44,7 @@ fn healed(store: &mut Store) -> Result<(), String> {
             Err(format!("still {severity:?} after {:?} with room: {cause}", passed(store)))
         }
         _ => {
-            // Compactions that failed: tried now, so that no writer is told of the failure before.
+            // Retries failed compactions now, so that no writer gets their error before.
             store.db.resume().map_err(|e| format!("with room: {e}"))?;
             store.settle_doubt()
         }

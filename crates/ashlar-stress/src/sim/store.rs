@@ -280,7 +280,7 @@ impl Store {
     fn write(&mut self, changes: &[Change], sync: bool) -> Result<(), String> {
         self.settle_doubt()?;
         if self.doubt.is_some() && self.db.health().0 < Severity::Hard {
-            // The look at what is in failed too. Who goes on without knowing cannot know later.
+            // Reading the contents failed too. A run that goes on without knowing cannot know later.
             return Ok(());
         }
         let mut batch = WriteBatch::new();

@@ -18,7 +18,7 @@ const WRITERS: usize = 2;
 const ROUNDS: u64 = 16;
 /// Rounds at the least, however little time there is: so many have quarters.
 const LEAST: u64 = 8;
-/// How long files may stand there, and blocks be held, when nobody needs them any more.
+/// How long files may stay, and blocks be held, after their last use.
 const REST: Duration = Duration::from_secs(10);
 /// How long a close may take.
 const CLOSE: Duration = Duration::from_secs(5);
@@ -157,7 +157,7 @@ fn at_rest(db: &Db) -> Result<[u64; 4], String> {
     Ok([resident()?, listed("/proc/self/task")?.len() as u64, descriptors(db.path())?, bytes >> 10])
 }
 
-/// What is pinned though nobody reads, or stands there though nothing refers to it.
+/// Blocks that are pinned without a reader, or files without a reference.
 fn unrest(db: &Db) -> Result<Option<String>, String> {
     let failed = |e: ashlar_base::Error| format!("at rest: {e}");
     let pins = db.pins().map_err(failed)?;

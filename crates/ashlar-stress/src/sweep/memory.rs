@@ -128,7 +128,7 @@ fn case(budget: &Budget, refused: Option<(u64, u64)>, report: &mut Report) -> Re
     judge(&dir, budget.seed, &marks).map(|()| counted)
 }
 
-/// Opened as anybody would: it holds the list as far as it came, and what is in it reads.
+/// Opens the directory as a user does: it holds the list up to the failure, and its entries read.
 fn judge(dir: &Path, seed: u64, marks: &[u8]) -> Result<(), String> {
     let (setup, ops) = list(seed);
     let mut model = Model::new();

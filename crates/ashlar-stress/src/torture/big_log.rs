@@ -182,7 +182,7 @@ fn killed(budget: &Budget, dir: &str, log_bytes: u64) -> Result<u64, String> {
     let mut running = Running::start(budget, &["log-write", dir, &progress.path().to_string_lossy()])?;
     while count() * ENTRY_BYTES < log_bytes {
         if running.wait(Duration::from_millis(20))? == Ended::Killed {
-            return Err("a child was killed by somebody else".to_owned());
+            return Err("another process killed a child".to_owned());
         }
     }
     running.kill()?;

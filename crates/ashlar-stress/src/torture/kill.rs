@@ -42,7 +42,7 @@ impl Kill {
     fn execute(&self, running: &mut Running) -> Result<Option<String>, String> {
         match (running.wait(self.time())?, self) {
             (Ended::Killed, Kill::At(point, _)) => Ok(Some(point.place())),
-            (Ended::Killed, Kill::After(_)) => Err("a child was killed by somebody else".to_owned()),
+            (Ended::Killed, Kill::After(_)) => Err("another process killed a child".to_owned()),
             (Ended::NotYet, _) => running.kill().map(|()| None),
         }
     }

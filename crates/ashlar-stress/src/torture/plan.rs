@@ -56,7 +56,7 @@ impl Plan {
         Setup { db, unlogged: self.unlogged, ..setup }
     }
 
-    /// What is decided on the way: delays, points, who looks.
+    /// The choices made during the run: delays, points, readers.
     pub(super) fn chances(&self) -> Rng {
         self.rng(255, 255)
     }

@@ -127,7 +127,7 @@ impl Trap {
 
 fn die() -> ! {
     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
-    // Nobody comes this far.
+    // Not reached.
     std::process::abort()
 }
 

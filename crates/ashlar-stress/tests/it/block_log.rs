@@ -82,7 +82,7 @@ fn failed_syncs() -> Result<(), Skip> {
     let (disk, blank) = fresh()?;
     let file = create(&disk.path(), "failed", 1);
     disk.fail(100, 0, blank.front_bytes, 1).unwrap();
-    assert!(file.sync_all().is_err(), "the failure is told");
+    assert!(file.sync_all().is_err(), "the failure is reported");
     disk.heal().unwrap();
     let again = file.sync_all();
     let cached = std::fs::read(disk.path().join("failed")).unwrap_or_default() == [1; BYTES];
@@ -113,7 +113,7 @@ fn flushes_fail() -> Result<(), Skip> {
     let (disk, _) = fresh()?;
     disk.fail(0, 100, 0, 1).unwrap();
     let file = create(&disk.path(), "failed", 1);
-    assert!(file.sync_all().is_err(), "the failure is told");
+    assert!(file.sync_all().is_err(), "the failure is reported");
     drop(file);
     let mounted = disk.path();
     drop(disk);

@@ -35,9 +35,9 @@ fn crashes_lose_nothing_that_was_acknowledged() {
     let report = clean(sim::run(&Budget::quick()));
     assert!(report.figures["crashes"] >= 2000, "too few: {report}");
     assert!(report.figures["times a full disk refused and resumed"] > 0, "no disk was ever full: {report}");
-    for who in ["a flush", "the log"] {
-        let taken = report.figures[&format!("deletions taken where {who} lacked room")];
-        assert!(taken > 50, "{taken} deletions where {who} lacked room: {report}");
+    for job in ["a flush", "the log"] {
+        let taken = report.figures[&format!("deletions taken where {job} lacked room")];
+        assert!(taken > 50, "{taken} deletions where {job} lacked room: {report}");
     }
     for what in ["logs", "tables", "blob files"] {
         let count = report.figures[&format!("{what} in other directories")];

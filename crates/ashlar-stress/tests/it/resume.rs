@@ -72,7 +72,7 @@ fn a_failed_write_is_out_and_its_sequence_is_not_used_again() {
     assert_eq!(failed.kind(), ErrorKind::Indeterminate);
     assert_eq!(store.db.health().0, Severity::Hard);
     let refused = put(&store.db, "refused", false).expect_err("refused");
-    assert_eq!(refused.kind(), ErrorKind::Io(IoKind::NoSpace), "the cause is told");
+    assert_eq!(refused.kind(), ErrorKind::Io(IoKind::NoSpace), "the cause is reported");
     assert!(holds(&store.db, "before"), "reads go on");
     store.db.resume().expect("there is room again");
     assert_eq!(store.db.health().0, Severity::Well);
@@ -94,7 +94,7 @@ fn a_failed_sync_is_final_for_its_file_alone() {
     let sim = &store.sim;
     sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
     put(&store.db, "in doubt", true).expect_err("the sync failed");
-    // By itself, with nobody asking.
+    // By itself, without a request.
     while store.db.health().0 != Severity::Well && sim.env().jobs.drive(1) > 0 {}
     assert_eq!(store.db.health().0, Severity::Well);
     let image = sim.crash(CrashMode::DROP_ALL);

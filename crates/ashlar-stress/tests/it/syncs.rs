@@ -6,7 +6,7 @@ use ashlar_testkit::ext4::Blank;
 use ashlar_testkit::report::skipped;
 use std::process::Command;
 
-/// The kernel by itself says of most of these that they are done: nobody has changed those files since their last sync.
+/// The kernel answers most of these syncs at once: the files have not changed since their last sync.
 #[test]
 fn nothing_is_durable_behind_a_failed_journal() {
     let begun = Blank::new(64).and_then(|blank| {

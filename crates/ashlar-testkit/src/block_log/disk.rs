@@ -14,7 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A mounted file system all of whose block writes and flushes are recorded. Needs root and FUSE.
 ///
-/// Dropped before its end, it is unmounted lazily and the log is gone; whoever has files open sees errors soon after.
+/// A drop before [`RecordedDisk`] has ended unmounts the file system lazily and removes the log; open files answer errors soon
+/// after.
 #[derive(Debug)]
 pub struct RecordedDisk {
     folder: DeviceFolder,

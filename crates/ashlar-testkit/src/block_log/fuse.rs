@@ -123,7 +123,7 @@ fn send(mut device: &File, unique: u64, error: Option<Errno>, body: &[u8]) -> io
     header[4..8].copy_from_slice(&error.to_le_bytes());
     header[8..].copy_from_slice(&unique.to_le_bytes());
     match device.write_vectored(&[IoSlice::new(&header), IoSlice::new(body)]) {
-        // Nobody waits for it any more.
+        // The caller does not wait any more.
         Err(e) if e.raw_os_error() == Some(Errno::NOENT.raw_os_error()) => Ok(()),
         done => done.map(drop),
     }
@@ -134,7 +134,7 @@ fn header(asked: &[u8]) -> Result<(Header, Cursor<'_>), Malformed> {
     c.fixed32("len")?;
     let header =
         Header { opcode: c.fixed32("opcode")?, unique: c.fixed64("unique")?, node: c.fixed64("node")? };
-    c.bytes(HEADER_BYTES - c.position(), "who asks")?;
+    c.bytes(HEADER_BYTES - c.position(), "caller")?;
     Ok((header, c))
 }
 

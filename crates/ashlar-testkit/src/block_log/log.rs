@@ -3,8 +3,8 @@
 //! ```text
 //! | kind: u32 LE | len: u32 LE | offset: u64 LE | data: len, of writes only |
 //! ```
-//! 1. A record is in the file before the kernel is told that its call is done. So whoever looks at the file's length
-//!    after a call of his returned knows a place in the log behind which all that this call caused stands.
+//! 1. A record is in the file before the kernel learns that its call is done. So a caller that reads the file's length after
+//!    its call returned knows that the records of that call stand before this place in the log.
 //! 2. A write that failed leaves a mark, and before it, as writes like others, those of its sectors that the device took.
 
 use ashlar_base::bytes::{Cursor, Malformed};

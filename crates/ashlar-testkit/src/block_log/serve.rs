@@ -1,14 +1,14 @@
-//! The process behind the device: serves its file, records, and fails what it is told to.
+//! The process behind the device: serves its file, records the calls, and fails those that a command selects.
 //!
-//! It has no thread in the database and the database none in it. Were they one process, a kill of it would hang for ever: a
-//! thread that waits for the device keeps `/dev/fuse` open, and nobody is left to answer it. So this one answers as long as
-//! there is anyone to ask; ended itself, all calls of the others fail.
+//! The process is separate from the database. If they were one process, a kill would hang for ever: a thread that waits for the
+//! device keeps `/dev/fuse` open, and no thread is left to answer it. So this process answers as long as the device is open;
+//! when it ends, all calls of the other processes fail.
 //!
 //! ```text
 //! fail WRITES FLUSHES FROM SEED    of a hundred each, how many; writes from that offset on
 //! ```
-//! Its standard input has the commands, each is answered with a line. When it is over, whoever began this is dead: nothing
-//! fails any more, so that everything can be unmounted.
+//! Standard input has the commands; each is answered with a line. At its end the parent process is dead: no call fails any
+//! more, so that everything can be unmounted.
 
 use super::fuse::{Answer, Connection, Request};
 use super::image::tear;

@@ -15,7 +15,7 @@ pub enum Difference {
         /// Writes acknowledged as durable.
         floor: usize,
     },
-    /// It is no prefix at all: a hole, an entry that nobody wrote, or half a batch.
+    /// It is no prefix at all: a hole, an entry that was never written, or half a batch.
     NoPrefix {
         /// The cut that comes nearest.
         nearest: usize,

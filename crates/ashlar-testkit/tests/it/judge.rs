@@ -63,7 +63,7 @@ fn older_first(writer: JudgeVersion, reader: JudgeVersion, seed: u64) -> Result<
             assert_eq!(reader.get(family, key).unwrap().as_ref(), Some(value));
         }
     }
-    assert_eq!(reader.get("default", b"nobody wrote this").unwrap(), None);
+    assert_eq!(reader.get("default", b"never written").unwrap(), None);
     Ok(())
 }
 

@@ -131,7 +131,7 @@ pub(super) fn draw(seed: u64, version: JudgeVersion, table: &Table) -> Plan {
 }
 
 /// The line of [`TOGETHER`] for a seed. Each pass over the lines begins one line later, so that a line meets every remainder
-/// by which seeds are told apart elsewhere.
+/// by which seeds are distinguished elsewhere.
 fn in_turn(seed: u64) -> usize {
     let lines = TOGETHER.len() as u64;
     usize::try_from((seed % lines + seed / lines) % lines).unwrap_or(0)

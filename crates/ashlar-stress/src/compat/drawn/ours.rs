@@ -35,7 +35,7 @@ fn no(e: &ashlardb::Error) -> No {
     }
 }
 
-/// How a directory of a plan is opened: as a user does who changes the library and nothing else, with the stored settings.
+/// How a directory of a plan is opened: with the stored settings, as after a change of the library and nothing else.
 #[derive(Clone, Copy)]
 pub(super) struct How<'a> {
     pub(super) folder: &'a Folder,

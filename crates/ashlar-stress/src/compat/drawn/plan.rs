@@ -275,10 +275,10 @@ impl fmt::Display for Plan {
         }
         write!(f, " | do {}", list(&self.history))?;
         for (ours, theirs) in &self.rounds {
-            for (who, turn, fresh) in [("ours", ours, "default"), ("theirs", theirs, "original")] {
+            for (engine, turn, fresh) in [("ours", ours, "default"), ("theirs", theirs, "original")] {
                 let mode = if turn.stored { "stored" } else { fresh };
                 let end = if turn.killed { "kill" } else { "close" };
-                write!(f, " | {who} {mode} {end}: {}", list(&turn.steps))?;
+                write!(f, " | {engine} {mode} {end}: {}", list(&turn.steps))?;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! An end for commands that find none: over some damaged files RocksDB loops for ever, and whoever asked would wait as long.
+//! A limit for commands that never end: over some damaged files RocksDB loops for ever, and the caller would wait as long.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
