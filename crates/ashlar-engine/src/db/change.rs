@@ -62,15 +62,21 @@ impl Core {
     fn change_database(self: &Arc<Self>, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
         let _claim = self.claim()?;
         self.health.check_working()?;
-        let (notices, jobs, files) = {
+        let (notices, jobs, files, rates) = {
             let _changing = self.changing.lock();
-            let mut options = Options { db: (*self.options()).clone(), ..Options::default() };
+            let before = self.options();
+            let mut options = Options { db: (*before).clone(), ..Options::default() };
             let notices = options.change(Group::Database, changes)?;
             options.db.validate()?;
             let (jobs, files) = (options.db.max_background_jobs, options.db.max_open_files);
+            let rates = [before.rate_limit_bytes, options.db.rate_limit_bytes];
             self.options.set(Arc::new(options.db));
-            (notices, jobs, files)
+            (notices, jobs, files, rates)
         };
+        if rates[0] != rates[1] {
+            // Pauses were computed from the former rate.
+            self.wake_jobs();
+        }
         widen(&self.env, jobs);
         self.tables.set_limit(files);
         self.settings_changed();

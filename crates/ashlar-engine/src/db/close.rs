@@ -81,18 +81,20 @@ impl Core {
     }
 
     /// Stops writers, and flushes the data that only memtables hold. Logged data is in the WAL once the WAL has handed
-    /// over its buffered records.
+    /// over its buffered records; it is flushed too if RocksDB would not read the WAL.
     fn stop_writers(self: &Arc<Self>) -> Result<()> {
         let mut handed_over = Ok(());
-        let unlogged: Vec<FamilyId> = self.committer.close(|| {
+        let mut has_unlogged = false;
+        let sealed: Vec<FamilyId> = self.committer.close(|| {
             handed_over = self.committer.current().wal.flush();
-            if !self.committer.has_unlogged() {
+            has_unlogged = self.committer.has_unlogged();
+            if !has_unlogged && !self.passes_over_logs() {
                 return Ok(Vec::new());
             }
             if let Err(cause) = self.health.check_working() {
                 let holds =
                     |f: &LiveFamily| f.memtables.sealed_len() > 0 || !f.memtables.current().rep.is_empty();
-                if self.state().families.iter().any(holds) {
+                if has_unlogged && self.state().families.iter().any(holds) {
                     handed_over = Err(unlogged_lost(cause));
                 }
                 return Ok(Vec::new());
@@ -103,9 +105,14 @@ impl Core {
         })?;
         // A flush that waits to retry runs at once; the close reports its outcome.
         self.wake_jobs();
-        let flushed = if unlogged.is_empty() { Ok(()) } else { self.flush_sealed(&unlogged) };
-        let flushed = flushed.map_err(unlogged_lost);
+        let flushed = if sealed.is_empty() { Ok(()) } else { self.flush_sealed(&sealed) };
+        let flushed = flushed.map_err(|cause| if has_unlogged { unlogged_lost(cause) } else { cause });
         handed_over.and(flushed)
+    }
+
+    /// Whether RocksDB would not replay the WAL under the stored settings: its own logged writes are lost there, ours are not.
+    fn passes_over_logs(&self) -> bool {
+        self.options().kept.get("best_efforts_recovery").as_deref() == Some("true")
     }
 
     /// Releases the space reserved ahead in the WAL, and removes the remains of failed attempts to create the next WAL

@@ -9,6 +9,7 @@ use super::report::RecoveryReport;
 use ashlar_base::{FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_env::{Env, Fs};
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_options::read_latest_options;
 use ashlar_tree::version::{VersionSet, new_db_id, read_identity, start_manifest, write_identity};
 use std::path::Path;
 
@@ -70,11 +71,20 @@ pub fn settle_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryRe
         return Ok(());
     }
     write_identity(&*env.fs, versions.dir(), &id)?;
-    report.regenerated.push(match found {
-        None => "IDENTITY, which was missing".to_string(),
-        Some(other) => format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}"),
-    });
+    match found {
+        None if writes_no_identity(&*env.fs, versions.dir()) => {}
+        None => report.regenerated.push("IDENTITY, which was missing".to_owned()),
+        Some(other) => {
+            report.regenerated.push(format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}"));
+        }
+    }
     Ok(())
+}
+
+/// Whether RocksDB left the file out on request (`write_identity_file=false`).
+fn writes_no_identity(fs: &dyn Fs, dir: &Path) -> bool {
+    let stored = read_latest_options(fs, dir).ok().flatten();
+    stored.is_some_and(|(_, file)| file.db().and_then(|db| db.get("write_identity_file")) == Some("false"))
 }
 
 #[cfg(test)]

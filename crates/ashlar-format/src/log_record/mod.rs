@@ -33,6 +33,8 @@ pub use physical::{Fault, Physical, closes_block, has_its_checksum, is_of_log, p
 
 /// Bytes per block.
 pub const BLOCK_SIZE: usize = 32 << 10;
+/// The bytes of the checksum, with which a header begins.
+pub const CHECKSUM: usize = 4;
 /// Bytes of the header of types 1–4, 9, 10 and 130.
 pub const HEADER: usize = 7;
 /// Bytes of the header of types 5–8, 11 and 131.

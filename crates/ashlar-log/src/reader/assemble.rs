@@ -7,7 +7,7 @@ use super::{CutReason, LogEnd, LogRecord, LogRecordKind, RecoveryMode, Skipped, 
 use ashlar_base::{Error, FamilyId, FileNumber, Result};
 use ashlar_env::ReadFile;
 use ashlar_format::log_record::{
-    BLOCK_SIZE, COMPRESSION_ZSTD, Fault, PredecessorInfo, RecordKind, RecordType, closes_block,
+    BLOCK_SIZE, CHECKSUM, COMPRESSION_ZSTD, Fault, PredecessorInfo, RecordKind, RecordType, closes_block,
     decode_compression, decode_timestamp_sizes, has_its_checksum, is_of_log, parse_physical,
 };
 use std::collections::BTreeSet;
@@ -313,9 +313,11 @@ impl LogReader {
         Some(self.report(offset, reason, gap as u64))
     }
 
-    /// A record of zeros: nothing was written from here on, if the rest of the block is zeros too.
+    /// A record of zeros: nothing was written from here on, if the rest of the block is zeros too. Bytes of a checksum alone
+    /// are a header that a power cut tore at the end of a sector.
     fn on_zero(&mut self, offset: u64) -> Step {
-        if self.mode != RecoveryMode::SkipAny && self.blocks.rest().iter().any(|byte| *byte != 0) {
+        let torn = if self.zeros.is_none() { CHECKSUM } else { 0 };
+        if self.mode != RecoveryMode::SkipAny && self.blocks.rest().iter().skip(torn).any(|byte| *byte != 0) {
             let dropped = self.blocks.take_rest();
             return self.report(self.zeros.unwrap_or(offset), CutReason::Zeros, dropped);
         }

@@ -8,7 +8,7 @@
 //! 4. The MANIFEST is read in [`RecoveryMode::TolerateTail`], and any cut is fatal.
 //! 5. Zeros at the end of a file are space that was never written. Zeros with something behind them are writes that a
 //!    power cut lost while it kept later ones: damage, except to [`RecoveryMode::SkipAny`]. RocksDB passes over them in every
-//!    mode, and so takes what is behind a hole.
+//!    mode, and so takes what is behind a hole. A power cut may keep bytes of the checksum before the zeros: they count as zeros.
 //! 6. A record under another number is of the file's former life only if its checksum is right; otherwise its type or
 //!    its number is damaged. RocksDB does not look, and takes it for the end of the log.
 //! 7. A recycled log ends where its writer stopped, anywhere in a record of the former life. What does not read there is the

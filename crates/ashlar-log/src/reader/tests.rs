@@ -113,6 +113,14 @@ fn the_observed_table() {
     let zeros = [&file[..], &[0; 200]].concat();
     assert_eq!(answers(&zeros), [Clean(6), Clean(6), Clean(6), Clean(6)]);
 
+    // A power cut lost the sector behind the first bytes of a header.
+    for kept in 1..=4 {
+        let torn = [&file[..starts[5] + kept], &vec![0; len - starts[5] - kept + BLOCK_SIZE]].concat();
+        assert_eq!(answers(&torn), [Clean(5), Clean(5), Clean(5), Clean(5)], "{kept}");
+        let behind = [&torn[..BLOCK_SIZE], &raw(1, b"behind")].concat();
+        assert!(matches!(answers(&behind)[..3], [Cut(5, Zeros), Cut(5, Zeros), Cut(5, Zeros)]), "{kept}");
+    }
+
     let sum = ChecksumMismatch;
     let mut third = file.clone();
     third[starts[2] + 10] ^= 4;

@@ -532,3 +532,38 @@ fn a_family_that_takes_no_writes_refuses_them_also_by_its_stored_setting() {
         db.close().unwrap();
     }
 }
+
+/// Each open reported the missing file as a repair.
+#[test]
+fn an_identity_that_rocksdb_left_out_on_request_is_no_repair() {
+    let test = "write_identity_file=false";
+    let Some(mut judge) = judge(JudgeVersion::V11, test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    judge.open(dir.path(), Opening::Create, "write_identity_file=false;write_dbid_to_manifest=true").unwrap();
+    put(&mut judge, "default", "k", "v");
+    judge.close().unwrap();
+    assert!(!dir.path().join("IDENTITY").exists());
+    let db = Db::open(dir.path()).unwrap();
+    assert!(db.recovery().is_clean(), "{}", db.recovery());
+    db.close().unwrap();
+    std::fs::remove_file(dir.path().join("IDENTITY")).unwrap();
+    assert!(Db::open(dir.path()).unwrap().recovery().is_clean());
+}
+
+/// RocksDB replays no log in this mode, and our writes were gone there.
+#[test]
+fn a_close_flushes_where_rocksdb_replays_no_log() {
+    let test = "best_efforts_recovery";
+    let Some(mut judge) = judge(JudgeVersion::V11, test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let settings = "best_efforts_recovery=true";
+    judge.open(dir.path(), Opening::Create, settings).unwrap();
+    put(&mut judge, "default", "a", "v");
+    judge.close().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    db.put("c", "v").unwrap();
+    db.close().unwrap();
+    judge.open(dir.path(), Opening::Existing, settings).unwrap();
+    assert!(judge.dump("default").unwrap().iter().any(|(key, _)| *key == b"c"));
+    judge.close().unwrap();
+}

@@ -302,6 +302,23 @@ fn settings_change_under_writers() {
     assert!(options_files(dir.path()).len() <= 3);
 }
 
+/// The flush slept to the end of a pause of hours.
+#[test]
+fn a_flush_that_waits_for_the_rate_goes_on_when_the_rate_is_raised() {
+    for rate in ["0", "64M"] {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::builder(dir.path()).options("rate_limiter_bytes_per_sec=1").open().unwrap();
+        (0..1000_u32).for_each(|n| db.put(n.to_be_bytes(), [b'v'; 100]).unwrap());
+        let flushing = db.clone();
+        let flush = std::thread::spawn(move || flushing.flush());
+        // Time for the flush to reach its pause. A flush that is slower meets the new rate, and passes all the same.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        db.set_db_options(&[("rate_limiter_bytes_per_sec", rate)]).unwrap();
+        ashlar_testkit::within(30, "a flush", move || flush.join()).unwrap().unwrap();
+        db.close().unwrap();
+    }
+}
+
 /// The reader listed an OPTIONS file that the writer then renamed or removed.
 #[test]
 fn a_read_only_open_beside_a_writer_that_changes_settings_succeeds() {
