@@ -1,6 +1,7 @@
 //! AshlarDB behind the benchmark's traits.
 
 use crate::flags::Flags;
+use crate::say;
 use crate::store::{Engine, Store, Walk, WriteHow, Writer};
 use ashlar_base::checksum::xxh3_64;
 use ashlar_base::stats::{Statistics, StatsLevel};
@@ -126,7 +127,7 @@ fn stored(builder: Builder, env: &Env, path: &Path) -> Result<Builder> {
         .notices
         .iter()
         .chain(&of_families)
-        .for_each(|notice| eprintln!("WARNING: {}: {notice}", path.display()));
+        .for_each(|notice| say::line(&format!("WARNING: {}: {notice}", path.display())));
     Ok(builder.tune(move |db, family| {
         db.clone_from(&loaded.db);
         if let Some((_, default)) = loaded.families.first() {

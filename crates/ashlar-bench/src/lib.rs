@@ -4,6 +4,8 @@
 //! threads ([`run`]) and an engine behind [`Engine`] and [`Store`], so that another engine does exactly the same work.
 //! Time is the environment's clock; threads are the benchmark's own, not the engine's job executor.
 
+#![deny(clippy::print_stderr, reason = "eprintln! panics when it cannot write; see say")]
+
 mod access;
 mod ashlar;
 mod baseline;
@@ -23,6 +25,7 @@ mod random;
 mod repeat;
 mod reporter;
 mod runner;
+pub mod say;
 mod session;
 mod stats;
 mod store;

@@ -1,6 +1,7 @@
 //! Counts a thread's operations while it works: for its figures, for others to watch, and for lines on the way.
 
 use crate::calendar::Moment;
+use crate::say;
 use crate::stats::{OpKind, ThreadStats};
 use crate::store::Store;
 use ashlar_env::Clock;
@@ -95,9 +96,9 @@ impl<'a> Meter<'a> {
         if by_count || look {
             let now = self.clock.now();
             if by_count || (now - self.last_line.1).as_secs() >= self.wanted.interval_seconds {
-                eprintln!("{}", self.line(now));
+                say::line(&self.line(now));
                 if let Some(text) = self.store.and_then(|store| store.property("stats")) {
-                    eprintln!("{}", text.trim_end());
+                    say::line(text.trim_end());
                 }
                 self.last_line = (self.stats.done, now);
             }

@@ -12,6 +12,7 @@ use crate::pace::Pace;
 use crate::plan::Plan;
 use crate::random::Random;
 use crate::reporter::Reporter;
+use crate::say;
 use crate::stats::{Measured, ThreadStats};
 use crate::store::Store;
 use crate::values::Values;
@@ -188,11 +189,11 @@ impl Runner<'_> {
             }
             if self.show_progress && now - start >= QUIET {
                 shown = true;
-                eprint!("\r{}\x1b[K", progress(plan, done(plan.threads), now - start));
+                say::part(&format!("\r{}\x1b[K", progress(plan, done(plan.threads), now - start)));
             }
         }
         if shown {
-            eprint!("\r\x1b[K");
+            say::part("\r\x1b[K");
         }
         told.map(|()| course.map_or_else(Vec::new, Course::end))
     }

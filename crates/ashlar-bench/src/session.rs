@@ -8,6 +8,7 @@ use crate::flags::{Flags, Parsed, help, parse, with_files};
 use crate::plan::{Plan, Work};
 use crate::repeat::summary;
 use crate::runner::Runner;
+use crate::say;
 use crate::stats::Measured;
 use crate::store::{Engine, Store};
 use crate::temporary::{TemporaryDir, bytes_in};
@@ -76,7 +77,7 @@ pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<D
         writeln!(out, "{name} version {version}")?;
         return Ok(Done::default());
     }
-    parsed.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+    parsed.warnings.iter().for_each(|warning| say::line(warning));
     let in_table = !parsed.given.contains("benchmarks");
     if in_table {
         baseline::fill(&mut parsed);
@@ -201,7 +202,7 @@ impl Session<'_> {
         if self.flags.stats_per_interval > 0
             && let Some(text) = store.property("stats")
         {
-            eprintln!("{}", text.trim_end());
+            say::line(text.trim_end());
         }
         Ok(measured)
     }

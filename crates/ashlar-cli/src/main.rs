@@ -5,7 +5,9 @@
 //!    `ashlar sst`: scripts keep working.
 //! 2. Exit statuses: 0 done, 1 not done (one sentence on standard error), 2 the command line is wrong; `bench` answers a
 //!    wrong command line with 1, as db_bench does.
-//! 3. A reader that goes away (`| head`) ends the program quietly.
+//! 3. A reader that goes away (`| head`) ends the program quietly. A message that cannot be written changes no status.
+
+#![deny(clippy::print_stderr, reason = "eprintln! panics when it cannot write; see ashlar_bench::say")]
 
 mod bench;
 mod bytes_text;
@@ -17,6 +19,7 @@ mod outcome;
 mod sst;
 mod wal;
 
+use ashlar_bench::say;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use cli::{Cli, Command, LdbCli};
@@ -61,10 +64,10 @@ fn parse<C: Parser>(words: &[OsString]) -> C {
         let of_db = words.get(1).is_some_and(|first| first == "db") || C::command().get_name() == "ldb";
         match word.filter(|_| of_db && e.kind() == ErrorKind::UnknownArgument) {
             Some(word) => {
-                eprintln!(
+                say::line(&format!(
                     "unknown command {word:?}, or an argument too many; the commands are {}",
                     db::COMMANDS
-                );
+                ));
                 std::process::exit(2)
             }
             None => e.exit(),

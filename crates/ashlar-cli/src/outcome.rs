@@ -1,5 +1,6 @@
 //! How a command ends when it does not end well.
 
+use ashlar_bench::say;
 use ashlardb::Error;
 use std::io;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ pub(crate) enum Outcome {
     /// It was asked wrongly: a text for standard error. Status 2.
     Usage(String),
     /// The reader of the output has gone away (`| head`). Status 0.
-    NobodyReads,
+    ReaderGone,
 }
 
 impl From<Error> for Outcome {
@@ -24,7 +25,7 @@ impl From<Error> for Outcome {
 impl From<io::Error> for Outcome {
     fn from(e: io::Error) -> Self {
         match e.kind() {
-            io::ErrorKind::BrokenPipe => Outcome::NobodyReads,
+            io::ErrorKind::BrokenPipe => Outcome::ReaderGone,
             _ => Outcome::Failed(format!("cannot read or write: {e}")),
         }
     }
@@ -33,13 +34,13 @@ impl From<io::Error> for Outcome {
 /// Says it, and makes it a status.
 pub(crate) fn tell(outcome: Result<(), Outcome>) -> ExitCode {
     match outcome {
-        Ok(()) | Err(Outcome::NobodyReads) => ExitCode::SUCCESS,
+        Ok(()) | Err(Outcome::ReaderGone) => ExitCode::SUCCESS,
         Err(Outcome::Failed(text)) => {
-            eprintln!("{text}");
+            say::line(&text);
             ExitCode::from(1)
         }
         Err(Outcome::Usage(text)) => {
-            eprintln!("{text}");
+            say::line(&text);
             ExitCode::from(2)
         }
     }

@@ -16,6 +16,7 @@ mod text;
 use crate::Done;
 use crate::cli::{Common, DbArguments, DbCommand, Range};
 use crate::outcome::Outcome;
+use ashlar_bench::say;
 use ashlardb::{Builder, Db, Family, FormatLevel, PlaceSettings};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ impl Target {
     fn warn_one_way(&self) {
         let leveldb = ashlardb::Env::os().and_then(|env| ashlardb::left_by_leveldb(&env, &self.directory));
         if leveldb.unwrap_or(false) {
-            eprintln!("{}: {}", self.directory.display(), ashlardb::ONE_WAY);
+            say::line(&format!("{}: {}", self.directory.display(), ashlardb::ONE_WAY));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The program from outside: words in, text and statuses out.
 //!
 //! `db` the commands on databases, `level` the proof of a format level, `bench` the benchmark, `sst`, `manifest` and `wal`
-//! the files explained, `options` the names of options.
+//! the files explained, `options` the names of options, `messages` what standard error does not take.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
@@ -13,6 +13,7 @@ mod db;
 mod explain;
 mod level;
 mod manifest;
+mod messages;
 mod options;
 mod sst;
 mod wal;
