@@ -3,16 +3,18 @@
 //! 1. Lines go in batches of up to 1000 entries or 1 MiB, so that a crash leaves a prefix of the input.
 //! 2. A line that is no entry is counted and left out, as ldb does. The number of the first such line is reported, and the command fails:
 //!    the entries of the other lines are loaded by then.
-//! 3. The first entry that the database refuses ends the command. The error names its line and the count of entries that are
-//!    loaded: those of all lines before it.
+//! 3. The first entry that the database refuses ends the command, as does a line that cannot be read or for which there is
+//!    no memory. The error names the line and the count of entries that are loaded: those of all lines before it.
 
 use super::Target;
+use super::lines::{Limits, LineReader, Next};
 use super::text::{Form, Separator, marked_entry};
 use crate::Done;
 use crate::bytes_text::counted;
 use crate::outcome::Outcome;
-use ashlardb::{Error, Family, Write as _, WriteBatch, WriteOptions, Writer};
+use ashlardb::{Family, Write as _, WriteBatch, WriteOptions, Writer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fmt::Display;
 use std::io::{BufRead, Write};
 use std::time::Duration;
 
@@ -43,8 +45,8 @@ struct Counts {
 }
 
 impl Counts {
-    /// The entry of the line that was read last, or the batch that ends with it, was refused.
-    fn stopped(&self, e: &Error) -> Outcome {
+    /// The entry of the line that came last, or the batch that ends with it, was refused, or the line could not be read.
+    fn stopped(&self, e: &dyn Display) -> Outcome {
         let loaded = match self.written {
             1 => "1 entry of the lines before it is loaded".to_owned(),
             n => format!("{n} entries of the lines before it are loaded"),
@@ -61,9 +63,22 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The entry of the next line; a bad one is counted.
+    /// The entry of the line that comes next; a bad one is counted.
+    fn next(&mut self, next: &Next<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
+        if *next != Next::End {
+            self.counts.lines += 1;
+        }
+        match next {
+            Next::Line(line) => self.entry(line),
+            Next::Skipped => {
+                self.bad();
+                None
+            }
+            Next::End => None,
+        }
+    }
+
     fn entry(&mut self, line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-        self.counts.lines += 1;
         // Until a line has a separator there is nothing to read lines by.
         self.separator = self.separator.or_else(|| Separator::of(line));
         let read = |s| Form::new(&self.target.common, s).entry(line);
@@ -75,14 +90,16 @@ impl Lines<'_> {
             }
             // What `dump` ends with.
             None if line.starts_with(b"Keys in range: ") => {}
-            None => {
-                self.counts.bad += 1;
-                if self.counts.bad == 1 {
-                    self.counts.first_bad = self.counts.lines;
-                }
-            }
+            None => self.bad(),
         }
         entry
+    }
+
+    fn bad(&mut self) {
+        self.counts.bad += 1;
+        if self.counts.bad == 1 {
+            self.counts.first_bad = self.counts.lines;
+        }
     }
 }
 
@@ -118,26 +135,25 @@ fn read_all(
     input: &mut dyn BufRead,
 ) -> Result<(), Outcome> {
     let progress = progress();
-    let mut line = Vec::new();
+    let mut reader = LineReader::new(input, Limits::default());
     let batch = WriteBatch::new();
     loop {
-        line.clear();
-        let more = input.read_until(b'\n', &mut line)? > 0;
-        if line.last() == Some(&b'\n') {
-            line.pop();
-        }
-        let entry = if more { lines.entry(&line) } else { None };
-        let refused = entry.and_then(|(key, value)| batch.family(family).put(key, value).err());
+        let next = reader.next();
+        let more = next != Ok(Next::End);
+        let unread = u64::from(next.is_err());
+        let put = |(key, value)| batch.family(family).put(key, value).map_err(|e| e.to_string());
+        let taken = next.and_then(|next| lines.next(&next).map_or(Ok(()), put));
         let full = batch.len() >= BATCH_ENTRIES || batch.byte_len() >= BATCH_BYTES;
-        if full || (!more || refused.is_some()) && !batch.is_empty() {
+        if full || (!more || taken.is_err()) && !batch.is_empty() {
             let count = batch.len() as u64;
             db.write(&batch).map_err(|e| lines.counts.stopped(&e))?;
             lines.counts.written += count;
             progress.set_position(lines.counts.entries);
         }
-        if let Some(e) = refused {
-            return Err(lines.counts.stopped(&e));
-        }
+        taken.map_err(|e| {
+            lines.counts.lines += unread;
+            lines.counts.stopped(&e)
+        })?;
         if !more {
             progress.finish_and_clear();
             return Ok(());
@@ -169,8 +185,11 @@ mod tests {
         let mut lines =
             Lines { target: &target, separator: tsv.then_some(Separator::Tab), counts: Counts::default() };
         let word = |bytes| String::from_utf8(bytes).unwrap();
-        let entries: Vec<_> =
-            text.lines().filter_map(|l| lines.entry(l.as_bytes())).map(|(k, v)| (word(k), word(v))).collect();
+        let entries: Vec<_> = text
+            .lines()
+            .filter_map(|l| lines.next(&Next::Line(l.as_bytes())))
+            .map(|(k, v)| (word(k), word(v)))
+            .collect();
         (entries, lines.counts)
     }
 

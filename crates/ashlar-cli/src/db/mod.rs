@@ -9,6 +9,7 @@ mod entries;
 mod explain;
 mod info;
 mod level;
+mod lines;
 mod load;
 mod repair;
 mod text;

@@ -351,3 +351,15 @@ fn a_word_that_is_no_command_is_answered_with_the_commands() {
     let idle = ashlar(&["db", &db, "check", "--column_family=nope"], b"");
     assert!(idle.status == 2 && idle.err.contains("--column_family has no effect"), "{}", idle.err);
 }
+
+#[test]
+fn a_line_that_can_be_no_entry_is_left_out_however_long_it_is() {
+    let (_dir, db) = place();
+    let mut lines = vec![0; 64 << 20];
+    lines.extend_from_slice(b"\nkey\tvalue\n");
+    let loaded = ashlar(&["db", &db, "--create_if_missing", "load"], &lines);
+    let said =
+        "1 line left out, which are no entries; the first is line 1. Correct them and load them again.\n";
+    assert_eq!((loaded.status, loaded.err.as_str()), (1, said));
+    assert_eq!(good(&["db", &db, "scan"], b""), "key ==> value\n");
+}
