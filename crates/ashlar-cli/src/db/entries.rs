@@ -4,7 +4,7 @@ use super::{Target, close};
 use crate::Done;
 use crate::cli::Range;
 use crate::outcome::Outcome;
-use ashlardb::{CompactRangeOptions, Read as _, Write as _};
+use ashlardb::{CompactRangeOptions, Family, Read as _, Write as _};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::ops::Bound;
@@ -59,6 +59,7 @@ fn each(target: &Target, range: &Range, mut see: impl FnMut(&[u8], &[u8]) -> Don
     let most = range.max_keys.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
     let db = target.open_to_read()?;
     let family = target.family(&db)?;
+    ascending(&family, &from, &to)?;
     let mut cursor = match prefix(target, range)? {
         Some(prefix) => family.prefix(prefix).cursor()?,
         None => family.scan((from, to)).cursor()?,
@@ -88,6 +89,18 @@ fn bounds(target: &Target, range: &Range) -> Result<Bounds, Outcome> {
     Ok((from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded)))
 }
 
+/// Refuses a range that begins behind its end in the order of the family.
+fn ascending(family: &Family, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> Done {
+    match (from, to) {
+        (Bound::Included(from), Bound::Excluded(to)) if family.options().order.compare(from, to).is_gt() => {
+            Err(Outcome::Usage(
+                "--from is above --to in the order of the family: no key is in this range".to_owned(),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn compact(target: &Target, range: &Range, out: &mut dyn Write) -> Done {
     let (from, mut to) = bounds(target, range)?;
     let mut from = from;
@@ -96,7 +109,9 @@ pub(super) fn compact(target: &Target, range: &Range, out: &mut dyn Write) -> Do
         from = Bound::Included(prefix);
     }
     let db = target.open()?;
-    target.family(&db)?.compact_range((from, to), CompactRangeOptions::default())?;
+    let family = target.family(&db)?;
+    ascending(&family, &from, &to)?;
+    family.compact_range((from, to), CompactRangeOptions::default())?;
     close(db, out)
 }
 

@@ -363,3 +363,24 @@ fn a_line_that_can_be_no_entry_is_left_out_however_long_it_is() {
     assert_eq!((loaded.status, loaded.err.as_str()), (1, said));
     assert_eq!(good(&["db", &db, "scan"], b""), "key ==> value\n");
 }
+
+#[test]
+fn a_range_that_begins_behind_its_end_is_answered_with_its_flags() {
+    let (_dir, db) = place();
+    good(&["db", &db, "put", "m", "1", "--create_if_missing"], b"");
+    for command in ["scan", "dump", "compact"] {
+        let ran = ashlar(&["db", &db, command, "--from=z", "--to=a"], b"");
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{command}: {ran:?}");
+        assert!(ran.err.contains("--from is above --to"), "{command}: {ran:?}");
+    }
+    assert_eq!(good(&["db", &db, "scan", "--from=m", "--to=m"], b""), "");
+    // Above and below are those of the family's order.
+    let (dir, back) = place();
+    let builder = ashlardb::Db::builder(dir.path().join("db")).create(true);
+    let made = builder.options("comparator=rocksdb.ReverseBytewiseComparator").open().unwrap();
+    made.put("m", "1").unwrap();
+    made.close().unwrap();
+    assert_eq!(good(&["db", &back, "scan", "--from=z", "--to=a"], b""), "m ==> 1\n");
+    assert_eq!(good(&["db", &back, "compact", "--from=z", "--to=a"], b""), "OK\n");
+    assert_eq!(ashlar(&["db", &back, "scan", "--from=a", "--to=z"], b"").status, 2);
+}
