@@ -239,6 +239,11 @@ impl Recorded {
     fn set_memory(&self, db: &mut DbOptions, family: &mut FamilyOptions) {
         let Some(bytes) = self.memory else { return };
         db.memory_bytes = bytes;
+        if bytes == 0 {
+            db.block_cache_bytes = DbOptions::default().block_cache_bytes;
+            family.write_buffer_bytes = FamilyOptions::default().write_buffer_bytes;
+            return;
+        }
         db.block_cache_bytes = (bytes / 4 * 3).max(1 << 20);
         let buffers = bytes / 4 / family.max_write_buffers.max(1) as u64;
         family.write_buffer_bytes = usize::try_from(buffers.clamp(64 << 10, 64 << 20)).unwrap_or(64 << 20);

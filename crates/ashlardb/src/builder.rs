@@ -56,7 +56,8 @@ impl Builder {
         self
     }
 
-    /// Caps the memory of the database, in bytes, at 16 MiB or more: blocks, memtables, indexes, filters and buffers.
+    /// Caps the memory of the database, in bytes: blocks, memtables, indexes, filters and buffers. The least cap is 16 MiB; the
+    /// open refuses a smaller one with `InvalidArgument`. 0 stands for the default.
     ///
     /// The block cache gets three quarters of the cap, less what indexes, filters and buffers take. Memtables get one quarter.
     /// Default: a quarter of the memory that the process may use, from 64 MiB to 1 GiB.

@@ -45,6 +45,23 @@ fn ordered(dir: &Path, timestamp_len: usize) -> Builder {
 }
 
 #[test]
+fn a_cap_below_the_least_is_refused_and_none_stands_for_the_default() {
+    for bytes in [1, (16 << 20) - 1] {
+        let dir = tempfile::tempdir().unwrap();
+        let message = format!("memory_bytes is {bytes}, the least is 16777216 (or 0)");
+        says(Db::builder(dir.path()).memory(bytes).open(), ErrorKind::InvalidArgument, &message);
+    }
+    let buffers = |set: fn(Builder) -> Builder| {
+        let dir = tempfile::tempdir().unwrap();
+        let db = set(Db::builder(dir.path())).open().unwrap();
+        let cache = db.property("rocksdb.block-cache-capacity").unwrap();
+        (cache, db.family("default").unwrap().options().write_buffer_bytes)
+    };
+    assert_eq!(buffers(|b| b.memory(0)), buffers(|b| b));
+    assert_ne!(buffers(|b| b.memory(16 << 20)), buffers(|b| b));
+}
+
+#[test]
 fn families_that_cannot_be() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path()).unwrap();
