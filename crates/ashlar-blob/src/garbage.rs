@@ -35,6 +35,12 @@ impl BlobAmount {
             bytes: self.bytes.saturating_sub(other.bytes),
         }
     }
+
+    /// The record of so much garbage; `None`: there is none.
+    fn of_file(self, number: FileNumber) -> Option<BlobGarbage> {
+        let BlobAmount { count, bytes } = self;
+        (count > 0).then(|| BlobGarbage { number, count, bytes, ..BlobGarbage::default() })
+    }
 }
 
 /// Calls `each` with every place that an entry refers to.
@@ -93,14 +99,13 @@ impl GarbageMeter {
     /// What the MANIFEST is to add to each file's garbage.
     pub fn garbage(&self) -> Vec<BlobGarbage> {
         let each = self.flows.iter().map(|(number, (inflow, outflow))| (*number, inflow.less(*outflow)));
-        let some = each.filter(|(_, garbage)| garbage.count > 0);
-        some.map(|(number, BlobAmount { count, bytes })| BlobGarbage {
-            number,
-            count,
-            bytes,
-            ..BlobGarbage::default()
-        })
-        .collect()
+        each.filter_map(|(number, garbage)| garbage.of_file(number)).collect()
+    }
+
+    /// What is in a file and was not written, whatever was read of it.
+    pub fn unreferenced(&self, file: &LiveBlobFile) -> Option<BlobGarbage> {
+        let outflow = self.flows.get(&file.number).map(|(_, outflow)| *outflow).unwrap_or_default();
+        file.total.less(file.garbage).less(outflow).of_file(file.number)
     }
 }
 

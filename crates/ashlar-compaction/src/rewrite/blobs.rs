@@ -33,13 +33,15 @@ pub struct BlobPlan {
     /// The files from which values are moved.
     emptied: Range<FileNumber>,
     inputs: Option<Arc<BlobFiles>>,
+    /// Whether the rewrite reads all tables of the family.
+    whole: bool,
 }
 
 impl BlobPlan {
     /// For tables of `level` whose input entries refer to no blobs, or to blobs whose garbage is not counted: flush.
     pub fn new(family: FamilyId, options: &BlobOptions, level: u8) -> BlobPlan {
         let none = FileNumber(0)..FileNumber(0);
-        BlobPlan { family, options: options.at_level(level), emptied: none, inputs: None }
+        BlobPlan { family, options: options.at_level(level), emptied: none, inputs: None, whole: false }
     }
 
     /// For entries that refer to `inputs`, all blob files of the family: compaction. Garbage is counted, and values are
@@ -48,6 +50,13 @@ impl BlobPlan {
         let numbers: Vec<FileNumber> = inputs.files().keys().copied().collect();
         let emptied = FileNumber(0)..self.options.relocate_below(&numbers);
         BlobPlan { emptied, inputs: Some(inputs), ..self }
+    }
+
+    /// For a rewrite of all tables of the family, replaced ones among them: garbage is what no output refers to. Two
+    /// inputs may refer to one blob at different sequences, because a compaction into the last level sets them to 0.
+    #[must_use]
+    pub fn of_all_tables(self) -> BlobPlan {
+        BlobPlan { whole: true, ..self }
     }
 
     /// For entries that may refer to `file`, which is to be emptied: quarantine.
@@ -207,8 +216,17 @@ impl BlobOutputs {
             outcome.counters.bytes_written += summary.size;
             outcome.pending.push(pending);
         }
-        let known = |number| self.plan.inputs.as_ref().is_some_and(|i| i.files().contains_key(&number));
-        outcome.garbage = self.meter.garbage().into_iter().filter(|g| known(g.number)).collect();
+        if let Some(inputs) = &self.plan.inputs {
+            outcome.garbage = match self.plan.whole {
+                true => {
+                    inputs.files().values().filter_map(|file| self.meter.unreferenced(&file.live())).collect()
+                }
+                false => {
+                    let known = |garbage: &BlobGarbage| inputs.files().contains_key(&garbage.number);
+                    self.meter.garbage().into_iter().filter(known).collect()
+                }
+            };
+        }
         if planted(Bug::GarbageCountedTwice) {
             outcome.garbage.extend_from_within(..);
         }

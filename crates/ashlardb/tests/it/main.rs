@@ -20,6 +20,7 @@
 //! | `integrity` | is every damage found, by file, offset and keys, and are checksums over files those of RocksDB? |
 //! | `repair` | does what is left of a damaged directory open, here and in RocksDB, and is every loss told? |
 //! | `repair_names` | does a repair take from the OPTIONS file what no other file tells? |
+//! | `repair_rebuilt` | does a tree that is built without a MANIFEST open in RocksDB, with blob files and with one level? |
 //! | `salvage` | is a damaged directory left as it is, and the copy what its repair would be? |
 //! | `quarantine` | does a damaged table leave an open database with nothing lost but what the report names? |
 //! | `unused_logs` | is a log kept that was not replayed to its end, and named what stands there? |
@@ -65,6 +66,7 @@ mod recycled;
 mod refusals;
 mod repair;
 mod repair_names;
+mod repair_rebuilt;
 mod salvage;
 mod scrub;
 mod store;

@@ -71,7 +71,7 @@ impl Repair<'_> {
         done.files_total = self.found.tables.len() as u64;
         done.bytes_total = self.found.tables.iter().map(|(_, _, len)| len).sum();
         for (number, name, len) in &self.found.tables {
-            match self.look(*number, name, outputs, &bad, &mut families, report) {
+            match self.look(*number, name, outputs, &mut bad, &mut families, report) {
                 Ok(seq) => last_seq = last_seq.max(seq),
                 Err(e) if e.is_corruption() => report.lose(Damage::of(name, &e, Risk::UnknownKeys)),
                 Err(e) => return Err(e),
@@ -128,7 +128,7 @@ impl Repair<'_> {
         number: FileNumber,
         name: &str,
         outputs: &Outputs<'_>,
-        bad: &BadBlobs,
+        bad: &mut BadBlobs,
         families: &mut BTreeMap<FamilyId, Gathered>,
         report: &mut RepairReport,
     ) -> Result<SeqNum> {
@@ -152,6 +152,11 @@ impl Repair<'_> {
         let seen = see(&table, &order)?;
         let family = families.entry(id).or_insert_with(|| Gathered::empty(&family_name, order.clone()));
         family.blobs.extend(&seen.blobs);
+        // A table that a compaction had replaced may refer to blob files that are gone. Its entries must not hide those
+        // of its successor, which have lower sequences.
+        for &gone in seen.blobs.iter().filter(|number| !self.found.blobs.contains(number)) {
+            bad.look(&*self.env.fs, self.dir, gone, None)?;
+        }
         if let Some(name) = strange {
             *family.strange.entry(name).or_default() += 1;
         }
@@ -221,7 +226,7 @@ impl Repair<'_> {
         let mut output = writer.plan(self.dir, (family.id, &family.name), &options);
         output.table = options.table.for_level(i32::from(bottom), i32::from(bottom), true);
         output.table.order = version.order.clone();
-        output.blobs = BlobPlan::new(family.id, &options.blob, bottom);
+        output.blobs = BlobPlan::new(family.id, &options.blob, bottom).of_all_tables();
         let plan = Compaction {
             inputs: vec![(Level(0), version.level(Level(0)).to_vec())],
             output_level: Level(bottom),
