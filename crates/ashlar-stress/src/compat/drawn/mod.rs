@@ -84,6 +84,8 @@ const REGRESSIONS: &[&str] = &[
      | do bulk put default 10000 1 20 54627 | ours default close:  | theirs original close: ",
     "7.8.3 | db wal_dir=@/wal | family default max_bytes_for_level_multiplier_additional= \
      | do bulk put default 10000 1 40 84154 | ours stored kill:  | theirs original close: ",
+    "11.8.1 | db info_log_level=WARN_LEVEL;wal_dir=@/wal | family default | do bulk put default 0 100 40 1, kill \
+     | ours stored kill: | theirs original kill: ",
 ];
 /// Cases of a quick run that are drawn, each of one round.
 const CASES: u64 = 4;

@@ -7,8 +7,8 @@ use ashlar_testkit::oracle::State;
 use ashlar_testkit::text::to_hex;
 use ashlar_testkit::{Change, JudgeVersion, KeyValue};
 use ashlardb::{
-    CompactRangeOptions, Db, DbPath, Env, ErrorKind, Family, FamilyBuilder, FormatLevel, PlaceSettings,
-    Read as _, Write as _, check_database_in,
+    Builder, CompactRangeOptions, Db, DbPath, Env, ErrorKind, Family, FamilyBuilder, FormatLevel,
+    PlaceSettings, Read as _, Write as _, check_database_in,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -40,7 +40,8 @@ fn no(e: &ashlardb::Error) -> No {
 pub(super) struct How<'a> {
     pub(super) folder: &'a Folder,
     pub(super) plan: &'a Plan,
-    /// As a program that also gives what no OPTIONS file names, `db_paths` and `cf_paths`. All of it must fit the directory.
+    /// As a program that also gives what no file of RocksDB names or proves: `db_paths`, `cf_paths`, and `wal_dir` where the
+    /// info log is silent. All of it must fit the directory.
     pub(super) stored: bool,
 }
 
@@ -65,6 +66,16 @@ impl How<'_> {
         all.map(|(path, size)| DbPath::new(Path::new(&path.replace('@', &root)), size)).collect()
     }
 
+    /// The `wal_dir` to give. At these levels RocksDB's info log is empty, and proves of no `wal_dir` that it is this
+    /// database's.
+    fn wal_dir(&self) -> Option<String> {
+        const SILENT: [&str; 4] = ["WARN_LEVEL", "ERROR_LEVEL", "FATAL_LEVEL", "HEADER_LEVEL"];
+        let of = |name: &str| self.plan.db.iter().find(|s| s.name == name).map(|s| s.value.as_str());
+        let silent = self.stored && of("info_log_level").is_some_and(|level| SILENT.contains(&level));
+        let root = self.folder.root().display().to_string();
+        of("wal_dir").filter(|_| silent).map(|dir| dir.replace('@', &root))
+    }
+
     /// Opens; also answers what the open tells of itself.
     pub(super) fn open(&self, read_only: bool) -> Result<(Db, String), No> {
         let old = self.plan.version == JudgeVersion::V7;
@@ -81,6 +92,7 @@ impl How<'_> {
                 name => builder.family(name, give),
             };
         }
+        let builder = self.wal_dir().into_iter().fold(builder, Builder::wal_dir);
         let db = builder.open().map_err(|e| self.no(&e))?;
         let told = db.recovery().to_string();
         Ok((db, told))
@@ -89,8 +101,11 @@ impl How<'_> {
     /// What is damaged, by our own check.
     pub(super) fn damage(&self) -> Result<Option<String>, No> {
         let env = Env::os().map_err(|e| no(&e))?;
-        let mut given =
-            PlaceSettings { db_paths: self.paths(&self.plan.db, "db_paths"), ..Default::default() };
+        let mut given = PlaceSettings {
+            db_paths: self.paths(&self.plan.db, "db_paths"),
+            wal_dir: self.wal_dir().unwrap_or_default(),
+            ..PlaceSettings::default()
+        };
         for family in &self.plan.families {
             given.cf_paths.insert(family.name.clone(), self.paths(&family.settings, "cf_paths"));
         }
