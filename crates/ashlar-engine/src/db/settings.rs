@@ -196,6 +196,16 @@ impl Settings {
         Ok(())
     }
 
+    /// Takes the stored options behind those given for the families of [`Settings::recall_operators`]: they say which
+    /// trees stay in level 0.
+    pub(super) fn recall_kept(&mut self, loaded: &LoadedOptions) {
+        for (name, stored) in &loaded.families {
+            if let Some(own) = self.recalled.get_mut(name) {
+                own.kept_over(stored);
+            }
+        }
+    }
+
     /// Gives an existing family the merge operator it had. A family that is not listed takes the operator of `default`
     /// only if it had the same one.
     fn recall_operator(&self, name: &str, options: &mut FamilyOptions, stored: Option<&str>) -> Result<()> {

@@ -5,7 +5,7 @@ use crate::integrity::files;
 use crate::repair::forget_tree;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Change, Judge, JudgeVersion, Op};
-use ashlardb::{Db, Read as _};
+use ashlardb::{Db, Read as _, Write as _};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -92,6 +92,57 @@ fn blobs_that_a_table_and_its_successor_refer_to_are_garbage_once() {
             let [before, after] = theirs(dir)?;
             assert!(before == contents && after == contents, "{options} {blobs_too}: {account}");
             Ok(())
+        });
+    }
+}
+
+/// RocksDB refuses tables below level 0 where it stored one level or the style FIFO.
+#[test]
+fn a_tree_that_rocksdb_keeps_in_level_0_stays_there() {
+    for options in [
+        "compaction_style=kCompactionStyleUniversal;num_levels=1",
+        "compaction_style=kCompactionStyleFIFO;num_levels=1",
+        "compaction_style=kCompactionStyleNone;num_levels=1",
+        "num_levels=1",
+        "compaction_style=kCompactionStyleFIFO",
+        "compaction_style=kCompactionStyleNone",
+        "compaction_style=kCompactionStyleUniversal;num_levels=3",
+        "num_levels=2",
+    ] {
+        judged("trees in level 0", || {
+            let temp = tempfile::tempdir().unwrap();
+            let (dir, mut contents) = (temp.path(), Contents::new());
+            let mut judge = Judge::spawn(JudgeVersion::V11)?;
+            let small = "disable_auto_compactions=true;target_file_size_base=1K;compression=kNoCompression;";
+            judge.open(dir, Opening::Create, &format!("{small}{options}"))?;
+            for round in 0..4 {
+                put(&mut judge, round, &mut contents)?;
+                judge.apply(&[Op::Flush { family: FAMILY.into() }])?;
+            }
+            put(&mut judge, 4, &mut contents)?;
+            judge.kill();
+            forget_tree(dir);
+            let account = Db::builder(dir).repair(|_| {}).unwrap();
+            assert!(account.rebuilt && account.losses.is_empty(), "{account}");
+            let mut judge = Judge::spawn(JudgeVersion::V11)?;
+            judge.open(dir, Opening::Stored, "").unwrap_or_else(|e| panic!("{options}: {e}"));
+            assert!(
+                judge.dump(FAMILY)?.into_iter().collect::<Contents>() == contents,
+                "{options}: {account}"
+            );
+            judge.close()?;
+            assert!(ours(dir) == contents, "{options}: {account}");
+            let db = Db::open(dir).unwrap();
+            for round in 0..3 {
+                db.put("key000", format!("{round}")).unwrap();
+                db.flush().unwrap();
+            }
+            contents.insert(b"key000".to_vec(), b"2".to_vec());
+            db.close().unwrap();
+            let mut judge = Judge::spawn(JudgeVersion::V11)?;
+            judge.open(dir, Opening::Stored, "").unwrap_or_else(|e| panic!("{options}: {e}"));
+            assert!(judge.dump(FAMILY)?.into_iter().collect::<Contents>() == contents, "{options}: written");
+            judge.close()
         });
     }
 }

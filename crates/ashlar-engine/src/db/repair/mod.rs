@@ -62,7 +62,9 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::OptionsFile;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::{Framing, LogWriter};
-use ashlar_options::{DbOptions, FamilyOptions, StoredFamily, read_latest_options, stored_families};
+use ashlar_options::{
+    DbOptions, FamilyOptions, LoadedOptions, StoredFamily, read_latest_options, stored_families,
+};
 use ashlar_tree::check::{CheckReport, Damage, Risk, Verified};
 use ashlar_tree::files::{
     Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
@@ -150,6 +152,9 @@ fn repair_in(
         refuse_unserved(file, there.iter().map(|(name, _)| *name)).map_err(|e| e.at_path(dir))?;
     }
     settings.recall_operators(&stored, there.iter().map(|(name, order)| (*name, order)))?;
+    if let Some(file) = &options_file {
+        settings.recall_kept(&LoadedOptions::from_file(dir.to_path_buf(), file, options.format_level));
+    }
     let session_id = new_session_id(&*env.rand);
     let repair = Repair { env, dir, options, settings, stored, found, session_id };
     repair.run(replayed, &mut report, progress).map_err(hinted)?;

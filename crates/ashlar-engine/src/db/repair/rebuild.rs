@@ -204,7 +204,8 @@ impl Repair<'_> {
         Ok(Begun { state, edit })
     }
 
-    /// Merges all tables that `edit` adds into the deepest level. Returns the names of intermediate tables.
+    /// Merges all tables that `edit` adds into the deepest level, or in level 0 where a family has no other. Returns the
+    /// names of intermediate tables.
     pub(super) fn merge(
         &self,
         versions: &Arc<VersionSet>,
@@ -222,7 +223,14 @@ impl Repair<'_> {
         }
         let version = Arc::new(family.version.apply(std::slice::from_ref(edit))?);
         let options = self.settings(&family.name, &version.order);
-        let bottom = u8::try_from(version.levels.len().saturating_sub(1)).unwrap_or(u8::MAX);
+        // In level 0 it is one table: releases that order level 0 by sequence refuse several with mingled sequences.
+        let (bottom, target_file_bytes) = match options.compaction.level0_only {
+            true => (0, u64::MAX),
+            false => (
+                u8::try_from(version.levels.len().saturating_sub(1)).unwrap_or(u8::MAX),
+                options.compaction.target_file_bytes,
+            ),
+        };
         let mut output = writer.plan(self.dir, (family.id, &family.name), &options);
         output.table = options.table.for_level(i32::from(bottom), i32::from(bottom), true);
         output.table.order = version.order.clone();
@@ -234,7 +242,7 @@ impl Repair<'_> {
             beneath: Vec::new(),
             trivial_move: false,
             reason: Reason::Manual,
-            target_file_bytes: options.compaction.target_file_bytes,
+            target_file_bytes,
             overlap_bytes_max: u64::MAX,
             parts_max: 1,
         };
