@@ -24,7 +24,7 @@ fn judged(test: &str, run: impl FnOnce() -> Result<(), JudgeError>) {
 /// Puts some of 50 keys in RocksDB, with short and with long values.
 fn put(judge: &mut Judge, round: usize, contents: &mut Contents) -> Result<(), JudgeError> {
     let mut changes = Vec::new();
-    for n in (0..50).filter(|n| (n + round) % 3 != 0) {
+    for n in (0..50).filter(|n| !(n + round).is_multiple_of(3)) {
         let (key, long) = (format!("key{n:03}").into_bytes(), if n % 4 == 0 { 1 } else { 30 });
         let value = format!("value{round}-{n}").repeat(long).into_bytes();
         contents.insert(key.clone(), value.clone());
