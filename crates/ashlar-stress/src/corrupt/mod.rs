@@ -65,6 +65,8 @@ fn expected(part: Part, kind: Kind) -> &'static str {
         // Beside the file's own size, which the MANIFEST knows, nothing is looked at before it is needed.
         (Part::BlobHeader | Part::BlobRecord | Part::BlobFooter, Flip | Zero | Swapped) => "ev",
         (Part::BlobHeader | Part::BlobRecord | Part::BlobFooter, _) => "Ee",
+        // It is text without a checksum. What does not parse is reported, and the older file holds.
+        (Part::Options, Flip | Zero | CutInside | CutAtBoundary | Junk) => "=R",
         (Part::Options | Part::Lock | Part::InfoLog, _) => "=",
         (Part::Identity, _) => "=R",
         (_, CutInside | CutAtBoundary | Junk | Missing) => "E",
