@@ -17,8 +17,8 @@ fn status(words: &[&str], input: &Path) -> Option<i32> {
         .code()
 }
 
-#[test]
 #[cfg(target_os = "linux")]
+#[test]
 fn a_message_that_cannot_be_written_changes_no_status() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("none").display().to_string();
