@@ -20,6 +20,10 @@
 //! 7. RocksDB before 8 continues when it cannot store its settings, which are then in `OPTIONS-N.dbtmp`. The `wal_dir`
 //!    of such a file, if newer, is searched beside that of the OPTIONS file. Without either file RocksDB's info log
 //!    names the `wal_dir`.
+//! 8. Without an OPTIONS file and an info log, nothing says where the WAL files are. If a needed one is missing then, the
+//!    open is refused unless the caller gives `wal_dir`.
+//! 9. WAL files to which only a stored `wal_dir` leads need a proof that they are those of this database: see
+//!    [`super::original`].
 
 use super::places::{Purpose, whole};
 use super::recover::{needed_from, read_manifest};
