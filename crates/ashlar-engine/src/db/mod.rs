@@ -9,6 +9,7 @@
 //! | `open`, `read_only`, `replay`, `direct_blobs`, `close` | opening and closing |
 //! | `writes`, `reads` | code around the committer and the readers |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
+//! | `candidate` | the copy of the state from which a compaction is chosen without the state lock |
 //! | `job`, `work` | the shell of all jobs, and the list of single jobs |
 //! | `l0_delay_job` | re-checks a level 0 that waits for a flush |
 //! | `limited` | the pauses of background work under the limit on its writing |
