@@ -34,7 +34,6 @@ impl Candidate {
             family: Arc::clone(&live.family),
             version: Arc::clone(&live.version),
             running: running_of(running, live.family.id()).to_vec(),
-            // A flush that fails is not waited for.
             arriving: under_way || now.is_some_and(|now| live.arrivals.is_expected(now)),
         }
     }

@@ -62,18 +62,18 @@ impl Core {
     fn change_database(self: &Arc<Self>, changes: &[(&str, &str)]) -> Result<Vec<Notice>> {
         let _claim = self.claim()?;
         self.health.check_working()?;
-        let (notices, jobs, files, rates) = {
+        let (notices, jobs, files, has_new_rate) = {
             let _changing = self.changing.lock();
             let before = self.options();
             let mut options = Options { db: (*before).clone(), ..Options::default() };
             let notices = options.change(Group::Database, changes)?;
             options.db.validate()?;
             let (jobs, files) = (options.db.max_background_jobs, options.db.max_open_files);
-            let rates = [before.rate_limit_bytes, options.db.rate_limit_bytes];
+            let has_new_rate = before.rate_limit_bytes != options.db.rate_limit_bytes;
             self.options.set(Arc::new(options.db));
-            (notices, jobs, files, rates)
+            (notices, jobs, files, has_new_rate)
         };
-        if rates[0] != rates[1] {
+        if has_new_rate {
             // Pauses were computed from the former rate.
             self.wake_jobs();
         }

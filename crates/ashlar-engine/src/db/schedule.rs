@@ -37,7 +37,8 @@ impl Core {
         let oldest = self.snapshots.oldest();
         let look = Look { oldest, severity, unix_secs: self.unix_secs(), db_paths: &self.writer.db_paths };
         let mut kept = false;
-        for (candidate, now) in self.submit_due(severity) {
+        let (candidates, now) = self.submit_due(severity);
+        for candidate in candidates {
             kept |= self.submit_compactions(candidate, now, &look);
         }
         if kept {
@@ -46,18 +47,17 @@ impl Core {
         }
     }
 
-    /// Submits the due work other than compactions. Returns the families that may need a compaction, and for each the
-    /// time at which to ask whether a flush is expected.
-    fn submit_due(self: &Arc<Self>, severity: Severity) -> Vec<(Candidate, Option<Duration>)> {
+    /// Submits the due work other than compactions. Returns the families that may need a compaction, and the time at
+    /// which to ask whether a flush is expected.
+    fn submit_due(self: &Arc<Self>, severity: Severity) -> (Vec<Candidate>, Option<Duration>) {
         let mut due: Vec<(Box<dyn Job>, Lane)> = Vec::new();
         let now = self.env.clock.now();
-        let candidates;
-        {
+        let (candidates, now) = {
             let mut guard = self.state();
             let state = &mut *guard;
             // Under the lock: a close that counts the jobs either counts these jobs or prevents them.
             if self.is_closed() || state.pauses > 0 {
-                return Vec::new();
+                return (Vec::new(), None);
             }
             let now = (state.hurried == 0).then_some(now);
             let atomic = self.options().atomic_flush;
@@ -74,7 +74,7 @@ impl Core {
                 }
             }
             let families = state.families.iter().filter(|_| severity < Severity::Hard);
-            candidates = families.map(|f| (Candidate::of(f, &state.running, now), now)).collect();
+            let candidates = families.map(|f| Candidate::of(f, &state.running, now)).collect();
             for work in Work::ALL {
                 if state.work.is_free(work)
                     && let Some(job) = self.job_of(work, state, severity, now)
@@ -84,9 +84,10 @@ impl Core {
                 }
             }
             state.jobs += due.len();
-        }
+            (candidates, now)
+        };
         due.into_iter().for_each(|job| self.submit(job));
-        candidates
+        (candidates, now)
     }
 
     /// Submits the due compactions of one family while there are slots. Returns whether the family's version was replaced
@@ -320,6 +321,7 @@ fn pick(candidate: &Candidate, look: &Look<'_>) -> Option<Compaction> {
         return None;
     }
     let (running, version) = (&candidate.running[..], &candidate.version);
+    // A compaction does not wait for a failing flush.
     let arriving = look.severity < Severity::Soft && candidate.arriving;
     let paths = if options.cf_paths.is_empty() { look.db_paths } else { &options.cf_paths };
     let shape = Shape { table: Some(&options.table), paths, arriving, ..Shape::of(version) };

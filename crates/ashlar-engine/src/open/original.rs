@@ -99,14 +99,11 @@ fn other_in(
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn original_of(fs: &dyn Fs, dir: &Path, id: &str) -> Result<Option<(PathBuf, Vec<PathBuf>)>> {
+pub(super) fn original_of(fs: &dyn Fs, dir: &Path) -> Result<Option<(PathBuf, Vec<PathBuf>)>> {
     for head in info_log::heads(fs, dir)? {
         let Some(place) = head.directory else { continue };
-        let is_copied = is_database(fs, &place)
-            && !same_directory(fs, dir, &place)
-            && id_of(fs, &place)?.as_deref() == Some(id);
-        if is_copied {
-            return Ok(Some((place, head.tables)));
+        if let Some(User::Original(original)) = other_in(fs, dir, &place, || Ok(false))? {
+            return Ok(Some((original, head.tables)));
         }
     }
     Ok(None)

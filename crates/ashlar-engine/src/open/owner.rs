@@ -90,7 +90,7 @@ impl Claimant {
         let options = read_latest_options(fs, dir).ok().flatten();
         let has_unread_tables =
             options.is_some_and(|(_, file)| file.sections.iter().any(|s| unread_factory(s).is_some()));
-        let original = id.as_deref().map_or(Ok(None), |id| original_of(fs, dir, id))?;
+        let original = original_of(fs, dir)?;
         let dir = whole(dir).to_string_lossy().into_owned();
         Ok(Claimant { id, dir, named, repairs, has_unread_tables, original })
     }
