@@ -256,7 +256,9 @@ impl FoundWals {
             if entry.kind == EntryKind::Dir {
                 // The numbers of WAL files are not above all others.
                 let is_needed = number == min || number > min && newest.is_some_and(|newest| number < newest);
-                refuse_directory(&env.fs.real_path(&dir.join(&entry.name)), is_needed)?;
+                if is_needed {
+                    return Err(not_a_log(&env.fs.real_path(&dir.join(&entry.name))));
+                }
                 continue;
             }
             // RocksDB does not always record the oldest WAL file that it keeps, so every older file is searched for
@@ -276,16 +278,12 @@ impl FoundWals {
     }
 }
 
-/// # Errors
-/// `InvalidArgument`: a directory has the name of a WAL file that may be needed.
-fn refuse_directory(path: &Path, is_needed: bool) -> Result<()> {
-    if !is_needed {
-        return Ok(());
-    }
+/// The error for a directory that has the name of a WAL file which may be needed.
+fn not_a_log(path: &Path) -> Error {
     let e = Error::invalid("a directory is in the place of a log that the database may need").at_path(path);
-    Err(e.hint(
+    e.hint(
         "Put the log in its place; if there was none of this number, or it is lost, move the directory away",
-    ))
+    )
 }
 
 /// Whether a record of the WAL file prepares a transaction. Damage is skipped.
