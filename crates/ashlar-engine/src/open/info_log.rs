@@ -9,13 +9,18 @@ use std::path::Path;
 /// The bytes of an info log that are read: the lines are within the first few tens of thousands.
 const LOOKED_AT: u64 = 64 << 10;
 
-/// How many info logs of a database directory are read.
+/// How many info logs of a database directory are read. RocksDB keeps 1,000 by default.
+const MOST_READ: usize = 1024;
+
+/// How many of them may name the database directory.
 const MOST_LOGS: usize = 16;
 
 /// How many info logs of a `db_log_dir` are read, which several databases may share.
 const MOST_SHARED_LOGS: usize = 256;
 
-/// The heads of RocksDB's info logs in the database directory, newest first. An unreadable log has none.
+/// The heads of RocksDB's info logs in the database directory, newest first: the newest one, and those that name the
+/// directory. RocksDB begins a new log at each open, which names the directory, and whenever the log has reached
+/// `max_log_file_size` or the age `log_file_time_to_roll`: such a log does not. An unreadable log has no head.
 ///
 /// # Errors
 /// `Io`: the directory cannot be listed.
@@ -26,7 +31,13 @@ pub(super) fn heads(fs: &dyn Fs, dir: &Path) -> Result<Vec<InfoLogHead>> {
     let mut logs: Vec<&str> = names.filter(|name| name.starts_with("LOG.old.")).collect();
     logs.sort_unstable();
     logs.push("LOG");
-    Ok(logs.into_iter().rev().take(MOST_LOGS).filter_map(|name| read(fs, &dir.join(name))).collect())
+    let heads =
+        logs.into_iter().rev().take(MOST_READ).filter_map(|name| read(fs, &dir.join(name))).enumerate();
+    Ok(heads
+        .filter(|(i, head)| *i == 0 || head.directory.is_some())
+        .map(|(_, head)| head)
+        .take(MOST_LOGS)
+        .collect())
 }
 
 /// The heads of the info logs in `log_dir` that RocksDB wrote for the database in `dir`. RocksDB names such a log by the path

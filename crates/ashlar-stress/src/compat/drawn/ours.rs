@@ -66,12 +66,15 @@ impl How<'_> {
         all.map(|(path, size)| DbPath::new(Path::new(&path.replace('@', &root)), size)).collect()
     }
 
-    /// The `wal_dir` to give. At these levels RocksDB's info log is empty, and proves of no `wal_dir` that it is this
-    /// database's.
+    /// The `wal_dir` to give where RocksDB's info log proves of no `wal_dir` that it is this database's: at these levels it
+    /// is empty, and where RocksDB keeps few logs the one that names the database may be gone.
     fn wal_dir(&self) -> Option<String> {
+        const REPLACED: [&str; 2] = ["max_log_file_size", "log_file_time_to_roll"];
         const SILENT: [&str; 4] = ["WARN_LEVEL", "ERROR_LEVEL", "FATAL_LEVEL", "HEADER_LEVEL"];
         let of = |name: &str| self.plan.db.iter().find(|s| s.name == name).map(|s| s.value.as_str());
-        let silent = self.stored && of("info_log_level").is_some_and(|level| SILENT.contains(&level));
+        let empty = of("info_log_level").is_some_and(|level| SILENT.contains(&level));
+        let few = of("keep_log_file_num").is_some() && REPLACED.iter().any(|name| of(name).is_some());
+        let silent = self.stored && (empty || few);
         let root = self.folder.root().display().to_string();
         of("wal_dir").filter(|_| silent).map(|dir| dir.replace('@', &root))
     }

@@ -85,6 +85,24 @@ fn logs_are_refused_where_no_info_log_proves_that_they_are_this_databases() {
     });
 }
 
+/// With `max_log_file_size` RocksDB begins new info logs while it goes on. They do not say which database it is.
+#[test]
+fn an_info_log_that_was_replaced_often_proves_its_wal_dir() {
+    judged("info log replaced often", || {
+        let home = Home::new();
+        let options = format!("wal_dir={};max_log_file_size=1;", home.at("wal").display());
+        rocksdb_writes(&home.at("db"), &options, 0..100, false, true)?;
+        let later = fs::read_to_string(home.at("db/LOG")).unwrap();
+        assert!(!later.contains("Recovering from manifest file"), "{later}");
+        for i in 10..60 {
+            fs::write(home.at(&format!("db/LOG.old.99999999999999{i}")), &later).unwrap();
+        }
+        assert_eq!(count(&home.builder().read_only(true).open().unwrap()), 100);
+        assert_eq!(count(&home.builder().open().unwrap()), 100);
+        Ok(())
+    });
+}
+
 /// RocksDB began a new database where the old one had been, with the same `wal_dir`.
 #[test]
 fn logs_of_a_new_database_in_the_old_place_are_not_those_of_the_moved_one() {
