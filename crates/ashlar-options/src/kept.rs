@@ -55,6 +55,11 @@ impl KeptTexts {
         self.0.iter().find(|kept| kept.name == name).map(|kept| unescape(&kept.text))
     }
 
+    /// Whether a file gave the value of a name, not the caller.
+    pub(crate) fn holds_stored(&self, name: &str) -> bool {
+        self.0.iter().any(|kept| kept.name == name && !kept.given)
+    }
+
     /// Takes a value that the caller gave for a name without effect.
     pub(crate) fn give(&mut self, name: &str, value: &str) {
         let text = stored_form(value);

@@ -7,7 +7,7 @@ use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_options::{
     DbOptions, DbPath, Facts, FamilyOptions, Finding, LatestOptions, LoadedOptions, Options, StoredFamily,
-    find_latest_options, lint, note_lines, options_file,
+    Together, find_latest_options, lint, note_lines, options_file,
 };
 use ashlar_tree::version::{FamilyState, VersionSet};
 use std::collections::{BTreeMap, HashMap};
@@ -153,6 +153,11 @@ impl Settings {
         if let Some(loaded) = &loaded {
             options.kept = options.kept.over(&loaded.db.kept);
             options.stored_release.clone_from(&loaded.release);
+            for (name, own) in &mut self.recalled {
+                let Some(family) = stored.get(&**name) else { continue };
+                let told = Together::settle(options, own, Together { db: &loaded.db, family });
+                report.foreign.extend(told.into_iter().map(|line| format!("family {name:?}: {line}")));
+            }
             report.unserved.extend(self.unserved(options, versions));
         }
         Ok(())

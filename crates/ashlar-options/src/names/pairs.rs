@@ -39,7 +39,10 @@ const FLAGS: [[Member; 2]; 5] = [
     [(Group::Table, "no_block_cache", true), (Group::Table, "cache_index_and_filter_blocks", true)],
 ];
 
-impl Together<'_> {
+/// A setting that excludes every compression.
+const ALIGNED: Member = (Group::Table, "block_align", true);
+
+impl<'o> Together<'o> {
     /// Refuses what RocksDB refuses, unless the settings `before` a change had it already.
     ///
     /// # Errors
@@ -52,6 +55,33 @@ impl Together<'_> {
         }
     }
 
+    /// Gives stored settings without effect RocksDB's defaults, where they make such a combination with the caller's settings
+    /// only. A caller that starts from the defaults does not know what the file holds. Returns what was given up, as lines.
+    pub fn settle(db: &mut DbOptions, family: &mut FamilyOptions, stored: Together<'_>) -> Vec<String> {
+        let had = stored.wrong();
+        let wrong = Together { db, family }.wrong();
+        let new = wrong.into_iter().filter(|(rule, _)| had.iter().all(|(old, _)| old != rule));
+        let mut told = Vec::new();
+        for ((first, at), text) in new {
+            let members: &[Member] = match first {
+                "block_align" => &[ALIGNED],
+                _ => FLAGS.get(at).filter(|pair| pair[0].1 == first).map_or(&[], |pair| pair),
+            };
+            for (group, name, _) in members {
+                let stored =
+                    Together { db, family }.kept(*group).is_some_and(|texts| texts.holds_stored(name));
+                let Some(row) = find(&[*group], name).filter(|_| stored) else { continue };
+                match group {
+                    Group::Database => db.kept.give(name, row.default),
+                    Group::Table => family.give_table(name, row.default),
+                    _ => family.kept.give(name, row.default),
+                }
+                told.push(format!("{name} is {} again: {text}", row.default));
+            }
+        }
+        told
+    }
+
     /// Every combination that is wrong: its first setting with the place in its list, and what to say.
     fn wrong(self) -> Vec<((&'static str, usize), String)> {
         let mut wrong = Vec::new();
@@ -62,7 +92,7 @@ impl Together<'_> {
             }
         }
         let compression = self.family.table.compression;
-        if compression != Compression::None && self.flag(Group::Table, "block_align") {
+        if compression != Compression::None && self.flag(ALIGNED.0, ALIGNED.1) {
             let compression = format!("compression={}", compression.show());
             wrong.push((("block_align", 0), both("block_align=true", &compression)));
         }
@@ -81,14 +111,20 @@ impl Together<'_> {
         }
     }
 
+    fn kept(self, group: Group) -> Option<&'o KeptTexts> {
+        match group {
+            Group::Database => Some(&self.db.kept),
+            Group::Table => {
+                let mut tables = self.family.kept_tables.iter();
+                tables.find(|(kind, _)| kind == BLOCK_BASED).map(|(_, texts)| texts)
+            }
+            _ => Some(&self.family.kept),
+        }
+    }
+
     /// The value of a name without effect, as the next OPTIONS file has it.
     fn text(self, group: Group, name: &str) -> String {
-        let table = || self.family.kept_tables.iter().find(|(kind, _)| kind == BLOCK_BASED);
-        let kept: Option<&KeptTexts> = match group {
-            Group::Database => Some(&self.db.kept),
-            Group::Table => table().map(|(_, texts)| texts),
-            _ => Some(&self.family.kept),
-        };
+        let kept = self.kept(group);
         let default = || find(&[group], name).map(|row| row.default.to_owned());
         kept.and_then(|texts| texts.get(name)).or_else(default).unwrap_or_default()
     }

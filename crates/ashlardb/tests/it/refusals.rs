@@ -309,6 +309,31 @@ fn settings_that_rocksdb_refuses_together_are_refused() {
     aligned.default_family(|f| f.compression(Compression::None)).open().unwrap().close().unwrap();
 }
 
+/// [`Db::builder`] with `fresh_options` does not read the file; the engine keeps its texts for RocksDB.
+#[test]
+fn stored_settings_give_way_to_a_fresh_open_where_rocksdb_refuses_both() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let stored =
+        "compression=kNoCompression;unordered_write=true;block_based_table_factory={block_align=true;}";
+    Db::builder(&dir).options(stored).open().unwrap().close().unwrap();
+    let options = || {
+        let newest = files(&dir, "").into_iter().filter(|f| f.to_str().unwrap().contains("OPTIONS-")).max();
+        std::fs::read_to_string(newest.unwrap()).unwrap()
+    };
+    assert!(["unordered_write=true", "block_align=true"].iter().all(|text| options().contains(text)));
+    let fresh = Db::builder(&dir).fresh_options().options("enable_pipelined_write=true").open().unwrap();
+    let report = fresh.recovery().to_string();
+    assert!(
+        report.contains("block_align is false again") && report.contains("unordered_write is false again"),
+        "{report}"
+    );
+    fresh.close().unwrap();
+    let now =
+        ["unordered_write=false", "block_align=false", "enable_pipelined_write=true", "compression=kLZ4"];
+    assert!(now.iter().all(|text| options().contains(text)), "{}", options());
+}
+
 #[test]
 fn rocksdb_refuses_what_we_call_refused_together() {
     for ([db, family], _) in REFUSED_TOGETHER {

@@ -174,8 +174,8 @@ impl Found {
             }
         }
         report.remarks.push(
-            "no MANIFEST says which tables are live: all tables of the directory were merged; deleted keys may be back, and \
-             merge operands of a table that a compaction had replaced may count twice; a table is in the family for which \
+            "no MANIFEST says which tables are live: all tables of the directory were merged; deleted keys and replaced \
+             values may be back where a compaction's inputs were still there, and merge operands of a table that a compaction had replaced may count twice; a table is in the family for which \
              it was written, which is not the family that had it if the table was imported"
                 .to_owned(),
         );

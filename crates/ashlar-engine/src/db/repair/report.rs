@@ -34,7 +34,7 @@ pub struct RepairReport {
 
 impl RepairReport {
     /// True if no written data is lost, and reads answer what they answered before. False after a rebuild without a
-    /// MANIFEST: deleted keys may be back, and entries may be in another family.
+    /// MANIFEST: deleted keys and replaced values may be back, and entries may be in another family.
     pub fn is_lossless(&self) -> bool {
         !self.rebuilt && self.loses_nothing()
     }
