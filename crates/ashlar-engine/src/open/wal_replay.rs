@@ -262,12 +262,12 @@ impl FoundWals {
                 continue;
             }
             // RocksDB does not always record the oldest WAL file that it keeps, so every older file is searched for
-            // prepared transactions.
+            // transactions.
             let kept = (keep..min).contains(&number);
             if number >= min || kept || (number == prev && prev.0 != 0) {
                 let path = dir.join(&entry.name);
                 let file = env.fs.open_read(&path)?;
-                if !kept || prepares(&file, number)? {
+                if !kept || has_transactions(&file, number)? {
                     let (path, len) = (env.fs.real_path(&path), file.len());
                     wals.push(WalFile { number, name: entry.name, path, len, file });
                 }
@@ -284,12 +284,6 @@ fn not_a_log(path: &Path) -> Error {
     e.hint(
         "Put the log in its place; if there was none of this number, or it is lost, move the directory away",
     )
-}
-
-/// Whether a record of the WAL file prepares a transaction. Damage is skipped.
-fn prepares(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
-    let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
-    holds(&mut reader, |op| matches!(op, BatchOp::BeginPrepare) || Marks::of(op) == Marks::BeforeCommit)
 }
 
 /// Whether a WAL file has marks of transactions: its sequences may then differ from those of its batches.

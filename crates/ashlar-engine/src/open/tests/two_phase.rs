@@ -116,3 +116,20 @@ fn kept_logs_are_read_for_what_they_prepare() {
         }
     }
 }
+
+/// A commit may be flushed while an older prepared transaction keeps its WAL file.
+#[test]
+fn kept_logs_are_read_for_what_they_decide() {
+    let env = log_10_kept_for_what_it_prepares();
+    write_wal(
+        &env,
+        10,
+        &[marked(6, &[(BEGIN, ""), (0, "p"), (END, "x"), (BEGIN, ""), (0, "q"), (END, "y")])],
+    );
+    write_wal(&env, 12, &[marked(6, &[(COMMIT, "x")])]);
+    write_wal(&env, 20, &[marked(7, &[(ROLLBACK, "y")]), batch(7, &["n"])]);
+    let mut r = recover(&env).unwrap();
+    let (_, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
+    assert_eq!(r.report.read_only, Vec::<String>::new());
+    assert_eq!(notes.ops, ["0:n@7"]);
+}
