@@ -8,7 +8,7 @@
 
 use super::family::BLOCK_BASED;
 use super::kept::{KeptText, note_lines};
-use super::names::{id_of, is_joined, operator_of};
+use super::names::{id_of, operator_of, stored_built_in, stored_operator};
 use super::paths::{own_line, own_lines};
 use super::{DbOptions, DbPath, FamilyOptions, FormatLevel, Group, Options};
 use ashlar_base::{Error, FileNumber, Result};
@@ -192,7 +192,7 @@ impl LoadedOptions {
         let mut before = None;
         for (name, of) in &sections {
             let same = families.last().filter(|_| before == Some(of)).map(|(_, options)| options.clone());
-            let options = same.unwrap_or_else(|| load_family(of, level));
+            let options = same.unwrap_or_else(|| load_family(of, level, &release));
             families.push(((*name).to_owned(), options));
             before = Some(of);
         }
@@ -237,13 +237,15 @@ impl FamilyOptions {
 }
 
 /// The settings of a family, as far as they can be used. A value that cannot be used costs that value alone.
-fn load_family(of: &FamilySections<'_>, level: FormatLevel) -> FamilyOptions {
+fn load_family(of: &FamilySections<'_>, level: FormatLevel, release: &str) -> FamilyOptions {
     let mut loaded =
         Options { db: DbOptions { format_level: level, ..DbOptions::default() }, ..Options::default() };
     let mut texts = loaded.load(Group::Family, of.options);
     loaded.family.cf_paths.clear();
     let operator = of.options.iter().rev().find(|(name, _)| name == "merge_operator");
-    loaded.family.stored_merge_operator = stored_operator(operator.map(|(_, value)| value.as_str()));
+    let operator = operator.and_then(|(_, value)| stored_operator(unescape(value), release));
+    loaded.family.merge_operator = operator.as_deref().and_then(stored_built_in);
+    loaded.family.stored_merge_operator = operator;
     let mut tables = Vec::new();
     for (kind, entries) in &of.tables {
         let texts = match *kind == BLOCK_BASED {
@@ -359,19 +361,23 @@ pub fn note_paths(file: &mut OptionsFile, db: &[DbPath], families: &BTreeMap<Str
     file.own.extend(own_lines(db, &families));
 }
 
+/// The release that a file was written for; empty where the file does not say so.
+fn release_of(file: &OptionsFile) -> &str {
+    let version = file.sections.iter().find(|s| s.kind == SectionKind::Version);
+    version.and_then(|s| s.get("rocksdb_version")).unwrap_or_default()
+}
+
 /// The places that a file names.
 pub fn stored_places(file: &OptionsFile) -> StoredPlaces {
     let text = |name| {
         let value = unescape(file.db()?.get(name)?);
         (!value.is_empty()).then_some(value)
     };
-    let version = file.sections.iter().find(|s| s.kind == SectionKind::Version);
-    let release = version.and_then(|s| s.get("rocksdb_version")).unwrap_or_default();
     let mut stored = StoredPlaces {
         wal_dir: text("wal_dir"),
         next_wal_dir: file.own.iter().find(|(name, _)| name == NEXT_WAL_DIR).map(|(_, dir)| dir.clone()),
         db_log_dir: text("db_log_dir"),
-        major: release.split('.').next().and_then(|n| n.parse().ok()).unwrap_or_default(),
+        major: release_of(file).split('.').next().and_then(|n| n.parse().ok()).unwrap_or_default(),
         ..StoredPlaces::default()
     };
     for (family, path) in file.own.iter().filter_map(|(name, value)| own_line(name, value)) {
@@ -381,12 +387,6 @@ pub fn stored_places(file: &OptionsFile) -> StoredPlaces {
         }
     }
     stored
-}
-
-/// A merge operator as an OPTIONS file names it; `None` for none.
-fn stored_operator(value: Option<&str>) -> Option<String> {
-    let text = unescape(value?);
-    (!matches!(text.as_str(), "" | "nullptr")).then_some(text)
 }
 
 /// What a file says of a family that is no tuning.
@@ -406,10 +406,13 @@ pub fn stored_families(file: &OptionsFile) -> Vec<StoredFamily> {
         SectionKind::Family { name } => Some((name.clone(), section)),
         _ => None,
     });
+    let release = release_of(file);
     let stored = |(name, section): (String, &Section)| StoredFamily {
         name,
         comparator: section.get("comparator").map(unescape),
-        merge_operator: stored_operator(section.get("merge_operator")),
+        merge_operator: section
+            .get("merge_operator")
+            .and_then(|text| stored_operator(unescape(text), release)),
     };
     families.map(stored).collect()
 }
@@ -436,9 +439,7 @@ impl FamilyOptions {
                     .hint("Open it with the operator it has; without its OPTIONS files it takes any"));
             }
             Some(_) => {}
-            // Only an operator that is an object with members states its delimiter.
-            None if is_joined(&name) && !stored.contains('=') => {}
-            None => self.merge_operator = built_in,
+            None => self.merge_operator = stored_built_in(stored),
         }
         self.stored_merge_operator = Some(stored.to_owned());
         self.table.merge_operator = Some(name);

@@ -276,7 +276,8 @@ fn keep_identity(options: &mut FamilyOptions, stored: &FamilyOptions, named: boo
         options.order = stored.order.clone();
     }
     let operator = stored.stored_merge_operator.as_deref();
-    if !(options.has_operator(operator) || named && operator.is_none()) {
+    let is_known = stored.merge_operator.is_some();
+    if is_known || !(options.has_operator(operator) || named && operator.is_none()) {
         options.merge_operator.clone_from(&stored.merge_operator);
         options.stored_merge_operator.clone_from(&stored.stored_merge_operator);
     }

@@ -6,6 +6,7 @@ use super::value::Value;
 use crate::{MOST_LEVELS, Options};
 use ashlar_base::MergeOperator;
 use ashlar_base::ext::merge_operator::{StringAppend, standard_operator};
+use std::any::Any;
 use std::sync::Arc;
 
 const BYTES: &str = "bytes";
@@ -15,19 +16,59 @@ const COMPRESSIONS: Range = Range::Text(
 );
 
 /// Whether a built-in operator has a delimiter, which its name alone does not tell.
-pub(crate) fn is_joined(name: &str) -> bool {
+fn is_joined(name: &str) -> bool {
     matches!(name, "StringAppendOperator" | "StringAppendTESTOperator")
 }
 
 /// A built-in merge operator by its id, alone or with its members: `{id=StringAppendOperator;delimiter=,;}`.
 pub(crate) fn operator_of(text: &str) -> Option<Arc<dyn MergeOperator>> {
     let operator = standard_operator(&nested::id_of(text))?;
-    match nested::member(text, "delimiter") {
+    match delimiter_of(text) {
         Some(delimiter) => {
             StringAppend::named(operator.name(), delimiter).map(|joined| Arc::new(joined) as _)
         }
         None => Some(operator),
     }
+}
+
+/// RocksDB prints a delimiter as it is, between `delimiter=` and the last semicolon: `;;` is one semicolon, ` ;` a space.
+/// Option strings may put it into braces.
+fn delimiter_of(text: &str) -> Option<String> {
+    let Some((_, members)) = nested::behind_id(text) else { return nested::member(text, "delimiter") };
+    let printed = members.strip_prefix("delimiter=")?;
+    let printed = printed.strip_suffix(';').unwrap_or(printed);
+    let inner = printed.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    Some(inner.unwrap_or(printed).to_owned())
+}
+
+/// A built-in operator with a delimiter, as RocksDB prints it: without a delimiter by its name alone.
+fn printed(operator: &dyn MergeOperator) -> Option<String> {
+    let any: &dyn Any = operator;
+    let joined = any.downcast_ref::<StringAppend>()?;
+    match std::str::from_utf8(&joined.delimiter).ok()? {
+        "" => Some(joined.name().to_owned()),
+        delimiter => Some(format!("{{id={};delimiter={delimiter};}}", joined.name())),
+    }
+}
+
+/// A merge operator as an OPTIONS file of `release` names it; `None` for none. A joining operator without a delimiter gets
+/// one that is empty: RocksDB prints the delimiters of all others since 6.24.
+pub(crate) fn stored_operator(text: String, release: &str) -> Option<String> {
+    if matches!(text.as_str(), "" | "nullptr") {
+        return None;
+    }
+    let mut numbers = release.split('.').map(|n| n.parse::<u32>().unwrap_or(0));
+    let prints = (numbers.next(), numbers.next()) >= (Some(6), Some(24));
+    let name = (prints && !text.contains('=')).then(|| standard_operator(&text)).flatten();
+    match name.filter(|operator| is_joined(operator.name())) {
+        Some(operator) => Some(format!("{{id={};delimiter=;}}", operator.name())),
+        None => Some(text),
+    }
+}
+
+/// The operator that stored text names; `None` also where the text lacks the delimiter.
+pub(crate) fn stored_built_in(text: &str) -> Option<Arc<dyn MergeOperator>> {
+    operator_of(text).filter(|operator| !is_joined(operator.name()) || text.contains('='))
 }
 
 fn set_merge_operator(options: &mut Options, text: &str) -> Result<(), String> {
@@ -46,6 +87,9 @@ fn set_merge_operator(options: &mut Options, text: &str) -> Result<(), String> {
 
 /// As it was stored before, where that is still the operator.
 fn show_merge_operator(options: &Options) -> String {
+    if let Some(text) = options.family.merge_operator.as_deref().and_then(printed) {
+        return text;
+    }
     let name = options.family.merge_operator_name();
     let stored = options.family.stored_merge_operator.clone();
     let same = |stored: &String| {

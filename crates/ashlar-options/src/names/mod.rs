@@ -35,7 +35,7 @@ mod tests;
 mod value;
 
 pub use apply::{Notice, Options};
-pub(crate) use family::{is_joined, operator_of};
+pub(crate) use family::{operator_of, stored_built_in, stored_operator};
 pub use list::{OptionName, explain, option_names, table};
 pub use nested::id_of;
 pub use pairs::Together;

@@ -77,7 +77,17 @@ pub(super) fn member(text: &str, name: &str) -> Option<String> {
 
 /// What an object is, by `{id=…;}` or by its bare name.
 pub fn id_of(text: &str) -> String {
-    member(text, "id").unwrap_or_else(|| text.trim().to_owned())
+    match behind_id(text) {
+        Some((id, _)) => id.to_owned(),
+        None => member(text, "id").unwrap_or_else(|| text.trim().to_owned()),
+    }
+}
+
+/// The id of an object that begins with it, and the other members as they stand.
+pub(super) fn behind_id(text: &str) -> Option<(&str, &str)> {
+    let body = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let (id, rest) = body.trim_start().strip_prefix("id=")?.split_once(';')?;
+    Some((id.trim(), rest.trim_start()))
 }
 
 fn set_members(rows: &[Row<Options>], options: &mut Options, text: &str) -> Result<(), Wrong> {

@@ -6,8 +6,8 @@ use ashlar_options::{CompactRangeOptions, FamilyOptions};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Change, Judge, JudgeVersion, report};
 use ashlardb::{
-    Builder, Compression, Db, ErrorKind, FormatLevel, MergeOperator, Read as _, UInt64Add, Write as _,
-    WriteBatch,
+    Builder, Compression, Db, ErrorKind, FormatLevel, MergeOperator, Read as _, StringAppend, UInt64Add,
+    Write as _, WriteBatch,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -452,16 +452,74 @@ fn a_given_style_beats_the_stored_one() {
     assert!(newest(dir.path()).contains("compaction_style=kCompactionStyleLevel"));
 }
 
-/// round-trips B6.
+/// round-trips B6. RocksDB prints the delimiter as it is, and an empty one not at all.
 #[test]
 fn every_joining_operator_comes_back_with_its_delimiter() {
+    let given = ["--", ",", "{;}", "{ }", "{}", "{a;b}", ", "];
+    let there = [";--;}", ";,;}", ";;;}", "; ;}", "", ";a;b;}", ";, ;}"];
     for id in ["StringAppendOperator", "StringAppendTESTOperator"] {
-        let dir = tempfile::tempdir().unwrap();
-        let text = format!("merge_operator={{id={id};delimiter=--;}}");
-        let db = Db::builder(dir.path()).options(&text).open().unwrap();
-        db.merge("k", "a").unwrap();
-        db.merge("k", "b").unwrap();
-        assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"a--b"[..]), "{id}");
+        for (given, there) in given.iter().zip(there) {
+            let dir = tempfile::tempdir().unwrap();
+            let text = format!("merge_operator={{id={id};delimiter={given};}}");
+            let db = Db::builder(dir.path()).options(&text).open().unwrap();
+            db.merge("k", "a").unwrap();
+            db.merge("k", "b").unwrap();
+            let delimiter = given.trim_start_matches('{').trim_end_matches('}');
+            let joined = format!("a{delimiter}b");
+            assert_eq!(db.get("k").unwrap().as_deref(), Some(joined.as_bytes()), "{text}");
+            db.close().unwrap();
+            let members =
+                if there.is_empty() { id.to_owned() } else { format!("{{id={id};delimiter={}", &there[1..]) };
+            let line = format!("\n  merge_operator={members}\n");
+            assert!(newest(dir.path()).contains(&line), "{line}: {}", newest(dir.path()));
+            let db = Db::open(dir.path()).unwrap();
+            assert_eq!(db.get("k").unwrap().as_deref(), Some(joined.as_bytes()), "{text}");
+            db.close().unwrap();
+        }
+    }
+}
+
+/// A release that prints no delimiter leaves open which one it was.
+#[test]
+fn a_joining_operator_of_an_old_release_must_be_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path())
+        .default_family(|f| f.merge_operator(Arc::new(StringAppend::new("+"))))
+        .open()
+        .unwrap();
+    db.merge("k", "a").unwrap();
+    db.merge("k", "b").unwrap();
+    db.close().unwrap();
+    let file = options_files(dir.path()).pop().unwrap();
+    let old = newest(dir.path()).replace("{id=StringAppendOperator;delimiter=+;}", "StringAppendOperator");
+    let release = old.lines().find(|line| line.contains("rocksdb_version=")).unwrap();
+    std::fs::write(file, old.replace(release, "  rocksdb_version=6.20.3")).unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    let e = db.get("k").unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("merge operator"), "{e}");
+    db.close().unwrap();
+    let db = Db::builder(dir.path())
+        .default_family(|f| f.merge_operator(Arc::new(StringAppend::new("+"))))
+        .open()
+        .unwrap();
+    assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"a+b"[..]));
+    db.close().unwrap();
+}
+
+/// What is set for `default` reaches other families, but not their operators.
+#[test]
+fn a_delimiter_set_for_default_does_not_reach_another_family() {
+    let dir = tempfile::tempdir().unwrap();
+    let joined = |with: &str| Arc::new(StringAppend::new(with)) as Arc<dyn MergeOperator>;
+    let db = Db::builder(dir.path()).family("f", |f| f.merge_operator(joined(";"))).open().unwrap();
+    let f = db.family("f").unwrap();
+    f.merge("k", "a").unwrap();
+    f.merge("k", "b").unwrap();
+    db.close().unwrap();
+    for named in [false, true] {
+        let builder = Db::builder(dir.path()).default_family(|f| f.merge_operator(joined(",")));
+        let db = if named { builder.family("f", |f| f).open() } else { builder.open() }.unwrap();
+        assert_eq!(db.family("f").unwrap().get("k").unwrap().as_deref(), Some(&b"a;b"[..]));
         db.close().unwrap();
     }
 }
