@@ -7,7 +7,8 @@
 //! 2. A writer deletes a WAL file only after the MANIFEST records that it is not needed. If the MANIFEST's first needed
 //!    WAL is the same at both looks, no needed WAL file can be missing. Otherwise the attempt starts again.
 //! 3. A recycled WAL file is overwritten although it is open. Records carry the file's number, so reading stops at the
-//!    first foreign record. An unclean end counts only while the WAL file is still needed.
+//!    first foreign record. An unclean end counts only while the WAL file is still needed, or, of a file that is kept for
+//!    transactions, while it still has its name.
 //! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or WAL may be a
 //!    writer's unfinished work. An attempt keeps its open tables for the next attempt, so that each has less to do.
 //!
@@ -32,6 +33,7 @@ use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
 use ashlar_env::{Env, FileLock, FsEntry};
+use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_table::TableReader;
@@ -170,6 +172,13 @@ impl Opening<'_> {
         }
         if let Some(unclean) = outcome.unclean
             && logs_needed_from(&*env.fs, dir)? > unclean
+        {
+            return Ok(None);
+        }
+        // RocksDB renames a WAL file before it overwrites it.
+        let is_there = |number| env.fs.metadata(&dir.join(FileKind::Wal(number).name()));
+        if let Some(unclean) = outcome.unclean_kept
+            && is_there(unclean)?.is_none()
         {
             return Ok(None);
         }

@@ -67,8 +67,10 @@ pub struct ReplayOutcome {
     pub cut: bool,
     /// The largest WAL file number seen; the MANIFEST's log numbers may move past it once everything is flushed.
     pub newest_wal: Option<FileNumber>,
-    /// The oldest WAL file that did not end cleanly. Beside a live writer it may have been recycled meanwhile.
+    /// The oldest needed WAL file that did not end cleanly. Beside a live writer it may have been recycled meanwhile.
     pub unclean: Option<FileNumber>,
+    /// The same of the WAL files that are kept for transactions only.
+    pub unclean_kept: Option<FileNumber>,
     /// How the WAL files must be read. If it differs from the requested policy, the replay ended when it found that.
     pub policy: Policy,
 }
@@ -465,7 +467,11 @@ impl Replay<'_> {
             }
         }
         if ended || reader.end() != LogEnd::Clean || reader.good_end() < wal.len {
-            self.outcome.unclean.get_or_insert(wal.number);
+            let oldest = match wal.number < self.min_wal {
+                true => &mut self.outcome.unclean_kept,
+                false => &mut self.outcome.unclean,
+            };
+            oldest.get_or_insert(wal.number);
         }
         if !ended {
             self.end_of(wal, &path, &reader, synced, newest)?;
@@ -677,8 +683,11 @@ impl Replay<'_> {
             LogEnd::Cut { offset, reason, .. } => self.damage(wal, path, offset, reason.to_string(), synced),
             LogEnd::OldRecord { offset } => {
                 self.proved(path, offset, synced, "a record of the file's former life")?;
-                // The usual end of a recycled WAL file. Nothing is lost, but the next file must continue exactly.
-                self.stopped = Some(wal.number);
+                // The usual end of a recycled WAL file. Nothing is lost, but the next file must continue exactly, unless
+                // this one is kept for transactions: WAL files between the two may be gone or unread.
+                if wal.number >= self.min_wal {
+                    self.stopped = Some(wal.number);
+                }
                 Ok(())
             }
         }

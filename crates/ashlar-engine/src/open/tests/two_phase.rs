@@ -3,6 +3,8 @@
 use super::replay::{batch, write_wal};
 use super::*;
 use ashlar_log::RecoveryMode::PointInTime;
+use ashlar_log::{Framing, LogWriter};
+use std::sync::Arc;
 
 pub(super) const BEGIN: u8 = 0x09;
 pub(super) const END: u8 = 0x0a;
@@ -132,4 +134,34 @@ fn kept_logs_are_read_for_what_they_decide() {
     let (_, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
     assert_eq!(r.report.read_only, Vec::<String>::new());
     assert_eq!(notes.ops, ["0:n@7"]);
+}
+
+/// The end of a recycled WAL file says nothing of the files behind one that is kept for transactions: those between them may
+/// be gone.
+#[test]
+fn the_end_of_a_kept_recycled_log_stops_no_replay() {
+    let env = log_10_kept_for_what_it_prepares();
+    let prepare = marked(6, &[(BEGIN, ""), (0, "p"), (END, "x")]);
+    let life = |number: u64, records: usize| {
+        let path = dir().join(FileKind::Wal(FileNumber(number)).name());
+        let log =
+            LogWriter::create(Arc::clone(&env.fs), &path, FileNumber(number), Framing::Recyclable).unwrap();
+        (0..records).for_each(|_| drop(log.append(&prepare, false).unwrap()));
+        log.close().unwrap();
+        let bytes = get(&*env.fs, &path);
+        env.fs.remove(&path).unwrap();
+        bytes
+    };
+    let (mut file, now) = (life(5, 3), life(10, 1));
+    file[..now.len()].copy_from_slice(&now);
+    put(&env, &FileKind::Wal(FileNumber(10)).name(), &file);
+    write_wal(&env, 20, &[batch(8, &["n"])]);
+    let mut r = recover(&env).unwrap();
+    let (outcome, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
+    assert_eq!(notes.ops, ["0:n@8"], "{}", r.report);
+    assert!(r.report.dropped.is_empty() && !outcome.cut && outcome.unclean.is_none(), "{}", r.report);
+    assert_eq!(
+        r.report.read_only,
+        ["transaction 'x' with 1 writes in log 000010 is prepared and not decided on"]
+    );
 }
