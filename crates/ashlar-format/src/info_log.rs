@@ -6,7 +6,9 @@
 //! 2026/11/24-10:00:00.000000 3               Options.wal_dir: /data/wal
 //! 2026/11/24-10:00:00.000000 3 [db/version_set.cc:5536] Recovering from manifest file: /data/db/MANIFEST-000001
 //! ```
-//! 1. There is a line `SST files in` for the database directory and for each of `db_paths` that was there when RocksDB opened.
+//! 1. There is a line `SST files in` for each of `db_paths`, which without the setting is the database directory. A directory
+//!    that was not there yet has the line `Directory from db_paths/cf_paths does not yet exist:`, or in older releases
+//!    `Error when reading … dir`.
 //! 2. All these lines stand within the first few tens of thousands of bytes.
 //!
 //! Source: RocksDB `db/db_info_dumper.cc`, `db/version_set.cc`, `options/db_options.cc`.
@@ -33,7 +35,9 @@ impl InfoLogHead {
         behind("RocksDB version: ").find(|version| !version.starts_with("AshlarDB"))?;
         let from_root = |path: &&str| Path::new(path).is_absolute();
         let manifest = behind("Recovering from manifest file: ").find(from_root);
-        let tables = behind("SST files in ").filter_map(|rest| Some(rest.split_once(" dir, Total Num")?.0));
+        let before = |begin, end| behind(begin).filter_map(move |rest| Some(rest.split_once(end)?.0));
+        let tables = before("SST files in ", " dir, Total Num").chain(before("Error when reading ", " dir"));
+        let tables = tables.chain(behind("Directory from db_paths/cf_paths does not yet exist: "));
         Some(InfoLogHead {
             directory: manifest.and_then(|path| Path::new(path).parent()).map(Path::to_path_buf),
             tables: tables.filter(from_root).map(PathBuf::from).collect(),
@@ -45,6 +49,7 @@ impl InfoLogHead {
 #[cfg(test)]
 mod tests {
     use super::InfoLogHead;
+    use std::path::Path;
 
     #[test]
     fn the_info_log_of_rocksdb_tells_its_places() {
@@ -61,6 +66,13 @@ mod tests {
         assert_eq!(InfoLogHead::parse(log), Some(said));
         let relative = log.replace("/data/my db", "db").replace("/data/wal", "").replace(" /slow", " slow");
         assert_eq!(InfoLogHead::parse(&relative), Some(InfoLogHead::default()));
+        for line in [
+            "Error when reading /new dir NotFound: ",
+            "Directory from db_paths/cf_paths does not yet exist: /new",
+        ] {
+            let log = format!("2026/11/24 3 RocksDB version: 11.8.1\n2026/11/24 3 {line}\n");
+            assert_eq!(InfoLogHead::parse(&log).unwrap().tables, [Path::new("/new")]);
+        }
         let other = "SST files in /data/db dir, Total Num: 0";
         assert_eq!(InfoLogHead::parse(other), None, "a log of another program");
         assert_eq!(InfoLogHead::parse(&log.replace("7.8.3", "AshlarDB-0.1.0")), None);

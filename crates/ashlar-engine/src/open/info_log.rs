@@ -24,20 +24,15 @@ const MOST_SHARED_LOGS: usize = 256;
 ///
 /// # Errors
 /// `Io`: the directory cannot be listed.
-pub(super) fn heads(fs: &dyn Fs, dir: &Path) -> Result<Vec<InfoLogHead>> {
-    let entries = fs.files(dir)?;
+pub(super) fn heads(fs: &dyn Fs, dir: &Path) -> Result<impl Iterator<Item = InfoLogHead>> {
+    let names = fs.files(dir)?.into_iter().map(|entry| entry.name);
     // An open by this engine, even a refused one, renames RocksDB's log to LOG.old.TIME.
-    let names = entries.iter().map(|entry| &*entry.name);
-    let mut logs: Vec<&str> = names.filter(|name| name.starts_with("LOG.old.")).collect();
+    let mut logs: Vec<String> = names.filter(|name| name.starts_with("LOG.old.")).collect();
     logs.sort_unstable();
-    logs.push("LOG");
-    let heads =
-        logs.into_iter().rev().take(MOST_READ).filter_map(|name| read(fs, &dir.join(name))).enumerate();
-    Ok(heads
-        .filter(|(i, head)| *i == 0 || head.directory.is_some())
-        .map(|(_, head)| head)
-        .take(MOST_LOGS)
-        .collect())
+    logs.push("LOG".to_owned());
+    let newest_first = logs.into_iter().rev().take(MOST_READ);
+    let heads = newest_first.filter_map(|name| read(fs, &dir.join(name))).enumerate();
+    Ok(heads.filter(|(i, head)| *i == 0 || head.directory.is_some()).map(|(_, head)| head).take(MOST_LOGS))
 }
 
 /// The heads of the info logs in `log_dir` that RocksDB wrote for the database in `dir`. RocksDB names such a log by the path

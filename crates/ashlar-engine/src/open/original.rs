@@ -68,11 +68,10 @@ pub(super) fn user_of(
         head.directory.is_some()
             && head.wal_dir.as_ref().is_some_and(|named| same_directory(fs, wal_dir, Path::new(named)))
     };
-    let mut heads = info_log::heads(fs, dir)?;
-    if let Some(log_dir) = stored.and_then(|stored| stored.db_log_dir.as_ref()) {
-        heads.extend(info_log::heads_elsewhere(fs, dir, Path::new(log_dir)));
-    }
-    let Some(InfoLogHead { directory: Some(place), .. }) = heads.into_iter().find(is_here) else {
+    let log_dir = stored.and_then(|stored| stored.db_log_dir.as_ref()).into_iter();
+    let elsewhere = log_dir.flat_map(|log_dir| info_log::heads_elsewhere(fs, dir, Path::new(log_dir)));
+    let mut heads = info_log::heads(fs, dir)?.chain(elsewhere);
+    let Some(InfoLogHead { directory: Some(place), .. }) = heads.find(is_here) else {
         return Ok(User::Unknown);
     };
     Ok(other_in(fs, dir, &place, || names(fs, &place, wal_dir))?.unwrap_or(User::This))

@@ -5,13 +5,15 @@
 //!
 //! Rules for tables. RocksDB's OPTIONS files do not name `db_paths` and `cf_paths`.
 //! 1. RocksDB writes `wal_dir` as the database directory itself only if the first of `db_paths` is another directory,
-//!    or if the user spelled the two differently. Tables in the database directory prove the second case. Without a
-//!    table there, such a database is not opened for writing.
+//!    or if the user spelled the two differently. Its info log names the directories of `db_paths`, but not those of
+//!    `cf_paths`. Tables in the database directory prove that there are no others. Without a table there, a database with
+//!    either sign of `db_paths` is not opened for writing.
 //! 2. A table must be in the directory that the MANIFEST says, by its index in the family's list.
 //! 3. A relative path of the caller is resolved against the working directory at the open, before anything uses or
 //!    stores it. A stored relative table path has no known base and is refused.
 
 use super::create::make_directory;
+use super::info_log;
 use super::log_places::{Choice, Logs};
 use super::original::{User, user_of};
 use super::owner::{Claimant, Claims};
@@ -142,7 +144,10 @@ pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpo
     let Choice { write, former, notes: of_logs } = of_logs.map_err(|e| e.at_path(dir))?;
     notes.extend(of_logs);
     settings.wal_dir = write.as_ref().map(|dir| whole(dir).display().to_string()).unwrap_or_default();
-    let mut hidden = hidden_paths(fs, dir, &stored).filter(|_| settings.db_paths.is_empty());
+    let mut hidden = match settings.db_paths.is_empty() {
+        true => hidden_paths(fs, dir, &stored)?,
+        false => None,
+    };
     if hidden.is_some() && all_tables_are_in(fs, dir)? {
         hidden = None;
     }
@@ -474,12 +479,24 @@ fn unproven(wal_dir: &Path) -> Error {
 }
 
 /// Why the database must have unknown `db_paths`; `None`: nothing shows that.
-fn hidden_paths(fs: &dyn Fs, dir: &Path, stored: &StoredPlaces) -> Option<String> {
+///
+/// # Errors
+/// `Io`: the directory cannot be listed.
+fn hidden_paths(fs: &dyn Fs, dir: &Path, stored: &StoredPlaces) -> Result<Option<String>> {
     /// Older releases always wrote the database directory as `wal_dir`.
     const TELLING_SINCE: u32 = 7;
-    let named = stored.wal_dir.as_deref()?;
-    let telling = stored.major >= TELLING_SINCE && same_directory(fs, dir, Path::new(named));
-    telling.then(|| format!("the OPTIONS file says wal_dir={named}, which is the database directory itself"))
+    let is_here = |place: &Path| same_directory(fs, dir, place);
+    if let Some(named) = stored.wal_dir.as_deref().filter(|named| is_here(Path::new(named)))
+        && stored.major >= TELLING_SINCE
+    {
+        return Ok(Some(format!(
+            "the OPTIONS file says wal_dir={named}, which is the database directory itself"
+        )));
+    }
+    // A log that came with a copy names the directories of another database.
+    let own = info_log::heads(fs, dir)?.find(|head| head.directory.as_deref().is_some_and(is_here));
+    let other = own.and_then(|head| head.tables.into_iter().find(|place| !is_here(place)));
+    Ok(other.map(|place| format!("RocksDB's info log names {} as a directory of tables", place.display())))
 }
 
 /// Whether there are tables, and all are in the database directory.

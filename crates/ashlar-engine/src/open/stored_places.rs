@@ -52,7 +52,7 @@ pub(super) fn newest_places(
             match with_unfinished(fs, dir, places, unfinished, purpose)? {
                 Some(places) => Ok(Some(places)),
                 None => {
-                    let newest = info_log::heads(fs, dir)?.into_iter().next();
+                    let newest = info_log::heads(fs, dir)?.next();
                     Ok(newest
                         .map(|head| StoredPlaces { next_wal_dir: head.wal_dir, ..StoredPlaces::default() }))
                 }

@@ -457,21 +457,27 @@ fn a_repair_that_finds_no_table_of_a_family_asks_for_its_directories() {
     });
 }
 
+/// RocksDB's OPTIONS file shows that there are `db_paths` only where it names no other `wal_dir`; the info log names them.
 #[test]
 fn a_database_with_db_paths_and_no_table_yet_is_not_written_without_them() {
-    judged("db_paths before the first table", || {
-        let home = Home::new();
-        rocksdb_writes(&home.at("db"), &home.paths("db_paths"), 0..100, false, true)?;
-        let before = home.contents();
-        refused(home.builder().open(), "db_paths");
-        assert_eq!(home.contents(), before);
-        assert_eq!(count(&home.builder().read_only(true).open().unwrap()), 100);
-        let db = home.placed().open().unwrap();
-        db.flush().unwrap();
-        db.close().unwrap();
-        assert_eq!((home.files("p0", ".sst").len(), home.files("db", ".sst").len()), (1, 0));
-        rocksdb_finds(&home.at("db"), &home.paths("db_paths"), 100)
-    });
+    for is_aside in [false, true] {
+        judged("db_paths before the first table", || {
+            let home = Home::new();
+            let wal_dir =
+                if is_aside { format!("wal_dir={};", home.at("wal").display()) } else { String::new() };
+            let options = home.paths("db_paths") + &wal_dir;
+            rocksdb_writes(&home.at("db"), &options, 0..100, false, true)?;
+            let before = home.contents();
+            refused(home.builder().open(), "db_paths");
+            assert_eq!(home.contents(), before);
+            assert_eq!(count(&home.builder().read_only(true).open().unwrap()), 100);
+            let db = home.placed().open().unwrap();
+            db.flush().unwrap();
+            db.close().unwrap();
+            assert_eq!((home.files("p0", ".sst").len(), home.files("db", ".sst").len()), (1, 0));
+            rocksdb_finds(&home.at("db"), &options, 100)
+        });
+    }
 }
 
 #[test]
