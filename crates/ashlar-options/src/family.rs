@@ -177,6 +177,14 @@ impl FamilyOptions {
         }
     }
 
+    /// For a new family with the settings of another one: if the tree of that one stays in level 0, so does its own. A
+    /// program of RocksDB gives its families the same settings, and RocksDB opens no tree with more levels than it is given.
+    pub fn inherit_tree(&mut self) {
+        if self.compaction.level0_only {
+            ["num_levels", "compaction_style"].into_iter().for_each(|name| self.kept.give_stored(name));
+        }
+    }
+
     /// Forgets what a file held of a family: for one that is new, whatever the name.
     pub fn forget_stored(&mut self) {
         self.kept_over(&FamilyOptions::default());

@@ -63,11 +63,21 @@ impl KeptTexts {
     /// Takes a value that the caller gave for a name without effect.
     pub(crate) fn give(&mut self, name: &str, value: &str) {
         let text = stored_form(value);
-        let given = KeptText { name: name.to_owned(), text, means: None, note: None, given: true };
+        self.put(KeptText { name: name.to_owned(), text, means: None, note: None, given: true });
+    }
+
+    fn put(&mut self, text: KeptText) {
         let texts = Arc::make_mut(&mut self.0);
-        match texts.iter_mut().find(|kept| kept.name == name) {
-            Some(kept) => *kept = given,
-            None => texts.push(given),
+        match texts.iter_mut().find(|kept| kept.name == text.name) {
+            Some(kept) => *kept = text,
+            None => texts.push(text),
+        }
+    }
+
+    /// Takes what a file held of a name for what the caller gave.
+    pub(crate) fn give_stored(&mut self, name: &str) {
+        if let Some(kept) = Arc::make_mut(&mut self.0).iter_mut().find(|kept| kept.name == name) {
+            kept.given = true;
         }
     }
 
@@ -86,9 +96,7 @@ impl KeptTexts {
             return stored.clone();
         }
         let mut all = stored.clone();
-        for kept in given.iter() {
-            all.give(&kept.name, &unescape(&kept.text));
-        }
+        given.iter().cloned().for_each(|kept| all.put(kept));
         all
     }
 }

@@ -196,7 +196,11 @@ impl Recorded {
         for (name, sets) in &self.families {
             let mut options = match stored.get(name) {
                 Some(stored) => self.set_for_all(&db, stored, true)?,
-                None => FamilyOptions { cf_paths: Vec::new(), ..default.clone() },
+                None => {
+                    let mut new = FamilyOptions { cf_paths: Vec::new(), ..default.clone() };
+                    new.inherit_tree();
+                    new
+                }
             };
             sets.iter().try_for_each(|set| set(&mut options))?;
             if let Some(stored) = stored.get(name) {

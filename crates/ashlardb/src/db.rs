@@ -163,6 +163,7 @@ impl Db {
     pub fn create_family(&self, name: &str) -> Result<Family> {
         let mut options = (*self.default.options()).clone();
         options.cf_paths.clear();
+        options.inherit_tree();
         let inner = self.engine.create_family(name, options)?;
         Ok(Family { db: self.clone(), inner })
     }

@@ -452,6 +452,37 @@ fn a_given_style_beats_the_stored_one() {
     assert!(newest(dir.path()).contains("compaction_style=kCompactionStyleLevel"));
 }
 
+/// RocksDB opens no tree with more levels than the program's settings have.
+#[test]
+fn a_new_family_stays_in_level_0_as_default_does() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let style = "num_levels=1;compaction_style=kCompactionStyleUniversal";
+    let rocksdb = |opening, families: &[&str]| -> Result<Judge, JudgeError> {
+        let mut judge = Judge::spawn(JudgeVersion::V11)?;
+        judge.prepare("with db ")?;
+        families.iter().try_for_each(|family| judge.prepare(&format!("with family {family} {style}")))?;
+        judge.open(&dir, opening, "")?;
+        Ok(judge)
+    };
+    match rocksdb(Opening::Create, &["default"]).and_then(|mut judge| judge.close()) {
+        Err(JudgeError::Skip(skip)) => return skip.announce("a_new_family_stays_in_level_0_as_default_does"),
+        outcome => outcome.unwrap(),
+    }
+    let db = Db::builder(&dir).family("opened", |f| f).open().unwrap();
+    let created = db.create_family("created").unwrap();
+    for family in [&created, &db.family("opened").unwrap()] {
+        for i in 0..6 {
+            family.put(format!("k{i}"), "v").unwrap();
+            family.flush().unwrap();
+        }
+    }
+    db.close().unwrap();
+    let mut judge = rocksdb(Opening::Existing, &["default", "opened", "created"]).unwrap();
+    assert_eq!(judge.dump("created").unwrap().len(), 6);
+    assert_eq!(judge.dump("opened").unwrap().len(), 6);
+}
+
 /// round-trips B6. RocksDB prints the delimiter as it is, and an empty one not at all.
 #[test]
 fn every_joining_operator_comes_back_with_its_delimiter() {
