@@ -26,13 +26,13 @@
 //!    [`super::original`].
 
 use super::places::{Purpose, whole};
-use super::recover::{needed_from, read_manifest};
 use super::wal_replay::may_hold_writes;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_options::StoredPlaces;
 use ashlar_tree::files::same_directory;
+use ashlar_tree::version::read_manifest;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a WAL file with one write of an empty key: header of the record, header of the batch, type, two lengths.
@@ -96,7 +96,7 @@ impl Logs {
         }
         let (mut from, mut is_new) = (FileNumber(0), false);
         match read_manifest(fs, dir) {
-            Ok((_, replayed)) => from = needed_from(&replayed),
+            Ok((_, replayed)) => from = replayed.logs_from(),
             // Recovery reports an unreadable MANIFEST; every WAL file counts here.
             Err(e) if e.is_corruption() || e.is_not_found() => {}
             Err(e) if e.kind() == ErrorKind::InvalidArgument => is_new = purpose == Purpose::Write,

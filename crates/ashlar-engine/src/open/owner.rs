@@ -20,7 +20,6 @@
 
 use super::original::original_of;
 use super::places::whole;
-use super::recover::read_manifest;
 use super::unserved::unread_factory;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_blob::BlobReader;
@@ -29,7 +28,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_options::read_latest_options;
 use ashlar_table::Anatomy;
 use ashlar_tree::files::same_directory;
-use ashlar_tree::version::{Replayed, read_identity, read_small, write_small};
+use ashlar_tree::version::{Replayed, read_identity, read_manifest, read_small, write_small};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

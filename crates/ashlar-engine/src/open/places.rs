@@ -17,7 +17,6 @@ use super::info_log;
 use super::log_places::{Choice, Logs};
 use super::original::{User, user_of};
 use super::owner::{Claimant, Claims};
-use super::recover::read_manifest;
 use super::stored_places::newest_places;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::{Env, FileLock, Fs, FsEntry};
@@ -27,7 +26,7 @@ use ashlar_options::{
     DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, write_options_file,
 };
 use ashlar_tree::files::{Places, same_directory};
-use ashlar_tree::version::Replayed;
+use ashlar_tree::version::{Replayed, read_manifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

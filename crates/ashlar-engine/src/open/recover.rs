@@ -15,8 +15,8 @@ use ashlar_format::version_edit::NewFile;
 use ashlar_options::FormatLevel;
 use ashlar_tree::files::{hold_directory, misnamed};
 use ashlar_tree::version::{
-    Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, candidates, new_db_id,
-    read_current, read_identity, replay_manifest, was_current,
+    Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, new_db_id,
+    out_of_numbers, read_identity, read_manifest, was_current,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -152,7 +152,7 @@ pub(crate) fn recover_in(
     let beginning =
         Beginning { db, families: states, next_file, last_seq: replayed.last_seq, manifest: number };
     let versions = VersionSet::new(env.clone(), dir.to_path_buf(), level, Arc::clone(tables), beginning);
-    Ok(Recovered { versions, missing, report, logs_from: needed_from(&replayed), out_of_numbers })
+    Ok(Recovered { versions, missing, report, logs_from: replayed.logs_from(), out_of_numbers })
 }
 
 /// The smallest WAL file that the database in `dir` needs now, by the MANIFEST in use. A writer raises this number
@@ -161,13 +161,7 @@ pub(crate) fn recover_in(
 /// # Errors
 /// As [`recover_manifest`], as far as the MANIFEST is concerned.
 pub(crate) fn logs_needed_from(fs: &dyn Fs, dir: &Path) -> Result<FileNumber> {
-    read_manifest(fs, dir).map(|(_, replayed)| needed_from(&replayed))
-}
-
-/// The smallest WAL file that the replayed MANIFEST needs.
-pub(crate) fn needed_from(replayed: &Replayed) -> FileNumber {
-    let families = replayed.families.values().map(|f| f.log_number).min();
-    replayed.db.min_log_to_keep.max(families.unwrap_or_default())
+    read_manifest(fs, dir).map(|(_, replayed)| replayed.logs_from())
 }
 
 /// The names of the families of the database in `dir`, in id order. Takes no lock, changes nothing, opens no table.
@@ -178,20 +172,6 @@ pub fn list_families(env: &Env, dir: &Path) -> Result<Vec<String>> {
     let env = hold_directory(env, dir)?;
     let (_, replayed) = read_manifest(&*env.fs, dir)?;
     Ok(replayed.families.into_values().map(|f| f.name).collect())
-}
-
-pub(super) fn read_manifest(fs: &dyn Fs, dir: &Path) -> Result<(FileNumber, Replayed)> {
-    let Some(number) = read_current(fs, dir)? else {
-        return Err(Error::invalid("there is no database (no CURRENT file)").at_path(dir));
-    };
-    match replay_manifest(fs, dir, number) {
-        Err(e) if e.is_not_found() => {
-            Err(Error::corruption(format!("CURRENT names MANIFEST-{number}, which is missing"))
-                .at_path(&dir.join(FileKind::Manifest(number).name()))
-                .hint(candidates(fs, dir)))
-        }
-        result => Ok((number, result?)),
-    }
 }
 
 /// Which families are opened, and how; and the report lines about families that stay closed.
@@ -393,7 +373,7 @@ impl Directory {
 /// The next number to give out, and, when [too few](FileNumber::HIGHEST) are left, the error of an open that writes.
 fn next_file(dir: &Path, replayed: &Replayed, directory: &Directory) -> (FileNumber, Option<Error>) {
     let (found, name) = &directory.largest;
-    let recorded = recorded_numbers(replayed);
+    let recorded = replayed.largest_recorded();
     let used = recorded.max(*found);
     let wrong = (used > FileNumber::HIGHEST).then(|| match recorded < used {
         true => out_of_numbers(&dir.join(name), used)
@@ -401,23 +381,6 @@ fn next_file(dir: &Path, replayed: &Replayed, directory: &Directory) -> (FileNum
         false => out_of_numbers(&replayed.path, used).hint("Run a repair, which gives out lower numbers"),
     });
     (FileNumber(used.min(FileNumber::MAX).0 + 1), wrong)
-}
-
-/// The highest file number that a MANIFEST records, for any purpose.
-pub(crate) fn recorded_numbers(replayed: &Replayed) -> FileNumber {
-    let logs = replayed.families.values().map(|f| f.log_number);
-    logs.chain([replayed.db.prev_log, replayed.db.min_log_to_keep, replayed.next_file])
-        .max()
-        .unwrap_or_default()
-}
-
-/// The error for a number so near the maximum.
-pub(crate) fn out_of_numbers(path: &Path, used: FileNumber) -> Error {
-    let highest = FileNumber::HIGHEST;
-    Error::corruption(format!(
-        "file number {used} is above {highest}: too few file numbers are left to write"
-    ))
-    .at_path(path)
 }
 
 fn report(

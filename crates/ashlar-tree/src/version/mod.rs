@@ -32,7 +32,7 @@ pub use levels::{Version, newest_first};
 pub use manifest::start_manifest;
 pub use open_tables::OpenTables;
 pub use replay::DroppedTail;
-pub use replay::{Replayed, ReplayedFamily, replay_manifest, was_current};
+pub use replay::{Replayed, ReplayedFamily, out_of_numbers, read_manifest, replay_manifest, was_current};
 pub use set::Beginning;
 pub use set::{Install, MANIFEST_BOUND, VersionSet};
 pub use state::{Carried, DbFacts, FamilyState};

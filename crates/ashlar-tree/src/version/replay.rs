@@ -12,6 +12,7 @@
 
 use super::builder::TreeBuilder;
 use super::comparators;
+use super::current::{candidates, read_current};
 use super::{Carried, DbFacts};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
@@ -71,6 +72,29 @@ pub struct Replayed {
     pub unknown_tags: Vec<u32>,
 }
 
+impl Replayed {
+    /// The smallest WAL file that the database needs.
+    pub fn logs_from(&self) -> FileNumber {
+        let families = self.families.values().map(|f| f.log_number).min();
+        self.db.min_log_to_keep.max(families.unwrap_or_default())
+    }
+
+    /// The highest file number that the MANIFEST records, for any purpose.
+    pub fn largest_recorded(&self) -> FileNumber {
+        let logs = self.families.values().map(|f| f.log_number);
+        logs.chain([self.db.prev_log, self.db.min_log_to_keep, self.next_file]).max().unwrap_or_default()
+    }
+}
+
+/// The error for a file number so near the maximum that too few are left.
+pub fn out_of_numbers(path: &Path, used: FileNumber) -> Error {
+    let highest = FileNumber::HIGHEST;
+    Error::corruption(format!(
+        "file number {used} is above {highest}: too few file numbers are left to write"
+    ))
+    .at_path(path)
+}
+
 /// No writer of MANIFESTs reserves more room: RocksDB 4 MiB, if it is not told otherwise.
 const ZEROS_MAX: u64 = 256 << 20;
 
@@ -89,6 +113,24 @@ struct Replayer {
     group_start: u64,
     /// Records the file began with, when it says so.
     beginning: Option<u32>,
+}
+
+/// Reads the MANIFEST that `CURRENT` names; returns its number and what it says.
+///
+/// # Errors
+/// `InvalidArgument`: there is no `CURRENT`, and so no database. `Corruption` naming file, offset and cause; `Io`.
+pub fn read_manifest(fs: &dyn Fs, dir: &Path) -> Result<(FileNumber, Replayed)> {
+    let Some(number) = read_current(fs, dir)? else {
+        return Err(Error::invalid("there is no database (no CURRENT file)").at_path(dir));
+    };
+    match replay_manifest(fs, dir, number) {
+        Err(e) if e.is_not_found() => {
+            Err(Error::corruption(format!("CURRENT names MANIFEST-{number}, which is missing"))
+                .at_path(&dir.join(FileKind::Manifest(number).name()))
+                .hint(candidates(fs, dir)))
+        }
+        result => Ok((number, result?)),
+    }
 }
 
 /// Reads `MANIFEST-<number>` of `dir`.

@@ -1,7 +1,6 @@
 //! What a directory holds, and which MANIFEST counts.
 
 use super::report::RepairReport;
-use crate::open::needed_from;
 use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_blob::BlobReader;
 use ashlar_env::{EntryKind, Fs};
@@ -108,7 +107,7 @@ impl Found {
         let there: BTreeSet<FileNumber> = self.tables.iter().map(|(number, _, _)| *number).collect();
         let named: BTreeSet<FileNumber> =
             replayed.families.values().flat_map(|family| family.tree.table_numbers()).collect();
-        let log_is_gone = || !self.logs.contains_key(&needed_from(replayed));
+        let log_is_gone = || !self.logs.contains_key(&replayed.logs_from());
         replayed.dropped.is_some() && (!named.is_subset(&there) || !there.is_subset(&named) && log_is_gone())
     }
 

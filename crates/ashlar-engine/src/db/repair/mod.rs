@@ -51,8 +51,7 @@ use super::settings::{OpenFamily, Settings};
 use crate::column_family::DEFAULT_FAMILY;
 use crate::inspect::{LogsNeeded, check_logs};
 use crate::open::{
-    PlaceSettings, Purpose, RecoveryReport, by_settings, enter, needed_from, recorded_numbers, salvage_wals,
-    settle_identity,
+    PlaceSettings, Purpose, RecoveryReport, by_settings, enter, salvage_wals, settle_identity,
 };
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
@@ -337,7 +336,7 @@ impl Repair<'_> {
 
     /// A version set that gives out numbers above those of all existing files.
     fn numbered(&self, replayed: Option<&Replayed>, pool: &Arc<OpenTables>) -> Result<Arc<VersionSet>> {
-        let used = self.found.largest.max(replayed.map_or(FileNumber(0), recorded_numbers));
+        let used = self.found.largest.max(replayed.map_or(FileNumber(0), Replayed::largest_recorded));
         let beginning = Beginning {
             db: self.facts(replayed, &[])?,
             families: Vec::new(),
@@ -393,7 +392,7 @@ impl Repair<'_> {
         let (prev, tracked) =
             replayed.map_or_else(Default::default, |r| (r.db.prev_log, r.db.tracked_wals.clone()));
         let needed = LogsNeeded {
-            from: replayed.map_or(FileNumber(0), needed_from),
+            from: replayed.map_or(FileNumber(0), Replayed::logs_from),
             prev,
             tracked: &tracked,
             last: replayed.map_or(SeqNum::ZERO, |r| r.last_seq),

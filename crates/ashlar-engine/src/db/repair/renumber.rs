@@ -8,7 +8,6 @@
 
 use super::found::Found;
 use super::report::RepairReport;
-use crate::open::recorded_numbers;
 use ashlar_base::{FileNumber, SeqNum};
 use ashlar_tree::version::Replayed;
 
@@ -29,7 +28,7 @@ impl Found {
             replayed.last_seq =
                 families.filter_map(|family| family.tree.largest_seq(SeqNum::MAX)).max().unwrap_or_default();
         }
-        let recorded = recorded_numbers(replayed);
+        let recorded = replayed.largest_recorded();
         if recorded <= FileNumber::HIGHEST {
             return;
         }

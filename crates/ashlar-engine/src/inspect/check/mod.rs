@@ -17,9 +17,7 @@ mod logs;
 
 pub(crate) use logs::LogsNeeded;
 
-use crate::open::{
-    DirState, PlaceSettings, Purpose, enter, needed_from, out_of_numbers, recorded_numbers, survey,
-};
+use crate::open::{DirState, PlaceSettings, Purpose, enter, survey};
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
@@ -30,8 +28,8 @@ use ashlar_table::Anatomy;
 use ashlar_tree::check::{CheckReport, Damage, Progress, Risk, check_files};
 use ashlar_tree::files::{hold_directory, misnamed};
 use ashlar_tree::version::{
-    OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, read_identity, replay_manifest,
-    was_current,
+    OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, out_of_numbers, read_identity,
+    replay_manifest, was_current,
 };
 use logs::Logs;
 use std::collections::BTreeSet;
@@ -113,7 +111,7 @@ fn check_whole(
     check_files(fs, dir, &named, &mut report, progress);
     let ahead = replayed.families.values().filter(|family| family.tree.table_numbers().next().is_some());
     let needed = LogsNeeded {
-        from: needed_from(replayed),
+        from: replayed.logs_from(),
         prev: replayed.db.prev_log,
         tracked: &replayed.db.tracked_wals,
         last: replayed.last_seq,
@@ -229,7 +227,7 @@ pub(crate) fn check_logs(
 
 /// Reports file numbers and sequences so near their maximum that nothing could be written.
 fn check_numbers(fs: &dyn Fs, dir: &Path, replayed: &Replayed, report: &mut CheckReport) -> Result<()> {
-    let recorded = recorded_numbers(replayed);
+    let recorded = replayed.largest_recorded();
     if recorded > FileNumber::HIGHEST {
         let e = out_of_numbers(&replayed.path, recorded);
         let name = replayed.path.file_name().unwrap_or_default().to_string_lossy();
