@@ -89,7 +89,7 @@ pub(super) fn open(
     let wal = begin_session(&entered, &versions, &options, edits, outcome.cut)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
-    settle_identity(&env, &versions, &mut report)?;
+    report.regenerated.extend(settle_identity(&*env.fs, &versions)?);
     let quarantined = purge_at_open(&env, dir, (&versions, &pending), &mut report, &unused, claims.strays)?;
     report.advice = settings.advice(&options, &versions);
     let env = InfoLog::hold_elsewhere(env, &options.info_log);

@@ -5,7 +5,6 @@
 //! over.
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`NewDB`).
 
-use super::report::RecoveryReport;
 use ashlar_base::{FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_env::{Env, Fs};
 use ashlar_format::version_edit::VersionEdit;
@@ -60,25 +59,23 @@ pub(crate) fn make_directory(fs: &dyn Fs, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes `IDENTITY` agree with the MANIFEST. Call after the first commit of an open.
+/// Makes `IDENTITY` agree with the MANIFEST. Call after the first commit of an open. Returns a line for the report if
+/// the file was missing or had another id.
 ///
 /// # Errors
 /// `Io`: the file is as it was, or correct.
-pub fn settle_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) -> Result<()> {
-    let Some(id) = versions.db_facts().db_id else { return Ok(()) };
-    let found = read_identity(&*env.fs, versions.dir())?;
+pub fn settle_identity(fs: &dyn Fs, versions: &VersionSet) -> Result<Option<String>> {
+    let Some(id) = versions.db_facts().db_id else { return Ok(None) };
+    let found = read_identity(fs, versions.dir())?;
     if found.as_deref() == Some(&id) {
-        return Ok(());
+        return Ok(None);
     }
-    write_identity(&*env.fs, versions.dir(), &id)?;
-    match found {
-        None if writes_no_identity(&*env.fs, versions.dir()) => {}
-        None => report.regenerated.push("IDENTITY, which was missing".to_owned()),
-        Some(other) => {
-            report.regenerated.push(format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}"));
-        }
-    }
-    Ok(())
+    write_identity(fs, versions.dir(), &id)?;
+    Ok(match found {
+        None if writes_no_identity(fs, versions.dir()) => None,
+        None => Some("IDENTITY, which was missing".to_owned()),
+        Some(other) => Some(format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}")),
+    })
 }
 
 /// Whether RocksDB left the file out on request (`write_identity_file=false`).

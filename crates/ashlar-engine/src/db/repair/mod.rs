@@ -309,7 +309,7 @@ impl Repair<'_> {
         let log = self.dir.join(FileKind::Wal(wal).name());
         LogWriter::create(Arc::clone(&self.env.fs), &log, wal, Framing::Legacy)?.sync_to(0)?;
         commit(versions, edits, wal)?;
-        settle_identity(&self.env, versions, &mut RecoveryReport::default())?;
+        settle_identity(&*self.env.fs, versions)?;
         self.move_away(report)?;
         for name in between {
             self.env.fs.remove(&self.dir.join(name))?;

@@ -19,7 +19,7 @@ fn script(env: &Env, acked: &mut Acknowledged) -> Result<()> {
     create_database(env, dir(), &Order::Bytewise)?;
     acked.created = true;
     for open in 0..2u64 {
-        let mut r = recover(env)?;
+        let r = recover(env)?;
         let v = &r.versions;
         v.set_manifest_bound(0);
         for i in 0..4 {
@@ -35,7 +35,7 @@ fn script(env: &Env, acked: &mut Acknowledged) -> Result<()> {
         if v.create_family(&name, Order::Bytewise, 7, FileNumber(0)).is_ok() {
             acked.families.push(name);
         }
-        settle_identity(env, &r.versions, &mut r.report)?;
+        settle_identity(&*env.fs, &r.versions)?;
     }
     Ok(())
 }
