@@ -16,11 +16,10 @@ use crate::{Env, Error, ErrorKind, FormatLevel, IoKind, Result};
 use ashlar_base::Order;
 use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
-use ashlar_engine::open::{DirState, survey};
 use ashlar_options::{
     DbOptions, FamilyOptions, LoadedOptions, Options, Together, family_notices, load_latest_options,
 };
-use ashlar_tree::files::hold_directory;
+use ashlar_tree::files::{DirState, hold_directory, survey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;

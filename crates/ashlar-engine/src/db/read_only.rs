@@ -25,8 +25,8 @@ use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
 use crate::health::Health;
 use crate::open::{
-    DirState, Entered, FoundWals, Policy, Purpose, Recovered, RecoveryReport, enter, logs_needed_from,
-    recover_in, replay_found, survey,
+    Entered, FoundWals, Policy, Purpose, Recovered, RecoveryReport, enter, logs_needed_from, recover_in,
+    replay_found,
 };
 use crate::pressure::Memory;
 use crate::wal::Wal;
@@ -37,7 +37,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_table::TableReader;
-use ashlar_tree::files::{PendingOutputs, hold_directory};
+use ashlar_tree::files::{DirState, PendingOutputs, hold_directory, survey};
 use ashlar_tree::version::{OpenTables, VersionSet, read_current};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Recognises a directory that LevelDB wrote. The first open for writing converts it to RocksDB's format, which LevelDB
 //! does not read. So the report and the command line announce the conversion before the first write.
 
-use super::survey::{DirState, survey};
 use ashlar_base::Result;
 use ashlar_env::{Env, Fs};
 use ashlar_options::read_latest_options;
+use ashlar_tree::files::{DirState, survey};
 use ashlar_tree::version::{Replayed, read_identity, replay_manifest};
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub const ONE_WAY: &str = "LevelDB wrote this directory. The first open for writ
 /// database.
 ///
 /// # Errors
-/// As [`survey`](super::survey()), and those of reading the MANIFEST.
+/// As [`survey()`], and those of reading the MANIFEST.
 pub fn left_by_leveldb(env: &Env, dir: &Path) -> Result<bool> {
     let DirState::Database(manifest) = survey(&*env.fs, dir)? else { return Ok(false) };
     is_leveldb(&*env.fs, dir, &replay_manifest(&*env.fs, dir, manifest)?)

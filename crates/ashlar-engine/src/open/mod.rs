@@ -1,14 +1,13 @@
 //! Opening: from a directory to trees and replayed WAL files, with a report of what was found.
 //!
 //! ```text
-//! survey -> LOCK (db/) -> recover_manifest -> replay_wals (into db/'s memtables) -> first commit (db/) -> settle_identity
+//! survey (tree) -> LOCK (db/) -> recover_manifest -> replay_wals (into db/'s memtables) -> first commit (db/) -> settle_identity (tree)
 //! ```
-//! This module changes nothing before a recovery has succeeded: [`survey()`], [`recover_manifest`] and [`replay_wals`]
-//! only read; [`create_database`] works on a directory that holds no database; [`settle_identity`] comes after the
-//! first commit.
+//! This module changes nothing: [`recover_manifest`] and [`replay_wals`] only read. The functions of
+//! [`ashlar_tree::files`] that write keep to the order above: `create_database` works on a directory that holds no
+//! database, and `settle_identity` comes after the first commit.
 
 mod before_commit;
-mod create;
 mod foreign;
 mod info_log;
 mod leveldb;
@@ -21,13 +20,10 @@ mod remains;
 mod report;
 mod sink;
 mod stored_places;
-mod survey;
 mod two_phase;
 mod unserved;
 mod wal_replay;
 
-pub(crate) use create::make_directory;
-pub use create::{create_database, settle_identity};
 pub use leveldb::{ONE_WAY, left_by_leveldb};
 pub(crate) use owner::claim_new_place;
 pub use places::PlaceSettings;
@@ -38,7 +34,6 @@ pub use remains::Remains;
 pub(crate) use remains::key_of;
 pub use report::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
-pub use survey::{DirState, survey};
 pub(crate) use unserved::{by_settings, has_udi_primary, may_need_unnamed_blobs};
 pub(crate) use wal_replay::{
     FoundWals, ends_a_part, goes_back_to, has_transactions, link_of, replay_found, salvage_wals,

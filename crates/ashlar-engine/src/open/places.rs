@@ -12,7 +12,6 @@
 //! 3. A relative path of the caller is resolved against the working directory at the open, before anything uses or
 //!    stores it. A stored relative table path has no known base and is refused.
 
-use super::create::make_directory;
 use super::info_log;
 use super::log_places::{Choice, Logs};
 use super::original::{User, user_of};
@@ -25,7 +24,7 @@ use ashlar_format::version_edit::NewFile;
 use ashlar_options::{
     DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, write_options_file,
 };
-use ashlar_tree::files::{Places, same_directory};
+use ashlar_tree::files::{Places, make_directory, same_directory};
 use ashlar_tree::version::{Replayed, read_manifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
-//! The files of a database directory: which are being written, which are obsolete, and how those go.
+//! The files of a database directory: what a directory holds, how a database is created there, which files are being
+//! written, which are obsolete, and how those go.
 
 mod checksum;
+mod create;
 mod directory;
 mod log_tail;
 mod lost;
@@ -9,10 +11,12 @@ mod pending;
 mod places;
 mod quarantine;
 mod repair_mark;
+mod survey;
 mod unlink;
 mod within;
 
 pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum, summed};
+pub use create::{create_database, make_directory, settle_identity};
 pub use directory::hold_directory;
 pub use directory::{check_lost, check_named, check_there, holds_remains, lost_is_usable, misnamed};
 pub use log_tail::{TAIL_MAX, keep_tail, used_end};
@@ -22,5 +26,6 @@ pub use pending::{Numbers, PendingFile, PendingOutputs};
 pub use places::{Places, same_directory};
 pub use quarantine::{in_quarantine, leave_account};
 pub use repair_mark::RepairMark;
+pub use survey::{DirState, survey};
 pub use unlink::{Unlinked, unlink};
 pub use within::{KeyRange, tables_within};

@@ -5,16 +5,15 @@
 //! over.
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`NewDB`).
 
+use crate::version::{VersionSet, new_db_id, read_identity, start_manifest, write_identity};
 use ashlar_base::{FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_env::{Env, Fs};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::read_latest_options;
-use ashlar_tree::version::{VersionSet, new_db_id, read_identity, start_manifest, write_identity};
 use std::path::Path;
 
 /// Creates a database in `dir` whose default family has keys in `order`. Creates the directory if it is missing. Call
-/// [`survey`](super::survey()) first: this function does not check existing files. Open the database with
-/// [`recover_manifest`](super::recover_manifest).
+/// [`survey`](super::survey()) first: this function does not check existing files.
 ///
 /// # Errors
 /// `Io`: an empty database may or may not exist.
@@ -38,7 +37,10 @@ pub fn create_database(env: &Env, dir: &Path, order: &Order) -> Result<()> {
 }
 
 /// Creates the directory and its missing parents, durably: each name is an entry of its parent directory.
-pub(crate) fn make_directory(fs: &dyn Fs, dir: &Path) -> Result<()> {
+///
+/// # Errors
+/// `Io`.
+pub fn make_directory(fs: &dyn Fs, dir: &Path) -> Result<()> {
     let above = || dir.ancestors().skip(1).filter(|a| !a.as_os_str().is_empty());
     let mut missing = Vec::new();
     for ancestor in above() {

@@ -1,9 +1,9 @@
 //! A first look at a directory, without changing it: does it hold a database, may one be created?
 
+use crate::version::{candidates, read_current};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{EntryKind, Fs, FsEntry};
 use ashlar_format::filename::FileKind;
-use ashlar_tree::version::{candidates, read_current};
 use std::path::Path;
 
 /// What a directory holds.
