@@ -26,12 +26,12 @@
 //!    [`super::original`].
 
 use super::places::{Purpose, whole};
-use super::wal_replay::may_hold_writes;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_options::StoredPlaces;
 use ashlar_tree::files::same_directory;
+use ashlar_tree::logs::may_hold_writes;
 use ashlar_tree::version::read_manifest;
 use std::path::{Path, PathBuf};
 

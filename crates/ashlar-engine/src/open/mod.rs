@@ -31,13 +31,10 @@ pub(crate) use places::{Entered, Purpose, absolute_paths, enter, take_place};
 pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};
 pub(crate) use recover::{logs_needed_from, recover_in};
 pub use remains::Remains;
-pub(crate) use remains::key_of;
 pub use report::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub(crate) use unserved::{by_settings, has_udi_primary, may_need_unnamed_blobs};
-pub(crate) use wal_replay::{
-    FoundWals, ends_a_part, goes_back_to, has_transactions, link_of, replay_found, salvage_wals,
-};
+pub(crate) use wal_replay::{FoundWals, replay_found, salvage_wals};
 pub use wal_replay::{Policy, ReplayOutcome, replay_wals};
 
 #[cfg(test)]

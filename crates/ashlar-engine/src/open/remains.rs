@@ -2,7 +2,7 @@
 
 use ashlar_base::{FileNumber, Result, SeqNum};
 use ashlar_env::ReadFile;
-use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogReader, LogRecordKind};
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Remains {
         self.first = if self.batches == 0 { batch.seq() } else { self.first.min(batch.seq()) };
         self.last = self.last.max(end);
         (self.batches, self.operations) = (self.batches + 1, self.operations + count);
-        for key in batch.iter().filter_map(|op| key_of(&op.ok()?)) {
+        for key in batch.iter().filter_map(|op| op.ok()?.key()) {
             match self.keys.len() < KEYS_NAMED {
                 true => self.keys.push(key.to_vec()),
                 false => self.more += 1,
@@ -73,20 +73,5 @@ impl fmt::Display for Remains {
             write!(f, "{before}'{}'", key.escape_ascii())?;
         }
         if self.more > 0 { write!(f, " and {} more", self.more) } else { Ok(()) }
-    }
-}
-
-/// The key of an operation; for a range deletion, its begin key.
-pub(crate) fn key_of<'a>(op: &BatchOp<'a>) -> Option<&'a [u8]> {
-    match *op {
-        BatchOp::Put { key, .. }
-        | BatchOp::Delete { key, .. }
-        | BatchOp::SingleDelete { key, .. }
-        | BatchOp::Merge { key, .. }
-        | BatchOp::DeleteRange { begin: key, .. }
-        | BatchOp::BlobIndex { key, .. }
-        | BatchOp::Entity { key, .. }
-        | BatchOp::TimedPut { key, .. } => Some(key),
-        _ => None,
     }
 }

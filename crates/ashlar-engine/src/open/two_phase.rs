@@ -100,29 +100,3 @@ impl Stretch {
         (!records.is_empty()).then_some(Piece { records, count })
     }
 }
-
-/// The marks of transactions in a batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Marks {
-    /// None, or only marks that every policy writes in front of its batches.
-    #[default]
-    None,
-    /// Marks of two-phase transactions.
-    TwoPhase,
-    /// Marks of a policy that writes before the commit.
-    BeforeCommit,
-}
-
-impl Marks {
-    pub(super) fn of(op: &BatchOp<'_>) -> Marks {
-        match op {
-            BatchOp::BeginPrepare
-            | BatchOp::EndPrepare { .. }
-            | BatchOp::Commit { .. }
-            | BatchOp::CommitWithTimestamp { .. }
-            | BatchOp::Rollback { .. } => Marks::TwoPhase,
-            BatchOp::BeginPersistedPrepare | BatchOp::BeginUnprepare => Marks::BeforeCommit,
-            _ => Marks::None,
-        }
-    }
-}

@@ -29,7 +29,7 @@ use super::before_commit::Undecided;
 use super::remains::Remains;
 use super::report::{DroppedRange, RecoveryReport, WalReport};
 use super::sink::{BatchPlace, FamilyFilter, ReplaySink};
-use super::two_phase::{Marks, Prepared};
+use super::two_phase::Prepared;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, FileNumber, Malformed, Order, Result, SeqNum};
 use ashlar_env::{EntryKind, Env, ReadFile};
@@ -37,6 +37,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::{LogLink, PredecessorInfo, decode_timestamp_sizes};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_log::{LogEnd, LogReader, LogRecord, LogRecordKind, RecoveryMode, Skipped};
+use ashlar_tree::logs::{Marks, ends_a_part, goes_back_to, has_marks, has_transactions, link_of};
 use ashlar_tree::version::{FamilyState, VersionSet};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -288,45 +289,13 @@ fn not_a_log(path: &Path) -> Error {
     )
 }
 
-/// Whether a WAL file has marks of transactions: its sequences may then differ from those of its batches.
-///
-/// # Errors
-/// `Io`.
-pub(crate) fn has_transactions(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
-    let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
-    holds(&mut reader, |op| Marks::of(op) != Marks::None)
-}
-
-/// The error for a batch at `seq` where `next` was expected.
-pub(crate) fn goes_back_to(next: SeqNum, seq: SeqNum) -> String {
-    format!("the sequence goes back: {next} was next, the batch has {seq}")
-}
-
-/// The error of an open for such a batch.
+/// The error of an open for a batch whose sequence goes back.
 fn gone_back(dir: &Path, path: &Path, offset: u64, reason: String) -> Error {
     let dir = dir.display();
     Error::corruption(reason).at(path, offset).hint(format!(
         "More than one process may have written to the log. 'ashlar db --db={dir} check' lists the writes from there on, \
          'ashlar db --db={dir} repair' keeps the writes before"
     ))
-}
-
-/// Whether a WAL file may hold a write: it holds one, or it has no readable record.
-pub(super) fn may_hold_writes(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
-    let reader = || LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
-    let reads = reader().next()?.is_some();
-    Ok(!reads || holds(&mut reader(), |op| !matches!(op, BatchOp::LogData(_)))?)
-}
-
-/// Whether a record of the WAL file has an operation for which `such` is true.
-fn holds(reader: &mut LogReader, such: impl Fn(&BatchOp<'_>) -> bool) -> Result<bool> {
-    while let Some(record) = reader.next()? {
-        let batch = BatchReader::new(record.payload);
-        if batch.is_ok_and(|b| b.iter().any(|op| op.is_ok_and(|op| such(&op)))) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 fn check_tracked(dir: &Path, number: FileNumber, size: Option<u64>, wals: &[WalFile]) -> Result<()> {
@@ -370,15 +339,6 @@ struct Replay<'a> {
     undecided: Undecided,
     sink: &'a mut dyn ReplaySink,
     report: &'a mut RecoveryReport,
-}
-
-/// Whether a batch ends with a mark behind data. Write-prepared databases count parts by such marks, also in plain
-/// writes.
-pub(crate) fn ends_a_part(batch: &BatchReader<'_>) -> bool {
-    let mut ops = batch.iter().filter_map(std::result::Result::ok).peekable();
-    let begins_with_data = ops.peek().is_some_and(|op| !matches!(op, BatchOp::Noop));
-    let (count, last) = ops.fold((0, None), |(count, _), op| (count + 1, Some(op)));
-    matches!(last, Some(BatchOp::Noop)) && (begins_with_data || count > 1)
 }
 
 /// Why a record was not replayed.
@@ -583,8 +543,7 @@ impl Replay<'_> {
     #[cold]
     fn any_before_commit(&self) -> Result<bool, Refused> {
         for wal in self.wals {
-            let mut reader = LogReader::open(Arc::clone(&wal.file), wal.number, RecoveryMode::SkipAny);
-            if holds(&mut reader, |op| Marks::of(op) == Marks::BeforeCommit).map_err(Refused::Fatal)? {
+            if has_marks(&wal.file, wal.number, Marks::BeforeCommit).map_err(Refused::Fatal)? {
                 return Ok(true);
             }
         }
@@ -724,17 +683,6 @@ impl Replay<'_> {
         };
         self.report.dropped.push(DroppedRange { file: wal.name.clone(), offset, bytes, reason, remains });
         Ok(())
-    }
-}
-
-/// The link in the empty batch at the beginning of a WAL file of this engine.
-pub(crate) fn link_of(batch: &BatchReader<'_>) -> Result<Option<LogLink>, Malformed> {
-    if batch.count() != 0 {
-        return Ok(None);
-    }
-    match batch.iter().next().transpose()? {
-        Some(BatchOp::LogData(data)) => LogLink::decode(data),
-        _ => Ok(None),
     }
 }
 

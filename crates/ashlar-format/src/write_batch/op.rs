@@ -152,6 +152,21 @@ impl<'a> BatchOp<'a> {
         }
     }
 
+    /// The key of a data record; of a range deletion, the key where the range begins.
+    pub fn key(&self) -> Option<&'a [u8]> {
+        match *self {
+            BatchOp::Put { key, .. }
+            | BatchOp::Delete { key, .. }
+            | BatchOp::SingleDelete { key, .. }
+            | BatchOp::Merge { key, .. }
+            | BatchOp::DeleteRange { begin: key, .. }
+            | BatchOp::BlobIndex { key, .. }
+            | BatchOp::Entity { key, .. }
+            | BatchOp::TimedPut { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
     /// A checksum of a data record: family, type, key and value.
     pub(super) fn sum(&self) -> u64 {
         let (key, value): (&[u8], &[u8]) = match *self {

@@ -12,7 +12,6 @@
 //! size in the MANIFEST, and a table with writes from after that WAL file, because older WAL files are durable before a
 //! flush counts.
 
-use crate::open::key_of;
 use ashlar_base::{FileNumber, SeqNum};
 use ashlar_format::write_batch::BatchReader;
 use ashlar_tree::check::{CheckReport, Damage, KEYS_NAMED, Risk};
@@ -80,7 +79,7 @@ impl Gap {
         };
         self.followed = true;
         *last = (*last).max(Some(next.before()));
-        for key in batch.iter().filter_map(|op| op.ok()).filter_map(|op| key_of(&op)) {
+        for key in batch.iter().filter_map(|op| op.ok()?.key()) {
             match behind.len() < KEYS_NAMED {
                 true => behind.push(key.to_vec()),
                 false => *more += 1,

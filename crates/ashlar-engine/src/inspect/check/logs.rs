@@ -8,7 +8,6 @@
 //!    store where the file before them ended.
 
 use super::gaps::{Gap, Standing};
-use crate::open::{ends_a_part, goes_back_to, has_transactions, link_of};
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
@@ -17,6 +16,7 @@ use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
 use ashlar_table::MAX_ENTRY_BYTES;
 use ashlar_tree::check::CheckReport;
+use ashlar_tree::logs::{ends_a_part, goes_back_to, has_transactions, link_of};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

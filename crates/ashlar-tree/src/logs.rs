@@ -1,0 +1,102 @@
+//! What a WAL file holds, as far as that can be told without a replay: writes, marks of transactions, a link to the file
+//! before it.
+
+use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
+use ashlar_env::ReadFile;
+use ashlar_format::log_record::LogLink;
+use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_log::{LogReader, RecoveryMode};
+use std::sync::Arc;
+
+/// The marks of transactions in a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Marks {
+    /// None, or only marks that every policy writes in front of its batches.
+    #[default]
+    None,
+    /// Marks of two-phase transactions.
+    TwoPhase,
+    /// Marks of a policy that writes before the commit.
+    BeforeCommit,
+}
+
+impl Marks {
+    /// The marks of one operation.
+    pub fn of(op: &BatchOp<'_>) -> Marks {
+        match op {
+            BatchOp::BeginPrepare
+            | BatchOp::EndPrepare { .. }
+            | BatchOp::Commit { .. }
+            | BatchOp::CommitWithTimestamp { .. }
+            | BatchOp::Rollback { .. } => Marks::TwoPhase,
+            BatchOp::BeginPersistedPrepare | BatchOp::BeginUnprepare => Marks::BeforeCommit,
+            _ => Marks::None,
+        }
+    }
+}
+
+/// Whether a WAL file may hold a write: it holds one, or it has no readable record.
+///
+/// # Errors
+/// `Io`.
+pub fn may_hold_writes(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
+    let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
+    let reads = reader.next()?.is_some();
+    Ok(!reads || holds(file, number, |op| !matches!(op, BatchOp::LogData(_)))?)
+}
+
+/// Whether a WAL file has marks of transactions: its sequences may then differ from those of its batches.
+///
+/// # Errors
+/// `Io`.
+pub fn has_transactions(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
+    holds(file, number, |op| Marks::of(op) != Marks::None)
+}
+
+/// Whether an operation of the WAL file has these marks. Damage is skipped.
+///
+/// # Errors
+/// `Io`.
+pub fn has_marks(file: &Arc<dyn ReadFile>, number: FileNumber, marks: Marks) -> Result<bool> {
+    holds(file, number, |op| Marks::of(op) == marks)
+}
+
+/// Whether a record of the WAL file has an operation for which `such` is true. Damage is skipped.
+fn holds(file: &Arc<dyn ReadFile>, number: FileNumber, such: impl Fn(&BatchOp<'_>) -> bool) -> Result<bool> {
+    let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
+    while let Some(record) = reader.next()? {
+        let batch = BatchReader::new(record.payload);
+        if batch.is_ok_and(|b| b.iter().any(|op| op.is_ok_and(|op| such(&op)))) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The link in the empty batch at the beginning of a WAL file of this engine.
+///
+/// # Errors
+/// The batch is malformed.
+pub fn link_of(batch: &BatchReader<'_>) -> Result<Option<LogLink>, Malformed> {
+    if batch.count() != 0 {
+        return Ok(None);
+    }
+    match batch.iter().next().transpose()? {
+        Some(BatchOp::LogData(data)) => LogLink::decode(data),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a batch ends with a mark behind data. Write-prepared databases count parts by such marks, also in plain
+/// writes.
+pub fn ends_a_part(batch: &BatchReader<'_>) -> bool {
+    let mut ops = batch.iter().filter_map(std::result::Result::ok).peekable();
+    let begins_with_data = ops.peek().is_some_and(|op| !matches!(op, BatchOp::Noop));
+    let (count, last) = ops.fold((0, None), |(count, _), op| (count + 1, Some(op)));
+    matches!(last, Some(BatchOp::Noop)) && (begins_with_data || count > 1)
+}
+
+/// The words for a batch at `seq` where `next` was expected.
+pub fn goes_back_to(next: SeqNum, seq: SeqNum) -> String {
+    format!("the sequence goes back: {next} was next, the batch has {seq}")
+}
