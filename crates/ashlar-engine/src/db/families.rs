@@ -6,11 +6,11 @@ use super::open::refuse_timestamps;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::Source;
 use crate::memtable::{MemtableList, new_memtable};
-use crate::open::{absolute_paths, claim_new_place, take_place};
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_options::FamilyOptions;
 use ashlar_sync::atomic::Ordering;
-use ashlar_tree::files::{make_directory, same_directory};
+use ashlar_tree::files::make_directory;
+use ashlar_tree::places::{absolute_paths, claim_new_place, same_directory, take_place};
 use std::sync::Arc;
 
 impl Db {

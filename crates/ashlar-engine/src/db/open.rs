@@ -21,7 +21,7 @@ use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
 use crate::health::Health;
 use crate::memtable::{MemtableList, new_memtable};
-use crate::open::{Entered, FamilySpec, Purpose, Recovered, RecoveryReport, enter, recover_in, replay_wals};
+use crate::open::{FamilySpec, Recovered, RecoveryReport, recover_in, replay_wals};
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
 use crate::wal::{Wal, WalShape};
@@ -38,9 +38,10 @@ use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text}
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};
 use ashlar_tree::files::{
-    DirState, PendingOutputs, Places, check_lost, create_database, hold_directory, lost_is_usable,
-    make_directory, settle_identity, survey,
+    DirState, PendingOutputs, check_lost, create_database, hold_directory, lost_is_usable, make_directory,
+    settle_identity, survey,
 };
+use ashlar_tree::places::{Entered, Places, Purpose, enter};
 use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -24,10 +24,7 @@ use super::replay::Replayer;
 use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
 use crate::health::Health;
-use crate::open::{
-    Entered, FoundWals, Policy, Purpose, Recovered, RecoveryReport, enter, logs_needed_from, recover_in,
-    replay_found,
-};
+use crate::open::{FoundWals, Policy, Recovered, RecoveryReport, logs_needed_from, recover_in, replay_found};
 use crate::pressure::Memory;
 use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
@@ -38,6 +35,7 @@ use ashlar_format::version_edit::NewFile;
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_table::TableReader;
 use ashlar_tree::files::{DirState, PendingOutputs, hold_directory, survey};
+use ashlar_tree::places::{Entered, Purpose, enter};
 use ashlar_tree::version::{OpenTables, VersionSet, read_current};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -13,7 +13,7 @@
 use super::direct_blobs::DirectBlobs;
 use super::output::{Writer, numbers};
 use crate::batch::memtable_op;
-use crate::open::{BatchPlace, FamilyFilter, ReplaySink, may_need_unnamed_blobs, sequenced_ops};
+use crate::open::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Order, Result, SeqNum, ValueType};
 use ashlar_compaction::flush::{FlushInput, FlushRun};
@@ -26,6 +26,7 @@ use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_table::MAX_ENTRY_BYTES;
 use ashlar_tree::files::{PendingFile, PendingOutputs};
+use ashlar_tree::unserved::may_need_unnamed_blobs;
 use ashlar_tree::version::{FamilyState, VersionSet};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The settings of an open: the caller's settings combined with those stored in the directory.
 
 use crate::column_family::DEFAULT_FAMILY;
-use crate::open::{DamagedFile, Entered, Families, FamilySpec, Others, PlaceSettings, RecoveryReport};
+use crate::open::{DamagedFile, Families, FamilySpec, Others, RecoveryReport};
 use ashlar_base::{Error, Order, Result};
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
@@ -9,6 +9,7 @@ use ashlar_options::{
     DbOptions, DbPath, Facts, FamilyOptions, Finding, LatestOptions, LoadedOptions, Options, StoredFamily,
     Together, find_latest_options, lint, note_lines, options_file,
 };
+use ashlar_tree::places::{Entered, PlaceSettings};
 use ashlar_tree::version::{FamilyState, VersionSet};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

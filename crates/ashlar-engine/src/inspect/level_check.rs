@@ -10,7 +10,6 @@
 //!    meanwhile.
 
 use super::shape::Shape;
-use crate::open::{PlaceSettings, Purpose, enter};
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Result, SeqNum};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
@@ -19,6 +18,7 @@ use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogReader, LogRecordKind, PhysicalKind, PhysicalRecords, RecoveryMode};
 use ashlar_options::FormatLevel;
 use ashlar_table::{Anatomy, BlockRole};
+use ashlar_tree::places::{PlaceSettings, Purpose, enter};
 use ashlar_tree::version::{newest_first, read_current};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

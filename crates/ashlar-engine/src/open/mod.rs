@@ -9,31 +9,20 @@
 
 mod before_commit;
 mod foreign;
-mod info_log;
 mod leveldb;
-mod log_places;
-mod original;
-mod owner;
-mod places;
 mod recover;
 mod remains;
 mod report;
 mod sink;
-mod stored_places;
 mod two_phase;
-mod unserved;
 mod wal_replay;
 
 pub use leveldb::{ONE_WAY, left_by_leveldb};
-pub(crate) use owner::claim_new_place;
-pub use places::PlaceSettings;
-pub(crate) use places::{Entered, Purpose, absolute_paths, enter, take_place};
 pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};
 pub(crate) use recover::{logs_needed_from, recover_in};
 pub use remains::Remains;
 pub use report::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
-pub(crate) use unserved::{by_settings, has_udi_primary, may_need_unnamed_blobs};
 pub(crate) use wal_replay::{FoundWals, replay_found, salvage_wals};
 pub use wal_replay::{Policy, ReplayOutcome, replay_wals};
 

@@ -4,9 +4,7 @@
 
 use super::foreign::foreign;
 use super::leveldb::{ONE_WAY, is_leveldb};
-use super::places::{Entered, GIVE_PATHS, PlaceSettings, Purpose, enter};
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
-use super::unserved::unserved;
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_env::{EntryKind, Env, Fs};
@@ -14,6 +12,8 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::FormatLevel;
 use ashlar_tree::files::{hold_directory, misnamed};
+use ashlar_tree::places::{Entered, GIVE_PATHS, PlaceSettings, Purpose, enter};
+use ashlar_tree::unserved::unserved;
 use ashlar_tree::version::{
     Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, new_db_id,
     out_of_numbers, read_identity, read_manifest, was_current,

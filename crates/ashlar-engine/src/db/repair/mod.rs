@@ -50,7 +50,7 @@ use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
 use crate::column_family::DEFAULT_FAMILY;
 use crate::inspect::{LogsNeeded, check_logs};
-use crate::open::{PlaceSettings, Purpose, RecoveryReport, by_settings, enter, salvage_wals};
+use crate::open::{RecoveryReport, salvage_wals};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
@@ -67,6 +67,8 @@ use ashlar_tree::files::{
     Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
     leave_in_lost, settle_identity, unlink,
 };
+use ashlar_tree::places::{PlaceSettings, Purpose, enter};
+use ashlar_tree::unserved::by_settings;
 use ashlar_tree::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
 };

@@ -18,7 +18,6 @@
 use super::{RepairReport, refuse_none, repair_in};
 use crate::db::settings::Settings;
 use crate::db::{Db, OpenFamily};
-use crate::open::{Purpose, enter};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::{EntryKind, Env, FileLock, Fs};
@@ -26,6 +25,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_options::{DbOptions, FamilyOptions, forget_places, read_options_file};
 use ashlar_tree::check::{Damage, Risk, Verified};
 use ashlar_tree::files::{DirState, check_named, hold_directory, make_directory, survey};
+use ashlar_tree::places::{Purpose, enter};
 use ashlar_tree::version::replay_manifest;
 use std::path::Path;
 

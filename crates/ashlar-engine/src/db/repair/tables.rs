@@ -3,7 +3,6 @@
 use super::report::RepairReport;
 use super::{Begun, LEVELS_MAX, Repair};
 use crate::db::output::Writer;
-use crate::open::has_udi_primary;
 use ashlar_base::range_del::{Fragment, FragmentRef};
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
@@ -16,6 +15,7 @@ use ashlar_table::{LostStretch, TableReader};
 use ashlar_tree::blobs::BlobFiles;
 use ashlar_tree::check::{Damage, KeySpan, Risk, Verified, span_of};
 use ashlar_tree::files::Numbers;
+use ashlar_tree::unserved::has_udi_primary;
 use ashlar_tree::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -17,7 +17,6 @@ mod logs;
 
 pub(crate) use logs::LogsNeeded;
 
-use crate::open::{PlaceSettings, Purpose, enter};
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
@@ -27,6 +26,7 @@ use ashlar_options::find_latest_options;
 use ashlar_table::Anatomy;
 use ashlar_tree::check::{CheckReport, Damage, Progress, Risk, check_files};
 use ashlar_tree::files::{DirState, hold_directory, misnamed, survey};
+use ashlar_tree::places::{PlaceSettings, Purpose, enter};
 use ashlar_tree::version::{
     OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, out_of_numbers, read_identity,
     replay_manifest, was_current,

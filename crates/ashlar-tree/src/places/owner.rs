@@ -18,17 +18,17 @@
 //!    If the info log shows that the opened directory is a copy, the original keeps the directories of its tables.
 //! 5. A new database takes no directory that holds WAL files, tables or blob files.
 
+use super::entered::whole;
+use super::namespace::same_directory;
 use super::original::original_of;
-use super::places::whole;
-use super::unserved::unread_factory;
+use crate::unserved::unread_factory;
+use crate::version::{Replayed, read_identity, read_manifest, read_small, write_small};
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_blob::BlobReader;
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_options::read_latest_options;
 use ashlar_table::Anatomy;
-use ashlar_tree::files::same_directory;
-use ashlar_tree::version::{Replayed, read_identity, read_manifest, read_small, write_small};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -201,7 +201,7 @@ impl Claimant {
 ///
 /// # Errors
 /// `InvalidArgument`: the directory holds files of another database. `Io`.
-pub(crate) fn claim_new_place(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<()> {
+pub fn claim_new_place(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<()> {
     let claimant = Claimant::new(fs, dir, None, false)?;
     claimant.check(fs, (place, "cf_paths"), &|other| same_directory(fs, dir, other))?;
     claimant.owner().map_or(Ok(()), |owner| owner.write(fs, place))
@@ -209,12 +209,12 @@ pub(crate) fn claim_new_place(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<(
 
 /// The `OWNER` files that an open has written. An open that is refused or becomes read-only leaves the directories
 /// unchanged: if dropped before [`Claims::stand`], each file is restored.
-pub(crate) struct Claims {
+pub struct Claims {
     fs: Arc<dyn Fs>,
     /// The directories, with the previous content of their `OWNER`.
     former: Vec<(PathBuf, Option<Owner>)>,
     /// A directory holds files of unknown origin, which must not be removed.
-    pub(crate) strays: bool,
+    pub strays: bool,
 }
 
 impl Claims {
@@ -223,7 +223,7 @@ impl Claims {
     }
 
     /// Keeps the `OWNER` files: the open writes to the directories from here on.
-    pub(crate) fn stand(&mut self) {
+    pub fn stand(&mut self) {
         self.former.clear();
     }
 }

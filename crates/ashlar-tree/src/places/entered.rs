@@ -1,5 +1,4 @@
-//! Where the files of a database are: according to the caller, to the newest OPTIONS file, and to the directories
-//! themselves.
+//! Determines the directories of a database: see [`enter`].
 //!
 //! [`super::log_places`] determines which WAL files count, and from which directory.
 //!
@@ -14,9 +13,12 @@
 
 use super::info_log;
 use super::log_places::{Choice, Logs};
+use super::namespace::{Places, same_directory};
 use super::original::{User, user_of};
 use super::owner::{Claimant, Claims};
 use super::stored_places::newest_places;
+use crate::files::make_directory;
+use crate::version::{Replayed, read_manifest};
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::{Env, FileLock, Fs, FsEntry};
 use ashlar_format::filename::FileKind;
@@ -24,8 +26,6 @@ use ashlar_format::version_edit::NewFile;
 use ashlar_options::{
     DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, write_options_file,
 };
-use ashlar_tree::files::{Places, make_directory, same_directory};
-use ashlar_tree::version::{Replayed, read_manifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl PlaceSettings {
     }
 
     /// The directories of a family's tables, in the order of the MANIFEST's indexes.
-    pub(crate) fn of(&self, family: &str, dir: &Path) -> Vec<PathBuf> {
+    pub fn of(&self, family: &str, dir: &Path) -> Vec<PathBuf> {
         let lists = [self.cf_paths.get(family), Some(&self.db_paths)];
         let list = lists.into_iter().flatten().find(|list| !list.is_empty());
         let all = |list: &Vec<DbPath>| list.iter().map(|p| p.path.clone()).collect();
@@ -79,7 +79,7 @@ impl PlaceSettings {
 
 /// The purpose for which the directories are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// To read and write an intact database.
     Write,
     /// To read a database.
@@ -90,16 +90,17 @@ pub(crate) enum Purpose {
 
 /// A database whose directories are known.
 #[derive(Debug)]
-pub(crate) struct Entered {
+pub struct Entered {
     /// The environment whose file system finds each file in its directory.
-    pub(crate) env: Env,
-    pub(crate) places: Arc<Places>,
+    pub env: Env,
+    /// That file system.
+    pub places: Arc<Places>,
     /// The effective directories: the given settings, completed by the stored ones.
-    pub(crate) settings: PlaceSettings,
+    pub settings: PlaceSettings,
     /// `db_log_dir` of the OPTIONS file, if that directory exists.
-    pub(crate) db_log_dir: Option<String>,
+    pub db_log_dir: Option<String>,
     /// Notes for the recovery report.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// The settings that the caller gave: their directories may be created.
     given: PlaceSettings,
     stored: StoredPlaces,
@@ -117,7 +118,7 @@ pub(crate) struct Entered {
 ///
 /// # Errors
 /// `InvalidArgument` naming `wal_dir` or `db_paths`: see the module. `Io`.
-pub(crate) fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpose) -> Result<Entered> {
+pub fn enter(env: &Env, dir: &Path, given: &PlaceSettings, purpose: Purpose) -> Result<Entered> {
     let fs = &*env.fs;
     let mut notes = Vec::new();
     let stored = match fs.metadata(dir)? {
@@ -220,7 +221,7 @@ impl Entered {
     /// # Errors
     /// `Busy(Locked)`; `InvalidArgument`: the directory is that of another database, or the OPTIONS file names it and
     /// it is missing. `Io`.
-    pub(crate) fn occupy(&mut self, fs: &dyn Fs) -> Result<Vec<Box<dyn FileLock>>> {
+    pub fn occupy(&mut self, fs: &dyn Fs) -> Result<Vec<Box<dyn FileLock>>> {
         let (mut locks, claimant) = (Vec::new(), self.claimant()?);
         for (place, setting) in self.places.elsewhere() {
             if self.is_own_directory(fs, &place) {
@@ -268,7 +269,7 @@ impl Entered {
     ///
     /// # Errors
     /// `InvalidArgument`: a directory belongs to another database. `Io`.
-    pub(crate) fn claim(&self) -> Result<Claims> {
+    pub fn claim(&self) -> Result<Claims> {
         let mut claims = Claims::new(&self.env.fs);
         let Some(claimant) = self.claimant()? else { return Ok(claims) };
         for (place, setting) in &self.beside {
@@ -280,7 +281,7 @@ impl Entered {
     }
 
     /// Whether `place` is the database directory, perhaps under another name.
-    pub(super) fn is_own_directory(&self, fs: &dyn Fs, place: &Path) -> bool {
+    fn is_own_directory(&self, fs: &dyn Fs, place: &Path) -> bool {
         same_directory(fs, &self.dir, place)
     }
 
@@ -292,7 +293,7 @@ impl Entered {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn announce(&self, numbers: impl Fn() -> FileNumber) -> Result<()> {
+    pub fn announce(&self, numbers: impl Fn() -> FileNumber) -> Result<()> {
         let PlaceSettings { wal_dir: next, db_paths, cf_paths } = &self.settings;
         let stored = self.stored.wal_dir.as_deref().map(|named| whole(Path::new(named)));
         let logs_stay = next.is_empty() || stored == Some(whole(Path::new(next)));
@@ -321,7 +322,7 @@ impl Entered {
     /// # Errors
     /// `InvalidArgument` naming `db_paths`: the MANIFEST has tables in unknown directories, or all tables are missing
     /// while the OPTIONS file shows that there are `db_paths`.
-    pub(crate) fn check_paths(&self, replayed: &Replayed) -> Result<()> {
+    pub fn check_paths(&self, replayed: &Replayed) -> Result<()> {
         for family in replayed.families.values() {
             let paths = self.settings.of(&family.name, &self.dir);
             if let Some((number, id)) = family.tree.beyond_path(paths.len()) {
@@ -334,7 +335,7 @@ impl Entered {
     /// # Errors
     /// `InvalidArgument` naming `db_paths`: a table is not in the directory that the MANIFEST says, or in two
     /// directories.
-    pub(super) fn check_place(&self, family: &str, file: &NewFile, manifest: &Path) -> Result<()> {
+    pub fn check_place(&self, family: &str, file: &NewFile, manifest: &Path) -> Result<()> {
         let paths = self.settings.of(family, &self.dir);
         let Some(place) = paths.get(usize::from(file.path_id)) else { return Ok(()) };
         let mut holders = self.places.holders(&FileKind::Table(file.number).name())?;
@@ -374,7 +375,7 @@ impl Entered {
     ///
     /// # Errors
     /// As [`Entered::check_paths`].
-    pub(crate) fn check_presence(&self, replayed: &Replayed) -> Result<()> {
+    pub fn check_presence(&self, replayed: &Replayed) -> Result<()> {
         self.check_paths(replayed)?;
         if !self.settings.db_paths.is_empty() {
             return Ok(());
@@ -409,7 +410,7 @@ impl Entered {
 ///
 /// # Errors
 /// `Busy(Locked)`; `InvalidArgument`: the directory is that of another database. `Io`.
-pub(crate) fn take_place(fs: &dyn Fs, place: &Path, setting: &str) -> Result<Box<dyn FileLock>> {
+pub fn take_place(fs: &dyn Fs, place: &Path, setting: &str) -> Result<Box<dyn FileLock>> {
     if fs.metadata(&place.join(FileKind::Current.name()))?.is_some() {
         let what = format!("{setting} is {}, which is the directory of another database", place.display());
         return Err(Error::invalid(what).hint("Each database needs directories of its own"));
@@ -419,7 +420,7 @@ pub(crate) fn take_place(fs: &dyn Fs, place: &Path, setting: &str) -> Result<Box
 }
 
 /// The error for a table whose directory index is beyond the list.
-pub(super) fn unlisted(number: FileNumber, id: u8, family: &str, settings: &PlaceSettings) -> Error {
+fn unlisted(number: FileNumber, id: u8, family: &str, settings: &PlaceSettings) -> Error {
     let known = match (settings.cf_paths.get(family), settings.db_paths.len()) {
         (Some(paths), _) => format!("cf_paths of family {family:?} lists {}", paths.len()),
         (None, 0) => format!("neither db_paths nor cf_paths of family {family:?} is known"),
@@ -431,7 +432,7 @@ pub(super) fn unlisted(number: FileNumber, id: u8, family: &str, settings: &Plac
 }
 
 /// The hint for unknown table directories.
-pub(super) const GIVE_PATHS: &str = "Give db_paths (or cf_paths) as RocksDB was given them: Builder::db_path, the option \
+pub const GIVE_PATHS: &str = "Give db_paths (or cf_paths) as RocksDB was given them: Builder::db_path, the option \
                                      db_paths={{path=DIRECTORY;target_size=BYTES}:...}, or ashlar db --db_path=DIRECTORY";
 
 fn unknown_paths(why: &str) -> Error {
@@ -531,7 +532,7 @@ fn absolute(setting: &str, path: &Path) -> Result<PathBuf> {
 ///
 /// # Errors
 /// As [`absolute`].
-pub(crate) fn absolute_paths(setting: &str, paths: &mut [DbPath]) -> Result<()> {
+pub fn absolute_paths(setting: &str, paths: &mut [DbPath]) -> Result<()> {
     paths.iter_mut().try_for_each(|path| {
         path.path = absolute(setting, &path.path)?;
         Ok(())

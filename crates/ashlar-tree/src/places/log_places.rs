@@ -25,14 +25,14 @@
 //! 9. WAL files to which only a stored `wal_dir` leads need a proof that they are those of this database: see
 //!    [`super::original`].
 
-use super::places::{Purpose, whole};
+use super::entered::{Purpose, whole};
+use super::namespace::same_directory;
+use crate::logs::may_hold_writes;
+use crate::version::read_manifest;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_options::StoredPlaces;
-use ashlar_tree::files::same_directory;
-use ashlar_tree::logs::may_hold_writes;
-use ashlar_tree::version::read_manifest;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a WAL file with one write of an empty key: header of the record, header of the batch, type, two lengths.

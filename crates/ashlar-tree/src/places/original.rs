@@ -12,16 +12,16 @@
 //!
 //! A relative path means another directory in every working directory: there the info log proves nothing.
 
+use super::entered::whole;
 use super::info_log;
+use super::namespace::same_directory;
 use super::owner::{Owner, id_of};
-use super::places::whole;
 use super::stored_places::names;
 use ashlar_base::Result;
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::info_log::InfoLogHead;
 use ashlar_options::StoredPlaces;
-use ashlar_tree::files::same_directory;
 use std::path::{Path, PathBuf};
 
 /// The database that uses a `wal_dir`.

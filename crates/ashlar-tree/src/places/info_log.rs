@@ -1,9 +1,9 @@
 //! The directories that RocksDB's info logs name.
 
+use super::namespace::same_directory;
 use ashlar_base::Result;
 use ashlar_env::Fs;
 use ashlar_format::info_log::InfoLogHead;
-use ashlar_tree::files::same_directory;
 use std::path::Path;
 
 /// The bytes of an info log that are read: the lines are within the first few tens of thousands.

@@ -17,13 +17,13 @@
 //!    file numbers, so that an open with many tables stays fast.
 //! 3. A table that cannot be read gives no reason: a read of its keys gets the error.
 
+use crate::version::{FamilyState, FileMeta, Tables};
 use ashlar_base::{ErrorKind, Order, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
 use ashlar_format::table::{Properties, TableKind};
 use ashlar_options::{id_of, read_latest_options};
-use ashlar_tree::version::{FamilyState, FileMeta, Tables};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 const LOOKED_AT: usize = 16;
 
 /// Every reason from the settings and tables of the open families, as lines of the report.
-pub(super) fn unserved(fs: &dyn Fs, dir: &Path, families: &[FamilyState]) -> Vec<String> {
+pub fn unserved(fs: &dyn Fs, dir: &Path, families: &[FamilyState]) -> Vec<String> {
     let options = read_latest_options(fs, dir).ok().flatten().map(|(_, file)| file);
     let mut reasons = Vec::new();
     for family in families {
@@ -57,7 +57,7 @@ fn by_order(family: &str, order: &Order) -> Option<String> {
 }
 
 /// Adds the reasons that an OPTIONS file gives for a family. False when the file does not describe the family.
-pub(crate) fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<String>) -> bool {
+pub fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<String>) -> bool {
     let of = |wanted: &SectionKind| file.sections.iter().find(|section| section.kind == *wanted);
     let Some(settings) = of(&SectionKind::Family { name: family.to_owned() }) else { return false };
     if let Some(factory) = unread_factory(settings) {
@@ -99,7 +99,7 @@ fn ingests_behind(file: &OptionsFile, settings: &Section, family: &str) -> Optio
 }
 
 /// The table factory of a family's section, if its tables are of an unsupported kind.
-pub(super) fn unread_factory(family: &Section) -> Option<String> {
+pub fn unread_factory(family: &Section) -> Option<String> {
     let factory = family.get("table_factory").map(|value| id_of(&unescape(value)))?;
     // The adaptive factory reads tables of every kind.
     let read = ["", "nullptr", "BlockBasedTable", "BlockBasedTableFactory", "AdaptiveTableFactory"];
@@ -117,7 +117,7 @@ fn demands_udi(table: &Section) -> Option<&'static str> {
 }
 
 /// Whether the primary index of a table is a user-defined one.
-pub(crate) fn has_udi_primary(properties: &Properties) -> bool {
+pub fn has_udi_primary(properties: &Properties) -> bool {
     properties.udi_is_primary_index.is_some_and(|value| value != 0)
 }
 
@@ -136,7 +136,7 @@ fn by_blob_files(family: &FamilyState) -> Option<String> {
 }
 
 /// Whether tables may need blob files of `dir` that the MANIFEST does not name, according to the OPTIONS file.
-pub(crate) fn may_need_unnamed_blobs(fs: &dyn Fs, dir: &Path, families: &[Arc<FamilyState>]) -> Result<bool> {
+pub fn may_need_unnamed_blobs(fs: &dyn Fs, dir: &Path, families: &[Arc<FamilyState>]) -> Result<bool> {
     let named: BTreeSet<_> =
         families.iter().flat_map(|family| family.version.blobs().files().keys()).collect();
     let is_unnamed =
