@@ -1,6 +1,7 @@
 //! Flush and compaction, and the rewrite loop that both share.
 //!
-//! [`flush`] writes memtables to a table of level 0; [`rewrite`] decides which entries survive and writes tables. For a
+//! [`flush`] writes memtables to a table of level 0; [`rewrite`] decides which entries survive and writes tables,
+//! with the properties that a [`Writer`] gives them. For a
 //! compaction, `picker` decides what to compact (pure, under the state lock), `plan` holds the decision, `split` cuts a
 //! large compaction into parts, `inputs` opens the tables. `job` runs the parts (no lock, all the I/O, resumable in
 //! steps) and returns a version edit for the caller to install.
@@ -8,6 +9,8 @@
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc`, `db/version_set.cc` (behaviour).
 
 pub mod rewrite;
+mod session;
+mod writer;
 pub mod flush;
 mod split;
 mod plan;
@@ -18,6 +21,8 @@ mod job;
 
 pub use job::{CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, move_edit};
 pub use plan::{Compaction, Reason, Running};
+pub use session::new_session_id;
+pub use writer::{Writer, output_numbers};
 
 #[cfg(test)]
 mod tree_tests;

@@ -15,7 +15,6 @@ use super::core::{Core, State};
 use super::install::Change;
 use super::job::{JobShell, Run};
 use super::limited::Limited;
-use super::output::numbers;
 use crate::column_family::Family;
 use crate::health::Source;
 use ashlar_base::stats::{Distribution, Ticker};
@@ -23,7 +22,7 @@ use ashlar_base::{Error, ErrorKind, Level, Result};
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
 use ashlar_compaction::{
     Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running,
-    move_edit,
+    move_edit, output_numbers,
 };
 use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
@@ -170,7 +169,7 @@ impl Shared {
             version: Arc::clone(&self.version),
             snapshots: core.snapshots.all(),
             output,
-            numbers: numbers(&core.versions, &core.pending),
+            numbers: output_numbers(&core.versions, &core.pending),
             parts_max: self.parts_max(),
         })
     }

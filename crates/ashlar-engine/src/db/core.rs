@@ -1,7 +1,6 @@
 //! The state that all handles of an open database share.
 
 use super::counters::{Counters, Scrubbed};
-use super::output::Writer;
 use super::work::Slots;
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;
@@ -14,6 +13,7 @@ use ashlar_base::panics::contained;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_compaction::Running;
+use ashlar_compaction::Writer;
 use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_options::DbOptions;
 use ashlar_read::super_version::SuperVersion;

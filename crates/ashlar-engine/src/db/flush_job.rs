@@ -8,12 +8,12 @@ use super::core::{Core, State};
 use super::install::Change;
 use super::job::Run;
 use super::limited::Limited;
-use super::output::numbers;
 use crate::column_family::Family;
 use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_compaction::flush::{self, FlushInput, FlushOutcome, FlushRun};
+use ashlar_compaction::output_numbers;
 use ashlar_compaction::rewrite::Progress;
 use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use ashlar_memtable::MemtableRep;
@@ -84,7 +84,7 @@ impl Core {
             memtables,
             snapshots: self.snapshots.all(),
             output: self.writer.plan(&self.dir, (family.id(), family.name()), &family.options()),
-            numbers: numbers(&self.versions, &self.pending),
+            numbers: output_numbers(&self.versions, &self.pending),
         })
     }
 }

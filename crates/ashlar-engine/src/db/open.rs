@@ -6,13 +6,10 @@
 
 use super::core::{Core, Hold, State};
 use super::counters::{Counters, Scrubbed};
-use super::output::Writer;
 use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
 use super::replay::Replayer;
 use super::schedule::widen;
-
-use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
 use super::tell::log_header;
 use super::unused_files::UnusedFiles;
@@ -29,6 +26,7 @@ use crate::write::{Committer, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result};
 use ashlar_cache::FramePool;
+use ashlar_compaction::{Writer, new_session_id};
 use ashlar_env::{Env, FileLock};
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;

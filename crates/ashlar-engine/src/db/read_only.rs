@@ -21,7 +21,6 @@
 use super::core::{Core, Hold};
 use super::open::{Parts, open_tables, statistics};
 use super::replay::Replayer;
-use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
 use crate::health::Health;
 use crate::open::{FoundWals, Policy, Recovered, RecoveryReport, logs_needed_from, recover_in, replay_found};
@@ -29,6 +28,7 @@ use crate::pressure::Memory;
 use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
+use ashlar_compaction::new_session_id;
 use ashlar_env::{Env, FileLock, FsEntry};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;

@@ -11,13 +11,13 @@
 //! 6. For a read-only open everything stays in memory, whatever its size: [`Replayer::into_memtables`].
 
 use super::direct_blobs::DirectBlobs;
-use super::output::{Writer, numbers};
 use crate::batch::memtable_op;
 use crate::open::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Order, Result, SeqNum, ValueType};
 use ashlar_compaction::flush::{FlushInput, FlushRun};
 use ashlar_compaction::rewrite::Progress;
+use ashlar_compaction::{Writer, output_numbers};
 use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
@@ -219,7 +219,7 @@ impl<'a> Replayer<'a> {
             memtables: vec![full],
             snapshots: Vec::new(),
             output: self.writer.plan(&self.dir, (id, &family.state.name), &family.options),
-            numbers: numbers(self.versions, self.outputs),
+            numbers: output_numbers(self.versions, self.outputs),
         })?;
         while run.step(StepBudget::default().bytes)? == Progress::More {}
         let outcome = run.finish()?;

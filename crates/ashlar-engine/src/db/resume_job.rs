@@ -17,13 +17,13 @@ use super::Db;
 use super::core::Core;
 use super::install::Change;
 use super::job::Run;
-use super::output::numbers;
 use super::work::Work;
 use crate::health::{Severity, Source};
 use crate::wal::Wal;
 use ashlar_base::stats::Ticker;
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_compaction::flush::{self, FlushInput, FlushOutcome, FlushRun};
+use ashlar_compaction::output_numbers;
 use ashlar_compaction::rewrite::Progress;
 use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
@@ -125,7 +125,7 @@ impl ResumeJob {
             memtables,
             snapshots: core.snapshots.all(),
             output: core.writer.plan(&core.dir, (id, family.name()), &family.options()),
-            numbers: numbers(&core.versions, &core.pending),
+            numbers: output_numbers(&core.versions, &core.pending),
         })
         .map(Some)
     }

@@ -43,10 +43,8 @@ pub use salvage::Salvage;
 
 use super::Db;
 use super::open::commit;
-use super::output::{Writer, numbers};
 use super::purge_job::purge;
 use super::replay::Replayer;
-use super::session::new_session_id;
 use super::settings::{OpenFamily, Settings};
 use crate::column_family::DEFAULT_FAMILY;
 use crate::inspect::{LogsNeeded, check_logs};
@@ -54,6 +52,7 @@ use crate::open::{RecoveryReport, salvage_wals};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
+use ashlar_compaction::{Writer, new_session_id, output_numbers};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::OptionsFile;
@@ -256,7 +255,7 @@ impl Repair<'_> {
         let (file_checksums, db_paths) = (self.options.file_checksums, self.options.db_paths.clone());
         let writer = Writer { file_checksums, db_paths, ..writer };
         let outputs =
-            tables::Outputs { writer: &writer, numbers: numbers(&numbered, &pending), dir: self.dir };
+            tables::Outputs { writer: &writer, numbers: output_numbers(&numbered, &pending), dir: self.dir };
         let begun: Kept = match &replayed {
             Some(replayed) => self.keep(replayed, &pool, &outputs, report, progress)?,
             None => self.gather(&pool, &outputs, report, progress)?,

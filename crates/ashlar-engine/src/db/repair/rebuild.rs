@@ -10,12 +10,11 @@ use super::report::RepairReport;
 use super::tables::{BadBlobs, Kept, Outputs, read_around, refuse_udi_primary};
 use super::{Begun, Repair};
 use crate::column_family::DEFAULT_FAMILY;
-use crate::db::output::{Writer, numbers};
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_blob::{OldestBlobFile, blob_places};
 use ashlar_cache::FramePool;
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
-use ashlar_compaction::{Compaction, CompactionInput, CompactionPart, Reason};
+use ashlar_compaction::{Compaction, CompactionInput, CompactionPart, Reason, Writer, output_numbers};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
 use ashlar_table::{Anatomy, ReaderOptions, TableReader};
@@ -251,7 +250,7 @@ impl Repair<'_> {
             version: Arc::clone(&version),
             snapshots: Vec::new(),
             output,
-            numbers: numbers(versions, pending),
+            numbers: output_numbers(versions, pending),
             parts_max: 1,
         })?;
         for part in &mut parts {

@@ -2,10 +2,10 @@
 
 use super::report::RepairReport;
 use super::{Begun, LEVELS_MAX, Repair};
-use crate::db::output::Writer;
 use ashlar_base::range_del::{Fragment, FragmentRef};
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
+use ashlar_compaction::Writer;
 use ashlar_compaction::rewrite::{BlobOutcome, BlobPlan, CutLimits, EntrySink, Output, TableOutputs};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;

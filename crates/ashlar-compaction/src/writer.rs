@@ -1,9 +1,9 @@
-//! How this database writes tables: the plan that flush, compaction and replay share.
+//! How a database writes tables: the plan that flushes, compactions, replays and repairs share.
 
+use crate::rewrite::{BlobPlan, OutputChecks, OutputPlan};
 use ashlar_base::FamilyId;
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Statistics;
-use ashlar_compaction::rewrite::{BlobPlan, OutputChecks, OutputPlan};
 use ashlar_env::Env;
 use ashlar_options::{DbPath, FamilyOptions, path_of_level};
 use ashlar_table::TableIdentity;
@@ -14,21 +14,26 @@ use std::sync::Arc;
 
 /// The properties that all tables written in a session share.
 #[derive(Clone, Debug)]
-pub(super) struct Writer {
-    pub(super) env: Env,
-    pub(super) db_id: String,
-    pub(super) session_id: String,
-    pub(super) budget: Option<Arc<MemoryBudget>>,
+pub struct Writer {
+    /// The environment.
+    pub env: Env,
+    /// The id of the database.
+    pub db_id: String,
+    /// The id of the session.
+    pub session_id: String,
+    /// The budget that buffers are charged to.
+    pub budget: Option<Arc<MemoryBudget>>,
     /// The statistics that count table writes.
-    pub(super) statistics: Option<Arc<Statistics>>,
+    pub statistics: Option<Arc<Statistics>>,
     /// Each file gets a checksum in the MANIFEST.
-    pub(super) file_checksums: bool,
+    pub file_checksums: bool,
     /// The table directories for families without their own; empty: the database directory.
-    pub(super) db_paths: Vec<DbPath>,
+    pub db_paths: Vec<DbPath>,
 }
 
 impl Writer {
-    pub(super) fn new(env: &Env, versions: &VersionSet, session_id: &str) -> Writer {
+    /// The properties of the database of `versions`: no statistics, no checksums of files, one directory.
+    pub fn new(env: &Env, versions: &VersionSet, session_id: &str) -> Writer {
         let db_id = versions.db_facts().db_id.unwrap_or_default();
         let budget = versions.tables().pool().budget().cloned();
         let (env, session_id) = (env.clone(), session_id.to_owned());
@@ -44,7 +49,7 @@ impl Writer {
     }
 
     /// The directory for a family's tables of `level`, with its index in the family's list.
-    pub(super) fn place(&self, dir: &Path, options: &FamilyOptions, level: u8) -> (PathBuf, u8) {
+    pub fn place(&self, dir: &Path, options: &FamilyOptions, level: u8) -> (PathBuf, u8) {
         let own = !options.cf_paths.is_empty();
         let paths = if own { &options.cf_paths } else { &self.db_paths };
         let at = path_of_level(paths, level, &options.compaction);
@@ -53,7 +58,7 @@ impl Writer {
     }
 
     /// The plan for a family's next tables, as a flush writes them; compaction adjusts it by level.
-    pub(super) fn plan(&self, dir: &Path, family: (FamilyId, &str), options: &FamilyOptions) -> OutputPlan {
+    pub fn plan(&self, dir: &Path, family: (FamilyId, &str), options: &FamilyOptions) -> OutputPlan {
         let now = self.env.clock.unix_micros() / 1_000_000;
         let identity = TableIdentity {
             db_id: self.db_id.clone(),
@@ -89,7 +94,7 @@ impl Writer {
 }
 
 /// Numbers for outputs: each number is pending from the moment it is drawn.
-pub(super) fn numbers(versions: &Arc<VersionSet>, pending: &Arc<PendingOutputs>) -> Numbers {
+pub fn output_numbers(versions: &Arc<VersionSet>, pending: &Arc<PendingOutputs>) -> Numbers {
     let (versions, pending) = (Arc::clone(versions), Arc::clone(pending));
     Arc::new(move || pending.reserve(|| versions.new_file_number()))
 }

@@ -10,7 +10,7 @@ const UPPER_DIGITS: usize = 8;
 const LOWER_DIGITS: usize = 12;
 
 /// A fresh id.
-pub(super) fn new_session_id(rand: &dyn Rand) -> String {
+pub fn new_session_id(rand: &dyn Rand) -> String {
     let lower = (rand.next_u64() >> 2).max(1);
     let mut id = digits(rand.next_u64(), UPPER_DIGITS);
     id.push_str(&digits(lower, LOWER_DIGITS));
