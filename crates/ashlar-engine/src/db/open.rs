@@ -275,7 +275,7 @@ fn begin_session(
     // The commit makes older WAL files needless. A later open that finds no needed WAL file, with or without a write, takes it
     // for lost.
     entered.env.fs.sync_dir(versions.dir())?;
-    commit(versions, edits, wal.number())?;
+    versions.commit_replayed(edits, wal.number())?;
     entered.places.leave_former();
     Ok(wal)
 }
@@ -298,21 +298,6 @@ fn begin_log(
         wal.sync_to(wal.log().position())?;
     }
     Ok(Arc::new(wal))
-}
-
-/// One commit for all families: the tables that replay flushed, and the end of the need for older WAL files.
-pub(super) fn commit(versions: &VersionSet, mut edits: Vec<VersionEdit>, wal: FileNumber) -> Result<()> {
-    for family in versions.families() {
-        match edits.iter_mut().find(|e| e.family == family.id) {
-            Some(edit) => edit.log_number = Some(wal),
-            None => edits.push(VersionEdit { log_number: Some(wal), ..VersionEdit::of(family.id) }),
-        }
-    }
-    if let Some(first) = edits.first_mut() {
-        first.min_log_to_keep = Some(wal);
-        first.prev_log_number = Some(FileNumber(0));
-    }
-    versions.commit(edits)
 }
 
 /// The parts of an open database, ready to be assembled.

@@ -14,7 +14,7 @@ use ashlar_env::{Env, JobKind, StepBudget, StepResult};
 use ashlar_format::filename::FileKind;
 use ashlar_sync::ReadPin;
 use ashlar_tree::files::{
-    Live, PendingOutputs, RepairMark, Spared, Unlinked, find_obsolete, in_quarantine, lost_is_usable, unlink,
+    Live, PendingOutputs, RepairMark, Spared, in_quarantine, lost_is_usable, remove_obsolete,
 };
 use ashlar_tree::version::VersionSet;
 use std::collections::BTreeSet;
@@ -62,21 +62,6 @@ impl Run for PurgeJob {
     }
 }
 
-/// Removes every obsolete file that is not in `live`; spared files move to `lost/`. Removes nothing while it is unknown
-/// which MANIFEST a crash would leave.
-pub(super) fn purge(env: &Env, dir: &Path, versions: &VersionSet, live: &Live) -> Result<Unlinked> {
-    if !versions.may_unlink() {
-        return Ok(Unlinked::default());
-    }
-    let entries = env.fs.files(dir)?;
-    let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), live);
-    let mut done = unlink(&*env.fs, dir, &obsolete);
-    match done.failed.pop() {
-        Some(e) => Err(e),
-        None => Ok(done),
-    }
-}
-
 /// The purge of an open, after its commit. The report lists what is in `lost/`: tables and blob files after a dropped
 /// tail, everything after an unfinished repair, quarantined files, damaged OPTIONS files, and unused parts of WAL
 /// files.
@@ -104,7 +89,7 @@ pub(super) fn purge_at_open(
     let mut quarantined = in_quarantine(&*env.fs, dir)?;
     quarantined.extend(&unused.whole);
     let live = Live { quarantined: quarantined.clone(), ..Live::now(versions, pending, spared) };
-    let done = purge(env, dir, versions, &live)?;
+    let done = remove_obsolete(&*env.fs, dir, versions, &live)?;
     if unended {
         mark.clear()?;
     }
@@ -137,7 +122,8 @@ impl Core {
         let live = Live::now(&self.versions, &self.pending, Spared::Nothing);
         // Read after the live files: a number is in this set before its file becomes obsolete.
         let quarantined = self.state().quarantined.clone();
-        let done = purge(&self.env, &self.dir, &self.versions, &Live { quarantined, ..live })?;
+        let live = Live { quarantined, ..live };
+        let done = remove_obsolete(&*self.env.fs, &self.dir, &self.versions, &live)?;
         self.tell_deleted(&done.removed);
         self.committer.wals().forget_below(min_wal);
         Ok(())

@@ -25,5 +25,5 @@ pub use pending::{Numbers, PendingFile, PendingOutputs};
 pub use quarantine::{in_quarantine, leave_account};
 pub use repair_mark::RepairMark;
 pub use survey::{DirState, survey};
-pub use unlink::{Unlinked, unlink};
+pub use unlink::{Unlinked, remove_obsolete, unlink};
 pub use within::{KeyRange, tables_within};

@@ -3,7 +3,8 @@
 //! A file with the name of a log that does not begin as a log does belongs to something else: it is moved, not removed.
 
 use super::LOST;
-use super::obsolete::{Action, Obsolete};
+use super::obsolete::{Action, Live, Obsolete, find_obsolete};
+use crate::version::VersionSet;
 use ashlar_base::{Error, Result};
 use ashlar_env::{EntryKind, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
@@ -19,6 +20,24 @@ pub struct Unlinked {
     pub lost: Vec<String>,
     /// Failures; the files concerned are still there and are found again at the next open.
     pub failed: Vec<Error>,
+}
+
+/// Removes every obsolete file of the directory that is not in `live`; spared files move to `lost/`. Removes nothing while
+/// it is unknown which MANIFEST a crash would leave.
+///
+/// # Errors
+/// `Io`: a file could not be removed or moved; it is found again by the next call.
+pub fn remove_obsolete(fs: &dyn Fs, dir: &Path, versions: &VersionSet, live: &Live) -> Result<Unlinked> {
+    if !versions.may_unlink() {
+        return Ok(Unlinked::default());
+    }
+    let entries = fs.files(dir)?;
+    let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), live);
+    let mut done = unlink(fs, dir, &obsolete);
+    match done.failed.pop() {
+        Some(e) => Err(e),
+        None => Ok(done),
+    }
 }
 
 /// Removes or moves each file of the list; a failure does not keep the others. A file that is gone already counts as

@@ -248,6 +248,25 @@ impl VersionSet {
         self.submit(Wish::Edits(edits), install).map(drop)
     }
 
+    /// One commit for all families: the tables that a replay flushed, and the end of the need for WAL files older than
+    /// `wal`.
+    ///
+    /// # Errors
+    /// As [`VersionSet::commit`].
+    pub fn commit_replayed(&self, mut edits: Vec<VersionEdit>, wal: FileNumber) -> Result<()> {
+        for family in self.families() {
+            match edits.iter_mut().find(|e| e.family == family.id) {
+                Some(edit) => edit.log_number = Some(wal),
+                None => edits.push(VersionEdit { log_number: Some(wal), ..VersionEdit::of(family.id) }),
+            }
+        }
+        if let Some(first) = edits.first_mut() {
+            first.min_log_to_keep = Some(wal);
+            first.prev_log_number = Some(FileNumber(0));
+        }
+        self.commit(edits)
+    }
+
     /// Creates a family; its id is one never used before.
     ///
     /// # Errors

@@ -42,8 +42,6 @@ pub use report::RepairReport;
 pub use salvage::Salvage;
 
 use super::Db;
-use super::open::commit;
-use super::purge_job::purge;
 use super::replay::Replayer;
 use super::settings::{OpenFamily, Settings};
 use crate::column_family::DEFAULT_FAMILY;
@@ -64,7 +62,7 @@ use ashlar_options::{
 use ashlar_tree::check::{CheckReport, Damage, Risk, Verified};
 use ashlar_tree::files::{
     Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
-    leave_in_lost, settle_identity, unlink,
+    leave_in_lost, remove_obsolete, settle_identity, unlink,
 };
 use ashlar_tree::places::{PlaceSettings, Purpose, enter};
 use ashlar_tree::unserved::by_settings;
@@ -307,7 +305,7 @@ impl Repair<'_> {
         // As every open does: a later open looks for a needed WAL file.
         let log = self.dir.join(FileKind::Wal(wal).name());
         LogWriter::create(Arc::clone(&self.env.fs), &log, wal, Framing::Legacy)?.sync_to(0)?;
-        commit(versions, edits, wal)?;
+        versions.commit_replayed(edits, wal)?;
         settle_identity(&*self.env.fs, versions)?;
         self.move_away(report)?;
         for name in between {
@@ -315,7 +313,7 @@ impl Repair<'_> {
         }
         let spared = if unended { Spared::Everything } else { Spared::Orphans };
         let live = Live::now(versions, pending, spared);
-        let done = purge(&self.env, self.dir, versions, &live)?;
+        let done = remove_obsolete(&*self.env.fs, self.dir, versions, &live)?;
         report.moved.extend(done.lost);
         report.manifest = versions.manifest_number();
         self.leave_note(report)?;
