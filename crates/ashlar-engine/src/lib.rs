@@ -23,5 +23,6 @@ pub mod inspect;
 mod db;
 
 pub use db::{
-    Db, LiveFile, MemtableStats, OpenFamily, Pins, RepairReport, Salvage, Scrubbed, SizeOptions, SnapshotPins,
+    Db, LiveFile, MemtableStats, OpenFamily, Pins, RepairReport, Salvage, Scrubbed, SizeOptions,
+    SnapshotPins, quarantine, repair, salvage,
 };

@@ -205,7 +205,7 @@ impl Builder {
     pub fn repair(self, mut progress: impl FnMut(&Verified)) -> Result<RepairReport> {
         let Opening { env, path, adopted, .. } = self.for_repair()?;
         let Adopted { db, families, others, notices } = adopted;
-        let mut report = ashlar_engine::Db::repair(env, &path, db, families, others, &mut progress)?;
+        let mut report = ashlar_engine::repair(env, &path, db, families, others, &mut progress)?;
         report.remarks.extend(notices);
         Ok(report)
     }
@@ -241,7 +241,7 @@ impl Builder {
         let Opening { env, path, adopted, .. } = self.for_repair()?;
         let Adopted { db, families, others, notices } = adopted;
         let salvage = Salvage { dir: &path, into, around_unreadable };
-        let mut report = ashlar_engine::Db::salvage(env, salvage, db, families, others, &mut progress)?;
+        let mut report = ashlar_engine::salvage(env, salvage, db, families, others, &mut progress)?;
         report.remarks.extend(notices);
         Ok(report)
     }

@@ -18,6 +18,7 @@
 //! | `resume_job`, `room_job` | recovery from a failed WAL or MANIFEST, and from a disk without space for the WAL |
 //! | `properties`, `stats`, `counters`, `tell`, `pins` | properties, statistics and events |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
+//! | `replace` | replaces tables on the caller's thread |
 //! | `repair` | builds a database from the readable rest of a damaged one, in place or beside it |
 //! | `change` | changes of settings while the database is open |
 
@@ -47,6 +48,7 @@ mod purge_job;
 mod read_only;
 mod reads;
 mod repair;
+mod replace;
 mod replay;
 mod resume_job;
 mod room_job;
@@ -65,7 +67,7 @@ mod writes;
 pub use counters::Scrubbed;
 pub use live_files::LiveFile;
 pub use pins::{Pins, SnapshotPins};
-pub use repair::{RepairReport, Salvage};
+pub use repair::{RepairReport, Salvage, quarantine, repair, salvage};
 pub use settings::OpenFamily;
 pub use sizes::{MemtableStats, SizeOptions};
 

@@ -12,7 +12,7 @@
 
 use super::direct_blobs::DirectBlobs;
 use crate::batch::memtable_op;
-use crate::open::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
+use crate::open::{BatchPlace, FamilyFilter, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Order, Result, SeqNum, ValueType};
 use ashlar_compaction::flush::{FlushInput, FlushRun};
@@ -33,10 +33,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Returns the options of a family, given its name and the order that the database stores for it.
-pub(super) type OptionsOf<'a> = &'a dyn Fn(&str, &Order) -> FamilyOptions;
+pub type OptionsOf<'a> = &'a dyn Fn(&str, &Order) -> FamilyOptions;
 
 /// Whether tables already hold a merge operand, by its family, key and sequence.
-pub(super) type HoldsOperand<'a> = &'a dyn Fn(FamilyId, &[u8], SeqNum) -> Result<bool>;
+pub type HoldsOperand<'a> = &'a dyn Fn(FamilyId, &[u8], SeqNum) -> Result<bool>;
 
 struct Family {
     state: Arc<FamilyState>,
@@ -228,6 +228,32 @@ impl<'a> Replayer<'a> {
         self.pending.extend(outcome.pending);
         Ok(())
     }
+}
+
+/// Replays all WAL files that `versions` needs, past their damages, into tables of level 0. Leaves out merge operands for
+/// which `held` is true. Returns the edits that add the tables, and what was found in the WAL files. No purge may run
+/// before the edits are committed.
+///
+/// # Errors
+/// `NotSupported`: the WAL files hold data that an open would not write, such as prepared transactions. `Io`. No table is
+/// left then.
+pub fn replay_past_damage(
+    (env, dir): (&Env, &Path),
+    (versions, outputs): (&Arc<VersionSet>, &Arc<PendingOutputs>),
+    (session_id, options): (&str, &DbOptions),
+    options_of: OptionsOf<'_>,
+    held: HoldsOperand<'_>,
+) -> Result<(Vec<VersionEdit>, RecoveryReport)> {
+    let replayer = Replayer::new(env, dir, versions, outputs, session_id, options_of).under(options);
+    let mut replayer = replayer.without_operands(held);
+    let mut report = RecoveryReport::default();
+    salvage_wals(env, dir, versions, &mut replayer, &mut report)?;
+    if let Some(reason) = report.read_only.first() {
+        return Err(Error::not_supported(format!("a repair of logs with {reason}")).at_path(dir));
+    }
+    let (edits, pending) = replayer.finish()?;
+    drop(pending);
+    Ok((edits, report))
 }
 
 impl ReplaySink for Replayer<'_> {

@@ -46,7 +46,7 @@ fn levels_told(
 }
 
 /// The settings of every family, listed or not.
-pub(super) struct Settings {
+pub struct Settings {
     listed: BTreeMap<String, FamilyOptions>,
     others: FamilyOptions,
     /// The settings of existing families, combined with what the OPTIONS file stores.
@@ -56,11 +56,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn new(
-        options: &DbOptions,
-        families: Vec<OpenFamily>,
-        others: FamilyOptions,
-    ) -> Result<Settings> {
+    /// The given settings, checked.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: an option out of range, or a family that is listed twice.
+    pub fn new(options: &DbOptions, families: Vec<OpenFamily>, others: FamilyOptions) -> Result<Settings> {
         options.validate()?;
         let level = options.format_level;
         others.validate(level)?;
@@ -79,7 +79,7 @@ impl Settings {
 
     /// The settings of a family whose keys are in `order` in the database. A listed family without its own comparator
     /// takes that order.
-    pub(super) fn of(&self, name: &str, order: &Order) -> FamilyOptions {
+    pub fn of(&self, name: &str, order: &Order) -> FamilyOptions {
         let given = self.recalled.get(name).or(self.listed.get(name));
         let mut options = given.unwrap_or(&self.others).clone();
         if given.is_none() || matches!(options.order, Order::Bytewise) {
@@ -93,7 +93,7 @@ impl Settings {
     }
 
     /// The directories that the caller gave. A family that is not listed has no directories of its own.
-    pub(super) fn places(&self, options: &DbOptions) -> PlaceSettings {
+    pub fn places(&self, options: &DbOptions) -> PlaceSettings {
         let own = self.listed.iter().map(|(name, o)| (name.clone(), o.cf_paths.clone()));
         let default = (DEFAULT_FAMILY.to_owned(), self.others.cf_paths.clone());
         let cf_paths = [default].into_iter().chain(own).filter(|(_, paths)| !paths.is_empty()).collect();
@@ -101,7 +101,7 @@ impl Settings {
     }
 
     /// Stores the directories that were determined when the database was entered.
-    pub(super) fn settle(&mut self, options: &mut DbOptions, entered: &Entered) {
+    pub fn settle(&mut self, options: &mut DbOptions, entered: &Entered) {
         self.others.cf_paths.clear();
         self.cf_paths.clone_from(&entered.settings.cf_paths);
         options.wal_dir.clone_from(&entered.settings.wal_dir);
@@ -186,7 +186,7 @@ impl Settings {
     ///
     /// # Errors
     /// `InvalidArgument`: a family had another one.
-    pub(super) fn recall_operators<'f>(
+    pub fn recall_operators<'f>(
         &mut self,
         stored: &[StoredFamily],
         there: impl Iterator<Item = (&'f str, &'f Order)>,
@@ -204,7 +204,7 @@ impl Settings {
 
     /// Takes the stored options behind those given for the families of [`Settings::recall_operators`]: they say which
     /// trees stay in level 0.
-    pub(super) fn recall_kept(&mut self, loaded: &LoadedOptions) {
+    pub fn recall_kept(&mut self, loaded: &LoadedOptions) {
         for (name, stored) in &loaded.families {
             if let Some(own) = self.recalled.get_mut(name) {
                 own.kept_over(stored);
@@ -228,7 +228,7 @@ impl Settings {
     }
 
     /// The order that the caller gave for a family. A family other than `default` has none unless it is listed.
-    pub(super) fn given_order(&self, name: &str) -> Order {
+    pub fn given_order(&self, name: &str) -> Order {
         let others = (name == DEFAULT_FAMILY).then_some(&self.others);
         self.listed.get(name).or(others).map_or(Order::Bytewise, |options| options.order.clone())
     }

@@ -38,15 +38,14 @@ mod report;
 mod salvage;
 mod tables;
 
+pub use quarantine::quarantine;
 pub use report::RepairReport;
-pub use salvage::Salvage;
+pub use salvage::{Salvage, salvage};
 
-use super::Db;
-use super::replay::Replayer;
+use super::replay::replay_past_damage;
 use super::settings::{OpenFamily, Settings};
 use crate::column_family::DEFAULT_FAMILY;
 use crate::inspect::{LogsNeeded, check_logs};
-use crate::open::{RecoveryReport, salvage_wals};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
@@ -82,34 +81,32 @@ const POOL_BYTES: usize = 8 << 20;
 /// More levels than any family has.
 const LEVELS_MAX: usize = 64;
 
-impl Db {
-    /// Builds a database that opens from the readable rest of `dir`, and reports what is lost. No handle or process may
-    /// have `dir` open. Damaged files move to `lost/` in the directory. An undamaged database loses nothing: its WAL
-    /// records become tables.
-    /// Families, orders and merge operators as in [`Db::open`]. `progress` is called after each table.
-    ///
-    /// # Errors
-    /// `Busy(Locked)`; `InvalidArgument`: no directory, files in unknown directories (`wal_dir`, `db_paths`), an
-    /// unlisted family with an unknown order, or a family listed with another merge operator than it has.
-    /// `NotSupported`: prepared transactions or timestamps in its WAL files, or settings under which an open does not
-    /// write.
-    /// `Io`: a read or write failed; no data was given up because of it, and before the commit nothing changed.
-    /// # Cost
-    /// One pass over all tables, blob files and WAL files; without a MANIFEST all tables are rewritten.
-    pub fn repair(
-        env: Env,
-        dir: &Path,
-        options: DbOptions,
-        families: Vec<OpenFamily>,
-        others: FamilyOptions,
-        progress: &mut dyn FnMut(&Verified),
-    ) -> Result<RepairReport> {
-        let settings = Settings::new(&options, families, others)?;
-        repair_in(env, dir, (options, settings), false, progress)
-    }
+/// Builds a database that opens from the readable rest of `dir`, and reports what is lost. No handle or process may
+/// have `dir` open. Damaged files move to `lost/` in the directory. An undamaged database loses nothing: its WAL
+/// records become tables.
+/// Families, orders and merge operators as in [`Db::open`](crate::Db::open). `progress` is called after each table.
+///
+/// # Errors
+/// `Busy(Locked)`; `InvalidArgument`: no directory, files in unknown directories (`wal_dir`, `db_paths`), an
+/// unlisted family with an unknown order, or a family listed with another merge operator than it has.
+/// `NotSupported`: prepared transactions or timestamps in its WAL files, or settings under which an open does not
+/// write.
+/// `Io`: a read or write failed; no data was given up because of it, and before the commit nothing changed.
+/// # Cost
+/// One pass over all tables, blob files and WAL files; without a MANIFEST all tables are rewritten.
+pub fn repair(
+    env: Env,
+    dir: &Path,
+    options: DbOptions,
+    families: Vec<OpenFamily>,
+    others: FamilyOptions,
+    progress: &mut dyn FnMut(&Verified),
+) -> Result<RepairReport> {
+    let settings = Settings::new(&options, families, others)?;
+    repair_in(env, dir, (options, settings), false, progress)
 }
 
-/// [`Db::repair`]; `gathered`: all files were copied into `dir`, whatever directories the MANIFEST names.
+/// [`repair`]; `gathered`: all files were copied into `dir`, whatever directories the MANIFEST names.
 fn repair_in(
     env: Env,
     dir: &Path,
@@ -399,20 +396,16 @@ impl Repair<'_> {
         check_logs(&*self.env.fs, self.dir, needed, &mut checked)?;
         report.take_logs(checked);
         let options_of = |name: &str, order: &Order| self.settings(name, order);
-        let replayer = Replayer::new(&self.env, self.dir, versions, pending, &self.session_id, &options_of)
-            .under(&self.options);
         let holds = |id: FamilyId, key: &[u8], seq| covered.map_or(Ok(false), |c| c.holds(id, key, seq));
-        let mut replayer = replayer.without_operands(&holds);
-        let mut recovery = RecoveryReport::default();
-        salvage_wals(&self.env, self.dir, versions, &mut replayer, &mut recovery)?;
-        if let Some(reason) = recovery.read_only.first() {
-            return Err(Error::not_supported(format!("a repair of logs with {reason}")).at_path(self.dir));
-        }
+        let (edits, recovery) = replay_past_damage(
+            (&self.env, self.dir),
+            (versions, pending),
+            (&self.session_id, &self.options),
+            &options_of,
+            &holds,
+        )?;
         report.keep_logs(&recovery);
         report.log_batches = recovery.wal_records();
-        let (edits, outputs) = replayer.finish()?;
-        // The repair owns the outputs; no purge runs here.
-        drop(outputs);
         Ok(edits)
     }
 

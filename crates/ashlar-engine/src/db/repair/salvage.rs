@@ -16,8 +16,8 @@
 //!    the source stays.
 
 use super::{RepairReport, refuse_none, repair_in};
+use crate::db::OpenFamily;
 use crate::db::settings::Settings;
-use crate::db::{Db, OpenFamily};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::{EntryKind, Env, FileLock, Fs};
@@ -47,48 +47,46 @@ pub struct Salvage<'a> {
     pub around_unreadable: bool,
 }
 
-impl Db {
-    /// Builds a database that opens from the readable rest of a directory, as [`Db::repair`] does, but in another
-    /// directory. If the salvage fails, remove that directory.
-    ///
-    /// # Errors
-    /// Those of [`Db::repair`]. `InvalidArgument` too: `into` is not empty, or lies in `dir`.
-    /// # Cost
-    /// That of the repair, and a pass over all files that are copied.
-    pub fn salvage(
-        env: Env,
-        Salvage { dir, into, around_unreadable }: Salvage<'_>,
-        options: DbOptions,
-        families: Vec<OpenFamily>,
-        others: FamilyOptions,
-        progress: &mut dyn FnMut(&Verified),
-    ) -> Result<RepairReport> {
-        let env = hold_directory(&env, dir)?;
-        let fs = &*env.fs;
-        if fs.metadata(dir)?.is_none() {
-            return Err(Error::invalid("there is no such directory").at_path(dir));
-        }
-        check_named(into)?;
-        check_target(fs, dir, into)?;
-        let settings = Settings::new(&options, families, others)?;
-        refuse_none(&env, dir, &settings.places(&options))?;
-        let _lock = lock(fs, dir)?;
-        let entered = enter(&env, dir, &settings.places(&options), Purpose::Repair)?;
-        if let Ok(DirState::Database(number)) = survey(fs, dir)
-            && let Ok(replayed) = replay_manifest(fs, dir, number)
-            && replayed.dropped.is_none()
-        {
-            entered.check_presence(&replayed)?;
-        }
-        let fs = &*entered.env.fs;
-        make_directory(fs, into)?;
-        let fs = fs.hold(into)?;
-        let unread = bring_over(&*fs, dir, into, around_unreadable)?;
-        let mut report = repair_in(env, into, (options, settings), true, progress)?;
-        report.losses.splice(0..0, unread);
-        report.remarks.splice(0..0, entered.notes);
-        Ok(report)
+/// Builds a database that opens from the readable rest of a directory, as [`repair`](super::repair) does, but in another
+/// directory. If the salvage fails, remove that directory.
+///
+/// # Errors
+/// Those of [`repair`](super::repair). `InvalidArgument` too: `into` is not empty, or lies in `dir`.
+/// # Cost
+/// That of the repair, and a pass over all files that are copied.
+pub fn salvage(
+    env: Env,
+    Salvage { dir, into, around_unreadable }: Salvage<'_>,
+    options: DbOptions,
+    families: Vec<OpenFamily>,
+    others: FamilyOptions,
+    progress: &mut dyn FnMut(&Verified),
+) -> Result<RepairReport> {
+    let env = hold_directory(&env, dir)?;
+    let fs = &*env.fs;
+    if fs.metadata(dir)?.is_none() {
+        return Err(Error::invalid("there is no such directory").at_path(dir));
     }
+    check_named(into)?;
+    check_target(fs, dir, into)?;
+    let settings = Settings::new(&options, families, others)?;
+    refuse_none(&env, dir, &settings.places(&options))?;
+    let _lock = lock(fs, dir)?;
+    let entered = enter(&env, dir, &settings.places(&options), Purpose::Repair)?;
+    if let Ok(DirState::Database(number)) = survey(fs, dir)
+        && let Ok(replayed) = replay_manifest(fs, dir, number)
+        && replayed.dropped.is_none()
+    {
+        entered.check_presence(&replayed)?;
+    }
+    let fs = &*entered.env.fs;
+    make_directory(fs, into)?;
+    let fs = fs.hold(into)?;
+    let unread = bring_over(&*fs, dir, into, around_unreadable)?;
+    let mut report = repair_in(env, into, (options, settings), true, progress)?;
+    report.losses.splice(0..0, unread);
+    report.remarks.splice(0..0, entered.notes);
+    Ok(report)
 }
 
 /// Takes the LOCK. On a read-only file system no process can write to the source, so no LOCK is taken.
