@@ -21,8 +21,6 @@ mod write;
 pub mod open;
 pub mod inspect;
 mod db;
+pub mod for_repair;
 
-pub use db::{
-    Db, LiveFile, MemtableStats, OpenFamily, Pins, RepairReport, Salvage, Scrubbed, SizeOptions,
-    SnapshotPins, quarantine, repair, salvage,
-};
+pub use db::{Db, LiveFile, MemtableStats, OpenFamily, Pins, Scrubbed, SizeOptions, SnapshotPins};

@@ -5,8 +5,8 @@
 use crate::adopt::{Adopted, Recorded, SetFamily};
 use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
 use ashlar_base::{Comparator, MergeOperator, Order};
-use ashlar_engine::Salvage;
 use ashlar_options::{DbOptions, DbPath, FamilyOptions};
+use ashlar_repair::Salvage;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -205,7 +205,7 @@ impl Builder {
     pub fn repair(self, mut progress: impl FnMut(&Verified)) -> Result<RepairReport> {
         let Opening { env, path, adopted, .. } = self.for_repair()?;
         let Adopted { db, families, others, notices } = adopted;
-        let mut report = ashlar_engine::repair(env, &path, db, families, others, &mut progress)?;
+        let mut report = ashlar_repair::repair(env, &path, db, families, others, &mut progress)?;
         report.remarks.extend(notices);
         Ok(report)
     }
@@ -241,7 +241,7 @@ impl Builder {
         let Opening { env, path, adopted, .. } = self.for_repair()?;
         let Adopted { db, families, others, notices } = adopted;
         let salvage = Salvage { dir: &path, into, around_unreadable };
-        let mut report = ashlar_engine::salvage(env, salvage, db, families, others, &mut progress)?;
+        let mut report = ashlar_repair::salvage(env, salvage, db, families, others, &mut progress)?;
         report.remarks.extend(notices);
         Ok(report)
     }

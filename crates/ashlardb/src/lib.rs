@@ -106,14 +106,15 @@ pub use ashlar_base::ext::merge_operator::{
 pub use ashlar_base::{
     Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum,
 };
-pub use ashlar_engine::inspect::{FamilyShape, check_database, check_database_in};
+pub use ashlar_engine::inspect::FamilyShape;
 pub use ashlar_engine::open::{ONE_WAY, RecoveryReport, left_by_leveldb, list_families};
-pub use ashlar_engine::{MemtableStats, RepairReport, Scrubbed, SizeOptions};
+pub use ashlar_engine::{MemtableStats, Scrubbed, SizeOptions};
 pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;
 pub use ashlar_options::{DbPath, FormatLevel};
 pub use ashlar_read::iter::CursorPins;
 pub use ashlar_read::point::{MayExist, View};
+pub use ashlar_repair::{RepairReport, check_database, check_database_in};
 pub use ashlar_tree::check::{CheckReport, Damage, KeySpan, Risk, Verified};
 pub use ashlar_tree::columns::Columns;
 pub use ashlar_tree::places::PlaceSettings;

@@ -66,7 +66,7 @@ impl Db {
     /// # Cost
     /// Reads the whole file. For a blob file, also rewrites each table that points into it.
     pub fn quarantine(&self, file: &str) -> Result<RepairReport> {
-        ashlar_engine::quarantine(self.engine(), file)
+        ashlar_repair::quarantine(self.engine(), file)
     }
 
     /// Waits until no background work is running or due.

@@ -3,7 +3,7 @@
 use super::finding::Finding;
 
 /// Each crate's layer. Programs may use the libraries of layer 6, which is below their own.
-const LAYERS: [(&str, u8); 29] = [
+const LAYERS: [(&str, u8); 30] = [
     ("ashlar-base", 0),
     ("ashlar-sync", 0),
     ("ashlar-kernels", 0),
@@ -21,6 +21,7 @@ const LAYERS: [(&str, u8); 29] = [
     ("ashlar-engine", 30),
     ("ashlar-txn", 40),
     ("ashlar-backup", 40),
+    ("ashlar-repair", 40),
     ("ashlar-addons", 40),
     ("ashlardb", 50),
     ("ashlar-ffi", 50),

@@ -9,7 +9,7 @@ use super::Target;
 use crate::Done;
 use crate::bytes_text::counted;
 use crate::outcome::Outcome;
-use ashlar_engine::inspect::{Found, LevelReport, check_level_in};
+use ashlar_repair::{Found, LevelReport, check_level_in};
 use ashlardb::{Env, FormatLevel};
 use std::io::Write;
 

@@ -19,7 +19,6 @@
 //! | `properties`, `stats`, `counters`, `tell`, `pins` | properties, statistics and events |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 //! | `replace` | replaces tables on the caller's thread |
-//! | `repair` | builds a database from the readable rest of a damaged one, in place or beside it |
 //! | `change` | changes of settings while the database is open |
 
 mod atomic_flush_job;
@@ -47,7 +46,6 @@ mod properties;
 mod purge_job;
 mod read_only;
 mod reads;
-mod repair;
 mod replace;
 mod replay;
 mod resume_job;
@@ -67,8 +65,9 @@ mod writes;
 pub use counters::Scrubbed;
 pub use live_files::LiveFile;
 pub use pins::{Pins, SnapshotPins};
-pub use repair::{RepairReport, Salvage, quarantine, repair, salvage};
-pub use settings::OpenFamily;
+pub use replace::{Claimed, Placed};
+pub use replay::{HoldsOperand, OptionsOf, replay_past_damage};
+pub use settings::{OpenFamily, Settings};
 pub use sizes::{MemtableStats, SizeOptions};
 
 use crate::batch::WriteBatch;

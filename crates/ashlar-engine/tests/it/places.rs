@@ -3,11 +3,11 @@
 use ashlar_base::ErrorKind;
 use ashlar_base::error::BusyKind;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::inspect::check_database;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
 use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlar_options::{DbOptions, DbPath, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_repair::check_database;
 use ashlar_testkit::report;
 use std::path::Path;
 

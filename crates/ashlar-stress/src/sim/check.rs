@@ -5,9 +5,9 @@ use super::store::{DIR, Names, Promise, Store, listing, model_name, open, scribb
 use super::tally::{Tally, name};
 use ashlar_base::ErrorKind;
 use ashlar_engine::Db;
-use ashlar_engine::inspect::check_database;
 use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_options::ReadOptions;
+use ashlar_repair::check_database;
 use ashlar_testkit::Rng;
 use ashlar_testkit::oracle::{Difference, Model, State};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! LevelDB's directories: what the first open for writing makes of them, and directories of users that are no database.
 
 use crate::store::{fingerprint, listing};
-use ashlar_engine::inspect::check_level;
+use ashlar_repair::check_level;
 use ashlar_testkit::golden::golden;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion};

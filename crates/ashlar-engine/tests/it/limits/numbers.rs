@@ -92,7 +92,7 @@ fn no_file_is_made_beyond_the_last_file_number() {
     let e = opened.unwrap_err();
     assert!(e.is_corruption() && e.path().is_some(), "{e}");
     assert!(e.message().starts_with("file number 4611686018427387903 is above"), "{e}");
-    ashlar_engine::repair(env.clone(), dir, options(), Vec::new(), family(), &mut |_| {}).unwrap();
+    ashlar_repair::repair(env.clone(), dir, options(), Vec::new(), family(), &mut |_| {}).unwrap();
     let db = open(&env);
     assert_eq!(put(&db, &["a"]), Ok(()));
     db.close().unwrap();

@@ -16,10 +16,10 @@
 //!    the source stays.
 
 use super::{RepairReport, refuse_none, repair_in};
-use crate::db::OpenFamily;
-use crate::db::settings::Settings;
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
+use ashlar_engine::OpenFamily;
+use ashlar_engine::for_repair::Settings;
 use ashlar_env::{EntryKind, Env, FileLock, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_options::{DbOptions, FamilyOptions, forget_places, read_options_file};

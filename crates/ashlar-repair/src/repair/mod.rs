@@ -42,14 +42,14 @@ pub use quarantine::quarantine;
 pub use report::RepairReport;
 pub use salvage::{Salvage, salvage};
 
-use super::replay::replay_past_damage;
-use super::settings::{OpenFamily, Settings};
-use crate::column_family::DEFAULT_FAMILY;
-use crate::inspect::{LogsNeeded, check_logs};
+use crate::check::{LogsNeeded, check_logs};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_compaction::{Writer, new_session_id, output_numbers};
+use ashlar_engine::OpenFamily;
+use ashlar_engine::column_family::DEFAULT_FAMILY;
+use ashlar_engine::for_repair::{Settings, replay_past_damage};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::OptionsFile;
@@ -84,7 +84,7 @@ const LEVELS_MAX: usize = 64;
 /// Builds a database that opens from the readable rest of `dir`, and reports what is lost. No handle or process may
 /// have `dir` open. Damaged files move to `lost/` in the directory. An undamaged database loses nothing: its WAL
 /// records become tables.
-/// Families, orders and merge operators as in [`Db::open`](crate::Db::open). `progress` is called after each table.
+/// Families, orders and merge operators as in [`Db::open`](ashlar_engine::Db::open). `progress` is called after each table.
 ///
 /// # Errors
 /// `Busy(Locked)`; `InvalidArgument`: no directory, files in unknown directories (`wal_dir`, `db_paths`), an

@@ -9,12 +9,12 @@
 use super::report::RepairReport;
 use super::tables::{BadBlobs, Kept, Outputs, read_around, refuse_udi_primary};
 use super::{Begun, Repair};
-use crate::column_family::DEFAULT_FAMILY;
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_blob::{OldestBlobFile, blob_places};
 use ashlar_cache::FramePool;
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
 use ashlar_compaction::{Compaction, CompactionInput, CompactionPart, Reason, Writer, output_numbers};
+use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
 use ashlar_table::{Anatomy, ReaderOptions, TableReader};

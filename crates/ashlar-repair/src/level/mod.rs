@@ -9,7 +9,10 @@
 //! 3. The check takes no lock and changes nothing. In a directory that is open elsewhere, files may come and go
 //!    meanwhile.
 
-use super::shape::Shape;
+mod shape;
+
+pub use shape::Shape;
+
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Result, SeqNum};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;

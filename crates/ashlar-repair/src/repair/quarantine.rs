@@ -14,10 +14,10 @@
 
 use super::RepairReport;
 use super::tables::{BadBlobs, Copied, Outputs, Replaced, file_name};
-use crate::db::Db;
-use crate::db::replace::Claimed;
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_blob::LiveBlobFile;
+use ashlar_engine::Db;
+use ashlar_engine::for_repair::Claimed;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobGarbage, VersionEdit};
 use ashlar_tree::check::{Damage, Risk};
