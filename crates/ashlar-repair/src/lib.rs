@@ -8,8 +8,8 @@
 //! | [`salvage`] | does the same in another directory | is closed, and stays as it is |
 //! | [`quarantine`] | replaces one damaged file by its readable part | is open, and changes |
 //!
-//! The crate uses the engine through [`ashlar_engine::for_repair`] only. Each module may use only modules above it
-//! (`cargo xtask tidy` reads this order).
+//! Of the engine's insides the crate uses only what [`ashlar_engine::for_repair`] names. Each module may use only modules
+//! above it (`cargo xtask tidy` reads this order).
 
 mod level;
 mod check;

@@ -4,9 +4,9 @@
 //! CURRENT -> MANIFEST -> version edits -> a version for each family: its tables by level, its blob files
 //! ```
 //! A version never changes; a [`version::VersionSet`] commits edits and installs new versions. A file leaves the directory
-//! when no version and no reader has it ([`files`]). [`logs`] tells what a WAL file holds without replaying it,
-//! [`places`] in which directories the files are, [`unserved`] what of a database this engine cannot write. [`check`] reads the files of a version for damage. No memtable and no
-//! background job is known here.
+//! when no version and no reader has it ([`files`]). [`places`] finds the directories of the files, [`logs`] tells what a
+//! WAL file holds without replaying it, and [`unwritable`] what of a database this engine cannot write. [`check`] reads
+//! the files of a version for damage. No memtable and no background job is known here.
 //!
 //! Each module may use only modules above it (`cargo xtask tidy` reads this order).
 
@@ -15,6 +15,6 @@ pub mod blobs;
 pub mod logs;
 pub mod version;
 pub mod files;
-pub mod unserved;
+pub mod unwritable;
 pub mod places;
 pub mod check;

@@ -23,7 +23,8 @@ use std::sync::Arc;
 /// A table and its level.
 pub type Placed = (Level, Arc<FileMeta>);
 
-/// Tables of a family that no compaction takes and no close overtakes until this value is dropped.
+/// Tables of a family that the caller may replace. Until this value is dropped, no compaction takes them, and a close
+/// waits.
 pub struct Claimed {
     core: Arc<Core>,
     _claim: Claim,
@@ -47,11 +48,11 @@ impl Claimed {
         core.health.check_mendable()
     }
 
-    /// Claims the tables that `find` returns for the first family for which it returns any list. `what` describes them
-    /// in errors.
+    /// Claims tables. `find` gets the version of each family in turn; its first list holds the tables to claim. `what`
+    /// names them in errors.
     ///
     /// # Errors
-    /// `InvalidArgument`: `find` returns no list. `Busy`: a compaction has claimed one of the tables. `Shutdown`.
+    /// `InvalidArgument`: `find` returned no list. `Busy`: a compaction has claimed one of the tables. `Shutdown`.
     pub fn claim(db: &Db, what: &str, find: impl Fn(&Version) -> Option<Vec<Placed>>) -> Result<Claimed> {
         let core = db.core();
         let mut state = core.state();

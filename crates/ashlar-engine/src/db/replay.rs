@@ -26,7 +26,7 @@ use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_table::MAX_ENTRY_BYTES;
 use ashlar_tree::files::{PendingFile, PendingOutputs};
-use ashlar_tree::unserved::may_need_unnamed_blobs;
+use ashlar_tree::unwritable::may_need_unnamed_blobs;
 use ashlar_tree::version::{FamilyState, VersionSet};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

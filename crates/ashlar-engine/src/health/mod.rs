@@ -7,7 +7,7 @@
 //! | full | a flush that lacked space, a WAL that cannot reserve space ahead | yes | deletions; others refused with the cause | the next success of that flush; space for the WAL (`db`, room job) |
 //! | hard | a failed WAL or MANIFEST | yes | refused with the cause | resuming (`db`, resume job) |
 //! | fatal | a switch of `CURRENT` with an unknown outcome; a panic in background work | yes | refused | opening again |
-//! | corrupt | corruption met by background work | yes | refused | the operator: quarantine of the damaged table (`db/repair`), repair, restore |
+//! | corrupt | corruption met by background work | yes | refused | the operator: quarantine of the damaged table (`ashlar-repair`), repair, restore |
 //!
 //! 1. Each source of errors (`Source`) has its own entry. Only a success of that source removes the entry or, after
 //!    corruption, the quarantine of the damaged file. The database is in the state of its most severe entry.

@@ -1,7 +1,7 @@
 //! Data of other programs that the level's RocksDB, or this engine, does not serve: lines for the report of an open.
 //!
 //! 1. Only the footer of a table names its format. An open reads the footers of a few tables, the newest and the oldest
-//!    of each family, so that it stays fast with many tables; `inspect::check_level` reads all.
+//!    of each family, so that it stays fast with many tables; `ashlar_repair::check_level` reads all.
 //! 2. A table that cannot be read here is not reported: reads of its keys get the error.
 
 use ashlar_options::FormatLevel;

@@ -13,7 +13,7 @@ use ashlar_format::version_edit::NewFile;
 use ashlar_options::FormatLevel;
 use ashlar_tree::files::{hold_directory, misnamed};
 use ashlar_tree::places::{Entered, GIVE_PATHS, PlaceSettings, Purpose, enter};
-use ashlar_tree::unserved::unserved;
+use ashlar_tree::unwritable;
 use ashlar_tree::version::{
     Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, new_db_id,
     out_of_numbers, read_identity, read_manifest, was_current,
@@ -137,7 +137,7 @@ pub(crate) fn recover_in(
     if is_leveldb(fs, dir, &replayed)? {
         report.foreign.insert(0, ONE_WAY.to_owned());
     }
-    report.read_only = unserved(fs, dir, &states);
+    report.read_only = unwritable::reasons(fs, dir, &states);
     report.files_checked = states.iter().map(|s| s.version.file_count()).sum();
 
     let (next_file, out_of_numbers) = next_file(dir, &replayed, &directory);

@@ -64,7 +64,7 @@ use ashlar_tree::files::{
     leave_in_lost, remove_obsolete, settle_identity, unlink,
 };
 use ashlar_tree::places::{PlaceSettings, Purpose, enter};
-use ashlar_tree::unserved::by_settings;
+use ashlar_tree::unwritable::by_settings;
 use ashlar_tree::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
 };

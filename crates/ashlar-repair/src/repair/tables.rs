@@ -15,7 +15,7 @@ use ashlar_table::{LostStretch, TableReader};
 use ashlar_tree::blobs::BlobFiles;
 use ashlar_tree::check::{Damage, KeySpan, Risk, Verified, span_of};
 use ashlar_tree::files::Numbers;
-use ashlar_tree::unserved::has_udi_primary;
+use ashlar_tree::unwritable::has_udi_primary;
 use ashlar_tree::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -21,7 +21,7 @@
 use super::entered::whole;
 use super::namespace::same_directory;
 use super::original::original_of;
-use crate::unserved::unread_factory;
+use crate::unwritable::unread_factory;
 use crate::version::{Replayed, read_identity, read_manifest, read_small, write_small};
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_blob::BlobReader;

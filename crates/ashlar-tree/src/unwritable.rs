@@ -1,6 +1,5 @@
 //! Recognises features of a directory that this engine cannot write: reasons why an open takes no writes, and why a
-//! repair refuses. All reasons are here, except prepared transactions, which are found in WAL files (`two_phase`,
-//! `before_commit`).
+//! repair refuses. All reasons are here, except undecided transactions, which a replay finds in WAL files.
 //!
 //! | feature | RocksDB after a write by this engine | recognised from |
 //! |---|---|---|
@@ -32,7 +31,7 @@ use std::sync::Arc;
 const LOOKED_AT: usize = 16;
 
 /// Every reason from the settings and tables of the open families, as lines of the report.
-pub fn unserved(fs: &dyn Fs, dir: &Path, families: &[FamilyState]) -> Vec<String> {
+pub fn reasons(fs: &dyn Fs, dir: &Path, families: &[FamilyState]) -> Vec<String> {
     let options = read_latest_options(fs, dir).ok().flatten().map(|(_, file)| file);
     let mut reasons = Vec::new();
     for family in families {
