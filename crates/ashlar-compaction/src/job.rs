@@ -12,7 +12,7 @@
 //! Source: RocksDB `db/compaction/compaction_job.cc` (behaviour).
 
 use crate::inputs::{parts, runs, tombstones};
-use crate::plan::{Compaction, user_range};
+use crate::plan::{Action, Compaction, user_range};
 use crate::rewrite::{
     BlobCounters, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
 };
@@ -189,13 +189,16 @@ fn check_count(plan: &Compaction, read: u64) -> Result<()> {
     Err(Error::corruption(text).hint("Verify the tables with their checksums"))
 }
 
-/// The edit of a trivial move: every input leaves its level and enters the output level unchanged.
-pub fn move_edit(family: FamilyId, plan: &Compaction) -> VersionEdit {
+/// The edit of a compaction that reads no input: it deletes every input from its level, and adds the inputs of a move
+/// to the output level. `None` for a rewrite.
+pub fn edit_without_io(family: FamilyId, plan: &Compaction) -> Option<VersionEdit> {
     let mut edit = deletions(family, plan);
-    for (_, file) in plan.files() {
-        edit.add_file(plan.output_level, file.file.clone());
+    match plan.action {
+        Action::Rewrite => return None,
+        Action::Move => plan.files().for_each(|(_, f)| edit.add_file(plan.output_level, f.file.clone())),
+        Action::Drop => {}
     }
-    edit
+    Some(edit)
 }
 
 fn deletions(family: FamilyId, plan: &Compaction) -> VersionEdit {

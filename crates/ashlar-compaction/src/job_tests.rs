@@ -169,10 +169,23 @@ fn a_move_changes_nothing_but_the_level() {
     let files = [(0, table(&place, &keys(0..50, 1, Put))), (0, table(&place, &keys(60..70, 2, Put)))];
     let version = place.version(&files);
     let plan = picked(&version, &CompactionOptions { l0_trigger: 2, ..options() });
-    assert!(plan.trivial_move, "{plan}");
-    let after = version.apply(&[move_edit(FamilyId::DEFAULT, &plan)]).unwrap();
+    assert_eq!(plan.action, Action::Move, "{plan}");
+    let after = version.apply(&[edit_without_io(FamilyId::DEFAULT, &plan).unwrap()]).unwrap();
     assert_eq!((after.level(Level(0)).len(), after.level(Level(6)).len()), (0, 2));
     assert_eq!(content(&after).len(), 60);
+}
+
+#[test]
+fn a_drop_deletes_its_inputs_only() {
+    let place = Place::new(Env::mem(), Order::Bytewise);
+    let files = [(0, table(&place, &keys(0..50, 1, Put))), (6, table(&place, &keys(60..70, 2, Put)))];
+    let version = place.version(&files);
+    let options = CompactionOptions { l0_trigger: 1, ..options() };
+    let plan = Compaction { action: Action::Drop, ..picked(&version, &options) };
+    assert!(plan.to_string().contains(" drop"), "{plan}");
+    let after = version.apply(&[edit_without_io(FamilyId::DEFAULT, &plan).unwrap()]).unwrap();
+    assert_eq!((after.level(Level(0)).len(), after.level(Level(6)).len()), (0, 1));
+    assert_eq!(content(&after).len(), 10);
 }
 
 #[test]
@@ -357,7 +370,7 @@ fn a_rewrite_at_the_bottom_that_every_snapshot_sees_is_the_last() {
     let chain: Vec<_> = (1..=9).rev().map(|seq| ("key".to_owned(), seq, ValueType::Merge)).collect();
     let version = place.version(&[(0, table(&place, &chain))]);
     let plan = picked(&version, &CompactionOptions { l0_trigger: 1, ..one_level() });
-    let plan = Compaction { trivial_move: false, ..plan };
+    let plan = Compaction { action: Action::Rewrite, ..plan };
     for (snapshots, spent) in [(&[][..], true), (&[9], true), (&[20, 30], true), (&[8, 20], false)] {
         let outcome = run(&place, &version, &plan, snapshots);
         let counts = outcome.counts[0].1;

@@ -19,8 +19,8 @@ mod level_run;
 mod inputs;
 mod job;
 
-pub use job::{CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, move_edit};
-pub use plan::{Compaction, Reason, Running};
+pub use job::{CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, edit_without_io};
+pub use plan::{Action, Compaction, Reason, Running};
 pub use session::new_session_id;
 pub use writer::{Writer, output_numbers};
 

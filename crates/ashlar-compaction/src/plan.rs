@@ -50,6 +50,17 @@ impl Reason {
     }
 }
 
+/// How a compaction handles its input files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Merges the inputs and writes new tables to the output level.
+    Rewrite,
+    /// Moves the inputs to the output level unchanged.
+    Move,
+    /// Deletes the inputs without reading them: data that the style no longer keeps.
+    Drop,
+}
+
 /// The claim of a running compaction: no other compaction may write an overlapping range into the same level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
@@ -75,8 +86,8 @@ pub struct Compaction {
     pub grandparents: Vec<Arc<FileMeta>>,
     /// Ranges of user keys for which a deeper level has files; ascending, disjoint. Empty: the output is bottommost.
     pub beneath: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The files can be moved unchanged: an edit without I/O.
-    pub trivial_move: bool,
+    /// How the inputs are handled.
+    pub action: Action,
     /// The reason of the compaction.
     pub reason: Reason,
     /// An output of this many bytes is full.
@@ -156,8 +167,10 @@ impl fmt::Display for Compaction {
             write!(f, "{}{level}[{}]", if i > 0 { " + " } else { "" }, numbers.join(" "))?;
         }
         write!(f, " -> {} {}", self.output_level, self.reason.name())?;
-        if self.trivial_move {
-            write!(f, " move")?;
+        match self.action {
+            Action::Rewrite => {}
+            Action::Move => write!(f, " move")?,
+            Action::Drop => write!(f, " drop")?,
         }
         if self.is_bottommost() {
             write!(f, " bottommost")?;

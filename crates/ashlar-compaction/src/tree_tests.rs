@@ -142,8 +142,7 @@ impl World {
         let Some(plan) = self.pick() else { return };
         self.compactions += 1;
         assert!(plan.files().all(|(_, f)| !f.is_compacting()), "{plan}: taken already");
-        if plan.trivial_move {
-            let edit = move_edit(FamilyId::DEFAULT, &plan);
+        if let Some(edit) = edit_without_io(FamilyId::DEFAULT, &plan) {
             let epoch = edit.added.iter().map(|(_, f)| f.epoch).min().unwrap();
             return self.install(edit, epoch, &[]);
         }

@@ -13,7 +13,7 @@ use super::finish::{complete, from_level};
 use super::level0::level0_group;
 use super::shape::{Shape, any_busy};
 use super::targets::Targets;
-use crate::plan::{Compaction, Reason, Running, UserRange};
+use crate::plan::{Action, Compaction, Reason, Running, UserRange};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
@@ -135,6 +135,8 @@ fn from_below(
 
 /// Rule 2: forbids a move without a rewrite.
 fn rewritten(mut plan: Compaction) -> Compaction {
-    plan.trivial_move &= plan.reason != Reason::Periodic;
+    if plan.reason == Reason::Periodic {
+        plan.action = Action::Rewrite;
+    }
     plan
 }

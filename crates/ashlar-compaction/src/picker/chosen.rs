@@ -8,7 +8,7 @@
 
 use super::finish::planned;
 use super::shape::{Shape, any_busy, as_level};
-use crate::plan::{Compaction, Reason, Running, UserRange, user_range};
+use crate::plan::{Action, Compaction, Reason, Running, UserRange, user_range};
 use ashlar_base::{Error, FileNumber, Level, Result};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
@@ -80,7 +80,7 @@ pub fn pick_refit(
         output_level: target,
         grandparents: Vec::new(),
         beneath: Vec::new(),
-        trivial_move: true,
+        action: Action::Move,
         reason: Reason::Manual,
         target_file_bytes: options.target_file_bytes,
         overlap_bytes_max: options.compaction_bytes(),

@@ -2,7 +2,7 @@
 //! another compaction conflicts. Every picker ends here.
 
 use super::shape::{Shape, any_busy, as_level, bytes};
-use crate::plan::{Compaction, Reason, Running, UserRange, user_range};
+use crate::plan::{Action, Compaction, Reason, Running, UserRange, user_range};
 use ashlar_base::Level;
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
@@ -48,8 +48,8 @@ fn grown(
     if gains && fits && same_below && !any_busy(files) { wider } else { inputs }
 }
 
-/// Completes the plan. Returns `None` when a file below is claimed or another compaction writes there. The plan is a
-/// trivial move when three things hold: the inputs are disjoint and overlap nothing below, no file overlaps too much of
+/// Completes the plan. Returns `None` when a file below is claimed or another compaction writes there. The files
+/// are moved when three things hold: the inputs are disjoint and overlap nothing below, no file overlaps too much of
 /// the level after that, and the codec there is the same.
 pub(super) fn complete(
     shape: &Shape<'_>,
@@ -72,7 +72,9 @@ pub(super) fn complete(
         inputs.push((as_level(output), lower.to_vec()));
     }
     let mut plan = planned(shape, options, running, inputs, output, reason)?;
-    plan.trivial_move = movable && shape.keeps_codec(level, output, plan.is_bottommost());
+    if movable && shape.keeps_codec(level, output, plan.is_bottommost()) {
+        plan.action = Action::Move;
+    }
     Some(plan)
 }
 
@@ -97,7 +99,7 @@ pub(super) fn planned(
         output_level: as_level(output),
         grandparents,
         beneath,
-        trivial_move: false,
+        action: Action::Rewrite,
         reason,
         target_file_bytes: options.target_file_bytes,
         overlap_bytes_max: options.compaction_bytes(),

@@ -18,7 +18,7 @@ use super::finish::{complete, planned};
 use super::scores::level0_score;
 use super::shape::{Shape, any_busy, as_level};
 use super::targets::Targets;
-use crate::plan::{Compaction, Reason, Running, UserRange, user_range};
+use crate::plan::{Action, Compaction, Reason, Running, UserRange, user_range};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
@@ -82,7 +82,9 @@ fn pick_down(
     // Moved files overlap nothing below, but the range from the first to the last of them may.
     let below = if moved { 0..0 } else { shape.meeting(base, &inputs) };
     let mut plan = complete(shape, options, running, (0, inputs), (base, below), Reason::Level0)?;
-    plan.trivial_move |= moved;
+    if moved {
+        plan.action = Action::Move;
+    }
     Some(plan)
 }
 

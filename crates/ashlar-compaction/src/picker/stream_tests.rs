@@ -5,8 +5,8 @@
 //! compaction run at a time.
 
 use super::{Shape, pick};
-use crate::Compaction;
 use crate::rewrite::Cut;
+use crate::{Action, Compaction};
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::CompactionOptions;
@@ -179,7 +179,7 @@ impl Stream {
             let shape =
                 Shape { order: &Order::Bytewise, levels: &self.levels, table: None, paths: &[], arriving };
             let Some(plan) = pick(&shape, &self.options, &[]) else { return };
-            if plan.trivial_move {
+            if plan.action == Action::Move {
                 self.relevel(&plan);
                 continue;
             }

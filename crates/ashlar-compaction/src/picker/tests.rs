@@ -6,7 +6,7 @@
 //! MiB.
 
 use super::*;
-use crate::{Compaction, Running};
+use crate::{Action, Compaction, Running};
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
 use ashlar_format::compress::Compression;
@@ -179,7 +179,7 @@ fn what_lies_beneath_is_joined_and_bounds_the_move() {
     assert_eq!(c.to_string(), "L4[9] -> L5 level-size");
     assert_eq!(c.beneath, [(b"a".to_vec(), b"b".to_vec()), (b"c".to_vec(), b"h".to_vec())]);
     assert_eq!(c.grandparents.len(), 2);
-    assert!(!c.trivial_move, "it would meet 1000 MiB of L6");
+    assert!(c.action == Action::Rewrite, "it would meet 1000 MiB of L6");
     assert_eq!((c.cut_limits().target_bytes, c.cut_limits().grandparents.len()), (10 * MIB, 2));
 }
 
@@ -262,7 +262,7 @@ fn manual(text: &str, begin: Option<&str>, end: Option<&str>, deepest: bool) -> 
         let (from, to) =
             (String::from_utf8(claim.smallest).unwrap(), String::from_utf8(claim.largest).unwrap());
         let home = &mut t.levels[plan.output_level.index()];
-        if plan.trivial_move {
+        if plan.action == Action::Move {
             home.extend(plan.files().map(|(_, f)| Arc::clone(f)));
         } else {
             home.push(file(&format!("{next}:{from}-{to}*{}", plan.input_bytes() / MIB)));
@@ -451,7 +451,7 @@ fn another_codec_is_no_move() {
     let move_of = |text: &str, table: &TableOptions| {
         let t = tree(text);
         let shape = Shape { table: Some(table), ..t.shape() };
-        pick(&shape, &options(), &[]).map(|c| c.trivial_move).unwrap()
+        pick(&shape, &options(), &[]).map(|c| c.action == Action::Move).unwrap()
     };
     let deep = "L5 11:a-b*60 12:c-d*60 \n L6 1:x-z*1000";
     let flat = "L0 4:g-h 3:e-f 2:c-d 1:a-b";

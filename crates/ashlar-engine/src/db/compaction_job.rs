@@ -21,8 +21,8 @@ use ashlar_base::stats::{Distribution, Ticker};
 use ashlar_base::{Error, ErrorKind, Level, Result};
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
 use ashlar_compaction::{
-    Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason, Running,
-    move_edit, output_numbers,
+    Action, Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason,
+    Running, edit_without_io, output_numbers,
 };
 use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
@@ -104,20 +104,12 @@ impl CompactionJob {
         }
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
-            Phase::Begin if shared.plan.trivial_move && shared.stays_in_place() => {
-                shared.core.tell_compaction(&shared.family, &shared.plan, None);
-                let edits = vec![move_edit(shared.family.id(), &shared.plan)];
-                shared.apply(Change { edits, ..Change::default() })?;
-                shared.core.counters.moved(shared.family.id(), &shared.plan);
-                let moved = CompactionCounters {
-                    tables_written: shared.plan.files().count() as u64,
-                    ..CompactionCounters::default()
-                };
-                shared.core.tell_compaction(&shared.family, &shared.plan, Some((&moved, shared.took())));
-                Ok(true)
-            }
             Phase::Begin => {
                 shared.core.tell_compaction(&shared.family, &shared.plan, None);
+                if let Some(edit) = shared.edit_without_io() {
+                    shared.install_without_io(edit)?;
+                    return Ok(true);
+                }
                 let mut parts = shared.begin()?.into_iter();
                 self.phase = parts.next().map_or(Phase::Over, Phase::Run);
                 shared.spread(parts.collect());
@@ -153,6 +145,25 @@ impl Shared {
         self.plan.files().all(|file| file.1.file.path_id == path_id)
     }
 
+    /// The edit of a move or a drop; `None` for a rewrite, and for a move to another directory, which is a copy.
+    fn edit_without_io(&self) -> Option<VersionEdit> {
+        if self.plan.action == Action::Move && !self.stays_in_place() {
+            return None;
+        }
+        edit_without_io(self.family.id(), &self.plan)
+    }
+
+    fn install_without_io(&self, edit: VersionEdit) -> Result<()> {
+        let counters =
+            CompactionCounters { tables_written: edit.added.len() as u64, ..CompactionCounters::default() };
+        self.apply(Change { edits: vec![edit], ..Change::default() })?;
+        if self.plan.action == Action::Move {
+            self.core.counters.moved(self.family.id(), &self.plan);
+        }
+        self.core.tell_compaction(&self.family, &self.plan, Some((&counters, self.took())));
+        Ok(())
+    }
+
     fn begin(&self) -> Result<Vec<CompactionPart>> {
         let core = &self.core;
         let family = (self.family.id(), self.family.name());
@@ -165,7 +176,7 @@ impl Shared {
         output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
         output.blobs = BlobPlan::new(self.family.id(), &options.blob, level);
         CompactionPart::start(CompactionInput {
-            plan: Compaction { trivial_move: false, ..self.plan.clone() },
+            plan: Compaction { action: Action::Rewrite, ..self.plan.clone() },
             version: Arc::clone(&self.version),
             snapshots: core.snapshots.all(),
             output,

@@ -6,7 +6,7 @@ use crate::memtable::Memtable;
 use crate::open::RecoveryReport;
 use crate::pressure::Pace;
 use ashlar_base::{FamilyId, SeqNum};
-use ashlar_compaction::{Compaction, CompactionCounters};
+use ashlar_compaction::{Action, Compaction, CompactionCounters};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
@@ -74,7 +74,7 @@ impl Core {
             reason: plan.reason.name(),
             inputs: plan.inputs.iter().map(|(level, files)| (*level, inputs(files))).collect(),
             output_level: plan.output_level,
-            trivial_move: plan.trivial_move,
+            trivial_move: plan.action == Action::Move,
             input_bytes: plan.input_bytes(),
             output_bytes: 0,
             outputs: 0,
