@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::level_run::LevelRun;
-use crate::picker::{Shape, pick};
+use crate::picker::{Shape, pick_overfull};
 
 use crate::rewrite::fixture::{Place, dump, trailer};
 use crate::rewrite::{CutLimits, EntrySink};
@@ -43,7 +43,7 @@ fn one_level() -> CompactionOptions {
 }
 
 fn picked(version: &Version, options: &CompactionOptions) -> Compaction {
-    pick(&Shape::of(version), options, &[]).unwrap()
+    pick_overfull(&Shape::of(version), options, &[]).unwrap()
 }
 
 fn input(place: &Place, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionInput {

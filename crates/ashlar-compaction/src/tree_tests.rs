@@ -4,7 +4,7 @@
 //! an older version above a newer one, drops data that a snapshot needs, or writes over another job's range.
 
 use super::*;
-use crate::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick, pick_tombstones};
+use crate::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick_overfull, pick_tombstones};
 use crate::rewrite::fixture::{Place, trailer};
 use crate::rewrite::{CutLimits, EntrySink, Progress, TableOutputs};
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, LookupKey, Order, SeqNum, ValueType};
@@ -133,7 +133,7 @@ impl World {
             }
         }
         let oldest = self.snapshots.first().map(|s| SeqNum::new(*s).unwrap());
-        pick(&shape, &options(), &claims)
+        pick_overfull(&shape, &options(), &claims)
             .or_else(|| pick_tombstones(&shape, &options(), &claims, oldest))
             .inspect(|plan| *self.reasons.entry(plan.reason.name()).or_default() += 1)
     }

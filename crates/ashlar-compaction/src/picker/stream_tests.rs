@@ -4,7 +4,7 @@
 //! in entries that the writer puts; there is no other clock, so every run is the same. At most one flush and one
 //! compaction run at a time.
 
-use super::{Shape, pick};
+use super::{Shape, pick_overfull};
 use crate::rewrite::Cut;
 use crate::{Action, Compaction};
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
@@ -178,7 +178,7 @@ impl Stream {
             let arriving = self.tells;
             let shape =
                 Shape { order: &Order::Bytewise, levels: &self.levels, table: None, paths: &[], arriving };
-            let Some(plan) = pick(&shape, &self.options, &[]) else { return };
+            let Some(plan) = pick_overfull(&shape, &self.options, &[]) else { return };
             if plan.action == Action::Move {
                 self.relevel(&plan);
                 continue;

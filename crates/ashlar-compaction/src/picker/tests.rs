@@ -66,7 +66,7 @@ fn tree(text: &str) -> Tree {
 
 fn picked(text: &str) -> String {
     let t = tree(text);
-    pick(&t.shape(), &options(), &[]).map_or("nothing".into(), |c| c.to_string())
+    pick_overfull(&t.shape(), &options(), &[]).map_or("nothing".into(), |c| c.to_string())
 }
 
 /// Trigger 4, base 100 MiB, target 10 MiB, compactions of at most 100 MiB.
@@ -103,7 +103,8 @@ fn level0_goes_to_the_base_with_what_it_meets() {
 /// The compaction picked while a flush is running.
 fn picked_before_a_flush(text: &str) -> String {
     let t = tree(text);
-    pick(&Shape { arriving: true, ..t.shape() }, &options(), &[]).map_or("nothing".into(), |c| c.to_string())
+    pick_overfull(&Shape { arriving: true, ..t.shape() }, &options(), &[])
+        .map_or("nothing".into(), |c| c.to_string())
 }
 
 #[test]
@@ -153,7 +154,7 @@ fn a_level_gives_the_file_that_meets_least_below() {
 #[test]
 fn files_that_share_a_border_key_go_together() {
     let t = tree("L5 11:a-c*60 12:c-e*60 13:e-f*60 14:g-h*60 \n L6 1:a-f*500 2:f-k*500 3:l-m*400");
-    let c = pick(&t.shape(), &options(), &[]).unwrap();
+    let c = pick_overfull(&t.shape(), &options(), &[]).unwrap();
     assert_eq!(c.to_string(), "L5[11 12 13] + L6[1 2] -> L6 level-size bottommost");
     assert_eq!(picked("L5 11:a-c*60 12:c-e*60! \n L6 1:a-f*500 2:f-k*500"), "nothing");
 }
@@ -175,7 +176,7 @@ fn the_upper_inputs_grow_when_that_costs_nothing_below() {
 fn what_lies_beneath_is_joined_and_bounds_the_move() {
     let deep = "L5 3:f-g*100 \n L6 1:a-b*500 2:c-h*500";
     let t = tree(&format!("L3 21:k-l*10 \n L4 9:b-d*60 8:e-k*50 \n {deep}"));
-    let c = pick(&t.shape(), &options(), &[]).unwrap();
+    let c = pick_overfull(&t.shape(), &options(), &[]).unwrap();
     assert_eq!(c.to_string(), "L4[9] -> L5 level-size");
     assert_eq!(c.beneath, [(b"a".to_vec(), b"b".to_vec()), (b"c".to_vec(), b"h".to_vec())]);
     assert_eq!(c.grandparents.len(), 2);
@@ -192,7 +193,9 @@ fn a_claimed_range_is_left_alone() {
         smallest: from.as_bytes().to_vec(),
         largest: to.as_bytes().to_vec(),
     };
-    let pick = |running: &[Running]| pick(&t.shape(), &options(), running).map(|c: Compaction| c.to_string());
+    let pick = |running: &[Running]| {
+        pick_overfull(&t.shape(), &options(), running).map(|c: Compaction| c.to_string())
+    };
     assert_eq!(pick(&[]).as_deref(), Some("L5[11] -> L6 level-size move bottommost"));
     assert_eq!(pick(&[claim("b", "bb")]).as_deref(), Some("L5[12] -> L6 level-size move bottommost"));
     assert_eq!(pick(&[claim("b", "m")]), None);
@@ -225,7 +228,7 @@ fn absurd_sizes_do_not_overflow() {
         }
     }
     let bytes: Vec<u64> = (0..7).map(|l| t.shape().bytes(l)).collect();
-    assert!(pick(&t.shape(), &options(), &[]).is_some());
+    assert!(pick_overfull(&t.shape(), &options(), &[]).is_some());
     assert_eq!(debt(&t.shape(), &Targets::new(&bytes, &options()), &options()), u64::MAX);
 }
 
@@ -400,7 +403,7 @@ fn new_files_are_merged_within_level0_while_the_way_down_is_taken() {
     );
     assert_eq!(picked(&format!("L0 9:a-z! 8:a-z 7:a-z 6:a-z 5:a-z {old}")), "nothing");
     let t = tree(&format!("L0 8:b-z 7:a-z 6:a-y 5:a-z {old}"));
-    let c = pick(&t.shape(), &options(), &[]).unwrap();
+    let c = pick_overfull(&t.shape(), &options(), &[]).unwrap();
     assert_eq!(c.beneath, [(b"a".to_vec(), b"z".to_vec())], "everything may lie beneath");
     assert_eq!(c.cut_limits().target_bytes, u64::MAX, "one file");
 }
@@ -451,7 +454,7 @@ fn another_codec_is_no_move() {
     let move_of = |text: &str, table: &TableOptions| {
         let t = tree(text);
         let shape = Shape { table: Some(table), ..t.shape() };
-        pick(&shape, &options(), &[]).map(|c| c.action == Action::Move).unwrap()
+        pick_overfull(&shape, &options(), &[]).map(|c| c.action == Action::Move).unwrap()
     };
     let deep = "L5 11:a-b*60 12:c-d*60 \n L6 1:x-z*1000";
     let flat = "L0 4:g-h 3:e-f 2:c-d 1:a-b";
@@ -470,7 +473,8 @@ fn another_codec_is_no_move() {
 fn tables_that_go_to_another_directory_go_one_by_one() {
     let t = tree("L0 4:g-h 3:e-f 2:c-d 1:a-a \n L6 9:b-b");
     let places = [("near", 1 << 20), ("far", 1 << 40)].map(|(path, bytes)| DbPath::new(path, bytes));
-    let picked = |paths: &[DbPath]| pick(&Shape { paths, ..t.shape() }, &options(), &[]).unwrap().to_string();
+    let picked =
+        |paths: &[DbPath]| pick_overfull(&Shape { paths, ..t.shape() }, &options(), &[]).unwrap().to_string();
     assert_eq!(picked(&[]), "L0[4 3 2 1] -> L6 level0 move bottommost");
     assert_eq!(picked(&places[1..]), "L0[4 3 2 1] -> L6 level0 move bottommost");
     assert_eq!(picked(&places), "L0[1] -> L6 level0 move bottommost");
@@ -517,7 +521,7 @@ fn the_deepest_level_moves_over_empty_ones() {
 fn reverse_order_is_no_special_case() {
     let mut t = tree("L0 4:z-a 3:z-a 2:z-a 1:z-a \n L6 9:z-y 8:m-l 7:b-a");
     t.order = Order::ReverseBytewise;
-    let c = pick(&t.shape(), &options(), &[]).unwrap();
+    let c = pick_overfull(&t.shape(), &options(), &[]).unwrap();
     assert_eq!(c.to_string(), "L0[4 3 2 1] + L6[9 8 7] -> L6 level0 bottommost");
 }
 

@@ -327,13 +327,15 @@ fn pick(candidate: &Candidate, look: &Look<'_>) -> Option<Compaction> {
     let shape = Shape { table: Some(&options.table), paths, arriving, ..Shape::of(version) };
     let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, look.oldest);
     let aged = || picker::pick_aged(&shape, &options.compaction, running, look.unix_secs);
-    picker::pick(&shape, &options.compaction, running).or_else(unhurried).or_else(aged).or_else(|| {
-        if !options.blob.collect_garbage {
-            return None;
-        }
-        let files: Vec<_> = version.blobs().files().values().map(|f| f.live()).collect();
-        picker::pick_blob_garbage(&shape, &files, &options.blob, &options.compaction, running)
-    })
+    picker::pick_overfull(&shape, &options.compaction, running).or_else(unhurried).or_else(aged).or_else(
+        || {
+            if !options.blob.collect_garbage {
+                return None;
+            }
+            let files: Vec<_> = version.blobs().files().values().map(|f| f.live()).collect();
+            picker::pick_blob_garbage(&shape, &files, &options.blob, &options.compaction, running)
+        },
+    )
 }
 
 fn gauges(family: &LiveFamily) -> Gauges {

@@ -1,5 +1,5 @@
-//! The leveled picker: takes one file of the level with the highest score to the next level, or all overlapping files
-//! of level 0.
+//! Levels over their limit: takes one file of the level with the highest score to the next level, or all overlapping
+//! files of level 0.
 //!
 //! 1. One compaction at a time takes level 0 down; see `level0`.
 //! 2. No file is in two compactions, and no two compactions write overlapping ranges into one level.
@@ -18,9 +18,13 @@ use crate::plan::{Compaction, Reason, Running, UserRange};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 
-/// The next compaction the tree needs, if any can start now. The caller marks the files as compacting under the same
-/// lock. Cost: a sum over all files, and for one level a search per file.
-pub fn pick(shape: &Shape<'_>, options: &CompactionOptions, running: &[Running]) -> Option<Compaction> {
+/// The next compaction of a level over its limit, if one can start now. Cost: a sum over all files, and for one level a
+/// search per file.
+pub fn pick_overfull(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+) -> Option<Compaction> {
     let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
     let targets = Targets::new(&level_bytes, options);
     let urgent = scores(shape, &targets, options).into_iter().take_while(|s| s.score >= 1.0);
