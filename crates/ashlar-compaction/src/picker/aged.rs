@@ -12,7 +12,6 @@
 use super::finish::{complete, from_level};
 use super::level0::level0_group;
 use super::shape::{Shape, any_busy};
-use super::targets::Targets;
 use crate::plan::{Action, Compaction, Reason, Running, UserRange};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
@@ -99,8 +98,7 @@ fn from_level0(
     if any_busy(shape.level(0)) {
         return None;
     }
-    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
-    let base = Targets::new(&level_bytes, options).base;
+    let base = shape.targets(options).base;
     let inputs = level0_group(shape, aged.file);
     let below = shape.meeting(base, &inputs);
     let plan = complete(shape, options, running, (0, inputs), (base, below), aged.reason)?;

@@ -11,7 +11,6 @@
 use super::finish::complete;
 use super::level0::level0_group;
 use super::shape::{Shape, any_busy};
-use super::targets::Targets;
 use crate::plan::{Compaction, Reason, Running};
 use ashlar_base::FileNumber;
 use ashlar_blob::{BlobOptions, LiveBlobFile};
@@ -55,8 +54,7 @@ fn pick_from(
         return None;
     }
     let (_, seed) = named.next()?;
-    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
-    let base = Targets::new(&level_bytes, options).base;
+    let base = shape.targets(options).base;
     let inputs = level0_group(shape, seed);
     let below = shape.meeting(base, &inputs);
     complete(shape, options, running, (0, inputs), (base, below), Reason::BlobGarbage)

@@ -17,7 +17,6 @@
 use super::finish::{complete, planned};
 use super::scores::level0_score;
 use super::shape::{Shape, any_busy, as_level};
-use super::targets::Targets;
 use crate::plan::{Action, Compaction, Reason, Running, UserRange, user_range};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
@@ -44,8 +43,7 @@ pub fn gathers(shape: &Shape<'_>, options: &CompactionOptions) -> bool {
     if !shape.arriving || shape.level(0).is_empty() {
         return false;
     }
-    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
-    let targets = Targets::new(&level_bytes, options);
+    let targets = shape.targets(options);
     level0_score(shape, &targets, options) >= 1.0 && waits_for_more(shape, options, targets.base)
 }
 

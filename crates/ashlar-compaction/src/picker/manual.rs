@@ -10,7 +10,6 @@
 use super::finish::{complete, from_level};
 use super::level0::level0_group;
 use super::shape::{Shape, any_busy, bytes};
-use super::targets::Targets;
 use crate::plan::{Compaction, Reason, Running};
 use ashlar_base::FileNumber;
 use ashlar_options::CompactionOptions;
@@ -124,8 +123,7 @@ impl ManualRange {
         running: &[Running],
     ) -> Option<ManualPick> {
         let seed = shape.level(0).iter().rev().find(|f| self.meets(shape, f));
-        let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
-        let base = Targets::new(&level_bytes, options).base;
+        let base = shape.targets(options).base;
         let Some(seed) = seed else {
             self.level = 1;
             return None;

@@ -13,7 +13,6 @@ use super::finish::from_level;
 use super::level0::pick_level0;
 use super::scores::scores;
 use super::shape::Shape;
-use super::targets::Targets;
 use crate::plan::{Compaction, Reason, Running, UserRange};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
@@ -25,8 +24,7 @@ pub fn pick_overfull(
     options: &CompactionOptions,
     running: &[Running],
 ) -> Option<Compaction> {
-    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
-    let targets = Targets::new(&level_bytes, options);
+    let targets = shape.targets(options);
     let urgent = scores(shape, &targets, options).into_iter().take_while(|s| s.score >= 1.0);
     urgent.into_iter().find_map(|s| match s.level {
         0 => pick_level0(shape, options, running, targets.base),

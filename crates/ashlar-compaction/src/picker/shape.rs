@@ -6,6 +6,7 @@
 //! 2. A file whose largest key is the end of a range tombstone does not hold that key, so it shares no key with a
 //!    neighbour that begins there.
 
+use super::targets::Targets;
 use crate::plan::{Running, UserRange, user_range};
 use ashlar_base::{Level, Order};
 use ashlar_options::{CompactionOptions, DbPath, path_of_level};
@@ -63,6 +64,12 @@ impl<'a> Shape<'a> {
     /// Bytes of a level.
     pub fn bytes(&self, level: usize) -> u64 {
         bytes(self.level(level))
+    }
+
+    /// The base level and the target of each level.
+    pub fn targets(&self, options: &CompactionOptions) -> Targets {
+        let level_bytes: Vec<u64> = (0..self.levels.len()).map(|level| self.bytes(level)).collect();
+        Targets::new(&level_bytes, options)
     }
 
     /// The index of the last level.

@@ -15,7 +15,7 @@ use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
 use crate::pressure::{Forecast, Gauges, Pace, pace};
 use ashlar_base::{FamilyId, Level, SeqNum};
-use ashlar_compaction::picker::{self, Shape, Targets};
+use ashlar_compaction::picker::{self, Shape};
 use ashlar_compaction::{Compaction, Reason};
 use ashlar_env::{Env, Job, Lane};
 use ashlar_options::DbPath;
@@ -347,8 +347,7 @@ pub(super) fn gauges_of(version: &Version, family: &Family) -> Gauges {
     let options = family.options();
     let options = &options.compaction;
     let shape = Shape::of(version);
-    let level_bytes: Vec<u64> = (0..shape.levels.len()).map(|level| shape.bytes(level)).collect();
-    let targets = Targets::new(&level_bytes, options);
+    let targets = shape.targets(options);
     Gauges {
         l0_tables: version.level(Level::ZERO).len(),
         debt_bytes: picker::debt(&shape, &targets, options),
