@@ -1,5 +1,8 @@
 //! Pickers: which files to compact next. Pure functions of the shape of the tree.
 //!
+//! `style` answers what a tree needs; `leveled` is the leveled style, made of the pickers below. A new style is one
+//! file beside `leveled`, and one arm of each `match` in `style`.
+//!
 //! `shape` describes the tree, `targets` computes the sizes of the levels, `scores` says which level is too large and
 //! by how much. `overfull` picks for such a level, `level0` for level 0; `tombstones` picks when nothing is urgent.
 //! `manual` handles a requested range, `chosen` requested files, `blob_gc` old blob files, `aged` old tables. `finish` turns
@@ -10,23 +13,24 @@ mod blob_gc;
 mod chosen;
 mod finish;
 mod level0;
+mod leveled;
 mod manual;
 mod overfull;
 mod scores;
 mod shape;
+mod style;
 mod targets;
 mod tombstones;
 
-pub use aged::{next_age, pick_aged};
-pub use blob_gc::pick_blob_garbage;
 pub use chosen::{pick_chosen, pick_refit};
-pub use level0::gathers;
 pub use manual::{ManualPick, ManualRange};
-pub use overfull::pick_overfull;
-pub use scores::{Score, debt, scores};
+pub use scores::{Score, scores};
 pub use shape::Shape;
+pub use style::{PickInput, Style};
 pub use targets::Targets;
-pub use tombstones::{awaited_snapshot, pick_tombstones};
+
+#[cfg(test)]
+pub(crate) use {overfull::pick_overfull, scores::debt, tombstones::pick_tombstones};
 
 #[cfg(test)]
 mod tests;

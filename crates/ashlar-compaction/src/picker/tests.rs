@@ -5,15 +5,20 @@
 //! deletions among its 100 entries; `9:a-b~60s` is also spent. Level 0 is sorted newest first. Sizes are in units of 1
 //! MiB.
 
+use super::blob_gc::pick_blob_garbage;
+use super::tombstones::awaited_snapshot;
 use super::*;
 use crate::{Action, Compaction, Running};
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
+use ashlar_env::Env;
 use ashlar_format::compress::Compression;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{CompactionOptions, DbPath};
 use ashlar_table::TableOptions;
+use ashlar_tree::blobs::BlobFiles;
 use ashlar_tree::version::{FileMeta, TableCounts};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;
@@ -424,6 +429,30 @@ fn tables_of_tombstones_go_down() {
     // Level 0 counts such tables twice.
     assert_eq!(picked("L0 2:a-z~60 1:a-z~60"), "L0[2 1] -> L6 level0 bottommost");
     assert_eq!(picked("L0 2:a-z~40 1:a-z~60"), "nothing");
+}
+
+/// A tree that stays in level 0 gets no compaction, whatever its tables are.
+#[test]
+fn a_tree_of_level0_is_left_alone() {
+    let (t, blobs) =
+        (tree("L0 4:a-z~90 3:a-z 2:a-z 1:a-z"), BlobFiles::new(Env::mem().fs, "db".into(), BTreeMap::new()));
+    let options = CompactionOptions { level0_only: true, ttl_secs: 1, ..options() };
+    let input = PickInput {
+        shape: t.shape(),
+        options: &options,
+        running: &[],
+        oldest_snapshot: None,
+        now: 1 << 40,
+        blob_options: &BlobOptions::default(),
+        blobs: &blobs,
+    };
+    let style = Style::of(&options);
+    assert_eq!((style, style.pick(&input).is_none()), (Style::Level0Only, true));
+    assert_eq!((style.next_look(&t.shape(), &options, 1), style.allows_requests()), (None, false));
+    assert!(
+        Style::Leveled.pick(&input).is_some() && Style::Leveled.next_look(&t.shape(), &options, 1).is_some()
+    );
+    assert_eq!(style.debt(&t.shape(), &options), Style::Leveled.debt(&t.shape(), &options));
 }
 
 #[test]

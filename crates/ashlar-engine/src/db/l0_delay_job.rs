@@ -8,7 +8,7 @@ use super::job::Run;
 use super::work::Work;
 use crate::column_family::LiveFamily;
 use ashlar_base::{Error, Result};
-use ashlar_compaction::picker::{self, Shape};
+use ashlar_compaction::picker::{Shape, Style};
 use ashlar_env::{JobKind, StepBudget, StepResult};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,8 @@ pub(super) fn delayed_until(state: &State, now: Option<Duration>) -> Option<Dura
     let waits = |f: &&LiveFamily| {
         let options = f.family.options();
         let shape = Shape { arriving: f.arrivals.is_expected(now), ..Shape::of(&f.version) };
-        options.compaction.works() && picker::gathers(&shape, &options.compaction)
+        let options = &options.compaction;
+        options.automatic && Style::of(options).waits_for_table(&shape, options)
     };
     state.families.iter().filter(waits).filter_map(|f| f.arrivals.expected_until()).min()
 }

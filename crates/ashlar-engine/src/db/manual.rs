@@ -9,7 +9,7 @@ use super::core::{Core, State};
 use super::job::JobShell;
 use crate::column_family::Family;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
-use ashlar_compaction::picker::{ManualPick, ManualRange, Shape, pick_chosen, pick_refit};
+use ashlar_compaction::picker::{ManualPick, ManualRange, Shape, Style, pick_chosen, pick_refit};
 use ashlar_compaction::{Compaction, Running};
 use ashlar_env::JobKind;
 use ashlar_options::CompactRangeOptions;
@@ -89,7 +89,7 @@ impl Db {
 /// level.
 fn refuse_level0_only(family: &Family) -> Result<()> {
     let options = family.options();
-    if !options.compaction.level0_only {
+    if Style::of(&options.compaction).allows_requests() {
         return Ok(());
     }
     let stored = |name: &str, default: &str| options.kept.get(name).unwrap_or_else(|| default.to_owned());

@@ -15,7 +15,7 @@ use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
 use crate::pressure::{Forecast, Gauges, Pace, pace};
 use ashlar_base::{FamilyId, Level, SeqNum};
-use ashlar_compaction::picker::{self, Shape};
+use ashlar_compaction::picker::{PickInput, Shape, Style};
 use ashlar_compaction::{Compaction, Reason};
 use ashlar_env::{Env, Job, Lane};
 use ashlar_options::DbPath;
@@ -225,7 +225,10 @@ impl Core {
             let awaited = state
                 .families
                 .iter()
-                .filter_map(|f| picker::awaited_snapshot(&Shape::of(&f.version), oldest))
+                .filter_map(|f| {
+                    let style = Style::of(&f.family.options().compaction);
+                    style.awaited_snapshot(&Shape::of(&f.version), oldest)
+                })
                 .min();
             self.snapshots.await_past(awaited);
             let gauges: Vec<_> = state.families.iter().map(|f| (gauges(f), f.family.options())).collect();
@@ -317,25 +320,23 @@ struct Look<'a> {
 /// The next compaction of a family. Compares keys, so the caller holds no lock.
 fn pick(candidate: &Candidate, look: &Look<'_>) -> Option<Compaction> {
     let options = candidate.family.options();
-    if !options.compaction.works() {
+    if !options.compaction.automatic {
         return None;
     }
-    let (running, version) = (&candidate.running[..], &candidate.version);
+    let version = &candidate.version;
     // A compaction does not wait for a failing flush.
     let arriving = look.severity < Severity::Soft && candidate.arriving;
     let paths = if options.cf_paths.is_empty() { look.db_paths } else { &options.cf_paths };
     let shape = Shape { table: Some(&options.table), paths, arriving, ..Shape::of(version) };
-    let unhurried = || picker::pick_tombstones(&shape, &options.compaction, running, look.oldest);
-    let aged = || picker::pick_aged(&shape, &options.compaction, running, look.unix_secs);
-    picker::pick_overfull(&shape, &options.compaction, running).or_else(unhurried).or_else(aged).or_else(
-        || {
-            if !options.blob.collect_garbage {
-                return None;
-            }
-            let files: Vec<_> = version.blobs().files().values().map(|f| f.live()).collect();
-            picker::pick_blob_garbage(&shape, &files, &options.blob, &options.compaction, running)
-        },
-    )
+    Style::of(&options.compaction).pick(&PickInput {
+        shape,
+        options: &options.compaction,
+        running: &candidate.running,
+        oldest_snapshot: look.oldest,
+        now: look.unix_secs,
+        blob_options: &options.blob,
+        blobs: version.blobs(),
+    })
 }
 
 fn gauges(family: &LiveFamily) -> Gauges {
@@ -346,10 +347,6 @@ fn gauges(family: &LiveFamily) -> Gauges {
 pub(super) fn gauges_of(version: &Version, family: &Family) -> Gauges {
     let options = family.options();
     let options = &options.compaction;
-    let shape = Shape::of(version);
-    let targets = shape.targets(options);
-    Gauges {
-        l0_tables: version.level(Level::ZERO).len(),
-        debt_bytes: picker::debt(&shape, &targets, options),
-    }
+    let debt_bytes = Style::of(options).debt(&Shape::of(version), options);
+    Gauges { l0_tables: version.level(Level::ZERO).len(), debt_bytes }
 }

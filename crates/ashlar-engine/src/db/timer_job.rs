@@ -8,7 +8,7 @@ use super::core::Core;
 use super::job::Run;
 use super::work::Work;
 use ashlar_base::{Error, Result};
-use ashlar_compaction::picker::{Shape, next_age};
+use ashlar_compaction::picker::{Shape, Style};
 use ashlar_env::{JobKind, StepBudget, StepResult};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct TimerJob {
 impl TimerJob {
     /// Runs the due work. Returns when the next work is due; `None`: no setting needs a timer.
     fn tick(&mut self, core: &Arc<Core>) -> Option<Duration> {
-        let mut next = core.next_age();
+        let mut next = core.next_look();
         if next.is_some() {
             core.schedule();
         }
@@ -63,7 +63,7 @@ impl Run for TimerJob {
 impl Core {
     /// Starts the timer if a setting needs one and none exists; wakes an existing timer to re-read the settings.
     pub(super) fn arm_timer(self: &Arc<Self>) {
-        if self.options().stats_dump_secs == 0 && self.next_age().is_none() {
+        if self.options().stats_dump_secs == 0 && self.next_look().is_none() {
             return;
         }
         let there = self.state().work.id(Work::Timer);
@@ -73,15 +73,15 @@ impl Core {
         }
     }
 
-    /// The time until the next table reaches its age limit.
-    fn next_age(&self) -> Option<Duration> {
+    /// The time until the clock may make a compaction due.
+    fn next_look(&self) -> Option<Duration> {
         let now = self.unix_secs();
         let state = self.state();
-        let ages = state
-            .families
-            .iter()
-            .filter_map(|f| next_age(&Shape::of(&f.version), &f.family.options().compaction, now));
-        ages.min().map(Duration::from_secs)
+        let looks = state.families.iter().filter_map(|f| {
+            let options = f.family.options();
+            Style::of(&options.compaction).next_look(&Shape::of(&f.version), &options.compaction, now)
+        });
+        looks.min().map(Duration::from_secs)
     }
 
     /// Seconds since 1970.
