@@ -18,6 +18,7 @@ pub mod ops;
 pub mod oracle;
 pub mod report;
 pub mod rng;
+pub mod script;
 pub mod text;
 
 pub use deadline::within;
