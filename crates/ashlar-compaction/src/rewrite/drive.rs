@@ -7,35 +7,14 @@
 //!    it. Merge operands are folded into one value where that value is known.
 //! 3. After an error or `Done` the loop does nothing more.
 
-use super::fold::Operands;
+use super::key_state::{KeyState, Step};
 use super::merge::Merge;
+use super::operands::Operands;
 use super::retention::{Retention, Rule, Verdict};
+use super::sink::{EntrySink, RewriteCounters};
 use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, KeyOrder, ReverseBytewiseOrder};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, RunCursor, Trailer, ValueType};
-use std::cmp::Ordering;
-
-/// The receiver of survivors.
-pub trait EntrySink: Send {
-    /// Takes the next survivor. `first`: no version of this user key was added before.
-    ///
-    /// # Errors
-    /// Those of writing; the sink must not be used afterwards.
-    fn add(&mut self, key: InternalKey<'_>, value: &[u8], first: bool) -> Result<()>;
-    /// Reads an input entry that may refer to blobs, whether the entry survives or not. A duplicate entry is passed
-    /// only once: dropping the duplicate makes no garbage.
-    ///
-    /// # Errors
-    /// `Corruption`: the entry does not decode.
-    fn note_read(&mut self, _key: InternalKey<'_>, _value: &[u8]) -> Result<()> {
-        Ok(())
-    }
-    /// Finishes the sink after the last survivor.
-    ///
-    /// # Errors
-    /// As [`EntrySink::add`].
-    fn finish(&mut self) -> Result<()>;
-}
+use ashlar_base::{Error, Order, Result, RunCursor, Trailer, ValueType};
 
 /// The state of a rewrite after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,34 +23,6 @@ pub enum Progress {
     More,
     /// All entries are written and the sink is finished.
     Done,
-}
-
-/// The counts of a rewrite. Bytes are those of encoded keys and values, uncompressed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RewriteCounters {
-    /// Entries read.
-    pub entries_in: u64,
-    /// Entries passed to the sink.
-    pub entries_out: u64,
-    /// Entries dropped because a newer version or a range tombstone hides them.
-    pub dropped_hidden: u64,
-    /// The number of entries saved by folding merge operands, and the values they apply to, into one value.
-    pub folded: u64,
-    /// Tombstones dropped because no older version is left.
-    pub dropped_tombstones: u64,
-    /// Bytes of the entries read.
-    pub bytes_in: u64,
-}
-
-impl std::ops::AddAssign for RewriteCounters {
-    fn add_assign(&mut self, other: Self) {
-        self.entries_in += other.entries_in;
-        self.entries_out += other.entries_out;
-        self.dropped_hidden += other.dropped_hidden;
-        self.folded += other.folded;
-        self.dropped_tombstones += other.dropped_tombstones;
-        self.bytes_in += other.bytes_in;
-    }
 }
 
 /// A rewrite in progress, for any key order; jobs hold this type.
@@ -126,24 +77,6 @@ pub struct RewriteLoop<C: KeyOrder, S> {
     finished: bool,
 }
 
-/// The current user key. Held-back tombstones are newer than the operands.
-pub(super) struct KeyState {
-    pub(super) user_key: Vec<u8>,
-    begun: bool,
-    last: Trailer,
-    emitted: bool,
-    held: Vec<Trailer>,
-    pub(super) operands: Operands,
-    scratch: InternalKeyBuf,
-}
-
-/// The relation of an entry to the previous one.
-enum Step {
-    NewKey,
-    OlderVersion,
-    Duplicate,
-}
-
 impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
     /// See [`start`].
     ///
@@ -156,15 +89,7 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
         retention: Retention,
         sink: S,
     ) -> Result<Self> {
-        let key = KeyState {
-            user_key: Vec::new(),
-            begun: false,
-            last: Trailer::FIRST,
-            emitted: false,
-            held: Vec::new(),
-            operands: Operands::new(retention.operator.clone(), retention.blobs.clone()),
-            scratch: InternalKeyBuf::new(&[], Trailer::LAST),
-        };
+        let key = KeyState::new(Operands::new(retention.operator.clone(), retention.blobs.clone()));
         let rule = Rule::new(order.clone(), retention);
         let merge = Merge::new(order.clone(), shared_prefix, runs)?;
         Ok(RewriteLoop {
@@ -251,100 +176,6 @@ impl<C: KeyOrder, S: EntrySink> Rewrite<S> for RewriteLoop<C, S> {
     fn sink(&mut self) -> &mut S {
         &mut self.sink
     }
-}
-
-impl KeyState {
-    #[inline]
-    fn place<C: KeyOrder>(&self, order: &C, user_key: &[u8], trailer: Trailer) -> Result<Step> {
-        if !self.begun {
-            return Ok(Step::NewKey);
-        }
-        match order.cmp(&self.user_key, user_key) {
-            Ordering::Less => Ok(Step::NewKey),
-            Ordering::Equal if trailer < self.last => Ok(Step::OlderVersion),
-            Ordering::Equal if trailer == self.last => Ok(Step::Duplicate),
-            // A damaged entry compares consistently in both directions; a comparator that contradicts itself does not.
-            said if order.cmp(user_key, &self.user_key) != said.reverse() => {
-                Err(contradiction(&self.user_key, user_key))
-            }
-            _ => Err(out_of_order(&self.user_key, user_key)),
-        }
-    }
-
-    /// Begins the next key; returns how many held-back tombstones of the previous key were not needed.
-    #[inline]
-    fn begin(&mut self, user_key: &[u8]) -> u64 {
-        let unneeded = self.held.len() as u64;
-        self.held.clear();
-        self.user_key.clear();
-        self.user_key.extend_from_slice(user_key);
-        self.begun = true;
-        self.emitted = false;
-        unneeded
-    }
-
-    /// [`KeyState::emit`] of an entry that is not in the input in this form.
-    #[cold]
-    pub(super) fn emit_parts<S: EntrySink>(
-        &mut self,
-        sink: &mut S,
-        trailer: Trailer,
-        value: &[u8],
-    ) -> Result<u64> {
-        let held = self.held.len() as u64;
-        self.emit_held(sink)?;
-        self.scratch.set(&self.user_key, trailer);
-        sink.add(self.scratch.as_key(), value, !self.emitted)?;
-        self.emitted = true;
-        Ok(held + 1)
-    }
-
-    /// Passes a survivor to the sink, and before it the tombstones held back for it; returns the number of entries.
-    #[inline]
-    fn emit<S: EntrySink>(
-        &mut self,
-        sink: &mut S,
-        key: InternalKey<'_>,
-        kept: Trailer,
-        value: &[u8],
-    ) -> Result<u64> {
-        let held = self.held.len() as u64;
-        if held > 0 {
-            self.emit_held(sink)?;
-        }
-        let first = !self.emitted;
-        self.emitted = true;
-        if kept == self.last {
-            sink.add(key, value, first)?;
-        } else {
-            self.scratch.set(&self.user_key, kept);
-            sink.add(self.scratch.as_key(), value, first)?;
-        }
-        Ok(held + 1)
-    }
-
-    #[cold]
-    fn emit_held<S: EntrySink>(&mut self, sink: &mut S) -> Result<()> {
-        for trailer in self.held.drain(..) {
-            self.scratch.set(&self.user_key, trailer);
-            sink.add(self.scratch.as_key(), &[], !self.emitted)?;
-            self.emitted = true;
-        }
-        Ok(())
-    }
-}
-
-#[cold]
-fn out_of_order(last: &[u8], next: &[u8]) -> Error {
-    Error::corruption(format!("keys out of order: {} after {}", next.escape_ascii(), last.escape_ascii()))
-        .hint("Verify the tables with their checksums")
-}
-
-#[cold]
-fn contradiction(last: &[u8], next: &[u8]) -> Error {
-    let (last, next) = (last.escape_ascii(), next.escape_ascii());
-    Error::invalid(format!("the comparator contradicts itself on the keys {last} and {next}"))
-        .hint("Correct the comparator, and open the database again: the tables are not damaged")
 }
 
 #[cold]

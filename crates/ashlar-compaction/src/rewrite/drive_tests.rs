@@ -4,8 +4,9 @@ use super::*;
 use crate::rewrite::retention::Beneath;
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
-use ashlar_base::{Comparator, ErrorKind, LookupKey, SeqNum, ValueType, Window};
+use ashlar_base::{Comparator, ErrorKind, InternalKey, LookupKey, SeqNum, ValueType, Window};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

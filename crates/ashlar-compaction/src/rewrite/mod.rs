@@ -1,8 +1,8 @@
 //! Rewriting sorted runs into tables: the code that flush and compaction share.
 //!
 //! `merge` brings the runs into one order, `retention` decides which versions survive, `cut` where an output ends,
-//! `tombstones` which range tombstones are kept, `fold` folds merge operands, `blobs` handles large values, `output`
-//! writes tables. `drive` is the loop through all of them, resumable after any entry.
+//! `tombstones` which range tombstones are kept, `fold` folds merge `operands`, `blobs` handles large values, `output`
+//! writes tables. `key_state` holds the state of the current key. `drive` is the loop through all of them, resumable after any entry.
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc`, `db/compaction/compaction_outputs.cc` (behaviour).
 
@@ -10,17 +10,21 @@ mod blobs;
 mod cut;
 mod drive;
 mod fold;
+mod key_state;
 mod merge;
+mod operands;
 mod output;
 mod retention;
+mod sink;
 mod tombstones;
 
 pub use blobs::{BlobCounters, BlobOutcome, BlobPlan};
 pub use cut::{Cut, CutLimits, Grandparent};
-pub use drive::{EntrySink, Progress, Rewrite, RewriteCounters, RewriteLoop, shared_prefix, start};
+pub use drive::{Progress, Rewrite, RewriteLoop, shared_prefix, start};
 pub use merge::Merge;
 pub use output::{Output, OutputChecks, OutputPlan, TableOutputs};
 pub use retention::{Beneath, Retention, Rule, Verdict};
+pub use sink::{EntrySink, RewriteCounters};
 
 #[cfg(test)]
 pub(crate) mod fixture;

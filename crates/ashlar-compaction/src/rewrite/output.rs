@@ -14,7 +14,7 @@
 
 use super::blobs::{BlobOutcome, BlobOutputs, BlobPlan};
 use super::cut::{Cut, CutLimits};
-use super::drive::EntrySink;
+use super::sink::EntrySink;
 use super::tombstones::Carried;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::planted::{Bug, planted};

@@ -1,0 +1,132 @@
+//! The user key that a rewrite has reached, and what it holds back for the key.
+
+use super::operands::Operands;
+use super::sink::EntrySink;
+use ashlar_base::ext::comparator::KeyOrder;
+use ashlar_base::{Error, InternalKey, InternalKeyBuf, Result, Trailer};
+use std::cmp::Ordering;
+
+/// The current user key. Held-back tombstones are newer than the operands.
+pub(super) struct KeyState {
+    pub(super) user_key: Vec<u8>,
+    begun: bool,
+    pub(super) last: Trailer,
+    emitted: bool,
+    pub(super) held: Vec<Trailer>,
+    pub(super) operands: Operands,
+    scratch: InternalKeyBuf,
+}
+
+/// The relation of an entry to the previous one.
+pub(super) enum Step {
+    NewKey,
+    OlderVersion,
+    Duplicate,
+}
+
+impl KeyState {
+    /// The state before the first key.
+    pub(super) fn new(operands: Operands) -> KeyState {
+        KeyState {
+            user_key: Vec::new(),
+            begun: false,
+            last: Trailer::FIRST,
+            emitted: false,
+            held: Vec::new(),
+            operands,
+            scratch: InternalKeyBuf::new(&[], Trailer::LAST),
+        }
+    }
+
+    #[inline]
+    pub(super) fn place<C: KeyOrder>(&self, order: &C, user_key: &[u8], trailer: Trailer) -> Result<Step> {
+        if !self.begun {
+            return Ok(Step::NewKey);
+        }
+        match order.cmp(&self.user_key, user_key) {
+            Ordering::Less => Ok(Step::NewKey),
+            Ordering::Equal if trailer < self.last => Ok(Step::OlderVersion),
+            Ordering::Equal if trailer == self.last => Ok(Step::Duplicate),
+            // A damaged entry compares consistently in both directions; a comparator that contradicts itself does not.
+            said if order.cmp(user_key, &self.user_key) != said.reverse() => {
+                Err(contradiction(&self.user_key, user_key))
+            }
+            _ => Err(out_of_order(&self.user_key, user_key)),
+        }
+    }
+
+    /// Begins the next key; returns how many held-back tombstones of the previous key were not needed.
+    #[inline]
+    pub(super) fn begin(&mut self, user_key: &[u8]) -> u64 {
+        let unneeded = self.held.len() as u64;
+        self.held.clear();
+        self.user_key.clear();
+        self.user_key.extend_from_slice(user_key);
+        self.begun = true;
+        self.emitted = false;
+        unneeded
+    }
+
+    /// [`KeyState::emit`] of an entry that is not in the input in this form.
+    #[cold]
+    pub(super) fn emit_parts<S: EntrySink>(
+        &mut self,
+        sink: &mut S,
+        trailer: Trailer,
+        value: &[u8],
+    ) -> Result<u64> {
+        let held = self.held.len() as u64;
+        self.emit_held(sink)?;
+        self.scratch.set(&self.user_key, trailer);
+        sink.add(self.scratch.as_key(), value, !self.emitted)?;
+        self.emitted = true;
+        Ok(held + 1)
+    }
+
+    /// Passes a survivor to the sink, and before it the tombstones held back for it; returns the number of entries.
+    #[inline]
+    pub(super) fn emit<S: EntrySink>(
+        &mut self,
+        sink: &mut S,
+        key: InternalKey<'_>,
+        kept: Trailer,
+        value: &[u8],
+    ) -> Result<u64> {
+        let held = self.held.len() as u64;
+        if held > 0 {
+            self.emit_held(sink)?;
+        }
+        let first = !self.emitted;
+        self.emitted = true;
+        if kept == self.last {
+            sink.add(key, value, first)?;
+        } else {
+            self.scratch.set(&self.user_key, kept);
+            sink.add(self.scratch.as_key(), value, first)?;
+        }
+        Ok(held + 1)
+    }
+
+    #[cold]
+    fn emit_held<S: EntrySink>(&mut self, sink: &mut S) -> Result<()> {
+        for trailer in self.held.drain(..) {
+            self.scratch.set(&self.user_key, trailer);
+            sink.add(self.scratch.as_key(), &[], !self.emitted)?;
+            self.emitted = true;
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn out_of_order(last: &[u8], next: &[u8]) -> Error {
+    Error::corruption(format!("keys out of order: {} after {}", next.escape_ascii(), last.escape_ascii()))
+        .hint("Verify the tables with their checksums")
+}
+
+#[cold]
+fn contradiction(last: &[u8], next: &[u8]) -> Error {
+    let (last, next) = (last.escape_ascii(), next.escape_ascii());
+    Error::invalid(format!("the comparator contradicts itself on the keys {last} and {next}"))
+        .hint("Correct the comparator, and open the database again: the tables are not damaged")
+}
