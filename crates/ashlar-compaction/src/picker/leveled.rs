@@ -6,7 +6,7 @@
 use super::aged::pick_aged;
 use super::blob_gc::pick_blob_garbage;
 use super::overfull::pick_overfull;
-use super::style::PickInput;
+use super::pick_input::PickInput;
 use super::tombstones::pick_tombstones;
 use crate::plan::Compaction;
 

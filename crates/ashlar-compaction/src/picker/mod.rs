@@ -16,6 +16,7 @@ mod level0;
 mod leveled;
 mod manual;
 mod overfull;
+mod pick_input;
 mod scores;
 mod shape;
 mod style;
@@ -24,9 +25,10 @@ mod tombstones;
 
 pub use chosen::{pick_chosen, pick_refit};
 pub use manual::{ManualPick, ManualRange};
+pub use pick_input::PickInput;
 pub use scores::{Score, scores};
 pub use shape::Shape;
-pub use style::{PickInput, Style};
+pub use style::Style;
 pub use targets::Targets;
 
 #[cfg(test)]

@@ -6,14 +6,13 @@
 use super::aged::next_age;
 use super::level0::gathers;
 use super::leveled;
+use super::pick_input::PickInput;
 use super::scores::debt;
 use super::shape::Shape;
 use super::tombstones::awaited_snapshot;
-use crate::plan::{Compaction, Running};
+use crate::plan::Compaction;
 use ashlar_base::SeqNum;
-use ashlar_blob::BlobOptions;
 use ashlar_options::CompactionOptions;
-use ashlar_tree::blobs::BlobFiles;
 
 /// How the tables of a family are compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,25 +22,6 @@ pub enum Style {
     /// All tables stay in level 0, and no compaction runs: the tree is stored with the style FIFO or None, or with one
     /// level. RocksDB would not open such a tree with a table in another level.
     Level0Only,
-}
-
-/// What a style picks from.
-#[derive(Clone, Copy)]
-pub struct PickInput<'a> {
-    /// The tables of the family.
-    pub shape: Shape<'a>,
-    /// The settings of the family's compactions.
-    pub options: &'a CompactionOptions,
-    /// The claims of the family's running compactions.
-    pub running: &'a [Running],
-    /// The oldest live snapshot.
-    pub oldest_snapshot: Option<SeqNum>,
-    /// Seconds since 1970.
-    pub now: u64,
-    /// The settings of the family's blob files.
-    pub blob_options: &'a BlobOptions,
-    /// The family's blob files.
-    pub blobs: &'a BlobFiles,
 }
 
 impl Style {
