@@ -7,7 +7,7 @@
 //! 3. The edit deletes every input and adds every output, including blob files and the garbage in older blob files; it
 //!    changes nothing else.
 //! 4. A part that is dropped before its end, or after an error, leaves no file behind; nor does a part that is never
-//!    passed to `gather`.
+//!    passed to `finish`.
 //!
 //! Source: RocksDB `db/compaction/compaction_job.cc` (behaviour).
 
@@ -129,7 +129,7 @@ impl CompactionPart {
     ///
     /// # Errors
     /// `InvalidArgument` if a part is not done; the outputs are removed.
-    pub fn gather(
+    pub fn finish(
         family: FamilyId,
         plan: &Compaction,
         mut parts: Vec<CompactionPart>,

@@ -72,7 +72,7 @@ fn run_all(input: CompactionInput, budget: usize) -> Result<CompactionOutcome> {
             more |= part.step(budget)? == Progress::More;
         }
     }
-    CompactionPart::gather(FamilyId(2), &plan, parts)
+    CompactionPart::finish(FamilyId(2), &plan, parts)
 }
 
 fn content(version: &Version) -> Vec<String> {
@@ -206,7 +206,7 @@ fn damage_and_early_ends_leave_the_inputs_alone() {
     assert_eq!(place.files(), before);
 
     let early = CompactionPart::start(input(&place, &version, &plan, &[])).unwrap();
-    assert!(CompactionPart::gather(FamilyId(2), &plan, early).is_err());
+    assert!(CompactionPart::finish(FamilyId(2), &plan, early).is_err());
     assert_eq!(place.files(), before);
 
     let path = place.dir.join("000010.sst");

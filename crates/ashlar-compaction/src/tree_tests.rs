@@ -177,7 +177,7 @@ impl World {
             return;
         }
         let Under { plan, done, .. } = self.running.swap_remove(at);
-        let outcome = CompactionPart::gather(FamilyId::DEFAULT, &plan, done).unwrap();
+        let outcome = CompactionPart::finish(FamilyId::DEFAULT, &plan, done).unwrap();
         let epoch = plan.files().map(|(_, f)| f.file.epoch).min().unwrap();
         self.install(outcome.edit, epoch, &outcome.counts);
         plan.set_compacting(false);

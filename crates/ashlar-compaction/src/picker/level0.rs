@@ -39,7 +39,7 @@ pub(super) fn pick_level0(
 }
 
 /// Whether a compaction of level 0 is due and only waits for an expected table.
-pub fn gathers(shape: &Shape<'_>, options: &CompactionOptions) -> bool {
+pub fn waits_for_table(shape: &Shape<'_>, options: &CompactionOptions) -> bool {
     if !shape.arriving || shape.level(0).is_empty() {
         return false;
     }
@@ -49,13 +49,13 @@ pub fn gathers(shape: &Shape<'_>, options: &CompactionOptions) -> bool {
 
 /// Rule 3.
 fn waits_for_more(shape: &Shape<'_>, options: &CompactionOptions, base: usize) -> bool {
-    let (tables, gathered) = (shape.level(0).len(), shape.bytes(0));
+    let (tables, level0_bytes) = (shape.level(0).len(), shape.bytes(0));
     let twice = options.l0_trigger.saturating_mul(2).min(options.l0_slowdown);
     let near_slowdown = options.l0_slowdown / 5 * 3;
     let costs_more_than = |bytes: u64| shape.bytes(base) > bytes;
     shape.arriving
-        && ((tables < twice && costs_more_than(gathered / 2))
-            || (tables < near_slowdown && costs_more_than(gathered.saturating_mul(4))))
+        && ((tables < twice && costs_more_than(level0_bytes / 2))
+            || (tables < near_slowdown && costs_more_than(level0_bytes.saturating_mul(4))))
 }
 
 fn pick_down(

@@ -4,7 +4,7 @@
 //! [`PickInput`].
 
 use super::aged::next_age;
-use super::level0::gathers;
+use super::level0::waits_for_table;
 use super::leveled;
 use super::pick_input::PickInput;
 use super::scores::debt;
@@ -58,7 +58,7 @@ impl Style {
     /// Whether a due compaction waits for a table that is expected in level 0.
     pub fn waits_for_table(self, shape: &Shape<'_>, options: &CompactionOptions) -> bool {
         match self {
-            Style::Leveled => gathers(shape, options),
+            Style::Leveled => waits_for_table(shape, options),
             Style::Level0Only => false,
         }
     }

@@ -47,9 +47,9 @@ impl KeyState {
             }
             self.operands.stripe = stripe;
             self.operands.bytes += entry.value.len() + size_of::<(Trailer, Vec<u8>)>();
-            self.operands.gathered.push((trailer, entry.value.to_vec()));
+            self.operands.collected.push((trailer, entry.value.to_vec()));
             if planted(Bug::MergedTwice) {
-                self.operands.gathered.push((trailer, entry.value.to_vec()));
+                self.operands.collected.push((trailer, entry.value.to_vec()));
             }
             return Ok(Verdict::Taken);
         }
@@ -92,7 +92,7 @@ impl KeyState {
         sink: &mut S,
         counters: &mut RewriteCounters,
     ) -> Result<()> {
-        if self.operands.gathered.is_empty() {
+        if self.operands.collected.is_empty() {
             return Ok(());
         }
         let over_nothing = !rule.may_lie_beneath(&self.user_key);
@@ -110,13 +110,13 @@ impl KeyState {
         base: Base<'_>,
         counters: &mut RewriteCounters,
     ) -> Result<bool> {
-        let Some((newest, _)) = self.operands.gathered.first() else { return Ok(false) };
+        let Some((newest, _)) = self.operands.collected.first() else { return Ok(false) };
         let newest = newest.seq();
         let Some((value_type, value)) = self.operands.fold(&self.user_key, base) else { return Ok(false) };
         let trailer = rule.settled(Trailer::new(newest, value_type), self.operands.stripe);
-        counters.folded += self.operands.gathered.len() as u64 - 1;
+        counters.folded += self.operands.collected.len() as u64 - 1;
         counters.entries_out += self.emit_parts(sink, trailer, &value)?;
-        self.operands.gathered.clear();
+        self.operands.collected.clear();
         self.operands.bytes = 0;
         Ok(true)
     }
@@ -132,7 +132,7 @@ impl KeyState {
         if combine {
             counters.folded += self.operands.combine(&self.user_key);
         }
-        for (trailer, operand) in std::mem::take(&mut self.operands.gathered) {
+        for (trailer, operand) in std::mem::take(&mut self.operands.collected) {
             counters.entries_out += self.emit_parts(sink, trailer, &operand)?;
         }
         Ok(())

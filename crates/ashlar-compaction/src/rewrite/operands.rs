@@ -13,7 +13,7 @@ pub(super) struct Operands {
     operator: Option<Arc<dyn MergeOperator>>,
     blobs: Option<Arc<BlobFiles>>,
     /// Newest first.
-    pub(super) gathered: Vec<(Trailer, Vec<u8>)>,
+    pub(super) collected: Vec<(Trailer, Vec<u8>)>,
     pub(super) stripe: usize,
     pub(super) bytes: usize,
     /// The largest entry of a table: operands with a larger result are kept unchanged.
@@ -24,7 +24,7 @@ impl Operands {
     /// Without an operator no operand is ever collected.
     pub(super) fn new(operator: Option<Arc<dyn MergeOperator>>, blobs: Option<Arc<BlobFiles>>) -> Self {
         let entry_bytes_max = MAX_ENTRY_BYTES;
-        Operands { operator, blobs, gathered: Vec::new(), stripe: 0, bytes: 0, entry_bytes_max }
+        Operands { operator, blobs, collected: Vec::new(), stripe: 0, bytes: 0, entry_bytes_max }
     }
 
     /// The value of a blob index or a timed put; `None` when it cannot be read: readers of the key get the error.
@@ -37,12 +37,12 @@ impl Operands {
     /// Whether [`KeyState::chain`](super::key_state::KeyState::chain) has to see an entry.
     #[inline]
     pub(super) fn concern(&self, trailer: Trailer) -> bool {
-        !self.gathered.is_empty()
+        !self.collected.is_empty()
             || (trailer.type_byte() == ValueType::Merge as u8 && self.operator.is_some())
     }
 
     fn oldest_first(&self) -> Vec<&[u8]> {
-        self.gathered.iter().rev().map(|(_, operand)| &operand[..]).collect()
+        self.collected.iter().rev().map(|(_, operand)| &operand[..]).collect()
     }
 
     /// `value` if it fits into a table; `None` if it is too large.
@@ -81,13 +81,13 @@ impl Operands {
     /// Combines all operands into one, if the operator can do that without the base. Returns how many operands
     /// disappeared.
     pub(super) fn combine(&mut self, user_key: &[u8]) -> u64 {
-        let (Some((newest, _)), [_, _, ..]) = (self.gathered.first(), &self.gathered[..]) else { return 0 };
+        let (Some((newest, _)), [_, _, ..]) = (self.collected.first(), &self.collected[..]) else { return 0 };
         let newest = *newest;
         let combined = self.operator.as_ref().and_then(|o| o.partial_merge(user_key, &self.oldest_first()));
         let Some(combined) = combined.and_then(|combined| self.fitting(user_key, combined)) else { return 0 };
-        let gone = self.gathered.len() as u64 - 1;
-        self.gathered.clear();
-        self.gathered.push((newest, combined));
+        let gone = self.collected.len() as u64 - 1;
+        self.collected.clear();
+        self.collected.push((newest, combined));
         gone
     }
 }
@@ -110,17 +110,17 @@ mod tests {
     #[test]
     fn what_no_table_takes_is_not_folded() {
         let mut operands = Operands::new(standard_operator("stringappend"), None);
-        operands.gathered = vec![(trailer(2, ValueType::Merge), b"operand".to_vec())];
+        operands.collected = vec![(trailer(2, ValueType::Merge), b"operand".to_vec())];
         // A key of 3 bytes, a trailer of 8, the base, a comma, the operand of 7.
         operands.entry_bytes_max = 3 + 8 + 4 + 1 + 7;
         let folded = operands.fold(b"key", Base::Value(b"base"));
         assert_eq!(folded, Some((ValueType::Put, b"base,operand".to_vec())));
         assert_eq!(operands.fold(b"key", Base::Value(b"bases")), None);
         assert_eq!(operands.fold(b"keys", Base::Value(b"base")), None);
-        operands.gathered.push((trailer(1, ValueType::Merge), b"more".to_vec()));
+        operands.collected.push((trailer(1, ValueType::Merge), b"more".to_vec()));
         assert_eq!(operands.combine(b"key"), 1);
-        assert_eq!(operands.gathered, [(trailer(2, ValueType::Merge), b"more,operand".to_vec())]);
-        operands.gathered.push((trailer(1, ValueType::Merge), b"still more".to_vec()));
-        assert_eq!((operands.combine(b"key"), operands.gathered.len()), (0, 2), "too large for a table");
+        assert_eq!(operands.collected, [(trailer(2, ValueType::Merge), b"more,operand".to_vec())]);
+        operands.collected.push((trailer(1, ValueType::Merge), b"still more".to_vec()));
+        assert_eq!((operands.combine(b"key"), operands.collected.len()), (0, 2), "too large for a table");
     }
 }

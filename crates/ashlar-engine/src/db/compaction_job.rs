@@ -237,7 +237,7 @@ impl Shared {
     }
 
     fn install(&self, parts: Vec<CompactionPart>) -> Result<()> {
-        let outcome = CompactionPart::gather(self.family.id(), &self.plan, parts)?;
+        let outcome = CompactionPart::finish(self.family.id(), &self.plan, parts)?;
         let CompactionOutcome { edit, counts, pending, counters } = outcome;
         let (core, family) = (&self.core, self.family.id());
         let took = self.took();

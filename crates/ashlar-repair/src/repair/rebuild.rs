@@ -256,7 +256,7 @@ impl Repair<'_> {
         for part in &mut parts {
             while part.step(STEP)? == Progress::More {}
         }
-        let outcome = CompactionPart::gather(family.id, &plan, parts)?;
+        let outcome = CompactionPart::finish(family.id, &plan, parts)?;
         let between = edit.added.iter().map(|(_, file)| file.number).filter(|n| *n > self.found.largest);
         let between = between.map(|n| FileKind::Table(n).name()).collect();
         edit.added = outcome.edit.added;
