@@ -131,7 +131,7 @@ impl BlobOutputs {
 
     /// Whether [`BlobOutputs::replace`] must see an entry.
     #[inline]
-    pub(super) fn concern(&self, kind: Option<ValueType>, value: &[u8]) -> bool {
+    pub(super) fn may_replace(&self, kind: Option<ValueType>, value: &[u8]) -> bool {
         match kind {
             Some(ValueType::Put) => self.plan.options.separates(value.len()),
             Some(ValueType::BlobIndex | ValueType::Entity) => true,

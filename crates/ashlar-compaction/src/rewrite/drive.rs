@@ -135,7 +135,7 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             }
             self.key.last = trailer;
             let mut verdict = self.rule.judge(user_key, trailer);
-            if self.key.operands.concern(trailer) {
+            if self.key.operands.may_fold(trailer) {
                 verdict =
                     self.key.chain(&mut self.rule, &mut self.sink, entry, verdict, &mut self.counters)?;
             }

@@ -36,7 +36,7 @@ impl Operands {
 
     /// Whether [`KeyState::chain`](super::key_state::KeyState::chain) has to see an entry.
     #[inline]
-    pub(super) fn concern(&self, trailer: Trailer) -> bool {
+    pub(super) fn may_fold(&self, trailer: Trailer) -> bool {
         !self.collected.is_empty()
             || (trailer.type_byte() == ValueType::Merge as u8 && self.operator.is_some())
     }

@@ -284,7 +284,7 @@ impl EntrySink for TableOutputs {
         {
             open.older += 1;
         }
-        if self.blobs.concern(key.trailer().value_type(), value) {
+        if self.blobs.may_replace(key.trailer().value_type(), value) {
             return self.add_with_blobs(key, value);
         }
         let Some(open) = &mut self.open else { return Ok(()) };
