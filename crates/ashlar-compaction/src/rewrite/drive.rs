@@ -134,13 +134,13 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
                 self.sink.note_read(entry.key, entry.value)?;
             }
             self.key.last = trailer;
-            let mut verdict = self.rule.judge(user_key, trailer);
+            let mut verdict = self.rule.decide(user_key, trailer);
             if self.key.operands.may_fold(trailer) {
                 verdict =
                     self.key.chain(&mut self.rule, &mut self.sink, entry, verdict, &mut self.counters)?;
             }
             match verdict {
-                Verdict::Taken => {}
+                Verdict::Folded => {}
                 Verdict::Keep(_) if planted(Bug::KeyLostInRewrite) && trailer.seq().get() % 64 == 9 => {}
                 Verdict::Keep(kept) => {
                     let emitted = self.key.emit(&mut self.sink, entry.key, kept, entry.value)?;

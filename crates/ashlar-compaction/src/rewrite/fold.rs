@@ -51,7 +51,7 @@ impl KeyState {
             if planted(Bug::MergedTwice) {
                 self.operands.collected.push((trailer, entry.value.to_vec()));
             }
-            return Ok(Verdict::Taken);
+            return Ok(Verdict::Folded);
         }
         let fetched;
         // The base of the operands, and the verdict that is left for the entry.
@@ -59,12 +59,12 @@ impl KeyState {
             _ if stripe != self.operands.stripe => None,
             (Some(ValueType::BlobIndex | ValueType::TimedPut), Verdict::Keep(_)) => {
                 fetched = self.operands.fetch(entry);
-                fetched.as_deref().map(|value| (Base::Value(value), Verdict::Taken))
+                fetched.as_deref().map(|value| (Base::Value(value), Verdict::Folded))
             }
-            (Some(ValueType::Put), Verdict::Keep(_)) => Some((Base::Value(entry.value), Verdict::Taken)),
-            (Some(ValueType::Entity), Verdict::Keep(_)) => Some((Base::Entity(entry.value), Verdict::Taken)),
+            (Some(ValueType::Put), Verdict::Keep(_)) => Some((Base::Value(entry.value), Verdict::Folded)),
+            (Some(ValueType::Entity), Verdict::Keep(_)) => Some((Base::Entity(entry.value), Verdict::Folded)),
             (Some(ValueType::Delete), Verdict::Keep(_) | Verdict::Hold) => {
-                Some((Base::Nothing, Verdict::Taken))
+                Some((Base::Nothing, Verdict::Folded))
             }
             (Some(ValueType::SingleDelete), Verdict::Keep(_) | Verdict::Hold) => {
                 Some((Base::Nothing, verdict))
@@ -77,7 +77,7 @@ impl KeyState {
         if let Some((base, left)) = base
             && self.fold_operands(rule, sink, base, counters)?
         {
-            counters.folded += u64::from(left == Verdict::Taken);
+            counters.folded += u64::from(left == Verdict::Folded);
             return Ok(left);
         }
         self.pass_operands(sink, !refused, counters)?;

@@ -84,8 +84,8 @@ pub enum Verdict {
     Hold,
     /// The version is dropped.
     Drop,
-    /// The caller has already handled the version.
-    Taken,
+    /// The version is folded with the merge operands of its key.
+    Folded,
     /// This engine cannot rewrite the version's kind: the rewrite must stop.
     Refuse,
 }
@@ -135,7 +135,7 @@ impl<C: KeyOrder> Rule<C> {
 
     /// The verdict on the next older version of `user_key`.
     #[inline]
-    pub fn judge(&mut self, user_key: &[u8], trailer: Trailer) -> Verdict {
+    pub fn decide(&mut self, user_key: &[u8], trailer: Trailer) -> Verdict {
         let stripe = self.stripe(trailer.seq());
         if !self.tombstones.is_empty() && self.is_covered(user_key, trailer, stripe) {
             return Verdict::Drop;
@@ -248,13 +248,13 @@ mod tests {
         rule.begin_key();
         let (mut left, mut held) = (vec![], vec![]);
         for &(seq, kind) in versions {
-            match rule.judge(b"k", t(seq, kind)) {
+            match rule.decide(b"k", t(seq, kind)) {
                 Verdict::Keep(trailer) => {
                     left.append(&mut held);
                     left.push(trailer);
                 }
                 Verdict::Hold => held.push(t(seq, kind)),
-                Verdict::Drop | Verdict::Taken => {}
+                Verdict::Drop | Verdict::Folded => {}
                 Verdict::Refuse => panic!("refused {seq} {kind:?}"),
             }
         }
@@ -335,12 +335,12 @@ mod tests {
             rule
         };
         let mut above = rule(covered());
-        assert_eq!(above.judge(b"k", t(9, Put)), Verdict::Keep(t(9, Put)));
-        assert_eq!(above.judge(b"k", unknown), Verdict::Keep(unknown));
-        assert_eq!(above.judge(b"k", t(1, ValueType::RangeDelete)), Verdict::Refuse);
+        assert_eq!(above.decide(b"k", t(9, Put)), Verdict::Keep(t(9, Put)));
+        assert_eq!(above.decide(b"k", unknown), Verdict::Keep(unknown));
+        assert_eq!(above.decide(b"k", t(1, ValueType::RangeDelete)), Verdict::Refuse);
         let mut lowest = rule(bottom());
-        assert_eq!(lowest.judge(b"k", unknown), Verdict::Keep(unknown));
-        assert_eq!(lowest.judge(b"k", t(2, Put)), Verdict::Keep(t(0, Put)));
-        assert_eq!(lowest.judge(b"k", Trailer::from_raw((1 << 8) | 0x7e)), Verdict::Refuse);
+        assert_eq!(lowest.decide(b"k", unknown), Verdict::Keep(unknown));
+        assert_eq!(lowest.decide(b"k", t(2, Put)), Verdict::Keep(t(0, Put)));
+        assert_eq!(lowest.decide(b"k", Trailer::from_raw((1 << 8) | 0x7e)), Verdict::Refuse);
     }
 }
