@@ -7,7 +7,7 @@
 //!    it. Merge operands are folded into one value where that value is known.
 //! 3. After an error or `Done` the loop does nothing more.
 
-use super::key_state::{KeyState, Step};
+use super::key_state::{KeyState, Relation};
 use super::merge::Merge;
 use super::operands::Operands;
 use super::retention::{Retention, Rule, Verdict};
@@ -117,14 +117,14 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             let bytes = entry.key.encoded().len() + entry.value.len();
             self.counters.entries_in += 1;
             self.counters.bytes_in += bytes as u64;
-            match self.key.place(&self.order, user_key, trailer)? {
-                Step::NewKey => {
+            match self.key.relation(&self.order, user_key, trailer)? {
+                Relation::NewKey => {
                     self.key.end_chain(&mut self.rule, &mut self.sink, &mut self.counters)?;
                     self.counters.dropped_tombstones += self.key.begin(user_key);
                     self.rule.begin_key();
                 }
-                Step::OlderVersion => {}
-                Step::Duplicate => {
+                Relation::OlderVersion => {}
+                Relation::Duplicate => {
                     self.counters.dropped_hidden += 1;
                     self.merge.advance()?;
                     continue;

@@ -18,7 +18,7 @@ pub(super) struct KeyState {
 }
 
 /// The relation of an entry to the previous one.
-pub(super) enum Step {
+pub(super) enum Relation {
     NewKey,
     OlderVersion,
     Duplicate,
@@ -39,14 +39,19 @@ impl KeyState {
     }
 
     #[inline]
-    pub(super) fn place<C: KeyOrder>(&self, order: &C, user_key: &[u8], trailer: Trailer) -> Result<Step> {
+    pub(super) fn relation<C: KeyOrder>(
+        &self,
+        order: &C,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<Relation> {
         if !self.begun {
-            return Ok(Step::NewKey);
+            return Ok(Relation::NewKey);
         }
         match order.cmp(&self.user_key, user_key) {
-            Ordering::Less => Ok(Step::NewKey),
-            Ordering::Equal if trailer < self.last => Ok(Step::OlderVersion),
-            Ordering::Equal if trailer == self.last => Ok(Step::Duplicate),
+            Ordering::Less => Ok(Relation::NewKey),
+            Ordering::Equal if trailer < self.last => Ok(Relation::OlderVersion),
+            Ordering::Equal if trailer == self.last => Ok(Relation::Duplicate),
             // A damaged entry compares consistently in both directions; a comparator that contradicts itself does not.
             said if order.cmp(user_key, &self.user_key) != said.reverse() => {
                 Err(contradiction(&self.user_key, user_key))
