@@ -4,7 +4,7 @@ use super::*;
 use crate::level_run::LevelRun;
 use crate::picker::{Shape, pick_overfull};
 
-use crate::rewrite::fixture::{Place, dump, trailer};
+use crate::rewrite::fixture::{TestDir, dump, trailer};
 use crate::rewrite::{CutLimits, EntrySink};
 use ashlar_base::error::IoKind;
 use ashlar_base::{InternalKeyBuf, Level, Order, RunCursor, ValueType};
@@ -16,7 +16,7 @@ use ashlar_options::CompactionOptions;
 use ValueType::{Delete, Put};
 
 /// Writes a table. Each entry is a key, a sequence and a type; a put's value is its sequence.
-fn table(place: &Place, entries: &[(String, u64, ValueType)]) -> NewFile {
+fn table(place: &TestDir, entries: &[(String, u64, ValueType)]) -> NewFile {
     let mut sink = TableOutputs::new(place.plan(), CutLimits::none(), place.numbers());
     let mut last = None;
     for (key, seq, kind) in entries {
@@ -46,7 +46,7 @@ fn picked(version: &Version, options: &CompactionOptions) -> Compaction {
     pick_overfull(&Shape::of(version), options, &[]).unwrap()
 }
 
-fn input(place: &Place, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionInput {
+fn input(place: &TestDir, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionInput {
     CompactionInput {
         plan: plan.clone(),
         version: Arc::clone(version),
@@ -57,7 +57,7 @@ fn input(place: &Place, version: &Arc<Version>, plan: &Compaction, snapshots: &[
     }
 }
 
-fn run(place: &Place, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionOutcome {
+fn run(place: &TestDir, version: &Arc<Version>, plan: &Compaction, snapshots: &[u64]) -> CompactionOutcome {
     run_all(input(place, version, plan, snapshots), 1000).unwrap()
 }
 
@@ -81,7 +81,7 @@ fn content(version: &Version) -> Vec<String> {
 
 #[test]
 fn level0_and_the_last_level_become_one_run() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let files = [
         (6, table(&place, &keys(0..400, 0, Put))),
         (6, table(&place, &keys(400..800, 0, Put))),
@@ -130,7 +130,7 @@ fn epochs(mut edit: VersionEdit) -> VersionEdit {
 
 #[test]
 fn snapshots_and_deeper_levels_keep_what_they_need() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let files = [
         (6, table(&place, &keys(0..2000, 1, Put))),
         (0, table(&place, &keys(1990..2010, 5, Delete))),
@@ -154,7 +154,7 @@ fn snapshots_and_deeper_levels_keep_what_they_need() {
 
 #[test]
 fn everything_may_vanish() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let files = [(6, table(&place, &keys(0..50, 1, Put))), (0, table(&place, &keys(0..50, 2, Delete)))];
     let version = place.version(&files);
     let plan = picked(&version, &CompactionOptions { l0_trigger: 1, ..one_level() });
@@ -165,7 +165,7 @@ fn everything_may_vanish() {
 
 #[test]
 fn a_move_changes_nothing_but_the_level() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let files = [(0, table(&place, &keys(0..50, 1, Put))), (0, table(&place, &keys(60..70, 2, Put)))];
     let version = place.version(&files);
     let plan = picked(&version, &CompactionOptions { l0_trigger: 2, ..options() });
@@ -177,7 +177,7 @@ fn a_move_changes_nothing_but_the_level() {
 
 #[test]
 fn a_drop_deletes_its_inputs_only() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let files = [(0, table(&place, &keys(0..50, 1, Put))), (6, table(&place, &keys(60..70, 2, Put)))];
     let version = place.version(&files);
     let options = CompactionOptions { l0_trigger: 1, ..options() };
@@ -190,7 +190,7 @@ fn a_drop_deletes_its_inputs_only() {
 
 #[test]
 fn damage_and_early_ends_leave_the_inputs_alone() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let files = [(6, table(&place, &keys(0..3000, 1, Put))), (0, table(&place, &keys(0..3000, 2, Put)))];
     let version = place.version(&files);
     let before = place.files();
@@ -226,7 +226,7 @@ fn damage_and_early_ends_leave_the_inputs_alone() {
 
 #[test]
 fn a_level_of_tables_is_one_run() {
-    let place = Place::new(Env::mem(), Order::ReverseBytewise);
+    let place = TestDir::new(Env::mem(), Order::ReverseBytewise);
     let reversed = |range: std::ops::Range<u64>| keys(range, 4, Put).into_iter().rev().collect::<Vec<_>>();
     let files: Vec<(u8, NewFile)> =
         (0..5).rev().map(|i| (6, table(&place, &reversed(i * 100..i * 100 + 100)))).collect();
@@ -252,15 +252,15 @@ fn a_level_of_tables_is_one_run() {
 }
 
 /// Two small tables that a compaction merges, on a simulated machine.
-fn small(sim: &SimEnv) -> (Place, Arc<Version>, Compaction) {
-    let place = Place::new(sim.env(), Order::Bytewise);
+fn small(sim: &SimEnv) -> (TestDir, Arc<Version>, Compaction) {
+    let place = TestDir::new(sim.env(), Order::Bytewise);
     let files = [(6, table(&place, &keys(0..400, 1, Put))), (0, table(&place, &keys(0..400, 2, Put)))];
     let version = place.version(&files);
     let plan = picked(&version, &CompactionOptions { l0_trigger: 1, target_file_bytes: 2000, ..one_level() });
     (place, version, plan)
 }
 
-fn attempt(place: &Place, version: &Arc<Version>, plan: &Compaction) -> Result<CompactionOutcome> {
+fn attempt(place: &TestDir, version: &Arc<Version>, plan: &Compaction) -> Result<CompactionOutcome> {
     run_all(input(place, version, plan, &[]), 500)
 }
 
@@ -323,7 +323,7 @@ fn finished_outputs_survive_any_crash() {
     let outcome = attempt(&place, &version, &plan).unwrap();
     assert!(outcome.edit.added.len() > 1);
     for mode in CrashMode::all() {
-        let after = Place::new(sim.crash(mode).env(), Order::Bytewise);
+        let after = TestDir::new(sim.crash(mode).env(), Order::Bytewise);
         let survived: usize = outcome.edit.added.iter().map(|(_, f)| dump(&after.empty(), f).len()).sum();
         assert_eq!(survived, 400, "{mode:?}");
     }
@@ -332,7 +332,7 @@ fn finished_outputs_survive_any_crash() {
 #[test]
 fn parts_make_what_the_whole_makes() {
     for order in [Order::Bytewise, Order::ReverseBytewise] {
-        let place = Place::new(Env::mem(), order.clone());
+        let place = TestDir::new(Env::mem(), order.clone());
         let sorted = |mut entries: Vec<(String, u64, ValueType)>| {
             let trailers = |e: &(String, u64, ValueType)| trailer(e.1, e.2);
             entries.sort_by(|a, b| {
@@ -366,7 +366,7 @@ fn parts_make_what_the_whole_makes() {
 /// Entries that survive such a rewrite (here: operands without an operator) must not cause endless rewrites.
 #[test]
 fn a_rewrite_at_the_bottom_that_every_snapshot_sees_is_the_last() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let chain: Vec<_> = (1..=9).rev().map(|seq| ("key".to_owned(), seq, ValueType::Merge)).collect();
     let version = place.version(&[(0, table(&place, &chain))]);
     let plan = picked(&version, &CompactionOptions { l0_trigger: 1, ..one_level() });

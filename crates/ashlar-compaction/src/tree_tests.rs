@@ -5,7 +5,7 @@
 
 use super::*;
 use crate::picker::{ManualPick, ManualRange, Shape, Targets, debt, pick_overfull, pick_tombstones};
-use crate::rewrite::fixture::{Place, trailer};
+use crate::rewrite::fixture::{TestDir, trailer};
 use crate::rewrite::{CutLimits, EntrySink, Progress, TableOutputs};
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, LookupKey, Order, SeqNum, ValueType};
 use ashlar_env::Env;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 const KEYS: u64 = 150;
 
 struct World {
-    place: Place,
+    place: TestDir,
     version: Arc<Version>,
     /// By key and descending sequence: whether there is a value.
     model: BTreeMap<(String, std::cmp::Reverse<u64>), bool>,
@@ -55,7 +55,7 @@ fn options() -> CompactionOptions {
 
 impl World {
     fn new(order: Order, seed: u64) -> World {
-        let place = Place::new(Env::mem(), order);
+        let place = TestDir::new(Env::mem(), order);
         let version = Arc::new(place.empty());
         World {
             place,

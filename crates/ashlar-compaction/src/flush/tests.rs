@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rewrite::Progress;
-use crate::rewrite::fixture::{Place, dump};
+use crate::rewrite::fixture::{TestDir, dump};
 use ashlar_base::{ErrorKind, FamilyId, Level, Order, SeqNum, ValueType};
 use ashlar_env::Env;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
@@ -19,7 +19,7 @@ fn memtable(order: &Order, entries: &[(&str, u64, ValueType, &str)]) -> Arc<dyn 
     rep
 }
 
-fn begun(place: &Place, memtables: Vec<Arc<dyn MemtableRep>>, snapshots: &[u64]) -> FlushRun {
+fn begun(place: &TestDir, memtables: Vec<Arc<dyn MemtableRep>>, snapshots: &[u64]) -> FlushRun {
     FlushRun::new(FlushInput {
         family: FamilyId(3),
         memtables,
@@ -30,7 +30,7 @@ fn begun(place: &Place, memtables: Vec<Arc<dyn MemtableRep>>, snapshots: &[u64])
     .unwrap()
 }
 
-fn flush(place: &Place, memtables: Vec<Arc<dyn MemtableRep>>, snapshots: &[u64]) -> FlushOutcome {
+fn flush(place: &TestDir, memtables: Vec<Arc<dyn MemtableRep>>, snapshots: &[u64]) -> FlushOutcome {
     let mut run = begun(place, memtables, snapshots);
     assert_eq!(place.files(), [""; 0], "no file before the first step");
     while run.step(30).unwrap() == Progress::More {}
@@ -42,7 +42,7 @@ use ValueType::{Delete, Merge, Put};
 #[test]
 fn memtables_become_one_table() {
     for order in [Order::Bytewise, Order::ReverseBytewise] {
-        let place = Place::new(Env::mem(), order.clone());
+        let place = TestDir::new(Env::mem(), order.clone());
         let old = memtable(
             &order,
             &[("aa1", 1, Put, "old"), ("aa2", 2, Put, "b"), ("aa3", 3, Merge, "m"), ("aa1", 4, Put, "mid")],
@@ -70,7 +70,7 @@ fn memtables_become_one_table() {
 
 #[test]
 fn an_empty_memtable_gives_an_edit_without_a_table() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let outcome = flush(&place, vec![memtable(&Order::Bytewise, &[])], &[]);
     assert_eq!((outcome.memtables, outcome.edit.added.len(), outcome.pending.len()), (1, 0, 0));
     assert_eq!(place.files(), [""; 0]);
@@ -78,7 +78,7 @@ fn an_empty_memtable_gives_an_edit_without_a_table() {
 
 #[test]
 fn given_up_half_way_nothing_stays() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let keys: Vec<String> = (0..100).map(|i| format!("{i:04}")).collect();
     let entries: Vec<_> = (1..).zip(&keys).map(|(s, k)| (k.as_str(), s, Put, "v")).collect();
     let mut run = begun(&place, vec![memtable(&Order::Bytewise, &entries)], &[]);
@@ -90,7 +90,7 @@ fn given_up_half_way_nothing_stays() {
 
 #[test]
 fn finished_before_its_end_nothing_stays() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let entries = [("a", 1, Put, "v"), ("b", 2, Put, "v")];
     let mut run = begun(&place, vec![memtable(&Order::Bytewise, &entries)], &[]);
     assert_eq!(run.step(1).unwrap(), Progress::More);
@@ -109,7 +109,7 @@ fn one_flush_of_a_family_at_a_time() {
 
 #[test]
 fn an_entry_that_changed_in_memory_reaches_no_table() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let entry = ("key", 1, Put, "something that does not end in its checksum");
     let input = FlushInput {
         family: FamilyId(3),

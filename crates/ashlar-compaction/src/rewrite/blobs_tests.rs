@@ -1,7 +1,7 @@
 //! Values separated, moved and counted, in a directory in memory.
 
 use super::super::drive::tests::MemoryRun;
-use super::super::fixture::{Place, trailer};
+use super::super::fixture::{TestDir, trailer};
 use super::super::{CutLimits, EntrySink, OutputPlan, Progress, Retention, TableOutputs, start};
 use super::*;
 use ashlar_base::range_del::FragmentedTombstones;
@@ -16,7 +16,7 @@ fn options(file_bytes: u64) -> BlobOptions {
     BlobOptions { enabled: true, min_blob_bytes: 10, file_bytes, ..BlobOptions::default() }
 }
 
-fn plan(place: &Place, blobs: BlobPlan) -> OutputPlan {
+fn plan(place: &TestDir, blobs: BlobPlan) -> OutputPlan {
     OutputPlan { blobs, ..place.plan() }
 }
 
@@ -44,7 +44,7 @@ fn values() -> Vec<(Vec<u8>, ValueType, Vec<u8>, bool)> {
 }
 
 /// A version as after a flush of [`values`].
-fn flushed(place: &Place, file_bytes: u64) -> (Version, NewFile, Vec<FileNumber>) {
+fn flushed(place: &TestDir, file_bytes: u64) -> (Version, NewFile, Vec<FileNumber>) {
     let blobs = BlobPlan::new(FamilyId::DEFAULT, &options(file_bytes), 0);
     let mut sink = TableOutputs::new(plan(place, blobs), CutLimits::none(), place.numbers());
     let (file, outcome) = rewrite(&mut sink, &values());
@@ -72,7 +72,7 @@ fn entries(version: &Version, file: &NewFile) -> Vec<(Vec<u8>, ValueType, Vec<u8
 
 #[test]
 fn large_values_go_to_blob_files_that_are_closed_when_full() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let (version, file, numbers) = flushed(&place, 100);
     // 30 bytes of header; records of 33 bytes and the value: two in the first file, two in the second.
     assert_eq!((numbers.len(), file.oldest_blob_file), (2, numbers[0]));
@@ -93,7 +93,7 @@ fn large_values_go_to_blob_files_that_are_closed_when_full() {
 
 #[test]
 fn what_nobody_points_to_any_more_is_garbage() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let (version, file, numbers) = flushed(&place, 100);
     let mut all = entries(&version, &file);
     for at in [2, 3, 5] {
@@ -116,7 +116,7 @@ fn what_nobody_points_to_any_more_is_garbage() {
 
 #[test]
 fn values_leave_old_files() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let (version, file, numbers) = flushed(&place, 100);
     let mut all = entries(&version, &file);
     let place_of = |value: &[u8]| match BlobIndex::decode(value).unwrap() {
@@ -168,7 +168,7 @@ fn values_leave_old_files() {
 
 #[test]
 fn what_is_not_taken_is_removed() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let blobs = BlobPlan::new(FamilyId::DEFAULT, &options(100), 0);
     let mut sink = TableOutputs::new(plan(&place, blobs), CutLimits::none(), place.numbers());
     for (user_key, kind, value, _) in &values()[..5] {
@@ -182,7 +182,7 @@ fn what_is_not_taken_is_removed() {
 
 #[test]
 fn a_blob_that_cannot_be_read_is_not_moved() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let (version, file, numbers) = flushed(&place, 100);
     let all = entries(&version, &file);
     let path = place.dir.join(FileKind::Blob(numbers[0]).name());
@@ -201,7 +201,7 @@ fn a_blob_that_cannot_be_read_is_not_moved() {
 
 #[test]
 fn an_entry_that_is_there_twice_makes_no_garbage() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let (version, file, numbers) = flushed(&place, 100);
     let blob = entries(&version, &file).remove(3);
     let run = |seqs: &[u64]| {

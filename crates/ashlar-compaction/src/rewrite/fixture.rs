@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) struct Place {
+pub(crate) struct TestDir {
     pub(crate) env: Env,
     pub(crate) dir: PathBuf,
     pub(crate) order: Order,
@@ -21,12 +21,12 @@ pub(crate) struct Place {
     next: Arc<AtomicU64>,
 }
 
-impl Place {
-    pub(crate) fn new(env: Env, order: Order) -> Place {
+impl TestDir {
+    pub(crate) fn new(env: Env, order: Order) -> TestDir {
         let dir = PathBuf::from("/db");
         env.fs.create_dir_all(&dir).unwrap();
         env.fs.sync_dir(Path::new("/")).unwrap();
-        Place { env, dir, order, pending: PendingOutputs::new(), next: Arc::new(AtomicU64::new(10)) }
+        TestDir { env, dir, order, pending: PendingOutputs::new(), next: Arc::new(AtomicU64::new(10)) }
     }
 
     pub(crate) fn plan(&self) -> OutputPlan {

@@ -1,6 +1,6 @@
 //! Tables cut and written in memory, and the remains when writing fails.
 
-use super::super::fixture::{Place, dump, trailer};
+use super::super::fixture::{TestDir, dump, trailer};
 use super::*;
 use crate::rewrite::Grandparent;
 use ashlar_base::{InternalKeyBuf, Order};
@@ -35,7 +35,7 @@ fn limits(target_bytes: u64) -> CutLimits {
 
 #[test]
 fn cuts_at_the_target_and_never_inside_a_key() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let mut sink = TableOutputs::new(place.plan(), limits(20_000), place.numbers());
     fill(&mut sink, 0..60, 10);
     assert!(sink.bytes_written() > 200_000);
@@ -74,7 +74,7 @@ fn cuts_at_the_target_and_never_inside_a_key() {
 
 #[test]
 fn cuts_where_too_many_grandparents_are_met() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let grandparents = (0..6)
         .map(|i| Grandparent { largest: format!("k{:06}", i * 10 + 9).into_bytes(), size_bytes: 100 })
         .collect();
@@ -88,7 +88,7 @@ fn cuts_where_too_many_grandparents_are_met() {
 
 #[test]
 fn names_the_oldest_blob_file() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let mut sink = TableOutputs::new(place.plan(), CutLimits::none(), place.numbers());
     // In order: a blob; a blob that expires, which does not count; an inline value; a blob; an entity with a blob.
     let entity: &[u8] = b"\x02\x02\x02\x02\x08\x01\x11\x04\x04\x04\x05citynoteOslo\x01\x08\x40\x12\x07";
@@ -115,7 +115,7 @@ fn names_the_oldest_blob_file() {
 
 #[test]
 fn what_is_not_taken_is_removed() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let mut sink = TableOutputs::new(place.plan(), limits(20_000), place.numbers());
     fill(&mut sink, 0..200, 1);
     assert!(place.files().len() > 2);
@@ -133,7 +133,7 @@ fn what_is_not_taken_is_removed() {
 
 #[test]
 fn a_file_that_is_not_what_was_written_is_refused() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let mut plan = place.plan();
     plan.checks.read_back = true;
     let path = place.dir.join("000010.sst");
@@ -157,7 +157,7 @@ fn a_file_that_is_not_what_was_written_is_refused() {
 
 #[test]
 fn no_entry_no_table() {
-    let place = Place::new(Env::mem(), Order::Bytewise);
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
     let mut sink = TableOutputs::new(place.plan(), limits(20_000), place.numbers());
     sink.finish().unwrap();
     assert!(sink.take().is_empty());
