@@ -3,7 +3,7 @@
 //! See `VersionSet` for the rules.
 
 use super::manifest::Manifest;
-use super::plan::{State, Wish, plan, stamp};
+use super::plan::{CommitRequest, State, plan, stamp};
 use super::snapshot::snapshot;
 use super::{FamilyState, Install, SwitchFailure, VersionSet};
 use ashlar_base::planted::{Bug, planted};
@@ -15,40 +15,47 @@ use std::sync::Arc;
 /// A place in the queue.
 pub(super) struct Ticket {
     pub(super) id: u64,
-    pub(super) wish: Wish,
+    pub(super) request: CommitRequest,
     pub(super) install: Install,
 }
 
 /// The new states of the families a commit changed.
-pub(super) type Answer = Result<Vec<Arc<FamilyState>>>;
+pub(super) type CommitResult = Result<Vec<Arc<FamilyState>>>;
 
 /// What only the leader of the moment may touch.
-pub(super) struct Desk {
+pub(super) struct ManifestState {
     state: State,
     /// `None` before the first commit, and after a failure.
     manifest: Option<Manifest>,
     fatal: Option<Error>,
 }
 
-impl Desk {
-    pub(super) fn new(state: State) -> Box<Desk> {
-        Box::new(Desk { state, manifest: None, fatal: None })
+impl ManifestState {
+    pub(super) fn new(state: State) -> Box<ManifestState> {
+        Box::new(ManifestState { state, manifest: None, fatal: None })
     }
 }
 
 impl VersionSet {
     /// Gives back the room that the MANIFEST keeps ahead: before a close, when no thread commits any more.
     pub fn give_back_room(&self) {
-        if let Some(manifest) = self.queue.lock().desk.as_ref().and_then(|desk| desk.manifest.as_ref()) {
+        if let Some(manifest) = self
+            .queue
+            .lock()
+            .manifest_state
+            .as_ref()
+            .and_then(|manifest_state| manifest_state.manifest.as_ref())
+        {
             manifest.give_back();
         }
     }
 }
 
-/// The committer at the desk. Dropped without having put it back (a panic), it fails everybody, now and later.
+/// The leader, which holds the manifest state. If it is dropped without putting the state back (a panic), every commit
+/// fails, now and later.
 pub(super) struct Leader<'a> {
     set: &'a VersionSet,
-    desk: Option<Box<Desk>>,
+    manifest_state: Option<Box<ManifestState>>,
     unanswered: Vec<u64>,
 }
 
@@ -59,23 +66,31 @@ struct Planned {
 }
 
 impl<'a> Leader<'a> {
-    pub(super) fn new(set: &'a VersionSet, desk: Box<Desk>, tickets: &VecDeque<Ticket>) -> Self {
-        Leader { set, desk: Some(desk), unanswered: tickets.iter().map(|t| t.id).collect() }
+    pub(super) fn new(
+        set: &'a VersionSet,
+        manifest_state: Box<ManifestState>,
+        tickets: &VecDeque<Ticket>,
+    ) -> Self {
+        Leader {
+            set,
+            manifest_state: Some(manifest_state),
+            unanswered: tickets.iter().map(|t| t.id).collect(),
+        }
     }
 
     pub(super) fn work(mut self, tickets: VecDeque<Ticket>, bound: u64) {
-        let Some(desk) = self.desk.as_deref_mut() else { return };
+        let Some(manifest_state) = self.manifest_state.as_deref_mut() else { return };
         let mut answers = Vec::new();
-        let mut next = desk.state.clone();
+        let mut next = manifest_state.state.clone();
         let mut records = Vec::new();
         let mut planned = Vec::new();
-        for Ticket { id, wish, install } in tickets {
-            if let Some(e) = &desk.fatal {
+        for Ticket { id, request, install } in tickets {
+            if let Some(e) = &manifest_state.fatal {
                 answers.push((id, Err(e.clone())));
                 continue;
             }
             let mut trial = next.clone();
-            match plan(&mut trial, wish) {
+            match plan(&mut trial, request) {
                 Ok(plan) => {
                     next = trial;
                     records.extend(plan.records);
@@ -85,14 +100,14 @@ impl<'a> Leader<'a> {
             }
         }
         if !planned.is_empty() {
-            match self.set.write(desk, records, bound) {
+            match self.set.write(manifest_state, records, bound) {
                 Ok(()) => {
-                    desk.state = next;
-                    self.set.publish(desk);
+                    manifest_state.state = next;
+                    self.set.publish(manifest_state);
                     for Planned { id, touched, install } in planned {
                         let families: Vec<_> = touched
                             .iter()
-                            .filter_map(|f| desk.state.families.get(f))
+                            .filter_map(|f| manifest_state.state.families.get(f))
                             .map(Arc::clone)
                             .collect();
                         install(&families);
@@ -105,10 +120,10 @@ impl<'a> Leader<'a> {
         self.put_back(answers);
     }
 
-    fn put_back(&mut self, answers: Vec<(u64, Answer)>) {
+    fn put_back(&mut self, answers: Vec<(u64, CommitResult)>) {
         let mut queue = self.set.queue.lock();
         queue.answers.extend(answers);
-        queue.desk = self.desk.take();
+        queue.manifest_state = self.manifest_state.take();
         drop(queue);
         self.set.signal.notify();
     }
@@ -116,10 +131,10 @@ impl<'a> Leader<'a> {
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        if let Some(desk) = &mut self.desk {
+        if let Some(manifest_state) = &mut self.manifest_state {
             let e = Error::new(ErrorKind::Aborted, "a MANIFEST commit panicked");
-            desk.manifest = None;
-            desk.fatal = Some(e.clone());
+            manifest_state.manifest = None;
+            manifest_state.fatal = Some(e.clone());
             self.set.published.write().fatal = Some(e.clone());
             let answers = self.unanswered.iter().map(|id| (*id, Err(e.clone()))).collect();
             self.put_back(answers);
@@ -129,67 +144,75 @@ impl Drop for Leader<'_> {
 
 impl VersionSet {
     /// Appends the records, or starts a new MANIFEST with the state before them and them.
-    fn write(&self, desk: &mut Desk, mut records: Vec<VersionEdit>, bound: u64) -> Result<()> {
+    fn write(
+        &self,
+        manifest_state: &mut ManifestState,
+        mut records: Vec<VersionEdit>,
+        bound: u64,
+    ) -> Result<()> {
         if self.next_file_number() >= FileNumber::MAX {
             return Err(Error::not_supported("all file numbers are used: nothing more can be written")
                 .hint("Close the database and run a repair, which gives out lower numbers"));
         }
-        let fits = desk.manifest.take().filter(|m| !m.is_large(bound));
+        let fits = manifest_state.manifest.take().filter(|m| !m.is_large(bound));
         let largest = records.iter().flat_map(|e| &e.added).map(|(_, f)| f.largest_seq).max();
         self.raise_last_sequence(largest.unwrap_or_default());
         if let Some(manifest) = fits {
             stamp(&mut records, self.next_file_number(), self.last_sequence());
             if records.is_empty() {
-                desk.manifest = Some(manifest);
+                manifest_state.manifest = Some(manifest);
                 return Ok(());
             }
             // On failure the MANIFEST is dropped here: it is never appended to again.
             if let Err(e) = manifest.append(&records) {
                 self.published.write().doubtful = true;
-                desk.manifest = Some(manifest).filter(|_| planted(Bug::ManifestGoesOn));
+                manifest_state.manifest = Some(manifest).filter(|_| planted(Bug::ManifestGoesOn));
                 return Err(e);
             }
-            desk.manifest = Some(manifest);
+            manifest_state.manifest = Some(manifest);
             return Ok(());
         }
         let number = self.new_file_number();
         if records.is_empty() {
             records.push(VersionEdit { prev_log_number: Some(FileNumber(0)), ..VersionEdit::default() });
         }
-        if let Some(first) = records.first_mut().filter(|_| desk.state.db.max_family != FamilyId::DEFAULT) {
-            first.max_family = first.max_family.or(Some(desk.state.db.max_family));
+        if let Some(first) =
+            records.first_mut().filter(|_| manifest_state.state.db.max_family != FamilyId::DEFAULT)
+        {
+            first.max_family = first.max_family.or(Some(manifest_state.state.db.max_family));
         }
         let last_seq = self.last_sequence();
         stamp(&mut records, self.next_file_number(), last_seq);
-        let mut all = snapshot(&desk.state.db, &desk.state.families, last_seq, self.level);
+        let mut all =
+            snapshot(&manifest_state.state.db, &manifest_state.state.families, last_seq, self.level);
         all.append(&mut records);
         match Manifest::start(&self.env.fs, &self.dir, number, &all) {
             Ok(manifest) => {
                 let mut published = self.published.write();
                 published.manifest = manifest.number();
                 published.doubtful = false;
-                desk.manifest = Some(manifest);
+                manifest_state.manifest = Some(manifest);
                 Ok(())
             }
             Err(SwitchFailure::Before(e)) => Err(e),
             Err(SwitchFailure::Unknown(e)) => {
                 let e = e.hint("Close the database and open it again");
-                desk.fatal = Some(e.clone());
+                manifest_state.fatal = Some(e.clone());
                 self.published.write().fatal = Some(e.clone());
                 Err(e)
             }
         }
     }
 
-    fn publish(&self, desk: &Desk) {
+    fn publish(&self, manifest_state: &ManifestState) {
         let mut published = self.published.write();
-        for family in desk.state.families.values() {
+        for family in manifest_state.state.families.values() {
             let known = published.state.families.get(&family.id);
             if known.is_none_or(|k| !Arc::ptr_eq(&k.version, &family.version)) {
                 published.versions.push(Arc::downgrade(&family.version));
             }
         }
-        let old = std::mem::replace(&mut published.state, desk.state.clone());
+        let old = std::mem::replace(&mut published.state, manifest_state.state.clone());
         drop(published);
         // Dropped without the lock: the end of a version closes files.
         drop(old);

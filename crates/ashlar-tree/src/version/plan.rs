@@ -1,4 +1,4 @@
-//! From a committer's wish to records and the state behind them. Pure: nothing is written, nothing is installed.
+//! From a committer's request to records and the state behind them. Pure: nothing is written, nothing is installed.
 //!
 //! 1. Every record but those of a snapshot carries the next file number and the last sequence, and, unless it adds or
 //!    drops a family, previous log 0.
@@ -34,7 +34,7 @@ pub(super) struct NewFamily {
 }
 
 /// What a committer wants.
-pub(super) enum Wish {
+pub(super) enum CommitRequest {
     Edits(Vec<VersionEdit>),
     Create(NewFamily),
     Drop(FamilyId),
@@ -46,12 +46,12 @@ pub(super) struct Plan {
     pub(super) touched: BTreeSet<FamilyId>,
 }
 
-/// Applies `wish` to `state`, which is spoilt when this fails.
-pub(super) fn plan(state: &mut State, wish: Wish) -> Result<Plan> {
-    match wish {
-        Wish::Edits(edits) => plan_edits(state, edits),
-        Wish::Create(family) => plan_create(state, family),
-        Wish::Drop(id) => plan_drop(state, id),
+/// Applies `request` to `state`, which is spoilt when this fails.
+pub(super) fn plan(state: &mut State, request: CommitRequest) -> Result<Plan> {
+    match request {
+        CommitRequest::Edits(edits) => plan_edits(state, edits),
+        CommitRequest::Create(family) => plan_create(state, family),
+        CommitRequest::Drop(id) => plan_drop(state, id),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The version set: the current tree of every family, the counters, and the queue of MANIFEST commits.
 //!
-//! A committing thread puts its request (`Wish`) into the queue. If no commit is running, that thread becomes the leader: it
-//! takes the manifest state (`Desk`: state and MANIFEST) and all queued requests. It plans, writes and syncs them without a
+//! A committing thread puts its `CommitRequest` into the queue. If no commit is running, that thread becomes the leader:
+//! it takes the `ManifestState` (state and MANIFEST) and all queued requests. It plans, writes and syncs them without a
 //! lock, installs the versions, and puts the manifest state back. The other threads wait on a signal.
 //!
 //! 1. No I/O happens under a lock.
@@ -14,8 +14,8 @@
 //!
 //! Source: RocksDB `db/version_set.cc` (`LogAndApply`, `ProcessManifestWrites`).
 
-use super::leader::{Answer, Desk, Leader, Ticket};
-use super::plan::{NewFamily, State, Wish};
+use super::leader::{CommitResult, Leader, ManifestState, Ticket};
+use super::plan::{CommitRequest, NewFamily, State};
 use super::{DbFacts, FamilyState, OpenTables, Tables, Version};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_env::Env;
@@ -37,8 +37,8 @@ pub type Install = Box<dyn FnOnce(&[Arc<FamilyState>]) + Send>;
 
 pub(super) struct Queue {
     /// `None` while a leader works.
-    pub(super) desk: Option<Box<Desk>>,
-    pub(super) answers: BTreeMap<u64, Answer>,
+    pub(super) manifest_state: Option<Box<ManifestState>>,
+    pub(super) answers: BTreeMap<u64, CommitResult>,
     waiting: VecDeque<Ticket>,
     next_ticket: u64,
     bound: u64,
@@ -102,9 +102,9 @@ impl VersionSet {
             fatal: None,
             versions,
         };
-        let desk = Desk::new(state);
+        let manifest_state = ManifestState::new(state);
         let queue = Queue {
-            desk: Some(desk),
+            manifest_state: Some(manifest_state),
             waiting: VecDeque::new(),
             answers: BTreeMap::new(),
             next_ticket: 0,
@@ -245,7 +245,7 @@ impl VersionSet {
 
     /// [`VersionSet::commit`], with a step that runs before any later commit is installed.
     pub fn commit_with(&self, edits: Vec<VersionEdit>, install: Install) -> Result<()> {
-        self.submit(Wish::Edits(edits), install).map(drop)
+        self.submit(CommitRequest::Edits(edits), install).map(drop)
     }
 
     /// One commit for all families: the tables that a replay flushed, and the end of the need for WAL files older than
@@ -279,8 +279,8 @@ impl VersionSet {
         log_number: FileNumber,
     ) -> Result<Arc<FamilyState>> {
         let tables = Tables::new(self.env.clone(), self.dir.clone(), Arc::clone(&self.tables), order);
-        let wish = Wish::Create(NewFamily { name: name.to_string(), log_number, levels, tables });
-        let created = self.submit(wish, Box::new(|_| {}))?;
+        let request = CommitRequest::Create(NewFamily { name: name.to_string(), log_number, levels, tables });
+        let created = self.submit(request, Box::new(|_| {}))?;
         created.into_iter().next().ok_or_else(|| Error::invalid("the family was dropped at once"))
     }
 
@@ -289,14 +289,14 @@ impl VersionSet {
     /// # Errors
     /// `InvalidArgument`: no such family, or the default one. `Io` as [`VersionSet::commit`].
     pub fn drop_family(&self, id: FamilyId) -> Result<()> {
-        self.submit(Wish::Drop(id), Box::new(|_| {})).map(drop)
+        self.submit(CommitRequest::Drop(id), Box::new(|_| {})).map(drop)
     }
 
-    fn submit(&self, wish: Wish, install: Install) -> Answer {
+    fn submit(&self, request: CommitRequest, install: Install) -> CommitResult {
         let mut queue = self.queue.lock();
         let id = queue.next_ticket;
         queue.next_ticket += 1;
-        queue.waiting.push_back(Ticket { id, wish, install });
+        queue.waiting.push_back(Ticket { id, request, install });
         drop(queue);
         loop {
             let seen = self.signal.seen();
@@ -304,11 +304,11 @@ impl VersionSet {
             if let Some(answer) = queue.answers.remove(&id) {
                 return answer;
             }
-            if let Some(desk) = queue.desk.take() {
+            if let Some(manifest_state) = queue.manifest_state.take() {
                 let tickets = std::mem::take(&mut queue.waiting);
                 let bound = queue.bound;
                 drop(queue);
-                Leader::new(self, desk, &tickets).work(tickets, bound);
+                Leader::new(self, manifest_state, &tickets).work(tickets, bound);
                 continue;
             }
             drop(queue);
