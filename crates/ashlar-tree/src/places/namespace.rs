@@ -25,7 +25,7 @@ const PIECE: usize = 1 << 20;
 
 /// A directory beside the database directory.
 #[derive(Debug)]
-struct Place {
+struct FileDir {
     dir: PathBuf,
     /// The setting that names it.
     setting: &'static str,
@@ -35,10 +35,10 @@ struct Place {
     synced: AtomicU64,
 }
 
-impl Place {
-    fn new(dir: PathBuf, setting: &'static str) -> Arc<Place> {
+impl FileDir {
+    fn new(dir: PathBuf, setting: &'static str) -> Arc<FileDir> {
         // A crash may have come before the sync of what an earlier session changed.
-        Arc::new(Place { dir, setting, changed: AtomicU64::new(1), synced: AtomicU64::new(0) })
+        Arc::new(FileDir { dir, setting, changed: AtomicU64::new(1), synced: AtomicU64::new(0) })
     }
 
     fn sync(&self, fs: &dyn Fs) -> Result<()> {
@@ -71,12 +71,12 @@ pub struct Places {
     joined: Arc<Mutex<Joined>>,
     dir: PathBuf,
     /// Where new logs go; `None`: the database directory.
-    logs: Option<Arc<Place>>,
+    logs: Option<Arc<FileDir>>,
     /// Where logs were until this open, and are read.
     former: Arc<Mutex<Option<PathBuf>>>,
     /// The directories of tables and blob files, in the order in which they are searched. The database directory is one of
     /// them only where the settings name it. Empty: it is the only one.
-    tables: Arc<Mutex<Vec<Arc<Place>>>>,
+    tables: Arc<Mutex<Vec<Arc<FileDir>>>>,
 }
 
 /// What a name in the database directory is.
@@ -106,7 +106,7 @@ impl Places {
             fs,
             joined: Arc::new(Mutex::new(Rank::Statistics, Joined::default())),
             dir: dir.to_path_buf(),
-            logs: logs.map(|dir| Place::new(dir, "wal_dir")),
+            logs: logs.map(|dir| FileDir::new(dir, "wal_dir")),
             former: Arc::new(Mutex::new(Rank::Statistics, former)),
             tables: Arc::new(Mutex::new(Rank::Statistics, Vec::new())),
         };
@@ -174,11 +174,11 @@ impl Places {
     pub fn add_tables(&self, dirs: &[PathBuf]) {
         let mut tables = self.tables.lock();
         if tables.is_empty() && dirs.iter().any(|dir| *dir != self.dir) {
-            tables.push(Place::new(self.dir.clone(), "db_paths or cf_paths"));
+            tables.push(FileDir::new(self.dir.clone(), "db_paths or cf_paths"));
         }
         for dir in dirs {
             if tables.iter().all(|place| place.dir != *dir) {
-                tables.push(Place::new(dir.clone(), "db_paths or cf_paths"));
+                tables.push(FileDir::new(dir.clone(), "db_paths or cf_paths"));
             }
         }
     }
@@ -190,7 +190,7 @@ impl Places {
 
     /// The directories beside the database directory, each with its setting.
     pub fn elsewhere(&self) -> Vec<(PathBuf, &'static str)> {
-        let mut all: Vec<Arc<Place>> = self.logs.iter().cloned().collect();
+        let mut all: Vec<Arc<FileDir>> = self.logs.iter().cloned().collect();
         for place in self.table_places() {
             if place.dir != self.dir && all.iter().all(|known| known.dir != place.dir) {
                 all.push(place);
@@ -211,7 +211,7 @@ impl Places {
         Ok(found)
     }
 
-    fn table_places(&self) -> Vec<Arc<Place>> {
+    fn table_places(&self) -> Vec<Arc<FileDir>> {
         self.tables.lock().clone()
     }
 
@@ -272,7 +272,7 @@ impl Places {
         former.is_some_and(|former| former != self.dir && real.parent() == Some(&*former))
     }
 
-    fn list_place(&self, place: &Place, wanted: fn(&str) -> bool, all: &mut Vec<FsEntry>) -> Result<()> {
+    fn list_place(&self, place: &FileDir, wanted: fn(&str) -> bool, all: &mut Vec<FsEntry>) -> Result<()> {
         let entries = self.fs_of(&place.dir).list(&place.dir).map_err(|e| place.named(e))?;
         all.extend(entries.into_iter().filter(|entry| wanted(&entry.name)));
         Ok(())
@@ -297,7 +297,7 @@ impl Places {
             self.list_place(place, is_table, &mut all)?;
         }
         if let Some(former) = former.filter(|former| *former != self.dir) {
-            self.list_place(&Place::new(former, "wal_dir"), is_log, &mut all)?;
+            self.list_place(&FileDir::new(former, "wal_dir"), is_log, &mut all)?;
         }
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all.dedup_by(|a, b| a.name == b.name);
@@ -406,7 +406,7 @@ impl Fs for Places {
         let tables = self.table_places();
         let places = || self.logs.iter().chain(&tables);
         if path == self.dir {
-            let elsewhere = |place: &&Arc<Place>| place.dir != self.dir && !planted(Bug::PlaceUnsynced);
+            let elsewhere = |place: &&Arc<FileDir>| place.dir != self.dir && !planted(Bug::PlaceUnsynced);
             places().filter(elsewhere).try_for_each(|place| place.sync(&*self.fs_of(&place.dir)))?;
             return self.fs.sync_dir(path);
         }
