@@ -13,13 +13,13 @@ use ashlar_base::{Error, Result, SeqNum, Trailer, ValueType};
 
 /// What the entry that counts says about its user key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum EntryKind {
     /// The entry's value is the key's value.
     Value,
     /// The key has a value, and the entry says where it is: in a blob file, in an entity, in front of something else.
     Wrapped,
     /// There is none.
-    Gone,
+    Deleted,
     /// The entry's value is to be applied to what older entries say.
     Operand,
 }
@@ -35,12 +35,12 @@ pub(crate) fn is_visible(entry: Trailer, seq: SeqNum) -> bool {
 /// # Errors
 /// `NotSupported`: a type that reads do not serve, by name. `Corruption`: no type of internal keys.
 #[inline]
-pub(crate) fn fate(entry: Trailer, user_key: &[u8]) -> Result<Fate> {
+pub(crate) fn entry_kind(entry: Trailer, user_key: &[u8]) -> Result<EntryKind> {
     match entry.value_type() {
-        Some(ValueType::Put) => Ok(Fate::Value),
-        Some(ValueType::Delete | ValueType::SingleDelete) => Ok(Fate::Gone),
-        Some(ValueType::Merge) => Ok(Fate::Operand),
-        Some(ValueType::BlobIndex | ValueType::Entity | ValueType::TimedPut) => Ok(Fate::Wrapped),
+        Some(ValueType::Put) => Ok(EntryKind::Value),
+        Some(ValueType::Delete | ValueType::SingleDelete) => Ok(EntryKind::Deleted),
+        Some(ValueType::Merge) => Ok(EntryKind::Operand),
+        Some(ValueType::BlobIndex | ValueType::Entity | ValueType::TimedPut) => Ok(EntryKind::Wrapped),
         other => Err(unserved(other, entry, user_key)),
     }
 }
@@ -88,12 +88,12 @@ mod tests {
     fn every_type_has_a_fate_or_is_an_error_with_a_name() {
         for byte in 0..=0xffu8 {
             let e = Trailer::from_raw(7 << 8 | u64::from(byte));
-            let got = fate(e, b"k\xff");
+            let got = entry_kind(e, b"k\xff");
             match byte {
-                0x00 | 0x07 => assert_eq!(got.unwrap(), Fate::Gone),
-                0x01 => assert_eq!(got.unwrap(), Fate::Value),
-                0x02 => assert_eq!(got.unwrap(), Fate::Operand),
-                0x11 | 0x16 | 0x18 => assert_eq!(got.unwrap(), Fate::Wrapped),
+                0x00 | 0x07 => assert_eq!(got.unwrap(), EntryKind::Deleted),
+                0x01 => assert_eq!(got.unwrap(), EntryKind::Value),
+                0x02 => assert_eq!(got.unwrap(), EntryKind::Operand),
+                0x11 | 0x16 | 0x18 => assert_eq!(got.unwrap(), EntryKind::Wrapped),
                 0x14 => {
                     let e = got.unwrap_err();
                     assert_eq!(e.kind(), ErrorKind::NotSupported);

@@ -18,7 +18,7 @@ use super::tally::{Call, IterTally};
 use super::{CursorPins, KeyBounds, MergingIter, runs};
 use crate::range_del::{Mask, Sources, Stretch};
 use crate::super_version::SuperVersion;
-use crate::visibility::{Fate, fate, is_visible};
+use crate::visibility::{EntryKind, entry_kind, is_visible};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{
@@ -364,17 +364,17 @@ impl DbIter {
             }
             if is_visible(trailer, self.seq) {
                 let hidden = self.mask.hides(user_key, trailer.seq());
-                match if hidden { Ok(Fate::Gone) } else { fate(trailer, user_key) } {
-                    Ok(Fate::Value) => {
+                match if hidden { Ok(EntryKind::Deleted) } else { entry_kind(trailer, user_key) } {
+                    Ok(EntryKind::Value) => {
                         self.tally.shown(user_key.len() + entry.value.len());
                         self.shown = Shown::Merge;
                         return Ok(());
                     }
-                    Ok(indirect @ (Fate::Wrapped | Fate::Operand)) => {
+                    Ok(indirect @ (EntryKind::Wrapped | EntryKind::Operand)) => {
                         replace(&mut self.key, user_key);
                         return self.show_made(indirect);
                     }
-                    Ok(Fate::Gone) => {
+                    Ok(EntryKind::Deleted) => {
                         replace(&mut self.key, user_key);
                         (skip, passed, steps, gone) = (true, true, 0, gone + 1);
                         behind = Metric::InternalDeleteSkippedCount;
@@ -411,8 +411,8 @@ impl DbIter {
 
     /// Shows `self.key` with the value that the merge's entry leads to.
     #[cold]
-    fn show_made(&mut self, fate: Fate) -> Result<()> {
-        if fate == Fate::Operand { self.fold_forward() } else { self.unwrap_forward() }?;
+    fn show_made(&mut self, kind: EntryKind) -> Result<()> {
+        if kind == EntryKind::Operand { self.fold_forward() } else { self.unwrap_forward() }?;
         self.tally.shown(self.key.len() + self.value.len());
         self.shown = Shown::Folded;
         Ok(())
@@ -479,13 +479,13 @@ impl DbIter {
             if user_key != self.key.as_slice() || self.mask.hides(user_key, trailer.seq()) {
                 break;
             }
-            match fate(trailer, user_key).map_err(|e| self.at_path(e))? {
-                Fate::Operand => operands.push(entry.value.to_vec()),
-                Fate::Value | Fate::Wrapped => {
+            match entry_kind(trailer, user_key).map_err(|e| self.at_path(e))? {
+                EntryKind::Operand => operands.push(entry.value.to_vec()),
+                EntryKind::Value | EntryKind::Wrapped => {
                     on_base = true;
                     break;
                 }
-                Fate::Gone => break,
+                EntryKind::Deleted => break,
             }
             self.merge.next()?;
         }
@@ -515,7 +515,7 @@ impl DbIter {
             }
             passed = true;
             replace(&mut self.key, user_key);
-            if self.newest_backward()? == Fate::Value {
+            if self.newest_backward()? == EntryKind::Value {
                 self.tally.shown(self.key.len() + self.value.len());
                 self.shown = Shown::Copies;
                 return Ok(());
@@ -530,8 +530,8 @@ impl DbIter {
     }
 
     /// Goes backward over all entries of `self.key`, oldest first, and leaves in `self.value` what the visible ones say.
-    fn newest_backward(&mut self) -> Result<Fate> {
-        let mut newest = Ok(Fate::Gone);
+    fn newest_backward(&mut self) -> Result<EntryKind> {
+        let mut newest = Ok(EntryKind::Deleted);
         self.row = None;
         // What `self.value` holds, if that is not the value itself.
         let mut wrapped: Option<ValueType> = None;
@@ -549,57 +549,57 @@ impl DbIter {
             }
             if is_visible(trailer, self.seq) {
                 let hidden = self.mask.hides(user_key, trailer.seq());
-                match if hidden { Ok(Fate::Gone) } else { fate(trailer, user_key) } {
-                    Ok(Fate::Operand) => operands.push(entry.value.to_vec()),
+                match if hidden { Ok(EntryKind::Deleted) } else { entry_kind(trailer, user_key) } {
+                    Ok(EntryKind::Operand) => operands.push(entry.value.to_vec()),
                     decided => {
                         operands.clear();
                         newest = decided.map_err(|e| self.at_path(e));
-                        if let Ok(fate @ (Fate::Value | Fate::Wrapped)) = newest {
+                        if let Ok(kind @ (EntryKind::Value | EntryKind::Wrapped)) = newest {
                             replace(&mut self.value, entry.value);
-                            wrapped = trailer.value_type().filter(|_| fate == Fate::Wrapped);
+                            wrapped = trailer.value_type().filter(|_| kind == EntryKind::Wrapped);
                         }
                     }
                 }
             }
             self.merge.prev()?;
         }
-        if let Ok(Fate::Wrapped) = newest {
+        if let Ok(EntryKind::Wrapped) = newest {
             let blobs = self.from.version.blobs();
             let value = blobs.value(&self.key, wrapped, &self.value)?.into_owned();
             let stored = std::mem::replace(&mut self.value, value);
             if wrapped == Some(ValueType::Entity) {
                 self.row = Some(Row { stored, merged: !operands.is_empty() });
             }
-            newest = Ok(Fate::Value);
+            newest = Ok(EntryKind::Value);
         }
         if operands.is_empty() {
             return newest;
         }
-        let base = (newest? == Fate::Value).then_some(&self.value[..]);
+        let base = (newest? == EntryKind::Value).then_some(&self.value[..]);
         self.value = self.from.merger.fold(&self.key, base, operands.iter())?;
-        Ok(Fate::Value)
+        Ok(EntryKind::Value)
     }
 
     /// [`DbIter::newest_backward`] by two seeks instead of steps.
     #[cold]
-    fn newest_by_seek(&mut self) -> Result<Fate> {
-        let mut newest = Fate::Gone;
+    fn newest_by_seek(&mut self) -> Result<EntryKind> {
+        let mut newest = EntryKind::Deleted;
         self.target.set(&self.key, Trailer::seek(self.seq));
         self.seek_on()?;
         if let Some(entry) = self.merge.entry()
             && entry.key.user_key() == self.key.as_slice()
             && !self.mask.hides(&self.key, entry.key.seq())
         {
-            newest = fate(entry.key.trailer(), &self.key).map_err(|e| self.at_path(e))?;
+            newest = entry_kind(entry.key.trailer(), &self.key).map_err(|e| self.at_path(e))?;
             replace(&mut self.value, entry.value);
         }
-        if newest == Fate::Wrapped {
+        if newest == EntryKind::Wrapped {
             self.unwrap_forward()?;
-            newest = Fate::Value;
+            newest = EntryKind::Value;
         }
-        if newest == Fate::Operand {
+        if newest == EntryKind::Operand {
             self.fold_forward()?;
-            newest = Fate::Value;
+            newest = EntryKind::Value;
         }
         self.target.set(&self.key, Trailer::FIRST);
         self.seek_back()?;

@@ -12,7 +12,7 @@
 use super::trace::{Place, Trace};
 use crate::point::{MayExist, View};
 use crate::super_version::SuperVersion;
-use crate::visibility::{Fate, fate};
+use crate::visibility::{EntryKind, entry_kind};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::perf::{self, Metric};
@@ -263,14 +263,14 @@ impl<'k> Search<'k> {
             while let Some(found) = MemtableRep::get(&**memtable, &pin, &self.key)? {
                 self.home = Home::Memtable;
                 self.meet(found.trailer, found.value.len());
-                let end = match self.judge(found.trailer)? {
-                    Fate::Value => Some(Base { view: View::copy(found.value), wrapped: None }),
-                    Fate::Wrapped => {
+                let end = match self.entry_kind(found.trailer)? {
+                    EntryKind::Value => Some(Base { view: View::copy(found.value), wrapped: None }),
+                    EntryKind::Wrapped => {
                         Some(Base { view: View::copy(found.value), wrapped: found.trailer.value_type() })
                     }
-                    Fate::Gone => None,
-                    Fate::Operand if self.take(found.trailer, found.value) => continue,
-                    Fate::Operand => None,
+                    EntryKind::Deleted => None,
+                    EntryKind::Operand if self.take(found.trailer, found.value) => continue,
+                    EntryKind::Operand => None,
                 };
                 return Ok(Some(end));
             }
@@ -331,15 +331,15 @@ impl<'k> Search<'k> {
         while let Some(found) = self.look_in(table)? {
             self.home = Home::Level(level.0);
             self.meet(found.trailer, found.value.len());
-            let end = match self.judge(found.trailer).map_err(|e| e.at_path(table.path()))? {
-                Fate::Value => Some(Base { view: View::pinned(found.pin, found.value), wrapped: None }),
-                Fate::Wrapped => {
+            let end = match self.entry_kind(found.trailer).map_err(|e| e.at_path(table.path()))? {
+                EntryKind::Value => Some(Base { view: View::pinned(found.pin, found.value), wrapped: None }),
+                EntryKind::Wrapped => {
                     let wrapped = found.trailer.value_type();
                     Some(Base { view: View::pinned(found.pin, found.value), wrapped })
                 }
-                Fate::Gone => None,
-                Fate::Operand if self.take(found.trailer, found.value()) => continue,
-                Fate::Operand => None,
+                EntryKind::Deleted => None,
+                EntryKind::Operand if self.take(found.trailer, found.value()) => continue,
+                EntryKind::Operand => None,
             };
             return Ok(Some(end));
         }
@@ -377,10 +377,10 @@ impl<'k> Search<'k> {
     }
 
     #[inline]
-    fn judge(&self, entry: Trailer) -> Result<Fate> {
+    fn entry_kind(&self, entry: Trailer) -> Result<EntryKind> {
         match self.covered_at {
-            Some(tombstone) if tombstone > entry.seq() => Ok(Fate::Gone),
-            _ => fate(entry, self.key.user_key),
+            Some(tombstone) if tombstone > entry.seq() => Ok(EntryKind::Deleted),
+            _ => entry_kind(entry, self.key.user_key),
         }
     }
 
