@@ -119,27 +119,27 @@ impl LevelIter {
         self.files().partition_point(|f| order.compare_internal(f.largest(), target) == Ordering::Less)
     }
 
-    /// See [`TableIter::aim`].
-    pub(crate) fn aim(&mut self, target: InternalKey<'_>) -> Result<()> {
+    /// See [`TableIter::seek_begin`].
+    pub(crate) fn seek_begin(&mut self, target: InternalKey<'_>) -> Result<()> {
         let at = self.file_of(target);
         let Some(mut table) = self.table(at)? else { return Ok(()) };
-        let aimed = table.aim(target);
-        aimed.or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })?;
+        let begun = table.seek_begin(target);
+        begun.or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })?;
         self.current = Some((at, table));
         Ok(())
     }
 
-    /// See [`TableIter::land`].
-    pub(crate) fn land(&mut self, target: InternalKey<'_>) -> Result<()> {
+    /// See [`TableIter::seek_finish`].
+    pub(crate) fn seek_finish(&mut self, target: InternalKey<'_>) -> Result<()> {
         let Some((at, _)) = self.current else { return Ok(()) };
-        self.enter_forward(at, |table| table.land(target))
+        self.enter_forward(at, |table| table.seek_finish(target))
     }
 }
 
 impl InternalIterator for LevelIter {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
-        self.aim(target)?;
-        self.land(target)
+        self.seek_begin(target)?;
+        self.seek_finish(target)
     }
 
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {

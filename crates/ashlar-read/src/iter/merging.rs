@@ -183,8 +183,8 @@ impl InternalIterator for MergingIter {
         let _step = perf::time(Metric::SeekInternalSeekTime);
         self.heap.clear();
         // What the runs wait for comes at the same time.
-        self.runs.iter_mut().try_for_each(|run| run.aim(target))?;
-        self.position(Direction::Forward, |run| run.land(target))
+        self.runs.iter_mut().try_for_each(|run| run.seek_begin(target))?;
+        self.position(Direction::Forward, |run| run.seek_finish(target))
     }
 
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {

@@ -30,15 +30,15 @@ impl Run {
         }
     }
 
-    /// The first half of a [`seek`](InternalIterator::seek) to `target`; see [`TableIter::aim`].
+    /// The first half of a [`seek`](InternalIterator::seek) to `target`; see [`TableIter::seek_begin`].
     ///
     /// # Errors
     /// As the seek.
-    pub(crate) fn aim(&mut self, target: InternalKey<'_>) -> Result<()> {
+    pub(crate) fn seek_begin(&mut self, target: InternalKey<'_>) -> Result<()> {
         match self {
             Run::Mem(_) => Ok(()),
-            Run::Table(table) => table.aim(target),
-            Run::Level(level) => level.aim(target),
+            Run::Table(table) => table.seek_begin(target),
+            Run::Level(level) => level.seek_begin(target),
         }
     }
 
@@ -46,12 +46,12 @@ impl Run {
     ///
     /// # Errors
     /// As the seek.
-    pub(crate) fn land(&mut self, target: InternalKey<'_>) -> Result<()> {
+    pub(crate) fn seek_finish(&mut self, target: InternalKey<'_>) -> Result<()> {
         self.note_seek();
         match self {
             Run::Mem(memtable) => memtable.seek(target),
-            Run::Table(table) => table.land(target),
-            Run::Level(level) => level.land(target),
+            Run::Table(table) => table.seek_finish(target),
+            Run::Level(level) => level.seek_finish(target),
         }
     }
 
@@ -86,8 +86,8 @@ macro_rules! dispatch {
 
 impl InternalIterator for Run {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
-        self.aim(target)?;
-        self.land(target)
+        self.seek_begin(target)?;
+        self.seek_finish(target)
     }
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
         self.note_seek();

@@ -53,21 +53,21 @@ impl<S: TableSource> TableIter<S> {
         self.place.pin.as_ref().map_or(0, |pin| pin.len())
     }
 
-    /// The first half of a [`seek`](InternalIterator::seek) to `target`: pins the block that has to be searched, and asks the
-    /// processor for it. Where the cursor stands is not said until it [lands](TableIter::land). A caller that seeks in several tables
-    /// aims in all of them first: their memory comes at the same time.
+    /// The first half of a [`seek`](InternalIterator::seek) to `target`: pins the block to search, and asks the processor
+    /// to load it. The cursor's position is not known until [`TableIter::seek_finish`]. A caller that seeks in several
+    /// tables begins in all of them first, so that their memory loads at the same time.
     ///
     /// # Errors
     /// As the seek.
-    pub fn aim(&mut self, target: InternalKey<'_>) -> Result<()> {
-        self.go(|place, table| place.aim(table, target))
+    pub fn seek_begin(&mut self, target: InternalKey<'_>) -> Result<()> {
+        self.go(|place, table| place.seek_begin(table, target))
     }
 
-    /// The second half: searches the block that the cursor was aimed at.
+    /// The second half: searches the block that [`TableIter::seek_begin`] pinned.
     ///
     /// # Errors
     /// As the seek.
-    pub fn land(&mut self, target: InternalKey<'_>) -> Result<()> {
+    pub fn seek_finish(&mut self, target: InternalKey<'_>) -> Result<()> {
         let (user_key, wanted) = target.split();
         let (order, stored) = (self.source.order(), stored_trailer(self.place.global_seq, wanted));
         match self.place.in_block(|cursor, block| cursor.seek_key(block, order, user_key, stored)) {
@@ -168,8 +168,8 @@ impl Place {
         }
     }
 
-    /// See [`TableIter::aim`].
-    fn aim(&mut self, table: &TableReader, target: InternalKey<'_>) -> Result<()> {
+    /// See [`TableIter::seek_begin`].
+    fn seek_begin(&mut self, table: &TableReader, target: InternalKey<'_>) -> Result<()> {
         let (user_key, wanted) = target.split();
         let found = table.find(user_key, stored_trailer(table.global_seq(), wanted))?;
         if self.pin.is_some() && found == Some(self.at) {
@@ -238,8 +238,8 @@ fn stored_trailer(global_seq: Option<SeqNum>, target: Trailer) -> Trailer {
 
 impl<S: TableSource> InternalIterator for TableIter<S> {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
-        self.aim(target)?;
-        self.land(target)
+        self.seek_begin(target)?;
+        self.seek_finish(target)
     }
 
     fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
