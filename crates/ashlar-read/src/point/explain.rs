@@ -1,7 +1,7 @@
 //! An explained read: the runs it asked, their answers, and the cost.
 
 use super::get::get_traced;
-use super::trace::{Place, Step, Trace};
+use super::trace::{Probe, ProbedRun, Trace};
 use crate::iter::{DbIter, KeyBounds};
 use crate::super_version::SuperVersion;
 use ashlar_base::stats::Ticks;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct GetExplained {
     key: Vec<u8>,
     seq: SeqNum,
-    steps: Vec<Step>,
+    steps: Vec<Probe>,
     /// Tables whose bounds leave the key out, by level.
     out_of_bounds: Vec<(Level, usize)>,
     value: Option<usize>,
@@ -37,7 +37,7 @@ pub fn explain_get(
     let mut trace = Trace::new();
     let value = get_traced(from, key, options, &mut trace)?;
     let asked = |number: FileNumber| {
-        trace.steps.iter().any(|step| matches!(step.place, Place::Table(_, asked) if asked == number))
+        trace.steps.iter().any(|step| matches!(step.run, ProbedRun::Table(_, asked) if asked == number))
     };
     let version = &from.version;
     let mut out_of_bounds = Vec::new();
@@ -62,7 +62,7 @@ pub fn explain_get(
 
 impl GetExplained {
     /// The runs that were asked, in order.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[Probe] {
         &self.steps
     }
 
@@ -81,7 +81,7 @@ impl fmt::Display for GetExplained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "get '{}' at sequence {}", self.key.escape_ascii(), self.seq)?;
         for step in &self.steps {
-            writeln!(f, "  {:<18} {}", place_text(&step.place), step_text(step))?;
+            writeln!(f, "  {:<18} {}", run_text(&step.run), step_text(step))?;
         }
         for (level, tables) in &self.out_of_bounds {
             writeln!(
@@ -99,11 +99,11 @@ impl fmt::Display for GetExplained {
     }
 }
 
-fn place_text(place: &Place) -> String {
-    match place {
-        Place::Memtable => "memtable".to_owned(),
-        Place::Sealed(at) => format!("sealed memtable {at}"),
-        Place::Table(level, number) => format!("level {} table {}", level.0, number.0),
+fn run_text(run: &ProbedRun) -> String {
+    match run {
+        ProbedRun::Memtable => "memtable".to_owned(),
+        ProbedRun::Immutable(at) => format!("immutable memtable {at}"),
+        ProbedRun::Table(level, number) => format!("level {} table {}", level.0, number.0),
     }
 }
 
@@ -112,7 +112,7 @@ fn tables_text(n: usize) -> String {
 }
 
 /// What a run answered, and by what.
-fn step_text(step: &Step) -> String {
+fn step_text(step: &Probe) -> String {
     let mut parts = Vec::new();
     let of = |metric| step.cost.get(metric);
     if of(Metric::BloomSstMissCount) > 0 {

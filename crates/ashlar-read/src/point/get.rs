@@ -9,7 +9,7 @@
 //! 4. A value that its entry only points to is fetched at the end, without a pin, and only if it is the one that counts.
 //! 5. A merge operand sends the search on, to the next older entry; the value is folded at its end.
 
-use super::trace::{Place, Trace};
+use super::trace::{ProbedRun, Trace};
 use crate::point::{MayExist, View};
 use crate::super_version::SuperVersion;
 use crate::visibility::{EntryKind, entry_kind};
@@ -254,7 +254,7 @@ impl<'k> Search<'k> {
         let pin = ReadPin::enter();
         for (at, memtable) in memtables().enumerate() {
             if let Some(trace) = &mut self.trace {
-                trace.begin(at.checked_sub(1).map_or(Place::Memtable, Place::Sealed));
+                trace.begin(at.checked_sub(1).map_or(ProbedRun::Memtable, ProbedRun::Immutable));
             }
             if let Some(Some(parts)) = tombstones.get(at) {
                 parts.iter().for_each(|tombstones| self.cover(tombstones));
@@ -321,7 +321,7 @@ impl<'k> Search<'k> {
     /// `None`: the table has no end of the search.
     fn in_table(&mut self, version: &Version, level: Level, file: &FileMeta) -> Result<Option<End>> {
         if let Some(trace) = &mut self.trace {
-            trace.begin(Place::Table(level, file.number()));
+            trace.begin(ProbedRun::Table(level, file.number()));
         }
         let open = version.tables().lease(file)?;
         let table: &TableReader = &open;

@@ -12,5 +12,5 @@ mod tests;
 pub use explain::{GetExplained, ScanExplained, explain_get, explain_scan};
 pub use get::{get, get_entity};
 pub use many::{MayExist, may_exist, multi_get};
-pub use trace::{Met, Place, Step};
+pub use trace::{Met, Probe, ProbedRun};
 pub use view::View;

@@ -5,11 +5,11 @@ use ashlar_base::{FileNumber, Level, SeqNum, Trailer};
 
 /// A run that was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProbedRun {
     /// The memtable that takes writes.
     Memtable,
-    /// A sealed memtable; 0 is the newest.
-    Sealed(usize),
+    /// An immutable memtable; 0 is the newest.
+    Immutable(usize),
     /// A table.
     Table(Level, FileNumber),
 }
@@ -25,9 +25,9 @@ pub struct Met {
 
 /// One run that was asked.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct Probe {
     /// Which.
-    pub place: Place,
+    pub run: ProbedRun,
     /// The entries that were met, newest first.
     pub met: Vec<Met>,
     /// The newest range tombstone over the key in this run and those before it.
@@ -40,7 +40,7 @@ pub struct Step {
 #[derive(Debug)]
 pub struct Trace {
     /// One per run.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Probe>,
     start: Context,
 }
 
@@ -51,10 +51,10 @@ impl Trace {
     }
 
     /// The next run is asked.
-    pub(super) fn begin(&mut self, place: Place) {
+    pub(super) fn begin(&mut self, run: ProbedRun) {
         self.end();
         let cost = Context::now().since(&self.start);
-        self.steps.push(Step { place, met: Vec::new(), covered_at: None, cost });
+        self.steps.push(Probe { run, met: Vec::new(), covered_at: None, cost });
     }
 
     /// The run that is asked has an entry.

@@ -62,20 +62,20 @@ impl fmt::Debug for Sources {
 type Edge<'a> = Option<(&'a [u8], bool)>;
 
 /// What one source says about a key, and around it.
-struct Answer<'a> {
+struct Covering<'a> {
     newest: Option<SeqNum>,
     from: Edge<'a>,
     to: Edge<'a>,
 }
 
 impl Source {
-    fn ask(&self, order: &Order, user_key: &[u8], read_seq: SeqNum) -> Answer<'_> {
+    fn ask(&self, order: &Order, user_key: &[u8], read_seq: SeqNum) -> Covering<'_> {
         let (mut from, mut to): (Edge<'_>, Edge<'_>) = (None, None);
         if let Some(b) = &self.bounds {
             match b.side(order, user_key) {
-                Ordering::Less => return Answer { newest: None, from, to: Some((&b.smallest, false)) },
+                Ordering::Less => return Covering { newest: None, from, to: Some((&b.smallest, false)) },
                 Ordering::Greater => {
-                    return Answer { newest: None, from: Some((&b.largest, b.exclusive)), to };
+                    return Covering { newest: None, from: Some((&b.largest, b.exclusive)), to };
                 }
                 Ordering::Equal => {
                     (from, to) = (Some((&b.smallest[..], true)), Some((&b.largest[..], !b.exclusive)));
@@ -96,7 +96,7 @@ impl Source {
                 to = earlier(order, to, next.map(|f| (f.begin, false)));
             }
         }
-        Answer { newest, from, to }
+        Covering { newest, from, to }
     }
 }
 
@@ -211,14 +211,14 @@ impl Mask {
 
     fn look(&mut self, user_key: &[u8]) -> Option<SeqNum> {
         let order = &self.order;
-        let mut all = Answer { newest: None, from: None, to: None };
+        let mut all = Covering { newest: None, from: None, to: None };
         let mut run: Option<usize> = None;
         for source in &self.sources {
             let one = source.ask(order, user_key, self.read_seq);
             if one.newest.is_some() {
                 run = Some(run.map_or(source.run, |run| run.min(source.run)));
             }
-            all = Answer {
+            all = Covering {
                 newest: all.newest.max(one.newest),
                 from: later(order, all.from, one.from),
                 to: earlier(order, all.to, one.to),

@@ -6,7 +6,7 @@ use ashlar_base::stats::perf::{Context, Level, Metric, Watch};
 use ashlar_engine::{Db, batch::WriteBatch};
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions};
-use ashlar_read::point::Place;
+use ashlar_read::point::ProbedRun;
 use std::path::Path;
 
 fn count<T>(env: &Env, work: impl FnOnce() -> T) -> Context {
@@ -87,10 +87,10 @@ fn a_get_tells_each_run_it_asked() {
         |key: u32| store.db.explain_get(&store.family, &key.to_be_bytes(), &ReadOptions::default()).unwrap();
     let places = |key: u32| {
         let told = explain(key);
-        let places = told.steps().iter().map(|step| match step.place {
-            Place::Memtable => "mem".to_owned(),
-            Place::Sealed(at) => format!("imm{at}"),
-            Place::Table(level, _) => format!("L{}", level.0),
+        let places = told.steps().iter().map(|step| match step.run {
+            ProbedRun::Memtable => "mem".to_owned(),
+            ProbedRun::Immutable(at) => format!("imm{at}"),
+            ProbedRun::Table(level, _) => format!("L{}", level.0),
         });
         let places: Vec<_> = places.collect();
         (places.join(" "), told.value_bytes())
