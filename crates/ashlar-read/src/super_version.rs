@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct SuperVersion {
     /// The memtable that takes writes.
     pub mem: Arc<dyn MemtableRep>,
-    /// Sealed memtables that no table holds yet, newest first.
+    /// Immutable memtables that no table holds yet, newest first.
     pub imm: Box<[Arc<dyn MemtableRep>]>,
     /// The tables.
     pub version: Arc<Version>,

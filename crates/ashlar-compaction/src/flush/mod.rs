@@ -1,4 +1,4 @@
-//! Flush: the oldest sealed memtables of a family become one table of level 0.
+//! Flush: the oldest immutable memtables of a family become one table of level 0.
 //!
 //! Pick: [`pick`]. Run: [`FlushRun`], in steps, without any lock. Install: the caller takes the edit of the
 //! [`FlushOutcome`], adds the log number, commits the edit, and removes the memtables.

@@ -1,7 +1,7 @@
 //! One flush, in steps.
 //!
-//! 1. The memtables are sealed: they get no further entries.
-//! 2. All sealed memtables are flushed together, so that a key overwritten in several of them is written once.
+//! 1. The memtables are immutable: they get no further entries.
+//! 2. All immutable memtables are flushed together, so that a key overwritten in several of them is written once.
 //! 3. All tombstones are kept, whatever the levels hold: they cost the flush nothing, and compaction knows what lies
 //!    beneath them.
 
@@ -17,13 +17,13 @@ use ashlar_tree::files::{Numbers, PendingFile};
 use ashlar_tree::version::TableCounts;
 use std::sync::Arc;
 
-/// The sealed memtables (newest first) that the next flush takes: all of them. None while `flushing` says that another
+/// The immutable memtables (newest first) that the next flush takes: all of them. None while `flushing` says that another
 /// flush of the family runs, because tables of level 0 must be installed oldest first.
 pub fn pick(
-    sealed_newest_first: &[Arc<dyn MemtableRep>],
+    immutable_newest_first: &[Arc<dyn MemtableRep>],
     flushing: bool,
 ) -> Option<Vec<Arc<dyn MemtableRep>>> {
-    (!flushing && !sealed_newest_first.is_empty()).then(|| sealed_newest_first.to_vec())
+    (!flushing && !immutable_newest_first.is_empty()).then(|| immutable_newest_first.to_vec())
 }
 
 /// The input of a flush.

@@ -140,7 +140,7 @@ impl LiveFamily {
     ) -> LiveFamily {
         let first = SuperVersion {
             mem: Arc::clone(&memtables.current().rep),
-            imm: memtables.sealed_newest_first(),
+            imm: memtables.immutable_newest_first(),
             version: Arc::clone(&version),
             merger: Arc::new(Merger::new(name, options.merge_operator.clone())),
             number: 1,
@@ -164,7 +164,7 @@ impl LiveFamily {
         let before = self.family.super_version.get();
         self.family.super_version.set(Arc::new(SuperVersion {
             mem: Arc::clone(&self.memtables.current().rep),
-            imm: self.memtables.sealed_newest_first(),
+            imm: self.memtables.immutable_newest_first(),
             version: Arc::clone(&self.version),
             merger: Arc::clone(&before.merger),
             number: before.number + 1,

@@ -1,6 +1,6 @@
 //! The flush of several families in one atomic step: after a crash a database has all of its tables or none.
 //!
-//! 1. Under `atomic_flush` a switch seals the memtables of all families at one sequence. This job takes every sealed
+//! 1. Under `atomic_flush` a switch seals the memtables of all families at one sequence. This job takes every immutable
 //!    memtable under one lock, so the taken memtables of all families end at the same write.
 //! 2. The tables are written one after the other and committed as one atomic group: recovery, here and in RocksDB,
 //!    applies all records of the group or none. So families stay consistent even for writes that skipped the WAL.
@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One flush of all families that have sealed memtables.
+/// One flush of all families that have immutable memtables.
 pub(super) struct AtomicFlushJob {
     /// The families that the schedule marked, and those created since.
     marked: Vec<FamilyId>,
@@ -62,7 +62,7 @@ impl AtomicFlushJob {
         Ok(true)
     }
 
-    /// Takes every sealed memtable of every family. From then on a failure of this job is reported to callers that wait
+    /// Takes every immutable memtable of every family. From then on a failure of this job is reported to callers that wait
     /// for a flush of any of these families. That includes families created after the schedule marked the families.
     fn pick(&mut self, core: &Core) -> Result<()> {
         let picked: Vec<_> = {
@@ -72,11 +72,11 @@ impl AtomicFlushJob {
                 family.flushing = true;
                 family.family.id()
             }));
-            let sealed = |f: &LiveFamily| {
-                let memtables = flush::pick(&f.memtables.sealed_newest_first(), false)?;
+            let picked = |f: &LiveFamily| {
+                let memtables = flush::pick(&f.memtables.immutable_newest_first(), false)?;
                 Some((Arc::clone(&f.family), memtables))
             };
-            state.families.iter().filter_map(sealed).collect()
+            state.families.iter().filter_map(picked).collect()
         };
         for (family, memtables) in picked {
             let run = core.begin_flush(&family, memtables)?;

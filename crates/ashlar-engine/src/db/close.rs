@@ -85,7 +85,7 @@ impl Core {
     fn stop_writers(self: &Arc<Self>) -> Result<()> {
         let mut handed_over = Ok(());
         let mut has_unlogged = false;
-        let sealed: Vec<FamilyId> = self.committer.close(|| {
+        let immutable: Vec<FamilyId> = self.committer.close(|| {
             handed_over = self.committer.current().wal.flush();
             has_unlogged = self.committer.has_unlogged();
             if !has_unlogged && !self.passes_over_logs() {
@@ -93,7 +93,7 @@ impl Core {
             }
             if let Err(cause) = self.health.check_working() {
                 let holds =
-                    |f: &LiveFamily| f.memtables.sealed_len() > 0 || !f.memtables.current().rep.is_empty();
+                    |f: &LiveFamily| f.memtables.immutable_len() > 0 || !f.memtables.current().rep.is_empty();
                 if has_unlogged && self.state().families.iter().any(holds) {
                     handed_over = Err(unlogged_lost(cause));
                 }
@@ -105,7 +105,7 @@ impl Core {
         })?;
         // A flush that waits to retry runs at once; the close reports its outcome.
         self.wake_jobs();
-        let flushed = if sealed.is_empty() { Ok(()) } else { self.flush_sealed(&sealed) };
+        let flushed = if immutable.is_empty() { Ok(()) } else { self.flush_immutable(&immutable) };
         let flushed = flushed.map_err(|cause| if has_unlogged { unlogged_lost(cause) } else { cause });
         handed_over.and(flushed)
     }

@@ -39,7 +39,8 @@ impl FlushJob {
             let state = core.state();
             let Some(live) = state.families.get(self.family) else { return Ok(None) };
             // This job itself has set `flushing`.
-            flush::pick(&live.memtables.sealed_newest_first(), false).map(|m| (m, Arc::clone(&live.family)))
+            flush::pick(&live.memtables.immutable_newest_first(), false)
+                .map(|m| (m, Arc::clone(&live.family)))
         };
         let Some((memtables, family)) = picked else { return Ok(None) };
         core.begin_flush(&family, memtables).map(Some)

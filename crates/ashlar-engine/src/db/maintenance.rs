@@ -181,7 +181,7 @@ impl Core {
     pub(super) fn flush(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
         Self::check_unpaused(self.state().pauses)?;
         self.committer.lead_alone(|| self.seal(families))?;
-        self.flush_sealed(families)
+        self.flush_immutable(families)
     }
 
     /// Seals the non-empty memtables of `families`. Called by a leader.
@@ -196,13 +196,14 @@ impl Core {
         if filled.is_empty() { Ok(()) } else { self.switch(&filled) }
     }
 
-    /// Waits until no sealed memtable of `families` is left.
-    pub(super) fn flush_sealed(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
+    /// Waits until no immutable memtable of `families` is left.
+    pub(super) fn flush_immutable(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
         self.schedule();
         let before = self.failures_of(families, JobKind::Flush);
         let mut failure = None;
         self.wait_until(|state| {
-            let waits = |id: &FamilyId| state.families.get(*id).is_some_and(|f| f.memtables.sealed_len() > 0);
+            let waits =
+                |id: &FamilyId| state.families.get(*id).is_some_and(|f| f.memtables.immutable_len() > 0);
             if !families.iter().any(waits) {
                 return true;
             }

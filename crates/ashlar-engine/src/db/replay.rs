@@ -159,15 +159,15 @@ impl<'a> Replayer<'a> {
         self
     }
 
-    /// The replayed memtables, sealed; includes families without data.
+    /// The replayed memtables, immutable; includes families without data.
     pub(super) fn into_memtables(mut self) -> BTreeMap<FamilyId, Arc<dyn MemtableRep>> {
         let last = self.last.max(self.versions.last_sequence());
         let families = std::mem::take(&mut self.families);
-        let sealed = |(id, family): (FamilyId, Family)| {
+        let replayed = |(id, family): (FamilyId, Family)| {
             family.mem.seal(last);
             (id, family.mem)
         };
-        families.into_iter().map(sealed).collect()
+        families.into_iter().map(replayed).collect()
     }
 
     /// Writes the memtables to tables. The edits add the new tables, family by family; drop the guards once the edits

@@ -84,7 +84,7 @@ impl ResumeJob {
         let set = Core::write_set(&state, &core.memory, Arc::clone(&core.committer.current().wal));
         core.committer.install(set);
         families.iter().for_each(|id| core.publish(&mut state, *id));
-        let waits = |id: &FamilyId| state.families.get(*id).is_some_and(|f| f.memtables.sealed_len() > 0);
+        let waits = |id: &FamilyId| state.families.get(*id).is_some_and(|f| f.memtables.immutable_len() > 0);
         self.left = families.into_iter().filter(waits).collect();
         drop(state);
         drop(lead);
@@ -117,7 +117,8 @@ impl ResumeJob {
         let picked = {
             let state = core.state();
             let Some(live) = state.families.get(id) else { return Ok(None) };
-            flush::pick(&live.memtables.sealed_newest_first(), false).map(|m| (m, Arc::clone(&live.family)))
+            flush::pick(&live.memtables.immutable_newest_first(), false)
+                .map(|m| (m, Arc::clone(&live.family)))
         };
         let Some((memtables, family)) = picked else { return Ok(None) };
         FlushRun::new(FlushInput {

@@ -31,7 +31,7 @@ impl RoomJob {
     fn seal(core: &Arc<Core>) -> Result<bool> {
         let families: Vec<FamilyId> = {
             let state = core.state();
-            let waits = state.families.iter().any(|f| f.memtables.sealed_len() > 0);
+            let waits = state.families.iter().any(|f| f.memtables.immutable_len() > 0);
             let used = state.families.iter().any(|f| !f.memtables.current().rep.is_empty());
             if waits || !used {
                 return Ok(false);

@@ -68,7 +68,7 @@ impl Core {
                 }
             }
             for family in state.families.iter_mut().filter(|_| severity < Severity::Hard && !atomic) {
-                if family.memtables.sealed_len() > 0 && !family.flushing {
+                if family.memtables.immutable_len() > 0 && !family.flushing {
                     family.flushing = true;
                     due.push(JobShell::due(self, FlushJob::new(family.family.id())));
                 }
@@ -268,14 +268,14 @@ impl Core {
     /// True while background work is running or due. A purge that waits to retry does not count, nor does a level 0
     /// that waits for another table, or a WAL that waits for disk space.
     pub(crate) fn busy(state: &State) -> bool {
-        state.jobs > state.work.waiting() || state.families.iter().any(|f| f.memtables.sealed_len() > 0)
+        state.jobs > state.work.waiting() || state.families.iter().any(|f| f.memtables.immutable_len() > 0)
     }
 }
 
-/// Marks all families for one flush, unless a flush is running or nothing is sealed. Families without sealed memtables
-/// are marked too, because a memtable of theirs may be sealed before the job picks.
+/// Marks all families for one flush, unless a flush is running or no memtable is immutable. Families without one are
+/// marked too, because a memtable of theirs may become immutable before the job picks.
 fn mark_for_atomic_flush(state: &mut State) -> Vec<FamilyId> {
-    let waits = state.families.iter().any(|f| f.memtables.sealed_len() > 0);
+    let waits = state.families.iter().any(|f| f.memtables.immutable_len() > 0);
     if !waits || state.families.iter().any(|f| f.flushing) {
         return Vec::new();
     }

@@ -57,7 +57,7 @@ impl Db {
         ranges.iter().map(size).collect()
     }
 
-    /// Estimates the entries and bytes of the keys `from..to` in the memtables of a family, sealed ones included.
+    /// Estimates the entries and bytes of the keys `from..to` in the memtables of a family, immutable ones included.
     ///
     /// # Errors
     /// `Shutdown`.

@@ -248,7 +248,8 @@ impl Core {
         let active = |f: &LiveFamily| f.memtables.current().rep.memory();
         let together: usize = state.families.iter().map(active).sum();
         if together >= self.committer.current().limit_bytes {
-            if self.memory.memtables_full() && state.families.iter().any(|f| f.memtables.sealed_len() > 0) {
+            if self.memory.memtables_full() && state.families.iter().any(|f| f.memtables.immutable_len() > 0)
+            {
                 return Room::AfterFlush;
             }
             let used = state.families.iter().filter(|f| f.memtables.current().is_used());
@@ -260,7 +261,7 @@ impl Core {
             if f.memtables.current().rep.filled() < options.write_buffer_bytes {
                 continue;
             }
-            if f.memtables.sealed_len() + 1 >= options.max_write_buffers {
+            if f.memtables.immutable_len() + 1 >= options.max_write_buffers {
                 return Room::AfterFlush;
             }
             if !full.contains(&f.family.id()) {
@@ -301,7 +302,7 @@ impl Core {
     pub(super) fn check_memory(&self) -> Result<()> {
         let refusal = || {
             let state = self.state();
-            if state.families.iter().any(|f| f.memtables.sealed_len() > 0) {
+            if state.families.iter().any(|f| f.memtables.immutable_len() > 0) {
                 return None;
             }
             self.memory.refusal(state.live_memtable_bytes())

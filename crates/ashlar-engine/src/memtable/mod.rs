@@ -1,6 +1,6 @@
-//! A family's memtables: the current one, which takes writes, and the sealed ones, which wait for their flush.
+//! A family's memtables: the current one, which takes writes, and the immutable ones, which wait for their flush.
 //!
-//! 1. Sealed memtables are flushed oldest first, and leave the list in that order.
+//! 1. Immutable memtables are flushed oldest first, and leave the list in that order.
 //! 2. An empty memtable is never sealed. If failed writes have used memory in it, a switch replaces it.
 //! 3. Each memtable knows the WAL file that was current when it was created: no older WAL file holds any of its data.
 
@@ -38,12 +38,12 @@ impl Memtable {
 pub(crate) struct MemtableList {
     current: Memtable,
     /// Oldest first.
-    sealed: VecDeque<Memtable>,
+    immutable: VecDeque<Memtable>,
 }
 
 impl MemtableList {
     pub(crate) fn new(rep: Arc<dyn MemtableRep>, first_wal: FileNumber) -> Self {
-        MemtableList { current: Memtable { rep, first_wal }, sealed: VecDeque::new() }
+        MemtableList { current: Memtable { rep, first_wal }, immutable: VecDeque::new() }
     }
 
     /// The memtable that takes writes.
@@ -57,7 +57,7 @@ impl MemtableList {
         let before = std::mem::replace(&mut self.current, Memtable { rep, first_wal });
         if !before.rep.is_empty() {
             before.rep.seal(last);
-            self.sealed.push_back(before);
+            self.immutable.push_back(before);
         }
     }
 
@@ -68,29 +68,29 @@ impl MemtableList {
         }
     }
 
-    /// Every sealed memtable, newest first, for readers.
-    pub(crate) fn sealed_newest_first(&self) -> Box<[Arc<dyn MemtableRep>]> {
-        self.sealed.iter().rev().map(|m| Arc::clone(&m.rep)).collect()
+    /// Every immutable memtable, newest first, for readers.
+    pub(crate) fn immutable_newest_first(&self) -> Box<[Arc<dyn MemtableRep>]> {
+        self.immutable.iter().rev().map(|m| Arc::clone(&m.rep)).collect()
     }
 
     /// Bytes of all memtables of the family.
     pub(crate) fn memory(&self) -> usize {
-        self.sealed.iter().chain([&self.current]).map(|m| m.rep.memory()).sum()
+        self.immutable.iter().chain([&self.current]).map(|m| m.rep.memory()).sum()
     }
 
-    /// The number of sealed memtables.
-    pub(crate) fn sealed_len(&self) -> usize {
-        self.sealed.len()
+    /// The number of immutable memtables.
+    pub(crate) fn immutable_len(&self) -> usize {
+        self.immutable.len()
     }
 
-    /// Removes the oldest `count` sealed memtables, whose data is in tables.
+    /// Removes the oldest `count` immutable memtables, whose data is in tables.
     pub(crate) fn flushed(&mut self, count: usize) {
-        self.sealed.drain(..count.min(self.sealed.len()));
+        self.immutable.drain(..count.min(self.immutable.len()));
     }
 
-    /// The first WAL file that is needed once the oldest `count` sealed memtables are flushed.
+    /// The first WAL file that is needed once the oldest `count` immutable memtables are flushed.
     pub(crate) fn first_wal_after(&self, count: usize) -> FileNumber {
-        let next = self.sealed.get(count).filter(|_| !planted(Bug::LogNumberTooHigh));
+        let next = self.immutable.get(count).filter(|_| !planted(Bug::LogNumberTooHigh));
         next.unwrap_or(&self.current).first_wal
     }
 }

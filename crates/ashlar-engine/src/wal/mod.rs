@@ -6,7 +6,7 @@
 //! 3. A file that continues another begins with a link to it (`LogLink`): a recovery that finds the newer file but not
 //!    all of the older one stops between them.
 //! 4. With `manual_wal_flush` only the current file ever buffers records: a switch writes them before the next file
-//!    begins. So a killed process leaves a prefix of all writes, and the records of every sealed memtable are in files.
+//!    begins. So a killed process leaves a prefix of all writes, and the records of every immutable memtable are in files.
 //! 5. When creating a WAL file fails, the retry reuses the file's number. Otherwise an unsynced, half-created file
 //!    could remain between two WAL files with data, and recovery after a power cut would report corruption in the
 //!    middle.
