@@ -3,10 +3,10 @@
 //! Handles hold a [`Family`], which never changes except for its settings and its super version. Background changes
 //! work on a `LiveFamily`, under the state lock.
 
-mod arrivals;
+mod flush_rate;
 
 pub use crate::identity::DatabaseId;
-pub(crate) use arrivals::Arrivals;
+pub(crate) use flush_rate::FlushRate;
 
 use crate::memtable::MemtableList;
 use ashlar_base::{FamilyId, FileNumber, Result};
@@ -127,7 +127,7 @@ pub(crate) struct LiveFamily {
     /// A flush of the family is running.
     pub(crate) flushing: bool,
     /// When the family's memtables became full.
-    pub(crate) arrivals: Arrivals,
+    pub(crate) flush_rate: FlushRate,
 }
 
 impl LiveFamily {
@@ -155,7 +155,7 @@ impl LiveFamily {
             dropped: AtomicBool::new(false),
             super_version: EpochCell::new(Arc::new(first)),
         });
-        LiveFamily { family, memtables, version, flushing: false, arrivals: Arrivals::default() }
+        LiveFamily { family, memtables, version, flushing: false, flush_rate: FlushRate::default() }
     }
 
     /// Shows readers the current memtables and version. Returns the replaced super version so that the caller can drop

@@ -34,7 +34,7 @@ impl Candidate {
             family: Arc::clone(&live.family),
             version: Arc::clone(&live.version),
             running: running_of(running, live.family.id()).to_vec(),
-            arriving: under_way || now.is_some_and(|now| live.arrivals.is_expected(now)),
+            arriving: under_way || now.is_some_and(|now| live.flush_rate.is_expected(now)),
         }
     }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(super) struct L0DelayJob;
 
 impl Run for L0DelayJob {
-    const KIND: JobKind = JobKind::Other("gather");
+    const KIND: JobKind = JobKind::Other("l0-delay");
     const NAME: &'static str = "the delay of level 0";
     const WORK: Option<Work> = Some(Work::L0Delay);
 
@@ -42,9 +42,9 @@ pub(super) fn delayed_until(state: &State, now: Option<Duration>) -> Option<Dura
     let now = now?;
     let waits = |f: &&LiveFamily| {
         let options = f.family.options();
-        let shape = Shape { arriving: f.arrivals.is_expected(now), ..Shape::of(&f.version) };
+        let shape = Shape { arriving: f.flush_rate.is_expected(now), ..Shape::of(&f.version) };
         let options = &options.compaction;
         options.automatic && Style::of(options).waits_for_table(&shape, options)
     };
-    state.families.iter().filter(waits).filter_map(|f| f.arrivals.expected_until()).min()
+    state.families.iter().filter(waits).filter_map(|f| f.flush_rate.expected_until()).min()
 }

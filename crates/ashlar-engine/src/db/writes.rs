@@ -277,7 +277,7 @@ impl Core {
         let mut state = self.state();
         for id in families {
             if let Some(family) = state.families.get_mut(*id) {
-                family.arrivals.note(now);
+                family.flush_rate.note(now);
             }
         }
     }

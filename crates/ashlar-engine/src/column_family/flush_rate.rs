@@ -14,12 +14,12 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// When the last memtables of a family became full.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrivals {
+pub(crate) struct FlushRate {
     last: Option<Duration>,
     interval: Option<Duration>,
 }
 
-impl Arrivals {
+impl FlushRate {
     /// Records that a memtable became full at `now`.
     pub(crate) fn note(&mut self, now: Duration) {
         self.interval = self.last.map(|last| now.saturating_sub(last));
@@ -46,15 +46,15 @@ mod tests {
     #[test]
     fn the_next_is_expected_when_two_came_and_not_for_ever() {
         let at = Duration::from_secs;
-        let mut arrivals = Arrivals::default();
-        assert!(!arrivals.is_expected(at(0)));
-        arrivals.note(at(10));
-        assert!(!arrivals.is_expected(at(10)), "one does not say how long the next takes");
-        arrivals.note(at(13));
-        assert!(arrivals.is_expected(at(18)) && !arrivals.is_expected(at(19)));
-        arrivals.note(at(13));
-        assert!(arrivals.is_expected(Duration::from_millis(13_999)) && !arrivals.is_expected(at(14)));
-        arrivals.note(at(90));
-        assert_eq!(arrivals.expected_until(), None, "too slow");
+        let mut flush_rate = FlushRate::default();
+        assert!(!flush_rate.is_expected(at(0)));
+        flush_rate.note(at(10));
+        assert!(!flush_rate.is_expected(at(10)), "one does not say how long the next takes");
+        flush_rate.note(at(13));
+        assert!(flush_rate.is_expected(at(18)) && !flush_rate.is_expected(at(19)));
+        flush_rate.note(at(13));
+        assert!(flush_rate.is_expected(Duration::from_millis(13_999)) && !flush_rate.is_expected(at(14)));
+        flush_rate.note(at(90));
+        assert_eq!(flush_rate.expected_until(), None, "too slow");
     }
 }
