@@ -114,7 +114,7 @@ impl AtomicFlushJob {
         core.committer.sync_closed()?;
         core.apply(Change { edits, flushed, counts, pending, log: None })?;
         for (edit, memtables, entries) in told {
-            core.tell_flushed(&edit, memtables, entries, took);
+            core.notify_flushed(&edit, memtables, entries, took);
         }
         Ok(())
     }

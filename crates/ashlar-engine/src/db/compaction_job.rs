@@ -105,7 +105,7 @@ impl CompactionJob {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
             Phase::Begin => {
-                shared.core.tell_compaction(&shared.family, &shared.plan, None);
+                shared.core.notify_compaction(&shared.family, &shared.plan, None);
                 if let Some(edit) = shared.edit_without_io() {
                     shared.install_without_io(edit)?;
                     return Ok(true);
@@ -160,7 +160,7 @@ impl Shared {
         if self.plan.action == Action::Move {
             self.core.counters.moved(self.family.id(), &self.plan);
         }
-        self.core.tell_compaction(&self.family, &self.plan, Some((&counters, self.took())));
+        self.core.notify_compaction(&self.family, &self.plan, Some((&counters, self.took())));
         Ok(())
     }
 
@@ -244,8 +244,8 @@ impl Shared {
         core.counters.compacted((family, &self.plan), &counters, took, &core.statistics);
         let made = VersionEdit { deleted: Vec::new(), ..edit.clone() };
         self.apply(Change { edits: vec![edit], counts, pending, ..Change::default() })?;
-        core.tell_created(&made);
-        core.tell_compaction(&self.family, &self.plan, Some((&counters, took)));
+        core.notify_created(&made);
+        core.notify_compaction(&self.family, &self.plan, Some((&counters, took)));
         Ok(())
     }
 

@@ -157,7 +157,7 @@ impl Counters {
     }
 
     /// Does the same for the counts of writes.
-    pub(super) fn tell_writes(&self, now: DbWrites) -> DbWrites {
+    pub(super) fn report_writes(&self, now: DbWrites) -> DbWrites {
         std::mem::replace(&mut self.sums.lock().told_writes, now)
     }
 }

@@ -67,7 +67,7 @@ impl FlushJob {
         let flushed = vec![(self.family, memtables)];
         let made = edit.clone();
         core.apply(Change { edits: vec![edit], flushed, counts, pending, log: None })?;
-        core.tell_flushed(&made, memtables, counters.entries_in, took);
+        core.notify_flushed(&made, memtables, counters.entries_in, took);
         Ok(())
     }
 }
@@ -79,7 +79,7 @@ impl Core {
         family: &Family,
         memtables: Vec<Arc<dyn MemtableRep>>,
     ) -> Result<FlushRun> {
-        self.tell_flush_begin(family, &memtables);
+        self.notify_flush_begin(family, &memtables);
         FlushRun::new(FlushInput {
             family: family.id(),
             memtables,

@@ -16,7 +16,7 @@
 //! | `scrub_job` | continuous reading of all files to find damage |
 //! | `timer_job` | work that only the clock makes due |
 //! | `resume_job`, `room_job` | recovery from a failed WAL or MANIFEST, and from a disk without space for the WAL |
-//! | `properties`, `stats`, `counters`, `tell`, `pins` | properties, statistics and events |
+//! | `properties`, `stats`, `counters`, `notify`, `pins` | properties, statistics and events |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 //! | `replace` | replaces tables on the caller's thread |
 //! | `change` | changes of settings while the database is open |
@@ -55,7 +55,7 @@ mod sizes;
 mod verify;
 mod settings;
 mod stats;
-mod tell;
+mod notify;
 mod scrub_job;
 mod timer_job;
 mod unused_files;

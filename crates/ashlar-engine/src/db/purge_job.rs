@@ -124,7 +124,7 @@ impl Core {
         let quarantined = self.state().quarantined.clone();
         let live = Live { quarantined, ..live };
         let done = remove_obsolete(&*self.env.fs, &self.dir, &self.versions, &live)?;
-        self.tell_deleted(&done.removed);
+        self.notify_deleted(&done.removed);
         self.committer.wals().forget_below(min_wal);
         Ok(())
     }

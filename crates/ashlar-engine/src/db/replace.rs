@@ -148,7 +148,7 @@ impl Claimed {
         core.state().quarantined.extend(going);
         let done = core.apply(Change { edits: vec![edit.clone()], counts, ..Change::default() });
         done.inspect_err(|e| core.commit_failed(e))?;
-        core.tell_created(edit);
+        core.notify_created(edit);
         mended.iter().for_each(|name| core.mended(self.family.id(), name));
         Ok(())
     }

@@ -160,7 +160,7 @@ impl ResumeJob {
             // The families share one attempt, so no family has a time of its own.
             core.counters.flushed(&outcome, Duration::ZERO, &core.statistics);
             let entries = outcome.counters.entries_in;
-            core.tell_flushed(&outcome.edit, outcome.memtables, entries, Duration::ZERO);
+            core.notify_flushed(&outcome.edit, outcome.memtables, entries, Duration::ZERO);
         }
         core.health.resumed();
         Ok(StepResult::Done)

@@ -235,7 +235,7 @@ impl Core {
             self.pressure.set(gauges.iter().map(|(g, options)| pace(g, options, sustained)));
             self.pressure.set_low_priority(gauges.iter().any(|(g, _)| g.debt_bytes > 0), sustained);
         }
-        self.tell_pace(before);
+        self.notify_pace(before);
     }
 
     /// Predicts writer stalls from the gauges of all families and the measured rates.

@@ -46,7 +46,7 @@ impl Core {
     /// The text of `rocksdb.dbstats`.
     pub(super) fn db_text(&self) -> String {
         let now = self.db_writes();
-        let writes = db_text(&now, &self.counters.tell_writes(now));
+        let writes = db_text(&now, &self.counters.report_writes(now));
         format!("{writes}{}\nPins: {}\n", self.memory_line(), self.pins())
     }
 

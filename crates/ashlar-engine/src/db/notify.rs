@@ -36,7 +36,7 @@ impl Core {
     }
 
     /// Reports that a flush begins.
-    pub(super) fn tell_flush_begin(&self, family: &Family, memtables: &[Arc<dyn MemtableRep>]) {
+    pub(super) fn notify_flush_begin(&self, family: &Family, memtables: &[Arc<dyn MemtableRep>]) {
         self.events.tell(&Event::FlushBegin(FlushEvent {
             family: family.name().to_owned(),
             memtables: memtables.len(),
@@ -48,8 +48,8 @@ impl Core {
     }
 
     /// Reports an installed flush; `edit` added its files.
-    pub(super) fn tell_flushed(&self, edit: &VersionEdit, memtables: usize, entries: u64, took: Duration) {
-        self.tell_created(edit);
+    pub(super) fn notify_flushed(&self, edit: &VersionEdit, memtables: usize, entries: u64, took: Duration) {
+        self.notify_created(edit);
         self.events.tell(&Event::FlushCompleted(FlushEvent {
             family: self.name(edit.family),
             memtables,
@@ -61,7 +61,7 @@ impl Core {
     }
 
     /// Reports that a compaction begins or, with its counts, that it was installed.
-    pub(super) fn tell_compaction(
+    pub(super) fn notify_compaction(
         &self,
         family: &Family,
         plan: &Compaction,
@@ -94,7 +94,7 @@ impl Core {
     }
 
     /// Reports the files that a durable edit added.
-    pub(super) fn tell_created(&self, edit: &VersionEdit) {
+    pub(super) fn notify_created(&self, edit: &VersionEdit) {
         let family = self.name(edit.family);
         for (_, file) in &edit.added {
             let (family, number, bytes) = (family.clone(), file.number, file.size);
@@ -107,7 +107,7 @@ impl Core {
     }
 
     /// Reports the unlinked files by name.
-    pub(super) fn tell_deleted(&self, names: &[String]) {
+    pub(super) fn notify_deleted(&self, names: &[String]) {
         let gone = |number| FileEvent { family: String::new(), number, bytes: 0 };
         for name in names {
             match FileKind::parse(name) {
@@ -135,7 +135,7 @@ impl Core {
     }
 
     /// Reports a change of the writers' pace since `before`.
-    pub(super) fn tell_pace(&self, before: Pace) {
+    pub(super) fn notify_pace(&self, before: Pace) {
         let (before, now) = (condition(before), condition(self.pressure.pace()));
         if before != now && !self.is_closed() {
             self.events.tell(&Event::StallConditionsChanged { before, now });
