@@ -143,7 +143,7 @@ impl Run for AtomicFlushJob {
         if !self.work(core, budget)? {
             return Ok(self.limited.go_on());
         }
-        self.marked.iter().for_each(|id| core.well(Source::Flush(*id)));
+        self.marked.iter().for_each(|id| core.succeeded(Source::Flush(*id)));
         Ok(StepResult::Done)
     }
 

@@ -257,7 +257,7 @@ impl Shared {
     fn apply(&self, change: Change) -> Result<()> {
         self.core.apply(change)?;
         self.parts.lock().installed = true;
-        self.core.well(Source::Compaction(self.family.id()));
+        self.core.succeeded(Source::Compaction(self.family.id()));
         Ok(())
     }
 

@@ -155,8 +155,8 @@ impl Core {
             self.schedule();
             return dropped;
         }
-        self.health.well(Source::Flush(family.id()));
-        self.health.well(Source::Compaction(family.id()));
+        self.health.succeeded(Source::Flush(family.id()));
+        self.health.succeeded(Source::Compaction(family.id()));
         self.renew_options();
         self.update_pressure();
         self.schedule();

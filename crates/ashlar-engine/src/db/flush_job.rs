@@ -119,7 +119,7 @@ impl Run for FlushJob {
                 return Ok(self.limited.go_on());
             }
         }
-        core.well(Source::Flush(self.family));
+        core.succeeded(Source::Flush(self.family));
         Ok(StepResult::Done)
     }
 

@@ -129,13 +129,13 @@ impl Core {
     }
 
     /// Records that `source` succeeded, and clears its background errors.
-    pub(super) fn well(&self, source: Source) {
-        self.heal(|health| health.well(source));
+    pub(super) fn succeeded(&self, source: Source) {
+        self.heal(|health| health.succeeded(source));
     }
 
     /// Records that a damaged table of a family was removed from the tree.
-    pub(super) fn mended(&self, family: FamilyId, table: &str) {
-        self.heal(|health| health.mended(Source::Compaction(family), table));
+    pub(super) fn file_removed(&self, family: FamilyId, table: &str) {
+        self.heal(|health| health.file_removed(Source::Compaction(family), table));
     }
 
     fn heal(&self, heal: impl FnOnce(&Health)) {

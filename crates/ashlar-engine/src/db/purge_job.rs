@@ -47,10 +47,10 @@ impl Run for PurgeJob {
         core.state().work.set_awaited(Work::Purge, true);
         self.source = Source::Purge;
         core.purge()?;
-        core.well(Source::Purge);
+        core.succeeded(Source::Purge);
         self.source = Source::Options;
         core.write_stale_options()?;
-        core.well(Source::Options);
+        core.succeeded(Source::Options);
         Ok(StepResult::Done)
     }
 

@@ -133,7 +133,7 @@ impl Claimed {
     }
 
     /// Commits `edit`, whose tables have `counts`. The files `going` move to `lost/` instead of being removed, as soon as
-    /// no reader holds them. Background work that failed because of one of the files `mended` starts again.
+    /// no reader holds them. Background work that failed because of one of the files `removed` starts again.
     ///
     /// # Errors
     /// Those of [`VersionSet::commit`](ashlar_tree::version::VersionSet::commit).
@@ -142,14 +142,14 @@ impl Claimed {
         edit: &VersionEdit,
         counts: Vec<(FileNumber, TableCounts)>,
         going: &BTreeSet<FileNumber>,
-        mended: &[String],
+        removed: &[String],
     ) -> Result<()> {
         let core = &self.core;
         core.state().quarantined.extend(going);
         let done = core.apply(Change { edits: vec![edit.clone()], counts, ..Change::default() });
         done.inspect_err(|e| core.commit_failed(e))?;
         core.notify_created(edit);
-        mended.iter().for_each(|name| core.mended(self.family.id(), name));
+        removed.iter().for_each(|name| core.file_removed(self.family.id(), name));
         Ok(())
     }
 }

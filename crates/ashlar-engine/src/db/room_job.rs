@@ -59,7 +59,7 @@ impl Run for RoomJob {
         let set = core.committer.current();
         match set.wal.log().ask_room(ROOM_FOR_OTHERS, ROOM_FOR_DELETIONS) {
             Ok(_) => {
-                core.well(Source::LogRoom);
+                core.succeeded(Source::LogRoom);
                 Ok(StepResult::Done)
             }
             Err(lack) => {

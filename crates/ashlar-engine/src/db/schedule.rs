@@ -134,7 +134,7 @@ impl Core {
                 None => {
                     if candidate.running.is_empty() {
                         // No compaction of the family is due, so an earlier failure no longer matters.
-                        self.health.well(Source::Compaction(family));
+                        self.health.succeeded(Source::Compaction(family));
                     }
                     return None;
                 }

@@ -175,7 +175,7 @@ impl Health {
 
     /// Records that `source` succeeded or was cancelled, and clears its background errors. Errors that need more than a
     /// success stay.
-    pub(crate) fn well(&self, source: Source) {
+    pub(crate) fn succeeded(&self, source: Source) {
         if self.severity() == Severity::Well {
             return;
         }
@@ -188,7 +188,7 @@ impl Health {
 
     /// Records that the corrupt `file` was removed from the database. Clears the error of `source` if that file caused
     /// it.
-    pub(crate) fn mended(&self, source: Source, file: &str) {
+    pub(crate) fn file_removed(&self, source: Source, file: &str) {
         let mut entries = self.entries.lock();
         let for_it = |e: &Entry| e.cause.path().and_then(Path::file_name).is_some_and(|name| name == file);
         if entries.get(&source).is_some_and(|e| e.severity == Severity::Corrupt && for_it(e)) {

@@ -60,7 +60,7 @@ fn every_edge_out() {
             let health = Health::new(None);
             health.report(source, &error(kind), Duration::ZERO);
             let ill = health.severity();
-            health.well(source);
+            health.succeeded(source);
             let after_success = if ill < Severity::Hard { Severity::Well } else { ill };
             assert_eq!(health.severity(), after_success, "{source:?} {kind:?}");
             health.resumed();
@@ -78,16 +78,16 @@ fn a_quarantine_heals_what_failed_for_that_file() {
     health.report(met, &wrong, Duration::ZERO);
     assert!(health.check_mendable().is_ok());
     for (source, file) in [(other, "000012.sst"), (met, "000013.sst"), (met, "12.sst")] {
-        health.mended(source, file);
+        health.file_removed(source, file);
         assert_eq!(health.severity(), Severity::Corrupt, "{source:?} {file}");
     }
     health.report(Source::Log, &error(OTHER), SECOND);
     assert_eq!(health.check_mendable().map_err(|e| e.kind()), Err(OTHER));
-    health.mended(met, "000012.sst");
+    health.file_removed(met, "000012.sst");
     assert_eq!(health.severity(), Severity::Hard);
     health.resumed();
     health.report(met, &error(OTHER).at_path(Path::new("/db/000012.sst")), SECOND);
-    health.mended(met, "000012.sst");
+    health.file_removed(met, "000012.sst");
     assert_eq!(health.severity(), Severity::Soft, "a read that fails is no damage");
 }
 
@@ -98,14 +98,14 @@ fn entries_do_not_heal_each_other() {
     health.report(Source::Flush(one), &error(OTHER), SECOND);
     health.report(Source::Compaction(one), &error(OTHER), 2 * SECOND);
     health.report(Source::Purge, &error(OTHER), Duration::ZERO);
-    health.well(Source::Flush(two));
+    health.succeeded(Source::Flush(two));
     assert_eq!(health.failing().map(|f| f.since), Some(SECOND));
-    health.well(Source::Flush(one));
+    health.succeeded(Source::Flush(one));
     assert_eq!(health.failing().map(|f| f.since), Some(2 * SECOND));
-    health.well(Source::Compaction(one));
+    health.succeeded(Source::Compaction(one));
     assert!(health.failing().is_none(), "writers never wait for a purge");
     assert_eq!(health.severity(), Severity::Soft);
-    health.well(Source::Purge);
+    health.succeeded(Source::Purge);
     assert_eq!((health.severity(), health.failures()), (Severity::Well, 3));
     assert!(health.state().1.is_none());
 }
