@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 /// The live snapshots of a database.
 pub struct SnapshotList {
     /// The number of snapshots at each sequence, and when the first of them was taken.
-    live: Mutex<BTreeMap<SeqNum, Taken>>,
+    live: Mutex<BTreeMap<SeqNum, LiveSnapshots>>,
     clock: Option<Arc<dyn Clock>>,
     /// Compactions wait until no snapshot is below this sequence; `u64::MAX`: none waits. Written under no lock: a
     /// stale value only delays the wake-up until the next snapshot is released or the next compaction is scheduled.
@@ -24,7 +24,7 @@ pub struct SnapshotList {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct LiveSnapshots {
     count: usize,
     unix_secs: u64,
 }
@@ -95,7 +95,7 @@ impl SnapshotList {
         let early = planted(Bug::SnapshotTakenLate).then(&visible);
         let mut live = self.live.lock();
         let seq = early.unwrap_or_else(visible);
-        live.entry(seq).or_insert(Taken { count: 0, unix_secs }).count += 1;
+        live.entry(seq).or_insert(LiveSnapshots { count: 0, unix_secs }).count += 1;
         drop(live);
         Snapshot { seq, list: Arc::clone(self) }
     }
