@@ -107,7 +107,7 @@ pub(crate) struct State {
     /// The number of callers whose compactions run alone.
     pub(crate) exclusive: usize,
     /// The number of callers that wait for all due work; due work then starts without delay.
-    pub(crate) hurried: usize,
+    pub(crate) idle_waiters: usize,
     /// The number of callers that pause background work.
     pub(crate) pauses: usize,
     /// The leader of the writers waits for background work: for a flush (`true`), or for compactions (`false`).

@@ -24,7 +24,7 @@ impl Run for L0DelayJob {
     fn advance(&mut self, core: &Arc<Core>, _: StepBudget) -> Result<StepResult> {
         let now = core.env.clock.now();
         let state = core.state();
-        if state.pauses > 0 || state.hurried > 0 {
+        if state.pauses > 0 || state.idle_waiters > 0 {
             return Ok(StepResult::Done);
         }
         let until = delayed_until(&state, Some(now));

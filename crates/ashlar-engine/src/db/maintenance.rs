@@ -36,7 +36,7 @@ impl Db {
     pub fn wait_for_background(&self) -> Result<()> {
         let core = self.core();
         core.check_outside("wait_for_background()")?;
-        core.state().hurried += 1;
+        core.state().idle_waiters += 1;
         core.schedule();
         let outcome = loop {
             let mut is_paused = false;
@@ -64,7 +64,7 @@ impl Db {
                 break Err(paused);
             }
         };
-        core.state().hurried -= 1;
+        core.state().idle_waiters -= 1;
         outcome
     }
 

@@ -59,7 +59,7 @@ impl Core {
             if self.is_closed() || state.pauses > 0 {
                 return (Vec::new(), None);
             }
-            let now = (state.hurried == 0).then_some(now);
+            let now = (state.idle_waiters == 0).then_some(now);
             let atomic = self.options().atomic_flush;
             if atomic && severity < Severity::Hard {
                 let marked = mark_for_atomic_flush(state);
