@@ -1,10 +1,10 @@
 //! Flush and compaction, and the rewrite loop that both share.
 //!
-//! [`flush`] writes memtables to a table of level 0; [`rewrite`] decides which entries survive and writes tables,
-//! with the properties that a [`Writer`] gives them. For a
-//! compaction, `picker` decides what to compact (pure, under the state lock), `plan` holds the decision, `split` cuts a
-//! large compaction into parts, `inputs` opens the tables. `job` runs the parts (no lock, all the I/O, resumable in
-//! steps) and returns a version edit for the caller to install.
+//! [`flush`] writes memtables to a table of level 0; [`rewrite`] decides which entries survive and writes tables, with the
+//! properties that a [`Writer`] gives them. For a compaction, the [`Style`](picker::Style) of the tree picks what to compact
+//! (pure, no lock), `plan` holds the decision and says whether the files are rewritten, moved or dropped. `split` cuts a
+//! large rewrite into parts, `inputs` opens the tables. `job` runs the parts (no lock, all the I/O, resumable in steps) and
+//! returns a version edit for the caller to install.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc`, `db/version_set.cc` (behaviour).
 
