@@ -7,7 +7,7 @@ use crate::{
 };
 use ashlar_base::{Error, SeqNum};
 pub use ashlar_engine::health::Severity;
-pub use ashlar_engine::pressure::Forecast;
+pub use ashlar_engine::pressure::WritePressure;
 use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::Arc;
@@ -295,7 +295,7 @@ impl Db {
     }
 
     /// How many bytes compaction is behind, its measured rates, and the time until writers will have to wait.
-    pub fn pressure(&self) -> Forecast {
+    pub fn pressure(&self) -> WritePressure {
         self.engine.pressure()
     }
 

@@ -74,7 +74,7 @@ use crate::batch::WriteBatch;
 use crate::column_family::Family;
 use crate::health::{Severity, lacks_space};
 use crate::open::RecoveryReport;
-use crate::pressure::Forecast;
+use crate::pressure::WritePressure;
 use crate::snapshot::Snapshot;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result, SeqNum};
@@ -285,9 +285,9 @@ impl Db {
     }
 
     /// How far background work is behind, its rates, and when writers must wait at the current rate.
-    pub fn pressure(&self) -> Forecast {
+    pub fn pressure(&self) -> WritePressure {
         let core = self.core();
-        if core.database.is_inherited() { Forecast::default() } else { core.forecast() }
+        if core.database.is_inherited() { WritePressure::default() } else { core.write_pressure() }
     }
 
     /// The health of the database, and the error behind it. In a forked child: `Fatal`.

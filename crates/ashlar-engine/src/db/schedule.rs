@@ -13,7 +13,7 @@ use super::room_job::RoomJob;
 use super::work::Work;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
-use crate::pressure::{Forecast, Gauges, Pace, pace};
+use crate::pressure::{Gauges, Pace, WritePressure, pace};
 use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_compaction::picker::{PickInput, Shape, Style};
 use ashlar_compaction::{Compaction, Reason};
@@ -239,7 +239,7 @@ impl Core {
     }
 
     /// Predicts writer stalls from the gauges of all families and the measured rates.
-    pub(super) fn forecast(&self) -> Forecast {
+    pub(super) fn write_pressure(&self) -> WritePressure {
         let (flushed, drained) = self.counters.carried();
         let rates = self.pressure.measure(self.env.clock.now(), flushed, drained);
         let pace = self.pressure.pace();
@@ -254,7 +254,7 @@ impl Core {
             let time = rates.time_to(left).filter(|_| options.compaction.works());
             time_to_stop = [time_to_stop, time].into_iter().flatten().min();
         }
-        Forecast {
+        WritePressure {
             debt_bytes: debt,
             drain_rate: rates.drain,
             inflow_rate: rates.inflow,

@@ -69,9 +69,9 @@ pub fn pace(gauges: &Gauges, options: &FamilyOptions, sustained: f64) -> Pace {
     Pace::Slow { nanos_per_byte: 1e9 / sustained * full / (1.0 - full) }
 }
 
-/// A forecast of delays for writers.
+/// How far compaction is behind, and when writers will have to wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Forecast {
+pub struct WritePressure {
     /// Bytes that compaction still has to move, over all families.
     pub debt_bytes: u64,
     /// Bytes per second that compaction moves while it runs; 0 before the first.
