@@ -146,7 +146,9 @@ fn the_end_of_a_kept_recycled_log_stops_no_replay() {
         let path = dir().join(FileKind::Wal(FileNumber(number)).name());
         let log =
             LogWriter::create(Arc::clone(&env.fs), &path, FileNumber(number), Framing::Recyclable).unwrap();
-        (0..records).for_each(|_| drop(log.append(&prepare, false).unwrap()));
+        for _ in 0..records {
+            log.append(&prepare, false).unwrap();
+        }
         log.close().unwrap();
         let bytes = get(&*env.fs, &path);
         env.fs.remove(&path).unwrap();
