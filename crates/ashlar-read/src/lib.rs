@@ -1,12 +1,12 @@
-//! Reading a family as it was at one moment: a [`super_version::SuperVersion`] and a sequence.
+//! Reads of a family at one moment, which is a [`super_version::SuperVersion`] and a sequence number.
 //!
 //! | module | idea |
 //! |---|---|
 //! | [`point`] | one key, or many at once: memtables first, then tables from the newest level down |
-//! | [`iter`] | cursors: runs merged in order, versions folded into entries |
-//! | [`merge`], [`range_del`], [`visibility`] | what an entry means beside others of its key |
+//! | [`iter`] | cursors: merge the runs in order, and combine versions to entries |
+//! | [`merge`], [`range_del`], [`visibility`] | the result of several entries of one key |
 //!
-//! Nothing here writes, waits for a writer or knows of background work.
+//! This crate writes nothing, waits for no writer, and knows no background work.
 //!
 //! Each module may use only modules above it (`cargo xtask tidy` reads this order).
 

@@ -1,4 +1,4 @@
-//! Folding merge operands: what a family's operator makes of them.
+//! Combines merge operands with a value, by the family's merge operator.
 
 use ashlar_base::{Error, MergeOperator, Result};
 use std::sync::Arc;

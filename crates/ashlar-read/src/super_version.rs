@@ -1,8 +1,9 @@
-//! What a reader sees: the memtables and the tables of a family, as one immutable value.
+//! The memtables and tables of a family, as one immutable value that a reader loads.
 //!
-//! 1. A `SuperVersion` never changes; a switch, flush or compaction installs a new one.
-//! 2. A reader loads the `SuperVersion` first and the visible sequence second (the reverse order could miss a version
-//!    that a flush dropped in between), and reads at no more than the sequence at which its memtable was sealed.
+//! 1. A `SuperVersion` never changes. A switch of the memtable, a flush or a compaction installs a new one.
+//! 2. A reader loads the `SuperVersion` first and the visible sequence number second. In the reverse order the reader
+//!    could miss a version that a flush dropped in between. The reader reads at no more than the sequence number at
+//!    which its memtable became immutable.
 
 use crate::merge::Merger;
 use ashlar_base::SeqNum;

@@ -1,10 +1,11 @@
-//! What a read at a sequence number makes of the entries of one user key.
+//! The result of a read at a sequence number, from the entries of one user key.
 //!
-//! 1. An entry is visible to a read at `seq` when its own sequence is at most `seq`.
-//! 2. Of the visible entries of a user key the newest counts. A merge operand counts together with what it is applied
-//!    to: the older entries down to the first that is no operand.
-//! 3. A single delete hides what is beneath like a delete does: the difference only matters to compaction.
-//! 4. An entry type that is not served is an error by name when it is the one that counts, never a guess.
+//! 1. An entry is visible to a read at `seq` when its own sequence number is at most `seq`.
+//! 2. The newest visible entry of a user key counts. A merge operand counts together with the older entries that it
+//!    applies to, down to the first entry that is not an operand.
+//! 3. A single delete hides older entries as a delete does. Only compactions treat the two differently.
+//! 4. If the entry that counts has a type that the engine does not serve, the read fails with an error that names the
+//!    type.
 //!
 //! Source: RocksDB `db/db_iter.cc`, `table/get_context.cc`.
 

@@ -1,4 +1,4 @@
-//! The range of keys that a cursor shows.
+//! The key range within which a cursor shows entries.
 
 use ashlar_base::{Order, SeqNum, Trailer};
 use ashlar_options::ReadOptions;

@@ -1,16 +1,18 @@
-//! The cursor the user sees: of each key what a read at one sequence sees, tombstones left out, merge operands folded,
-//! within bounds.
+//! The cursor that a user gets. For each key it shows the value that a read at one sequence number sees, within bounds.
+//! It skips deleted keys and combines merge operands.
 //!
-//! 1. Going forward, the merge stands on the entry that is shown; key and value are borrowed from it. Where operands had
-//!    to be folded, the merge has gone on behind them; key and value are copies. So they are where the entry only says
-//!    where the value is.
-//! 2. Going backward, versions come oldest first, so the merge has gone on to before all entries of the shown key; key
-//!    and value are copies. `next` then seeks behind the shown key, `prev` after `next` before it.
-//! 3. After [`SKIPS_MAX`] steps over entries of one user key the rest of them is skipped by a seek; after as many keys that
-//!    are gone, what a range tombstone covers in runs older than itself.
-//! 4. Off the end `next` and `prev` stay there; so after an error, until the next positioning call.
-//! 5. The cursor holds what it reads: memtables live and files stay on disk as long as it does. Of a file it holds the block
-//!    it stands in; the table it has while it goes from block to block only, and others may have it closed in between.
+//! 1. Going forward, the merge stands on the shown entry, and key and value are borrowed from that entry. Two cases
+//!    show copies instead: an entry with merge operands, because the merge has moved on to older operands, and an entry
+//!    whose value is in a blob file or an entity.
+//! 2. Going backward, the merge meets the versions of a key oldest first, so it has passed all entries of the shown
+//!    key. Key and value are copies. After a change of direction, `next` first seeks behind the shown key, and `prev`
+//!    seeks before it.
+//! 3. After [`SKIPS_MAX`] steps over entries of one user key, a seek skips the remaining ones. After as many deleted
+//!    keys, a seek skips the keys that a range tombstone covers in older runs.
+//! 4. Off the end, `next` and `prev` stay off the end. After an error the cursor is off the end until the next
+//!    positioning call.
+//! 5. The cursor keeps its memtables in memory and its files on disk. It pins only its current block. It borrows the
+//!    table reader while moving to the next block; between moves the table cache may close the file.
 //!
 //! Source: RocksDB `db/db_iter.cc` (the rules and the skipping by seek).
 

@@ -1,7 +1,7 @@
-//! A cursor over a level below 0: disjoint files in order, each opened when the cursor gets to it.
+//! A cursor over a level below 0, whose files are disjoint and in order. It opens each file when it reaches it.
 //!
-//! The range tombstones of a file are made known when the cursor enters it. That is early enough: a merge passes no key
-//! within a file's bounds before this cursor has been in that file.
+//! When the cursor enters a file, it reports the range tombstones of that file. This is early enough, because a merge
+//! does not pass a key within a file's bounds before this cursor has been in the file.
 
 use super::run::note_tombstones;
 use crate::range_del::Sources;

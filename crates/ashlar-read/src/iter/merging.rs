@@ -1,11 +1,11 @@
-//! Many runs as one: a binary heap of cursors, smallest key on top (largest, when going backward).
+//! Merges many runs: a binary heap of cursors with the smallest key on top (the largest when going backward).
 //!
-//! 1. `heap` holds the indexes of the runs that are on an entry, in heap order of the present direction. The root is
-//!    where the merge stands; an empty heap is off the end.
-//! 2. Going forward, every run stands on its first entry at or after the root's; going backward, on its last entry at
-//!    or before it. A change of direction therefore moves every run but the root to the other side of the root's key.
-//! 3. Of entries with equal internal keys the run with the smaller index, the newer one, comes first in either
-//!    direction.
+//! 1. `heap` holds the indexes of the runs that are on an entry, in heap order for the current direction. The merge
+//!    stands on the entry of the root. An empty heap is off the end.
+//! 2. Going forward, every run stands on its first entry at or after the root's entry. Going backward, it stands on its
+//!    last entry at or before it. So a change of direction moves every run except the root to the other side of the
+//!    root's key.
+//! 3. When internal keys are equal, the run with the smaller index, which is newer, comes first in both directions.
 //! 4. After an error the merge is off the end until it is positioned again.
 //!
 //! Source: RocksDB `table/merging_iterator.cc` (idea of the direction change).

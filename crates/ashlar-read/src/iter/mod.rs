@@ -1,4 +1,4 @@
-//! Cursors: one level, many runs merged, and the one the user sees.
+//! Cursors: over one level, over many merged runs, and the cursor that a user gets.
 //!
 //! ```text
 //! DbIter -> MergingIter -> Run: memtable | level-0 table | LevelIter -> TableIter

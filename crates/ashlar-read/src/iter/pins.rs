@@ -1,4 +1,5 @@
-//! What a cursor keeps alive: the files and memtables of the moment at which it was opened, even after they were replaced.
+//! The files and memtables that a cursor keeps alive: those that were current when it was opened, even after their
+//! replacement.
 
 use crate::super_version::SuperVersion;
 use ashlar_base::{FileNumber, SeqNum};

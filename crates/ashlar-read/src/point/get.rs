@@ -1,13 +1,15 @@
 //! The search for one key.
 //!
-//! 1. Order: memtable, immutable memtables newest first, level 0 newest first, then one file of each deeper level. What
-//!    comes later in this order is older, so the first entry found is the newest visible one.
-//! 2. The memtables are searched under a [`ReadPin`]; tables, where I/O may happen, and merge operators, which are the
-//!    user's, without.
-//! 3. The range tombstones of a source are asked before its entries. One that covers the key hides older entries of the
-//!    same source, and all of the sources behind it, which are older still: there the search ends.
-//! 4. A value that its entry only points to is fetched at the end, without a pin, and only if it is the one that counts.
-//! 5. A merge operand sends the search on, to the next older entry; the value is folded at its end.
+//! 1. The search asks the memtable, then the immutable memtables newest first, level 0 newest first, and one file of
+//!    each deeper level. Each source is older than the preceding one, so the first entry found is the newest visible
+//!    one.
+//! 2. The search of the memtables runs under a [`ReadPin`]. Table reads may do I/O and merge operators are the user's
+//!    code, so both run without a pin.
+//! 3. The search asks a source's range tombstones before its entries. A tombstone that covers the key hides the older
+//!    entries of the same source and all entries of the following sources. The search then ends.
+//! 4. If the deciding entry only refers to its value, for example in a blob file, the value is fetched at the end,
+//!    without a pin.
+//! 5. After a merge operand the search goes on to the next older entry. At the end it combines the operands.
 
 use super::trace::{ProbedRun, Trace};
 use crate::point::{MayExist, View};

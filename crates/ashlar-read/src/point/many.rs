@@ -1,9 +1,10 @@
-//! Many keys at once, and whether a key can be there.
+//! `multi_get` and `key_may_exist`.
 //!
-//! The keys are searched in ascending order, each as [`get`](super::get()) does it. Every table remembers the block of the
-//! preceding search, and every level the file, so neighbouring keys cost no index search and no cache lookup. This needs keys
-//! that strictly ascend, because a search may have passed the newest version of its own key. A repeated key therefore gets the
-//! answer of the first. Where a custom order calls different keys equal, the search begins anew.
+//! `multi_get` searches its keys in ascending order, each as [`get`](super::get()) does. Every table remembers the
+//! block of the preceding search, and every level the file, so neighbouring keys need no index search and no cache
+//! lookup. The keys must strictly ascend, because a search may have passed the newest version of its own key. So a
+//! repeated key gets the answer of the first one. When a custom order calls different keys equal, the search starts
+//! again for the second key.
 
 use super::get::{Near, Search};
 use crate::point::View;

@@ -1,4 +1,4 @@
-//! The trace of a search: the runs it asked, and their answers. Kept only for a read that is to be explained.
+//! The trace of a search: the runs that the search asked, and their answers. Only an explained read keeps one.
 
 use ashlar_base::stats::perf::Context;
 use ashlar_base::{FileNumber, Level, SeqNum, Trailer};

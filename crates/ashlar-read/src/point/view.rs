@@ -1,4 +1,4 @@
-//! A value handed to the caller, which outlives the read that found it.
+//! A value returned to the caller. It outlives the read that found it.
 
 use ashlar_cache::FramePin;
 use std::fmt;

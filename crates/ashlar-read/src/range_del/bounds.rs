@@ -1,8 +1,8 @@
-//! The bounds of a table, as far as its range tombstones are concerned: user keys.
+//! The bounds of a table within which its range tombstones apply, as user keys.
 //!
-//! A largest key with the trailer [`Trailer::RANGE_END`] is outside of the table, any other is inside. RocksDB may cut
-//! a table between two versions of one user key; then the tombstones over that key are in both tables, and it does not
-//! matter that both are taken to reach over all its versions.
+//! A largest key with the trailer [`Trailer::RANGE_END`] is outside the table; any other largest key is inside. RocksDB
+//! may cut a table between two versions of one user key. Then both tables hold the tombstones over that key, and each
+//! may apply them to all versions of the key without a wrong result.
 
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{InternalKey, Order, Trailer};

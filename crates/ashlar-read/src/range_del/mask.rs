@@ -1,16 +1,16 @@
-//! What range tombstones hide from one cursor.
+//! Which entries range tombstones hide from one cursor.
 //!
-//! [`Sources`] gathers tombstones while the cursor comes across them: those of memtables and of level 0 at once, those of
-//! a deeper table when the cursor of its level enters the table. [`Mask`] answers for one key at a time and remembers the
-//! window around the key in which the answer stays the same, so that most steps cost two comparisons.
+//! [`Sources`] collects tombstones: those of memtables and of level 0 at once, those of a deeper table when the level's
+//! cursor enters the table. [`Mask`] answers for one key at a time. It remembers the window of keys around the key in
+//! which the answer stays the same, so most steps cost two comparisons.
 //!
-//! 1. A cursor that shows a key within the bounds of a table has been in that table before: the cursor of its level
-//!    passes the table on the way to its first entry at or behind the key, whether the table has such an entry or not.
-//!    So what could hide the key has been gathered.
-//! 2. As long as nothing was gathered, asking costs one load.
-//! 3. The window has no border of a fragment, and no bound of a table, inside.
-//! 4. Runs are ordered by age, the newest first: in a range that a run's tombstone covers, everything in the runs behind
-//!    it is older than the tombstone, so that a cursor may pass it unseen.
+//! 1. Before a cursor shows a key within the bounds of a table, the cursor of that level has entered the table: it
+//!    passes the table on the way to its first entry at or behind the key, even if the table has no such entry. So
+//!    every tombstone that could hide the key has been collected.
+//! 2. As long as no tombstone was collected, an answer costs one load.
+//! 3. No border of a fragment and no bound of a table lies inside the window.
+//! 4. Runs are ordered by age, the newest first. In a range that a run's tombstone covers, every entry of the following
+//!    runs is older than the tombstone, so a cursor may skip these entries.
 
 use super::Bounds;
 use ashlar_base::range_del::FragmentedTombstones;

@@ -1,9 +1,9 @@
-//! Range tombstones above their sources: where a table's are in force, and what they hide from a cursor.
+//! Range tombstones of several sources: where a table's tombstones apply, and what they hide from a cursor.
 //!
-//! 1. A tombstone hides an entry of a key in its range when its sequence is above the entry's and the read sees it.
-//!    From which source either comes does not matter.
-//! 2. A table's tombstones are in force within the bounds that the MANIFEST gives the table and nowhere else: what it
-//!    says of other keys may be out of date there, where older entries have lost their sequences.
+//! 1. A tombstone hides an entry if the entry's key is in its range, its sequence number is above the entry's, and the
+//!    read sees the tombstone. The sources of the two do not matter.
+//! 2. A table's tombstones apply only within the bounds that the MANIFEST gives the table. For keys outside, the
+//!    tombstone may be out of date: compactions may have set the sequence numbers of older entries there to zero.
 //!
 //! Source: RocksDB `db/range_del_aggregator.cc`, `db/range_tombstone_fragmenter.cc` (behaviour).
 
