@@ -1,13 +1,14 @@
-//! Values that their entry does not hold as they are: in blob files, in entities, with something behind them. And the
-//! blob files of a version.
+//! Reads values that are not in their table entry as they are: values in blob files, in wide-column entities, or with
+//! trailing data. Also holds the blob files of a version.
 //!
-//! 1. A plain read of an entity answers its default column; without one, the empty value.
-//! 2. A blob file is opened with the first value that is asked of it, and closed with the last version that has it.
-//! 3. Every record is verified: its key, its lengths and its checksum.
-//! 4. A version has the blob files that its tables may point to: which those are follows from the oldest one that each
-//!    table names, and from what is known to be garbage. No edit removes a blob file; the rule does.
+//! 1. A plain read of an entity returns its default column, or an empty value if the entity has none.
+//! 2. The first read of a value opens its blob file. The file is closed with the last version that contains it.
+//! 3. Every read verifies the record's key, lengths and checksum.
+//! 4. A version contains the blob files that its tables may point to. They follow from the oldest blob file that each
+//!    table names, and from the known garbage of each blob file. No version edit removes a blob file.
 //!
-//! Source: RocksDB `db/blob/blob_source.cc`, `db/blob/blob_fetcher.cc`, `table/get_context.cc`, `db/version_builder.cc`.
+//! Source: RocksDB `db/blob/blob_source.cc`, `db/blob/blob_fetcher.cc`, `table/get_context.cc`,
+//! `db/version_builder.cc`.
 
 use crate::columns::Columns;
 use ashlar_base::stats::perf::{self, Metric};

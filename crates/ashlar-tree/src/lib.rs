@@ -1,4 +1,4 @@
-//! The tree on storage: which files a database has, and what is in them.
+//! The tree on storage: the files of a database and their contents.
 //!
 //! ```text
 //! CURRENT -> MANIFEST -> version edits -> a version for each family: its tables by level, its blob files

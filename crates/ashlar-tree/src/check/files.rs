@@ -1,4 +1,4 @@
-//! The files of a version, one of them or all.
+//! Checks one file of a version, or all of them.
 
 use super::report::{CheckReport, Verified};
 use super::tables::Family;

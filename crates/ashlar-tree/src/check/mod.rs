@@ -1,15 +1,15 @@
-//! The check of the files of a version: reads tables and blob files whole, finds every damage, and names the keys that each
-//! damage puts at risk.
+//! Checks the files of a version: reads tables and blob files whole, finds all damage, and names the keys at risk for
+//! each damage.
 //!
-//! 1. A damage never ends the check: what lies behind it is read too.
-//! 2. Keys that a table's own index gives are exact as far as blocks go. Where a table cannot be opened, its bounds in the
-//!    MANIFEST stand in; for a blob file, the keys of the entries that point into it.
+//! 1. Damage never ends the check: it reads on behind the damage.
+//! 2. Keys at risk come from the table's own index, exact to one block. If a table cannot be opened, its bounds in the
+//!    MANIFEST are used; for a blob file, the keys of the entries that point into it.
 //!
-//! | file | what it is about |
+//! | file | contents |
 //! |---|---|
-//! | `report` | damages, risks, sums |
+//! | `report` | damages, keys at risk, totals |
 //! | `tables` | tables and blob files |
-//! | `values` | what the entries of a table say: sequences, blob references, columns |
+//! | `values` | the entries of a table: sequence numbers, blob references, columns |
 //! | `files` | one file of a version, or all of them |
 
 mod files;

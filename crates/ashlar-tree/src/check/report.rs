@@ -1,4 +1,4 @@
-//! What a check found: each damage with its place, its cause, and the keys it puts at risk.
+//! The report of a check: each damage with its file, offset and cause, and the keys at risk.
 
 use ashlar_base::{Error, ErrorKind, FileNumber, SeqNum};
 use ashlar_format::filename::FileKind;

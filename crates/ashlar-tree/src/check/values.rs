@@ -1,8 +1,9 @@
-//! What the entries of a table say, beside their order: sequences that readers see, values that decode, and references to
-//! blobs that are where they should be.
+//! Checks the entries of a table beyond their order: sequence numbers that readers can see, values that decode, and
+//! blob references that lead to a record.
 //!
-//! A blob reference may lead into a blob file of the version and find no record there. Then either the reference or the file is
-//! wrong. The check decides after it has read the whole file: in a sound file, the reference is wrong.
+//! A blob reference may lead to a place in a blob file of the version where no record is. Then either the reference or
+//! the file is wrong. The check decides after it has read the whole blob file: if the file is sound, the reference is
+//! wrong.
 
 use super::report::{KEYS_NAMED, KeySpan};
 use super::tables::Family;

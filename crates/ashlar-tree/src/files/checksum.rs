@@ -3,8 +3,8 @@
 //! ```text
 //! function: "FileChecksumCrc32c"   checksum: crc32c of all bytes, u32 big endian
 //! ```
-//! 1. The sum is taken of the bytes as they are handed to the file, before any of them reached the storage.
-//! 2. A function of another name is known to be there and left alone.
+//! 1. The checksum covers the bytes that are handed to the file, before any of them reaches the storage.
+//! 2. A checksum of another function stays in the MANIFEST and is not compared.
 //!
 //! Source: RocksDB `util/file_checksum_helper.h`, `include/rocksdb/file_checksum.h`.
 

@@ -1,4 +1,5 @@
-//! The directory of a database: held by a descriptor from the open on, and looked at again by the close.
+//! The directory of a database. The engine holds a descriptor of it from the open on; the close checks that it is still
+//! in place.
 
 use super::LOST;
 use super::unlink::begins_as_log;

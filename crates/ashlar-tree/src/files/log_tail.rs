@@ -1,8 +1,9 @@
-//! Torn tails of logs: the bytes behind the last record that was replayed, in `lost/N.log.tail-OFFSET`.
+//! Torn tails of WAL files: the bytes behind the last replayed record, saved as `lost/N.log.tail-OFFSET`.
 //!
-//! A power cut leaves such a tail in the middle of a write, and a damaged length makes one of many records: nothing tells
-//! the two apart. So the bytes are kept. To bound what many crashes leave, only the newest [`TAILS_KEPT`] are, and a
-//! tail of more than [`TAIL_MAX`] bytes goes to `lost/` with its whole log, which is never removed.
+//! A power cut in the middle of a write leaves a torn tail. A damaged length field makes a torn tail of many whole
+//! records. The two look the same, so an open saves the bytes. To limit the space after many crashes, it keeps only the
+//! newest [`TAILS_KEPT`] tails. A tail of more than [`TAIL_MAX`] bytes stays in its WAL file, which moves to `lost/`
+//! and is never removed.
 
 use super::LOST;
 use ashlar_base::{FileNumber, Result};

@@ -1,4 +1,4 @@
-//! The directory `lost/` of a database: what was damaged or could not be placed, and accounts of it.
+//! The directory `lost/` of a database: damaged files, files that no part of the database claims, and notes about both.
 
 use ashlar_base::Result;
 use ashlar_env::Fs;

@@ -1,12 +1,12 @@
 //! Finds the obsolete files of a directory. A pure function of names and numbers.
 //!
-//! 1. Only names that are spelled as a database spells them are ever named; what is unknown is never touched. `MANIFEST-1`
-//!    and `9.sst` parse, but no program writes or opens them under these names: a user may have.
-//! 2. The caller says which files are live. It has made every edit behind that durable first.
-//! 3. A file whose number is at or above the smallest pending output is being written: it stays.
-//! 4. After an open that dropped the tail of a log, a table or blob file that the MANIFEST does not know may be what
-//!    the tail spoke of; after a repair that did not end, anything may be what it found damaged. [`Spared`] says what of
-//!    this is moved to `lost/` instead of being removed. A table, blob file or log in quarantine always is.
+//! 1. The function only names files whose names are spelled as a database spells them. Names such as `MANIFEST-1` and
+//!    `9.sst` parse, but no program uses them for database files. Such a file may belong to the user and stays.
+//! 2. The caller says which files are live, after making every version edit behind that durable.
+//! 3. A file whose number is at or above the smallest pending number is being written, and stays.
+//! 4. After an open that dropped the tail of a WAL file, a table or blob file that the MANIFEST does not name may
+//!    belong to a write in that tail. After an unfinished repair, any unknown file may be a damaged original.
+//!    [`Spared`] says which of these files move to `lost/` instead of being removed. A file in quarantine always moves.
 //!
 //! Source: RocksDB `db/db_impl/db_impl_files.cc` (`PurgeObsoleteFiles`).
 

@@ -1,7 +1,7 @@
-//! The numbers of files that are being written and that no durable edit names yet.
+//! The numbers of files that are being written and that no durable version edit names yet.
 //!
-//! A file whose number is at or above the smallest pending one is never obsolete: a directory scan may see it before
-//! the MANIFEST does.
+//! A file whose number is at or above the smallest pending one is never obsolete, because a directory scan may see the
+//! file before the MANIFEST names it.
 
 use ashlar_base::FileNumber;
 use ashlar_sync::{Mutex, Rank};

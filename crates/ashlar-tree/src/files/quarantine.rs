@@ -1,9 +1,10 @@
-//! Files that are not removed once they are obsolete: `lost/QUARANTINE-N.txt` is the account of file N. Damaged tables and
-//! blob files that were taken out of an open database, and logs that an open did not replay to their end.
+//! Files that move to `lost/` instead of being removed once they are obsolete. For each such file N, the note
+//! `lost/QUARANTINE-N.txt` says why. They are damaged tables and blob files that a quarantine took out of an open
+//! database, and WAL files that an open did not replay to their end.
 //!
-//! 1. The account is durable before the commit that makes the file obsolete. Where it stands, the file goes to `lost/`
-//!    once no reader needs it, and is never removed: by a purge of the session, or else by that of the next open.
-//! 2. It stays. A number is never given to a second file, so there is nothing to take back.
+//! 1. The note is durable before the commit that makes the file obsolete. If the note exists, a purge moves the file to
+//!    `lost/` once no reader needs it: a purge of this session, or else the purge of the next open.
+//! 2. The note is never removed. File numbers are not reused, so the note cannot apply to a second file.
 
 use super::{LOST, leave_in_lost};
 use ashlar_base::{FileNumber, Result};

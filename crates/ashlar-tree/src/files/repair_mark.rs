@@ -1,10 +1,11 @@
-//! The mark of a repair that has not ended: `lost/REPAIRING`, an empty file.
+//! The mark of an unfinished repair: `lost/REPAIRING`, an empty file.
 //!
-//! A repair's commit makes the damaged originals obsolete; only after it are they moved to `lost/`. A crash in between
-//! leaves them to the next open, which removes what is obsolete.
+//! A repair's commit makes the damaged originals obsolete, and the repair moves them to `lost/` afterwards. A crash in
+//! between leaves them to the next open, which would otherwise remove them as obsolete files.
 //!
-//! 1. The mark is durable before the commit of a repair that has something to keep, and goes after the last move is.
-//! 2. While it stands, an open, or another repair, moves whatever is obsolete instead of removing it.
+//! 1. If a repair has files to keep, the mark is durable before the repair's commit, and is removed after the last move
+//!    is durable.
+//! 2. While the mark exists, an open or another repair moves every obsolete file to `lost/` instead of removing it.
 
 use super::{LOST, leave_in_lost};
 use ashlar_base::Result;

@@ -1,6 +1,6 @@
-//! Removing obsolete files, and moving orphans out of the way. The only place that unlinks tables, logs and MANIFESTs.
+//! Removes obsolete files and moves unknown files to `lost/`. No other code unlinks tables, WAL files and MANIFESTs.
 //!
-//! A file with the name of a log that does not begin as a log does belongs to something else: it is moved, not removed.
+//! A file with the name of a WAL file that does not begin as one is not a database file: it moves to `lost/`.
 
 use super::LOST;
 use super::obsolete::{Action, Live, Obsolete, find_obsolete};

@@ -1,7 +1,9 @@
-//! Which tables hold nothing but keys of some ranges. A pure function of a version.
+//! Finds the tables whose keys all lie in some ranges. A pure function of a version.
 //!
-//! 1. Level 0 is left out: its tables overlap, and a newer one without an older one would bring old values back.
-//! 2. Below, versions of one user key may span a border between tables. Such neighbours are taken together or not at all.
+//! 1. Level 0 is left out. Its tables overlap, and removing a newer table without an older one would bring old values
+//!    back.
+//! 2. In deeper levels, the versions of one user key may be in two neighbouring tables. Such neighbours are taken
+//!    together or not at all.
 //!
 //! Source: RocksDB `db/db_impl/db_impl.cc` (`DeleteFilesInRanges`), `db/version_set.cc`
 //! (`GetCleanInputsWithinInterval`).

@@ -1,14 +1,16 @@
 //! One namespace of file names over several directories: `wal_dir`, `db_paths`, `cf_paths`.
 //!
-//! The engine names every file as if it were in the database directory. [`Places`] is a file system that finds the
-//! directory: logs are in `wal_dir`, tables and blob files in one of the table directories, all else where the name says.
+//! The engine names every file as if it were in the database directory. [`Places`] is a file system that maps each name
+//! to its directory: WAL files to `wal_dir`, tables and blob files to one of the table directories, and all other files
+//! to the database directory.
 //!
-//! 1. A new log goes to `wal_dir`. Logs of before a change of `wal_dir` are read where they are and never removed there,
-//!    unless that is the database directory: a directory that was given up may belong to another database by now.
-//! 2. A new table or blob file is created by its full path; its directory is a setting. Found again it is by its name, in
-//!    the first directory that has it.
-//! 3. Listing the database directory lists the files of the other directories too, as far as they are of their kind.
-//! 4. Syncing the database directory syncs each directory in which a name changed since its last sync.
+//! 1. A new WAL file goes to `wal_dir`. After a change of `wal_dir`, older WAL files are read in the former directory.
+//!    They are removed only if that is the database directory, because another database may use a former `wal_dir` by
+//!    now.
+//! 2. The caller creates a table or blob file by its full path, whose directory is a setting. A later open finds the
+//!    file by its name, in the first directory that has it.
+//! 3. A listing of the database directory includes the WAL files, tables and blob files of the other directories.
+//! 4. A sync of the database directory syncs each directory in which a name changed since its last sync.
 //! 5. Errors name the real path.
 
 use ashlar_base::planted::{Bug, planted};

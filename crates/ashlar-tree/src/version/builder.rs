@@ -1,15 +1,17 @@
-//! Applying version edits: the tree as a bag of files while edits come in, checked as a whole when it is finished.
+//! Applies version edits. While edits come in, the tree is an unordered set of files; it is checked as a whole at the
+//! end.
 //!
-//! An edit's deletions happen before its additions, so a trivial move is a deletion and an addition of one number.
-//! What is checked, each fatal and named in the error:
+//! An edit's deletions come before its additions, so a trivial move is a deletion and an addition of one number. A
+//! failed check is an error that names the file:
 //! 1. a deleted file is in the tree, at the level the edit names;
 //! 2. an added file's number is not in the tree and fits 62 bits, its level exists, its smallest key is not above its
 //!    largest, its smallest sequence not above its largest;
 //! 3. files of level 1 and deeper are disjoint by internal key;
 //! 4. files of level 0 with one epoch number do not overlap;
-//! 5. an added blob file is not there, and garbage is reported in one that is, and no more than is in it.
+//! 5. an added blob file is new; garbage is reported only for an existing blob file, and never more than the file
+//!    holds.
 //!
-//! Blob files that no table can need are left out when the tree is finished.
+//! At the end the builder drops blob files that no table can need.
 //!
 //! Source: RocksDB `db/version_builder.cc`.
 

@@ -1,8 +1,9 @@
 //! The comparators of families for which the MANIFEST names none.
 //!
-//! RocksDB with `reuse_manifest_on_open` goes on with the MANIFEST of the creation, which names no comparator of the family
-//! `default`; at each open RocksDB uses what its caller gives. Here the newest OPTIONS file tells the comparator, or else
-//! the newest table of the family. Where neither does, the order is RocksDB's default, bytewise.
+//! With `reuse_manifest_on_open`, RocksDB continues the MANIFEST that it wrote at the creation, which names no
+//! comparator of the family `default`. At each open RocksDB uses the comparator that its caller gives. This engine
+//! takes the comparator from the newest OPTIONS file, or else from the newest table of the family. If neither names
+//! one, the order is RocksDB's default, bytewise.
 
 use super::replay::ReplayedFamily;
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, Result};

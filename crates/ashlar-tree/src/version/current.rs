@@ -1,7 +1,7 @@
-//! The two small files with a replacement protocol: `CURRENT`, which names the MANIFEST, and `IDENTITY`, the database id.
+//! The two small files that are replaced whole: `CURRENT`, which names the MANIFEST, and `IDENTITY`, the database id.
 //!
-//! A replacement is written under a temporary name, fsynced, renamed over the old file, and the directory is fsynced:
-//! after any crash, a reader finds the whole old content or the whole new one.
+//! A replacement is written under a temporary name, fsynced and renamed over the old file; then the directory is
+//! fsynced. After any crash, a reader finds the whole old content or the whole new one.
 //!
 //! Source: RocksDB `file/filename.cc` (`SetCurrentFile`, `SetIdentityFile`).
 

@@ -1,8 +1,9 @@
-//! What writers left out of the MANIFEST: sequence ranges (LevelDB), epoch numbers (RocksDB before 7.10), and the
-//! timestamps of bounds (families with `persist_user_defined_timestamps=false`).
+//! Computes data that some writers leave out of the MANIFEST: sequence ranges (LevelDB), epoch numbers (RocksDB before
+//! 7.10), and the timestamps of bounds (families with `persist_user_defined_timestamps=false`).
 //!
-//! Epoch numbers order the files of level 0. If any file of a family lacks one, all are numbered anew: one number for
-//! each non-empty level from the bottom up, then one for each level-0 file from the oldest to the newest.
+//! Epoch numbers order the files of level 0. If any file of a family has none, all files of the family get new ones:
+//! one number for each non-empty level from the bottom up, then one for each level-0 file from the oldest to the
+//! newest.
 //!
 //! Source: RocksDB `db/version_builder.cc`, `db/column_family.cc` (`RecoverEpochNumbers`).
 

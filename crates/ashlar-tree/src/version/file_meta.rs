@@ -1,4 +1,4 @@
-//! One live table file: what the MANIFEST says about it, and what the running engine adds.
+//! One live table file: its entry in the MANIFEST, and its state in the running engine.
 
 use ashlar_base::{FileNumber, InternalKey, Order, Trailer};
 use ashlar_format::table::Properties;

@@ -1,4 +1,4 @@
-//! A table for as long as it is used, and no longer.
+//! A lease on an open table: the table stays open as long as the lease, and no longer.
 
 use super::{FileMeta, Tables};
 use ashlar_base::stats::perf::{self, Metric};

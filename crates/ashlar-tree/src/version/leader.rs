@@ -1,6 +1,7 @@
-//! The committer whose turn it is: plans what waits, makes it durable, installs it. Holds no lock meanwhile.
+//! The leader of the commit queue: plans the queued requests, makes their records durable, and installs the versions.
+//! It holds no lock meanwhile.
 //!
-//! See `VersionSet` for the rules.
+//! `VersionSet` has the rules.
 
 use super::manifest::Manifest;
 use super::plan::{CommitRequest, State, plan, stamp};

@@ -1,10 +1,10 @@
-//! The MANIFEST being written: a log of version edits, each made durable before the next one is written.
+//! Writes a MANIFEST: a log of version edits. Each edit is durable before the next one is written.
 //!
-//! 1. A MANIFEST begins with the whole state; it counts only once `CURRENT` names it. These first records, and no others,
-//!    become durable together: the first one says how many they are.
-//! 2. So a power cut tears only the last record, whatever pages it keeps. A whole record after damage proves that the damaged
-//!    record was durable. No reader, RocksDB included, takes a record from behind a hole.
-//! 3. After a failed append or sync the file is never written again: the caller starts a new one.
+//! 1. A MANIFEST begins with the whole state and is in use only once `CURRENT` names it. The records of that state
+//!    become durable together, and the first one says how many they are.
+//! 2. Apart from these, only the last record can be torn by a power cut. So a whole record behind damage proves that
+//!    the damaged record was durable. No reader, RocksDB included, uses a record behind a hole.
+//! 3. After a failed append or sync the file is never written again: the caller starts a new MANIFEST.
 
 use super::current::{SwitchFailure, set_current};
 use ashlar_base::planted::{Bug, planted};

@@ -1,4 +1,4 @@
-//! Versions: the trees of table files, the edits that change them, and the MANIFEST that remembers them.
+//! Versions: the tables of each family, the edits that change them, and the MANIFEST that records the edits.
 //!
 //! ```text
 //! CURRENT -> MANIFEST -> VersionEdits -> one Version per family -> FileMeta -> TableReader

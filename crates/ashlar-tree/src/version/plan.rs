@@ -1,13 +1,14 @@
 //! From a committer's request to records and the state behind them. Pure: nothing is written, nothing is installed.
 //!
-//! 1. Every record but those of a snapshot carries the next file number and the last sequence, and, unless it adds or
-//!    drops a family, previous log 0.
-//! 2. A commit of several records is an atomic group: recovery takes all of them or none.
-//! 3. Files without an epoch number get one: outputs of a compaction the smallest of its inputs, others the family's
-//!    next.
-//! 4. Of a family that was dropped nothing is kept: the job that worked on it could not know, and what others wrote beside it in the
-//!    same commit stands.
-//! 5. When the smallest needed WAL moves past WALs that a foreign MANIFEST tracks, a record says that they are gone.
+//! 1. Every record except those of a snapshot carries the next file number and the last sequence number, and, unless it
+//!    adds or drops a family, previous log 0.
+//! 2. A commit of several records is an atomic group: recovery applies all of them or none.
+//! 3. Files without an epoch number get one: outputs of a compaction the smallest of its inputs, other files the
+//!    family's next.
+//! 4. An edit for a dropped family keeps only its parts about the whole database. The job that made the edit could not
+//!    know about the drop, and the other requests of the same commit stay valid.
+//! 5. When the smallest needed WAL number moves past WAL files that another program's MANIFEST tracks, a record removes
+//!    these from the tracking.
 //!
 //! Source: RocksDB `db/version_set.cc` (`LogAndApplyHelper`, `ProcessManifestWrites`).
 

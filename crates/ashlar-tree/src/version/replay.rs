@@ -1,12 +1,13 @@
-//! Reading a MANIFEST: records in, the last consistent state out.
+//! Reads a MANIFEST: takes its records and returns the last consistent state.
 //!
-//! 1. Damage is fatal, except in the last record, which a crash may have torn: that is dropped and reported. An intact
-//!    record behind the damage, or the number of records that a MANIFEST of ours begins with, proves that what is hit
-//!    was durable. Of a MANIFEST of others only a record cut off by the end of the file is forgiven.
-//! 2. An atomic group counts when all its records are there; one that the end of the file cuts off is dropped.
-//! 3. Trees are checked when everything is read: on the way a MANIFEST may pass through states no reader ever saw.
-//! 4. A family for which no record names a comparator has the one that is learned elsewhere (see `comparators`).
-//! 5. The last next-file number read wins and is then raised by one; the last sequence must not decrease.
+//! 1. Damage is an error, except in the last record, which a crash may have torn: that record is dropped and reported.
+//!    Two facts prove that a damaged record was durable, and make the damage an error: an intact record behind it, or,
+//!    in a MANIFEST that AshlarDB wrote, the number of records in its first one. In a MANIFEST of another program only
+//!    a record that the end of the file cuts off is dropped.
+//! 2. An atomic group applies when all its records are there. A group that the end of the file cuts off is dropped.
+//! 3. The trees are checked after the last record, because a MANIFEST may pass through states that no reader ever saw.
+//! 4. A family for which no record names a comparator gets it from elsewhere (see `comparators`).
+//! 5. The last next-file number in the file is used, raised by one. The last sequence number must not decrease.
 //!
 //! Source: RocksDB `db/version_edit_handler.cc`, `db/version_set.cc` (`AtomicGroupReadBuffer`).
 

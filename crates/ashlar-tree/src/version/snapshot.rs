@@ -1,12 +1,12 @@
 //! The start of every MANIFEST: the whole state as version edits.
 //!
-//! In this order: the database id; the tracked WALs; per family in id order one edit with comparator and name, and one
-//! with files, cursors, blob files, log number and last sequence.
+//! The order is: the database id; the tracked WAL files; then for each family, in the order of ids, one edit with
+//! comparator and name, and one with files, cursors, blob files, log number and last sequence number.
 //!
-//! Unknown tags of edits are left behind, and the report of the open names them. A tag that may be skipped is one whose loss
-//! does no harm: a RocksDB that does not know it loses it with its next MANIFEST as well. Written again it may be wrong:
-//! this engine cannot know whether a later edit, which named files or logs it knows, has made the tag void. (Unknown fields of a file live and
-//! go with that file, so they are carried.)
+//! Unknown tags of edits are left out, and the report of the open names them. An ignorable tag may be lost without
+//! harm: a RocksDB that does not know the tag loses it with its next MANIFEST too. Copying it could be wrong, because a
+//! later edit may have made the tag void, and this engine cannot see that. Unknown fields of a file are copied, because
+//! they are valid as long as the file.
 //!
 //! Source: RocksDB `db/version_set.cc` (`WriteCurrentStateToManifest`).
 

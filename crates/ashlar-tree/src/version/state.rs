@@ -1,7 +1,7 @@
-//! What the MANIFEST says beside the trees: per database and per family, served or only carried.
+//! The state in the MANIFEST apart from the tables, per database and per family.
 //!
-//! What is carried (tracked WALs, timestamps' low marks, cursors) is not used here, but every MANIFEST we
-//! write repeats it, so that the directory loses nothing by passing through us.
+//! The engine does not use some of it (tracked WAL files, low marks of timestamps, cursors). Every MANIFEST that it
+//! writes repeats these parts, so that the directory loses nothing.
 
 use super::Version;
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level};
