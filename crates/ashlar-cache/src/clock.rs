@@ -1,10 +1,10 @@
 //! Eviction: a second-chance clock over all frames of a pool.
 //!
-//! 1. A frame in a slot has exactly one ring entry, or is in the hands of exactly one evictor or inserter; so an
-//!    entry's slot holds that entry's frame or, once the table is closed, nothing.
-//! 2. Entries of closed tables are dead; they leave when the hand meets them or when they are half of the ring. Until then they
-//!    keep nothing of the table in memory: a weak reference to the slots themselves would keep the allocation, so it is to a
-//!    counted reference of them.
+//! 1. A frame in a slot has exactly one ring entry, or exactly one evictor or inserter holds it. So the slot of an
+//!    entry holds that entry's frame or, once the table is closed, nothing.
+//! 2. Entries of closed tables are dead. They leave when the clock hand meets them, or when they are half of the ring.
+//!    A dead entry keeps no memory of its table: it holds one more counted reference of the slots, because a weak
+//!    reference to the slots themselves would keep their allocation.
 
 use crate::frame::{Frame, Place};
 use crate::pages::Pages;

@@ -1,7 +1,8 @@
-//! Slices that live as long as a table is open: in pages of their own when they are long.
+//! Slices that live as long as an open table. Long ones are in separate mapped pages.
 //!
-//! Indexes and filters come and go with their tables, between the short-lived buffers of the threads that open them. In the heap of an
-//! allocator each pins what was freed around it; in pages of its own it goes back to the system whole.
+//! Indexes and filters are allocated and freed with their tables, between short-lived buffers of the threads that open
+//! tables. On the heap, such a slice would keep freed memory around it from returning to the system. In separate pages,
+//! its memory returns to the system as soon as it is freed.
 
 use memmap2::{MmapMut, MmapRaw};
 use std::fmt;

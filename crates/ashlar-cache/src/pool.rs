@@ -1,4 +1,4 @@
-//! The cap on all frames together, and the eviction when it is reached.
+//! The cap on the memory of all frames, and the eviction when it is reached.
 
 use crate::clock::{Clock, Entry, Verdict};
 use crate::frame::Place;

@@ -1,4 +1,4 @@
-//! The slots of one table.
+//! The slots of one table: the place of each block's frame.
 
 use crate::clock::{Entry, Slot, Slots};
 use crate::frame::{Charge, Frame, FramePin};

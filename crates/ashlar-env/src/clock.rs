@@ -1,4 +1,4 @@
-//! Time: the machine's clock, and one that stands still until told.
+//! Time: the machine's clock, and a clock that moves only when a test moves it.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};

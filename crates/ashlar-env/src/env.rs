@@ -1,4 +1,4 @@
-//! The four services of the machine in one value.
+//! The four services of the machine in one value: files, clock, threads, randomness.
 
 use crate::jobs::{JobExecutor, ThreadExecutor};
 use crate::{Clock, Fs, MemFs, OsClock, OsFs, OsRand, Rand, SeededRand};

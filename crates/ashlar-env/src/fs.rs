@@ -1,9 +1,9 @@
-//! What the engine asks of a file system.
+//! The file system interface of the engine.
 //!
-//! 1. A file is read and written by offset; handles keep no position, so they may be shared between threads.
+//! 1. A file is read and written by offset. Handles keep no position, so threads may share them.
 //! 2. `sync_data` and `sync_all` make a file's bytes durable, not its name: that takes [`Fs::sync_dir`].
-//! 3. After a failed sync a file's unsynced bytes must never be trusted again; the caller gives the file up.
-//! 4. Nothing inside a database directory is reached through a symbolic link: the last part of a path is not followed.
+//! 3. After a failed sync, a file's unsynced bytes are never trusted again; the caller abandons the file.
+//! 4. Inside a database directory no symbolic link is followed: calls do not follow the last part of a path.
 
 use ashlar_base::{Error, Result};
 use std::fmt::Debug;

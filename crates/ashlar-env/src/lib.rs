@@ -1,8 +1,8 @@
-//! The only door to the machine: files, clock, threads, randomness.
+//! The only access to the machine: files, clock, threads, randomness.
 //!
-//! Everything that opens, waits, sleeps, reads the clock, draws a random number or starts a thread goes through an
-//! [`Env`], so that one seed replays a whole run: [`sim`] stands in for the machine, with a disk that loses exactly
-//! what a power cut may lose.
+//! All code that opens a file, waits, sleeps, reads the clock, draws a random number or starts a thread uses an
+//! [`Env`], so that one seed replays a whole run. [`sim`] simulates the machine, with a disk that loses exactly what a
+//! power cut may lose.
 
 mod clock;
 mod env;

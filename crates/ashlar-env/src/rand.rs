@@ -1,7 +1,7 @@
-//! Randomness: a seeded generator and named streams of one root seed.
+//! Randomness: a seeded generator, and named streams of one root seed.
 //!
-//! Sub-streams are named so that a run which draws more from one of them (more faults, say) leaves the others as they
-//! were. Not for secrets. Generators: splitmix64 for seeding, xoshiro256** after it (Blackman and Vigna).
+//! A run that draws more numbers from one stream (for example more faults) leaves the other streams as they were. Not
+//! for secrets. Generators: splitmix64 for seeding, xoshiro256** after it (Blackman and Vigna).
 
 use ashlar_base::splitmix;
 use std::fmt::Debug;

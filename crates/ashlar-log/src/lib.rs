@@ -1,4 +1,4 @@
-//! Logs on files: the WAL and the MANIFEST, written and read.
+//! The log format on files: a writer and a reader for WAL files and MANIFESTs.
 
 #![deny(clippy::indexing_slicing)]
 

@@ -1,20 +1,21 @@
 //! The arena: it allocates memory for entries, and frees all of it at once with the memtable.
 //!
-//! Memory comes in chunks of 8-byte units. An address is 31 bits: which chunk, and which unit in it.
+//! Memory comes in chunks of 8-byte units. An address has 31 bits: the chunk, and the unit in it.
 //! ```text
 //! | 0 | chunk: 12 bits | unit: 19 bits |      4096 chunks of at most 4 MiB = 16 GiB
 //! ```
-//! 1. Unit 0 of a chunk holds its length in units, so no handed-out address is zero.
-//! 2. A chunk's pointer is stored before an address in it is handed out, and never changes.
-//! 3. `tail` says which chunk is being filled and how far. The thread that moves it by CAS owns the units it moved over.
-//! 4. The first chunk has 1 KiB, the next ones 32 KiB and, as the arena grows, up to 4 MiB. The arena itself holds the pointers
-//!    of the first chunks only; the list of the others is made when it is needed. So an empty memtable takes little more than
-//!    1 KiB: a database may have thousands. Something larger than 1 MiB gets a chunk of its own size: only its start needs an
-//!    address.
-//! 5. Chunks of 64 KiB and more are mapped by themselves: the system has them back with the memtable, where the heap of an
-//!    allocator would keep their holes, of forty different lengths, for whatever comes.
-//! 6. No huge pages are asked for: measured, they saved 3 % of a random insert and cost stalls of milliseconds where
-//!    the kernel has to make them.
+//! 1. Unit 0 of a chunk holds its length in units, so no returned address is zero.
+//! 2. A chunk's pointer is stored before an address in the chunk is returned, and never changes.
+//! 3. `tail` holds the current chunk and its fill level. The thread that moves `tail` by CAS owns the units between the
+//!    old and the new value.
+//! 4. The first chunk has 1 KiB, the next ones 32 KiB and, as the arena grows, up to 4 MiB. The arena itself holds the
+//!    pointers of the first chunks only, and allocates the list of the others when needed. So an empty memtable takes
+//!    little more than 1 KiB, and a database may have thousands. An allocation larger than 1 MiB gets a chunk of its
+//!    own size, because only its start needs an address.
+//! 5. Chunks of 64 KiB and more are separate mappings, so their memory returns to the system with the memtable. On the
+//!    heap, chunks of forty different lengths would leave holes.
+//! 6. The arena requests no huge pages. In a measurement they saved 3 % of a random insert, and cost stalls of
+//!    milliseconds when the kernel had to make them.
 
 use crate::rep::MemoryLimit;
 use ashlar_base::memory::MemoryCharge;

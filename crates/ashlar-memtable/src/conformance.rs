@@ -1,4 +1,4 @@
-//! What every kind of memtable must do, tested against a `BTreeMap`. A new kind adds one line to `kinds`.
+//! Tests for every kind of memtable, against a `BTreeMap`. A new kind adds one line to `kinds`.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 

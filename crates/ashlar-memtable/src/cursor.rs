@@ -1,5 +1,5 @@
-//! Iterator and run cursor over the list. Both keep the memtable alive and remember a place by address: entries never
-//! move, so a place stays good whatever is inserted around it.
+//! Iterator and run cursor over the list. Both keep the memtable alive and remember their position by address. Entries
+//! never move, so a position stays valid during inserts.
 
 use crate::node::{Anchor, Spot};
 use crate::skiplist::SkipList;

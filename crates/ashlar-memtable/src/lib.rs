@@ -1,7 +1,7 @@
 //! Memtables: recent writes, sorted, in memory.
 //!
-//! [`MemtableRep`] is what the engine sees; [`skiplist()`] makes the one kind there is, and [`protected()`] puts checksums
-//! around it. `unsafe` lives in `arena` and `node` only; everything else of this crate is safe code over their types.
+//! The engine uses the trait [`MemtableRep`]. [`skiplist()`] makes the only kind, and [`protected()`] adds checksums to
+//! it. Only `arena` and `node` contain `unsafe`; the rest of this crate is safe code over their types.
 
 mod arena;
 mod cursor;

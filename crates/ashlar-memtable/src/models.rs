@@ -1,6 +1,6 @@
-//! Every order in which a few threads can insert into and read a skiplist, tried by loom (`cargo xtask loom`).
+//! Inserts and reads of a skiplist by a few threads, in every order of their steps, under loom (`cargo xtask loom`).
 //!
-//! Loom sees links through `shadow`, and bodies: one that is read without having been published is a finding.
+//! Loom sees links and bodies of nodes through `shadow`. It reports a read of a body that was not published.
 
 use crate::rep::{MemtableRep, Op, WriterSlot};
 use crate::skiplist::SkipList;

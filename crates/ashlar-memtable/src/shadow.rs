@@ -1,7 +1,7 @@
-//! What loom is shown of the arena: links and bodies of nodes are plain memory, which it does not see.
+//! Makes the arena visible to loom. Links and bodies of nodes are plain memory, which loom cannot observe.
 //!
-//! Beside each node stand one of loom's atomics per link, and a witness that is read and written with the body: a body read
-//! without having been published is a race that loom reports.
+//! Each node gets one loom atomic per link, and one loom cell that is read and written with the body. If a thread reads
+//! a body that was not published, loom reports a race.
 
 use ashlar_sync::atomic::AtomicU64;
 use ashlar_sync::loom::cell::UnsafeCell;

@@ -1,22 +1,26 @@
-//! A concurrent skiplist that compares most keys without touching them.
+//! A concurrent skiplist that compares most keys without reading them.
 //!
-//! Besides the target's address a link has 32 bits about the target's key *relative to the link's owner*:
+//! Besides the target's address, a link has 32 bits about the target's key *relative to the link's owner*:
 //! ```text
 //! lcp: bytes both keys begin with, at most 255 | digits: the target's next three bytes | address
 //! ```
-//! All of it changes in one CAS. A search knows how many bytes (`left`) its key shares with the node it stands on, and
-//! that its key is greater. So for a link with `lcp`:
-//! - `lcp > left`: the target agrees with the node where the search key is greater already: go on, `left` stays.
-//! - `lcp < left`: the target is greater than the node where the search key still agrees with it: stop.
-//! - `lcp = left`: the digits decide; only when they are equal is the target's key read.
+//! All of it changes in one CAS. A search knows that its key is greater than the key of the current node, and how many
+//! bytes (`left`) the two share. So for a link with `lcp`:
+//! - `lcp > left`: the target shares with the node the byte at which the search key is greater. Go on; `left` stays.
+//! - `lcp < left`: the target is greater than the node at a byte that the search key shares with the node. Stop.
+//! - `lcp = left`: the digits decide. Only when they are equal does the search read the target's key.
 //!
-//! Unlike a plain prefix this keeps working when all keys begin alike.
-//! 1. Keys count as continued by endless zeros for `lcp` and digits. Where two keys differ in this view, the difference
-//!    orders them as the full comparison does; where they do not, or beyond 255 bytes, the full comparison decides.
-//! 2. The head shares nothing with anybody: its links have `lcp` 0.
-//! 3. `lcp` and digits are a function of owner and target, so that equal addresses mean equal links.
+//! Example: the node `user1`, the search key `user5` (`left` is 4). A link to `user19` has `lcp` 5: go on. A link to
+//! `v` has `lcp` 0: stop. A link to `user7` has `lcp` 4: its digits `7` are greater than `5`, so stop.
+//!
+//! Unlike a plain prefix this works when all keys begin alike.
+//! 1. For `lcp` and digits, a key counts as continued by endless zeros. If two keys differ in this view, the difference
+//!    orders them as the full comparison does. If they do not differ, or only beyond 255 bytes, the full comparison
+//!    decides.
+//! 2. The head shares no byte with any key: its links have `lcp` 0.
+//! 3. `lcp` and digits are a function of owner and target, so equal addresses mean equal links.
 //! 4. Custom orders have no digits: their links carry zeros, and every comparison is a full one.
-//! 5. A node is linked from its lowest level upwards; it is in the list once the lowest link leads to it. Higher links
+//! 5. A node is linked from its lowest level upwards. It is in the list once the lowest link leads to it; higher links
 //!    are shortcuts.
 //!
 //! Source: RocksDB `memtable/inlineskiplist.h` (concurrent insert, hints); the relative digits are our own.

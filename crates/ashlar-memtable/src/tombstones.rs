@@ -1,15 +1,17 @@
-//! The range tombstones of a memtable: a list beside the skiplist, cut into fragments by the first read after a change.
+//! The range tombstones of a memtable: a list beside the skiplist. The first read after a change cuts them into
+//! fragments.
 //!
-//! 1. A memtable without range tombstones costs its readers one load of a counter, and no memory.
-//! 2. The counter grows after the tombstones are in the list; a thread that sees it grown and takes the lock sees them.
-//! 3. The list is cut in parts, which are remembered: a reader that finds the counter ahead cuts what was added since, and
-//!    joins the last parts while the one before is not twice as large. So a caller that deletes and reads by turns pays for the
-//!    logarithm of the list each time, not for the list. Parts may hold tombstones newer than a reader may see: it
-//!    picks by sequence.
-//! 4. The cell that readers look into is not touched under the lock: a thread that pins the epoch or sets a cell may have
-//!    to drop what other threads left, whole tables with their own locks.
+//! 1. In a memtable without range tombstones, a read costs one load of a counter and no memory.
+//! 2. A writer adds tombstones to the list and then raises the counter. A thread that sees the new counter and takes
+//!    the lock finds the tombstones.
+//! 3. The fragments are kept in parts. A reader that finds a raised counter makes a part of the new tombstones. Then it
+//!    joins the last parts as long as the one before is less than twice as large. So a caller that alternates deletions
+//!    and reads pays for the logarithm of the list each time, not for the whole list. A part may hold tombstones that a
+//!    reader must not see; the reader selects by sequence number.
+//! 4. A thread that holds the lock does not touch the cell from which readers load: pinning the epoch or setting a cell
+//!    may drop values of other threads, such as whole tables with their own locks.
 //!
-//! Source: RocksDB `db/memtable.cc` (the idea of a list of its own, and of a cached fragmentation).
+//! Source: RocksDB `db/memtable.cc` (the idea of a separate list, and of a cached fragmentation).
 
 use crate::rep::{MemoryLimit, Op, TombstoneParts};
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};

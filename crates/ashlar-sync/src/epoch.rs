@@ -1,11 +1,11 @@
-//! The epoch: readers pin it, and what they may still see is freed only after they let go.
+//! The epoch: readers pin it. A value that a reader may still use is freed only after the reader has dropped its pin.
 //!
-//! One domain per process (crossbeam-epoch's). A pin costs two uncontended stores and no shared line is written.
+//! One domain per process (crossbeam-epoch's). A pin costs two uncontended stores and writes no shared cache line.
 //!
-//! 1. Under a pin there is no I/O, no lock, no sleep and no user code: a pin that stays holds back all freeing.
-//! 2. What a cell held is dropped by whichever thread happens to collect, possibly inside [`ReadPin::enter`],
-//!    [`EpochCell::set`] or the drop of a cell, possibly while that thread holds a lock. Its `Drop` must therefore take no
-//!    ranked lock and do no I/O; it may notify a signal.
+//! 1. Under a pin there is no I/O, no lock, no sleep and no user code, because a pin delays all freeing.
+//! 2. Any thread may drop the old value of a cell: inside [`ReadPin::enter`], [`EpochCell::set`] or the drop of a cell,
+//!    possibly while that thread holds a lock. So the value's `Drop` must take no ranked lock and do no I/O; it may
+//!    notify a signal.
 
 use crate::primitive::pin;
 use crossbeam_epoch::{Atomic, Guard, Owned};

@@ -1,6 +1,7 @@
-//! Ranked locks, signals, the epoch cell and the lease slot: everything that makes threads meet.
+//! All synchronisation of threads: ranked locks, signals, the epoch cell and the lease slot.
 //!
-//! One place, so that a model checker can be put under all of it and so that the order of locks is a checked fact.
+//! It is in one crate so that a model checker can replace the primitives below it, and so that the order of locks is
+//! checked.
 
 mod epoch;
 mod lock;

@@ -1,4 +1,4 @@
-//! Every order in which a few threads can meet in the types of this crate, tried by loom (`cargo xtask loom`).
+//! The types of this crate in every order of steps of a few threads, under loom (`cargo xtask loom`).
 
 use crate::primitive::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::{EpochCell, LeaseSlot, ReadPin, Signal, Waited};

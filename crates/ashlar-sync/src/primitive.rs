@@ -1,13 +1,13 @@
-//! What locks, signals, atomics, threads and epochs are made of: the standard library and crossbeam, the model checker loom,
-//! or the scheduler shuttle.
+//! The primitives below locks, signals, atomics, threads and epochs: the standard library and crossbeam, or the model
+//! checker loom, or the scheduler shuttle.
 //!
-//! Under `--cfg loom` (`cargo xtask loom`) every step here is a place where loom may go on with another thread, and every
-//! load may answer all that the memory model allows: a test in `loom::model` runs in all orders.
+//! Under `--cfg loom` (`cargo xtask loom`), loom may switch threads at every step here, and a load may return any value
+//! that the memory model allows. A test in `loom::model` runs in all orders.
 //!
-//! Under `--cfg shuttle` (`cargo xtask rel shuttle`) every step here is a place where another thread may go on too, but memory is
-//! sequentially consistent and the order is drawn: a whole engine runs in as many orders as there is time for. All threads
-//! of a run are one thread of the machine. So nothing that blocks it, a lock of the standard library or the first use of a
-//! `OnceLock`, may be held over a step.
+//! Under `--cfg shuttle` (`cargo xtask rel shuttle`), shuttle may switch threads at every step here too. Memory is
+//! sequentially consistent, and the order is random, so a whole engine runs in as many orders as the time allows. All
+//! threads of a run are one thread of the machine. So a run must not hold anything that blocks this thread over a step:
+//! no lock of the standard library, and no first use of a `OnceLock`.
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{

@@ -1,7 +1,7 @@
-//! The order in which locks may be taken.
+//! The order in which a thread may take locks.
 //!
-//! Each thread keeps one bit per rank it holds. Taking a lock whose rank is not above every held one panics in debug
-//! builds, at the first wrong order seen, long before two threads meet in it; release builds keep and check nothing.
+//! Each thread keeps one bit per rank it holds. In debug builds, taking a lock whose rank is not above every held one
+//! panics, at the first wrong order, long before two threads deadlock. Release builds keep and check nothing.
 
 /// The rank of a lock. A thread takes locks in this order only, and never two of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,9 +1,9 @@
-//! What belongs to a run under the scheduler shuttle: its time and its epochs.
+//! The time and the epochs of a run under the scheduler shuttle.
 //!
-//! 1. Time stands still while a thread can run. When all threads wait, the keeper, a thread of the run, moves the time to the
-//!    next awaited moment. A scheduler that does not hold the keeper back lets time pass at any moment.
-//! 2. Each run has its own epochs, in which each of its threads takes part: replaced values are freed as between threads of
-//!    the machine, and no value of one run reaches the next run.
+//! 1. Time stands still while a thread can run. When all threads wait, the keeper, a thread of the run, moves the time
+//!    to the next awaited moment. A scheduler may also run the keeper earlier; then time passes at any moment.
+//! 2. Each run has its own epochs, and each of its threads takes part in them. Replaced values are freed as between
+//!    real threads, and no value of one run reaches the next run.
 
 use crossbeam_epoch::{Collector, Guard, LocalHandle};
 use shuttle::current::me;

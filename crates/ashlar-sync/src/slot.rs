@@ -1,8 +1,9 @@
-//! The lease slot: a shared value that readers use in place, and that is taken away when none of them does.
+//! The lease slot: a shared value that readers borrow without a lock, and that can be removed when no reader holds it.
 //!
-//! 1. No thread waits for a reader: a thread that fills or empties the slot gives way at once. So a lease may last over I/O
-//!    and user code, and may be taken while other leases are held; a lease has no rank.
-//! 2. A value leaves the slot only when there is no lease and no other count of the value: the taker is the only owner.
+//! 1. No thread waits for a reader: a thread that fills or empties the slot gives up at once. So a lease may last over
+//!    I/O and user code, and may be taken while other leases are held. A lease has no rank.
+//! 2. A value leaves the slot only when there is no lease and no other reference to the value, so the thread that takes
+//!    it is the only owner.
 
 use crate::primitive::{RwLock, RwLockReadGuard, RwLockWriteGuard, spin_loop};
 use std::fmt;

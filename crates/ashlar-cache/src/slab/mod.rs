@@ -1,16 +1,18 @@
-//! Where blocks stand in memory: pieces of a few lengths, cut from slabs that go back to the system when they are empty.
+//! The memory of blocks: pieces of a few lengths, cut from slabs that return to the system when they are empty.
 //!
-//! What makes blocks go is mostly something larger than a block: a memtable, an index. The hole that a block leaves in the heap
-//! of an allocator serves neither, and stays resident. Here what was let go of comes together in whole slabs.
+//! Blocks are mostly evicted for something larger, such as a memtable or an index. On the heap, the hole that a block
+//! leaves would be too small for these and would stay resident. Here the cache collects freed pieces until whole slabs
+//! are empty.
 //!
 //! ```text
 //! region, 16 MiB of addresses: | slab | slab | slab | ...     mapped until the pool and its last block are gone
-//! slab, 256 KiB:               | piece | piece | piece | ...  all of one class; without a class its memory is the system's
+//! slab, 256 KiB:               | piece | piece | piece | ...  all of one class; no class: the system has its memory
 //! ```
-//! 1. A piece has one owner, [`Piece`], from when it is cut until that is dropped. Nothing else refers to its bytes.
-//! 2. A class is a length. There are sixteen from one power of two to the next: a piece is at most a sixteenth too long.
-//! 3. Slabs in use take at most a sixteenth more than the pieces that are cut from them, and [`SLACK`] slabs. When they take
-//!    more, they are crowded: none is begun, and the blocks of the highest are brought into lower ones ([`Slabs::to_empty`]).
+//! 1. A piece has one owner, a [`Piece`], from its allocation to the drop. Nothing else refers to its bytes.
+//! 2. A class is a length. There are sixteen classes from one power of two to the next, so a piece is at most a
+//!    sixteenth longer than its block.
+//! 3. Slabs in use take at most a sixteenth more than their pieces, and [`SLACK`] slabs. When they take more, no new
+//!    slab is begun, and blocks of the highest slabs move to lower ones ([`Slabs::to_empty`]).
 //!
 //! Source: J. Bonwick, "The Slab Allocator", USENIX Summer 1994; the lowest slab with room first.
 

@@ -1,7 +1,7 @@
-//! Jobs inside the caller: no threads, so one seed decides every interleaving.
+//! Runs jobs in the caller's thread, so that one seed decides every interleaving.
 //!
 //! 1. Jobs run only inside [`InlineExecutor::drive`](super::JobExecutor::drive) and inside waits on this executor's
-//!    signals; which runnable job gets the next step is drawn from a seeded generator.
+//!    signals. A seeded generator draws the runnable job that gets the next step.
 //! 2. When every job waits for time, the virtual clock jumps to the earliest of those times.
 //! 3. Meant for one foreground thread. A wait inside a step runs the *other* jobs.
 

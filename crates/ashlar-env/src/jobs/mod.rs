@@ -1,8 +1,8 @@
-//! Background work: jobs in small steps, on threads or inside the caller.
+//! Background work: jobs in small steps, on threads or in the caller's thread.
 //!
 //! 1. A job does at most its budget of work per step and holds no lock between steps.
-//! 2. Jobs of one executor interleave only between steps when it is the inline one.
-//! 3. A job is dropped when it says `Done`; after a panic in a step, or at `close`, it gets `abort` instead.
+//! 2. Jobs of the inline executor interleave only between steps.
+//! 3. A job that returns `Done` is dropped. After a panic in a step, or at `close`, the executor calls `abort` instead.
 
 mod inline;
 mod threads;

@@ -1,11 +1,12 @@
-//! Jobs on threads: each lane has its own, started when the first job comes.
+//! Runs jobs on threads. Each lane has its own threads, which start when the first job comes.
 //!
 //! 1. A job is in exactly one place: ready, waiting for its time, or with a thread.
-//! 2. A wake that arrives while the job is being stepped turns the step's `Wait` into `Again`.
+//! 2. A wake that arrives while the job's step runs turns the step's `Wait` into `Again`.
 //! 3. A panicking step ends its job only; the thread goes on.
-//! 4. A child of a fork has no threads: there the executor of the parent takes no jobs, and its end joins none.
-//! 5. Jobs wait by the clock of the environment; threads sleep by the machine's. The two may drift apart: a thread that wakes looks at
-//!    the clock again.
+//! 4. A forked child has none of its parent's threads. There the parent's executor takes no jobs, and its end joins no
+//!    thread.
+//! 5. Jobs wait by the clock of the environment; threads sleep by the machine's clock. The two may drift apart, so a
+//!    thread that wakes up reads the environment's clock again.
 
 use super::{Job, JobExecutor, JobId, Lane, StepBudget, StepResult};
 use crate::{Clock, Process};

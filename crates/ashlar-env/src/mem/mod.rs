@@ -1,4 +1,4 @@
-//! Files in memory: no faults, no durability, made for speed.
+//! Files in memory: fast, without faults and without durability.
 
 mod fs;
 

@@ -1,4 +1,5 @@
-//! Open files of the system. No handle has a position: pread and pwrite only, so threads may share it.
+//! Open files of the operating system. They are read and written by offset only (pread and pwrite), so threads may
+//! share them.
 
 use super::place::{Held, Place, kind_at};
 use super::{Process, sync};

@@ -1,15 +1,15 @@
 //! The LOCK file: one owner of a database directory on the machine.
 //!
-//! Between processes a POSIX record lock on the whole file decides, as in RocksDB, so that both engines keep each
-//! other out. Such a lock belongs to the process, which brings two traps:
-//! 1. A second lock by the same process succeeds. So a table of what is held, by (device, inode), is asked first.
-//! 2. Closing *any* descriptor of the file drops the process's lock. So the table is asked *before* the file is
-//!    opened; a descriptor that turns out to belong to a held file is never closed.
-//! 3. The file is never unlinked: another process may be about to lock the inode it has already opened.
+//! Between processes a POSIX record lock on the whole file decides, as in RocksDB, so that both engines keep each other
+//! out. Such a lock belongs to the process, which brings two traps:
+//! 1. A second lock by the same process succeeds. So a table of held files, by (device, inode), is checked first.
+//! 2. Closing *any* descriptor of the file drops the process's lock. So the table is checked *before* the file is
+//!    opened. If an opened descriptor turns out to belong to a held file, it is never closed.
+//! 3. The file is never unlinked: another process may be about to lock the inode that it has already opened.
 //!
-//! A user may remove LOCK all the same. So the file's directory is locked too, which has no other name to be replaced by:
-//! within the process by the same table, between processes by `flock`. Where the file system has no `flock` of
-//! directories, the table and the record lock remain. RocksDB does not look at this lock.
+//! A user may remove LOCK all the same. So the directory of the file is locked too: within the process by the same
+//! table, between processes by `flock`. Where the file system has no `flock` of directories, the table and the record
+//! lock remain. RocksDB does not check this second lock.
 //!
 //! Source: RocksDB `env/fs_posix.cc` (`LockFile`, `UnlockFile`).
 

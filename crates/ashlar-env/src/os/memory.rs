@@ -1,4 +1,4 @@
-//! How much memory this process may use.
+//! The amount of memory that this process may use.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

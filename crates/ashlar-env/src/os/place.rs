@@ -1,9 +1,10 @@
-//! Directories held by a descriptor, and where a path leads with them.
+//! Directories held by a descriptor, and the resolution of paths below them.
 //!
-//! 1. A path below a held directory is reached from that directory's descriptor, whatever its name leads to by then: a
-//!    rename, another working directory, or another directory under the old name change nothing.
-//! 2. Below a held directory no link is followed, on the way neither: a subdirectory that is a symbolic link is refused.
-//! 3. Any other path is the system's to resolve, from the working directory.
+//! 1. A path below a held directory is resolved from that directory's descriptor. A rename, another working directory,
+//!    or another directory under the old name change nothing.
+//! 2. Below a held directory no symbolic link is followed, in no part of the path: a subdirectory that is one is
+//!    refused.
+//! 3. The system resolves any other path, from the working directory.
 
 use super::file::not_regular;
 use ashlar_base::{Error, Result};

@@ -1,10 +1,12 @@
-//! Notices a fork: the child has the memory of its parent, but neither its threads nor its locks.
+//! Detects a fork: the child has the memory of its parent, but neither its threads nor its locks.
 //!
-//! 1. One word of the process stands in a page that the kernel fills with zeros in the child of a fork (`MADV_WIPEONFORK`).
-//!    A value of [`Process`] notes the word's number: one relaxed load tells a child that the value is its parent's.
-//! 2. The first [`Process::current`] in a child puts a new number into the word. The counter for it stands in ordinary
-//!    memory, which the child inherits. So no descendant ever sees the number of an ancestor.
-//! 3. Where the kernel has no such pages (Linux before 4.14), each look asks for the process id instead: a system call.
+//! 1. One word of the process is in a page that the kernel fills with zeros in a forked child (`MADV_WIPEONFORK`). A
+//!    value of [`Process`] holds the word's number. In a child, one relaxed load shows that the value belongs to the
+//!    parent.
+//! 2. The first [`Process::current`] in a child puts a new number into the word. The counter for it is in ordinary
+//!    memory, which the child inherits, so no descendant ever sees the number of an ancestor.
+//! 3. Where the kernel has no such pages (Linux before 4.14), each check asks for the process id instead, which is a
+//!    system call.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use rustix::process::getpid;

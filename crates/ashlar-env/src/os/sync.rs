@@ -1,14 +1,14 @@
-//! Syncs that hold: a file system whose journal has failed must not say that something is durable.
+//! Syncs that detect a failed journal: ext4 may report success for a sync that is not durable.
 //!
-//! Ext4 does. A sync waits for the pages and then for the transaction that has the file's length and blocks. When that
-//! transaction's commit fails meanwhile, ext4 takes it for an old one that is done, and answers `Ok`. Of the cases in which a
-//! device fails a write of the journal, the last sync of a file ends so in a tenth (docs/design/0009; `rel power`, rig
-//! `journal`). Another sync, `statvfs` or a sync of the directory do not detect it: only a call that begins a change
-//! checks the journal.
+//! A sync waits for the pages and then for the journal transaction that has the file's length and blocks. If that
+//! transaction's commit fails meanwhile, ext4 takes it for an old, finished one and returns `Ok`. When a device fails a
+//! write of the journal, this happens to the last sync of a file in a tenth of the cases (docs/design/0009; `rel
+//! power`, rig `journal`). Another sync, `statvfs` or a sync of the directory do not detect it. Only a call that begins
+//! a transaction checks the journal.
 //!
-//! So each sync on such a file system is followed by a change of nothing, the file's times, twice. If the journal failed
-//! before the sync returned, the first makes the kernel notice, and the second is refused. When both are let through, the
-//! sync holds. They cost a microsecond or two, and no write of their own.
+//! So after each sync on such a file system, the file's times are set twice. If the journal failed before the sync
+//! returned, the first call makes the kernel notice, and the second fails. If both succeed, the sync is durable. The
+//! two calls cost a microsecond or two, and no write of their own.
 
 use ashlar_base::planted::{Bug, planted};
 use rustix::fs::{FsWord, Timespec, Timestamps, UTIME_NOW, fstatfs, futimens};

@@ -1,4 +1,4 @@
-//! Photographs of the disk at chosen calls: what a crash right before the call would leave.
+//! Snapshots of the disk at chosen calls: what a crash right before the call would leave.
 
 use super::crash::CrashMode;
 use super::disk::Disk;

@@ -1,4 +1,4 @@
-//! What survives: the durable bytes of a file, and the durable entries of directories, by the mode of the crash.
+//! What survives a crash, by its mode: the durable bytes of files, and the durable entries of directories.
 
 use super::inode::{FileEvent, FileState};
 use crate::{Rand, SeededRand};

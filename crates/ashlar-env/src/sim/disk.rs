@@ -1,11 +1,12 @@
-//! The simulated disk: one tree of inodes, the list of directory changes not yet durable, and the record of calls.
+//! The simulated disk: one tree of inodes, the list of directory changes that are not durable yet, and the record of
+//! calls.
 //!
-//! 1. A directory change is one event, a rename too: after a crash it happened or it did not.
-//! 2. `sync_dir(d)` makes durable every pending event that touches `d`, and the earlier events on the directories
-//!    those touch in turn (a rename ties two directories together, as a journal does).
+//! 1. A directory change, also a rename, is one event: after a crash it happened or it did not.
+//! 2. `sync_dir(d)` makes every pending event that touches `d` durable, and the earlier events of the other directories
+//!    that those events touch. A rename ties two directories together, as in a journal.
 //! 3. Syncing a file does not make its name durable.
-//! 4. A write that does not fit the capacity, or that a plan makes fail, leaves a prefix of its bytes in the file.
-//! 5. What is reserved counts as used. Where it does not fit, what fits is reserved, as ext4 does it.
+//! 4. A write that exceeds the capacity, or that a plan makes fail, leaves a prefix of its bytes in the file.
+//! 5. Reserved space counts as used. If a reservation does not fit, the part that fits is reserved, as on ext4.
 
 use super::camera::Camera;
 use super::crash::{CrashMode, DirMode, surviving};

@@ -1,4 +1,4 @@
-//! The simulated machine as tests hold it.
+//! The simulated machine, as tests use it.
 
 use super::camera::{Photograph, Shot};
 use super::crash::CrashMode;

@@ -1,8 +1,8 @@
-//! What stands on the simulated disk: files and directories, each with a volatile and a durable side.
+//! Files and directories of the simulated disk, each with a volatile and a durable side.
 //!
-//! 1. A file's durable side is its bytes at the last sync plus nothing; what happened since is a list of events.
+//! 1. A file's durable side is its bytes at the last sync. Later changes are a list of events.
 //! 2. A directory's durable side changes only by whole directory events, see `disk.rs`.
-//! 3. Inodes are counted: one lives while a name, a durable name, a pending event or a handle leads to it.
+//! 3. An inode lives as long as a name, a durable name, a pending event or a handle refers to it.
 
 use super::fault::SyncFault;
 use crate::mem;

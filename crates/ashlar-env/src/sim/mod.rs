@@ -1,13 +1,14 @@
-//! The simulated machine: a disk that loses what a power cut may lose, a clock that stands still, jobs in the caller.
+//! The simulated machine: a disk that loses what a power cut may lose, a clock that stands still, and jobs in the
+//! caller's thread.
 //!
-//! One seed decides everything; the same seed and the same calls give the same [`SimEnv::trace_hash`]. Draws come from
-//! named streams of the seed (`jobs`, `faults`, `crash`, `rand`), so that using more of one leaves the others alone.
+//! One seed decides everything: the same seed and the same calls give the same [`SimEnv::trace_hash`]. Random draws
+//! come from named streams of the seed (`jobs`, `faults`, `crash`, `rand`), so more draws from one leave the others
+//! unchanged.
 //!
-//! 1. Reads see the volatile state. What survives is computed only when [`SimEnv::crash`] asks for it.
-//! 2. A crash is a photograph: it yields a new machine and leaves this one running, so that many crashes can be taken
-//!    of one moment.
-//! 3. Every call of the file system has a number, from 1; [`SimEnv::fail_call`] makes chosen ones fail, and
-//!    [`SimEnv::photograph_at`] crashes a copy right before one.
+//! 1. Reads see the volatile state. What survives is computed only when [`SimEnv::crash`] is called.
+//! 2. A crash yields a new machine and leaves this one running, so a test can take many crashes of one moment.
+//! 3. Every call of the file system has a number, from 1. [`SimEnv::fail_call`] makes chosen calls fail, and
+//!    [`SimEnv::photograph_at`] takes a crash right before a chosen call.
 
 mod camera;
 mod crash;

@@ -1,4 +1,4 @@
-//! From physical records to whole ones.
+//! Assembles whole records from fragments.
 
 use super::blocks::Blocks;
 use super::scan::{Tail, next_record, tail};

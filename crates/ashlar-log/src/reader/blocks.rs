@@ -1,4 +1,4 @@
-//! The file as a row of blocks, one in memory.
+//! Reads the file block by block, with one block in memory.
 
 use ashlar_base::Result;
 use ashlar_env::ReadFile;

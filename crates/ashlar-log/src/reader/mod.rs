@@ -1,20 +1,22 @@
-//! Reading a log, and what the recovery mode makes of damage.
+//! Reads a log, and treats damage by the recovery mode.
 //!
-//! 1. A record is delivered only if every one of its fragments has a good checksum and they stand in order.
-//! 2. The first damage that a mode does not forgive ends the reading ([`LogEnd::Cut`]), except in
-//!    [`RecoveryMode::SkipAny`], which goes on behind it and counts ([`LogReader::skipped`]).
-//! 3. Damage that cannot be told from a write that a crash interrupted is forgiven as [`LogEnd::Torn`] by the modes that
-//!    say so. The caller decides what a cut means: fail the open, or stop replay there.
+//! 1. A record is delivered only if the checksum of each fragment is right and the fragments are in order.
+//! 2. The first damage that the mode does not forgive ends the reading ([`LogEnd::Cut`]). [`RecoveryMode::SkipAny`]
+//!    reads on behind the damage and counts it ([`LogReader::skipped`]).
+//! 3. Some damage looks like a write that a crash interrupted. The modes that forgive it end the reading with
+//!    [`LogEnd::Torn`]. After a cut the caller decides: it fails the open, or ends the replay there.
 //! 4. The MANIFEST is read in [`RecoveryMode::TolerateTail`], and any cut is fatal.
-//! 5. Zeros at the end of a file are space that was never written. Zeros with something behind them are writes that a
-//!    power cut lost while it kept later ones: damage, except to [`RecoveryMode::SkipAny`]. RocksDB passes over them in every
-//!    mode, and so takes what is behind a hole. A power cut may keep bytes of the checksum before the zeros: they count as zeros.
-//! 6. A record under another number is of the file's former life only if its checksum is right; otherwise its type or
-//!    its number is damaged. RocksDB does not look, and takes it for the end of the log.
-//! 7. A recycled log ends where its writer stopped, anywhere in a record of the former life. What does not read there is the
-//!    end of the log, not damage, under three conditions: its header does not have the log's number, whole records of the
-//!    former life follow, and none of this log does. RocksDB ends there too, and calls it corruption in some modes.
-//! 8. In a log of recyclable records, up to ten zeros at the end of a block close the block, also within a record.
+//! 5. Zeros at the end of a file are space that was never written. Zeros with data behind them are writes that a power
+//!    cut lost while it kept later ones. They are damage, except in [`RecoveryMode::SkipAny`]. RocksDB skips them in
+//!    every mode, and so uses data behind a hole. A power cut may also keep bytes of a checksum before the zeros; they
+//!    count as zeros.
+//! 6. A record with another log's number belongs to the file's earlier use only if its checksum is right. Otherwise its
+//!    type or its number is damaged. RocksDB does not check this and takes the record for the end of the log.
+//! 7. A recycled log ends where its writer stopped, which may be in the middle of a record of the file's earlier use.
+//!    Unreadable bytes are the end of the log, not damage, under three conditions: their header does not have the log's
+//!    number, whole records of the earlier use follow, and no record of this log follows. RocksDB ends there too, and
+//!    reports corruption in some modes.
+//! 8. In a log of recyclable records, up to ten zeros at the end of a block fill the block, also within a record.
 //!
 //! Source: RocksDB `db/log_reader.cc`, `db/db_impl/db_impl_open.cc`.
 

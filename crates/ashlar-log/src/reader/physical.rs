@@ -1,8 +1,8 @@
-//! The physical records of a log, one after the other, whatever a recovery mode makes of them: for tools that explain.
+//! The physical records of a log in order, without a recovery mode. For tools that explain a log.
 //!
-//! 1. Every byte of the file belongs to a record, to zeros, to the closing bytes of a block, or to damage.
-//! 2. Behind damage reading goes on at the next block, as every reader does: lengths cannot be believed there.
-//! 3. The kinds are those of the bytes alone: a fragment may well be one of a record without beginning.
+//! 1. Every byte of the file belongs to a record, to zeros, to the fill bytes at the end of a block, or to damage.
+//! 2. Behind damage, reading goes on at the next block, as in every reader, because the lengths there are not reliable.
+//! 3. The kinds come from the bytes alone. For example, a middle fragment may appear without its first fragment.
 
 use super::blocks::Blocks;
 use ashlar_base::{FileNumber, Result};

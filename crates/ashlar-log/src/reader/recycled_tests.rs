@@ -1,4 +1,4 @@
-//! Logs of recyclable records: the closing bytes of a block, and what a former life of the file leaves.
+//! Logs of recyclable records: the fill bytes at the end of a block, and records of the file's earlier use.
 
 use super::tests::{Bytes, MODES, open, write};
 use super::*;

@@ -1,4 +1,4 @@
-//! Looking for what stands behind damage.
+//! Searches for whole records behind damage.
 
 use super::blocks::Blocks;
 use ashlar_base::Result;

@@ -1,4 +1,4 @@
-//! Logs that hold records back: what is where after each step, and what a crash leaves.
+//! Logs that buffer records: where the bytes are after each step, and what a crash leaves.
 
 use super::*;
 use crate::{LogEnd, LogReader, RecoveryMode};

@@ -1,4 +1,4 @@
-//! Compressed logs: written, cut, flipped, and beside the other kinds of records.
+//! Compressed logs: written, truncated, with flipped bits, and beside other kinds of records.
 
 use super::*;
 use crate::reader::{LogEnd, LogReader, RecoveryMode};

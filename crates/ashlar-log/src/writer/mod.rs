@@ -1,23 +1,23 @@
-//! Writing a log: reserve, fill, publish, sync.
+//! Writes a log in steps: reserve, fill, publish, sync.
 //!
 //! 1. `layout` is arithmetic: it turns a position and a payload's length into a range of the file. Ranges follow one
-//!    another without gaps; the caller orders them.
+//!    another without gaps; the caller gives them their order.
 //! 2. `fill` cannot fail: it puts frames where no reader sees them yet. `publish` makes whole records visible, in log
 //!    order. `sync_to` makes published bytes durable.
-//! 3. A compressed log stores frames: `stored` makes one of a payload, and lengths and bytes given to `layout` and `fill`
-//!    are those of the frame.
-//! 4. After one failed write or sync the log is poisoned for ever: what the file holds behind the last good
-//!    publish is unknown, and after a failed sync the kernel may have dropped the bytes.
+//! 3. A compressed log stores frames: `stored` makes a frame of a payload. `layout` and `fill` then take the length and
+//!    the bytes of the frame.
+//! 4. After a failed write or sync the log accepts no more records. The contents of the file behind the last good
+//!    publish are unknown, and after a failed sync the kernel may have dropped bytes.
 //!
-//! The log collects frames in memory and writes them with one positional write per publish, or, in a log that
-//! buffers, per flush.
+//! The log collects frames in memory. It writes them with one positional write per publish, or, in a log that buffers,
+//! per flush.
 //!
 //! ```text
 //! 0 ────────── durable ────── written ──────────── published ─────── filled
 //!   on the device   the operating system's     this process's alone
 //! ```
 //! In a log that does not buffer, `written` equals `published`. The written part always consists of whole records, so a
-//! process that dies leaves a prefix of the published records, without a hole. After them the file may have reserved space
+//! killed process leaves a prefix of the published records, without a hole. After them the file may have reserved space
 //! (`room`).
 
 mod deflate;
