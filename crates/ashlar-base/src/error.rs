@@ -175,7 +175,7 @@ impl Error {
         Self::new(ErrorKind::Shutdown(ShutdownKind::Closed), "the database is closed")
     }
 
-    /// The handle is of the process that this one was forked off.
+    /// The handle belongs to the parent process of this forked one.
     #[track_caller]
     #[cold]
     pub fn forked() -> Self {
@@ -246,7 +246,7 @@ impl Error {
         self.hint(DAMAGED_FILE)
     }
 
-    /// Takes the advice away, where it does not fit any more.
+    /// Removes the hint, where it does not apply.
     pub fn without_hint(self) -> Self {
         if self.0.hint.is_none() { self } else { self.edit(|i| i.hint = None) }
     }

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-/// The number in a file's name. One counter serves WALs, tables, MANIFESTs and OPTIONS files of a database.
+/// The number in a file's name. One counter serves the WAL files, tables, MANIFESTs and OPTIONS files of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileNumber(pub u64);
 
 impl FileNumber {
     /// File numbers fit 62 bits: RocksDB packs a path id above them.
     pub const MAX: FileNumber = FileNumber((1 << 62) - 1);
-    /// A database whose files have higher numbers is not opened to write: fewer than 2^20 numbers would be left, and a database
-    /// without numbers can make no log.
+    /// The largest file number with which a database opens for writing. Above it fewer than 2^20 numbers would be left,
+    /// and without numbers a database cannot create a WAL file.
     pub const HIGHEST: FileNumber = FileNumber(Self::MAX.0 - (1 << 20));
 }
 
@@ -37,7 +37,7 @@ impl Level {
     /// The level that flushes write to.
     pub const ZERO: Level = Level(0);
 
-    /// As an index into an array of levels.
+    /// The level as an index into an array of levels.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Named values, ascending by name. The column with the empty name, the default column, is what a plain get answers.
+/// The columns of a row, ascending by name. A plain get returns the default column, which has the empty name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Columns(Vec<(Vec<u8>, Vec<u8>)>);
 
@@ -12,7 +12,7 @@ impl Columns {
         Columns(columns)
     }
 
-    /// The default column alone, as which a plain value is read.
+    /// The row of a plain value: the default column alone.
     pub fn of_value(value: &[u8]) -> Columns {
         Columns(vec![(Vec::new(), value.to_vec())])
     }
@@ -28,17 +28,17 @@ impl Columns {
         self.get(b"")
     }
 
-    /// Names and values, ascending by name.
+    /// The names and values, ascending by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.0.iter().map(|(name, value)| (&name[..], &value[..]))
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True without any column.
+    /// Whether the row has no column.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,16 +1,17 @@
-//! The settings that a database is opened with: what its newest OPTIONS file holds, and what the caller set on top.
+//! The settings of an open: those in the newest OPTIONS file, and the caller's on top of them.
 //!
 //! ```text
 //! our defaults < the OPTIONS file < memory() < what is set for `default` < what is set for the family
 //! ```
-//! 1. A family that the file names starts from its own settings there. A family that is made starts from those of
+//! 1. A family in the file starts from its settings there. A family that the open creates starts from those of
 //!    `default`, except the directories of its tables.
-//! 2. A setting of `default` holds for every family that the caller does not name. The exceptions are the comparator and the
-//!    merge operator: a family that exists keeps its own.
-//! 3. Nothing of the file counts as given that says where files are. The engine takes `wal_dir`, `db_log_dir`, `db_paths`
-//!    and `cf_paths` from the file itself, and looks first whether the files are there.
-//! 4. The file is read without the lock. A database that closes meanwhile may have written a newer one, whose values then
-//!    are not adopted; what they carry for RocksDB is read again under the lock and kept.
+//! 2. A setting of `default` holds for every family that the caller does not name. The exceptions are the comparator
+//!    and the merge operator: an existing family keeps its own.
+//! 3. Settings of directories in the file (`wal_dir`, `db_log_dir`, `db_paths`, `cf_paths`) do not count as set by the
+//!    caller. The engine reads them from the file itself, and first checks whether the files are there.
+//! 4. The file is read without the lock of the database. Another process that closes the database meanwhile may write a
+//!    newer file. Its values are then not used for this open, but the engine reads them again under the lock and keeps
+//!    those meant for RocksDB.
 
 use crate::{Env, Error, ErrorKind, FormatLevel, IoKind, Result};
 use ashlar_base::Order;
@@ -29,7 +30,8 @@ pub(crate) type SetFamily = Arc<dyn Fn(&mut FamilyOptions) -> Result<()> + Send 
 type SetDatabase = Arc<dyn Fn(&mut DbOptions) + Send + Sync>;
 type SetBoth = Arc<dyn Fn(&mut DbOptions, &mut FamilyOptions) -> Result<()> + Send + Sync>;
 
-/// A process that opens and closes the database beside us may replace the file as often as this.
+/// The number of attempts to read the file. Another process that opens and closes the database may replace it in
+/// between.
 const ATTEMPTS: usize = 16;
 
 #[derive(Clone)]
@@ -39,11 +41,11 @@ enum Set {
     Both(SetBoth),
 }
 
-/// What a caller has set, in the order of the calls.
+/// The caller's settings, in the order of the calls.
 #[derive(Clone, Default)]
 pub(crate) struct Recorded {
     pub(crate) memory: Option<u64>,
-    /// Nothing is adopted.
+    /// Stored settings are not used.
     pub(crate) fresh: bool,
     sets: Vec<Set>,
     families: Vec<(String, Vec<SetFamily>)>,
@@ -56,19 +58,19 @@ impl fmt::Debug for Recorded {
     }
 }
 
-/// What the engine is opened with.
+/// The settings with which the engine opens.
 #[derive(Default)]
 pub(crate) struct Adopted {
     pub(crate) db: DbOptions,
     pub(crate) families: Vec<OpenFamily>,
-    /// Of `default`, and of families that are not among those.
+    /// The settings of `default`, and of families that `families` does not hold.
     pub(crate) others: FamilyOptions,
-    /// What of the file is not followed; a repair reports it.
+    /// The settings of the file that are not used; a repair reports them.
     pub(crate) notices: Vec<String>,
 }
 
 impl Adopted {
-    /// What of a file is not followed, given these settings.
+    /// The settings of a file that are not used, given these settings.
     fn notices_of(&self, stored: LoadedOptions) -> Vec<String> {
         let set: BTreeMap<&str, &FamilyOptions> =
             self.families.iter().map(|family| (&*family.name, &family.options)).collect();
@@ -110,7 +112,7 @@ impl Recorded {
         }));
     }
 
-    /// On top of what a database has stored; of the defaults, where there is none.
+    /// Applies the caller's settings to those that the database has stored, or to the defaults if it has none.
     ///
     /// # Errors
     /// Those of option strings. `Io`: the OPTIONS file could not be read.
@@ -120,8 +122,9 @@ impl Recorded {
         if there { self.over_any(&held, dir, false) } else { self.over(None) }
     }
 
-    /// On top of the newest OPTIONS file that is there, whatever else is. One that is damaged counts as none: the engine
-    /// reports it. For a repair, so does one that the device does not read: a repair reads it again, and says what to do.
+    /// Applies the caller's settings to those of the newest OPTIONS file, in whatever state the database is. A damaged
+    /// OPTIONS file counts as missing, because the engine reports it. In a repair, an OPTIONS file that the device does
+    /// not read counts as missing too: the repair reads it again and says what to do.
     pub(crate) fn over_any(&self, env: &Env, dir: &Path, repairs: bool) -> Result<Adopted> {
         if self.fresh {
             return self.over(None);
@@ -221,7 +224,7 @@ impl Recorded {
         Ok(Adopted { db, families: listed, others: default, notices: Vec::new() })
     }
 
-    /// The settings of a family that the file names, with what is set for all families.
+    /// The settings of a family in the file, with the settings for all families applied.
     fn set_for_all(&self, db: &DbOptions, stored: &FamilyOptions, named: bool) -> Result<FamilyOptions> {
         if self.sets.is_empty() && self.memory.is_none() {
             return Ok(stored.clone());

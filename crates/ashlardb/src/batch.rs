@@ -7,11 +7,11 @@ use ashlar_engine::batch::WriteBatch as EngineBatch;
 use ashlar_engine::column_family::DatabaseId;
 use std::cell::{Cell, RefCell};
 
-/// Operations that are written together: all of them, or none. Fill it with the verbs of [`Write`], write it with
+/// Operations that are written together: all of them, or none. Fill it with the methods of [`Write`], and write it with
 /// [`crate::Db::write`], which empties it.
 ///
-/// An operation that cannot be added (a key too large) is refused at once, and the batch stays as it was. A batch with
-/// operations on a [`Family`] belongs to the database of that family until it is empty.
+/// An operation that cannot be added, for example with a key that is too large, is refused at once and leaves the batch
+/// as it was. A batch with operations on a [`Family`] belongs to the database of that family until it is empty.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write, WriteBatch};
@@ -29,12 +29,13 @@ use std::cell::{Cell, RefCell};
 /// # }
 /// ```
 ///
-/// A batch that is being written can still be reached by a callback of that write. There `len`, `is_empty` and `byte_len` answer
-/// for what is being written, `clear` does nothing, a clone is empty, and operations answer `InvalidArgument`.
+/// During [`crate::Db::write`], a callback may still reach the batch. Then `len`, `is_empty` and `byte_len` answer for
+/// the operations that are being written, `clear` does nothing, a clone is empty, and operations answer
+/// `InvalidArgument`.
 #[derive(Debug, Default)]
 #[must_use = "a batch does nothing until it is written"]
 pub struct WriteBatch {
-    // A cell, so that the verbs take `&self` as those of a database do. Borrowed during a write.
+    // A cell, so that the methods of `Write` take `&self` as those of a database do. Borrowed during a write.
     content: RefCell<Content>,
     in_write: Cell<Size>,
 }
@@ -49,7 +50,7 @@ struct Size {
 #[derive(Clone, Debug, Default)]
 struct Content {
     operations: EngineBatch,
-    /// That of the families in it.
+    /// The database of the families in it.
     database: Option<DatabaseId>,
 }
 
@@ -68,7 +69,8 @@ impl WriteBatch {
 
     /// Adds operations on `family` to the batch: `batch.family(&events).put(k, v)?`.
     ///
-    /// Each verb answers `InvalidArgument` when the batch holds operations on a family of another database.
+    /// Each operation answers `InvalidArgument` when the batch already holds operations on a family of another
+    /// database.
     pub fn family<'a>(&'a self, family: &'a Family) -> BatchFamily<'a> {
         BatchFamily { batch: self, family }
     }
@@ -99,10 +101,10 @@ impl WriteBatch {
         self.content.try_borrow().map_or_else(|_| self.in_write.get(), |content| content.size())
     }
 
-    /// Writes the operations to `database` by `write`, and is empty then.
+    /// Writes the operations to `database` by `write`, and empties the batch.
     ///
     /// # Errors
-    /// `InvalidArgument`: the batch belongs to another database, or is just being written. Of `write`.
+    /// `InvalidArgument`: the batch belongs to another database, or is being written. Also the errors of `write`.
     pub(crate) fn written(
         &self,
         database: DatabaseId,

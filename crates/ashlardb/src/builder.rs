@@ -1,6 +1,6 @@
 //! Opening with settings.
 //!
-//! A builder records what the caller sets. The settings are made when it opens: see `adopt`.
+//! A builder records the caller's settings. The open combines them with the stored ones: see `adopt`.
 
 use crate::adopt::{Adopted, Recorded, SetFamily};
 use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
@@ -246,7 +246,7 @@ impl Builder {
         Ok(report)
     }
 
-    /// The stored settings are taken whatever else is left of the database.
+    /// Reads the stored settings, even when other files of the database are missing.
     fn for_repair(self) -> Result<Opening> {
         let env = self.env.map_or_else(Env::os, Ok)?;
         let adopted = self.recorded.over_any(&env, &self.path, true)?;
@@ -266,7 +266,7 @@ impl Builder {
     }
 }
 
-/// What a repair begins with.
+/// The settings and directories of a repair.
 struct Opening {
     env: Env,
     path: PathBuf,

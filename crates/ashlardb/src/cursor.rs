@@ -1,11 +1,11 @@
-//! Cursors: a position in a range of keys that can go both ways.
+//! Cursors: a position in a key range that moves in both directions.
 
 use crate::{Columns, Result};
 use ashlar_engine::column_family::Family;
 use ashlar_read::iter::{CursorPins, DbIter};
 use std::sync::Arc;
 
-/// Key and value under a cursor, lent until the cursor moves.
+/// The key and value at a cursor's position, borrowed until the cursor moves.
 pub type Lent<'a> = (&'a [u8], &'a [u8]);
 
 /// A position in a family: on an entry, or off the end. Each call that moves the cursor returns its new entry, or `None` when
@@ -33,7 +33,7 @@ pub type Lent<'a> = (&'a [u8], &'a [u8]);
 /// ```
 pub struct Cursor {
     inner: DbIter,
-    /// No call has moved it yet.
+    /// No call has moved the cursor yet.
     fresh: bool,
     // The engine's family, not the handle of this crate: a cursor keeps no database open.
     family: Arc<Family>,

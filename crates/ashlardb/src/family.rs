@@ -1,4 +1,4 @@
-//! Column families as users hold them.
+//! The handle of a column family.
 
 use crate::options::FamilyOptions;
 use crate::range::{KeyRange, Keys};
@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 /// A column family: a separate key space inside a database. A batch over several families is atomic.
 ///
-/// A handle belongs to one open database. Every other one answers `InvalidArgument`, also a later open of the same directory.
-/// The handle of a dropped family reads its state at the drop, and every change answers `InvalidArgument`.
+/// A handle belongs to one open database. Every other database answers `InvalidArgument` to it, also a later open of
+/// the same directory. The handle of a dropped family reads the family's state at the drop; every change answers
+/// `InvalidArgument`.
 #[derive(Clone)]
 pub struct Family {
     pub(crate) db: Db,

@@ -23,8 +23,8 @@
 //! # }
 //! ```
 //!
-//! The verbs are the methods of two traits. Databases, families and snapshots have those of [`Read`]; databases, families and
-//! batches have those of [`Write`]. [`prelude`] brings both into scope.
+//! Two traits hold the methods that read and write. Databases, families and snapshots have those of [`Read`];
+//! databases, families and batches have those of [`Write`]. [`prelude`] brings both into scope.
 //!
 //! Five things to know:
 //!
@@ -34,8 +34,8 @@
 //! - column families ([`Builder::family`], [`Db::create_family`]);
 //! - [`Db::close`], or dropping the last handle, waits for running background work.
 //!
-//! A returned write survives a killed process. It survives a power cut once a synced write, a [`Db::sync`] or a flush came
-//! after it. The surviving writes are always a prefix of all writes, with whole batches.
+//! A returned write survives a killed process. It survives a power cut once a later synced write, [`Db::sync`] or flush
+//! has returned. The surviving writes are always a prefix of all writes, with whole batches.
 
 /// The examples of the manual, run with those of this crate.
 #[cfg(doctest)]
@@ -47,7 +47,8 @@ struct Manual;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// Options that no write gets are a mistake, and so are a scan that is not iterated and a verb whose answer is not read.
+/// The compiler warns about options that no write uses, a scan that is not iterated, and a method whose result is not
+/// used.
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]

@@ -1,4 +1,4 @@
-//! Ranges of keys, as scans take them.
+//! The key ranges of scans.
 
 use ashlar_base::{Error, Order, Result};
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
@@ -9,7 +9,7 @@ use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, 
 /// Both ends of `a..b` have one type. Byte string literals of different lengths have different types: write `"a".."ab"`,
 /// `&b"a"[..]..&b"ab"[..]`, or a pair of bounds.
 pub trait KeyRange {
-    /// The first and the last key, as bounds.
+    /// The lower and the upper end, as bounds.
     fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>);
 }
 
@@ -63,14 +63,14 @@ impl<A: AsRef<[u8]>, B: AsRef<[u8]>> KeyRange for (Bound<A>, Bound<B>) {
     }
 }
 
-/// The keys of one scan. `None` is no bound.
+/// The keys of one scan. `None`: no bound.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     pub(crate) lower: Option<Vec<u8>>,
-    /// The keys begin behind `lower`.
+    /// The range begins after `lower`.
     pub(crate) lower_open: bool,
     pub(crate) upper: Option<Vec<u8>>,
-    /// `upper` is the last key.
+    /// The range includes `upper`.
     pub(crate) upper_closed: bool,
 }
 
@@ -90,13 +90,13 @@ impl Keys {
         Keys { lower, lower_open, upper, upper_closed }
     }
 
-    /// No key.
+    /// The range without keys.
     pub(crate) fn none() -> Self {
         Keys { lower: Some(Vec::new()), lower_open: false, upper: Some(Vec::new()), upper_closed: false }
     }
 
     /// # Errors
-    /// `InvalidArgument`: the range begins behind its end in this order.
+    /// `InvalidArgument`: the range begins after its end in this order.
     pub(crate) fn check(&self, order: &Order) -> Result<()> {
         match (&self.lower, &self.upper) {
             (Some(lower), Some(upper)) if order.compare(lower, upper).is_gt() => {
@@ -110,10 +110,11 @@ impl Keys {
         }
     }
 
-    /// The keys among these that begin with `prefix`.
+    /// The keys of this range that begin with `prefix`.
     ///
     /// # Errors
-    /// `InvalidArgument`: the order is a [`crate::Comparator`], where keys of one prefix need not stand together.
+    /// `InvalidArgument`: the order is a [`crate::Comparator`], under which keys with one prefix need not be
+    /// neighbours.
     pub(crate) fn narrowed(mut self, prefix: &[u8], order: &Order, family: &str) -> Result<Self> {
         let behind = behind_prefix(prefix);
         match order {
@@ -148,7 +149,7 @@ impl Keys {
     }
 }
 
-/// The first key in byte order behind all that begin with `prefix`. A prefix of 0xff only has none.
+/// The first key in byte order after all keys that begin with `prefix`. A prefix of 0xff bytes only has none.
 fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut end = prefix[..=last].to_vec();

@@ -1,11 +1,12 @@
-//! The verbs of reading, and what they can be asked of.
+//! The trait with every method that reads, and the types that implement it.
 
 use crate::range::KeyRange;
 use crate::{Columns, Db, Family, GetExplained, MayExist, Result, Scan, Snapshot, View};
 use ashlar_options as engine;
 use std::sync::Arc;
 
-/// What can be read: a [`Db`] (its family `default`), a [`Family`], a [`Snapshot`], and a [`Reader`] over one of them.
+/// Everything that can be read: a [`Db`] (its family `default`), a [`Family`], a [`Snapshot`], and a [`Reader`] over
+/// one of them.
 ///
 /// A `Db` and a `Family` read the newest state. A snapshot reads the state of its moment.
 ///
@@ -194,7 +195,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where and how a verb reads.
+/// The family, the snapshot and the options of a read.
 #[derive(Clone, Copy, Debug)]
 pub struct Readable<'a> {
     pub(crate) db: &'a Db,
@@ -215,7 +216,7 @@ impl Readable<'_> {
 }
 
 mod sealed {
-    /// Only this crate decides what can be read.
+    /// Only this crate implements the trait.
     pub trait Readable {
         fn readable(&self) -> super::Readable<'_>;
     }

@@ -45,7 +45,7 @@ pub struct Scan {
     ended: bool,
 }
 
-/// The keys that all calls of [`Scan::prefix`] together leave.
+/// The keys that are left after all calls of [`Scan::prefix`].
 #[derive(Debug)]
 enum Prefix {
     Of(Vec<u8>),
@@ -150,7 +150,7 @@ impl Scan {
         }
     }
 
-    /// Moves one end and copies the entry there. `None`: the ends have met.
+    /// Moves one end of the scan and copies the entry there. `None`: the two ends have met.
     fn step(&mut self, end: End) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let mut cursor = match end {
             End::Front => self.front.take(),

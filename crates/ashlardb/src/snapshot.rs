@@ -1,11 +1,11 @@
-//! Snapshots as users hold them.
+//! The handle of a snapshot.
 
 use crate::read::{ReadOptions, Readable};
 use crate::{Family, Reader, Result, SnapshotPins};
 use ashlar_base::SeqNum;
 
-/// The state of all families at one moment, read with the verbs of [`crate::Read`]. Dropping it lets compactions drop the
-/// versions that only this snapshot needs.
+/// The state of all families at one moment, read with the methods of [`crate::Read`]. Until it is dropped, compactions
+/// keep the versions that it shows.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write};

@@ -1,4 +1,4 @@
-//! Requests for background work: compactions, a pause, an end, quarantine.
+//! Requests for background work: compactions, pauses, aborts, quarantine.
 
 use crate::range::{KeyRange, Keys};
 use crate::{Db, Family, RepairReport, Result};

@@ -1,4 +1,4 @@
-//! The verbs of writing, and what they can be asked of.
+//! The trait with every method that writes, and the types that implement it.
 
 use crate::{Db, Family, Result, WriteBatch};
 use ashlar_base::{Error, ErrorKind, FamilyId};
@@ -7,10 +7,10 @@ use ashlar_options as engine;
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-/// What can be written to: a [`Db`] (its family `default`), a [`Family`], a [`WriteBatch`], a [`Writer`] with options, and
-/// a [`crate::BatchFamily`].
+/// Everything that can be written to: a [`Db`] (its family `default`), a [`Family`], a [`WriteBatch`], a [`Writer`]
+/// with options, and a [`crate::BatchFamily`].
 ///
-/// A write to a batch is kept there until [`Db::write`]. Every other write is done when the call returns.
+/// A batch keeps its operations until [`Db::write`]. Every other write is done when the call returns.
 ///
 /// ```
 /// use ashlardb::{Db, Read, Result, Write, WriteBatch};
@@ -124,7 +124,8 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The defaults: a returned write survives a killed process. It survives a power cut once a sync or a flush came after it.
+    /// The defaults: a returned write survives a killed process. It survives a power cut once a later sync or flush has
+    /// returned.
     pub fn new() -> Self {
         Self::default()
     }
@@ -141,8 +142,8 @@ impl WriteOptions {
         self
     }
 
-    /// Writes to the memtable only, not to the WAL. A crash loses the write unless its memtable was flushed. For loads that can
-    /// be repeated. Together with [`WriteOptions::sync`] the write answers `InvalidArgument`.
+    /// Writes to the memtable only, not to the WAL. A crash loses the write unless its memtable was flushed before. Use
+    /// it for loads that can be repeated. Together with [`WriteOptions::sync`] the write answers `InvalidArgument`.
     pub fn disable_wal(mut self, yes: bool) -> Self {
         self.inner.disable_wal = yes;
         self
@@ -154,7 +155,7 @@ impl WriteOptions {
         self
     }
 
-    /// Lets other writes go first while compaction is behind.
+    /// Lets other writes go first while compactions are behind.
     pub fn low_priority(mut self, yes: bool) -> Self {
         self.inner.low_priority = yes;
         self
@@ -213,9 +214,9 @@ impl<'a> Writer<'a> {
 mod sealed {
     use super::{EngineBatch, FamilyId, Result};
 
-    /// Only this crate decides what can be written to.
+    /// Only this crate implements the trait.
     pub trait Writable {
-        /// Does the operation that `op` adds to a batch.
+        /// Applies the operation that `op` adds to a batch.
         fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()>;
     }
 }

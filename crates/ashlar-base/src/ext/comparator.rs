@@ -10,19 +10,21 @@ use std::sync::Arc;
 
 /// A user-defined total order over keys.
 ///
-/// **Keys that compare equal must have equal bytes.** RocksDB takes comparators where they need not, such as one that ignores
-/// case. Under such an order a compaction here keeps one of two equal keys, a get finds only the spelling that was
-/// written last, and a delete of another spelling deletes nothing. Make the order total: compare the bytes where the rest is
-/// equal.
+/// **Keys that compare equal must have equal bytes.** RocksDB also accepts other comparators, such as one that ignores
+/// case. Under such an order, a compaction here keeps one of two equal keys, a get finds only the spelling that was
+/// written last, and a delete of another spelling deletes nothing. Make the order total: where two keys are otherwise
+/// equal, compare their bytes.
 ///
-/// It must not call the database it belongs to, and it must not panic: a panic during a write, flush or compaction stops
-/// writes until the database is opened again.
+/// The comparator must not call the database it belongs to, and must not panic: a panic during a write, flush or
+/// compaction stops writes until the database is opened again.
 pub trait Comparator: Send + Sync + fmt::Debug {
-    /// Stored in the MANIFEST; a database refuses to open with another one. Not empty, and not that of a built-in order.
+    /// The name, which the MANIFEST stores; a database opens only with a comparator of this name. It must not be empty
+    /// or equal the name of a built-in order.
     fn name(&self) -> &str;
-    /// The order.
+    /// Compares two user keys.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
-    /// Bytes at the end of every user key that are a timestamp: larger ones first, filters do not know them.
+    /// The length of the timestamp at the end of every user key, in bytes. Larger timestamps sort first, and filters
+    /// ignore them.
     fn timestamp_len(&self) -> usize {
         0
     }
@@ -34,14 +36,14 @@ pub enum Order {
     /// Lexicographic by unsigned bytes: `leveldb.BytewiseComparator`.
     #[default]
     Bytewise,
-    /// Its reverse: `rocksdb.ReverseBytewiseComparator`.
+    /// The reverse of that: `rocksdb.ReverseBytewiseComparator`.
     ReverseBytewise,
-    /// A user's.
+    /// A user-defined order.
     Custom(Arc<dyn Comparator>),
 }
 
 impl Order {
-    /// The name that stands in MANIFEST, table properties and OPTIONS.
+    /// The name in MANIFEST, table properties and OPTIONS files.
     pub fn name(&self) -> &str {
         match self {
             Order::Bytewise => "leveldb.BytewiseComparator",
@@ -50,7 +52,7 @@ impl Order {
         }
     }
 
-    /// Bytes of timestamp at the end of every user key.
+    /// The length of the timestamp at the end of every user key, in bytes.
     pub fn timestamp_len(&self) -> usize {
         match self {
             Order::Bytewise | Order::ReverseBytewise => 0,

@@ -7,27 +7,29 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// How merge operands of a family are combined.
+/// Combines the merge operands of a family with values.
 pub trait MergeOperator: Any + Send + Sync + fmt::Debug {
-    /// The name that OPTIONS and table properties remember. Not empty, and not that of a built-in operator: an open that is
-    /// given no operator takes the built-in one of the stored name.
+    /// The name, which OPTIONS files and table properties store. It must not be empty or equal the name of a built-in
+    /// operator: an open without an operator takes the built-in one of the stored name.
     fn name(&self) -> &str;
-    /// The value of `key`: `existing` (`None`: there was none, or it was deleted) with `operands` applied, oldest first.
+    /// The value of `key`: `existing` with `operands` applied, oldest first. `existing` is `None` if the key had no
+    /// value or was deleted.
     ///
     /// # Errors
-    /// `Corruption` when the operands make no sense; the read of the key fails with it.
+    /// `Corruption` when the operands cannot be combined; the read of the key then fails with this error.
     fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>>;
 
-    /// One operand that means for every base what `operands`, two or more, oldest first, mean one after the other. `None`,
-    /// which is always right, when there is none without knowing the base. It keeps keys small that are merged into
-    /// far above their base.
+    /// One operand with the same effect on every base value as `operands` (two or more, oldest first) one after the
+    /// other. `None` is always correct, and means that the operator cannot combine operands without the base. Combined
+    /// operands keep a key small when a merge happens many levels above the base.
     fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
         let _ = (key, operands);
         None
     }
 }
 
-/// A built-in operator by the id that OPTIONS files use, or by its name: those that RocksDB itself finds so.
+/// A built-in operator, by its name or by the id that OPTIONS files use: the operators that RocksDB finds in the same
+/// way.
 pub fn standard_operator(id: &str) -> Option<Arc<dyn MergeOperator>> {
     let joined = |name| Arc::new(StringAppend { delimiter: b",".to_vec(), name });
     match id {
@@ -42,7 +44,8 @@ pub fn standard_operator(id: &str) -> Option<Arc<dyn MergeOperator>> {
     }
 }
 
-/// Whether an operator has the name of a built-in one and is another: files would not say which of the two wrote them.
+/// Whether a user's operator has the name of a built-in one. Files with that name would not say which of the two wrote
+/// them.
 pub fn borrows_built_in_name(operator: &dyn MergeOperator) -> bool {
     let any: &dyn Any = operator;
     let built_in = any.is::<UInt64Add>()

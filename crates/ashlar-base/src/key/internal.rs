@@ -8,7 +8,8 @@ use std::fmt;
 pub struct SeqNum(u64);
 
 impl SeqNum {
-    /// Before the first write; also what compaction leaves where no snapshot can tell the difference.
+    /// The number before the first write. Compactions also give it to entries for which no snapshot can tell the
+    /// difference.
     pub const ZERO: SeqNum = SeqNum(0);
     /// The largest there is: 2^56 - 1.
     pub const MAX: SeqNum = SeqNum((1 << 56) - 1);

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts by magnitude, of numbers without unit.
+/// A histogram: counts of numbers by magnitude, without a unit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -67,7 +67,7 @@ impl Histogram {
         self.sum_of_squares += value as f64 * value as f64;
     }
 
-    /// Counts all that `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
@@ -84,32 +84,32 @@ impl Histogram {
         self.sum_of_squares += other.sum_of_squares;
     }
 
-    /// How many values were counted.
+    /// The number of counted values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// The sum of the values.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The smallest; 0 of nothing.
+    /// The smallest value; 0 if no value was counted.
     pub fn min(&self) -> u64 {
         self.min
     }
 
-    /// The largest; 0 of nothing.
+    /// The largest value; 0 if no value was counted.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// The mean; 0 of nothing.
+    /// The mean; 0 if no value was counted.
     pub fn average(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
-    /// The deviation; 0 of nothing.
+    /// The standard deviation; 0 if no value was counted.
     pub fn deviation(&self) -> f64 {
         let mean = self.average();
         if self.count == 0 {

@@ -10,7 +10,7 @@ use super::ticks::Ticks;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-/// How much a thread counts. RocksDB's levels.
+/// What a thread counts. The levels are RocksDB's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
@@ -19,18 +19,18 @@ pub enum Level {
     Disable = 1,
     /// Counts and bytes.
     EnableCount = 2,
-    /// And times of being held up by the database itself.
+    /// Also the times of waiting for the database itself.
     EnableWait = 3,
-    /// And times of steps.
+    /// Also the times of the steps of an operation.
     EnableTimeExceptForMutex = 4,
-    /// The same: times are taken by one clock.
+    /// The same as the level before, because all times are measured with one clock.
     EnableTimeAndCpuTimeExceptForMutex = 5,
     /// Everything.
     EnableTime = 6,
 }
 
 impl Level {
-    /// The level of RocksDB's number, 1 to 6.
+    /// The level with RocksDB's number, 1 to 6.
     pub fn from_number(number: u8) -> Option<Level> {
         Some(match number {
             1 => Level::Disable,

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How much is counted. RocksDB's levels.
+/// What a database counts. The levels are RocksDB's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum StatsLevel {
@@ -24,9 +24,9 @@ pub enum StatsLevel {
     ExceptHistogramOrTimers,
     /// Tickers, and distributions that need no clock.
     ExceptTimers,
-    /// All but times of compression and of waiting for locks.
+    /// Everything except the times of compression and of waiting for locks.
     ExceptDetailedTimers,
-    /// All but times of waiting for locks.
+    /// Everything except the times of waiting for locks.
     ExceptTimeForMutex,
     /// Everything.
     All,
@@ -42,7 +42,7 @@ impl StatsLevel {
         StatsLevel::All,
     ];
 
-    /// The level of RocksDB's number, 0 to 5.
+    /// The level with RocksDB's number, 0 to 5.
     pub fn from_number(number: u8) -> Option<StatsLevel> {
         Self::ALL.get(usize::from(number)).copied()
     }
@@ -53,7 +53,7 @@ const DISTRIBUTIONS: usize = Distribution::ALL.len();
 
 /// Tickers and distributions. Counting takes no lock.
 pub struct Statistics {
-    /// The level, as a number. A hint: a thread that counts may see a change late.
+    /// The level as a number. Relaxed: a thread that counts may see a change late.
     level: AtomicU8,
     tickers: Counters<TICKERS>,
     distributions: [OnceLock<AtomicHistogram>; DISTRIBUTIONS],
@@ -61,7 +61,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// All at zero, at RocksDB's own level: everything but the times of compression and of waiting for locks.
+    /// All counts at zero, at RocksDB's default level: everything except the times of compression and of waiting for
+    /// locks.
     pub fn new() -> Statistics {
         Self::at_level(StatsLevel::ExceptDetailedTimers)
     }
@@ -76,13 +77,13 @@ impl Statistics {
         }
     }
 
-    /// How much is counted.
+    /// The current level.
     #[inline]
     pub fn level(&self) -> StatsLevel {
         StatsLevel::from_number(self.level.load(Ordering::Relaxed)).unwrap_or(StatsLevel::All)
     }
 
-    /// Changes how much is counted, from now on.
+    /// Sets the level for counts from now on.
     pub fn set_level(&self, level: StatsLevel) {
         self.level.store(level as u8, Ordering::Relaxed);
     }
@@ -92,7 +93,7 @@ impl Statistics {
         self.level.load(Ordering::Relaxed) >= level as u8
     }
 
-    /// Names the clock that times are taken with. The first one stays; without one no time is taken.
+    /// Sets the clock for times. Only the first call has an effect. Without a clock no time is counted.
     pub fn attach(&self, ticks: Ticks) {
         let _ = self.ticks.set(ticks);
     }
@@ -108,7 +109,7 @@ impl Statistics {
         }
     }
 
-    /// Adds to several tickers, for less than one by one.
+    /// Adds to several tickers; cheaper than one call for each.
     #[inline]
     pub fn add_all<const N: usize>(&self, counts: [(Ticker, u64); N]) {
         if self.counts(StatsLevel::ExceptHistogramOrTimers) {
@@ -122,12 +123,12 @@ impl Statistics {
         self.add(ticker, 1);
     }
 
-    /// What a ticker shows.
+    /// The value of a ticker.
     pub fn ticker(&self, ticker: Ticker) -> u64 {
         self.tickers.sum(ticker as usize)
     }
 
-    /// Counts a size or a number.
+    /// Adds a size or a number to a distribution.
     #[inline]
     pub fn measure(&self, of: Distribution, value: u64) {
         if self.counts(StatsLevel::ExceptTimers) {
@@ -135,25 +136,25 @@ impl Statistics {
         }
     }
 
-    /// Begins to take a time; it is counted when the guard is dropped, in the unit the name says.
+    /// Starts a timer. Dropping the guard adds the time to the distribution, in the unit of the distribution's name.
     #[inline]
     pub fn time(&self, of: Distribution) -> Option<Timed<'_>> {
         if self.counts(StatsLevel::ExceptDetailedTimers) { self.begin(of) } else { None }
     }
 
-    /// [`Statistics::time`] for what happens per block: only above the usual level.
+    /// [`Statistics::time`] for work that happens per block: counts only above the default level.
     #[inline]
     pub fn time_in_detail(&self, of: Distribution) -> Option<Timed<'_>> {
         if self.counts(StatsLevel::ExceptTimeForMutex) { self.begin(of) } else { None }
     }
 
-    /// The clock, if times are taken: for callers that cannot hold a guard. See [`Statistics::took`].
+    /// The present time, if times are counted; for callers that cannot hold a guard. See [`Statistics::took`].
     #[inline]
     pub fn now(&self) -> Option<u64> {
         if self.counts(StatsLevel::ExceptDetailedTimers) { self.ticks.get().map(Ticks::now) } else { None }
     }
 
-    /// Counts the time since `start`, which [`Statistics::now`] gave.
+    /// Adds the time since `start`, which [`Statistics::now`] returned.
     #[inline]
     pub fn took(&self, of: Distribution, start: Option<u64>) {
         if let (Some(from), Some(ticks)) = (start, self.ticks.get()) {
@@ -174,13 +175,13 @@ impl Statistics {
         }
     }
 
-    /// What was counted of a distribution.
+    /// The histogram of a distribution.
     pub fn distribution(&self, of: Distribution) -> Histogram {
         let cell = self.distributions.get(of as usize).and_then(OnceLock::get);
         cell.map(AtomicHistogram::snapshot).unwrap_or_default()
     }
 
-    /// Begins anew at zero.
+    /// Sets every ticker and distribution to zero.
     pub fn reset(&self) {
         self.tickers.reset();
         self.distributions.iter().filter_map(OnceLock::get).for_each(AtomicHistogram::reset);
@@ -221,7 +222,7 @@ impl fmt::Display for Statistics {
     }
 }
 
-/// A time being taken.
+/// A running timer.
 #[derive(Debug)]
 pub struct Timed<'a> {
     statistics: &'a Statistics,

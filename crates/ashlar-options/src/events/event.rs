@@ -9,15 +9,15 @@ use ashlar_base::{Error, FileNumber, Level, SeqNum};
 pub struct FlushEvent {
     /// The family's name.
     pub family: String,
-    /// Memtables that it writes.
+    /// The number of memtables that the flush writes.
     pub memtables: usize,
-    /// Entries in them.
+    /// The number of entries in those memtables.
     pub entries: u64,
-    /// Bytes written; 0 when it begins.
+    /// Bytes written; 0 in [`Event::FlushBegin`].
     pub bytes: u64,
-    /// Time from its beginning; 0 when it begins.
+    /// Microseconds since the flush began; 0 in [`Event::FlushBegin`].
     pub micros: u64,
-    /// Tables per level behind it; empty when it begins.
+    /// The number of tables per level after the flush; empty in [`Event::FlushBegin`].
     pub levels: Vec<usize>,
 }
 
@@ -26,48 +26,48 @@ pub struct FlushEvent {
 pub struct CompactionEvent {
     /// The family's name.
     pub family: String,
-    /// Why it was picked, in one word.
+    /// The reason for the compaction, in one word.
     pub reason: &'static str,
-    /// The tables it reads, by level.
+    /// The input tables, by level.
     pub inputs: Vec<(Level, Vec<FileNumber>)>,
-    /// Where its tables go.
+    /// The level of the output tables.
     pub output_level: Level,
-    /// Its tables only change their level: nothing is read or written.
+    /// The tables change their level without being read or written.
     pub trivial_move: bool,
     /// Bytes of the inputs.
     pub input_bytes: u64,
-    /// Bytes written; 0 when it begins.
+    /// Bytes written; 0 in [`Event::CompactionBegin`].
     pub output_bytes: u64,
-    /// Tables written or moved; 0 when it begins.
+    /// The number of tables written or moved; 0 in [`Event::CompactionBegin`].
     pub outputs: u64,
-    /// Entries read and written; 0 when it begins.
+    /// The numbers of entries read and written; 0 in [`Event::CompactionBegin`].
     pub entries: (u64, u64),
-    /// Time from its beginning; 0 when it begins.
+    /// Microseconds since the compaction began; 0 in [`Event::CompactionBegin`].
     pub micros: u64,
-    /// Tables per level behind it; empty when it begins.
+    /// The number of tables per level after the compaction; empty in [`Event::CompactionBegin`].
     pub levels: Vec<usize>,
 }
 
 /// A table or blob file.
 #[derive(Clone, Debug)]
 pub struct FileEvent {
-    /// The family's name; empty for a file that goes, which may have had any.
+    /// The family's name; empty when the file is deleted, because its family is not known then.
     pub family: String,
     /// The file's number.
     pub number: FileNumber,
-    /// Its bytes; 0 for a file that goes.
+    /// The length of the file in bytes; 0 when the file is deleted.
     pub bytes: u64,
 }
 
-/// How writers may go on.
+/// The delay of writers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StallCondition {
-    /// Without delay.
+    /// Writers are not delayed.
     #[default]
     Normal,
-    /// Slowed.
+    /// Writers are slowed down.
     Delayed,
-    /// Not at all, for now.
+    /// Writers wait until background work has caught up.
     Stopped,
 }
 
@@ -81,23 +81,23 @@ impl StallCondition {
     }
 }
 
-/// Something that happened.
+/// An event of a database.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
     /// A flush begins.
     FlushBegin(FlushEvent),
-    /// A flush is done: its table is in the tree, durably.
+    /// A flush has ended, and its table is durable in the tree.
     FlushCompleted(FlushEvent),
     /// A compaction begins.
     CompactionBegin(CompactionEvent),
-    /// A compaction is done: the tree is changed, durably.
+    /// A compaction has ended, and the change of the tree is durable.
     CompactionCompleted(CompactionEvent),
-    /// A table came into the tree.
+    /// A new table is in the tree.
     TableFileCreated(FileEvent),
     /// An obsolete table was unlinked.
     TableFileDeleted(FileEvent),
-    /// A blob file came into the tree.
+    /// A new blob file is in the tree.
     BlobFileCreated(FileEvent),
     /// An obsolete blob file was unlinked.
     BlobFileDeleted(FileEvent),
@@ -105,40 +105,40 @@ pub enum Event {
     MemtableSealed {
         /// The family's name.
         family: String,
-        /// Entries in it.
+        /// The number of entries in the memtable.
         entries: u64,
-        /// Bytes of memory.
+        /// The memory of the memtable in bytes.
         bytes: u64,
-        /// The last sequence number that may be in it.
+        /// The largest sequence number that the memtable may hold.
         last: SeqNum,
     },
-    /// Writers are held in another way than before.
+    /// The delay of writers changed.
     StallConditionsChanged {
-        /// How they were.
+        /// The condition before.
         before: StallCondition,
-        /// How they are.
+        /// The condition after.
         now: StallCondition,
     },
     /// Background work failed.
     BackgroundError {
-        /// What was tried, in a word.
+        /// The failed work, in one word.
         work: &'static str,
-        /// Why it failed.
+        /// The cause.
         cause: Error,
     },
-    /// Background work that had failed succeeds again.
+    /// Background work that had failed has succeeded.
     ErrorRecovered,
-    /// The scrubber met a damage.
+    /// The scrubber found a damage.
     DamageFound {
         /// The file's name.
         file: String,
-        /// Where and what, and the keys at risk.
+        /// The offset, the cause, and the keys at risk.
         cause: String,
     },
 }
 
 impl Event {
-    /// Its name in the log.
+    /// The name of the event in the info log.
     pub fn name(&self) -> &'static str {
         match self {
             Event::FlushBegin(_) => "flush_started",
@@ -158,7 +158,7 @@ impl Event {
         }
     }
 
-    /// Whether it is one of a usual day.
+    /// The info log level: that of an error or warning, or of an ordinary event.
     pub fn level(&self) -> InfoLogLevel {
         match self {
             Event::BackgroundError { .. } | Event::DamageFound { .. } => InfoLogLevel::Error,
@@ -167,7 +167,7 @@ impl Event {
         }
     }
 
-    /// As a JSON object on one line; `micros`: microseconds since 1970.
+    /// The event as a JSON object on one line. `micros`: microseconds since 1970.
     pub fn json(&self, micros: u64) -> String {
         let object = Object::new(micros);
         let named = |family: &str| match family {

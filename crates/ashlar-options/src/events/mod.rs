@@ -17,9 +17,11 @@ pub trait EventListener: Send + Sync {
     /// Handles one event. The thread that caused the event makes this call and waits for it, so it should be quick. No lock is
     /// held.
     ///
-    /// For some events that thread leads the writers, and every other writer of the database waits until the call returns: [`Event::MemtableSealed`] always, [`Event::StallConditionsChanged`], [`Event::BackgroundError`] and
-    /// [`Event::ErrorRecovered`] when a write causes them. All other events hold up background work alone, until writers
-    /// have to wait for that work. Reads never wait for a listener. For longer work hand the event to a thread of your own.
+    /// For some events that thread leads the writers, and every other writer of the database waits until the call
+    /// returns: [`Event::MemtableSealed`] always, [`Event::StallConditionsChanged`], [`Event::BackgroundError`] and
+    /// [`Event::ErrorRecovered`] when a write causes them. All other events delay background work only, until writers
+    /// have to wait for that work. Reads never wait for a listener. For longer work, hand the event to a thread of your
+    /// own.
     ///
     /// The call may read the database. Inside it, calls that write, change, wait or close answer `InvalidArgument`, because
     /// their work may be waiting for this call. The same holds for other databases that share the

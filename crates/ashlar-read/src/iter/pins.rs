@@ -8,18 +8,18 @@ use ashlar_tree::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What one cursor holds that its family has done with.
+/// What a cursor keeps alive that its family no longer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CursorPins {
-    /// The sequence it reads at.
+    /// The sequence number at which the cursor reads.
     pub sequence: SeqNum,
-    /// Bytes of memtables that are in tables by now.
+    /// Bytes of memtables that have been flushed since.
     pub memtable_bytes: u64,
-    /// Tables and blob files that a compaction has replaced; they stay on disk.
+    /// Tables and blob files that a compaction has replaced since; they stay on disk.
     pub obsolete_files: u64,
-    /// Their bytes.
+    /// The bytes of those files.
     pub obsolete_bytes: u64,
-    /// Bytes of the blocks it stands in.
+    /// Bytes of the cursor's current blocks.
     pub block_bytes: u64,
 }
 

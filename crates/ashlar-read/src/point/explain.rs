@@ -11,7 +11,7 @@ use ashlar_options::ReadOptions;
 use std::fmt;
 use std::sync::Arc;
 
-/// A get in words.
+/// An explained get: the memtables and tables it asked, their answers, and the cost. Prints as text.
 #[derive(Clone, Debug)]
 pub struct GetExplained {
     key: Vec<u8>,
@@ -23,10 +23,10 @@ pub struct GetExplained {
     cost: Context,
 }
 
-/// Does the get of `key` and tells how it went.
+/// Gets `key` and explains the read.
 ///
 /// # Errors
-/// As the get itself.
+/// Those of the get.
 pub fn explain_get(
     from: &SuperVersion,
     key: &LookupKey<'_>,
@@ -66,12 +66,12 @@ impl GetExplained {
         &self.steps
     }
 
-    /// Bytes of the value; `None`: there is none.
+    /// The length of the value in bytes; `None` if there is none.
     pub fn value_bytes(&self) -> Option<usize> {
         self.value
     }
 
-    /// What it cost in all.
+    /// The cost of the whole get.
     pub fn cost(&self) -> &Context {
         &self.cost
     }
@@ -150,7 +150,7 @@ fn entry_text(trailer: Trailer, bytes: usize) -> String {
     }
 }
 
-/// What a read cost, the times last so that a comparison can leave them out.
+/// The cost of a read. The times come last, so that a comparison can leave them out.
 fn cost_lines(f: &mut fmt::Formatter<'_>, cost: &Context, first: Metric, second: Metric) -> fmt::Result {
     let of = |metric| cost.get(metric);
     let (hits, misses) = (of(Metric::BlockCacheHitCount), of(Metric::BlockCacheMissCount));
@@ -188,13 +188,13 @@ fn name_of(metric: Metric) -> &'static str {
     }
 }
 
-/// A scan in words.
+/// An explained scan: the tables within its bounds, the entries it skipped, and the cost. Prints as text.
 #[derive(Clone, Debug)]
 pub struct ScanExplained {
     range: KeyBounds,
     seq: SeqNum,
     memtables: usize,
-    /// Tables within the bounds and all tables, by level.
+    /// The number of tables within the bounds, and of all tables, by level.
     levels: Vec<(Level, usize, usize)>,
     keys: u64,
     bytes: u64,
@@ -202,10 +202,10 @@ pub struct ScanExplained {
     cost: Context,
 }
 
-/// Scans forward over the range of `options`, `keys_max` keys at most, and tells how it went.
+/// Scans forward over the range of `options`, over at most `keys_max` keys, and explains the scan.
 ///
 /// # Errors
-/// As the scan itself.
+/// Those of the scan.
 pub fn explain_scan(
     from: Arc<SuperVersion>,
     seq: SeqNum,
@@ -237,12 +237,12 @@ pub fn explain_scan(
 }
 
 impl ScanExplained {
-    /// Keys that were shown.
+    /// The number of keys that the scan returned.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// What it cost in all.
+    /// The cost of the whole scan.
     pub fn cost(&self) -> &Context {
         &self.cost
     }

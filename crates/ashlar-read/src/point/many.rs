@@ -15,14 +15,14 @@ use ashlar_base::{LookupKey, Result, SeqNum};
 use ashlar_options::ReadOptions;
 use ashlar_table::ReadHow;
 
-/// What can be said of a key without reading data blocks.
+/// What is known about a key without reading a data block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MayExist {
-    /// There is no value.
+    /// The key has no value.
     No,
-    /// There may be one: a filter does not rule it out, or there are merge operands.
+    /// The key may have a value: a filter does not rule it out, or the key has merge operands.
     Maybe,
-    /// There is one, and memory has it.
+    /// The key has this value, which was in memory.
     Value(View),
 }
 

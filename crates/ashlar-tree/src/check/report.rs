@@ -4,25 +4,25 @@ use ashlar_base::{Error, ErrorKind, FileNumber, SeqNum};
 use ashlar_format::filename::FileKind;
 use std::fmt;
 
-/// Keys that are named of one damage in a log at most.
+/// The most keys that the report names for one damage in a WAL file.
 pub const KEYS_NAMED: usize = 100;
 
-/// How far a verification has come.
+/// The progress of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Tables and blob files read.
     pub files: u64,
-    /// Their bytes.
+    /// The bytes of the files read.
     pub bytes: u64,
-    /// Entries and blobs in them.
+    /// The entries and blobs in the files read.
     pub entries: u64,
-    /// Files there are to read, all together.
+    /// The number of all files to read.
     pub files_total: u64,
-    /// Their bytes.
+    /// The bytes of all files to read.
     pub bytes_total: u64,
 }
 
-/// User keys from one to another, both ends inside.
+/// A range of user keys, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySpan {
     /// The first key.
@@ -32,62 +32,63 @@ pub struct KeySpan {
 }
 
 impl KeySpan {
-    /// One key.
+    /// The range of one key.
     pub fn key(key: &[u8]) -> KeySpan {
         KeySpan { from: key.to_vec(), to: key.to_vec() }
     }
 }
 
-/// What a damage puts at risk: read wrongly it is never, but it may not be read at all, or an older value in its place.
+/// What a damage puts at risk. A read never returns a wrong value. It may fail, or return an older value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Risk {
-    /// Nothing: reads go around it, or the file is made anew.
+    /// Nothing: reads do not need the damaged bytes, or the engine creates the file again.
     Nothing,
     /// These keys of the family.
     Keys(Vec<KeySpan>),
-    /// Writes of a log.
+    /// Writes in a WAL file.
     Writes {
-        /// The first sequence that is gone.
+        /// The sequence number of the first missing write.
         from: SeqNum,
-        /// The last one, where the logs go on behind.
+        /// The sequence number of the last missing write, if the WAL goes on after the gap.
         to: Option<SeqNum>,
-        /// The last write that can be read behind, if there is any.
+        /// The sequence number of the last readable write after the gap, if there is one.
         last: Option<SeqNum>,
-        /// Keys of the writes behind, which recovery to a point in time gives up as well.
+        /// Keys of the readable writes after the gap. Recovery to a point in time drops these writes too.
         behind: Vec<Vec<u8>>,
-        /// How many more such keys there are.
+        /// The number of further such keys that are not listed.
         more: u64,
     },
-    /// Keys, but nothing tells which.
+    /// Some keys; it is not known which.
     UnknownKeys,
-    /// Everything: it is not known what belongs to the database.
+    /// All keys: it is not known which files belong to the database.
     Database,
 }
 
 impl Risk {
-    /// Of writes of a log whose sequences are used already: they are at risk themselves, and nothing before them is missing.
+    /// Whether the sequence numbers of the WAL go back at this place. The writes from there on are then at risk, and
+    /// none is missing before them.
     pub fn goes_back(&self) -> bool {
         matches!(self, Risk::Writes { from, to: Some(to), .. } if to.checked_add(1).is_some_and(|next| next < *from))
     }
 }
 
-/// One damage, or a hole, which may be one.
+/// One damage, or a hole in a WAL file, which may be a damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The file's name.
     pub file: String,
-    /// Where in it, if that is known.
+    /// The offset in the file, if it is known.
     pub offset: Option<u64>,
     /// What is wrong.
     pub cause: String,
     /// The family whose keys are at risk; `None`: more than one, or none.
     pub family: Option<String>,
-    /// What it puts at risk.
+    /// What the damage puts at risk.
     pub risk: Risk,
 }
 
 impl Damage {
-    /// As an error tells it, of a file.
+    /// The damage that an error about a file describes.
     pub fn of(file: &str, e: &Error, risk: Risk) -> Damage {
         Damage {
             file: file.to_owned(),
@@ -98,44 +99,44 @@ impl Damage {
         }
     }
 
-    /// In a log: writes from `from` on are missing.
+    /// A damage in a WAL file: the writes from the sequence number `from` on are missing.
     pub fn of_log(log: FileNumber, offset: Option<u64>, cause: String, from: SeqNum) -> Damage {
         let risk = Risk::Writes { from, to: None, last: None, behind: Vec::new(), more: 0 };
         Damage { file: FileKind::Wal(log).name(), offset, cause, family: None, risk }
     }
 
-    /// Of a family.
+    /// Sets the family.
     pub fn in_family(mut self, family: &str) -> Damage {
         self.family = Some(family.to_owned());
         self
     }
 }
 
-/// What a check found. Prints as a line per damage, hole and remark, and a sum.
+/// The result of a check. Prints a line for each damage, hole and remark, and the totals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// Everything that is proved to be wrong.
+    /// Proved damages.
     pub damages: Vec<Damage>,
-    /// Holes in logs: writes follow what is missing, and nothing proves that it had ever been durable. A power cut leaves
-    /// that of writes that were not synced, and a damage of such writes looks no different. An open drops what is behind
-    /// the first hole, and says so.
+    /// Holes in WAL files: writes are missing, later writes follow, and nothing proves that the missing writes were
+    /// durable. A power cut leaves such a hole if the writes were not synced; damage of unsynced writes looks the same.
+    /// An open drops the writes after the first hole, and its report says so.
     pub holes: Vec<Damage>,
-    /// What could not be checked, and why: tables of a kind that is not read, families whose comparator is not known
-    /// here, blocks that there is no memory for. Not known to be damaged, and not known to be sound.
+    /// Parts that the check could not read, and why: tables of another kind, families with an unknown comparator,
+    /// blocks for which there was no memory. They may be sound or damaged.
     pub unchecked: Vec<String>,
-    /// What is worth knowing and no damage: torn tails, files that the database does not need.
+    /// Notices that are no damage: torn tails, files that the database does not need.
     pub remarks: Vec<String>,
-    /// Tables read.
+    /// The number of tables read.
     pub tables: u64,
-    /// Blob files read.
+    /// The number of blob files read.
     pub blob_files: u64,
-    /// Logs read.
+    /// The number of WAL files read.
     pub logs: u64,
-    /// Entries of tables, blobs, and operations in logs.
+    /// The number of table entries, blobs, and operations in WAL files.
     pub entries: u64,
-    /// Bytes of the files read.
+    /// The bytes of the files read.
     pub bytes: u64,
-    /// Files whose recorded checksum was compared.
+    /// The number of files whose recorded checksum was compared.
     pub checksums: u64,
 }
 
