@@ -3,7 +3,7 @@
 use ashlar_base::{Error, MergeOperator, Result};
 use std::sync::Arc;
 
-/// How the operands of a family become values.
+/// Combines the merge operands of a family with values.
 #[derive(Clone, Debug)]
 pub struct Merger {
     family: String,
@@ -21,10 +21,10 @@ impl Merger {
         self.operator.as_ref()
     }
 
-    /// The value of `key`: `base` (`None`: there is none) with the operands applied, oldest first.
+    /// The value of `key`: `base` with the operands applied, oldest first. `base` is `None` if there is no value.
     ///
     /// # Errors
-    /// `InvalidArgument` naming family and key when there is no operator; what the operator answers.
+    /// `InvalidArgument`, with family and key, when the family has no operator. Also the errors of the operator.
     pub fn fold<'a>(
         &self,
         key: &[u8],
@@ -36,7 +36,7 @@ impl Merger {
         operator.full_merge(key, base, &operands)
     }
 
-    /// The error of an operation that needs a merge operator where there is none.
+    /// The error of an operation in a family without a merge operator.
     #[cold]
     pub fn missing(&self, key: &[u8]) -> Error {
         let (family, key) = (&self.family, key.escape_ascii());

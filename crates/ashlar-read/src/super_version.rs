@@ -19,15 +19,15 @@ pub struct SuperVersion {
     pub imm: Box<[Arc<dyn MemtableRep>]>,
     /// The tables.
     pub version: Arc<Version>,
-    /// What makes values of merge operands.
+    /// Combines merge operands with values.
     pub merger: Arc<Merger>,
-    /// Grows with every installation in the family.
+    /// The number of installations in the family so far.
     pub number: u64,
 }
 
 impl SuperVersion {
-    /// The sequence a reader of this value may use when `visible` is what the database shows: never one that the
-    /// memtables here cannot hold.
+    /// The sequence number at which a reader of this value may read, when the database shows `visible`. It is never
+    /// above the last write that these memtables can hold.
     pub fn read_seq(&self, visible: SeqNum) -> SeqNum {
         self.mem.sealed_at().map_or(visible, |sealed| sealed.min(visible))
     }

@@ -12,12 +12,12 @@
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, Result, SeqNum, Trailer, ValueType};
 
-/// What the entry that counts says about its user key.
+/// The meaning of the deciding entry for its user key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     /// The entry's value is the key's value.
     Value,
-    /// The key has a value, and the entry says where it is: in a blob file, in an entity, in front of something else.
+    /// The key has a value, and the entry only refers to it: in a blob file, in an entity, or before trailing data.
     Wrapped,
     /// There is none.
     Deleted,
@@ -31,10 +31,10 @@ pub(crate) fn is_visible(entry: Trailer, seq: SeqNum) -> bool {
     entry.seq() <= seq || planted(Bug::SnapshotSeesNewer) && entry.seq().before() == seq
 }
 
-/// What the newest visible entry of `user_key` says.
+/// The meaning of the newest visible entry of `user_key`.
 ///
 /// # Errors
-/// `NotSupported`: a type that reads do not serve, by name. `Corruption`: no type of internal keys.
+/// `NotSupported`: a type that reads do not serve; the message names it. `Corruption`: the type byte is unknown.
 #[inline]
 pub(crate) fn entry_kind(entry: Trailer, user_key: &[u8]) -> Result<EntryKind> {
     match entry.value_type() {
@@ -49,7 +49,7 @@ pub(crate) fn entry_kind(entry: Trailer, user_key: &[u8]) -> Result<EntryKind> {
 #[cold]
 fn unserved(value_type: Option<ValueType>, entry: Trailer, user_key: &[u8]) -> Error {
     let what = match value_type {
-        // A range tombstone is no entry of a key: those have a block of their own.
+        // A range tombstone is not an entry of a key: it is in a separate block.
         None
         | Some(
             ValueType::Put

@@ -44,13 +44,13 @@ impl KeyBounds {
         })
     }
 
-    /// Where a cursor that reads at `seq` finds the first entry.
+    /// The internal key at which a cursor that reads at `seq` finds the first entry.
     pub(crate) fn begin(&self, seq: SeqNum) -> Option<(&[u8], Trailer)> {
         let trailer = if self.lower_open { Trailer::LAST } else { Trailer::seek(seq) };
         self.lower.as_deref().map(|lower| (lower, trailer))
     }
 
-    /// Where a cursor that goes backward finds the last entry.
+    /// The internal key at which a cursor going backward finds the last entry.
     pub(crate) fn end(&self) -> Option<(&[u8], Trailer)> {
         let trailer = if self.upper_closed { Trailer::LAST } else { Trailer::FIRST };
         self.upper.as_deref().map(|upper| (upper, trailer))

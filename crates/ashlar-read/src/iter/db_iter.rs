@@ -33,35 +33,36 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// So many entries of one user key are stepped over one by one.
+/// The number of entries of one user key that the cursor steps over one by one.
 const SKIPS_MAX: usize = 8;
 
-/// What is shown.
+/// The source of the shown entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     /// Nothing: off the end.
     Nothing,
     /// The merge's entry.
     Merge,
-    /// `key` and `value`; the merge stands before all entries of the key.
+    /// `key` and `value`; the merge is before all entries of the key.
     Copies,
-    /// `key` and `value`; the merge stands on an older entry of the key, or behind them.
+    /// `key` and `value`; the merge is on an older entry of the key, or after all its entries.
     Folded,
 }
 
-/// The entity that the shown value comes from.
+/// The entity with the shown value.
 #[derive(Debug)]
 struct Row {
     stored: Vec<u8>,
-    /// Operands were applied to its default column: that is the shown value.
+    /// Merge operands were applied to its default column; the result is the shown value.
     merged: bool,
 }
 
-/// A cursor over the keys and values of one family at one sequence. On a key or off the end, no third state.
+/// A cursor over the keys and values of one family at one sequence number. It is on a key or off the end; there is no
+/// third state.
 ///
-/// Every moving call answers `Io` or `Corruption` when a table cannot be read, and `NotSupported` when a key in its way
-/// needs a feature that is not served, with key and file in the message; `InvalidArgument` when a key has merge operands
-/// and the family no operator, else what the operator answers.
+/// Every moving call may fail. `Io`, `Corruption`: a table cannot be read. `NotSupported`: a key on the way needs a
+/// feature that is not served; the message has key and file. `InvalidArgument`: a key has merge operands and the family
+/// has no operator. Also the errors of the merge operator.
 pub struct DbIter {
     merge: MergingIter,
     mask: Mask,
@@ -69,20 +70,20 @@ pub struct DbIter {
     seq: SeqNum,
     range: KeyBounds,
     shown: Shown,
-    /// The key in hand: forward, the one whose entries are being skipped; backward, the one shown.
+    /// The working key: going forward, the key whose entries are being skipped; going backward, the shown key.
     key: Vec<u8>,
     value: Vec<u8>,
     row: Option<Row>,
     target: InternalKeyBuf,
     tally: IterTally,
     process: Process,
-    /// Last, so that what the merge borrows its bytes from goes last.
+    /// The last field, so that the fields from which the merge borrows bytes are dropped after it.
     from: Arc<SuperVersion>,
 }
 
 impl DbIter {
-    /// A cursor over `from` as a read at `seq` sees it, off the end. Bounds and block handling come from `options`;
-    /// its sequence does not.
+    /// A cursor over `from` for a read at `seq`, off the end. `options` gives the bounds and the handling of blocks;
+    /// its sequence number is ignored.
     ///
     /// # Errors
     /// As opening the tables of level 0.
@@ -112,7 +113,7 @@ impl DbIter {
         })
     }
 
-    /// Another cursor over the same state, off the end, with bounds and block handling of its own.
+    /// Another cursor over the same state, off the end, with its own bounds and handling of blocks.
     ///
     /// # Errors
     /// As [`DbIter::new`].
@@ -120,7 +121,8 @@ impl DbIter {
         DbIter::new(Arc::clone(&self.from), self.seq, options)
     }
 
-    /// What it keeps alive that its family, whose state is `now`, has done with.
+    /// The memory and files that the cursor keeps alive and that its family no longer uses. `now`: the family's current
+    /// state.
     pub fn pins(&self, now: &SuperVersion) -> CursorPins {
         CursorPins::new(&self.from, self.seq, self.merge.block_bytes(), now)
     }
@@ -168,7 +170,7 @@ impl DbIter {
         self.shown != Shown::Nothing
     }
 
-    /// The sequence it reads at.
+    /// The sequence number at which the cursor reads.
     pub fn seq(&self) -> SeqNum {
         self.seq
     }
@@ -226,7 +228,7 @@ impl DbIter {
         self.position(Self::seek_last)
     }
 
-    /// A call that positions the cursor, timed and counted.
+    /// Runs a call that positions the cursor, and counts it and its time.
     fn position(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.check_process()?;
         self.shown = Shown::Nothing;
@@ -240,7 +242,7 @@ impl DbIter {
     }
 
     /// # Errors
-    /// `Shutdown(Forked)`: the cursor is of the process that this one was forked off.
+    /// `Shutdown(Forked)`: the cursor belongs to the parent of this forked process.
     #[inline]
     fn check_process(&self) -> Result<()> {
         if self.process.is_current() { Ok(()) } else { Err(Error::forked()) }
@@ -261,7 +263,7 @@ impl DbIter {
         self.show_backward(false)
     }
 
-    /// Moves one key on.
+    /// Moves to the next key.
     #[inline]
     #[allow(
         clippy::should_implement_trait,
@@ -288,7 +290,7 @@ impl DbIter {
         outcome
     }
 
-    /// Moves one key back.
+    /// Moves to the preceding key.
     pub fn prev(&mut self) -> Result<()> {
         self.check_process()?;
         match std::mem::replace(&mut self.shown, Shown::Nothing) {
@@ -333,27 +335,27 @@ impl DbIter {
         }
     }
 
-    /// The file under the merge has its keys in another order than its index says. A cursor that followed them could show a
-    /// key twice, or go round for ever.
+    /// The error for a file whose keys are in another order than its index says. A cursor that followed them could show
+    /// a key twice, or never end.
     #[cold]
     fn out_of_order(&self) -> Error {
         let e = Error::corruption("keys out of order").hint("Run a check of the database to find the damage");
         self.at_path(e)
     }
 
-    /// Goes forward to the first entry that is to be shown. `skip`: entries of `self.key` are not, and none may come before it.
+    /// Goes forward to the first entry to show. `skip`: skips entries of `self.key`; no entry may come before that key.
     fn show_forward(&mut self, mut skip: bool) -> Result<()> {
         self.row = None;
-        // Whether `self.key` is a key that was passed, so that all entries have to stand at or after it.
+        // Whether `self.key` is a skipped key, so that all following entries must be at or after it.
         let mut passed = skip;
         let (mut steps, mut gone) = (0, 0);
-        // What stands behind a hidden entry of the same key is passed for its sake.
+        // Entries after a hidden entry of the same key are skipped with it.
         let mut behind = Metric::InternalKeySkippedCount;
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
             let same = passed && user_key == self.key.as_slice();
             if same && skip {
-                // Older than what was shown or hidden.
+                // Older than the shown or hidden entry.
                 self.tally.passed(behind);
                 steps = self.pass_one(steps + 1)?;
                 continue;
@@ -391,7 +393,7 @@ impl DbIter {
                 }
                 continue;
             }
-            // Too new, and perhaps one of many of its key.
+            // Too new for this read, and perhaps one of many entries of its key.
             self.tally.passed(Metric::InternalRecentSkippedCount);
             if same {
                 steps += 1;
@@ -411,7 +413,7 @@ impl DbIter {
         Ok(())
     }
 
-    /// Shows `self.key` with the value that the merge's entry leads to.
+    /// Shows `self.key` with the value to which the merge's entry refers.
     #[cold]
     fn show_made(&mut self, kind: EntryKind) -> Result<()> {
         if kind == EntryKind::Operand { self.fold_forward() } else { self.unwrap_forward() }?;
@@ -420,7 +422,8 @@ impl DbIter {
         Ok(())
     }
 
-    /// Leaves out what range tombstones cover around `self.key`, which is gone. What stays is met, and counted, again.
+    /// Skips the keys that range tombstones cover around the deleted key `self.key`. The cursor meets and counts the
+    /// remaining ones as before.
     #[cold]
     fn pass_covered(&mut self, direction: Direction) -> Result<()> {
         let Some(Stretch { run, forward, backward }) = self.mask.stretch(&self.key) else { return Ok(()) };
@@ -432,7 +435,8 @@ impl DbIter {
         }
     }
 
-    /// Passes an entry of `self.key`, after `steps` of them all that are left. Returns the number of steps so far.
+    /// Skips an entry of `self.key`, and, after `steps` of them, all remaining ones. Returns the number of steps so
+    /// far.
     fn pass_one(&mut self, steps: usize) -> Result<usize> {
         if steps > SKIPS_MAX {
             return self.pass_versions().map(|()| 0);
@@ -440,8 +444,9 @@ impl DbIter {
         self.merge.next().map(|()| steps)
     }
 
-    /// Leaves out the entries of `self.key` that are left. A seek to the last possible trailer stops at an entry that has
-    /// this trailer, a tombstone at sequence 0. From there the cursor steps: a second seek would come back to the first one.
+    /// Skips the remaining entries of `self.key`. A seek to the last possible trailer stops at an entry that has this
+    /// trailer, a tombstone at sequence 0. From there the cursor steps, because a second seek would return to the first
+    /// such entry.
     fn pass_versions(&mut self) -> Result<()> {
         self.target.set(&self.key, Trailer::LAST);
         if self.merge.entry().is_some_and(|entry| entry.key.trailer() == Trailer::LAST) {
@@ -455,7 +460,7 @@ impl DbIter {
         }
     }
 
-    /// Fetches the value that the merge's entry only points to.
+    /// Fetches the value to which the merge's entry refers.
     #[cold]
     fn unwrap_forward(&mut self) -> Result<()> {
         if let Some(entry) = self.merge.entry() {
@@ -465,14 +470,14 @@ impl DbIter {
         Ok(())
     }
 
-    /// The value that an entry holds or points to.
+    /// The value that an entry holds or refers to.
     fn value_of<'e>(&self, entry: Entry<'e>) -> Result<Cow<'e, [u8]>> {
         let (user_key, trailer) = entry.key.split();
         self.from.version.blobs().value(user_key, trailer.value_type(), entry.value)
     }
 
-    /// From the newest visible entry of `self.key`, an operand, on over what it is applied to. `self.value` becomes the
-    /// folded value.
+    /// Starts at the newest visible entry of `self.key`, a merge operand, and goes on to the entries to which it
+    /// applies. Leaves the combined value in `self.value`.
     #[cold]
     fn fold_forward(&mut self) -> Result<()> {
         let (mut operands, mut on_base) = (Vec::new(), false);
@@ -503,8 +508,8 @@ impl DbIter {
         Ok(())
     }
 
-    /// Goes backward to before the entries of the first key that is to be shown, and copies that key. `passed`: all entries
-    /// have to stand before `self.key`.
+    /// Goes backward to before the entries of the first key to show, and copies that key. `passed`: all entries must be
+    /// before `self.key`.
     fn show_backward(&mut self, mut passed: bool) -> Result<()> {
         let mut gone = 0;
         while let Some(entry) = self.merge.entry() {
@@ -535,9 +540,9 @@ impl DbIter {
     fn newest_backward(&mut self) -> Result<EntryKind> {
         let mut newest = Ok(EntryKind::Deleted);
         self.row = None;
-        // What `self.value` holds, if that is not the value itself.
+        // The type of `self.value`, if it is not the value itself.
         let mut wrapped: Option<ValueType> = None;
-        // Oldest first, those above the entry that `newest` speaks of.
+        // The merge operands above the entry of `newest`, oldest first.
         let mut operands = Vec::new();
         let mut steps = 0;
         while let Some(entry) = self.merge.entry() {
@@ -582,7 +587,7 @@ impl DbIter {
         Ok(EntryKind::Value)
     }
 
-    /// [`DbIter::newest_backward`] by two seeks instead of steps.
+    /// [`DbIter::newest_backward`] with two seeks instead of steps.
     #[cold]
     fn newest_by_seek(&mut self) -> Result<EntryKind> {
         let mut newest = EntryKind::Deleted;
@@ -630,7 +635,7 @@ fn replace(buffer: &mut Vec<u8>, with: &[u8]) {
 impl Drop for DbIter {
     fn drop(&mut self) {
         if !self.process.is_current() {
-            // The cache's locks may be held by threads that are not in this child.
+            // A thread that does not exist in this child may hold the locks of the cache.
             let nothing = MergingIter::new(self.order.clone(), Vec::new());
             std::mem::forget(std::mem::replace(&mut self.merge, nothing));
             std::mem::forget(Arc::clone(&self.from));

@@ -20,16 +20,17 @@ pub struct LevelIter {
     level: Level,
     how: ReadHow,
     sources: Arc<Sources>,
-    /// Its place among the runs of the merge.
+    /// The index of this run in the merge.
     run: usize,
-    /// The files whose range tombstones are known already.
+    /// The files whose range tombstones were reported.
     noted: BTreeSet<usize>,
-    /// The file the cursor stands in; `None` = off the end.
+    /// The current file; `None`: off the end.
     current: Option<(usize, TableIter<FileTable>)>,
 }
 
 impl LevelIter {
-    /// A cursor over `level`, off the end. Range tombstones it comes across go to the sources, as those of that run.
+    /// A cursor over `level`, off the end. It reports range tombstones that it meets to the sources, as those of its
+    /// run.
     pub(crate) fn new(
         version: Arc<Version>,
         level: Level,
@@ -39,12 +40,12 @@ impl LevelIter {
         LevelIter { version, level, how, sources, run, noted: BTreeSet::new(), current: None }
     }
 
-    /// The file it stands in.
+    /// The current file.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         self.current.as_ref().map(|(_, table)| table.source().path())
     }
 
-    /// Bytes of the block it stands in.
+    /// Bytes of the current block.
     pub(crate) fn block_bytes(&self) -> usize {
         self.current.as_ref().map_or(0, |(_, table)| table.block_bytes())
     }
@@ -53,7 +54,7 @@ impl LevelIter {
         self.version.level(self.level)
     }
 
-    /// The cursor of file `at`, the present one where it is that file's.
+    /// The cursor of file `at`: the current cursor, if it is in that file.
     fn table(&mut self, at: usize) -> Result<Option<TableIter<FileTable>>> {
         match self.current.take() {
             Some((now, table)) if now == at => return Ok(Some(table)),
@@ -68,7 +69,7 @@ impl LevelIter {
         Ok(Some(TableIter::new(FileTable::new(tables, file), self.how)))
     }
 
-    /// Goes to file `at`, positions there by `place`, and on to the first entry of a later file if that finds none.
+    /// Goes to file `at` and positions by `place`. If no entry is there, goes on to the first entry of a later file.
     fn enter_forward(
         &mut self,
         mut at: usize,
@@ -88,7 +89,7 @@ impl LevelIter {
         Ok(())
     }
 
-    /// The same in the other direction.
+    /// The same backward.
     fn enter_backward(
         &mut self,
         mut at: usize,

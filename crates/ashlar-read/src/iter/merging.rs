@@ -25,23 +25,23 @@ pub struct MergingIter {
 }
 
 impl MergingIter {
-    /// Merges `runs`, newest first. Off the end.
+    /// A merge of `runs`, the newest first. It starts off the end.
     pub(crate) fn new(order: Order, runs: Vec<Run>) -> Self {
         let heap = Vec::with_capacity(runs.len());
         MergingIter { order, runs, heap, direction: Direction::Forward }
     }
 
-    /// The file of the present entry, if it is in one.
+    /// The file of the current entry, if the entry is in a file.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         self.runs.get(*self.heap.first()?)?.path()
     }
 
-    /// Bytes of the blocks that the runs stand in.
+    /// Bytes of the current blocks of all runs.
     pub(crate) fn block_bytes(&self) -> usize {
         self.runs.iter().map(Run::block_bytes).sum()
     }
 
-    /// Whether run `a` comes before run `b` in the present direction.
+    /// Whether run `a` comes before run `b` in the current direction.
     #[inline]
     fn leads(&self, a: usize, b: usize) -> bool {
         let entry = |i: usize| self.runs.get(i).and_then(Run::entry);
@@ -97,7 +97,7 @@ impl MergingIter {
         Ok(())
     }
 
-    /// Moves every run to the other side of the root's key, the root's past it.
+    /// Moves every run except the root to the other side of the root's key, and the root past its key.
     #[cold]
     fn turn(&mut self, direction: Direction) -> Result<()> {
         let Some(entry) = self.entry() else { return Ok(()) };
@@ -118,7 +118,7 @@ impl MergingIter {
         })
     }
 
-    /// Going forward: moves the runs behind `run` that stand before `to` on to it. The root may be one of them.
+    /// Going forward: moves each run older than `run` that is before `to` on to `to`. The root may be one of them.
     #[cold]
     pub(crate) fn pass_forward(&mut self, run: usize, to: InternalKey<'_>) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Forward);
@@ -128,7 +128,7 @@ impl MergingIter {
         })
     }
 
-    /// Going backward: moves the runs behind `run` that stand behind `to` back to it, or before it.
+    /// Going backward: moves each run older than `run` that is after `to` back to `to`, or before it.
     #[cold]
     pub(crate) fn pass_backward(&mut self, run: usize, to: InternalKey<'_>) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Backward);
@@ -138,7 +138,7 @@ impl MergingIter {
         })
     }
 
-    /// Does `step` to the runs behind `run`; it answers `None` where it left one alone.
+    /// Calls `step` for each run older than `run`. `step` returns `None` if it did not move the run.
     fn pass(
         &mut self,
         run: usize,

@@ -32,7 +32,7 @@ pub fn files_of(version: &Version) -> impl Iterator<Item = (FileNumber, u64)> {
     tables.chain(version.blobs().files().iter().map(|(number, blob)| (*number, blob.added.bytes)))
 }
 
-/// Its memtables, the newest first.
+/// The memtables of a super version, newest first.
 pub fn memtables_of(of: &SuperVersion) -> impl Iterator<Item = &Arc<dyn MemtableRep>> {
     std::iter::once(&of.mem).chain(&of.imm)
 }

@@ -42,7 +42,7 @@ impl Run {
         }
     }
 
-    /// The second half.
+    /// The second half of the seek.
     ///
     /// # Errors
     /// As the seek.
@@ -55,7 +55,7 @@ impl Run {
         }
     }
 
-    /// Bytes of the block it stands in.
+    /// Bytes of the current block.
     pub(crate) fn block_bytes(&self) -> usize {
         match self {
             Run::Mem(_) => 0,
@@ -64,7 +64,7 @@ impl Run {
         }
     }
 
-    /// The file the run stands in, if it is one.
+    /// The current file, if the run is in one.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         match self {
             Run::Mem(_) => None,
@@ -113,8 +113,8 @@ impl InternalIterator for Run {
     }
 }
 
-/// The runs of a family that may hold keys within `bounds`. Opens the tables of level 0. The range
-/// tombstones of memtables and of level 0 are added to `sources` here, those of deeper levels by the runs.
+/// The runs of a family that may hold keys within `bounds`. Opens the tables of level 0. Adds the range tombstones of
+/// memtables and of level 0 to `sources`; the runs of deeper levels add theirs later.
 ///
 /// # Errors
 /// As opening a table.
@@ -126,7 +126,7 @@ pub fn runs(
 ) -> Result<Vec<Run>> {
     let version = &from.version;
     let mut runs: Vec<Run> = Vec::new();
-    // Nothing visible to this read is inserted any more: an empty memtable stays empty for it.
+    // No entry that this read could see is inserted later, so an empty memtable stays empty for it.
     for memtable in std::iter::once(&from.mem).chain(&from.imm).filter(|m| !m.is_empty()) {
         for part in memtable.range_tombstones().iter().flat_map(|parts| parts.iter()) {
             sources.add(Arc::clone(part), None, runs.len());
@@ -152,7 +152,7 @@ pub fn runs(
     Ok(runs)
 }
 
-/// Adds the range tombstones of a table to `sources`, if it has any. `run`: which run the table is in.
+/// Adds the range tombstones of a table to `sources`, if it has any. `run`: the run of the table.
 #[inline]
 pub(crate) fn note_tombstones(table: &TableReader, file: &FileMeta, sources: &Sources, run: usize) {
     let tombstones = table.range_tombstones();

@@ -3,7 +3,7 @@
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Statistics, Ticker};
 
-/// Which way a call went.
+/// The direction of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Seek,
@@ -30,7 +30,7 @@ pub(super) struct IterTally {
 }
 
 impl IterTally {
-    /// A call came to its end, on an entry or off the end.
+    /// Counts a finished call, on an entry or off the end.
     #[inline]
     pub(super) fn called(&mut self, call: Call, found: bool) {
         let calls = match call {
@@ -45,26 +45,26 @@ impl IterTally {
         }
     }
 
-    /// An entry of so many bytes is shown.
+    /// Counts a shown entry with its length in bytes.
     #[inline]
     pub(super) fn shown(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         perf::add(Metric::IterReadBytes, bytes as u64);
     }
 
-    /// An entry was passed: `why` says what it was.
+    /// Counts a skipped entry, with the reason.
     #[inline]
     pub(super) fn passed(&mut self, why: Metric) {
         self.skipped += 1;
         perf::add(why, 1);
     }
 
-    /// Entries were passed by a seek.
+    /// Counts a seek that skipped entries.
     pub(super) fn reseek(&mut self) {
         self.reseeks += 1;
     }
 
-    /// Adds what was counted.
+    /// Adds the counts to the statistics.
     pub(super) fn hand_over(&self, to: &Statistics) {
         for (ticker, n) in [
             (Ticker::NumberDbSeek, self.seek.made),

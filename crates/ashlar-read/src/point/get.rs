@@ -29,16 +29,16 @@ use ashlar_tree::version::{FileMeta, Version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The value of `key.user_key` as a read at `key.seq` sees it; `None` when there is none. Of the options only those
-/// about reading blocks matter here: bounds do not, and the sequence is the key's.
+/// The value of `key.user_key` for a read at `key.seq`; `None` when there is none. `options` matters only for reading
+/// blocks: the bounds and the sequence number in it are ignored.
 ///
 /// # Errors
-/// `NotSupported`: the entry that counts needs a feature that is not served; the message names it, and the file.
-/// `InvalidArgument`: the key has merge operands and the family no operator. `Corruption`, `Io`: a table cannot be read.
-/// What the merge operator answers.
+/// `NotSupported`: the deciding entry needs a feature that is not served; the message names the feature and the file.
+/// `InvalidArgument`: the key has merge operands and the family has no operator. `Corruption`, `Io`: a table cannot be
+/// read. Also the errors of the merge operator.
 /// # Cost
-/// At most one filter probe per level-0 table and deeper level, and one block per table whose filter answers yes. As
-/// much again for every merge operand.
+/// At most one filter probe per level-0 table and deeper level, and one block per table whose filter answers yes. The
+/// same again for every merge operand.
 pub fn get(from: &SuperVersion, key: &LookupKey<'_>, options: &ReadOptions) -> Result<Option<View>> {
     let statistics = from.version.tables().statistics();
     let _time = statistics.and_then(|s| s.time(Distribution::DbGetMicros));
@@ -47,13 +47,13 @@ pub fn get(from: &SuperVersion, key: &LookupKey<'_>, options: &ReadOptions) -> R
     perf::add(Metric::GetReadBytes, value.as_ref().map_or(0, |v| v.len() as u64));
     if let Some(statistics) = statistics {
         search.count(statistics, value.as_ref());
-        // A key that is not there counts as one of no bytes, as RocksDB has it.
+        // A missing key counts as a value of no bytes, as in RocksDB.
         statistics.measure(Distribution::BytesPerRead, value.as_ref().map_or(0, |v| v.len() as u64));
     }
     Ok(value)
 }
 
-/// [`get`], noting every run that is asked. It is not counted in the statistics.
+/// [`get`] that notes every run that it asks. It does not count in the statistics.
 pub(super) fn get_traced(
     from: &SuperVersion,
     key: &LookupKey<'_>,
@@ -68,7 +68,7 @@ pub(super) fn get_traced(
     value
 }
 
-/// Where a search ended.
+/// The end of a search.
 #[derive(Clone, Copy)]
 enum Home {
     Nowhere,
@@ -76,8 +76,8 @@ enum Home {
     Level(u8),
 }
 
-/// The columns of `key.user_key` as a read at `key.seq` sees it; `None` when there is no such key. A plain value is the
-/// default column of a row of one; merge operands are applied to the default column, the others stay.
+/// The columns of `key.user_key` for a read at `key.seq`; `None` when there is no such key. A plain value is a row with
+/// the default column only. Merge operands apply to the default column and leave the others unchanged.
 ///
 /// # Errors
 /// As [`get`].
@@ -97,7 +97,7 @@ pub fn get_entity(
     };
     if !search.operands.is_empty() {
         perf::add(Metric::InternalMergePointLookupCount, search.operands.len() as u64);
-        // In an entity without a default column the operands find the empty value.
+        // An entity without a default column has an empty value for the operands.
         let base = columns.as_ref().map(|columns| columns.default_column().unwrap_or_default());
         let value = from.merger.fold(key.user_key, base, search.operands.iter().rev())?;
         columns.get_or_insert_with(|| Columns::new(Vec::new())).set_default(&value);
@@ -119,46 +119,46 @@ fn unwrap_value(
     Ok(View::copy(&value))
 }
 
-/// Where the search ends: the value there, or none.
+/// The end of the search: a value, or none.
 type End = Option<Base>;
 
-/// The entry that the search ends at, or that operands are applied to.
+/// The entry at which the search ends, or to which operands apply.
 struct Base {
-    /// What it holds.
+    /// The bytes of its value.
     view: View,
-    /// Its type, if what it holds is not the value itself.
+    /// Its type, if these bytes are not the value itself.
     wrapped: Option<ValueType>,
 }
 
-/// A search under way.
+/// A running search.
 pub(super) struct Search<'k> {
-    /// The user key, and up to which sequence entries are wanted still.
+    /// The user key, and the largest sequence number of the entries that the search still looks for.
     key: LookupKey<'k>,
     how: ReadHow,
-    /// Up to which sequence the read sees.
+    /// The largest sequence number that the read sees.
     read_seq: SeqNum,
     /// The newest visible range tombstone over the key in the sources so far.
     covered_at: Option<SeqNum>,
-    /// Newest first.
+    /// The merge operands, newest first.
     operands: Vec<Vec<u8>>,
-    /// The source that knew the key.
+    /// The kind of source that held the key.
     home: Home,
-    /// Where the search for the key before ended, if this is one of many.
+    /// The place where the search for the preceding key ended, in a search for many keys.
     near: Option<&'k mut Near>,
-    /// Where the runs that are asked are noted, when the caller asks for an explanation.
+    /// The trace of the search, if the caller wants an explanation.
     trace: Option<&'k mut Trace>,
 }
 
-/// Where the searches of a row of ascending keys have come to in each table.
+/// For ascending keys: the place that the searches have reached in each table.
 #[derive(Default)]
 pub(super) struct Near {
     blocks: BTreeMap<FileNumber, NearBlock>,
-    /// The file per level that the last key was looked for in.
+    /// Per level, the file in which the search looked for the preceding key.
     files: BTreeMap<u8, Arc<FileMeta>>,
 }
 
 impl Near {
-    /// [`Version::find_file`], which is often the file of the key before.
+    /// [`Version::find_file`]. The result is often the file of the preceding key.
     fn find_file(&mut self, version: &Version, level: Level, key: &LookupKey<'_>) -> Option<Arc<FileMeta>> {
         if let Some(file) = self.files.get(&level.0)
             && version.order.compare(file.smallest().user_key(), key.user_key).is_le()
@@ -188,13 +188,13 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// As one of many: keys ascend, and all come with the same `near`.
+    /// A search for one of many keys. The keys ascend, and all searches use the same `near`.
     pub(super) fn near(mut self, near: &'k mut Near) -> Self {
         self.near = Some(near);
         self
     }
 
-    /// The entry that the search ends at; operands are gathered on the way.
+    /// Returns the entry at which the search ends. Collects merge operands on the way.
     fn find(&mut self, from: &SuperVersion) -> Result<End> {
         let step = perf::time(Metric::GetFromMemtableTime);
         let in_memtables = self.in_memtables(from)?;
@@ -229,7 +229,7 @@ impl<'k> Search<'k> {
         Ok(Some(View::copy(&value?)))
     }
 
-    /// Counts a search that came to its end.
+    /// Counts a finished search.
     fn count(&self, statistics: &Statistics, value: Option<&View>) {
         let bytes = value.map_or(0, |value| value.len() as u64);
         let (memtable, level) = match self.home {
@@ -245,10 +245,10 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// `None`: the search goes on in the tables.
+    /// Searches the memtables. `None`: the search goes on in the tables.
     fn in_memtables(&mut self, from: &SuperVersion) -> Result<Option<End>> {
         let memtables = || std::iter::once(&from.mem).chain(&from.imm);
-        // Before the pin: cutting tombstones takes a lock.
+        // This comes before the pin, because cutting tombstones takes a lock.
         let tombstones: Vec<_> = match memtables().any(|m| m.range_tombstone_count() > 0) {
             false => Vec::new(),
             true => memtables().map(|m| m.range_tombstones()).collect(),
@@ -297,7 +297,7 @@ impl<'k> Search<'k> {
             if files.is_empty() {
                 continue;
             }
-            // Again after an operand: the next older version may be in the next file.
+            // The search asks the file again after an operand, because the next older version may be in the next file.
             loop {
                 let near = self.near.as_mut().map(|near| near.find_file(version, Level(level), &self.key));
                 let found = match &near {
@@ -320,7 +320,7 @@ impl<'k> Search<'k> {
         Ok(None)
     }
 
-    /// `None`: the table has no end of the search.
+    /// Searches a table. `None`: the search goes on behind it.
     fn in_table(&mut self, version: &Version, level: Level, file: &FileMeta) -> Result<Option<End>> {
         if let Some(trace) = &mut self.trace {
             trace.begin(ProbedRun::Table(level, file.number()));
@@ -360,7 +360,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// Takes in the range tombstones of the source that comes next, within whose bounds the key is.
+    /// Adds the range tombstones of the next source, within whose bounds the key is.
     #[cold]
     fn cover(&mut self, tombstones: &FragmentedTombstones) {
         let newest = tombstones.covering_seq(self.key.user_key, self.read_seq);
@@ -370,7 +370,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// An entry was met in the run that is asked.
+    /// Notes an entry of the key in the current run.
     #[inline]
     fn meet(&mut self, trailer: Trailer, bytes: usize) {
         if let Some(trace) = &mut self.trace {
@@ -386,7 +386,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// Whether the key can have a value, as far as memory knows.
+    /// Whether the key may have a value, by the memtables alone.
     pub(super) fn may_exist(&mut self, from: &SuperVersion) -> Result<MayExist> {
         match self.in_memtables(from)? {
             Some(Some(Base { view, wrapped: None })) if self.operands.is_empty() => {
@@ -416,7 +416,7 @@ impl<'k> Search<'k> {
         Ok(MayExist::No)
     }
 
-    /// Takes an operand; false when nothing can be older.
+    /// Adds a merge operand. False when no older entry can exist.
     #[cold]
     fn take(&mut self, entry: Trailer, operand: &[u8]) -> bool {
         self.operands.push(operand.to_vec());

@@ -26,12 +26,12 @@ pub enum MayExist {
     Value(View),
 }
 
-/// The values of `keys` as a read at `seq` sees them, in the order of `keys`.
+/// The values of `keys` for a read at `seq`, in the order of `keys`.
 ///
 /// # Errors
 /// Per key, as [`get`](super::get()).
 /// # Cost
-/// Each block is asked of the cache, or read, about once. One sort of the keys.
+/// Takes each block from the cache, or reads it, about once. Sorts the keys once.
 pub fn multi_get(
     from: &SuperVersion,
     seq: SeqNum,
@@ -79,12 +79,12 @@ fn count(statistics: &Statistics, values: &[Result<Option<View>>]) {
     statistics.measure(Distribution::BytesPerMultiget, bytes);
 }
 
-/// Whether the key can have a value for a read at `key.seq`.
+/// Whether the key may have a value for a read at `key.seq`.
 ///
 /// # Errors
 /// `Corruption`, `Io`: a table cannot be opened.
 /// # Cost
-/// As much as [`get`](super::get()) without its data blocks.
+/// The cost of [`get`](super::get()) without its data blocks.
 pub fn may_exist(from: &SuperVersion, key: &LookupKey<'_>) -> Result<MayExist> {
     Search::new(key, ReadHow::default()).may_exist(from)
 }

@@ -3,7 +3,7 @@
 use ashlar_base::stats::perf::Context;
 use ashlar_base::{FileNumber, Level, SeqNum, Trailer};
 
-/// A run that was asked.
+/// A run that the search asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbedRun {
     /// The memtable that takes writes.
@@ -14,16 +14,16 @@ pub enum ProbedRun {
     Table(Level, FileNumber),
 }
 
-/// What a run has of the key.
+/// An entry of the key in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Met {
     /// The entry's sequence number and type.
     pub trailer: Trailer,
-    /// Bytes of what it holds.
+    /// The length of its value in bytes.
     pub bytes: usize,
 }
 
-/// One run that was asked.
+/// The answer of one run.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// Which.
@@ -32,7 +32,7 @@ pub struct Probe {
     pub met: Vec<Met>,
     /// The newest range tombstone over the key in this run and those before it.
     pub covered_at: Option<SeqNum>,
-    /// What it cost.
+    /// The cost of the search in this run.
     pub cost: Context,
 }
 
@@ -45,7 +45,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Nothing asked yet. The thread must count: see [`ashlar_base::stats::perf::Watch`].
+    /// A trace without runs. The thread must count: see [`ashlar_base::stats::perf::Watch`].
     pub fn new() -> Trace {
         Trace { steps: Vec::new(), start: Context::now() }
     }
@@ -57,21 +57,21 @@ impl Trace {
         self.steps.push(Probe { run, met: Vec::new(), covered_at: None, cost });
     }
 
-    /// The run that is asked has an entry.
+    /// The current run has an entry of the key.
     pub(super) fn met(&mut self, trailer: Trailer, bytes: usize) {
         if let Some(step) = self.steps.last_mut() {
             step.met.push(Met { trailer, bytes });
         }
     }
 
-    /// The run that is asked has a range tombstone over the key, or one before it had.
+    /// The current run, or one before it, has a range tombstone over the key.
     pub(super) fn covered(&mut self, at: Option<SeqNum>) {
         if let Some(step) = self.steps.last_mut() {
             step.covered_at = at;
         }
     }
 
-    /// The last run has answered.
+    /// Ends the trace after the last run.
     pub(super) fn end(&mut self) {
         let now = Context::now();
         if let Some(step) = self.steps.last_mut() {

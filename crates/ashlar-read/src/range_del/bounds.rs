@@ -8,17 +8,17 @@ use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{InternalKey, Order, Trailer};
 use std::cmp::Ordering;
 
-/// Between which user keys a table's range tombstones are in force.
+/// The user keys between which a table's range tombstones apply.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     pub(super) smallest: Vec<u8>,
     pub(super) largest: Vec<u8>,
-    /// `largest` is the first user key outside.
+    /// `largest` is outside the bounds.
     pub(super) exclusive: bool,
 }
 
 impl Bounds {
-    /// From the smallest and largest internal key that the MANIFEST gives.
+    /// The bounds from the smallest and largest internal key in the MANIFEST.
     pub fn new(smallest: InternalKey<'_>, largest: InternalKey<'_>) -> Self {
         let (end, trailer) = largest.split();
         Bounds {
@@ -28,7 +28,7 @@ impl Bounds {
         }
     }
 
-    /// Where `user_key` stands to the bounds: before, within (`Equal`), or behind them.
+    /// Compares `user_key` with the bounds: before, within (`Equal`), or after them.
     pub(super) fn side(&self, order: &Order, user_key: &[u8]) -> Ordering {
         if order.compare(user_key, &self.smallest) == Ordering::Less {
             return Ordering::Less;
@@ -40,9 +40,9 @@ impl Bounds {
         }
     }
 
-    /// The tombstones as they are in force within the bounds, cut at them. One that reaches past a largest key which is
-    /// inside has to end behind that key: where the order knows no key right behind it, it ends before it, and the next
-    /// table, which begins with the same user key, covers that.
+    /// The tombstones, cut at the bounds. If the largest key is inside the bounds, a tombstone that reaches past it
+    /// must end right after it. If the order has no key right after it, the tombstone ends before it. The next table,
+    /// which begins with the same user key, then covers that key.
     pub fn cut(&self, order: &Order, all: &FragmentedTombstones) -> Vec<RangeTombstone> {
         let mut behind = self.largest.clone();
         if !self.exclusive && matches!(order, Order::Bytewise) {

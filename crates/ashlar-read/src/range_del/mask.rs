@@ -25,13 +25,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 struct Source {
     tombstones: Arc<FragmentedTombstones>,
-    /// `None`: in force everywhere.
+    /// `None`: the tombstones apply to every key.
     bounds: Option<Bounds>,
-    /// Which run of the cursor they are from.
+    /// The cursor's run that holds the tombstones.
     run: usize,
 }
 
-/// The tombstones that a cursor has come across. Shared by its parts; used by one thread at a time.
+/// The tombstones that a cursor has met so far. Its parts share them; one thread at a time uses them.
 pub struct Sources {
     count: AtomicUsize,
     list: Mutex<Vec<Arc<Source>>>,
@@ -42,12 +42,12 @@ impl Sources {
         Arc::new(Sources { count: AtomicUsize::new(0), list: Mutex::new(Rank::Cache, Vec::new()) })
     }
 
-    /// Adds tombstones of a run that are in force within `bounds`.
+    /// Adds tombstones of a run that apply within `bounds`.
     #[cold]
     pub(crate) fn add(&self, tombstones: Arc<FragmentedTombstones>, bounds: Option<Bounds>, run: usize) {
         let mut list = self.list.lock();
         list.push(Arc::new(Source { tombstones, bounds, run }));
-        // Relaxed, here and below: only the thread that moves the cursor adds and asks.
+        // Relaxed, here and below: the thread that moves the cursor also adds and reads the tombstones.
         self.count.store(list.len(), Atomic::Relaxed);
     }
 }
@@ -58,7 +58,7 @@ impl fmt::Debug for Sources {
     }
 }
 
-/// An end of a window: a key, and whether it belongs to the window. `None` is without end.
+/// One end of a window: a key, and whether it belongs to the window. `None`: no end.
 type Edge<'a> = Option<(&'a [u8], bool)>;
 
 /// What one source says about a key, and around it.
@@ -100,7 +100,7 @@ impl Source {
     }
 }
 
-/// The one of two lower edges that leaves less inside.
+/// The tighter of two lower edges.
 fn later<'a>(order: &Order, a: Edge<'a>, b: Edge<'a>) -> Edge<'a> {
     match (a, b) {
         (Some(x), Some(y)) => {
@@ -112,7 +112,7 @@ fn later<'a>(order: &Order, a: Edge<'a>, b: Edge<'a>) -> Edge<'a> {
     }
 }
 
-/// The one of two upper edges that leaves less inside.
+/// The tighter of two upper edges.
 fn earlier<'a>(order: &Order, a: Edge<'a>, b: Edge<'a>) -> Edge<'a> {
     match (a, b) {
         (Some(x), Some(y)) => {
@@ -123,7 +123,7 @@ fn earlier<'a>(order: &Order, a: Edge<'a>, b: Edge<'a>) -> Edge<'a> {
     }
 }
 
-/// The answer of all sources, and where it holds.
+/// The answer of all sources, and the window in which it holds.
 #[derive(Debug, Default)]
 struct Window {
     newest: Option<SeqNum>,
@@ -149,7 +149,7 @@ impl Window {
     }
 }
 
-/// A covered range. `None` is without end.
+/// A covered range of keys. `None`: no end.
 #[derive(Debug)]
 pub struct Stretch {
     pub(crate) run: usize,
@@ -163,7 +163,7 @@ pub struct Mask {
     order: Order,
     read_seq: SeqNum,
     shared: Arc<Sources>,
-    /// Those of the shared ones that were taken over.
+    /// The number of shared tombstone lists that this mask has taken over.
     sources: Vec<Arc<Source>>,
     window: Option<Window>,
 }
@@ -181,15 +181,15 @@ impl Mask {
         count > 0 && self.newest_over(user_key, count).is_some_and(|newest| newest > seq)
     }
 
-    /// If tombstones cover a range around `user_key`, which was asked about last: the run whose tombstone lets the runs
-    /// behind it be passed, and the internal keys to which: the first that a cursor going forward has to see again, and the
-    /// last for one going backward.
+    /// If a range tombstone covers `user_key` (the key of the preceding call), returns how far a cursor may skip: the
+    /// newest run that holds the tombstone (older runs may be skipped), the first internal key after the covered range,
+    /// and the last one before it.
     pub(crate) fn stretch(&self, user_key: &[u8]) -> Option<Stretch> {
         let window = self.window.as_ref().filter(|w| w.holds(&self.order, user_key))?;
         let key = |(key, _): &(Vec<u8>, bool), trailer| InternalKeyBuf::new(key, trailer);
         Some(Stretch {
             run: window.run?,
-            // Of an end that is inside the window the versions are covered too; they need not be passed.
+            // An end inside the window has covered versions too. The cursor need not skip them.
             forward: window.to.as_ref().map(|to| key(to, Trailer::FIRST)),
             backward: window
                 .from
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// A source in both forms: cut and bounded, and as it stands.
+    /// A source in two forms: cut to its bounds, and as stored.
     type Plain = (Vec<RangeTombstone>, Option<(Vec<u8>, Vec<u8>, bool)>);
 
     fn source(order: &Order, draw: &mut Draw) -> Plain {
