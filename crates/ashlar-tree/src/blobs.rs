@@ -27,18 +27,18 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// A blob file as the MANIFEST knows it. Clones share the open file.
+/// A blob file as the MANIFEST describes it. Clones share the open file.
 #[derive(Clone, Debug)]
 pub struct BlobFile {
-    /// The record that added it.
+    /// The MANIFEST record that added the file.
     pub added: BlobAddition,
-    /// All garbage reported since, in one record.
+    /// All garbage reported since then, as one record.
     pub garbage: Option<BlobGarbage>,
     opened: Arc<OnceLock<Arc<BlobReader>>>,
 }
 
 impl BlobFile {
-    /// What is in it, and what of that is garbage.
+    /// The file's contents, and its garbage.
     pub fn live(&self) -> LiveBlobFile {
         let amount = |count, bytes| BlobAmount { count, bytes };
         LiveBlobFile {
@@ -55,7 +55,7 @@ pub type BlobMap = BTreeMap<FileNumber, BlobFile>;
 /// Adds a file to the map.
 ///
 /// # Errors
-/// `Corruption`: it is there.
+/// `Corruption`: the file is in the map already.
 pub fn add_blob_file(map: &mut BlobMap, added: &BlobAddition) -> Result<()> {
     let file = BlobFile { added: added.clone(), garbage: None, opened: Arc::default() };
     match map.insert(added.number, file) {
@@ -67,10 +67,10 @@ pub fn add_blob_file(map: &mut BlobMap, added: &BlobAddition) -> Result<()> {
     }
 }
 
-/// Counts more garbage in a file of the map.
+/// Adds garbage to a file of the map.
 ///
 /// # Errors
-/// `Corruption`: there is no such file, or not so much in it.
+/// `Corruption`: the file is not in the map, or has fewer bytes than the garbage.
 pub fn add_blob_garbage(map: &mut BlobMap, more: &BlobGarbage) -> Result<()> {
     let wrong = |what: &str| {
         Error::corruption(format!("version edit reports garbage in blob file {}, {what}", more.number))
@@ -89,7 +89,7 @@ pub fn add_blob_garbage(map: &mut BlobMap, more: &BlobGarbage) -> Result<()> {
     Ok(())
 }
 
-/// Forgets the files that no table can need, given the oldest ones that tables name.
+/// Drops the files that no table can need, given the oldest file that each table names.
 pub fn drop_obsolete(map: &mut BlobMap, linked: &BTreeSet<FileNumber>) {
     if map.is_empty() {
         return;
@@ -109,7 +109,7 @@ pub struct BlobFiles {
     statistics: CountInto,
 }
 
-/// Where a family's reads are counted, once that is known.
+/// The statistics of a family's reads, once they are set.
 pub type CountInto = Arc<OnceLock<Arc<Statistics>>>;
 
 impl BlobFiles {
@@ -118,7 +118,7 @@ impl BlobFiles {
         BlobFiles { fs, dir, files, statistics: CountInto::default() }
     }
 
-    /// With a place where reads are counted.
+    /// Sets the statistics of reads.
     pub fn counted_into(self, statistics: CountInto) -> BlobFiles {
         BlobFiles { statistics, ..self }
     }
@@ -128,10 +128,10 @@ impl BlobFiles {
         &self.files
     }
 
-    /// What a plain read of `user_key` answers when the entry that counts has this type and holds `stored`.
+    /// The result of a plain read of `user_key`, if the deciding entry has this type and holds `stored`.
     ///
     /// # Errors
-    /// `Corruption`: the stored bytes, or the blob file they point to, are wrong, or that is missing. `Io`: the file cannot
+    /// `Corruption`: the stored bytes or the blob file are damaged, or the blob file is missing. `Io`: the file cannot
     /// be read. `NotSupported`: blob indexes with expirations, blobs inside tables, entities of a newer version.
     pub fn value<'a>(
         &self,
@@ -185,7 +185,7 @@ impl BlobFiles {
         columns.collect::<Result<_>>().map(Columns::new)
     }
 
-    /// The value of `user_key` at a place.
+    /// The value of `user_key` at this place in a blob file.
     ///
     /// # Errors
     /// As [`BlobFiles::value`].
@@ -207,15 +207,15 @@ impl BlobFiles {
         Ok(value)
     }
 
-    /// Opens every file now, so that it does no harm when another process unlinks them.
+    /// Opens every file now, so that the reads still work after another process unlinks the files.
     ///
     /// # Errors
-    /// `Io`, `Corruption`: of the first that cannot be opened.
+    /// `Io`, `Corruption`: the first file that cannot be opened.
     pub fn open_all(&self) -> Result<()> {
         self.files.keys().try_for_each(|n| self.reader(*n, 0).map(drop))
     }
 
-    /// Opens a file anew and reads all of it: checksums, keys, footer. How many blobs it has.
+    /// Opens a file again and reads all of it: checksums, keys, footer. Returns the number of its blobs.
     ///
     /// # Errors
     /// `Corruption`, `Io`.
@@ -225,8 +225,8 @@ impl BlobFiles {
         Ok(BlobReader::open(file, number, None, bytes)?.verify()?.count)
     }
 
-    /// A blob file in the directory that is not in the version and may still be written; `None`: there is none, or nothing
-    /// of a blob file.
+    /// A blob file in the directory that is not in the version and that another process may still write. `None`: there
+    /// is no such file, or it does not begin as a blob file.
     ///
     /// # Errors
     /// `Io`.
@@ -241,13 +241,13 @@ impl BlobFiles {
         }
     }
 
-    /// The opened file, for the record at `offset`. Concurrent first uses may open it twice; one stays.
+    /// The open file, for the record at `offset`. Two threads may open it at the same time; one of the two stays.
     fn reader(&self, number: FileNumber, offset: u64) -> Result<Arc<BlobReader>> {
         let path = || self.dir.join(FileKind::Blob(number).name());
         let missing =
             |what: &str| Error::corruption(what).at(&self.fs.real_path(&path()), offset).damaged_file_hint();
         let Some(file) = self.files.get(&number) else {
-            // Behind a crash, direct writes of RocksDB leave tables with such values.
+            // After a crash, direct writes of RocksDB leave tables with such values.
             if let Some(reader) = self.open_unnamed(number)? {
                 return Ok(reader);
             }

@@ -320,7 +320,7 @@ impl<'k> Search<'k> {
         Ok(None)
     }
 
-    /// Searches a table. `None`: the search goes on behind it.
+    /// Searches a table. `None`: the search goes on in the next source.
     fn in_table(&mut self, version: &Version, level: Level, file: &FileMeta) -> Result<Option<End>> {
         if let Some(trace) = &mut self.trace {
             trace.begin(ProbedRun::Table(level, file.number()));

@@ -47,7 +47,7 @@ pub fn check_file(
     }
 }
 
-/// What there is to read in these versions.
+/// The files and bytes to read in these versions.
 pub fn to_read<'v>(versions: impl Iterator<Item = &'v Version>) -> Verified {
     let mut all = Verified::default();
     for version in versions {

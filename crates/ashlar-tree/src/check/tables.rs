@@ -54,7 +54,7 @@ impl<'a> Family<'a> {
         let (function, sum) = (&file.file.checksum_function, &file.file.checksum);
         if let Err(e) =
             self.checksum(&name, function.as_deref(), sum.as_deref(), report)
-            // What was found in blocks already says more.
+            // The damages found in blocks already say more.
             && report.damages.len() == before
         {
             report.tell(&e, Damage::of(&name, &e, whole()).in_family(self.name));
@@ -87,8 +87,8 @@ impl<'a> Family<'a> {
             push(&stretch.error, Risk::Keys(vec![span_of(stretch, from)]));
         }
         if lost.is_empty() {
-            // Every block reads: it is the filter, the index or a count that is wrong. A filter that cannot be read is
-            // not asked.
+            // All blocks are readable, so the filter, the index or a count is wrong. The check does not ask an
+            // unreadable filter.
             let risk = match table.has_readable_filter() {
                 false => Risk::Nothing,
                 true => Risk::Keys(vec![KeySpan { from: from.to_vec(), to: to.to_vec() }]),
@@ -98,7 +98,7 @@ impl<'a> Family<'a> {
         report.entries += entries;
     }
 
-    /// The first and last entry lie within what the MANIFEST says.
+    /// Checks that the first and last entry are within the bounds in the MANIFEST.
     fn within_bounds(&self, file: &FileMeta, table: &Arc<TableReader>) -> Result<()> {
         let order = self.version.tables().order();
         let mut ends = table.iter(ReadHow { fill_cache: false, ..ReadHow::default() });
@@ -133,7 +133,7 @@ impl<'a> Family<'a> {
         Ok(())
     }
 
-    /// Reads one blob file whole; of a damaged one, finds the keys whose values it fails.
+    /// Reads one blob file whole. If it is damaged, finds the keys whose values are lost.
     pub(super) fn blob_file(&self, number: FileNumber, report: &mut CheckReport) {
         let Some(file) = self.version.blobs().files().get(&number) else { return };
         let name = FileKind::Blob(number).name();
@@ -168,11 +168,11 @@ impl<'a> Family<'a> {
         report.tell(&wrong, Damage::of(&name, &wrong, risk).in_family(self.name));
     }
 
-    /// The user keys of entries that point into the file and cannot be had from it.
+    /// The user keys of entries whose value is in this file and cannot be read.
     fn keys_failed_by(&self, number: FileNumber, reader: Option<&BlobReader>) -> Vec<Vec<u8>> {
         let mut keys = Vec::new();
         for (_, file) in self.version.files() {
-            // Tables name the oldest file they point into.
+            // A table names the oldest blob file that it points into.
             if file.file.oldest_blob_file.0 == 0 || file.file.oldest_blob_file > number {
                 continue;
             }
@@ -190,7 +190,7 @@ impl<'a> Family<'a> {
                 }
                 Ok(())
             });
-            // A table that cannot be read at all is a damage of its own.
+            // A table that cannot be read at all is reported as a separate damage.
             drop(read);
         }
         keys.sort();

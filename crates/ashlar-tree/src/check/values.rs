@@ -32,7 +32,7 @@ impl Suspects {
         name(keys, key);
     }
 
-    /// Those into one blob file, by table.
+    /// The references into one blob file, by table.
     pub(super) fn of(&self, blob: FileNumber) -> BTreeMap<String, Wrong> {
         self.0.borrow_mut().remove(&blob).unwrap_or_default()
     }
@@ -44,7 +44,7 @@ fn name(keys: &mut Vec<KeySpan>, key: &[u8]) {
     }
 }
 
-/// What the entries of one table say.
+/// The check of the entries of one table.
 pub(super) struct Values<'f> {
     family: &'f Family<'f>,
     file: &'f FileMeta,
@@ -59,7 +59,7 @@ impl<'f> Values<'f> {
         Values { family, file, table, unseen: None, undecoded: None, readers: BTreeMap::new() }
     }
 
-    /// Takes the next entry.
+    /// Checks the next entry.
     pub(super) fn entry(&mut self, key: InternalKey<'_>, value: &[u8]) {
         let (user_key, trailer) = key.split();
         self.sequence(user_key, trailer.seq());
@@ -70,7 +70,8 @@ impl<'f> Values<'f> {
         }
     }
 
-    /// Of keys with timestamps, compactions of RocksDB 7.8 note sequence 0 in the MANIFEST and leave it in the table as it was.
+    /// For keys with timestamps, compactions of RocksDB 7.8 write sequence number 0 to the MANIFEST and keep the old
+    /// one in the table.
     fn sequence(&mut self, user_key: &[u8], seq: SeqNum) {
         let known = self.file.file.largest_seq;
         let stamped = self.family.version.tables().order().timestamp_len() > 0;
@@ -107,7 +108,7 @@ impl<'f> Values<'f> {
     fn place(&mut self, user_key: &[u8], place: &BlobPlace) -> Result<()> {
         let blobs = self.family.version.blobs();
         let Some(file) = blobs.files().get(&place.file) else {
-            // An open reads such values, and only reads.
+            // An open with such values is read-only.
             if let Some(reader) = blobs.open_unnamed(place.file)? {
                 return reader.check_place(user_key, place);
             }
@@ -128,7 +129,7 @@ impl<'f> Values<'f> {
             let opened = self.family.fs.open_read(&path);
             opened.and_then(|opened| BlobReader::open(opened, place.file, None, Some(file.added.bytes))).ok()
         });
-        // A file that does not open is a damage of its own.
+        // A file that does not open is reported as a separate damage.
         if let Some(e) = reader.as_ref().and_then(|reader| reader.check_place(user_key, place).err())
             && e.is_corruption()
         {

@@ -19,26 +19,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The name of the function in the MANIFEST.
 pub const CRC32C_FUNCTION: &[u8] = b"FileChecksumCrc32c";
 
-/// What RocksDB up to 7.8 records where there is no checksum.
+/// The function name that RocksDB up to 7.8 records when there is no checksum.
 const UNKNOWN_FUNCTION: &[u8] = b"Unknown";
 
 /// Bytes read at a time.
 const PIECE: usize = 1 << 20;
 
-/// A file that is written front to back, by one thread at a time, and summed on the way.
+/// A file that one thread at a time writes front to back, with a checksum computed on the way.
 pub struct SummedFile {
     inner: Arc<dyn WriteFile>,
-    /// The sum in the upper half; in the lower one whether a write was out of order.
+    /// The checksum in the upper half; in the lower half, whether a write was out of order.
     // Relaxed everywhere: writes follow one another, and the reader has seen the last one.
     state: AtomicU64,
     at: AtomicU64,
 }
 
-/// Set when bytes did not come in order: there is no sum then.
+/// Set when a write was out of order. Then there is no checksum.
 const OUT_OF_ORDER: u64 = 1;
 
 impl SummedFile {
-    /// Around an empty file.
+    /// Wraps an empty file.
     pub fn new(inner: Arc<dyn WriteFile>) -> Arc<SummedFile> {
         Arc::new(SummedFile { inner, state: AtomicU64::new(0), at: AtomicU64::new(0) })
     }
@@ -101,23 +101,23 @@ impl fmt::Debug for SummedFile {
     }
 }
 
-/// What comparing a file with its recorded checksum came to.
+/// The result of comparing a file with its recorded checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileChecksum {
-    /// The MANIFEST has none.
+    /// The MANIFEST has no checksum of the file.
     NotRecorded,
-    /// The MANIFEST has one of a function that is not known here.
+    /// The MANIFEST has a checksum of an unknown function.
     UnknownFunction,
-    /// It is right; so many bytes were read.
+    /// The checksum is right. Holds the number of bytes read.
     Right(u64),
 }
 
-/// Reads the file and compares it with what the MANIFEST records of it.
+/// Reads the file and compares it with its checksum in the MANIFEST.
 ///
 /// # Errors
-/// `Corruption`: another checksum, or one of a wrong length. `Io`.
+/// `Corruption`: the checksum differs or has a wrong length. `Io`.
 /// # Cost
-/// One pass over the file, if there is something to compare.
+/// One pass over the file, if the MANIFEST has a checksum.
 pub fn check_file_checksum(
     fs: &dyn Fs,
     path: &Path,
@@ -150,7 +150,7 @@ pub fn check_file_checksum(
         .damaged_file_hint())
 }
 
-/// The file, and the sum over what is written to it if one is wanted.
+/// The file, with a checksum of its bytes if the caller wants one.
 pub fn summed(file: Arc<dyn WriteFile>, wanted: bool) -> (Arc<dyn WriteFile>, Option<Arc<SummedFile>>) {
     match wanted {
         false => (file, None),

@@ -9,8 +9,8 @@ use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::FileKind;
 use std::path::Path;
 
-/// `env` with `dir` held: every path that begins with `dir` then leads to the directory that has this name now, wherever
-/// the process or the directory goes. A path where no directory is stays as it is.
+/// `env` with a descriptor of `dir`: every path that begins with `dir` then leads to the directory that has this name
+/// now, even after a rename or a change of the working directory. If there is no directory, the path stays as it is.
 ///
 /// # Errors
 /// `InvalidArgument`: the path is empty. `Io`: the directory cannot be opened.
@@ -20,7 +20,7 @@ pub fn hold_directory(env: &Env, dir: &Path) -> Result<Env> {
         Ok(fs) => Ok(Env { fs, ..env.clone() }),
         Err(e) if e.is_not_found() => Ok(env.clone()),
         Err(e) => match env.fs.metadata(dir)? {
-            // What looks at the directory next says that it is a file.
+            // The next access to the directory reports that it is a file.
             Some(entry) if entry.kind == EntryKind::File => Ok(env.clone()),
             _ => Err(e),
         },
@@ -30,7 +30,7 @@ pub fn hold_directory(env: &Env, dir: &Path) -> Result<Env> {
 /// Whether the path of a database names anything.
 ///
 /// # Errors
-/// `InvalidArgument`: it is empty.
+/// `InvalidArgument`: the path is empty.
 pub fn check_named(dir: &Path) -> Result<()> {
     if dir.as_os_str().is_empty() {
         let e = Error::invalid("the path of the database is empty");
@@ -39,15 +39,15 @@ pub fn check_named(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether `lost` can take files: it is a directory, or can become one.
+/// Whether `lost` is a directory, or can be created as one.
 pub fn lost_is_usable(fs: &dyn Fs, dir: &Path) -> Result<bool> {
     Ok(fs.metadata(&dir.join(LOST))?.is_none_or(|entry| entry.kind == EntryKind::Dir))
 }
 
-/// As [`lost_is_usable`], for work that may have to move files.
+/// [`lost_is_usable`] as an error, for work that may have to move files.
 ///
 /// # Errors
-/// `InvalidArgument`: it cannot.
+/// `InvalidArgument`: `lost` is not usable.
 pub fn check_lost(fs: &dyn Fs, dir: &Path) -> Result<()> {
     if lost_is_usable(fs, dir)? {
         return Ok(());
@@ -56,7 +56,7 @@ pub fn check_lost(fs: &dyn Fs, dir: &Path) -> Result<()> {
     Err(e.at_path(&dir.join(LOST)).hint("Move that file or link away"))
 }
 
-/// The directories in `dir` that have the name of a database file, in words for a report.
+/// The subdirectories of `dir` that have the name of a database file, as text for a report.
 pub fn misnamed(fs: &dyn Fs, dir: &Path) -> Result<Vec<String>> {
     let all = fs.list(dir)?.into_iter();
     let named = all.filter(|entry| entry.kind == EntryKind::Dir && FileKind::parse(&entry.name).is_some());
@@ -65,8 +65,8 @@ pub fn misnamed(fs: &dyn Fs, dir: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Whether anything in `dir` is what a database leaves there: a file that only databases make, or a table, a blob file or a
-/// log with something in it. `NNNNNN.log` is a name of other programs' logs too, so a log must begin as one.
+/// Whether `dir` holds a file of a database: a file that only databases make, or a nonempty table, blob file or WAL
+/// file. Other programs also write files called `NNNNNN.log`, so a WAL file counts only if it begins as one.
 ///
 /// # Errors
 /// `Io`.
@@ -89,10 +89,11 @@ pub fn holds_remains(fs: &dyn Fs, dir: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether the directory and these files in it are there still.
+/// Checks that the directory and these files in it still exist.
 ///
 /// # Errors
-/// `Io(NotFound)`: what is gone, and what that may have lost. The path is the real one of a file in another directory.
+/// `Io(NotFound)`: what is missing, and what that may have lost. The path of a file in another directory is its real
+/// one.
 pub fn check_there(fs: &dyn Fs, dir: &Path, files: &[FileKind]) -> Result<()> {
     let gone = |what: &str, path: &Path| {
         let e = Error::new(
@@ -103,7 +104,7 @@ pub fn check_there(fs: &dyn Fs, dir: &Path, files: &[FileKind]) -> Result<()> {
             .at_path(path)
             .hint("Run \"ashlar db DIR check\" to see what is damaged, or restore the directory from a copy"))
     };
-    // An error of the look itself proves nothing.
+    // An error of the check itself proves nothing.
     let is_gone = |path: &Path| matches!(fs.metadata(path), Ok(None));
     if is_gone(dir) {
         return gone("the directory", dir);

@@ -11,16 +11,16 @@ use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use std::path::Path;
 
-/// The longest tail that is copied.
+/// The length in bytes of the longest tail that is copied.
 pub const TAIL_MAX: u64 = 1 << 20;
 
-/// Tails that are kept.
+/// The number of tails that are kept.
 const TAILS_KEPT: usize = 8;
 
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
 
-/// The file offset behind the last byte from `offset` on that is not zero; `None` when all are.
+/// The file offset after the last nonzero byte from `offset` on; `None` when all are zero.
 ///
 /// # Errors
 /// `Io`.
@@ -40,8 +40,8 @@ pub fn used_end(file: &dyn ReadFile, offset: u64) -> Result<Option<u64>> {
     Ok(end)
 }
 
-/// Copies the bytes of log `number` from `offset` to `end` into `lost/`, durably, and removes the oldest copies beyond the
-/// limit. The name of the copy. To copy the same tail again is no change.
+/// Copies the bytes of WAL file `number` from `offset` to `end` into `lost/`, durably, and removes the oldest copies
+/// above the limit. Returns the name of the copy. Copying the same tail again changes nothing.
 ///
 /// # Errors
 /// `Io`.
@@ -71,7 +71,7 @@ pub fn keep_tail(
     Ok(name)
 }
 
-/// The log and the offset of a tail's name.
+/// The WAL file and the offset in the name of a tail.
 fn tail_of(name: &str) -> Option<(FileNumber, u64)> {
     let (log, offset) = name.split_once(".tail-")?;
     match FileKind::parse(log)? {

@@ -4,10 +4,10 @@ use ashlar_base::Result;
 use ashlar_env::Fs;
 use std::path::Path;
 
-/// Its name in the database directory.
+/// The name of the directory `lost/` in the database directory.
 pub const LOST: &str = "lost";
 
-/// Leaves a small text there, durably, with the names that lead to it.
+/// Writes a small text file to `lost/`, and makes the file and the directory entries durable.
 pub fn leave_in_lost(fs: &dyn Fs, dir: &Path, name: &str, text: &str) -> Result<()> {
     let lost = dir.join(LOST);
     fs.create_dir_all(&lost)?;

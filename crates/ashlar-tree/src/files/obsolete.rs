@@ -17,15 +17,15 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_format::filename::FileKind;
 use std::collections::BTreeSet;
 
-/// OPTIONS files that are kept: the newest and the one before.
+/// The number of OPTIONS files that are kept: the newest and the one before.
 const OPTIONS_KEPT: usize = 2;
 
-/// What a database needs of its directory.
+/// The files that a database needs in its directory.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     /// Tables in any version that a reader may still use.
     pub tables: BTreeSet<FileNumber>,
-    /// Blob files that the MANIFEST knows.
+    /// Blob files that the MANIFEST names.
     pub blobs: BTreeSet<FileNumber>,
     /// The smallest number of a file that is being written; `None` when nothing is.
     pub smallest_pending: Option<FileNumber>,
@@ -35,28 +35,28 @@ pub struct Live {
     pub wals: BTreeSet<FileNumber>,
     /// The MANIFEST that `CURRENT` names. 0, when there is none yet or it is in doubt, keeps all.
     pub manifest: FileNumber,
-    /// What of the obsolete is kept.
+    /// Which obsolete files move to `lost/`.
     pub spared: Spared,
-    /// Tables, blob files, logs and OPTIONS files that are moved to `lost/`, not removed, whatever else is spared.
+    /// Tables, blob files, WAL files and OPTIONS files that move to `lost/` in any case.
     pub quarantined: BTreeSet<FileNumber>,
 }
 
-/// What of the obsolete is moved to `lost/` instead of being removed.
+/// Which obsolete files move to `lost/` instead of being removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Spared {
     /// Nothing.
     #[default]
     Nothing,
-    /// Tables and blob files: the open dropped the tail of the MANIFEST or of a WAL, and this is the first look at the
-    /// directory since.
+    /// Tables and blob files: the open dropped the tail of the MANIFEST or of a WAL file, and this is the first purge
+    /// since.
     Orphans,
-    /// Those, logs and MANIFESTs.
+    /// Tables, blob files, WAL files and MANIFESTs.
     Everything,
 }
 
 impl Live {
-    /// What `versions` needs now. To be asked *before* the directory is listed; then a file that begins, or is
-    /// committed, meanwhile is seen as pending. Ask [`VersionSet::may_unlink`] first.
+    /// The files that `versions` needs now. Call it *before* listing the directory, so that a file that is begun or
+    /// committed meanwhile counts as pending. Call [`VersionSet::may_unlink`] first.
     pub fn now(versions: &VersionSet, pending: &PendingOutputs, spared: Spared) -> Live {
         // The counter before the set: a number reserved in between is at or above one of the two.
         let next = versions.next_file_number();

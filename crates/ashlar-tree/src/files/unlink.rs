@@ -11,14 +11,14 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::{BLOCK_SIZE, Fault, has_its_checksum, parse_physical};
 use std::path::Path;
 
-/// What became of a list of obsolete files.
+/// The result of removing a list of obsolete files.
 #[derive(Debug, Default)]
 pub struct Unlinked {
     /// Names that were removed.
     pub removed: Vec<String>,
-    /// Names that are in `lost/` now.
+    /// Names of files that moved to `lost/`.
     pub lost: Vec<String>,
-    /// Failures; the files concerned are still there and are found again at the next open.
+    /// Failures. The files are still there, and the next open finds them again.
     pub failed: Vec<Error>,
 }
 
@@ -44,7 +44,7 @@ pub fn remove_obsolete(fs: &dyn Fs, dir: &Path, versions: &VersionSet, live: &Li
 /// removed. No fsync: an unlink that a crash undoes is found again.
 ///
 /// # Cost
-/// One system call per file; with orphans, two directory fsyncs more. Call it from a background job.
+/// One system call per file, and two directory fsyncs if a file moves. Call it from a background job.
 pub fn unlink(fs: &dyn Fs, dir: &Path, files: &[Obsolete]) -> Unlinked {
     let mut done = Unlinked::default();
     if files.iter().any(|f| f.action == Action::Lose)
@@ -73,7 +73,8 @@ pub fn unlink(fs: &dyn Fs, dir: &Path, files: &[Obsolete]) -> Unlinked {
     done
 }
 
-/// Removes a file; one that is no log though it is named like one is moved instead, and the name it has there returned.
+/// Removes a file. If the file has the name of a WAL file and is not one, moves it to `lost/` and returns its name
+/// there.
 fn remove(fs: &dyn Fs, dir: &Path, file: &Obsolete) -> Result<Option<String>> {
     let path = dir.join(&file.name);
     if matches!(file.kind, FileKind::Wal(_))
@@ -86,12 +87,12 @@ fn remove(fs: &dyn Fs, dir: &Path, file: &Obsolete) -> Result<Option<String>> {
     fs.remove(&path).map(|()| None)
 }
 
-/// A link goes, and the file that it leads to stays.
+/// Removes a symbolic link, and leaves its target.
 fn is_link(fs: &dyn Fs, path: &Path) -> Result<bool> {
     Ok(fs.metadata(path)?.is_some_and(|entry| entry.kind == EntryKind::Other))
 }
 
-/// Whether a file begins with a whole record, or with nothing: what a log is from its first write on.
+/// Whether a file begins with a whole record, or is empty, as every WAL file is from its first write on.
 pub(super) fn begins_as_log(file: &dyn ReadFile) -> Result<bool> {
     let (mut block, mut got) = (vec![0; BLOCK_SIZE], 0);
     while let Some(rest) = block.get_mut(got..).filter(|rest| !rest.is_empty()) {
@@ -108,7 +109,7 @@ pub(super) fn begins_as_log(file: &dyn ReadFile) -> Result<bool> {
     })
 }
 
-/// Moves a file to `lost/` under a name that is free there, and returns that name.
+/// Moves a file to `lost/` under a free name, and returns that name.
 fn lose(fs: &dyn Fs, dir: &Path, name: &str) -> Result<String> {
     let mut free = name.to_string();
     let mut copies = 0u32;

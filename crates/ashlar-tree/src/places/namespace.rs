@@ -22,18 +22,18 @@ use ashlar_sync::{Mutex, Rank};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes that are copied at once, where a file cannot be renamed to another file system.
+/// The number of bytes per copy step, when a file cannot be renamed because the target is on another file system.
 const PIECE: usize = 1 << 20;
 
 /// A directory beside the database directory.
 #[derive(Debug)]
 struct FileDir {
     dir: PathBuf,
-    /// The setting that names it.
+    /// The setting that names the directory.
     setting: &'static str,
-    /// Counts changes of names, each when it has happened.
+    /// The number of changes of names so far.
     changed: AtomicU64,
-    /// The count of changes that are durable.
+    /// The number of changes that are durable.
     synced: AtomicU64,
 }
 
@@ -58,11 +58,12 @@ impl FileDir {
     }
 }
 
-/// The directories that joined after the open.
+/// The directories added after the open.
 #[derive(Debug, Default)]
 struct Joined {
     dirs: Vec<PathBuf>,
-    /// Reaches each of them, and all that the open knew, through descriptors. `None`: there is none yet.
+    /// A file system that reaches these directories, and those of the open, through descriptors. `None`: no directory
+    /// was added.
     fs: Option<Arc<dyn Fs>>,
 }
 
@@ -81,7 +82,7 @@ pub struct Places {
     tables: Arc<Mutex<Vec<Arc<FileDir>>>>,
 }
 
-/// What a name in the database directory is.
+/// The kind of a name in the database directory.
 enum Kind {
     Log,
     Table,
@@ -97,7 +98,8 @@ fn kind(name: &str) -> Kind {
 }
 
 impl Places {
-    /// Logs in `logs`, before that in `former`; tables in `tables`. `None` and no directory: the database directory.
+    /// WAL files are in `logs`, formerly in `former`; tables are in `tables`. `None` or no directory: the database
+    /// directory.
     pub fn new(
         fs: Arc<dyn Fs>,
         dir: &Path,
@@ -116,10 +118,10 @@ impl Places {
         Arc::new(places)
     }
 
-    /// The same places, with every directory beside the database's that exists held by a descriptor.
+    /// The same places, with a descriptor held of every existing directory beside the database directory.
     ///
     /// # Errors
-    /// `Io` of the opening of a directory.
+    /// `Io`: a directory cannot be opened.
     pub fn held(&self) -> Result<Arc<Places>> {
         let mut fs = Arc::clone(&self.fs);
         let former = self.former.lock().clone();
@@ -133,7 +135,7 @@ impl Places {
         Ok(Arc::new(self.over(fs)))
     }
 
-    /// The same places, changes of them included, over another file system.
+    /// The same places, with later changes of them, over another file system.
     fn over(&self, fs: Arc<dyn Fs>) -> Places {
         Places {
             fs,
@@ -145,10 +147,10 @@ impl Places {
         }
     }
 
-    /// Holds `dir`, which joins after the open, by a descriptor from here on. One caller at a time.
+    /// Adds `dir` after the open, and holds a descriptor of it from now on. One caller at a time.
     ///
     /// # Errors
-    /// `Io` of the opening of the directory.
+    /// `Io`: the directory cannot be opened.
     pub fn join(&self, dir: &Path) -> Result<()> {
         let before = self.joined.lock().fs.clone();
         let held = before.as_ref().unwrap_or(&self.fs).hold(dir)?;
@@ -172,7 +174,7 @@ impl Places {
         Arc::clone(joined.fs.as_ref().filter(|_| has_joined).unwrap_or(&self.fs))
     }
 
-    /// Tables are in these directories too.
+    /// Adds directories of tables.
     pub fn add_tables(&self, dirs: &[PathBuf]) {
         let mut tables = self.tables.lock();
         if tables.is_empty() && dirs.iter().any(|dir| *dir != self.dir) {
@@ -185,7 +187,7 @@ impl Places {
         }
     }
 
-    /// The former logs are needed no longer: they are neither listed nor read from here on.
+    /// Forgets the former WAL directory: its files are no longer listed or read.
     pub fn leave_former(&self) {
         self.former.lock().take_if(|former| *former != self.dir);
     }
@@ -201,7 +203,7 @@ impl Places {
         all.iter().map(|place| (place.dir.clone(), place.setting)).collect()
     }
 
-    /// The directories in which a table or blob file of that name is.
+    /// The directories that have a table or blob file of this name.
     pub fn holders(&self, name: &str) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for place in self.table_places() {
@@ -217,7 +219,7 @@ impl Places {
         self.tables.lock().clone()
     }
 
-    /// The kind and the name of a path, if it is in the database directory and may be elsewhere.
+    /// The kind and the name of a path in the database directory whose file may be in another directory.
     fn named<'p>(&self, path: &'p Path) -> (Kind, &'p str) {
         match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
             (Some(parent), Some(name)) if parent == self.dir => (kind(name), name),
@@ -225,7 +227,8 @@ impl Places {
         }
     }
 
-    /// Where a file is that is read, removed or renamed: the first place that has it, or the first place of all.
+    /// The place of a file to read, remove or rename: the first directory that has it, or else the first directory of
+    /// all.
     fn find(&self, path: &Path) -> Result<PathBuf> {
         let (kind, name) = self.named(path);
         let former = || self.former.lock().clone();
@@ -246,7 +249,7 @@ impl Places {
         Ok(dirs.first().map_or_else(|| path.to_path_buf(), |dir| dir.join(name)))
     }
 
-    /// Where a new file goes.
+    /// The place of a new file.
     fn target(&self, path: &Path) -> PathBuf {
         match (self.named(path), &self.logs) {
             ((Kind::Log, name), Some(logs)) => logs.dir.join(name),
@@ -258,12 +261,12 @@ impl Places {
         }
     }
 
-    /// Does something to the name `real`, and notes that its directory changed.
+    /// Calls a function that changes the name `real`, and notes that its directory changed.
     fn changing<T>(&self, real: &Path, change: impl FnOnce() -> Result<T>) -> Result<T> {
         let done = change();
         let tables = self.table_places();
         for place in self.logs.iter().chain(&tables).filter(|place| real.parent() == Some(&*place.dir)) {
-            // Behind the change: a sync that has read the count covers it.
+            // After the change, so that a sync that has read the count covers the change.
             place.changed.fetch_add(1, Ordering::AcqRel);
         }
         done
@@ -306,7 +309,7 @@ impl Places {
         Ok(all)
     }
 
-    /// Moves a file between file systems: copied, synced, and only then removed.
+    /// Moves a file between file systems: copies it, syncs the copy, and then removes the original.
     fn carry(&self, from: &Path, to: &Path) -> Result<()> {
         let fs = self.fs_of_both(from, to);
         let source = fs.open_read(from)?;
@@ -342,7 +345,7 @@ impl Fs for Places {
         let real = self.target(path);
         let made = self.changing(&real, || self.fs_of(&real).create(&real))?;
         if let (Kind::Log, Some(logs)) = (self.named(path).0, &self.logs) {
-            // Where OPTIONS names a wal_dir, an open takes a missing log for a wal_dir that is not what it was. So a log
+            // If OPTIONS names a wal_dir, an open takes a missing WAL file as a sign of a wrong wal_dir. So a WAL file
             // has a durable name before the MANIFEST can need it.
             logs.sync(&*self.fs)?;
         }
@@ -427,7 +430,7 @@ impl Fs for Places {
     }
 }
 
-/// Whether two paths lead to one directory. Equal contents prove nothing: a fresh copy has them.
+/// Whether two paths lead to one directory. Equal contents prove nothing, because a fresh copy has them too.
 pub fn same_directory(fs: &dyn Fs, a: &Path, b: &Path) -> bool {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     whole(a) == whole(b) || fs.directory_id(a).is_some_and(|id| fs.directory_id(b) == Some(id))

@@ -26,11 +26,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A tree in the making.
+/// A tree while edits are applied to it.
 #[derive(Clone, Debug, Default)]
 pub struct TreeBuilder {
     files: BTreeMap<FileNumber, (Level, Arc<FileMeta>)>,
-    /// Files that the current edit took out: a move puts the same value back in.
+    /// Files that the current edit removed: a move adds the same value again.
     moved: BTreeMap<FileNumber, Arc<FileMeta>>,
     blobs: BlobMap,
 }
@@ -97,9 +97,9 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Reads the sequence ranges of level-0 tables that came without them, as LevelDB leaves them: RocksDB before 7.10
-    /// orders level 0 by them and refuses equal ones. A table that does not read keeps an unknown range; a read of its
-    /// keys gets the error.
+    /// Reads the sequence ranges of level-0 tables whose MANIFEST entry has none, as LevelDB leaves them. RocksDB
+    /// before 7.10 orders level 0 by these ranges and refuses equal ones. An unreadable table keeps an unknown range,
+    /// and a read of its keys gets the error.
     ///
     /// # Errors
     /// `Io`: the machine failed, which tells nothing about the table.
@@ -124,8 +124,8 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Gives files of unknown sequences the widest range there is, every file an epoch number if any lacks one, and
-    /// bounds the timestamps that were stripped. `order` is that of the family.
+    /// Gives files with an unknown sequence range the widest range, gives every file an epoch number if any has none,
+    /// and adds stripped timestamps to the bounds. `order` is the order of the family.
     pub fn complete(&mut self, order: &Order, last_seq: SeqNum) {
         epoch::complete(&mut self.files, order, last_seq);
     }
@@ -140,7 +140,8 @@ impl TreeBuilder {
         self.blobs.keys().copied()
     }
 
-    /// The largest sequence of its tables; `unknown` stands for that of a table of which the MANIFEST does not tell it.
+    /// The largest sequence number of the tables. `unknown` is used for a table whose number the MANIFEST does not
+    /// have.
     pub fn largest_seq(&self, unknown: SeqNum) -> Option<SeqNum> {
         let largest = |file: &NewFile| if file.sequences_unknown { unknown } else { file.largest_seq };
         self.files.values().map(|(_, file)| largest(&file.file)).max()
@@ -152,14 +153,14 @@ impl TreeBuilder {
         files.find(|(_, id)| usize::from(*id) >= count)
     }
 
-    /// All tables are in one directory from here on.
+    /// Moves all tables to one directory.
     pub fn gather_in_one_directory(&mut self) {
         for (_, file) in self.files.values_mut().filter(|(_, f)| f.file.path_id != 0) {
             *file = FileMeta::new(NewFile { path_id: 0, ..file.file.clone() });
         }
     }
 
-    /// Forgets a blob file that is no use any more.
+    /// Drops a blob file that is no longer needed.
     pub fn forget_blob_file(&mut self, number: FileNumber) {
         self.blobs.remove(&number);
     }
@@ -174,7 +175,7 @@ impl TreeBuilder {
         numbers.filter_map(|n| self.files.get(&n)).map(|(_, f)| f.file.epoch).min()
     }
 
-    /// How many files came without sequences, as LevelDB leaves them.
+    /// The number of files without a sequence range in the MANIFEST, as LevelDB leaves them.
     pub fn count_of_unknown_sequences(&self) -> usize {
         self.files.values().filter(|(_, f)| f.file.sequences_unknown).count()
     }
@@ -282,7 +283,7 @@ fn check_level_zero(order: &Order, files: &[Arc<FileMeta>]) -> Result<()> {
 }
 
 impl Version {
-    /// A new version: this one with the file changes of `edits`, in order. The edits' families are not looked at.
+    /// A new version: this one with the file changes of `edits`, in order. The families in the edits are ignored.
     ///
     /// # Errors
     /// `Corruption` naming the rule an edit breaks; see the module's list.

@@ -10,25 +10,26 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
-/// How many entries of which sort a table has.
+/// The numbers of entries of a table, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableCounts {
     /// All entries, range tombstones included.
     pub entries: u64,
-    /// Those of them that delete, range tombstones included.
+    /// Deletions among them, range tombstones included.
     pub deletions: u64,
-    /// Those of them that are range tombstones.
+    /// Range tombstones among them.
     pub range_deletions: u64,
     /// Bytes of all values.
     pub value_bytes: u64,
-    /// Entries behind a newer one of their key. Known only of a table that was written since the open.
+    /// Entries with a newer entry of the same key in the table. Known only for tables written since the open.
     pub older: u64,
-    /// It was made where nothing lay beneath and no snapshot was alive: what is left in it stays.
+    /// No deeper table could hold its keys and no snapshot was alive when the table was written, so a compaction could
+    /// remove nothing from it.
     pub spent: bool,
 }
 
 impl TableCounts {
-    /// As a table says of itself; `None` for one that does not (LevelDB's).
+    /// The counts in the table's properties; `None` for a table without them (LevelDB's).
     pub fn of(said: &Properties) -> Option<TableCounts> {
         Some(TableCounts {
             entries: said.num_entries?,
@@ -46,11 +47,11 @@ pub struct FileMeta {
     pub file: NewFile,
     /// The table while it is open; see [`OpenTables`](super::OpenTables).
     pub table: LeaseSlot<TableReader>,
-    /// The table was read since the hand passed. A hint: relaxed.
+    /// The table was read since the clock hand passed. Relaxed, because it is only a hint.
     touched: AtomicBool,
-    /// Itself, for the ring of open tables.
+    /// A reference to this value, for the ring of open tables.
     pub(super) me: Weak<FileMeta>,
-    /// What is in it; known from the first use of the table, or since it was written.
+    /// The numbers of its entries; known since the first use of the table, or since it was written.
     pub counts: OnceLock<TableCounts>,
     /// True while a compaction has the file as an input. Set and read under the state lock.
     pub compacting: AtomicBool,
@@ -84,18 +85,18 @@ impl FileMeta {
         self.file.smallest.as_key()
     }
 
-    /// The last internal key; of a file that ends in a range tombstone its exclusive end.
+    /// The last internal key. For a file that ends in a range tombstone, the exclusive end of the tombstone.
     pub fn largest(&self) -> InternalKey<'_> {
         self.file.largest.as_key()
     }
 
-    /// Whether the largest key is outside: the end of a range tombstone.
+    /// Whether the largest key is exclusive: the end of a range tombstone.
     #[inline]
     pub fn ends_exclusive(&self) -> bool {
         self.largest().trailer() == Trailer::RANGE_END
     }
 
-    /// Whether everything in the file is before `user_key`.
+    /// Whether every key of the file is before `user_key`.
     #[inline]
     pub fn ends_before(&self, order: &Order, user_key: &[u8]) -> bool {
         match order.compare(self.largest().user_key(), user_key) {
@@ -112,11 +113,11 @@ impl FileMeta {
             && !self.ends_before(order, user_key)
     }
 
-    /// The table, if it is open; it stays so until the lease ends.
+    /// The table, if it is open. It stays open until the lease ends.
     #[inline]
     pub fn open_table(&self) -> Option<Lease<'_, TableReader>> {
         let open = self.table.lease()?;
-        // A store only where it changes something: hot files stay shared in the cores' caches.
+        // Stores only when the value changes, so that hot cache lines stay shared between cores.
         if !self.touched.load(Atomic::Relaxed) {
             self.touched.store(true, Atomic::Relaxed);
         }
@@ -128,7 +129,7 @@ impl FileMeta {
         self.touched.swap(false, Atomic::Relaxed)
     }
 
-    /// Takes over what is in it, if that was not known.
+    /// Sets the numbers of its entries, if they are not known yet.
     pub fn note_counts(&self, counts: Option<TableCounts>) {
         if let Some(counts) = counts {
             self.counts.get_or_init(|| counts);

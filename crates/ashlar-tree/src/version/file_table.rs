@@ -9,11 +9,11 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// An open table; it stays so until this is dropped.
+/// An open table. It stays open until this lease is dropped.
 pub enum OpenTable<'a> {
-    /// It stands in the slot of its file.
+    /// The table is in the slot of its file.
     Leased(Lease<'a, TableReader>),
-    /// It was opened for this use; the next one finds it in the slot.
+    /// This use opened the table; the next one finds it in the slot.
     Opened(Arc<TableReader>),
 }
 
@@ -30,7 +30,7 @@ impl Deref for OpenTable<'_> {
 }
 
 impl Tables {
-    /// The table of `file`, opened now if it is not.
+    /// Returns the table of `file`, and opens it if necessary.
     ///
     /// # Errors
     /// As [`Tables::open`].
@@ -49,14 +49,15 @@ impl Tables {
     }
 }
 
-/// The table of a file, for a cursor: it may be closed whenever the cursor does not move from one block to another.
+/// The table of a file, for a cursor. The table cache may close it whenever the cursor is not moving from one block to
+/// another.
 pub struct FileTable {
     tables: Arc<Tables>,
     file: Arc<FileMeta>,
 }
 
 impl FileTable {
-    /// The table of `file`, one of a version that `tables` opens tables for.
+    /// The table of `file`, which belongs to a version of `tables`.
     pub fn new(tables: &Arc<Tables>, file: &Arc<FileMeta>) -> FileTable {
         FileTable { tables: Arc::clone(tables), file: Arc::clone(file) }
     }

@@ -38,7 +38,7 @@ impl ManifestState {
 }
 
 impl VersionSet {
-    /// Gives back the room that the MANIFEST keeps ahead: before a close, when no thread commits any more.
+    /// Releases the disk space that the MANIFEST has reserved ahead. For a close, when no thread commits any more.
     pub fn give_back_room(&self) {
         if let Some(manifest) = self
             .queue
@@ -215,7 +215,7 @@ impl VersionSet {
         }
         let old = std::mem::replace(&mut published.state, manifest_state.state.clone());
         drop(published);
-        // Dropped without the lock: the end of a version closes files.
+        // Dropped without the lock, because dropping a version closes files.
         drop(old);
     }
 }

@@ -16,19 +16,19 @@ use ashlar_log::{Framing, LogWriter};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Room that a MANIFEST keeps behind its records: to drop families and whole files, which makes room on a full disk, takes a
-/// record.
+/// The disk space that a MANIFEST reserves ahead. Dropping families and whole files frees space on a full disk, and
+/// needs a record.
 const ROOM_AHEAD: u64 = 16 << 10;
 
 /// An open MANIFEST.
 pub(super) struct Manifest {
     log: LogWriter,
     number: FileNumber,
-    /// Bytes the file began with: the snapshot and the commit behind it.
+    /// The length of the file's beginning: the snapshot and the commit after it.
     first_bytes: u64,
 }
 
-/// Makes `MANIFEST-<number>` of `records` and makes `CURRENT` name it: the birth of a database.
+/// Writes `MANIFEST-<number>` with `records` and makes `CURRENT` name it, for a new database.
 pub fn start_manifest(
     fs: &Arc<dyn Fs>,
     dir: &Path,
@@ -70,13 +70,13 @@ impl Manifest {
     /// One fsync per record.
     pub(super) fn append(&self, records: &[VersionEdit]) -> Result<()> {
         records.iter().try_for_each(|edit| {
-            // Where there is none, the write itself will tell.
+            // If there is no space, the write itself fails.
             let _ = self.log.ask_room(0, ROOM_AHEAD);
             self.write(edit).and_then(|()| self.sync())
         })
     }
 
-    /// Gives back the room that it keeps for records to come.
+    /// Releases the reserved disk space.
     pub(super) fn give_back(&self) {
         self.log.give_back();
     }
@@ -94,7 +94,7 @@ impl Manifest {
         self.number
     }
 
-    /// Whether the file has outgrown `bound` and its own beginning fourfold.
+    /// Whether the file is larger than `bound` and than four times its beginning.
     pub(super) fn is_large(&self, bound: u64) -> bool {
         self.log.position() > bound.max(self.first_bytes.saturating_mul(4))
     }

@@ -25,13 +25,13 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-/// This part of the cap is not taken from tables: to open them again for every read would be worse.
+/// The part of the cap that tables may always use. With less, every read would open its tables again.
 const TABLES_LEAST: usize = 16;
 
-/// The open tables of a database. All counts are relaxed: they order nothing.
+/// The open tables of a database. All counts are relaxed, because they order no other memory access.
 pub struct OpenTables {
     pool: Arc<FramePool>,
-    /// Descriptors that may be in use.
+    /// The limit of descriptors.
     limit: AtomicUsize,
     /// Descriptors in use.
     descriptors: Arc<AtomicUsize>,
@@ -39,7 +39,7 @@ pub struct OpenTables {
 }
 
 impl OpenTables {
-    /// None yet; their blocks will live in `pool`. All of them stay open once they are.
+    /// A table cache without tables. Blocks of the tables go to `pool`. There is no limit, so all tables stay open.
     pub fn new(pool: Arc<FramePool>) -> Arc<OpenTables> {
         Arc::new(OpenTables {
             pool,
@@ -49,7 +49,7 @@ impl OpenTables {
         })
     }
 
-    /// From now on closes tables without a reader when the budget of the pool is short. Once.
+    /// From now on, closes tables without a reader when the pool's memory budget is short. Call it once.
     pub fn heed_shortage(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         if let Some(budget) = self.pool.budget() {
@@ -71,7 +71,7 @@ impl OpenTables {
         }
     }
 
-    /// Where their blocks live.
+    /// The pool of the tables' blocks.
     pub fn pool(&self) -> &Arc<FramePool> {
         &self.pool
     }
@@ -81,21 +81,21 @@ impl OpenTables {
         self.descriptors.load(Ordering::Relaxed)
     }
 
-    /// Sets how many descriptors tables may use (RocksDB's `max_open_files`); less than 0: any number. What is above it
-    /// is closed now.
+    /// Sets the limit of descriptors for tables (RocksDB's `max_open_files`); less than 0: no limit. Closes tables
+    /// above the limit now.
     pub fn set_limit(&self, max_open_files: i64) {
         let limit = usize::try_from(max_open_files).unwrap_or(usize::MAX);
         self.limit.store(limit, Ordering::Relaxed);
         self.close_down_to(limit);
     }
 
-    /// Closes an eighth of the tables, two at least, if they have no reader: others lack descriptors.
+    /// Closes an eighth of the tables without a reader, at least two, because other code needs descriptors.
     pub fn close_some(&self) {
         let open = self.descriptors();
         self.close_down_to(open.saturating_sub((open / 8).max(2)));
     }
 
-    /// Does what takes a descriptor. When the process has none left, tables are closed and it is tried once more.
+    /// Calls `open`, which needs a descriptor. If the process has none left, closes tables and tries once more.
     ///
     /// # Errors
     /// As `open`.
@@ -120,7 +120,7 @@ impl OpenTables {
         Ok(Arc::new(CountedFile { file, _descriptor: descriptor }))
     }
 
-    /// The slot of a file was filled.
+    /// Adds a file whose slot was filled to the ring.
     pub(super) fn entered(&self, file: Weak<FileMeta>) {
         let open = self.descriptors();
         let mut ring = self.ring.lock();
@@ -140,7 +140,7 @@ impl OpenTables {
         while self.descriptors() > most && self.close_one(&mut looks) {}
     }
 
-    /// Enough for every file to lose its second chance.
+    /// The number of steps in which every file loses its second chance.
     fn looks(&self) -> usize {
         2 * self.ring.lock().len()
     }
@@ -154,7 +154,7 @@ impl OpenTables {
             let Some(file) = entry.upgrade() else { continue };
             let unused = if file.take_touch() { None } else { file.table.take_unused() };
             match unused {
-                // It ends here, outside of every lock.
+                // The table is dropped here, outside every lock.
                 Some(_table) => return true,
                 None => self.ring.lock().push_back(entry),
             }
@@ -189,7 +189,7 @@ impl Drop for Descriptor {
 /// A table's file that counts as a descriptor.
 #[derive(Debug)]
 struct CountedFile {
-    // Before the count: what is not counted is closed.
+    // The file is dropped before the count, so that an uncounted file is closed.
     file: Arc<dyn ReadFile>,
     _descriptor: Descriptor,
 }

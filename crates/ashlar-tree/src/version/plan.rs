@@ -19,14 +19,14 @@ use ashlar_format::version_edit::VersionEdit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// All the MANIFEST says, served and carried.
+/// The whole state in the MANIFEST.
 #[derive(Clone, Default)]
 pub(super) struct State {
     pub db: DbFacts,
     pub families: BTreeMap<FamilyId, Arc<FamilyState>>,
 }
 
-/// A new family, as a committer asks for it.
+/// The request for a new family.
 pub(super) struct NewFamily {
     pub name: String,
     pub log_number: FileNumber,
@@ -96,7 +96,7 @@ fn plan_edits(state: &mut State, edits: Vec<VersionEdit>) -> Result<Plan> {
     Ok(Plan { records: edits, touched })
 }
 
-/// The edit; of one for a family that was dropped only what it says about the whole database.
+/// The edit. For a dropped family, only its parts about the whole database.
 fn unless_dropped(state: &State, edit: VersionEdit) -> Option<VersionEdit> {
     let dropped = !state.families.contains_key(&edit.family) && edit.family <= state.db.max_family;
     if !dropped {
@@ -193,7 +193,7 @@ fn plan_drop(state: &mut State, id: FamilyId) -> Result<Plan> {
     Ok(Plan { records: vec![edit], touched: BTreeSet::new() })
 }
 
-/// Fills in what every record carries.
+/// Fills in the fields that every record has.
 pub(super) fn stamp(records: &mut [VersionEdit], next_file: FileNumber, last_seq: SeqNum) {
     for edit in records {
         edit.next_file = Some(next_file);

@@ -31,45 +31,45 @@ pub struct ReplayedFamily {
     pub name: String,
     /// The name of its comparator, if the MANIFEST names one.
     pub comparator: Option<String>,
-    /// Logs below this number hold nothing of it that its tables lack.
+    /// WAL files below this number hold no data of the family that its tables lack.
     pub log_number: FileNumber,
-    /// Its tables and blob files.
+    /// The family's tables and blob files.
     pub tree: TreeBuilder,
-    /// What is not understood and written again.
+    /// Fields that the engine does not know and copies to the next MANIFEST.
     pub carried: Carried,
 }
 
 /// Bytes at the end of a MANIFEST that were not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedTail {
-    /// Where they begin.
+    /// The offset of the first unused byte.
     pub offset: u64,
-    /// How many they are.
+    /// The number of unused bytes.
     pub bytes: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What a MANIFEST says.
+/// The contents of a MANIFEST.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    /// The file.
+    /// The file number.
     pub path: PathBuf,
-    /// What it says of the whole database.
+    /// The data about the whole database.
     pub db: DbFacts,
     /// The families that were not dropped.
     pub families: BTreeMap<FamilyId, ReplayedFamily>,
-    /// As read, not yet raised.
+    /// The next file number as read, not yet raised.
     pub next_file: FileNumber,
     /// The newest sequence that the tables may hold.
     pub last_seq: SeqNum,
     /// Records that were applied.
     pub records: u64,
-    /// The end of the file, where it could not be read.
+    /// The unused end of the file, if it could not be read.
     pub dropped: Option<DroppedTail>,
-    /// Edits came after the snapshot and the commit that began the file: it was in use.
+    /// The file has edits after its snapshot and the first commit, so it was in use.
     pub was_current: bool,
-    /// Ignorable tags without a meaning here.
+    /// Ignorable tags that the engine does not know.
     pub unknown_tags: Vec<u32>,
 }
 
@@ -112,7 +112,7 @@ struct Replayer {
     unknown_tags: Vec<u32>,
     group: Vec<VersionEdit>,
     group_start: u64,
-    /// Records the file began with, when it says so.
+    /// The number of records at the start of the file, if the first one has it.
     beginning: Option<u32>,
 }
 
@@ -167,18 +167,17 @@ pub fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<Re
         tail.offset = replayer.group_start.min(tail.offset);
         tail.bytes = bytes.saturating_sub(tail.offset);
     }
-    // Nothing is appended before `CURRENT` durably names the file.
+    // No program appends to the file before `CURRENT` durably names it.
     replayer.was_current |= replayer.beginning.is_some_and(|beginning| records > u64::from(beginning));
     let mut replayed = replayer.finish(path, records, bytes, dropped)?;
     comparators::learn(fs, dir, &mut replayed.families)?;
     Ok(replayed)
 }
 
-/// Whether `MANIFEST-<number>` of `dir` was in use. Of one that is damaged, or gone by now, it is not known, and counts as
-/// no.
+/// Whether `MANIFEST-<number>` of `dir` was in use. False for a damaged or missing file, because it is not known.
 ///
 /// # Errors
-/// `Io`: a read that fails must not hide it.
+/// `Io`: a failed read. It must not count as "not in use".
 pub fn was_current(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<bool> {
     match replay_manifest(fs, dir, number) {
         Ok(replayed) => Ok(replayed.was_current),
@@ -188,7 +187,7 @@ pub fn was_current(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<bool> 
 }
 
 impl Replayer {
-    /// The one damage that is forgiven; every other is fatal.
+    /// The only damage that is no error; every other is fatal.
     fn torn_tail(
         &self,
         reader: &LogReader,

@@ -31,8 +31,8 @@ use std::sync::{Arc, Weak};
 /// A MANIFEST larger than this (and than four times its beginning) is replaced by a new one.
 pub const MANIFEST_BOUND: u64 = 64 << 20;
 
-/// Called by the commit's leader once the records are durable, in commit order, with no lock held: gets the new state of
-/// each family the commit changed. It must not commit.
+/// The leader of a commit calls this once the records are durable, in commit order, with no lock held. It gets the new
+/// state of each family that the commit changed, and must not commit.
 pub type Install = Box<dyn FnOnce(&[Arc<FamilyState>]) + Send>;
 
 pub(super) struct Queue {
@@ -44,22 +44,22 @@ pub(super) struct Queue {
     bound: u64,
 }
 
-/// What anybody may read at any time.
+/// The state that any thread may read at any time.
 pub(super) struct Published {
     pub(super) state: State,
     pub manifest: FileNumber,
     /// An append failed: until the next MANIFEST is durable, the state after a crash is not known.
     pub(super) doubtful: bool,
     pub(super) fatal: Option<Error>,
-    /// Every version made that may still be read.
+    /// All versions that a reader may still use.
     pub(super) versions: Vec<Weak<Version>>,
 }
 
-/// What a recovery, or the making of a database, knows when it makes the set.
+/// The state with which a recovery or a new database creates the set.
 pub struct Beginning {
-    /// What the MANIFEST says of the whole database.
+    /// The MANIFEST's data about the whole database.
     pub db: DbFacts,
-    /// The families that are opened.
+    /// The families of the open.
     pub families: Vec<FamilyState>,
     /// The number of the next file.
     pub next_file: FileNumber,
@@ -79,7 +79,7 @@ pub struct VersionSet {
     last_seq: AtomicU64,
     pub(super) queue: Mutex<Queue>,
     pub(super) signal: Signal,
-    // A leaf lock, so that any state lock may be held around a look at the current versions.
+    // A leaf lock, so that a thread with any state lock may read the current versions.
     pub(super) published: RwLock<Published>,
 }
 
@@ -123,7 +123,7 @@ impl VersionSet {
         }
     }
 
-    /// Which tables are open.
+    /// The open tables.
     pub fn tables(&self) -> &Arc<OpenTables> {
         &self.tables
     }
@@ -133,19 +133,19 @@ impl VersionSet {
         &self.dir
     }
 
-    /// The next file number; it is never given out again. Takes no lock.
+    /// Takes the next file number, which is never returned again. Takes no lock.
     pub fn new_file_number(&self) -> FileNumber {
-        // Relaxed: the counter orders nothing but itself.
+        // Relaxed: the counter orders no other memory access.
         FileNumber(self.next_file.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The number the next call of [`VersionSet::new_file_number`] would give at the earliest.
+    /// The smallest number that the next call of [`VersionSet::new_file_number`] may return.
     pub fn next_file_number(&self) -> FileNumber {
         FileNumber(self.next_file.load(Ordering::Relaxed))
     }
 
-    /// Numbers up to `n` will not be given out. A number above [`FileNumber::HIGHEST`] changes nothing: only a repair works
-    /// beside files that have one, and gives out lower numbers.
+    /// Reserves the numbers up to `n`. A number above [`FileNumber::HIGHEST`] changes nothing: only a repair meets
+    /// files with such a number, and it goes on with lower ones.
     pub fn mark_file_number_used(&self, n: FileNumber) {
         if n > FileNumber::HIGHEST {
             return;
@@ -153,23 +153,23 @@ impl VersionSet {
         self.next_file.fetch_max(n.0.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// The last sequence that commits record.
+    /// The last sequence number that commits record.
     pub fn last_sequence(&self) -> SeqNum {
         SeqNum::new(self.last_seq.load(Ordering::Relaxed)).unwrap_or(SeqNum::MAX)
     }
 
-    /// Raises the last sequence that commits record; lower values change nothing. To be called before a commit with
-    /// at least the sequences of the commit's tables (which the commit also sees to itself).
+    /// Raises the last sequence number that commits record; lower values change nothing. A commit itself raises it to
+    /// the sequence numbers of its tables.
     pub fn raise_last_sequence(&self, seq: SeqNum) {
         self.last_seq.fetch_max(seq.get(), Ordering::Relaxed);
     }
 
-    /// Bytes from which a MANIFEST is replaced by a new one; [`MANIFEST_BOUND`] unless set.
+    /// Sets the size in bytes above which a MANIFEST is replaced by a new one. Default: [`MANIFEST_BOUND`].
     pub fn set_manifest_bound(&self, bytes: u64) {
         self.queue.lock().bound = bytes;
     }
 
-    /// What the MANIFEST says about the database as a whole.
+    /// The MANIFEST's data about the whole database.
     pub fn db_facts(&self) -> DbFacts {
         self.published.read().state.db.clone()
     }
@@ -189,8 +189,8 @@ impl VersionSet {
         self.published.read().manifest
     }
 
-    /// False while it is unknown which of two MANIFESTs a crash would leave, and after a fatal failure: then no file
-    /// that either names may be unlinked.
+    /// False while it is unknown which of two MANIFESTs a crash would leave, and after a fatal failure. Then no file
+    /// that either MANIFEST names may be unlinked.
     pub fn may_unlink(&self) -> bool {
         let published = self.published.read();
         !published.doubtful && published.fatal.is_none()
@@ -217,7 +217,7 @@ impl VersionSet {
         published.versions.retain(|v| v.strong_count() != 0);
         let versions: Vec<_> = published.versions.iter().filter_map(Weak::upgrade).collect();
         drop(published);
-        // From here on without the lock: ours may be the last reference of a version, whose end closes files.
+        // The lock is released here: this may be the last reference to a version, and dropping a version closes files.
         let blobs = versions.iter().flat_map(|v| v.blobs().files().keys().copied()).collect();
         let tables = versions.iter().flat_map(|v| v.files().map(|(_, f)| f.number())).collect();
         (tables, blobs)
@@ -232,9 +232,9 @@ impl VersionSet {
         versions.into_iter().filter(|v| Arc::ptr_eq(v.tables(), tables)).collect()
     }
 
-    /// Commits `edits` as one: durable, and installed, or (but see `Indeterminate`) without effect. Next file, last
-    /// sequence, epoch numbers and the atomic group are filled in. No edits: writes a MANIFEST if there is none. Of edits of
-    /// a family that was dropped only what concerns the whole database is taken.
+    /// Commits `edits` as one: after `Ok` they are durable and installed. The commit adds next file number, last
+    /// sequence number, epoch numbers and the atomic group. Without edits it writes a MANIFEST if there is none. Of
+    /// edits for a dropped family only the parts about the whole database are used.
     ///
     /// # Errors
     /// `InvalidArgument`, `Corruption`: an edit breaks a rule of the tree; nothing was written. `Io`: the edits may or
@@ -267,7 +267,7 @@ impl VersionSet {
         self.commit(edits)
     }
 
-    /// Creates a family; its id is one never used before.
+    /// Creates a family with an id that was never used before.
     ///
     /// # Errors
     /// `InvalidArgument`: there is a family of that name. `Io` as [`VersionSet::commit`].

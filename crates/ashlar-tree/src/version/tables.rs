@@ -16,10 +16,10 @@ use ashlar_table::{ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-/// Where a family's tables are and how they are read.
+/// The directory of a family's tables, and the way they are read.
 #[derive(Debug)]
 pub struct Tables {
-    // The files alone: readers may outlive the database, and must not keep its threads.
+    // Only the file system: readers may outlive the database, and must not keep its threads alive.
     fs: Arc<dyn Fs>,
     dir: PathBuf,
     open: Arc<OpenTables>,
@@ -34,18 +34,18 @@ impl Tables {
         Arc::new(Tables { fs: env.fs, dir, open, order, statistics: CountInto::default() })
     }
 
-    /// Names what is counted into, for tables that are opened from now on. Once.
+    /// Sets the statistics for tables that are opened from now on. Call it once.
     pub fn count_into(&self, statistics: &Arc<Statistics>) {
         let _ = self.statistics.set(Arc::clone(statistics));
     }
 
-    /// What is counted into, once it was named.
+    /// The statistics, if they were set.
     #[inline]
     pub fn statistics(&self) -> Option<&Statistics> {
         self.statistics.get().map(|s| &**s)
     }
 
-    /// The cap on memory that their blocks keep to, if there is one.
+    /// The memory cap of the blocks, if there is one.
     pub fn memory_cap(&self) -> Option<usize> {
         self.open.pool().budget().map(|budget| budget.cap())
     }
@@ -66,11 +66,11 @@ impl Tables {
         &self.dir
     }
 
-    /// Opens the table that the MANIFEST describes so.
+    /// Opens the table that this MANIFEST entry describes.
     ///
     /// # Errors
-    /// `Io` when the file is missing or cannot be read; `Corruption` when it is no table, or another one than the
-    /// MANIFEST means, by size or unique id.
+    /// `Io`: the file is missing or cannot be read. `Corruption`: the file is not a table, or its size or unique id is
+    /// not the MANIFEST's.
     pub fn open(&self, file: &NewFile) -> Result<Arc<TableReader>> {
         let statistics = self.statistics.get();
         let _time = statistics.and_then(|s| s.time(Distribution::TableOpenIoMicros));
@@ -81,14 +81,15 @@ impl Tables {
         opened
     }
 
-    /// Opens the table of `file` and leaves it in its slot. If another thread was faster, its table is returned.
+    /// Opens the table of `file` and puts it into the file's slot. If another thread was faster, returns that thread's
+    /// table.
     pub(super) fn open_to_keep(&self, file: &FileMeta) -> Result<Arc<TableReader>> {
         let opened = self.open(&file.file)?;
         file.note_counts(TableCounts::of(opened.properties()));
         Ok(self.keep(file, opened))
     }
 
-    /// Leaves an open table in the slot of its file; what stands there then.
+    /// Puts an open table into the slot of its file. Returns the table that is then in the slot.
     pub fn keep(&self, file: &FileMeta, opened: Arc<TableReader>) -> Arc<TableReader> {
         let (table, ours) = file.table.fill(opened);
         if ours {
@@ -104,7 +105,7 @@ impl Tables {
         Ok(table)
     }
 
-    /// What that table says about itself, without its index and filter.
+    /// The properties of the table, without its index and filter.
     ///
     /// # Errors
     /// As [`Tables::open`].
@@ -119,7 +120,7 @@ impl Tables {
     /// The footer of that table.
     ///
     /// # Errors
-    /// `Io`; `Corruption`: there is none.
+    /// `Io`. `Corruption`: the file has no footer.
     pub fn footer(&self, file: &NewFile) -> Result<Footer> {
         let opened = self.open_file(file.number)?;
         let size = opened.len();
@@ -138,7 +139,7 @@ impl Tables {
         }
     }
 
-    /// The path of a table, by the name it has.
+    /// The path of a table: `N.sst` or `N.ldb`, whichever exists.
     pub fn path_of(&self, number: FileNumber) -> PathBuf {
         let ldb = self.dir.join(FileKind::LevelDbTable(number).name());
         let sst = self.dir.join(FileKind::Table(number).name());
@@ -167,7 +168,7 @@ impl Tables {
     }
 }
 
-/// That a table is the one the MANIFEST means, where both say so.
+/// Checks that the table is the one that the MANIFEST means, if both have a unique id.
 fn check_id(file: &NewFile, said: &Properties, path: &Path) -> Result<()> {
     match file.unique_id.filter(|id| *id != [0; 16]) {
         Some(id) if own_id(said) != Some(id) && !planted(Bug::OtherTableTaken) => {
@@ -179,7 +180,7 @@ fn check_id(file: &NewFile, said: &Properties, path: &Path) -> Result<()> {
     }
 }
 
-/// The unique id that follows from what a table says about its origin.
+/// The unique id, computed from a table's properties about its origin.
 fn own_id(said: &Properties) -> Option<[u8; 16]> {
     let (db, session) = (said.db_id.as_deref()?, said.db_session_id.as_deref()?);
     Some(unique_id_bytes(db, session, said.original_file_number?))
