@@ -13,26 +13,26 @@ use ashlar_sync::RwLock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-/// One block's place: empty, or the frame.
+/// The slot of one block: empty, or its frame.
 pub(crate) type Slot = RwLock<Option<Arc<Frame>>>;
 
-/// The slots of an open table. Ring entries refer to the outer count, hits go by a copy of the inner one.
+/// The slots of an open table. Ring entries hold the outer reference count; hits use a copy of the inner one.
 pub(crate) type Slots = Arc<Arc<Pages<Slot>>>;
 
-/// Where a frame is.
+/// The place of a frame.
 #[derive(Clone)]
 pub(crate) struct Entry {
     slots: Weak<Arc<Pages<Slot>>>,
     ordinal: u32,
 }
 
-/// What the hand did with an entry.
+/// What the clock hand did with an entry.
 pub(crate) enum Verdict {
-    /// Out of its slot.
+    /// The frame was evicted.
     Evicted,
-    /// Read since the last pass, or pinned: goes to the back of the ring.
+    /// The frame was read since the last pass, or is pinned. The entry goes to the back of the ring.
     Stays(Entry),
-    /// Its table is closed.
+    /// The table of the entry is closed.
     Dead,
 }
 
@@ -41,13 +41,14 @@ impl Entry {
         Entry { slots: Arc::downgrade(slots), ordinal }
     }
 
-    /// Judges the frame and takes it out if it may go. Locks the slot; the caller holds no lock.
+    /// Evicts the frame if it was not read since the last pass and has no pin. Locks the slot; the caller holds no
+    /// lock.
     pub(crate) fn judge(self) -> Verdict {
         let Some(slots) = self.slots.upgrade() else { return Verdict::Dead };
         let Some(slot) = slots.get(self.ordinal as usize) else { return Verdict::Dead };
         let mut guard = slot.write();
         let Some(frame) = guard.as_ref() else { return Verdict::Dead };
-        // New holders come through this slot, which is locked, or from a pin, which is counted here already.
+        // New references come through this slot, which is locked, or from a pin, which is counted here already.
         if Arc::strong_count(frame) > 1 || frame.take_touch() {
             return Verdict::Stays(self);
         }
@@ -59,7 +60,7 @@ impl Entry {
         Verdict::Evicted
     }
 
-    /// Brings the frame's bytes out of `slab`, if they stand there and no pin holds them. The caller holds no lock.
+    /// Moves the frame's bytes out of `slab`, if they are there and no pin holds them. The caller holds no lock.
     pub(crate) fn bring_out_of(&self, slab: usize, slabs: &Arc<Slabs>) {
         let Some(slots) = self.slots.upgrade() else { return };
         let Some(slot) = slots.get(self.ordinal as usize) else { return };
@@ -68,7 +69,7 @@ impl Entry {
         drop(frame);
         let Ok(mut place) = piece.map(Place::Slab) else { return };
         let mut guard = slot.write();
-        // Whichever frame is there now, it is of this block. With one holder, the slot, it is this lock's.
+        // Any frame in the slot is of this block. If only the slot refers to it, this lock owns it.
         if let Some(alone) = guard.as_mut().and_then(Arc::get_mut).filter(|frame| frame.stands_in(slab)) {
             alone.swap_place(&mut place);
         }
@@ -77,7 +78,7 @@ impl Entry {
     }
 }
 
-/// The ring: the hand takes from the front, survivors and newcomers go to the back.
+/// The ring: the hand takes entries from the front; entries that stay and new entries go to the back.
 #[derive(Default)]
 pub(crate) struct Clock {
     ring: VecDeque<Entry>,
@@ -102,12 +103,12 @@ impl Clock {
         self.ring.pop_front()
     }
 
-    /// An entry popped before turned out dead.
+    /// Notes that an entry popped before was dead.
     pub(crate) fn buried(&mut self) {
         self.dead = self.dead.saturating_sub(1);
     }
 
-    /// A table with this many frames was closed.
+    /// Notes that a table with this many frames was closed.
     pub(crate) fn died(&mut self, frames: usize) {
         self.dead += frames;
         if self.dead > 64 && self.dead * 2 > self.ring.len() {

@@ -7,14 +7,14 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// What a frame costs beside its bytes: its own header, its slot and its place in the clock ring.
+/// The memory of a frame beside its bytes: its header, its slot and its entry in the clock ring.
 const OVERHEAD: usize = 160;
 
-/// What a block stands in.
+/// The memory of a block.
 pub(crate) enum Place {
-    /// In the pool's memory.
+    /// A piece of the pool's slabs.
     Slab(Piece),
-    /// In the allocator's: blocks of no pool, very short and very long ones, and what found no place in a slab.
+    /// On the heap: blocks of no pool, very short and very long ones, and blocks that found no place in a slab.
     Heap(Vec<u8>),
 }
 
@@ -32,29 +32,29 @@ impl Deref for Place {
 
 /// One uncompressed block. Its bytes never change.
 pub(crate) struct Frame {
-    /// Dropped before the charge is: what is free in the pool is free in memory.
+    /// Dropped before the charge, so that uncharged memory is free.
     place: Place,
     /// `None` for a frame that was never charged.
     charge: Option<Charge>,
-    /// Read since the hand passed. A hint: relaxed.
+    /// The frame was read since the clock hand passed. Relaxed, because it is only a hint.
     touched: AtomicBool,
     /// Set once, by the thread that took the frame out of its slot.
     detached: AtomicBool,
 }
 
-/// Room reserved in a pool; dropping it gives the room back.
+/// A charge reserved in a pool; dropping it releases the charge.
 pub(crate) struct Charge {
     pool: Arc<FramePool>,
     size: usize,
 }
 
 impl Charge {
-    /// What a frame of these bytes is charged.
+    /// The charge of a frame of this length.
     pub(crate) fn size_of(bytes: &Vec<u8>) -> usize {
         class_of(bytes.len()).unwrap_or(bytes.capacity()).saturating_add(OVERHEAD)
     }
 
-    /// Wraps room that has been reserved already.
+    /// Wraps a charge that is reserved already.
     pub(crate) fn reserved(pool: Arc<FramePool>, size: usize) -> Charge {
         Charge { pool, size }
     }
@@ -77,17 +77,17 @@ impl Frame {
         &self.place
     }
 
-    /// Whether it stands in that slab of its pool.
+    /// Whether the block is in that slab of its pool.
     pub(crate) fn stands_in(&self, slab: usize) -> bool {
         matches!(&self.place, Place::Slab(piece) if piece.slab() == slab)
     }
 
-    /// The same bytes stand in `place` from now on, which becomes where they stood.
+    /// Moves the block to `place`, which holds the same bytes. `place` becomes the block's former memory.
     pub(crate) fn swap_place(&mut self, place: &mut Place) {
         std::mem::swap(&mut self.place, place);
     }
 
-    /// Notes a read. Stores only when that changes something, so that hot frames stay shared in the cores' caches.
+    /// Notes a read. Stores only when the value changes, so that hot cache lines stay shared between cores.
     #[inline]
     pub(crate) fn touch(&self) {
         if !self.touched.load(Ordering::Relaxed) {
@@ -95,7 +95,7 @@ impl Frame {
         }
     }
 
-    /// Whether it was read since the last call.
+    /// Whether the frame was read since the last call.
     pub(crate) fn take_touch(&self) -> bool {
         self.touched.swap(false, Ordering::Relaxed)
     }
@@ -112,8 +112,8 @@ impl Frame {
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        // Nothing else refers to it any more. An exchange sees the last value also where the count of the `Arc` orders nothing,
-        // as under loom.
+        // No other reference exists. An exchange sees the last value even if the count of the `Arc` orders nothing, as
+        // under loom.
         if self.detached.swap(false, Ordering::Relaxed)
             && let Some(charge) = &self.charge
         {
@@ -122,7 +122,7 @@ impl Drop for Frame {
     }
 }
 
-/// Bytes of a block that are worth asking for before it is searched.
+/// The number of bytes to prefetch before a block is searched.
 const PREFETCHED: usize = 4096 + 512;
 
 #[inline]
@@ -134,7 +134,7 @@ fn prefetch_lines(bytes: &[u8]) {
         // Checked by: `prefetched_bytes_are_the_same`.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
-    // Elsewhere there is no stable way to ask.
+    // Other processors have no stable prefetch function.
     #[cfg(not(target_arch = "x86_64"))]
     let _ = bytes;
 }
@@ -148,13 +148,13 @@ impl FramePin {
         FramePin(frame)
     }
 
-    /// A block that belongs to no pool and is charged to none: for reads that must not fill the cache.
+    /// A block without a pool and without a charge: for reads that must not fill the cache.
     pub fn unpooled(bytes: Vec<u8>) -> FramePin {
         FramePin(Frame::new(Place::Heap(bytes), None))
     }
 
-    /// Asks the processor for the block: a search that follows waits for one cache line, not for one after the other.
-    /// A hint; of large blocks only the beginning and the end, where restart points are.
+    /// Prefetches the block, so that a following search waits for its cache lines once and not one by one. Of a large
+    /// block, only the beginning and the end, where the restart points are.
     // bench: readrandom, seekrandom
     #[inline]
     pub fn prefetch(&self) {

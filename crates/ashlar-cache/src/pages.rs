@@ -11,14 +11,14 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Shorter ones are the allocator's.
+/// The length in bytes from which a slice has separate pages. Shorter slices are on the heap.
 const SHORTEST: usize = 64 << 10;
-/// So many have pages of their own at most: the system counts mappings, 65,530 by default for the whole process.
+/// The most slices with separate pages. The system limits the mappings of a process, to 65,530 by default.
 const MOST: usize = 16 << 10;
 
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// Pages that are counted.
+/// A mapping that counts towards the limit.
 struct Map(MmapRaw);
 
 impl Map {
@@ -45,7 +45,7 @@ impl Drop for Map {
 pub struct Pages<T> {
     start: NonNull<T>,
     len: usize,
-    /// Where it stands; `None`: in the heap, as a boxed slice.
+    /// The mapping; `None`: the slice is a boxed slice on the heap.
     map: Option<Map>,
 }
 

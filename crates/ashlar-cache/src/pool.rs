@@ -10,10 +10,11 @@ use ashlar_sync::{Mutex, Rank};
 use std::fmt;
 use std::sync::Arc;
 
-/// Entries the hand looks at for one insert before it gives up and the block is not kept.
+/// The number of ring entries that one insert checks before it gives up and does not cache the block.
 const SWEEP: usize = 512;
 
-/// Slabs that are emptied for one block that has no place, and at most when blocks went because something else grew.
+/// The number of slabs to empty for one block that has no place, and the most when another use of memory evicted
+/// blocks.
 const FOR_ONE: usize = 2;
 const FOR_OTHERS: usize = 64;
 
@@ -21,27 +22,27 @@ const FOR_OTHERS: usize = 64;
 pub(crate) const HITS: usize = 0;
 pub(crate) const MISSES: usize = 1;
 
-/// What a pool holds at one moment. Bytes, except the counts.
+/// The contents of a pool at one moment, in bytes except the counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUsage {
-    /// Charged in all.
+    /// All charged bytes.
     pub used: usize,
-    /// The cap, or what the budget leaves if that is less.
+    /// The cap, or the memory that the budget leaves if that is less.
     pub capacity: usize,
-    /// The part of `used` that is in no slot any more but still pinned.
+    /// The part of `used` that is pinned and in no slot.
     pub pinned: usize,
-    /// Blocks found.
+    /// The number of hits.
     pub hits: u64,
-    /// Blocks not found.
+    /// The number of misses.
     pub misses: u64,
 }
 
 /// The memory of all block frames of the tables that share it. The cap is hard: see the crate's rule 2.
 pub struct FramePool {
     capacity: AtomicUsize,
-    /// What else the pool has to leave room for.
+    /// The budget of other memory that shares the cap.
     budget: Option<Arc<MemoryBudget>>,
-    /// Changed by compare-and-swap only, so that the cap cannot be passed. Relaxed: it orders nothing.
+    /// Changed by compare-and-swap only, so that the cap is never exceeded. Relaxed: it orders no other memory access.
     used: AtomicUsize,
     pinned: AtomicUsize,
     clock: Mutex<Clock>,
@@ -50,12 +51,12 @@ pub struct FramePool {
 }
 
 impl FramePool {
-    /// An empty pool that never charges more than `capacity` bytes. With 0 nothing is kept.
+    /// An empty pool that never charges more than `capacity` bytes. With 0 it caches nothing.
     pub fn new(capacity: usize) -> Arc<FramePool> {
         Arc::new(FramePool::make(capacity, None))
     }
 
-    /// A pool that also keeps to what `budget` leaves, and makes room when anything else grows.
+    /// A pool that also stays within the memory that `budget` leaves, and evicts blocks when other memory grows.
     pub fn within(capacity: usize, budget: &Arc<MemoryBudget>) -> Arc<FramePool> {
         let pool = Arc::new(FramePool::make(capacity, Some(Arc::clone(budget))));
         let weak = Arc::downgrade(&pool);
@@ -67,7 +68,7 @@ impl FramePool {
         pool
     }
 
-    /// A pool with so much slack in its slabs.
+    /// A pool with this slack in its slabs.
     #[cfg(test)]
     pub(crate) fn with_slack(capacity: usize, slack: usize) -> Arc<FramePool> {
         Arc::new(FramePool { slabs: Slabs::new(slack), ..FramePool::make(capacity, None) })
@@ -85,18 +86,18 @@ impl FramePool {
         }
     }
 
-    /// What it may hold now.
+    /// The present limit in bytes.
     fn limit(&self) -> usize {
         let capacity = self.capacity.load(Ordering::Relaxed);
         self.budget.as_ref().map_or(capacity, |budget| capacity.min(budget.left()))
     }
 
-    /// The budget it keeps to, for what else is charged.
+    /// The budget, for other memory that shares the cap.
     pub fn budget(&self) -> Option<&Arc<MemoryBudget>> {
         self.budget.as_ref()
     }
 
-    /// What it holds. The figures are read one after the other.
+    /// The contents of the pool. The figures are read one after the other.
     pub fn usage(&self) -> PoolUsage {
         PoolUsage {
             used: self.used.load(Ordering::Relaxed),
@@ -107,19 +108,20 @@ impl FramePool {
         }
     }
 
-    /// Blocks that stand in slots.
+    /// The number of blocks in slots.
     pub fn frames(&self) -> usize {
         self.clock.lock().living()
     }
 
-    /// Changes the cap. A lower one evicts at once what is not held; held frames leave as they are let go.
+    /// Changes the cap. A lower cap evicts at once all frames without a pin; pinned frames leave when their pins are
+    /// dropped.
     pub fn set_capacity(&self, capacity: usize) {
         self.capacity.store(capacity, Ordering::Relaxed);
         self.make_room();
         self.bring_together(self.slabs.in_use());
     }
 
-    /// Evicts what is above the limit and not held.
+    /// Evicts frames without a pin until the pool is within its limit.
     fn make_room(&self) {
         if self.used.load(Ordering::Relaxed) <= self.limit() {
             return;
@@ -129,7 +131,7 @@ impl FramePool {
         self.bring_together(FOR_OTHERS);
     }
 
-    /// What the block of `entry` is to stand in: its bytes, now or from before.
+    /// The memory for the block of `entry`: a piece of a slab, or the heap if there is no piece.
     pub(crate) fn place(&self, mut bytes: Vec<u8>, entry: &Entry) -> Place {
         let mut put = self.slabs.put(&bytes, entry, None);
         if put.as_ref().err() == Some(&NoPiece::Crowded) {
@@ -145,7 +147,7 @@ impl FramePool {
         }
     }
 
-    /// Empties up to `most` slabs while too many are in use for what is in them.
+    /// Empties up to `most` slabs while the slabs in use exceed rule 3 of `slab`.
     fn bring_together(&self, most: usize) {
         for _ in 0..most {
             let Some((slab, blocks)) = self.slabs.to_empty() else { return };
@@ -153,7 +155,7 @@ impl FramePool {
         }
     }
 
-    /// Charges `size` bytes if they fit, evicting for them. False when they do not.
+    /// Charges `size` bytes if they fit, after evictions if necessary. False when they do not fit.
     pub(crate) fn reserve(&self, size: usize) -> bool {
         if size > self.limit() {
             return false;
@@ -171,7 +173,7 @@ impl FramePool {
         }
     }
 
-    /// Moves the hand until one frame went. False when `looks` entries were looked at in vain.
+    /// Moves the clock hand until one frame was evicted. False when `looks` entries were checked without success.
     fn evict_one(&self, looks: &mut usize) -> bool {
         while *looks > 0 {
             *looks -= 1;
@@ -186,12 +188,12 @@ impl FramePool {
         false
     }
 
-    /// A frame came to stand in a slot.
+    /// Adds a frame in a slot to the ring.
     pub(crate) fn enter(&self, entry: Entry) {
         self.clock.lock().push(entry);
     }
 
-    /// A table closed, which had this many frames.
+    /// Notes that a table with this many frames was closed.
     pub(crate) fn left(&self, frames: usize) {
         if frames > 0 {
             self.clock.lock().died(frames);

@@ -8,8 +8,8 @@ use ashlar_sync::{Rank, RwLock};
 use std::fmt;
 use std::sync::Arc;
 
-/// One slot per block of an open table. Dropping it takes all its frames out of the pool; pinned frames stay
-/// charged until they are let go.
+/// One slot per block of an open table. Dropping it removes all its frames from the pool; pinned frames stay charged
+/// until their pins are dropped.
 pub struct SlotArray {
     slots: Arc<Pages<Slot>>,
     /// The same, for ring entries.
@@ -25,7 +25,7 @@ impl SlotArray {
         SlotArray { slots, counted, pool }
     }
 
-    /// Bytes the slots themselves take.
+    /// The memory of the slots themselves, in bytes.
     pub fn memory(&self) -> usize {
         size_of_val(&**self.slots)
     }
@@ -54,8 +54,8 @@ impl SlotArray {
         Some(FramePin::new(frame))
     }
 
-    /// Keeps `bytes` as block `ordinal` and pins it. If another thread was faster, its frame is returned. If the pool has no
-    /// room, even after evicting, the block is handed out uncharged and is not kept.
+    /// Caches `bytes` as block `ordinal` and pins it. If another thread was faster, returns that thread's frame. If the
+    /// pool has no space even after evictions, returns the block uncharged and does not cache it.
     pub fn insert(&self, ordinal: u32, bytes: Vec<u8>) -> FramePin {
         let Some(slot) = self.slots.get(ordinal as usize) else { return FramePin::unpooled(bytes) };
         let size = Charge::size_of(&bytes);
@@ -86,7 +86,7 @@ impl Drop for SlotArray {
                 frames += 1;
             }
         }
-        // An evictor may still hold the slots for a moment; they are empty and stay so.
+        // An evictor may still hold the slots for a moment. They are empty and stay empty.
         self.counted = Arc::default();
         self.pool.left(frames);
     }
@@ -102,7 +102,7 @@ impl fmt::Debug for SlotArray {
 mod tests {
     use super::*;
 
-    /// Bytes of a closed table's slots are back at once, though its entries may stand in the ring for long.
+    /// The memory of a closed table's slots is free at once, even if its entries stay in the ring for long.
     #[test]
     fn ring_entries_keep_no_slots_in_memory() {
         let pool = FramePool::new(1 << 20);

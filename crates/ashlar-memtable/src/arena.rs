@@ -29,13 +29,13 @@ use std::sync::OnceLock;
 /// Size and alignment of everything in the arena.
 pub(crate) const UNIT: usize = 8;
 const UNIT_BITS: u32 = 19;
-/// In a model as few and as small as it takes to grow; under the scheduler few, as the end of an arena looks at each.
+/// Under loom as few and as small as a growing arena needs. Under shuttle few, because dropping an arena visits each.
 const CHUNKS: usize = match (cfg!(loom), cfg!(shuttle)) {
     (true, _) => 4,
     (_, true) => 12,
     _ => 4096,
 };
-/// Chunks whose pointers stand in the arena itself.
+/// The number of chunks whose pointers are in the arena itself.
 const NEAR_CHUNKS: usize = match (cfg!(loom), cfg!(shuttle)) {
     (true, _) => 2,
     (_, true) => 4,
@@ -47,11 +47,11 @@ const CHUNK_UNITS_MAX: u64 = 1 << UNIT_BITS;
 const UNIT_MASK: usize = (1 << UNIT_BITS) - 1;
 /// Above this an allocation gets its own chunk.
 const OWN_CHUNK_UNITS: u64 = CHUNK_UNITS_MAX / 4;
-/// From here on a chunk is mapped, in whole pages.
+/// From this size on a chunk is a mapping of whole pages.
 const MAPPED_UNITS: u64 = 1 << 13;
 const PAGE_UNITS: u64 = 1 << 9;
 
-/// The chunk being filled, packed in one word.
+/// The current chunk and its fill level, packed in one word.
 #[derive(Clone, Copy)]
 struct Tail {
     chunk: u32,
@@ -79,32 +79,32 @@ impl Tail {
 
 /// Chunked memory for one memtable.
 pub(crate) struct Arena {
-    /// The pointers of the first chunks …
+    /// The pointers of the first chunks.
     near: [AtomicPtr<u64>; NEAR_CHUNKS],
-    /// … and of those behind them, once there is one.
+    /// The pointers of the other chunks, once there is one.
     far: OnceLock<Box<[AtomicPtr<u64>]>>,
     tail: AtomicU64,
     next_chunk: AtomicU32,
     retired_bytes: AtomicUsize,
-    /// The mapped ones of the chunks.
+    /// The mapped chunks.
     maps: Mutex<Vec<MmapRaw>>,
-    /// All chunks, whole.
+    /// The memory of all chunks.
     charge: MemoryCharge,
 }
 
-/// The address of a unit: what fits a link. Made by [`Arena::alloc`] only.
+/// The address of a unit, small enough for a link. Only [`Arena::alloc`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address(pub(super) u32);
 
 impl Address {
-    /// The address of a unit further on in the same allocation; only the first units of one have an address.
+    /// The address of a later unit of the same allocation. Only the first units of an allocation have an address.
     pub(crate) fn behind(self, units: u32) -> Address {
         Address(self.0 + units)
     }
 }
 
 impl Arena {
-    /// No chunk yet; those to come are charged to `charge`.
+    /// An arena without chunks. Later chunks are charged to `charge`.
     pub(crate) fn new(charge: MemoryCharge) -> Arena {
         Arena {
             near: std::array::from_fn(|_| AtomicPtr::new(null_mut())),
@@ -117,7 +117,7 @@ impl Arena {
         }
     }
 
-    /// Bytes handed out, and the unusable rests of full chunks.
+    /// The allocated bytes, with the unusable ends of full chunks.
     pub(crate) fn used_bytes(&self) -> usize {
         let tail = Tail::unpack(self.tail.load(Ordering::Relaxed));
         self.retired_bytes.load(Ordering::Relaxed) + to_usize(tail.used) * UNIT
@@ -128,8 +128,8 @@ impl Arena {
         self.tail.load(Ordering::Relaxed)
     }
 
-    /// Hands out `units` (at least one) adjoining units, uninitialised, owned by the caller; writable through the
-    /// pointer as long as the arena lives.
+    /// Allocates `units` (at least one) adjoining units. They are uninitialised and belong to the caller, which may
+    /// write through the pointer as long as the arena lives.
     pub(crate) fn alloc(&self, units: u64) -> Result<(Address, NonNull<u64>), MemoryLimit> {
         debug_assert!(units > 0);
         if units > OWN_CHUNK_UNITS {
@@ -157,11 +157,11 @@ impl Arena {
         }
     }
 
-    /// Replaces a full chunk and returns the tail word as it is then.
+    /// Replaces a full chunk, and returns the new tail word.
     #[cold]
     fn grow(&self, full: u64, units: u64) -> Result<u64, MemoryLimit> {
         let old = Tail::unpack(full);
-        // An eighth of what is there: that much of an arena is empty at most.
+        // An eighth of the arena's size, so at most that part of an arena is empty.
         let eighth = (self.retired_bytes.load(Ordering::Relaxed) / UNIT / 8) as u64;
         let least = if old.capacity == 0 { FIRST_CHUNK_UNITS } else { CHUNK_UNITS_MIN };
         let sized = eighth.clamp(least, CHUNK_UNITS_MAX);
@@ -207,7 +207,7 @@ impl Arena {
         Ok((chunk, base))
     }
 
-    /// Where the pointer of a chunk stands. `None` for a chunk behind the first ones while there is no list.
+    /// The place of a chunk's pointer. `None` for a chunk after the first ones while there is no list.
     #[inline]
     fn slot(&self, chunk: u32) -> Option<&AtomicPtr<u64>> {
         let chunk = chunk as usize;
@@ -217,19 +217,19 @@ impl Arena {
         }
     }
 
-    /// The same; makes the list if it is needed and not there.
+    /// The same; makes the list if there is none.
     fn slot_or_list(&self, chunk: u32) -> Result<&AtomicPtr<u64>, MemoryLimit> {
         if chunk as usize >= NEAR_CHUNKS && self.far.get().is_none() {
             let mut list = Vec::new();
             list.try_reserve_exact(CHUNKS - NEAR_CHUNKS).map_err(|_| MemoryLimit)?;
             list.extend((NEAR_CHUNKS..CHUNKS).map(|_| AtomicPtr::new(null_mut())));
-            // Another thread may have been faster: then its list counts, and this one goes.
+            // If another thread was faster, its list is used and this one is dropped.
             let _ = self.far.set(list.into_boxed_slice());
         }
         self.slot(chunk).ok_or(MemoryLimit)
     }
 
-    /// Whole pages, which stay where they are while they stand in `maps`.
+    /// Maps whole pages. They do not move while the mapping is in `maps`.
     fn map(&self, bytes: usize) -> Result<NonNull<u64>, MemoryLimit> {
         let map = MmapRaw::from(MmapMut::map_anon(bytes).map_err(|_| MemoryLimit)?);
         let base = NonNull::new(map.as_mut_ptr().cast::<u64>()).ok_or(MemoryLimit)?;
@@ -244,7 +244,7 @@ impl Arena {
         }
     }
 
-    /// The pointer behind an address; usable up to the end of what was allocated there.
+    /// The pointer of an address, valid up to the end of its allocation.
     #[inline]
     pub(crate) fn resolve(&self, at: Address) -> NonNull<u64> {
         // Relaxed: a thread that holds an address got it through an Acquire that follows the store of the pointer.
@@ -264,7 +264,7 @@ fn unreachable_address() -> ! {
     unreachable!("an address of another arena")
 }
 
-/// Sizes here were allocated, or are about to be: they fit.
+/// These sizes were allocated or will be, so they are valid.
 fn to_usize(units: u64) -> usize {
     usize::try_from(units).unwrap_or(usize::MAX / UNIT)
 }
@@ -273,7 +273,7 @@ fn address(chunk: u32, unit: u64) -> Address {
     Address(chunk << UNIT_BITS | (unit & (CHUNK_UNITS_MAX - 1)) as u32)
 }
 
-/// A chunk's length without a begun page, if it is to be mapped.
+/// The length of a chunk in whole pages, if it is to be mapped.
 fn whole_pages(units: u64) -> u64 {
     if units < MAPPED_UNITS { units } else { units / PAGE_UNITS * PAGE_UNITS }
 }

@@ -7,7 +7,7 @@ use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::{Entry, InternalIterator, InternalKey, LookupKey, Result, RunCursor, Window};
 use std::sync::Arc;
 
-/// The entry-wise face.
+/// The iterator, entry by entry.
 pub(crate) struct ListIter<C> {
     list: Arc<SkipList<C>>,
     at: Option<Anchor>,
@@ -66,7 +66,7 @@ impl<C: KeyOrder + 'static> InternalIterator for ListIter<C> {
     }
 }
 
-/// The face for flush: windows.
+/// The cursor for a flush, in windows.
 pub(crate) struct ListCursor<C> {
     list: Arc<SkipList<C>>,
     next: Option<Anchor>,

@@ -21,11 +21,11 @@ use ashlar_sync::atomic::Ordering;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::slice;
-// Those of the scheduler are no plain words. There are steps enough around a link.
+// Shuttle's atomics are not plain words, and there are enough steps around a link without them.
 #[cfg(shuttle)]
 use std::sync::atomic::AtomicU64;
 
-/// Nodes have at most this many links. At two nodes per node of the next level this suits four million entries.
+/// The most links of a node. Half of the nodes of a level are on the next level, so this suits four million entries.
 pub(crate) const HEIGHT_MAX: usize = 22;
 
 /// The address of a node.
@@ -85,13 +85,13 @@ impl<'a> Spot<'a> {
         Spot::at(arena, head.0, level)
     }
 
-    /// A spot that was remembered as [`Anchor`] of the same arena.
+    /// The spot of an [`Anchor`] of the same arena.
     #[inline]
     pub(crate) fn resume(arena: &'a Arena, anchor: Anchor) -> Spot<'a> {
         Spot::at(arena, anchor.offset, anchor.level)
     }
 
-    /// Remembers the place without borrowing the arena.
+    /// The same place without a borrow of the arena.
     #[inline]
     pub(crate) fn anchor(self) -> Anchor {
         Anchor { offset: self.offset, level: self.level }
@@ -120,7 +120,7 @@ impl<'a> Spot<'a> {
         Link(self.link_cell().load(Ordering::Acquire))
     }
 
-    /// The node a link of this spot leads to.
+    /// The node to which a link of this spot leads.
     #[inline]
     pub(crate) fn follow(self, link: Link) -> Option<Spot<'a>> {
         Some(Spot::at(self.arena, link.target()?, self.level))
@@ -177,7 +177,7 @@ pub(crate) struct Anchor {
     level: usize,
 }
 
-/// The head of a list: a node of full height with an empty key that stands before all others.
+/// The head of a list: a node of full height with an empty key, before all other nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head(Offset);
 
@@ -196,8 +196,8 @@ impl Head {
     }
 }
 
-/// A node that only its writer knows: allocated, filled, not linked. Prepared nodes form a chain: until a node is
-/// linked, its lowest link holds its height and the next node of the chain.
+/// A node that only its writer knows: allocated and filled, but not linked. Prepared nodes form a chain: until a node
+/// is linked, its lowest link holds its height and the next node of the chain.
 pub(crate) struct Fresh<'a> {
     arena: PhantomData<&'a Arena>,
     node: NonNull<u64>,
@@ -235,14 +235,14 @@ impl<'a> Fresh<'a> {
         Ok(Fresh { arena: PhantomData, node, offset, height, chained: None })
     }
 
-    /// Lets `next` follow in the chain of prepared nodes.
+    /// Appends `next` to the chain of prepared nodes.
     pub(crate) fn chain(&self, next: Option<Offset>) {
         let next = next.map_or(0, |o| o.0.0);
         let word = (self.height as u64) << 32 | u64::from(next);
         link_cell(self.node, 0).store(word, Ordering::Relaxed);
     }
 
-    /// Takes the node at `offset` out of a chain. The caller owns the chain: no other thread reads or links the node.
+    /// The node at `offset` of a chain. The caller owns the chain: no other thread reads or links the node.
     pub(crate) fn unchain(arena: &'a Arena, offset: Offset) -> Fresh<'a> {
         let node = arena.resolve(offset.0);
         let word = link_cell(node, 0).load(Ordering::Relaxed);
@@ -282,21 +282,21 @@ impl<'a> Fresh<'a> {
         self.offset
     }
 
-    /// Sets where the node leads on `level`, before it is linked there.
+    /// Sets the node's link of `level`, before the node is linked there.
     pub(crate) fn set_link(&self, level: usize, link: Link) {
         assert!(level < self.height);
         // Relaxed: the Release that links the node on this level publishes it.
         link_cell(self.node, level).store(link.0, Ordering::Relaxed);
     }
 
-    /// The node as a remembered place on `level`. Only meaningful once it is linked there.
+    /// The node as an anchor on `level`. Valid only once it is linked there.
     pub(crate) fn anchor(&self, level: usize) -> Anchor {
         assert!(level < self.height);
         Anchor { offset: self.offset, level }
     }
 }
 
-/// Where a link is read and changed.
+/// The cell of a link.
 #[cfg(not(loom))]
 type LinkCell<'a> = &'a AtomicU64;
 #[cfg(loom)]
@@ -330,7 +330,7 @@ fn lengths(node: NonNull<u64>) -> (usize, usize) {
     ((word >> 32) as usize, (word & 0xffff_ffff) as usize)
 }
 
-/// The place `at` bytes behind the header.
+/// The pointer `at` bytes after the header.
 #[inline]
 fn body(node: NonNull<u64>, at: usize) -> NonNull<u8> {
     // SAFETY: bounds: at most key length + 8 + value length, which were allocated behind the header (or one past).
@@ -348,7 +348,7 @@ fn bytes<'a>(node: NonNull<u64>, at: usize, len: usize) -> &'a [u8] {
     unsafe { slice::from_raw_parts(start.as_ptr(), len) }
 }
 
-/// Fills bytes of the body of a node that is not linked yet.
+/// Writes bytes to the body of a node that is not linked yet.
 #[inline]
 fn put(node: NonNull<u64>, at: usize, from: &[u8]) {
     #[cfg(loom)]

@@ -21,7 +21,7 @@ use ashlar_base::{
 use ashlar_sync::ReadPin;
 use std::sync::Arc;
 
-/// `memtable`, its entries protected by `bytes` each, 8 at most; 0: as it is. It must be empty.
+/// `memtable`, with a checksum of `bytes` bytes (at most 8) for each entry; 0: without checksums. It must be empty.
 pub fn protected(memtable: Arc<dyn MemtableRep>, bytes: usize) -> Arc<dyn MemtableRep> {
     match bytes {
         0 => memtable,
@@ -29,7 +29,7 @@ pub fn protected(memtable: Arc<dyn MemtableRep>, bytes: usize) -> Arc<dyn Memtab
     }
 }
 
-/// How sums are made and compared.
+/// Computes and compares checksums.
 #[derive(Clone, Copy)]
 struct Sums {
     bytes: usize,
@@ -41,13 +41,13 @@ impl Sums {
         xxh3_64_with_seed(value, seed).to_le_bytes()
     }
 
-    /// A value and its sum.
+    /// Splits a stored value into the value and its checksum.
     fn strip(self, stored: &[u8]) -> Option<(&[u8], &[u8])> {
         stored.split_at_checked(stored.len().checked_sub(self.bytes)?)
     }
 
     /// # Errors
-    /// `Corruption`: the entry is not what was written.
+    /// `Corruption`: the entry has changed since it was written.
     fn check<'a>(self, key: &[u8], trailer: Trailer, stored: &'a [u8]) -> Result<&'a [u8]> {
         let right = |(value, sum): &(&[u8], &[u8])| {
             self.of(key, trailer.type_byte(), value).get(..self.bytes) == Some(sum)
@@ -158,11 +158,11 @@ impl Protected {
     }
 }
 
-/// The iterator below, each entry compared when it is reached.
+/// An iterator that compares the checksum of each entry that it reaches.
 struct ProtectedIter {
     iter: Box<dyn InternalIterator>,
     sums: Sums,
-    /// Off the end, or on an entry that differs.
+    /// Off the end, or on an entry whose checksum differs.
     off: bool,
 }
 
@@ -222,7 +222,7 @@ impl InternalIterator for ProtectedIter {
     }
 }
 
-/// The face for flush.
+/// The cursor for a flush.
 struct ProtectedCursor {
     iter: ProtectedIter,
     begun: bool,

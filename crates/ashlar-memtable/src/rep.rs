@@ -23,13 +23,13 @@ use std::sync::Arc;
 /// One entry to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Op<'a> {
-    /// The user's key. Of a range tombstone: the first key deleted.
+    /// The user key. For a range tombstone: the first deleted key.
     pub key: &'a [u8],
-    /// The value as stored; what it means depends on the type. Of a range tombstone: the first key not deleted.
+    /// The value as stored; its meaning depends on the type. For a range tombstone: the first key that is not deleted.
     pub value: &'a [u8],
-    /// What kind of entry it is.
+    /// The type of the entry.
     pub value_type: ValueType,
-    /// The entry's sequence number is the first one of the insert plus this.
+    /// The difference between the entry's sequence number and the first one of the insert.
     pub seq_delta: u32,
 }
 
@@ -61,23 +61,23 @@ impl From<MemoryLimit> for Error {
     }
 }
 
-/// What one writer keeps between its writes: where the last one went, so that ordered writes skip the search.
-/// Valid for any memtable, also after a change; a fresh one is never wrong, only slower.
+/// The position of a writer's last insert, so that ordered writes skip the search. It is valid for any memtable: with
+/// another memtable it only makes the insert slower.
 #[derive(Debug, Default)]
 pub struct WriterSlot {
     pub(crate) hint: Hint,
     pub(crate) random: u64,
 }
 
-/// Entries copied into a memtable and not yet in its order. Must go to [`MemtableRep::insert`] of the same memtable;
-/// dropped instead, the memory stays used until the memtable goes.
+/// Entries that are in the memtable's memory and not yet in its order. Pass them to [`MemtableRep::insert`] of the same
+/// memtable. If they are dropped, their memory stays in use as long as the memtable.
 #[derive(Debug)]
 #[must_use]
 pub struct Prepared {
     pub(crate) memtable: u64,
     pub(crate) first: Option<Offset>,
     pub(crate) count: u32,
-    /// Those of them that delete a key.
+    /// The number of deletions of single keys among them.
     pub(crate) deletions: u32,
     pub(crate) tombstones: Vec<Pending>,
 }
@@ -97,13 +97,13 @@ impl Prepared {
 /// The range tombstones of a memtable, in parts that overlap.
 pub type TombstoneParts = Arc<[Arc<FragmentedTombstones>]>;
 
-/// A memtable, seen by the engine. Shared by an `Arc`; iterators and cursors keep it alive.
+/// A memtable. Shared by an `Arc`; iterators and cursors keep it alive.
 pub trait MemtableRep: Send + Sync {
-    /// Copies the entries in; they are not visible yet. Range tombstones go to a list of their own, where neither
-    /// [`MemtableRep::get`] nor cursors see them; one whose range is empty is left out.
+    /// Copies the entries into the memtable; they are not visible yet. Range tombstones go to a separate list, which
+    /// [`MemtableRep::get`] and cursors do not see. A range tombstone with an empty range is left out.
     ///
     /// # Errors
-    /// [`MemoryLimit`]: nothing of `ops` will ever be visible.
+    /// [`MemoryLimit`]: no entry of `ops` will ever be visible.
     fn prepare(
         &self,
         writer: &mut WriterSlot,
@@ -114,7 +114,7 @@ pub trait MemtableRep: Send + Sync {
     /// Each entry (user key, sequence, type) must be new.
     ///
     /// # Panics
-    /// When `prepared` is of another memtable, or a sequence number would pass [`SeqNum::MAX`].
+    /// When `prepared` belongs to another memtable, or a sequence number would exceed [`SeqNum::MAX`].
     fn insert(&self, writer: &mut WriterSlot, prepared: Prepared, first: SeqNum);
 
     /// The newest point entry of `key.user_key` at or below `key.seq`, of whatever type.
@@ -123,25 +123,25 @@ pub trait MemtableRep: Send + Sync {
     /// `Corruption`: the entry is not what was written. Only of a [`protected`](crate::protected()) memtable.
     fn get<'g>(&'g self, pin: &'g ReadPin, key: &LookupKey<'_>) -> Result<Option<Found<'g>>>;
 
-    /// The range tombstones inserted so far, and perhaps some inserted meanwhile, in a few parts (about the logarithm of
-    /// their number) that all have to be asked; `None` when there are none. To be called without a [`ReadPin`]: after an
-    /// insert it takes a lock and cuts what is new.
+    /// The range tombstones inserted so far, and perhaps some inserted meanwhile; `None` when there are none. They come
+    /// in a few parts (about the logarithm of their number), and the caller must ask each part. Call it without a
+    /// [`ReadPin`]: after an insert it takes a lock and cuts the new tombstones.
     fn range_tombstones(&self) -> Option<TombstoneParts>;
 
     /// Number of range tombstones inserted. One load.
     fn range_tombstone_count(&self) -> u64;
 
-    /// A cursor over all point entries, those inserted later included. Not positioned. Backward steps cost a search.
+    /// A cursor over all point entries, including those inserted later. Not positioned. Backward steps cost a search.
     fn iter(self: Arc<Self>) -> Box<dyn InternalIterator>;
 
     /// A forward cursor over the point entries in windows, for flush. Not positioned: starts at the first entry.
     fn cursor(self: Arc<Self>) -> Box<dyn RunCursor>;
 
-    /// Bytes handed out for entries, padding and unusable rests included, and those of range tombstones.
+    /// The bytes of entries with padding and unusable ends of chunks, and of range tombstones.
     fn memory(&self) -> usize;
 
-    /// What of [`MemtableRep::memory`] counts towards the size at which it is full: all but the index over the entries,
-    /// as far as it is larger than one link for each. So a memtable of some size holds about as many entries as RocksDB's.
+    /// The part of [`MemtableRep::memory`] that counts towards the size limit: everything except the index over the
+    /// entries beyond one link for each. So a memtable of a given size holds about as many entries as RocksDB's.
     fn filled(&self) -> usize {
         self.memory()
     }
@@ -167,10 +167,10 @@ pub trait MemtableRep: Send + Sync {
     /// The first and the last internal key of the point entries in order; `None` when there are none.
     fn smallest_and_largest(&self) -> Option<(InternalKeyBuf, InternalKeyBuf)>;
 
-    /// Notes that nothing above `last` will be inserted any more.
+    /// Makes the memtable immutable: no sequence number above `last` is inserted later.
     fn seal(&self, last: SeqNum);
 
-    /// What [`MemtableRep::seal`] noted.
+    /// The sequence number that [`MemtableRep::seal`] noted.
     fn sealed_at(&self) -> Option<SeqNum>;
 }
 
@@ -179,7 +179,7 @@ pub fn skiplist(order: Order) -> Arc<dyn MemtableRep> {
     charged(order, MemoryCharge::none())
 }
 
-/// [`skiplist`], its memory charged to `budget` from chunk to chunk, for as long as it is alive.
+/// [`skiplist`], with its memory charged to `budget`, chunk by chunk, as long as the memtable lives.
 pub fn skiplist_within(order: Order, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
     charged(order, budget.charge(MemoryUse::Memtables, 0))
 }

@@ -43,20 +43,20 @@ use std::cmp::Ordering as Order;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as StaticU64;
 
-/// `lcp` stops counting here.
+/// The largest value of `lcp`.
 const LCP_MAX: u32 = 255;
-/// No sequence number: not sealed.
+/// Not a sequence number: the memtable is not sealed.
 const OPEN: u64 = u64::MAX;
-/// How far an insert follows the lowest level from where the last one of this writer ended.
+/// The most steps that an insert takes on the lowest level from this writer's last insert.
 const HINT_STEPS: u32 = 2;
 
 /// A rank is estimated from about this many nodes, as a power of two.
 const RANK_NODES_LOG2: u32 = 10;
 
-// Of the process, not of a model: never loom's.
+// A counter of the process, so never one of loom's atomics.
 static NEXT_ID: StaticU64 = StaticU64::new(1);
 
-/// Where a writer's last insert went, per level. Every anchor stands before or on the lowest one.
+/// Per level, the place of a writer's last insert. Every anchor is before or on the lowest one.
 #[derive(Debug, Default)]
 pub(crate) struct Hint {
     memtable: u64,
@@ -84,7 +84,7 @@ struct Target<'k> {
     trailer: Trailer,
 }
 
-/// Where a search stands on one level: behind `spot`, before what `link` leads to.
+/// The position of a search on one level: after `spot`, before the node to which `link` leads.
 #[derive(Clone, Copy)]
 struct Reach<'a> {
     spot: Spot<'a>,
@@ -104,7 +104,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         let arena = Arena::new(charge);
         let head = match Head::new(&arena) {
             Ok(head) => head,
-            // As for every small allocation: with so little memory left the process cannot go on.
+            // A small allocation: with so little memory left the process cannot go on.
             Err(MemoryLimit) => handle_alloc_error(Layout::new::<Self>()),
         };
         SkipList {
@@ -153,7 +153,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         }
     }
 
-    /// A place remembered by an iterator over this list.
+    /// The spot of an anchor that an iterator over this list holds.
     pub(crate) fn resume(&self, anchor: Anchor) -> Spot<'_> {
         Spot::resume(&self.arena, anchor)
     }
@@ -193,7 +193,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         }
     }
 
-    /// Tries to fill `path` for the levels below `height` from where the last insert went.
+    /// Tries to fill `path` for the levels below `height`, starting from the writer's last insert.
     fn search_hint<'a>(
         &'a self,
         hint: &Hint,
@@ -237,7 +237,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
                 self.link_in(fresh, level, &target, reach);
             }
         }
-        // Relaxed: a search that starts too low is slower, not wrong.
+        // Relaxed: a search that starts on a too low level is slower, not wrong.
         if height > self.levels() {
             self.height.fetch_max(height, Ordering::Relaxed);
         }
@@ -251,12 +251,12 @@ impl<C: KeyOrder + 'static> SkipList<C> {
             if reach.spot.replace(reach.link, self.link(reach.left, digits, fresh.offset())) {
                 return;
             }
-            // Another thread was faster: its node may come before ours.
+            // If another thread was faster, its node may come before this one.
             reach = walk(&self.order, target, reach.spot, reach.left);
         }
     }
 
-    /// The link from the target of a search to the node behind it.
+    /// The link from the target of a search to the next node.
     fn onward(&self, reach: &Reach<'_>) -> Link {
         let Some(node) = reach.spot.follow(reach.link) else { return Link::NONE };
         if reach.right == reach.link.lcp() {
@@ -269,8 +269,8 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         if C::WORDS { Link::new(lcp, digits, to) } else { Link::new(0, 0, to) }
     }
 
-    /// About how many entries stand before the first version of the key. Counts nodes from the level on where a few
-    /// hundred are expected, each for those that its height hides.
+    /// An estimate of the number of entries before the first version of the key. It counts nodes from the level that
+    /// should have a few hundred, and multiplies them by the entries that each stands for.
     fn approximate_rank(&self, user_key: &[u8]) -> u64 {
         let target = Target { user_key, trailer: Trailer::FIRST };
         let sparse =
@@ -292,18 +292,18 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         }
     }
 
-    /// A height for a new node: one more with a chance of one in two, each. Passing a node costs a cache miss, stopping before
-    /// one does not, so tall lists are the fast ones.
+    /// A random height for a new node: each further level with a probability of one half. Passing a node costs a cache
+    /// miss and stopping before one does not, so tall lists are fast.
     fn random_height(&self, writer: &mut WriterSlot) -> usize {
         if writer.random == 0 {
-            // Of the memtable's own state only, so that the same writes take the same memory in every run.
+            // Computed only from the memtable's state, so that the same writes use the same memory in every run.
             writer.random = self.arena.position() | 1;
         }
         (1 + splitmix::next(&mut writer.random).trailing_zeros() as usize).min(HEIGHT_MAX)
     }
 }
 
-/// The reaches of one search by level.
+/// The positions of one search, per level.
 struct Path<'a> {
     /// Highest level first.
     reaches: Vec<Reach<'a>>,
@@ -344,7 +344,7 @@ fn digits<C: KeyOrder>(order: &C, key: &[u8], lcp: u32) -> u32 {
     if C::WORDS { (order.word(key, lcp as usize) >> 40) as u32 } else { 0 }
 }
 
-/// Orders an entry against the target; both are known to share `from` bytes. Also says how many they share.
+/// Compares an entry with the target; both are known to share `from` bytes. Also returns how many they share.
 fn compare<C: KeyOrder>(order: &C, entry: (&[u8], Trailer), target: &Target<'_>, from: u32) -> (Order, u32) {
     let (key, trailer) = entry;
     if C::WORDS {
@@ -362,8 +362,8 @@ fn compare<C: KeyOrder>(order: &C, entry: (&[u8], Trailer), target: &Target<'_>,
     (by_key.then_with(|| target.trailer.cmp(&trailer)), LCP_MAX)
 }
 
-/// Goes on from `spot`, which is before the target and shares `left` bytes with it, to the last node of its level
-/// before the target.
+/// Goes from `spot`, which is before the target and shares `left` bytes with it, to the last node of its level before
+/// the target.
 #[inline]
 fn walk<'a, C: KeyOrder>(order: &C, target: &Target<'_>, spot: Spot<'a>, left: u32) -> Reach<'a> {
     match walk_some(order, target, spot, left, u32::MAX) {
@@ -372,7 +372,7 @@ fn walk<'a, C: KeyOrder>(order: &C, target: &Target<'_>, spot: Spot<'a>, left: u
     }
 }
 
-/// [`walk`] of at most `steps` nodes; `None` when they are not enough.
+/// [`walk`] over at most `steps` nodes; `None` when more are needed.
 #[inline]
 fn walk_some<'a, C: KeyOrder>(
     order: &C,
@@ -491,7 +491,7 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
     }
 
     fn filled(&self) -> usize {
-        // An entry has two links, in the mean.
+        // An entry has two links on average.
         let second = usize::try_from(self.count.load(Ordering::Relaxed)).unwrap_or(0) * size_of::<Link>();
         self.memory().saturating_sub(second)
     }

@@ -21,7 +21,7 @@ use ashlar_sync::{EpochCell, Mutex, Rank};
 use std::cmp::Ordering as KeyOrdering;
 use std::sync::Arc;
 
-/// A tombstone that was copied and has no sequence yet.
+/// A copied tombstone without a sequence number.
 #[derive(Debug)]
 pub(crate) struct Pending {
     begin: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Copies begin and end.
+    /// Copies the begin and end keys.
     pub(crate) fn copy(op: &Op<'_>) -> Result<Pending, MemoryLimit> {
         let copy = |bytes: &[u8]| {
             let mut copied = Vec::new();
@@ -42,21 +42,21 @@ impl Pending {
     }
 }
 
-/// The parts of the first tombstones of the list.
+/// Fragments of the first tombstones of the list, in parts.
 #[derive(Debug, Default)]
 struct Cut {
-    /// Where each part ends in the list.
+    /// The end of each part in the list.
     ends: Vec<usize>,
     parts: TombstoneParts,
 }
 
 impl Cut {
-    /// How many tombstones are cut.
+    /// The number of tombstones in the parts.
     fn count(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// How many parts stay when a list of `len` tombstones is cut, and how many tombstones these parts hold.
+    /// When a list of `len` tombstones is cut: the number of parts that stay, and the number of tombstones in them.
     fn kept(&self, len: usize) -> (usize, usize) {
         let (mut start, mut kept) = (self.count(), self.ends.len());
         while let Some(last) = kept.checked_sub(1) {
@@ -82,7 +82,7 @@ impl Cut {
 #[derive(Debug, Default)]
 struct All {
     list: Vec<RangeTombstone>,
-    /// The newest cut, for threads that waited for the lock while another cut them.
+    /// The newest parts, for threads that waited for the lock while another thread made them.
     newest: Arc<Cut>,
 }
 
@@ -107,14 +107,14 @@ impl TombstoneList {
         }
     }
 
-    /// How many there are.
+    /// The number of tombstones.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
-        // Acquire pairs with the Release in `insert`: the list holds what the counter says.
+        // Acquire pairs with the Release in `insert`: the list holds as many tombstones as the counter says.
         self.count.load(Ordering::Acquire)
     }
 
-    /// Bytes they take, about.
+    /// An estimate of their memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -122,7 +122,7 @@ impl TombstoneList {
     /// Makes prepared tombstones visible.
     ///
     /// # Panics
-    /// When a sequence number would pass [`SeqNum::MAX`].
+    /// When a sequence number would exceed [`SeqNum::MAX`].
     #[cold]
     pub(crate) fn insert(&self, pending: Vec<Pending>, first: SeqNum) {
         let (count, mut bytes) = (pending.len() as u64, 0);
@@ -132,7 +132,7 @@ impl TombstoneList {
                 let Some(seq) = first.checked_add(u64::from(seq_delta)) else {
                     panic!("a sequence number over 56 bits")
                 };
-                // Once in the list, about once more in the fragments.
+                // Each tombstone counts once in the list and about once more in the fragments.
                 bytes += 2 * (size_of::<RangeTombstone>() + begin.len() + end.len());
                 all.list.push(RangeTombstone { begin, end, seq });
             }
@@ -141,7 +141,7 @@ impl TombstoneList {
         self.count.fetch_add(count, Ordering::Release);
     }
 
-    /// The parts of everything inserted so far; `None` when that is nothing.
+    /// The parts of all tombstones inserted so far; `None` when there are none.
     #[inline]
     pub(crate) fn parts(&self) -> Option<TombstoneParts> {
         match self.len() {
@@ -164,7 +164,7 @@ impl TombstoneList {
         parts
     }
 
-    /// Cuts the whole list under the lock: other readers wait for the cut instead of making it too.
+    /// Cuts the whole list under the lock, so that other readers wait for the result instead of cutting it too.
     fn cut_locked(&self) -> Arc<Cut> {
         let mut all = self.all.lock();
         if all.newest.count() < all.list.len() {
@@ -175,8 +175,8 @@ impl TombstoneList {
         Arc::clone(&all.newest)
     }
 
-    /// Cuts a copy of the list's tail without the lock, because the order calls a comparator of the user: the comparator may
-    /// read the database, or wait for a thread that does.
+    /// Cuts a copy of the list's tail without the lock. Cutting may call a user's comparator, which may read the
+    /// database or wait for a thread that does.
     fn cut_outside(&self) -> Arc<Cut> {
         let (newest, kept, tail) = {
             let all = self.all.lock();

@@ -25,28 +25,28 @@ use std::slice;
 use std::sync::Arc;
 
 const SLAB: usize = 256 << 10;
-/// Slabs of a region.
+/// The number of slabs in a region.
 const PER_REGION: usize = 64;
-/// Lengths from 2 to 64 KiB stand in pieces; others are the allocator's.
+/// Blocks of 2 to 64 KiB go into pieces; others stay with the allocator.
 const SHORTEST: usize = 2 << 10;
 const LONGEST: usize = 64 << 10;
-/// Slabs that may be in use beyond what rule 3 names.
+/// The number of slabs that may be in use beyond the sixteenth of rule 3.
 pub(crate) const SLACK: usize = 4;
 
-/// The length of the piece that `len` bytes go into, if they go into one.
+/// The length of the piece for `len` bytes, if they go into one.
 pub(crate) fn class_of(len: usize) -> Option<usize> {
     let step = 1 << (len.max(SHORTEST).ilog2() - 4);
     (SHORTEST..=LONGEST).contains(&len).then(|| len.next_multiple_of(step))
 }
 
-/// One slab's pieces.
+/// The pieces of one slab.
 #[derive(Default)]
 struct Slab {
-    /// Their length; 0 while there are none.
+    /// The length of each piece; 0 without pieces.
     class: usize,
-    /// A bit for each free one.
+    /// One bit for each free piece.
     free: u128,
-    /// Whose block stands in each.
+    /// The owner of the block in each piece.
     owners: Vec<Option<Entry>>,
 }
 
@@ -64,14 +64,14 @@ impl Slab {
 struct State {
     regions: Vec<Arc<MmapRaw>>,
     slabs: Vec<Slab>,
-    /// Slabs without a class, whose memory is the system's.
+    /// Slabs without a class; the system has their memory.
     vacant: BTreeSet<usize>,
-    /// By class: slabs with a free piece.
+    /// Per class, the slabs with a free piece.
     open: BTreeMap<usize, BTreeSet<usize>>,
     in_use: usize,
     /// Bytes of the pieces in use.
     taken: usize,
-    /// Slabs from here on have been tried to empty.
+    /// From this slab on, an attempt to empty each slab was made.
     hand: usize,
 }
 
@@ -85,7 +85,7 @@ impl State {
         Some((Arc::clone(region), slab % PER_REGION * SLAB))
     }
 
-    /// A slab with a free piece of that class, other than `but`.
+    /// A slab of this class with a free piece, other than `but`.
     fn with_room(&self, class: usize, but: Option<usize>) -> Option<usize> {
         self.open.get(&class)?.iter().find(|slab| Some(**slab) != but).copied()
     }
@@ -109,7 +109,7 @@ impl State {
         Some(at)
     }
 
-    /// Cuts the first free piece.
+    /// Allocates the first free piece.
     fn cut(&mut self, at: usize, owner: &Entry) -> Option<usize> {
         let slab = self.slabs.get_mut(at)?;
         let index = slab.free.trailing_zeros() as usize;
@@ -124,7 +124,7 @@ impl State {
         Some(index)
     }
 
-    /// Takes a piece back. True when it was the slab's last: the slab has no class any more, and is not vacant yet.
+    /// Frees a piece. True when it was the slab's last: the slab then has no class, and is not vacant yet.
     fn join(&mut self, at: usize, index: usize) -> bool {
         let Some(slab) = self.slabs.get_mut(at) else { return false };
         slab.free |= 1 << index;
@@ -140,7 +140,7 @@ impl State {
         true
     }
 
-    /// The next slab downwards with room for its blocks below it.
+    /// The next lower slab for whose blocks a slab below it has space.
     fn next_down(&mut self) -> Option<usize> {
         let has_room_below = |at: &usize| {
             let open = self.slabs.get(*at).and_then(|slab| self.open.get(&slab.class));
@@ -159,23 +159,23 @@ pub(crate) struct Slabs {
     slack: usize,
 }
 
-/// Why there is no piece.
+/// The reason why a block gets no piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPiece {
-    /// The length is none that stands in pieces, or the system has no memory.
+    /// Blocks of this length do not go into pieces, or the system has no memory.
     Never,
-    /// Too many slabs are in use for what is in them.
+    /// The slabs in use exceed rule 3.
     Crowded,
 }
 
 impl Slabs {
-    /// No memory yet; `slack` slabs may be in use beyond what rule 3 names.
+    /// Slabs without memory yet. `slack` slabs may be in use beyond the sixteenth of rule 3.
     pub(crate) fn new(slack: usize) -> Arc<Slabs> {
         Arc::new(Slabs { state: Mutex::new(Rank::Cache, State::default()), slack })
     }
 
-    /// Brings `bytes` into a piece, for a block that stands, or is to stand, where `owner` says. Not into a piece of slab
-    /// `but`, and then into one that is begun already.
+    /// Copies `bytes` into a piece, for the block whose place is `owner`. With `but`, does not use slab `but` and
+    /// begins no new slab.
     pub(crate) fn put(
         self: &Arc<Self>,
         bytes: &[u8],
@@ -212,7 +212,7 @@ impl Slabs {
         }
         let region = state.region(slab);
         drop(state);
-        // No thread uses the slab before it is vacant: no reason to hold others up meanwhile.
+        // No thread uses the slab before it is vacant, so other threads need not wait meanwhile.
         if let Some((region, from)) = region {
             release(&region, from);
         }
@@ -221,8 +221,8 @@ impl Slabs {
         state.in_use -= 1;
     }
 
-    /// When too many slabs are in use, one to be emptied, and whose blocks stand in it: the highest, and each in its turn, as
-    /// a pinned block stays.
+    /// When the slabs in use exceed rule 3: a slab to empty, and the owners of its blocks. The highest slab comes
+    /// first, then each in turn, because a pinned block does not move.
     pub(crate) fn to_empty(&self) -> Option<(usize, Vec<Entry>)> {
         let mut state = self.state.lock();
         if !state.is_crowded(state.in_use, self.slack) {
@@ -240,9 +240,10 @@ impl Slabs {
     }
 }
 
-/// Gives the memory of a slab back; its addresses stay. A hint: what is not given back stays resident.
+/// Returns the memory of a slab to the system; its addresses stay reserved. If the system ignores the call, the memory
+/// stays resident.
 fn release(region: &MmapRaw, from: usize) {
-    // Miri's machine has no such call.
+    // Miri does not support the call.
     #[cfg(all(unix, not(miri)))]
     {
         let free = memmap2::UncheckedAdvice::DontNeed;
