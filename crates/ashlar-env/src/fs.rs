@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a directory entry is.
+/// The kind of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryKind {
     /// A regular file.
@@ -24,11 +24,12 @@ pub enum EntryKind {
 /// A directory entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FsEntry {
-    /// The name, without its directory. Bytes that are no UTF-8 show as the replacement character: no file of ours.
+    /// The name, without its directory. Bytes that are not UTF-8 show as the replacement character; no database file
+    /// has such a name.
     pub name: String,
-    /// Bytes in the file; 0 for what is not a regular file.
+    /// The length of the file; 0 for other kinds of entries.
     pub len: u64,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: EntryKind,
 }
 
@@ -37,36 +38,36 @@ pub trait Fs: Send + Sync + Debug {
     /// A file system that reaches every path below `dir`, and `dir` itself, through a descriptor of that directory, which
     /// is opened now. All else is as in this one, and directories that this one holds are held there too.
     ///
-    /// A path is below `dir` when it begins with `dir` as written here: hold the path from which file names are made. A
-    /// rename of the directory, another working directory or another directory under the old name then change nothing:
-    /// files are made, read and removed in the directory that was opened. Once it is removed, calls fail with
-    /// `Io(NotFound)`. Links in `dir` itself are followed, links below it never. Only `rename`, `remove_dir` and
-    /// `remove` of `dir` itself go by its name.
+    /// A path is below `dir` when it begins with `dir` as written here, so hold the path from which file names are
+    /// made. A rename of the directory, another working directory or another directory under the old name then change
+    /// nothing: files are created, read and removed in the directory that was opened. Once that directory is removed,
+    /// calls fail with `Io(NotFound)`. Symbolic links in `dir` itself are followed, links below it never. Only
+    /// `rename`, `remove_dir` and `remove` of `dir` itself use its name.
     ///
     /// A file system that only this process can change may return itself.
     ///
     /// # Errors
-    /// `Io`: the directory cannot be opened; `Io(NotFound)`: it is not there.
+    /// `Io`: the directory cannot be opened; `Io(NotFound)`: it does not exist.
     fn hold(&self, dir: &Path) -> Result<Arc<dyn Fs>>;
 
     /// Opens an existing regular file for reading.
     ///
     /// # Errors
-    /// `Io(NotFound)` when it is not there, other `Io` by cause; `InvalidArgument` for what is not a regular file.
+    /// `Io(NotFound)`: the file does not exist. Other `Io` by cause. `InvalidArgument`: not a regular file.
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>>;
 
     /// Creates a file for writing. A file or symbolic link of that name is removed first, never written through: other
     /// names of that file, and open handles, keep its bytes.
     fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>>;
 
-    /// Opens an existing file for writing, its bytes kept.
+    /// Opens an existing file for writing, and keeps its bytes.
     fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>>;
 
     /// Gives a file or directory another name, atomically; a file under the new name is replaced, unless it is
     /// the same one (see [`Fs::link`]): then nothing happens.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
-    /// Gives a file another name beside the one it has, without copying a byte: it lives as long as one of them.
+    /// Gives a file a second name without a copy. The file lives as long as one of its names.
     ///
     /// # Errors
     /// `NotSupported`: not on this file system, or not between these two places: copy instead. `Io(AlreadyExists)`:
@@ -79,29 +80,29 @@ pub trait Fs: Send + Sync + Debug {
     /// The entries of a directory, sorted by name.
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>>;
 
-    /// As [`Fs::list`], without the directories in it: a directory that has the name of a file is none.
+    /// [`Fs::list`] without directories: a directory with the name of a file does not count as one.
     fn files(&self, dir: &Path) -> Result<Vec<FsEntry>> {
         let mut entries = self.list(dir)?;
         entries.retain(|entry| entry.kind != EntryKind::Dir);
         Ok(entries)
     }
 
-    /// What tells one directory from another whatever its path: two paths with equal answers lead to the same directory.
-    /// `None`: nothing is there, or a directory of this file system has one path only.
+    /// The identity of a directory: two paths with equal answers lead to the same directory. `None`: nothing is at the
+    /// path, or each directory of this file system has only one path.
     fn directory_id(&self, _dir: &Path) -> Option<(u64, u64)> {
         None
     }
 
-    /// The path of the file that the other calls reach by `path`, for messages. Another one than `path` where a file system
-    /// keeps files of one directory in several.
+    /// The path of the file that the other calls reach by `path`, for messages. It differs from `path` in a file system
+    /// that keeps the files of one directory in several.
     fn real_path(&self, path: &Path) -> PathBuf {
         path.to_path_buf()
     }
 
-    /// The entry at `path`, a link itself and not what it points to; `None` when nothing is there.
+    /// The entry at `path`; for a symbolic link, the link itself. `None` when nothing is there.
     fn metadata(&self, path: &Path) -> Result<Option<FsEntry>>;
 
-    /// Creates a directory and the missing ones above it; fine when it is there.
+    /// Creates a directory and its missing parents; no error if it exists.
     fn create_dir_all(&self, path: &Path) -> Result<()>;
 
     /// Makes the entries of a directory durable: creations, renames, links and removals done so far.
@@ -170,12 +171,12 @@ pub trait WriteFile: Send + Sync + Debug {
     /// Cuts or extends (with zeros) the file to `len` bytes.
     fn truncate(&self, len: u64) -> Result<()>;
 
-    /// Reserves space for the `len` bytes from `offset` on, without changing the file's length. A hint: a file system that
-    /// cannot reserve answers `Ok`. What is reserved behind the end outlives the handle, and a crash; `truncate`, to the
-    /// present length too, gives it back.
+    /// Reserves space for the `len` bytes from `offset` on, without changing the file's length. A file system that
+    /// cannot reserve returns `Ok`. Space reserved after the end outlives the handle and a crash; `truncate`, also to
+    /// the present length, releases it.
     ///
     /// # Errors
-    /// `Io(NoSpace)`: there is not so much; a part of it may be reserved now.
+    /// `Io(NoSpace)`: the disk does not have the space; a part of it may be reserved now.
     fn allocate(&self, offset: u64, len: u64) -> Result<()>;
 
     /// The path it was opened by.

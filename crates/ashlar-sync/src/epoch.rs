@@ -53,7 +53,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         EpochCell { inner: Atomic::new(value) }
     }
 
-    /// What the cell holds, without touching its count. One acquiring load.
+    /// The value of the cell, without a change of its count. One acquiring load.
     #[inline]
     pub fn load<'g>(&self, pin: &'g ReadPin) -> &'g Arc<T> {
         let shared = self.inner.load(Ordering::Acquire, &pin.guard);
@@ -64,13 +64,13 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         unsafe { shared.deref() }
     }
 
-    /// A counted reference to what the cell holds.
+    /// A counted reference to the value of the cell.
     pub fn get(&self) -> Arc<T> {
         Arc::clone(self.load(&ReadPin::enter()))
     }
 
-    /// Replaces the value and frees the former one when no reader can see it: at once when no thread is pinned, else at a
-    /// later pin or `set`.
+    /// Replaces the value, and frees the former one when no reader can see it: at once when no thread is pinned, else
+    /// at a later pin or `set`.
     pub fn set(&self, value: Arc<T>) {
         {
             let guard = pin();
@@ -92,7 +92,7 @@ impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
         // a reference from `load` is bound to its pin, not to the cell. Checked by: `drops_each_value_once`.
         unsafe { guard.defer_destroy(old) };
         drop(guard);
-        // Else the last values of a closed database, and the files they hold open, would wait for the pins of others.
+        // Otherwise the last values of a closed database, and its open files, would wait for the pins of other threads.
         ReadPin::settle();
     }
 }

@@ -16,7 +16,7 @@ pub struct Mutex<T: ?Sized> {
     inner: primitive::Mutex<T>,
 }
 
-/// The right to use what a [`Mutex`] guards.
+/// Access to the value that a [`Mutex`] guards.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T: ?Sized> {
     // Released before the rank is given back.
@@ -30,7 +30,7 @@ impl<T> Mutex<T> {
         Mutex { rank, inner: primitive::Mutex::new(value) }
     }
 
-    /// What the lock guarded.
+    /// Returns the guarded value.
     pub fn into_inner(self) -> T {
         self.inner.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,14 +90,14 @@ pub struct RwLock<T> {
     inner: primitive::RwLock<T>,
 }
 
-/// The right to read what a [`RwLock`] guards.
+/// Read access to the value that a [`RwLock`] guards.
 #[derive(Debug)]
 pub struct RwLockReadGuard<'a, T> {
     guard: primitive::RwLockReadGuard<'a, T>,
     _held: Held,
 }
 
-/// The right to change what a [`RwLock`] guards.
+/// Write access to the value that a [`RwLock`] guards.
 #[derive(Debug)]
 pub struct RwLockWriteGuard<'a, T> {
     guard: primitive::RwLockWriteGuard<'a, T>,

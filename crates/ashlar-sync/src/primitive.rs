@@ -33,7 +33,7 @@ pub(crate) use {
 #[cfg(not(shuttle))]
 pub(crate) use {crossbeam_epoch::pin, std::thread};
 
-/// What a thread knows of itself: the ranks it holds, the databases it is at work for.
+/// The data of a thread: the ranks it holds, and the databases it works for.
 #[cfg(not(shuttle))]
 pub use std::thread_local;
 

@@ -13,7 +13,7 @@ pub enum Rank {
     Options,
     /// The queue of MANIFEST commits.
     Manifest,
-    /// The state of the database: families, versions, what runs.
+    /// The state of the database: families, versions, running jobs.
     State,
     /// The switch of memtable and WAL.
     Switch,
@@ -23,12 +23,13 @@ pub enum Rank {
     Cache,
     /// Counters and histograms.
     Statistics,
-    /// The insides of the environment: simulated disk, job queues. A leaf: nothing is called out of it.
+    /// The internals of the environment: simulated disk, job queues. A leaf: code under such a lock calls nothing
+    /// outside.
     Env,
 }
 
-/// Whether this thread holds no lock above [`Rank::Lifecycle`], which a close holds over everything that it waits for:
-/// callers of user code ask. Always true in release builds, which keep no account.
+/// Whether this thread holds no lock above [`Rank::Lifecycle`], which a close holds over everything that it waits for.
+/// Callers of user code check this. Always true in release builds, which do not track ranks.
 pub fn holds_no_lock() -> bool {
     #[cfg(debug_assertions)]
     return held::nothing_above(Rank::Lifecycle);
@@ -50,7 +51,7 @@ mod held {
         HELD.try_with(|held| held.get() >> (rank as u32 + 1) == 0).unwrap_or(true)
     }
 
-    /// A held rank; dropping it gives the rank back.
+    /// A held rank; dropping it releases the rank.
     #[derive(Debug)]
     pub(crate) struct Held(Rank);
 
@@ -81,7 +82,7 @@ mod held {
 #[cfg(debug_assertions)]
 pub(crate) use held::Held;
 
-/// Release builds: nothing is kept.
+/// Release builds track nothing.
 #[cfg(not(debug_assertions))]
 #[derive(Debug)]
 pub(crate) struct Held;

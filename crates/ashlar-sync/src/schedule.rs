@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LockResult};
 use std::time::Duration;
 
-/// The time of the run that this thread of the machine is in. Nothing in here is a step.
+/// The time of the run that this thread of the machine executes. Calls in here are no steps.
 #[derive(Default)]
 struct Time {
     now: Duration,
-    /// The waiters by moment; the number keeps the waiters of one moment apart.
+    /// The waiters by moment; a number distinguishes waiters of the same moment.
     sleepers: BTreeMap<(Duration, u64), Arc<shuttle::sync::Condvar>>,
     numbered: u64,
     keeper: Option<(TaskId, Thread)>,
@@ -39,7 +39,8 @@ pub fn now() -> Duration {
     time(|time| time.now)
 }
 
-/// The thread that lets time pass, of the run under way: to be scheduled when no other can be, and now and then.
+/// The keeper of the current run: the thread that lets time pass. The scheduler runs it when no other thread can run,
+/// and now and then.
 pub fn keeper() -> Option<TaskId> {
     time(|time| time.keeper.as_ref().map(|(id, _)| *id))
 }
@@ -52,7 +53,7 @@ pub fn sleep(d: Duration) {
     }
 }
 
-/// A run: `body` with a time of its own that passes, and with all freed at the end that `body` let go of.
+/// Runs `body` with its own virtual time, and frees at the end everything that `body` replaced.
 pub fn run<R>(body: impl FnOnce() -> R) -> R {
     time(|time| *time = Time::default());
     let keeper = thread::spawn(keep);
@@ -63,7 +64,7 @@ pub fn run<R>(body: impl FnOnce() -> R) -> R {
     });
     woken.iter().for_each(Thread::unpark);
     let _ = keeper.join();
-    // What is freed last must not be freed after the run, when no step can be made.
+    // The last values must be freed within the run, because no step can be made after it.
     (0..64).for_each(|_| pin().flush());
     done
 }

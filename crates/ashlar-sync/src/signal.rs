@@ -13,11 +13,11 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// What runs background work in a caller that waits. The inline executor's side of a [`Signal`].
+/// Runs background work in a caller that waits: the inline executor's side of a [`Signal`].
 pub trait WaitHook: Send + Sync {
-    /// Runs one step of background work in the caller. When nothing is runnable, lets time pass: to the next moment
-    /// a waiting job asked for, at most by `timeout`. False when neither is possible: nothing is runnable, no job
-    /// waits for the clock, and there is no timeout.
+    /// Runs one step of background work in the caller. When nothing is runnable, lets time pass: to the next moment for
+    /// which a job waits, and at most by `timeout`. False when neither is possible: nothing is runnable, no job waits
+    /// for the clock, and there is no timeout.
     fn pass(&self, timeout: Option<Duration>) -> bool;
 
     /// The clock that timeouts are measured on.
@@ -29,9 +29,10 @@ pub trait WaitHook: Send + Sync {
 pub enum Waited {
     /// `notify` was called after `seen` was read.
     Notified,
-    /// The timeout is over.
+    /// The timeout has passed.
     TimedOut,
-    /// With a hook only: nothing can ever notify. A deadlock in the caller's design, found instead of slept in.
+    /// With a hook only: no job can ever call `notify`. This is a deadlock in the caller's design, reported instead of
+    /// waiting for ever.
     Stuck,
 }
 

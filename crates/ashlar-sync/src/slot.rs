@@ -10,13 +10,13 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError, TryLockError};
 
-/// A value that comes and goes.
+/// A slot that holds a value or is empty.
 pub struct LeaseSlot<T> {
     // Written for the move of a pointer only, after a `try_write`.
     value: RwLock<Option<Arc<T>>>,
 }
 
-/// What stands in a slot, and stays there until this is dropped.
+/// The value in a slot. It stays in the slot until this lease is dropped.
 pub struct Lease<'a, T> {
     slot: RwLockReadGuard<'a, Option<Arc<T>>>,
 }
@@ -27,7 +27,7 @@ impl<T> Lease<'_, T> {
         self.slot.as_ref().expect("a lease of a full slot")
     }
 
-    /// A counted reference, which outlives the lease.
+    /// A counted reference, which may outlive the lease.
     pub fn share(&self) -> Arc<T> {
         Arc::clone(self.value())
     }
@@ -63,7 +63,8 @@ impl<T> LeaseSlot<T> {
         self.lease().map(|lease| lease.share())
     }
 
-    /// Puts `value` in if the slot is empty. What stands there now, and whether it is `value`.
+    /// Puts `value` into the slot if it is empty. Returns the value that is then in the slot, and whether it is
+    /// `value`.
     pub fn fill(&self, value: Arc<T>) -> (Arc<T>, bool) {
         loop {
             if let Some(there) = self.get() {
@@ -74,7 +75,7 @@ impl<T> LeaseSlot<T> {
                     *slot = Some(Arc::clone(&value));
                     return (value, true);
                 }
-                // Another thread was faster, or reads the empty slot just now.
+                // Another thread was faster, or reads the empty slot at this moment.
                 _ => spin_loop(),
             }
         }
@@ -82,7 +83,7 @@ impl<T> LeaseSlot<T> {
 
     /// Empties the slot, unless the value is in use.
     pub fn take_unused(&self) -> Option<Arc<T>> {
-        // No thread can take a count of the value while the slot is held for writing.
+        // No thread can take a reference to the value while the slot is held for writing.
         self.try_write()?.take_if(|value| Arc::strong_count(value) == 1)
     }
 

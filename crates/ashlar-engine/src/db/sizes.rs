@@ -8,7 +8,7 @@ use ashlar_base::Result;
 use ashlar_read::super_version::SuperVersion;
 use ashlar_tree::version::{FileMeta, Version};
 
-/// What [`Db::approximate_sizes`] counts.
+/// The places that an estimate of sizes counts: see [`Db::approximate_sizes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeOptions {
     /// Bytes in memtables (RocksDB's `include_memtables`). Default: off.

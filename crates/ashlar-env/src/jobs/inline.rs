@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Every job gets its turn; but `width` answers this number, so that there are jobs to interleave.
+/// Every job gets its turn. `width` returns this number, so that there are jobs to interleave.
 const LOW_WIDTH: usize = 4;
 
 /// Runs jobs in the caller, in an order that a seed decides.
@@ -37,9 +37,9 @@ struct State {
 
 enum Place {
     Ready(Box<dyn Job>),
-    /// Until the given time, or until woken only.
+    /// Waits until the given time; `None`: until a wake.
     Waiting(Option<Duration>, Box<dyn Job>),
-    /// Being stepped; woken since the step began?
+    /// Its step runs; holds whether it was woken since the step began.
     Stepping(bool),
 }
 
@@ -66,7 +66,7 @@ impl State {
     }
 }
 
-/// When a job that waits `d` is due; `None` when the clock cannot get there, so that only a wake counts.
+/// The time at which a job that waits `d` is due; `None` when the clock cannot get there, so that only a wake counts.
 fn due_after(now: Duration, d: Duration) -> Option<Duration> {
     now.checked_add(d).filter(|due| due.as_nanos() <= u128::from(u64::MAX))
 }
@@ -108,7 +108,7 @@ impl Inner {
         true
     }
 
-    /// How long until the first waiting job is due.
+    /// The time until the first waiting job is due.
     fn until_due(&self) -> Option<Duration> {
         let state = self.state.lock();
         let dues = state.jobs.values().filter_map(|place| match place {
@@ -133,7 +133,7 @@ impl WaitHook for Inner {
         if self.step_one() {
             return true;
         }
-        // Nothing is runnable: time is what is waited for.
+        // Nothing is runnable, so all jobs wait for time.
         let jump = match (self.until_due(), timeout) {
             (Some(due), Some(limit)) => due.min(limit),
             (Some(d), None) | (None, Some(d)) => d,
@@ -156,7 +156,7 @@ impl InlineExecutor {
         }
     }
 
-    /// How many jobs are not finished.
+    /// The number of unfinished jobs.
     pub fn unfinished(&self) -> usize {
         self.inner.state.lock().jobs.len()
     }
@@ -223,7 +223,7 @@ impl JobExecutor for InlineExecutor {
         let jobs = {
             let mut state = self.inner.state.lock();
             state.closed = true;
-            // What is being stepped right now is aborted by the thread that steps it.
+            // The thread that steps a job at this moment aborts it.
             let (stepping, rest) = std::mem::take(&mut state.jobs)
                 .into_iter()
                 .partition(|(_, p)| matches!(p, Place::Stepping(_)));

@@ -17,7 +17,7 @@ use ashlar_sync::Signal;
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// What a job does.
+/// The purpose of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobKind {
     /// Writes memtables to tables.
@@ -30,7 +30,7 @@ pub enum JobKind {
     Other(&'static str),
 }
 
-/// Which threads a job runs on.
+/// The threads on which a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// Few and short jobs that writers wait for: flushes.
@@ -43,7 +43,7 @@ pub enum Lane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 
-/// How much work a step may do.
+/// The budget of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepBudget {
     /// Bytes of input or output, roughly.
@@ -56,7 +56,7 @@ impl Default for StepBudget {
     }
 }
 
-/// What a job wants after a step.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepResult {
     /// More to do at once.
@@ -69,20 +69,20 @@ pub enum StepResult {
 
 /// A piece of background work.
 pub trait Job: Send {
-    /// What it does.
+    /// The purpose of the job.
     fn kind(&self) -> JobKind;
 
-    /// Does some work, at most about `budget`. A panic is caught by the executor and followed by `abort`.
+    /// Does some work, at most about `budget`. The executor catches a panic and then calls `abort`.
     fn step(&mut self, budget: StepBudget) -> StepResult;
 
-    /// Gives up: the job panicked, or the executor closes, or was closed before the job was submitted. Releases what
-    /// the job holds and wakes the threads that wait for it. Runs no further work.
+    /// Ends the job, because it panicked, or because the executor closes or was closed before the job was submitted.
+    /// Releases the job's resources and wakes the threads that wait for it. Does no further work.
     fn abort(self: Box<Self>);
 }
 
 /// Runs jobs.
 pub trait JobExecutor: Send + Sync + Debug {
-    /// False in a child of the process whose threads run the jobs: nothing may be asked of it there.
+    /// False in a forked child of the process whose threads run the jobs. There no other method may be called.
     fn serves(&self) -> bool {
         true
     }
@@ -90,28 +90,29 @@ pub trait JobExecutor: Send + Sync + Debug {
     /// Takes a job. After `close` the job is aborted at once.
     fn submit(&self, job: Box<dyn Job>, lane: Lane) -> JobId;
 
-    /// Ends the wait of a job that said `Wait`; remembered when the job is just being stepped. Unknown or finished
-    /// ids are ignored.
+    /// Ends the wait of a job that returned `Wait`. If the job's step runs at this moment, the wake is remembered.
+    /// Unknown or finished ids are ignored.
     fn wake(&self, id: JobId);
 
-    /// Whether a job is there that has not ended. One that ended never is again.
+    /// Whether a job exists that has not ended. A job that ended stays ended.
     fn knows(&self, id: JobId) -> bool;
 
     /// How many jobs of a lane run at once.
     fn width(&self, lane: Lane) -> usize;
 
-    /// Lets at least this many jobs of a lane run at once. Never takes any back: others may use the same executor.
+    /// Lets at least this many jobs of a lane run at once. Never lowers the number, because other databases may use the
+    /// same executor.
     fn widen(&self, lane: Lane, width: usize);
 
-    /// A signal to wait on for what this executor's jobs do.
+    /// A signal on which callers wait for changes that this executor's jobs make.
     fn signal(&self) -> Signal;
 
-    /// Inline form: runs up to `steps` steps in the caller, and says how many it ran. When all jobs wait for time, the
-    /// virtual clock jumps to the earliest; fewer steps are run only when no job is runnable or ever will be without
-    /// a wake. With threads: 0.
+    /// The inline executor: runs up to `steps` steps in the caller and returns how many it ran. When all jobs wait for
+    /// time, the virtual clock jumps to the earliest time. It runs fewer steps only when no job is runnable, now or at
+    /// a later time, without a wake. The threaded executor returns 0.
     fn drive(&self, steps: usize) -> usize;
 
-    /// Stops: no further step begins, unfinished jobs get `abort`, threads are joined. May be called twice. Not to be
-    /// called from a job.
+    /// Stops the executor: no further step begins, unfinished jobs get `abort`, threads are joined. May be called
+    /// twice. Must not be called from a job.
     fn close(&self);
 }

@@ -153,7 +153,8 @@ impl Shared {
     }
 }
 
-/// One step of a job outside all locks. `None`: it is finished, or it panicked and was aborted. Else what it waits for.
+/// Runs one step of a job, outside all locks. `None`: the job is finished, or panicked and was aborted. Otherwise
+/// returns its next wait.
 fn run_step(mut entry: Entry) -> Option<(Entry, Option<Duration>)> {
     match step_caught(entry.job.as_mut()) {
         Some(StepResult::Again) => Some((entry, None)),
@@ -169,19 +170,19 @@ fn run_step(mut entry: Entry) -> Option<(Entry, Option<Duration>)> {
     }
 }
 
-/// A step; `None` when it panicked. The job is not stepped again then, so a broken state is seen by `abort` only.
+/// Runs a step; `None` when it panicked. The job is not stepped again then, so only `abort` sees its broken state.
 pub(super) fn step_caught(job: &mut dyn Job) -> Option<StepResult> {
     contained(|| job.step(StepBudget::default()))
 }
 
-/// Aborts a job; a panic in there is swallowed, as no caller is left to report it to.
+/// Aborts a job. A panic in `abort` is ignored, because no caller is left to report it to.
 pub(super) fn abort(job: Box<dyn Job>) {
     contained(|| job.abort());
 }
 
 impl ThreadExecutor {
-    /// An executor with up to `high` and `low` threads, at least one of each; none runs before its lane's first job. `clock`
-    /// is what jobs wait by.
+    /// An executor with up to `high` and `low` threads, at least one of each. A thread starts with the first job of its
+    /// lane. Jobs wait by `clock`.
     pub fn new(clock: Arc<dyn Clock>, high: usize, low: usize) -> Self {
         let (high, low) = (LaneState::new(high), LaneState::new(low));
         let state = State { next_id: 0, closed: false, high, low };
@@ -201,7 +202,7 @@ impl ThreadExecutor {
             };
             let shared = Arc::clone(&self.shared);
             let started = thread::Builder::new().name(name).spawn(move || shared.work(lane));
-            // A machine out of threads: fewer of them do the work.
+            // The machine has no more threads, so fewer do the work.
             l.threads.extend(started);
         }
         !l.threads.is_empty()
@@ -306,7 +307,7 @@ impl Drop for ThreadExecutor {
         if self.serves() {
             self.close();
         } else {
-            // The lock may be held by a thread that is not there.
+            // A thread that does not exist in this child may hold the lock.
             std::mem::forget(Arc::clone(&self.shared));
         }
     }

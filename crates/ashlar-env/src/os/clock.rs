@@ -3,7 +3,7 @@
 use crate::Clock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The machine's clock. Monotonic time counts from when the value was made.
+/// The machine's clock. Monotonic time counts from the creation of the value.
 #[derive(Debug)]
 pub struct OsClock {
     start: Instant,

@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Opens the file at `place` without following a link in its last part, and never waits for a pipe's other end.
+/// Opens the file at `place`. Does not follow a link in its last part, and never waits for the other end of a pipe.
 ///
 /// # Errors
 /// `InvalidArgument`: a link, or no regular file. `Io`: the system refused.
@@ -43,8 +43,8 @@ fn open_at(place: &Place<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     }
 }
 
-/// Creates a file that was not there before: a file or link of that name is removed first, so that no other name of the
-/// file, and nothing behind the link, is written to.
+/// Creates a new file. A file or link of that name is removed first, so that no other name of the file, and no target
+/// of the link, is written to.
 ///
 /// # Errors
 /// `InvalidArgument`: something else has the name, such as a directory. `Io`: the system refused.
@@ -114,7 +114,7 @@ impl ReadFile for OsReadFile {
     }
 }
 
-/// A file of the system open for writing. A child that is forked off the process shares the file, and may not change it.
+/// A file of the system open for writing. A forked child shares the file and may not change it.
 #[derive(Debug)]
 pub(super) struct OsWriteFile {
     file: File,

@@ -21,7 +21,7 @@ pub struct OsFs {
 }
 
 impl OsFs {
-    /// The file system of the machine, no directory held.
+    /// The file system of the machine, without a held directory.
     pub fn new() -> Self {
         OsFs::default()
     }

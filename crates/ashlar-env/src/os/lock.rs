@@ -36,7 +36,7 @@ static HELD: Mutex<(Option<Process>, BTreeSet<FileId>)> = Mutex::new((None, BTre
 fn held() -> MutexGuard<'static, (Option<Process>, BTreeSet<FileId>)> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     if !held.0.is_some_and(|process| process.is_current()) {
-        // A child of a fork has the table of its parent, and none of its locks.
+        // A forked child has the table of its parent, and none of its locks.
         *held = (Some(Process::current()), BTreeSet::new());
     }
     held
@@ -100,7 +100,7 @@ fn parent(dirs: &Held, path: &Path) -> Result<File> {
     opened.map_err(|e| Error::io("open the directory", above, &e.into()))
 }
 
-/// A directory that no other process of this engine locks.
+/// A directory locked against other processes of this engine.
 #[derive(Debug)]
 struct LockedDir {
     dir: File,
@@ -108,7 +108,7 @@ struct LockedDir {
 }
 
 impl LockedDir {
-    /// `None`: another process has it.
+    /// Locks the directory. `None`: another process has it.
     fn take(dir: File) -> Option<LockedDir> {
         loop {
             match rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive) {
@@ -149,7 +149,7 @@ fn holder(file: &File) -> Option<i32> {
     Some(found?.pid?.as_raw_nonzero().get())
 }
 
-/// Another process has the directory. The LOCK file, if it is there still, tells which.
+/// The error for a directory that another process has locked. The LOCK file, if it still exists, tells which process.
 #[track_caller]
 fn dir_held_elsewhere(place: &Place<'_>, path: &Path, held: &BTreeSet<FileId>) -> Error {
     let Ok(file) = file::open("open", place, path, OFlags::RDONLY) else { return held_elsewhere(path, None) };

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The least of the machine's memory and the limits of the control groups the process is in. `None` when the system does
-/// not say.
+/// The smallest of the machine's memory and the limits of the process's control groups. `None` when the system does not
+/// say.
 pub fn memory_limit() -> Option<u64> {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     limit(&read)
 }
 
-/// The most bytes that one block, record or value of a file may take when it is uncompressed: half of [`memory_limit`]. A few
-/// kilobytes of a file can stand for gigabytes, and the system promises memory that it does not have.
+/// The most bytes that one block, record or value of a file may take when it is decompressed: half of [`memory_limit`].
+/// A few kilobytes of a file can decompress to gigabytes, and the system promises memory that it does not have.
 pub fn uncompressed_max() -> usize {
     static MAX: OnceLock<usize> = OnceLock::new();
     let half = || memory_limit().and_then(|bytes| usize::try_from(bytes / 2).ok()).unwrap_or(usize::MAX);

@@ -23,7 +23,7 @@ pub(super) struct Held {
 
 #[derive(Debug)]
 struct HeldDir {
-    /// As the caller named it: later paths begin with it.
+    /// The path as the caller wrote it: later paths begin with it.
     path: PathBuf,
     fd: OwnedFd,
 }
@@ -54,7 +54,7 @@ impl AsFd for Place<'_> {
 }
 
 impl<'a> Place<'a> {
-    /// The place that the system resolves.
+    /// A place that the system resolves.
     pub(super) fn working(path: &'a Path) -> Place<'a> {
         Place { dir: Start::Working, name: path }
     }
@@ -78,7 +78,8 @@ impl<'a> Place<'a> {
 }
 
 impl Held {
-    /// These and `dir`, which is opened now, its links followed. A directory that is held already stays as it is.
+    /// The held directories and `dir`, which is opened now; its links are followed. A directory that is held already
+    /// stays as it is.
     pub(super) fn with(&self, dir: &Path) -> Result<Held> {
         let mut held = self.clone();
         if held.dirs.iter().any(|known| known.path == dir) {
@@ -93,7 +94,7 @@ impl Held {
         Ok(held)
     }
 
-    /// Where `path` leads.
+    /// The place of `path`.
     ///
     /// # Errors
     /// `InvalidArgument`: a symbolic link below a held directory. `Io`: a directory on the way cannot be opened.
@@ -113,7 +114,7 @@ impl Held {
         Ok(Place { dir: start, name: Path::new(name) })
     }
 
-    /// As [`Held::place`], for calls that change a name: a held directory's own name is none in itself.
+    /// [`Held::place`] for calls that change a name: a held directory's own name is in its parent directory.
     pub(super) fn named<'a>(&'a self, action: &str, path: &'a Path) -> Result<Place<'a>> {
         let place = self.place(action, path)?;
         Ok(if place.name == Path::new(".") { Place::working(path) } else { place })
@@ -160,7 +161,7 @@ impl Held {
     }
 }
 
-/// What stands at a place, a link itself.
+/// The entry at a place; for a symbolic link, the link itself.
 pub(super) fn kind_at(place: &Place<'_>) -> rustix::io::Result<FileType> {
     let stat = rustix::fs::statat(place, place.name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(FileType::from_raw_mode(stat.st_mode))
@@ -176,7 +177,7 @@ fn open_dir_at(dir: BorrowedFd<'_>, name: &Path, flags: OFlags) -> rustix::io::R
     }
 }
 
-/// Why `way`, on the way to `path`, could not be entered.
+/// The error for `way`, a part of `path` that could not be entered.
 #[track_caller]
 fn no_directory(action: &str, path: &Path, way: &Path, place: &Place<'_>, e: Errno) -> Error {
     match (e, kind_at(place)) {
@@ -185,7 +186,7 @@ fn no_directory(action: &str, path: &Path, way: &Path, place: &Place<'_>, e: Err
     }
 }
 
-/// A link where a directory should be.
+/// The error for a symbolic link in place of a directory.
 #[track_caller]
 pub(super) fn linked(action: &str, path: &Path) -> Error {
     let e = not_regular(action, path, "it is a symbolic link, which is not followed inside a database");

@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The process that was current when the value was made.
+/// The process that created the value.
 #[derive(Clone, Copy, Debug)]
 pub struct Process {
     /// `None`: `number` is a process id.
@@ -33,7 +33,7 @@ impl Process {
         Process { word, number }
     }
 
-    /// Whether the calling process is this one, and no child that was forked off it.
+    /// Whether the calling process is this one, and not a forked child of it.
     #[inline]
     pub fn is_current(&self) -> bool {
         match self.word {
@@ -44,7 +44,7 @@ impl Process {
     }
 }
 
-/// The number of this process, which it gets if it has none.
+/// The number of this process. The first call gives it one.
 fn number_in(word: &AtomicU32) -> u32 {
     let next = match word.load(Ordering::Relaxed) {
         0 => LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1),

@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 
-/// Ext2, 3 and 4, which have one number.
+/// Ext2, ext3 and ext4, which share one number.
 const EXT: FsWord = 0xef53;
 /// Layers over another file system, which containers have: it may be ext4.
 const OVERLAY: FsWord = 0x794c_7630;
@@ -30,16 +30,16 @@ pub(super) fn sync_data(file: &File) -> io::Result<()> {
     confirm(file)
 }
 
-/// Makes all of a file durable, or the names of a directory.
+/// Makes the bytes and attributes of a file durable, or the entries of a directory.
 pub(super) fn sync_all(file: &File) -> io::Result<()> {
     file.sync_all()?;
     confirm(file)
 }
 
-/// Whether what was just synced is durable.
+/// Checks that the preceding sync is durable.
 ///
 /// # Errors
-/// The file system takes no changes any more.
+/// The file system accepts no more changes.
 fn confirm(file: &File) -> io::Result<()> {
     let journals = fstatfs(file).is_ok_and(|about| [EXT, OVERLAY].contains(&about.f_type));
     if journals && !planted(Bug::SyncUnconfirmed) {
@@ -50,7 +50,7 @@ fn confirm(file: &File) -> io::Result<()> {
 
 fn touch(file: impl AsFd) -> rustix::io::Result<()> {
     match futimens(file, &Timestamps { last_access: NOW, last_modification: NOW }) {
-        // The file of another user, whose times may not be set.
+        // Another user owns the file, so its times may not be set.
         Ok(()) | Err(Errno::PERM | Errno::ACCESS) => Ok(()),
         refused => refused,
     }

@@ -23,9 +23,9 @@ pub struct LogReader {
     mode: RecoveryMode,
     /// A long header was seen.
     recycled: bool,
-    /// No whole record is behind the damage that was met last.
+    /// The file has no whole record after the last damage.
     no_record_behind: bool,
-    /// Behind damage the next record is looked for at every byte.
+    /// After damage, the reader searches for the next record at every byte.
     thorough: bool,
     /// A data record was delivered.
     any_data: bool,
@@ -33,10 +33,10 @@ pub struct LogReader {
     inflater: Option<RecordInflater>,
     stamped: BTreeSet<FamilyId>,
     pending: Option<Pending>,
-    /// Nothing but zeros was found from here on.
+    /// The file has only zeros from this offset on.
     zeros: Option<u64>,
     zeros_max: u64,
-    /// The record being put together, uncompressed.
+    /// The record being assembled, uncompressed.
     scratch: Vec<u8>,
     good_end: u64,
     end: Option<LogEnd>,
@@ -51,7 +51,7 @@ struct Pending {
     bytes: u64,
 }
 
-/// A physical record that was taken from its block.
+/// A physical record read from its block.
 struct Taken {
     offset: u64,
     payload: Range<usize>,
@@ -76,7 +76,7 @@ enum Step {
 
 impl LogReader {
     /// A reader of `file` from its first byte. `number` is the number in the file's name; recyclable records with
-    /// another one are of the file's former life. No I/O happens before the first [`LogReader::next`].
+    /// another number are from the file's earlier use. No I/O happens before the first [`LogReader::next`].
     pub fn open(file: Arc<dyn ReadFile>, number: FileNumber, mode: RecoveryMode) -> LogReader {
         LogReader {
             path: file.path().to_path_buf(),
@@ -100,15 +100,15 @@ impl LogReader {
         }
     }
 
-    /// A reader in [`RecoveryMode::SkipAny`] that looks for the next record at every byte behind damage, where others go on
-    /// at the next block. It tells what may still be there: what it finds may as well be bytes of a damaged record that
-    /// look like one, so nothing of it may be replayed.
+    /// A reader in [`RecoveryMode::SkipAny`] that searches for the next record at every byte after damage, where other
+    /// readers go on at the next block. It shows which records may still be in the file. A found record may also be
+    /// bytes of a damaged record that look like one, so no such record may be replayed.
     pub fn thorough(file: Arc<dyn ReadFile>, number: FileNumber) -> LogReader {
         LogReader { thorough: true, ..LogReader::open(file, number, RecoveryMode::SkipAny) }
     }
 
-    /// More than so many zeros behind one another end the reading ([`CutReason::ManyZeros`]): for files whose writers reserve
-    /// little room. A sparse file of any length costs nothing to make.
+    /// Ends the reading after this many consecutive zeros ([`CutReason::ManyZeros`]): for files whose writers reserve
+    /// little space. A sparse file of any length costs nothing to make.
     #[must_use]
     pub fn with_zeros_max(mut self, bytes: u64) -> LogReader {
         self.zeros_max = bytes;
@@ -118,7 +118,7 @@ impl LogReader {
     /// The next whole record; `None` for ever at the end, which [`LogReader::end`] explains.
     ///
     /// # Errors
-    /// `Io`, and `Busy(Memory)` for a record that there is no memory for. Damage is no error here but an end.
+    /// `Io`. `Busy(Memory)`: there is no memory for a record. Damage is no error here; it ends the log.
     #[expect(clippy::should_implement_trait, reason = "records borrow from the reader")]
     pub fn next(&mut self) -> Result<Option<LogRecord<'_>>> {
         while self.end.is_none() {
@@ -146,7 +146,7 @@ impl LogReader {
         self.end.unwrap_or(LogEnd::Clean)
     }
 
-    /// The error to fail with where a cut is fatal: names file, offset and reason. `None` for every other end.
+    /// The error of a cut, with file, offset and reason, for callers that must fail. `None` for every other end.
     pub fn cut_error(&self) -> Option<Error> {
         match self.end {
             Some(LogEnd::Cut { offset, reason, dropped_bytes }) => Some(
@@ -157,12 +157,12 @@ impl LogReader {
         }
     }
 
-    /// What was passed over so far; only in [`RecoveryMode::SkipAny`].
+    /// The damage skipped so far; only in [`RecoveryMode::SkipAny`].
     pub fn skipped(&self) -> Skipped {
         self.skipped
     }
 
-    /// Where the last delivered record ended: a log may be continued there.
+    /// The end of the last delivered record: a writer may continue the log there.
     pub fn good_end(&self) -> u64 {
         self.good_end
     }
@@ -256,7 +256,7 @@ impl LogReader {
                 let dropped = self.blocks.take_rest();
                 self.report(offset, CutReason::FormerLife, dropped)
             }
-            // Whatever was begun before: of a compressed record no fragment need reach the end of a block.
+            // This holds whatever was begun before: no fragment of a compressed record need reach the end of a block.
             Fault::Zero if self.blocks.is_whole() && closes_block(rest, self.recycled) => {
                 self.blocks.take_rest();
                 Step::Again
@@ -269,9 +269,9 @@ impl LogReader {
         })
     }
 
-    /// Whether the file goes on with its former life from here on, in which no record of this log stands. Such a log is
-    /// whole: it ends here. Its writer overwrites the former life and may stop anywhere in a record of it, so that it
-    /// looks like any damage. A header with this log's number is no part of a former life.
+    /// Whether the file goes on with records of its earlier use and has no further record of this log. Then the log is
+    /// whole and ends here. Its writer overwrites the earlier records and may stop in the middle of one, which then
+    /// looks like damage. A header with this log's number is not from the earlier use.
     fn end_of_this_life(&mut self, fault: Fault, offset: u64) -> Result<Option<Step>> {
         let rest = self.blocks.rest();
         let may = match fault {
@@ -291,7 +291,7 @@ impl LogReader {
             }
             Tail::FormerLife => return Ok(Some(Step::End(LogEnd::Clean))),
             Tail::Ours => {}
-            // Nor is there any behind a later place: a reader that goes on asks once.
+            // There is none after a later offset either, so a reader that goes on asks once.
             Tail::Unknown => self.no_record_behind = true,
         }
         Ok(None)
@@ -313,8 +313,8 @@ impl LogReader {
         Some(self.report(offset, reason, gap as u64))
     }
 
-    /// A record of zeros: nothing was written from here on, if the rest of the block is zeros too. Bytes of a checksum alone
-    /// are a header that a power cut tore at the end of a sector.
+    /// A record of zeros: nothing was written from here on, if the rest of the block is zeros too. If only bytes of a
+    /// checksum precede the zeros, a power cut tore the header at the end of a sector.
     fn on_zero(&mut self, offset: u64) -> Step {
         let torn = if self.zeros.is_none() { CHECKSUM } else { 0 };
         if self.mode != RecoveryMode::SkipAny && self.blocks.rest().iter().skip(torn).any(|byte| *byte != 0) {
@@ -334,8 +334,8 @@ impl LogReader {
         matches!(self.mode, RecoveryMode::Absolute | RecoveryMode::PointInTime)
     }
 
-    /// A record was found. Behind zeros it says that what stood there never reached the disk, unless
-    /// it is of the kinds that are never split: their writers fill a block with zeros when they do not fit.
+    /// A record was found. If zeros precede it, they were writes that never reached the disk, unless the record is of a
+    /// kind that is never split: its writer fills a block with zeros when the record does not fit.
     fn behind_zeros(&mut self, kind: Option<RecordKind>) -> Option<Step> {
         let zeros = self.zeros.take()?;
         let here = self.blocks.offset();
@@ -345,7 +345,7 @@ impl LogReader {
             .then(|| self.report(zeros, CutReason::Zeros, here - zeros))
     }
 
-    /// Nothing more can be read: a cut where the mode is strict, else a torn tail, from the pending record on.
+    /// Ends the reading: with a cut if the mode is strict, else with a torn tail from the pending record on.
     fn end_of_file(&self, reason: CutReason, strict: bool) -> Step {
         let here = self.blocks.offset();
         let offset = self.pending.map_or(here, |p| p.offset);
@@ -357,7 +357,7 @@ impl LogReader {
         })
     }
 
-    /// Something that is not the next fragment: damage if a record was pending.
+    /// The reader found something other than the next fragment: damage, if a record was pending.
     fn interrupted(&mut self, offset: u64) -> Step {
         match self.pending {
             Some(pending) => self.report(offset, CutReason::Interrupted, pending.bytes),
@@ -382,8 +382,8 @@ impl LogReader {
         self.scratch.clear();
     }
 
-    /// A record begins: the pending one, if it has any data, misses its end. (Old writers left empty first fragments
-    /// at block ends.) `Some` when that ends the reading.
+    /// A record begins, so the pending one has no end, if it has any data. (Old writers left empty first fragments at
+    /// block ends.) `Some` when that ends the reading.
     fn no_end(&mut self, offset: u64) -> Option<Step> {
         let pending = self.pending.take().filter(|p| p.bytes > 0);
         self.scratch.clear();
@@ -435,13 +435,14 @@ impl LogReader {
         Ok(Step::Whole { offset: pending.offset, kind: LogRecordKind::Data, place: Place::Scratch })
     }
 
-    /// Why the fragments so far make no record.
+    /// The reason why the fragments so far make no record.
     fn no_record(&self) -> CutReason {
         let full = self.scratch.len() as u64 + BLOCK_SIZE as u64 * 2 > u64::from(u32::MAX);
         if full { CutReason::TooLarge } else { CutReason::BadCompressedData }
     }
 
-    /// Appends a fragment to the record being put together; false when it does not decompress, or makes the record too large.
+    /// Appends a fragment to the record being assembled; false when it does not decompress, or makes the record too
+    /// large.
     fn gather(&mut self, taken: &Taken, first: bool) -> Result<bool> {
         if first {
             self.scratch.clear();
@@ -455,7 +456,7 @@ impl LogReader {
             },
         };
         done.map_err(|no_memory| {
-            // What was put together so far is of no use.
+            // The fragments so far are of no use.
             let len = std::mem::take(&mut self.scratch).len();
             let offset = self.pending.map_or(taken.offset, |pending| pending.offset);
             let text = format!("no memory for a log record of more than {len} bytes; a record may take half of the memory of this process");
@@ -486,7 +487,7 @@ impl LogReader {
         Step::Again
     }
 
-    /// A record for the caller that is not data. Its payload is proved here, so that the caller's decoding cannot fail.
+    /// Delivers a record that is not data. It decodes the payload here, so that the caller's decoding cannot fail.
     fn on_meta(&mut self, taken: Taken, kind: LogRecordKind) -> Step {
         if let Some(pending) = self.pending.filter(|p| p.bytes > 0) {
             let step = self.report(taken.offset, CutReason::Interrupted, pending.bytes);

@@ -22,7 +22,7 @@ impl Blocks {
         Blocks { file, bytes: Vec::new(), start: 0, at: 0, ended: false }
     }
 
-    /// From the block that holds `offset` on.
+    /// A reader that starts at the block of `offset`.
     pub(super) fn at(file: Arc<dyn ReadFile>, offset: u64) -> Self {
         let start = offset - offset % BLOCK_SIZE as u64;
         Blocks { start, ..Blocks::new(file) }
@@ -59,7 +59,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// What is left of the block.
+    /// The rest of the block.
     pub(super) fn rest(&self) -> &[u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -69,21 +69,21 @@ impl Blocks {
         self.start + self.at as u64
     }
 
-    /// Passes over `len` bytes and tells where they stand in the block.
+    /// Skips `len` bytes and returns their range in the block.
     pub(super) fn take(&mut self, len: usize) -> Range<usize> {
         let from = self.at;
         self.at = self.bytes.len().min(from.saturating_add(len));
         from..self.at
     }
 
-    /// Passes over the rest of the block and tells its length.
+    /// Skips the rest of the block and returns its length.
     pub(super) fn take_rest(&mut self) -> u64 {
         let left = self.bytes.len() - self.at;
         self.at = self.bytes.len();
         left as u64
     }
 
-    /// Bytes of the block by the range [`Blocks::take`] gave.
+    /// The bytes of a range that [`Blocks::take`] returned.
     pub(super) fn get(&self, range: Range<usize>) -> &[u8] {
         self.bytes.get(range).unwrap_or_default()
     }

@@ -34,13 +34,13 @@ use ashlar_base::bytes::OutOfMemory;
 use ashlar_env::uncompressed_max;
 use std::fmt;
 
-/// The largest record taken: a batch is limited to 4 GiB.
+/// The length of the largest record: a batch is limited to 4 GiB.
 const RECORD_MAX: usize = u32::MAX as usize;
 
-/// Appends bytes to a record that is put together; false when it grows over [`RECORD_MAX`].
+/// Appends bytes to the record being assembled; false when it exceeds [`RECORD_MAX`].
 ///
 /// # Errors
-/// The system has no memory, or the record takes more of it than one record should ([`uncompressed_max`]).
+/// The system has no memory, or the record takes more memory than one record may ([`uncompressed_max`]).
 fn append(record: &mut Vec<u8>, bytes: &[u8]) -> Result<bool, OutOfMemory> {
     let len = record.len().saturating_add(bytes.len());
     if len > RECORD_MAX {
@@ -54,43 +54,43 @@ fn append(record: &mut Vec<u8>, bytes: &[u8]) -> Result<bool, OutOfMemory> {
     Ok(true)
 }
 
-/// How much damage is forgiven. RocksDB's `WALRecoveryMode`, with its numbers.
+/// Which damage of a WAL file an open tolerates. RocksDB's `WALRecoveryMode`, with its numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecoveryMode {
-    /// 0: a torn tail, in every log; any other damage is a cut that fails the open.
+    /// 0: tolerates a torn tail in every WAL file. Any other damage fails the open.
     TolerateTail = 0,
-    /// 1: nothing; every cut fails the open.
+    /// 1: tolerates nothing. Every damage fails the open.
     Absolute = 1,
-    /// 2: every cut is where the database ends. The default.
+    /// 2: the database ends at the first damage. The default.
     #[default]
     PointInTime = 2,
-    /// 3: what does not read is passed over.
+    /// 3: skips unreadable records and goes on after them.
     SkipAny = 3,
 }
 
-/// What a delivered record is.
+/// The kind of a delivered record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogRecordKind {
     /// A write batch or a version edit.
     Data,
     /// Timestamp sizes; `decode_timestamp_sizes` of `ashlar_format::log_record` reads them and cannot fail here.
     TimestampSizes,
-    /// What the log before this one must look like; `PredecessorInfo::decode` cannot fail here.
+    /// The expected end of the preceding log; `PredecessorInfo::decode` cannot fail here.
     PredecessorInfo,
 }
 
 /// A whole record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRecord<'a> {
-    /// Where its first header stands in the file.
+    /// The file offset of its first header.
     pub offset: u64,
-    /// What it is.
+    /// The kind of the record.
     pub kind: LogRecordKind,
-    /// Its bytes, uncompressed. Valid until the next call.
+    /// The bytes of the record, uncompressed. Valid until the next call.
     pub payload: &'a [u8],
 }
 
-/// Why reading could not go on.
+/// The reason why reading ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CutReason {
@@ -104,19 +104,19 @@ pub enum CutReason {
     BadLength,
     /// A checksum is wrong.
     ChecksumMismatch,
-    /// Zeros where records were written: something follows them.
+    /// Zeros where records were written, with data after them.
     Zeros,
-    /// Records of the file's former life where records of this log were written: some follow.
+    /// Records of the file's earlier use where records of this log were written, with further records after them.
     FormerLife,
     /// A record has its last fragment missing, and another record follows.
     NoEnd,
     /// A record has its first fragment missing.
     NoStart,
-    /// Something that is no fragment stands between a record's fragments.
+    /// A record's fragments have something between them that is not a fragment.
     Interrupted,
-    /// A record type that is not known and must not be passed over.
+    /// An unknown record type that must not be skipped.
     UnknownType(u8),
-    /// Long headers behind records with short ones.
+    /// Long headers after records with short ones.
     MixedForms,
     /// A set-compression record that is not the first, or names an unknown compression.
     BadCompressionRecord,
@@ -161,42 +161,43 @@ impl fmt::Display for CutReason {
 /// How the log ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogEnd {
-    /// At the end of a record, or in zeros, or (modes `TolerateTail`, `Absolute`) at a record of the file's former life.
+    /// The log ends with a record, in zeros, or (modes `TolerateTail`, `Absolute`) at a record of the file's earlier
+    /// use.
     Clean,
-    /// In something that the mode takes for an interrupted write and forgives silently.
+    /// The log ends in bytes that the mode takes for an interrupted write. It drops them without an error.
     Torn {
-        /// Where what was dropped begins.
+        /// The offset of the first dropped byte.
         offset: u64,
-        /// What was found.
+        /// What the reader found there.
         reason: CutReason,
-        /// Bytes dropped.
+        /// The number of dropped bytes.
         dropped_bytes: u64,
     },
-    /// In damage. Nothing behind it was looked at.
+    /// The log ends in damage. The reader did not look at the bytes after it.
     Cut {
-        /// Where the damage is.
+        /// The offset of the damage.
         offset: u64,
-        /// What was found.
+        /// What the reader found there.
         reason: CutReason,
-        /// Bytes known to be dropped: of the record, or of the rest of its block.
+        /// The number of bytes known to be dropped: the rest of the record, or of its block.
         dropped_bytes: u64,
     },
-    /// Mode `PointInTime`: at a record of the file's former life. Replay stops, unless the next log goes on with exactly
-    /// the next sequence.
+    /// Mode `PointInTime`: the log ends at a record of the file's earlier use. Replay stops, unless the next log
+    /// continues with exactly the next sequence number.
     OldRecord {
-        /// Where that record stands.
+        /// The offset of that record.
         offset: u64,
     },
 }
 
-/// What [`RecoveryMode::SkipAny`] passed over.
+/// The damage that [`RecoveryMode::SkipAny`] skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// Number of damages.
+    /// The number of damages.
     pub count: u64,
-    /// Bytes known to be dropped.
+    /// The number of bytes known to be dropped.
     pub bytes: u64,
-    /// Offset and reason of the first.
+    /// The offset and the reason of the first damage.
     pub first: Option<(u64, CutReason)>,
 }
 

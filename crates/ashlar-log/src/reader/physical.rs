@@ -10,35 +10,35 @@ use ashlar_env::ReadFile;
 use ashlar_format::log_record::{Fault, RecordType, closes_block, parse_physical};
 use std::sync::Arc;
 
-/// A stretch of a log file.
+/// A part of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhysicalRecord {
-    /// Where it begins in the file.
+    /// The file offset of the part.
     pub offset: u64,
-    /// Its bytes, header included.
+    /// The length of the part in bytes, header included.
     pub len: u64,
-    /// What it is.
+    /// The kind of the part.
     pub kind: PhysicalKind,
 }
 
-/// What a stretch of a log file is.
+/// The kind of a part of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhysicalKind {
     /// A record whose checksum is right.
     Record {
         /// Its type byte.
         type_byte: u8,
-        /// Bytes behind its header.
+        /// The length of its payload.
         payload: u64,
     },
-    /// A record with another log number: of the file's former life.
+    /// A record with another log number: it is from the file's earlier use.
     OldRecord {
         /// Its type byte.
         type_byte: u8,
     },
-    /// Zeros, or a type and a length of zero with something behind them, to the end of the block.
+    /// Zeros to the end of the block, or a header with type and length zero and data after it.
     Zeros {
-        /// True when nothing but zeros is there.
+        /// True when all bytes are zero.
         clean: bool,
     },
     /// Too few bytes for a header at the end of a whole block.
@@ -52,7 +52,7 @@ pub enum PhysicalKind {
 }
 
 impl PhysicalKind {
-    /// The type, where the record has one that is known.
+    /// The type of the record, if it is known.
     pub fn record_type(self) -> Option<RecordType> {
         match self {
             PhysicalKind::Record { type_byte, .. } | PhysicalKind::OldRecord { type_byte } => {
@@ -63,7 +63,7 @@ impl PhysicalKind {
     }
 }
 
-/// Goes over the physical records of a log file. Keeps one block in memory.
+/// Reads the physical records of a log file in order. Keeps one block in memory.
 pub struct PhysicalRecords {
     blocks: Blocks,
     log_number: u32,
@@ -78,7 +78,7 @@ impl PhysicalRecords {
         PhysicalRecords { blocks: Blocks::new(file), log_number, recyclable: false }
     }
 
-    /// The next stretch; `None` at the end of the file.
+    /// The next part; `None` at the end of the file.
     ///
     /// # Errors
     /// `Io` only.

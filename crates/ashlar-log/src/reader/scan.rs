@@ -8,25 +8,26 @@ use ashlar_format::log_record::{
 };
 use std::sync::Arc;
 
-/// Bytes of a block that may be summed while records are looked for in it, as a multiple of its length. A block that is made
-/// up of headers alone would otherwise cost as much as its length squared.
+/// The bytes that may be checksummed during a search in a block, as a multiple of the block's length. Without this
+/// limit a block made of headers alone would cost its length squared.
 const SUMMED_MAX: usize = 32;
 
-/// Where an intact record begins behind `offset`, `None` when there is none. Where each write is made durable before the
-/// next one, as in a MANIFEST, it proves that what stands at `offset` was durable and is damaged now; without it that
-/// may be the last write, which a crash interrupted. Records with the long header are not looked for.
+/// The offset of the first intact record after `offset`; `None` when there is none. If each write is durable before the
+/// next one begins, as in a MANIFEST, such a record proves that the bytes at `offset` were durable and are damaged now.
+/// Without such a record they may be the last write, which a crash interrupted. The search ignores records with the
+/// long header.
 ///
 /// # Errors
 /// `Io`.
 /// # Cost
-/// Reads from `offset` on. Every byte is tried as the beginning of a record.
+/// Reads from `offset` on, and tries every byte as the start of a record.
 pub fn record_behind(file: Arc<dyn ReadFile>, offset: u64) -> Result<Option<u64>> {
     let mut blocks = Blocks::new(file);
     loop {
         blocks.advance()?;
         let start = blocks.offset();
         let len = blocks.rest().len();
-        // Sparse files are long for nothing.
+        // A sparse file may be long and hold no data.
         let empty = blocks.rest().iter().all(|byte| *byte == 0);
         if start + len as u64 > offset && !empty {
             let from = usize::try_from((offset + 1).saturating_sub(start)).unwrap_or(BLOCK_SIZE);
@@ -41,8 +42,9 @@ pub fn record_behind(file: Arc<dyn ReadFile>, offset: u64) -> Result<Option<u64>
     }
 }
 
-/// Where the next intact record of this log begins in `rest`, which reaches to the end of a block. Fragments that continue
-/// a record do not count, nor do records without payload, and with `legacy_only` none with the long header.
+/// The offset of the next intact record of this log in `rest`, which ends with its block. Fragments that continue a
+/// record do not count, nor do records without payload; with `legacy_only`, records with the long header do not count
+/// either.
 pub(super) fn next_record(rest: &[u8], log_number: u32, legacy_only: bool) -> Option<usize> {
     let mut budget = SUMMED_MAX * BLOCK_SIZE;
     (0..rest.len()).find(|at| {
@@ -57,7 +59,7 @@ pub(super) fn next_record(rest: &[u8], log_number: u32, legacy_only: bool) -> Op
     })
 }
 
-/// Pays for the checksum of the record that `bytes` would begin with; false when the budget is used up.
+/// Takes the checksum of a record at the start of `bytes` from the budget; false when the budget is used up.
 fn afford(bytes: &[u8], budget: &mut usize) -> bool {
     let len =
         bytes.get(4..6).and_then(|b| b.first_chunk::<2>()).map_or(0, |b| usize::from(u16::from_le_bytes(*b)));
@@ -73,24 +75,24 @@ fn afford(bytes: &[u8], budget: &mut usize) -> bool {
     }
 }
 
-/// What stands at some offset of a log of recyclable records, and behind it.
+/// What a log of recyclable records holds from some offset on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tail {
     /// A whole record of this log.
     Ours,
-    /// None of this log, but whole records of the file's former life.
+    /// No record of this log, but whole records of the file's earlier use.
     FormerLife,
     /// No whole record.
     Unknown,
 }
 
-/// Tells what stands at `offset` and behind it: the writer of a recycled log stops anywhere in a record of the former life,
-/// so records are looked for at every byte up to the first, and behind every fault.
+/// Returns what the log holds from `offset` on. The writer of a recycled log may stop in the middle of a record of the
+/// earlier use, so the search tries every byte up to the first record, and after every fault.
 ///
 /// # Errors
 /// `Io`.
 /// # Cost
-/// Reads from the block of `offset` on to the first record of this log, or to the end.
+/// Reads from the block of `offset` to the first record of this log, or to the end.
 pub(super) fn tail(file: Arc<dyn ReadFile>, offset: u64, log_number: u32) -> Result<Tail> {
     let mut blocks = Blocks::at(file, offset);
     let mut found = Tail::Unknown;

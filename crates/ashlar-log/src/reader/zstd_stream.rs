@@ -5,13 +5,13 @@ use ashlar_base::bytes::OutOfMemory;
 use std::io;
 use zstd::stream::raw::{Decoder, Operation};
 
-/// Bytes of output asked for at once.
+/// The number of output bytes per step.
 const STEP: usize = 64 << 10;
 
 /// A streaming decompressor, reused for all records of a file.
 pub(super) struct RecordInflater {
     decoder: Decoder<'static>,
-    /// The frame of the present record is complete; so is a record without any byte.
+    /// The frame of the current record is complete. A record without bytes counts as complete.
     done: bool,
     fed: bool,
     step: Vec<u8>,
@@ -28,7 +28,7 @@ impl RecordInflater {
         self.decoder.reinit()
     }
 
-    /// Appends what `fragment` expands to. False for damage, and for bytes behind the frame.
+    /// Decompresses `fragment` and appends the result. False for damage, and for bytes after the frame.
     ///
     /// # Errors
     /// As [`append`].

@@ -6,7 +6,7 @@ use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use std::fmt;
 
-/// A compressor whose tables are used again from record to record.
+/// A compressor that reuses its tables for every record.
 pub(super) struct RecordDeflater {
     encoder: zstd::bulk::Compressor<'static>,
 }

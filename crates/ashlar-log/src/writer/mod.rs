@@ -38,21 +38,21 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The bytes of one record in its log: closing zeros of the block before it, headers and payload.
+/// The range of one record in its log: fill bytes of the block before it, headers and payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRange {
-    /// Where the former record ended.
+    /// The end of the preceding record.
     pub start: u64,
-    /// Where this one ends.
+    /// The end of this record.
     pub end: u64,
 }
 
-/// A buffer that grew beyond this is given back after its write.
+/// A buffer larger than this is freed after its write.
 const KEEP_BUFFER: usize = 4 << 20;
 
-/// Frames that are filled but not in the file.
+/// Frames that are filled but not written to the file.
 struct Tail {
-    /// Frames by position: byte 0 stands at file offset `base`.
+    /// The frames; byte 0 is at file offset `base`.
     bytes: Vec<u8>,
     /// Where the file ends.
     base: u64,
@@ -125,8 +125,8 @@ impl LogWriter {
         Ok(LogWriter { deflater: Some(Mutex::new(Rank::Log, deflater)), ..log })
     }
 
-    /// Goes on with an existing log of this number at `position`, the end of its last good record (see
-    /// [`crate::LogReader::good_end`]). What stands behind is cut off first. Not for compressed logs.
+    /// Continues an existing log of this number at `position`, the end of its last good record (see
+    /// [`crate::LogReader::good_end`]). First cuts off everything after `position`. Not for compressed logs.
     ///
     /// # Errors
     /// `Io`. `InvalidArgument` when the file is shorter than `position`.
@@ -173,14 +173,14 @@ impl LogWriter {
         }
     }
 
-    /// Lets published records stay in memory until [`LogWriter::flush`], a sync or the close, or until there are more than
-    /// `bytes` of them: they are lost with the process until then.
+    /// Keeps published records in memory until [`LogWriter::flush`], a sync or the close, or until they exceed `bytes`.
+    /// A killed process loses the records in memory.
     pub fn buffering(self, bytes: u64) -> LogWriter {
         LogWriter { buffer_bytes: bytes, ..self }
     }
 
-    /// Writes what is published and still in memory: it survives the process from now on. Nothing to do for a log that
-    /// does not buffer.
+    /// Writes the published records that are still in memory. They then survive a killed process. Does nothing for a
+    /// log that does not buffer.
     ///
     /// # Errors
     /// `Io`: the write failed, now or earlier; the log is poisoned as after a failed publish.
@@ -210,7 +210,7 @@ impl LogWriter {
         Ok(range)
     }
 
-    /// True when its data records are compressed.
+    /// Whether the log's data records are compressed.
     pub fn is_compressed(&self) -> bool {
         self.deflater.is_some()
     }
@@ -243,12 +243,12 @@ impl LogWriter {
         self.file.path()
     }
 
-    /// End of what is known to be durable.
+    /// The end of the bytes that are known to be durable.
     pub fn durable(&self) -> u64 {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Refuses to go on after a failure.
+    /// Refuses every call after a failure.
     fn sound(&self) -> Result<()> {
         match self.poison.get() {
             None => Ok(()),
@@ -260,7 +260,7 @@ impl LogWriter {
         }
     }
 
-    /// Refuses to go on after a failure or a close.
+    /// Refuses every call after a failure or a close.
     fn alive(&self) -> Result<()> {
         self.sound()?;
         if self.closed.load(Ordering::Acquire) {
@@ -276,11 +276,11 @@ impl LogWriter {
         failure
     }
 
-    /// A write behind `end` failed with `cause`. On a full disk the part of it that found room is given back: it is a record
-    /// that no reader needs, and the work that frees space needs some.
+    /// A write after `end` failed with `cause`. On a full disk, truncates the part that was written: no reader needs
+    /// it, and the work that frees space needs some space.
     fn given_back(&self, cause: Error, end: u64) -> Error {
         if cause.kind() == ErrorKind::Io(IoKind::NoSpace) {
-            // If it cannot be, a reader finds a torn tail.
+            // If that fails, a reader finds a torn tail.
             let _ = self.file.truncate(end);
         }
         cause
@@ -322,7 +322,7 @@ impl LogWriter {
 }
 
 impl LogWriter {
-    /// What the log stores of `payload`: the payload itself, or a frame that is compressed.
+    /// The bytes that the log stores for `payload`: the payload itself, or a compressed frame.
     ///
     /// # Errors
     /// `Busy(Memory)`: the compressor has no memory. Nothing was written.
@@ -333,22 +333,22 @@ impl LogWriter {
         }
     }
 
-    /// The range of a record of `payload` bytes behind position `at`; `None` when the log has no room for it. Pure.
+    /// The range of a record of `payload` bytes after position `at`; `None` when the log has no space for it. Pure.
     pub fn layout(&self, at: u64, payload: u64) -> Option<LogRange> {
         let end_of = if self.is_compressed() { frame_end } else { record_end };
         let end = end_of(self.framing, at, payload)?;
         Some(LogRange { start: at, end })
     }
 
-    /// Frames `payload` into `range`, which `layout` gave out for a payload of this length. The ranges come in the order of the
-    /// file, each once.
+    /// Frames `payload` into `range`, which `layout` returned for a payload of this length. The ranges come in file
+    /// order, each once.
     pub fn fill(&self, range: &LogRange, payload: &[u8]) {
         let log_number = (self.number.0 & 0xffff_ffff) as u32;
         let encode = if self.is_compressed() { encode_frame } else { encode_record };
         let mut tail = self.tail.lock();
         let tail = &mut *tail;
         if range.start != tail.filled {
-            // A hole: the publish refuses it.
+            // A hole; the publish refuses it.
             return;
         }
         encode(&mut tail.bytes, self.framing, log_number, range.start, payload);
@@ -356,8 +356,8 @@ impl LogWriter {
         tail.filled = range.end;
     }
 
-    /// Makes everything up to `range.end` visible to readers of the file, in a log that buffers to those after its flush. All
-    /// ranges before must have been filled; several filled ranges are published by one call with the last.
+    /// Makes everything up to `range.end` visible to readers of the file; in a log that buffers, its next flush does.
+    /// All ranges before must be filled; one call with the last of several ranges publishes all of them.
     ///
     /// # Errors
     /// `Io`: the write failed, now or earlier; whether the records reached the file is unknown.
@@ -387,7 +387,7 @@ impl LogWriter {
         self.sync_through(end).map(drop)
     }
 
-    /// The end of what is published: where the next record starts when nothing is reserved.
+    /// The end of the published records: the start of the next record when nothing is reserved.
     pub fn position(&self) -> u64 {
         self.published.load(Ordering::Acquire)
     }
@@ -397,13 +397,13 @@ impl LogWriter {
         self.number
     }
 
-    /// Writes what is published and makes it durable. Nothing can be published afterwards.
+    /// Writes the published records and makes them durable. No record can be published afterwards.
     ///
     /// # Errors
     /// `Io`: the sync failed, or the log was poisoned before. `InvalidArgument`: it is closed already.
     pub fn close(&self) -> Result<()> {
         {
-            // Behind this lock no publish is under way, and none will begin.
+            // Under this lock no publish runs, and none begins later.
             let mut tail = self.tail.lock();
             self.alive()?;
             let end = tail.published;

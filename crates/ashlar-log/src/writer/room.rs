@@ -17,20 +17,20 @@ use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, Result};
 use std::sync::atomic::Ordering;
 
-/// More room than is wanted is asked for by so much at least …
+/// When space is needed, the log reserves at least this much more.
 const PIECE_MIN: u64 = 64 << 10;
-/// … and at most. Between them by as much as the log has.
+/// The most that the log reserves at once beyond the need. Between the two limits it reserves as much as the log has.
 const PIECE_MAX: u64 = 1 << 20;
-/// Less than this is not worth a call: a block of most file systems.
+/// The smallest reservation that is worth a call: a block of most file systems.
 const BLOCK: u64 = 4 << 10;
 
 impl LogWriter {
-    /// Sees to it that the file has room up to `end` and for `spare` bytes behind it. The thread that lays records out calls it,
-    /// before the one that ends at `end` is filled. One load, mostly.
+    /// Ensures that the file has space up to `end` and for `spare` bytes after it. The thread that lays records out
+    /// calls it before the record that ends at `end` is filled. Mostly one load.
     ///
     /// # Errors
-    /// `Io(NoSpace)`: the disk has not so much; see [`LogWriter::reaches`]. Nothing was written and the log is sound. It is
-    /// not asked for again before [`LogWriter::ask_room`].
+    /// `Io(NoSpace)`: the disk does not have the space; see [`LogWriter::reaches`]. Nothing was written and the log is
+    /// sound. Later calls do not try again before [`LogWriter::ask_room`].
     pub fn make_room(&self, end: u64, spare: u64) -> Result<()> {
         if end.saturating_add(spare) <= self.room.load(Ordering::Relaxed) {
             return Ok(());
@@ -38,8 +38,8 @@ impl LogWriter {
         self.ask(end, spare)
     }
 
-    /// Whether the file has room up to `end`, or gets it now, with none to spare: for records that are to make room. Anybody
-    /// may ask: room that is known does not shrink by it.
+    /// Whether the file has space up to `end`, or gets it now, without a spare: for records that free space. Any thread
+    /// may call it; the call never reduces the known space.
     pub fn reaches(&self, end: u64) -> bool {
         if end <= self.room.load(Ordering::Relaxed) {
             return true;
@@ -54,8 +54,8 @@ impl LogWriter {
         reached
     }
 
-    /// [`LogWriter::make_room`] for `bytes` behind the last record and `spare` ones behind those, though the disk had no more
-    /// when it was asked last.
+    /// Tries [`LogWriter::make_room`] again for `bytes` after the last record and `spare` bytes after those, although
+    /// the disk had no space before.
     ///
     /// # Errors
     /// Those of [`LogWriter::make_room`].
@@ -68,12 +68,12 @@ impl LogWriter {
         self.make_room(end.saturating_add(bytes), spare)
     }
 
-    /// Gives back what the file has behind its records: for a log that gets no more of them, or few.
+    /// Releases the space reserved after the records, for a log that gets few or no more records.
     pub fn give_back(&self) {
         let mut tail = self.tail.lock();
         let asked = !matches!(self.room.load(Ordering::Relaxed), 0 | u64::MAX);
         if asked && tail.base == tail.filled && self.poison.get().is_none() {
-            // If it cannot be, it is given back with the file.
+            // If that fails, the space is released with the file.
             let _ = self.file.truncate(tail.base);
             self.room.store(0, Ordering::Relaxed);
             tail.lack = None;
@@ -97,7 +97,7 @@ impl LogWriter {
                     return Ok(());
                 }
                 Err(e) if e.kind() != ErrorKind::Io(IoKind::NoSpace) => {
-                    // The writes themselves will tell what is wrong.
+                    // The writes themselves will report the fault.
                     self.room.store(u64::MAX, Ordering::Relaxed);
                     return Ok(());
                 }
@@ -105,7 +105,7 @@ impl LogWriter {
                 Err(_) => piece = if piece > BLOCK { piece / 4 } else { 0 },
             }
         };
-        // What is filled and not written has its room already, and must not lose it.
+        // Filled records that are not written yet have their space already, and must not lose it.
         if tail.base == tail.filled {
             let most = spare / 4 * 3;
             let kept = match self.room.load(Ordering::Relaxed) {
@@ -118,10 +118,10 @@ impl LogWriter {
         Err(lack)
     }
 
-    /// Of all that was asked for behind `end`, where the file ends, keeps `bytes` or a part of them.
+    /// Of the space reserved after `end`, the end of the file, keeps `bytes` or a part of them.
     fn keep(&self, end: u64, bytes: u64) {
         for part in (0u32..).map(|halved| bytes >> halved) {
-            // Each time: an attempt that fails may have taken something too.
+            // In each round, because a failed attempt may have taken space too.
             if self.file.truncate(end).is_err() {
                 return;
             }
