@@ -1,10 +1,10 @@
 //! The one error type. Its few kinds say what the caller can do; its text names file, offset and cause.
 //!
-//! 1. Errors are built only through the constructors here, which remember the place in the code (`site`).
-//! 2. `Display` is one sentence that starts with the status name RocksDB prints before the first colon, because
+//! 1. Errors are built only through the constructors here, which record the place in the code (`site`).
+//! 2. `Display` is one sentence that starts with the status name that RocksDB prints before the first colon, because
 //!    bindings and scripts parse that text.
-//! 3. Absence is `Option`, never an error.
-//! 4. Cloning is cheap: a background error is handed to every caller it concerns.
+//! 3. A missing key is `None`, never an error.
+//! 4. Cloning is cheap, because every affected caller gets a copy of a background error.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! Cursors over internal keys: the general face (one entry at a time) and the fast one (a window at a time).
+//! Cursors over internal keys: the general trait (one entry at a time) and the fast one (a window at a time).
 
 use crate::error::Result;
 use crate::key::{InternalKey, LookupKey, Trailer};

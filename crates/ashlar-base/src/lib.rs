@@ -1,7 +1,8 @@
-//! The words of the house: keys, sequence numbers, errors, cursors over bytes, checksums, comparators, statistics.
+//! The types that all crates share: keys, sequence numbers, errors, cursors over bytes, checksums, comparators,
+//! statistics.
 //!
-//! No I/O, no threads, no `unsafe`. Everything above speaks in these types: bytes become types once, at the edge
-//! (`ashlar-format`), and what stands behind it trusts the type.
+//! No I/O, no threads, no `unsafe`. Bytes from a disk become these types once, in `ashlar-format`; all other code
+//! trusts the types.
 
 pub mod bytes;
 pub mod checksum;

@@ -1,11 +1,12 @@
-//! The memory budget: one cap over everything a database keeps, and how much of it each use holds.
+//! The memory budget: one cap for all memory of a database, and the bytes charged for each use.
 //!
-//! 1. What is held is charged to a [`MemoryUse`] for as long as it lives: a [`MemoryCharge`] goes with the bytes and gives
-//!    them back when it is dropped, on whatever thread.
-//! 2. Charging never fails; the bytes are there already. Blocks of tables have what is left below the cap, and make room
-//!    when something else grows ([`MemoryBudget::on_growth`]). When little is left for them, what can be had again from files
-//!    goes too ([`MemoryBudget::on_shortage`]). Writers are held back before they would charge more.
-//! 3. Charges are for large pieces (arena chunks, indexes, buffers), never for single entries.
+//! 1. Memory is charged to a [`MemoryUse`] as long as it lives. A [`MemoryCharge`] is kept beside the bytes, and
+//!    releases the charge when it is dropped, on any thread.
+//! 2. Charging never fails, because the bytes are allocated already. Table blocks get the memory that is left below the
+//!    cap, and are evicted when another use grows ([`MemoryBudget::on_growth`]). When little is left for them, memory
+//!    that can be loaded again from files is freed too ([`MemoryBudget::on_shortage`]). Writers wait before they would
+//!    charge more.
+//! 3. Only large pieces are charged (arena chunks, indexes, buffers), never single entries.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};

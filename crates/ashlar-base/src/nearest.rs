@@ -1,4 +1,4 @@
-//! The known word nearest to a misspelt one.
+//! Finds the known word nearest to a misspelt one, for error texts.
 
 /// The candidate with the fewest edits from `word`, if they are few enough to be a slip of the fingers.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! Panics of callbacks, contained.
+//! Catches panics of callbacks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,8 +1,8 @@
-//! Mistakes that storage engines have made, to be made again on purpose: a suite that does not find them finds nothing.
+//! Mistakes that storage engines have made, built in on purpose, to prove that the test suites find them.
 //!
-//! They are there only in builds with the feature `planted`, and one at a time, when it was chosen (`choose`). In every
-//! other build [`planted`] is the constant `false`, and the compiler leaves nothing of what stands behind it.
-//! `rel bugs` runs them all; its table names the engine that made each mistake, and the suite that finds it.
+//! They exist only in builds with the feature `planted`. There, one mistake at a time is active, the one chosen with
+//! `choose`. In every other build [`planted`] is the constant `false`, and the compiler removes the code behind it.
+//! `rel bugs` runs all of them; its table names the engine that made each mistake, and the suite that finds it.
 
 macro_rules! bugs {
     ($($(#[doc = $what:literal])+ $name:ident,)+) => {

@@ -1,14 +1,14 @@
 //! Range tombstones: "every key from `begin` up to `end`, not included, is deleted as of `seq`".
 //!
-//! Raw tombstones overlap in every way. [`FragmentedTombstones`] cuts the key space at their borders once, so that a read
-//! finds what covers a key with one binary search.
+//! Stored tombstones overlap in every way. [`FragmentedTombstones`] cuts the key space at their borders once, so that a
+//! read finds the tombstones over a key with one binary search.
 //!
 //! ```text
 //! tombstones     a-----f@3   c-----------k@5        fragments    a..c   c..f   f..k
 //! ```
-//! 1. Fragments are disjoint and ascending. The tombstones over a fragment are not listed for it: n tombstones inside one
-//!    another would make a list of n squared. A tree over the fragments holds each tombstone in at most two nodes per
-//!    layer; the nodes between a fragment and the root hold what covers the fragment.
+//! 1. Fragments are disjoint and ascending. They do not list their tombstones, because n nested tombstones would then
+//!    need n squared entries. Instead, a tree over the fragments holds each tombstone in at most two nodes per layer.
+//!    The nodes from a fragment up to the root hold the tombstones over that fragment.
 //! 2. Memory and time to cut are about n log n, however the tombstones overlap.
 //! 3. A tombstone covers an entry of the key when its sequence is greater than the entry's and visible to the read.
 //!

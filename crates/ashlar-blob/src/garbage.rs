@@ -1,8 +1,8 @@
-//! Counts the blobs without a reference, and finds the files that hold no others.
+//! Counts blobs that no table refers to any more, and finds the files that hold only such blobs.
 //!
-//! 1. What a compaction reads flows in, what it writes flows out; per file the difference became garbage. Blobs that the
-//!    compaction itself wrote to new files flow out only, and count nothing.
-//! 2. A file is *linked* when it is the oldest one that some table refers to. A table may refer to newer ones too, so
+//! 1. For each blob file, a compaction counts the references that it reads and those that it writes. The difference
+//!    became garbage. Blobs that the compaction itself wrote to new files count in no file.
+//! 2. A file is *linked* when it is the oldest one that some table refers to. A table may refer to newer files too, so
 //!    files above the smallest linked one stay until all their blobs are garbage.
 //!
 //! Source: RocksDB `db/blob/blob_garbage_meter.cc`, `db/version_builder.cc`.

@@ -1,15 +1,16 @@
-//! Blob files on storage: large values stand beside the tables, so that compactions do not copy them again and again.
+//! Blob files on storage. They hold large values beside the tables, so that compactions do not copy these values again
+//! and again.
 //!
-//! A flush or compaction asks [`BlobOptions`] which values to separate, hands them to a [`BlobWriter`], and stores the
-//! index it gets back. A read that finds an index asks the [`BlobReader`] of its file. Compactions count with a
-//! [`GarbageMeter`] what their inputs refer to and their outputs no longer do, and [`obsolete_files`] tells which files
-//! no table refers to.
+//! A flush or compaction asks [`BlobOptions`] which values to separate, passes them to a [`BlobWriter`], and stores the
+//! index that it gets back. A read that finds an index asks the [`BlobReader`] of its file. A [`GarbageMeter`] counts
+//! the blobs that a compaction's inputs refer to and its outputs do not. [`obsolete_files`] finds the files that no
+//! table refers to.
 //!
-//! 1. A blob file is written once, from front to back, and is readable when it has its footer.
-//! 2. The table that holds an index names the oldest file it refers to in the MANIFEST; a blob file lives as long as a
-//!    table names it or an older one.
-//! 3. What an index says is compared with the file: its compression, its place between header and footer, and on verified
-//!    reads key, lengths and checksum of the record.
+//! 1. A blob file is written once, from front to back, and can be read once it has its footer.
+//! 2. In the MANIFEST, a table with indexes names the oldest blob file that it refers to. A blob file lives as long as
+//!    a table names it or an older one.
+//! 3. A read compares an index with the file: its compression, and its place between header and footer. A verified read
+//!    also compares key, lengths and checksum of the record.
 //!
 //! Source: RocksDB `db/blob/`.
 #![deny(clippy::indexing_slicing)]

@@ -1,4 +1,4 @@
-//! Which values are separated from their keys, and how blob files are made.
+//! The choice of values that go to blob files, and the settings of blob files.
 
 use crate::garbage::LiveBlobFile;
 use ashlar_base::{Error, FileNumber, Result};

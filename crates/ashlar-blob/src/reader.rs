@@ -1,4 +1,4 @@
-//! Reading values out of a blob file.
+//! Reads values of a blob file.
 
 use crate::garbage::BlobAmount;
 use crate::records::BlobRecords;

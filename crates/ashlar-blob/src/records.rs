@@ -1,4 +1,4 @@
-//! The records of a blob file from front to back: for verification and listings.
+//! Reads the records of a blob file from front to back, for verification and listings.
 
 use crate::reader::BlobReader;
 use ashlar_base::bytes::resize;

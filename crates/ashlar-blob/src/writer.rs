@@ -1,4 +1,4 @@
-//! Writing a blob file.
+//! Writes a blob file.
 
 use crate::garbage::BlobAmount;
 use crate::options::BlobOptions;

@@ -1,11 +1,11 @@
-//! The OPTIONS file: what we write for the next open and for tools that load it, under RocksDB's names.
+//! Writes the OPTIONS file under RocksDB's names, for the next open and for tools that load it.
 //!
-//! What an older file held that we do not act on stands in it as it stood (see `kept`). Settings of ours that RocksDB has
-//! no name for stand in a comment block, which it skips. At a format level below the default, only names that the level's
-//! release knows are written.
+//! Settings of an older file that the engine does not act on are copied unchanged (see `kept`). Settings of the engine
+//! that RocksDB has no name for are in a comment block, which RocksDB skips. At a format level below the default, the
+//! file has only names that the level's release knows.
 //!
-//! The file is written as a whole each time that a family is made. So that N families cost N texts and not N², each family
-//! keeps its own part (`FamilyText`) for as long as its settings stay as they are.
+//! Each creation of a family writes the whole file. So that N families cost N texts and not N², each family keeps its
+//! own part (`FamilyText`) until its settings change.
 
 use super::family::BLOCK_BASED;
 use super::kept::Carry;

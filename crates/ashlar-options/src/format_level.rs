@@ -1,4 +1,4 @@
-//! The format level: which release of RocksDB must be able to open what we leave behind.
+//! The format level: the release of RocksDB that must be able to open the directory afterwards.
 
 use ashlar_base::{Error, Result};
 use std::fmt;

@@ -1,11 +1,12 @@
-//! Texts of an OPTIONS file that are kept for the next one, so that RocksDB gets its own settings back.
+//! Texts of an OPTIONS file that the next one repeats, so that RocksDB finds its own settings again.
 //!
-//! 1. A name that no setting of ours acts on is written as it stood, whatever its value.
-//! 2. A name with a setting of ours is written as it stood while that setting still has the value the text was read as.
-//!    So a text that had to be changed to be used (`format_version=7` at a level that has 6) returns unchanged.
-//! 3. A name that the caller gave as text, and that we do not act on, replaces the stored one.
-//! 4. At a format level below the default, what the level's release does not know is left out: a name, a value, or a
-//!    member of a struct. The other members of the struct stay.
+//! 1. A name that the engine does not act on is written unchanged, whatever its value.
+//! 2. A name that the engine acts on is written unchanged while the setting still has the value that was read from the
+//!    text. So a text that the engine had to change for its use (`format_version=7` at a level that has 6) returns
+//!    unchanged.
+//! 3. A name that the caller gave as text, and that the engine does not act on, replaces the stored one.
+//! 4. At a format level below the default, names, values and struct members that the level's release does not know are
+//!    left out. The other members of the struct stay.
 //! 5. Families with the same texts share them: ten thousand equal families cost one list.
 
 use super::FormatLevel;

@@ -1,5 +1,5 @@
-//! Settings in groups: plain data, and the parts that users hand over (listeners, statistics, comparators, merge
-//! operators). The environment and the cache stand beside them.
+//! Settings in groups, as plain data, and the objects that users supply: listeners, statistics, comparators, merge
+//! operators. The environment and the cache are not settings.
 
 mod compaction;
 mod db;

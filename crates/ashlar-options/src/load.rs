@@ -1,10 +1,10 @@
-//! OPTIONS files read: the newest one of a directory, RocksDB's or ours.
+//! Reads OPTIONS files: the newest one of a directory, RocksDB's or ours.
 //!
-//! 1. What the file says never fails an open: a name that is unknown, a value that is wrong, out of our range or asks for
-//!    what is not there is passed over, or drawn to the nearest value, and told. The other values are taken.
+//! 1. No content of the file fails an open. A name that is unknown, or a value that is wrong, out of range or not
+//!    available, is skipped or replaced by the nearest valid value, and reported. The other values are used.
 //! 2. Every text is kept for the next OPTIONS file; see `kept`.
-//! 3. Where files are is not taken as a setting: an open asks [`stored_places`], and looks first whether the files are
-//!    there. The `wal_dir` of the next file is the one that the open found, so its text is not kept.
+//! 3. The places of files are not read as settings: an open calls [`stored_places`], and first checks whether the files
+//!    are there. The next file's `wal_dir` is the directory that the open found, so the old text is not kept.
 
 use super::family::BLOCK_BASED;
 use super::kept::{KeptText, note_lines};

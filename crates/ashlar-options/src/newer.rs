@@ -1,5 +1,5 @@
-//! What the OPTIONS files of newer releases hold and older ones do not know: names, members of structs, values. RocksDB
-//! refuses a whole file for one of them, if the file says that it is of that release.
+//! Names, struct members and values in OPTIONS files of newer releases that older releases do not know. A RocksDB
+//! refuses a whole file for one of them, if the file claims to be of that RocksDB's release.
 
 use super::FormatLevel;
 

@@ -1,4 +1,4 @@
-//! The page `docs/options.md`: the table of names, and the rules of the linter.
+//! Prints the page `docs/options.md`: the table of names, and the rules of the linter.
 
 use super::{lint, names};
 use std::fmt::Write;

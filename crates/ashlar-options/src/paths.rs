@@ -1,4 +1,4 @@
-//! Directories of tables: `db_paths` and `cf_paths` as settings, and which of them a level's tables go to.
+//! Directories of tables: `db_paths` and `cf_paths` as settings, and the choice of a directory for a level's tables.
 //!
 //! 1. A family's list is its `cf_paths`; without those the database's `db_paths`; without those the database directory.
 //! 2. The MANIFEST names a table's directory by its index in that list, so the order of a list must not change.

@@ -1,4 +1,4 @@
-//! Buffers of a size that data decides. The system is asked for them: when it refuses, the call that needs one fails, where
+//! Buffers whose size comes from data. When the system refuses the memory, the call that needs the buffer fails, where
 //! `vec!` would end the process.
 
 use crate::error::BusyKind;

@@ -1,6 +1,7 @@
-//! The one reader of untrusted bytes: names the field and the place, cannot panic, cannot read past the end.
+//! The only reader of untrusted bytes. Its errors name the field and the offset. It cannot panic and cannot read past
+//! the end.
 //!
-//! Overlong varints (`80 00`) are accepted as RocksDB accepts them; a value that does not fit is refused.
+//! Overlong varints (`80 00`) are accepted as in RocksDB; a value that does not fit its type is refused.
 //! Source: RocksDB `util/coding.h`.
 
 use crate::error::Error;

@@ -1,5 +1,5 @@
-//! Reading and writing primitive encodings: fixed-width little-endian integers, varints, length-prefixed slices. Buffers
-//! of a size that data decides.
+//! Reads and writes primitive encodings: fixed-width little-endian integers, varints, length-prefixed slices. Also
+//! buffers whose size comes from data.
 
 mod buffer;
 mod cursor;

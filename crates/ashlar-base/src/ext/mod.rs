@@ -1,4 +1,4 @@
-//! What users plug in.
+//! Objects that users supply: comparators and merge operators.
 
 pub mod comparator;
 pub mod merge_operator;

@@ -1,4 +1,4 @@
-//! What a read looks for.
+//! The key and the sequence number of a read.
 
 use super::{InternalKeyBuf, SeqNum, Trailer};
 

@@ -1,12 +1,13 @@
-//! User-defined timestamps: the last bytes of a user key, where a family's comparator says so.
+//! User-defined timestamps: the last bytes of a user key, in a family whose comparator says so.
 //!
 //! ```text
 //! | key: what the application means | timestamp: 8 bytes, u64 LE, with the built-in comparators | trailer |
 //! ```
-//! 1. Order: key ascending, timestamp *descending*, then the trailer as ever: the newest version of a key comes first.
+//! 1. Order: key ascending, timestamp *descending*, then the trailer as in other families. The newest version of a key
+//!    comes first.
 //! 2. Filters are built over keys without timestamps.
-//! 3. A family may keep timestamps in memory only. Then tables and boundaries have none, and reading puts the smallest
-//!    one there; a boundary that is the open end of a range tombstone gets the largest.
+//! 3. A family may keep timestamps in memory only. Then tables and their bounds have none, and a read adds the smallest
+//!    one. A bound that is the exclusive end of a range tombstone gets the largest one.
 //!
 //! Source: RocksDB `db/dbformat.h`, `util/udt_util.h`, `util/comparator.cc`.
 

@@ -1,10 +1,10 @@
 //! Counters that many threads add to at once without sharing a cache line.
 //!
-//! 1. The first [`OWN`] threads of the process have a stripe each, which no other thread writes: a count is a load and a
-//!    store, a third of what an atomic addition costs. Later threads share [`SHARED`] stripes and add atomically. So no
-//!    count is ever lost.
-//! 2. The sum is taken stripe by stripe: exact once the counting threads pause.
-//! 3. A reset does not touch the stripes, it moves the point that sums are told from.
+//! 1. The first [`OWN`] threads of the process have a stripe each, which no other thread writes. A count is then a load
+//!    and a store, a third of the cost of an atomic addition. Later threads share [`SHARED`] stripes and add
+//!    atomically. So no count is ever lost.
+//! 2. The sum adds the stripes one by one. It is exact once the counting threads pause.
+//! 3. A reset does not change the stripes. It records the present sums, and later sums are differences from these.
 
 use std::cell::Cell;
 use std::fmt;

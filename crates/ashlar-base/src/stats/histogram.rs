@@ -1,9 +1,9 @@
-//! The histogram that RocksDB prints: coarse buckets, percentiles linear inside their bucket.
+//! The histogram that RocksDB prints: coarse buckets, and percentiles by linear interpolation inside a bucket.
 //!
-//! [`Histogram`] belongs to one thread; [`AtomicHistogram`] is what many threads count into at once.
+//! [`Histogram`] belongs to one thread; many threads count into an [`AtomicHistogram`] at once.
 //!
 //! 1. Limits are 1, 2, then each 1.5 times the one before, printed with its two leading digits: 110, 170, 250 …
-//! 2. A bucket holds what is above the limit before it and at most its own.
+//! 2. A bucket counts the values above the limit before it and up to its own limit.
 //!
 //! Source: RocksDB `monitoring/histogram.cc`.
 

@@ -1,12 +1,12 @@
-//! What the engine tells about itself in numbers: tickers and histograms of a database, and what one operation cost.
+//! Counts and times of the engine: tickers and histograms of a database, and the cost of one operation.
 //!
-//! | part | of what | cost on the way of a read or write |
+//! | part | what it counts | cost per read or write |
 //! |---|---|---|
 //! | [`Ticker`] | sums since open | a load and a store of a line the thread owns |
-//! | [`Distribution`] | times and sizes since open | nothing below its level; else two looks at the clock |
-//! | [`perf`] | one thread's operations, by layer | a thread-local byte is looked at; nothing more while it is off |
+//! | [`Distribution`] | times and sizes since open | nothing below its level; else two clock reads |
+//! | [`perf`] | one thread's operations, by layer | a load of a thread-local byte; nothing more while it is off |
 //!
-//! Names, levels and texts are RocksDB's, so that dashboards, scripts and bindings go on to work.
+//! Names, levels and texts are RocksDB's, so that dashboards, scripts and bindings keep working.
 //! Source: RocksDB `include/rocksdb/{statistics,perf_context,perf_level}.h`.
 
 mod counters;

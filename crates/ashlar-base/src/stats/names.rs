@@ -1,6 +1,6 @@
 //! The names of tickers and histograms: RocksDB's, as its statistics text and its bindings spell them.
 //!
-//! Listed is what this engine counts; a name that is not here has nothing behind it. The order is RocksDB's.
+//! The list has the names that this engine counts, in RocksDB's order.
 //! Source: RocksDB `include/rocksdb/statistics.h`.
 
 macro_rules! names {

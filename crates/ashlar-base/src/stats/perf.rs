@@ -1,8 +1,8 @@
-//! The perf context: what the operations of this thread cost, by layer.
+//! The perf context: the cost of this thread's operations, by layer.
 //!
-//! It is a row of sums that belongs to the thread. Nothing is counted until the thread sets a [`Level`]; until then each
-//! place that would count looks at one thread-local byte. To measure one operation, reset before it, or take
-//! a [`Context`] before and after.
+//! It is a row of sums that belongs to the thread. Nothing is counted until the thread sets a [`Level`]. Until then
+//! each place that counts only reads one thread-local byte. To measure one operation, reset before it, or take a
+//! [`Context`] before and after.
 //!
 //! Source: RocksDB `include/rocksdb/perf_context.h`, `perf_level.h` (names, levels, text).
 

@@ -1,6 +1,6 @@
 //! Tickers and distributions of one database, or of several that share them.
 //!
-//! Levels, from least to most, each with what stands above it:
+//! Levels, from least to most; in brackets what each adds:
 //! ```text
 //! DisableAll < ExceptHistogramOrTimers (tickers) < ExceptTimers (sizes and counts) < ExceptDetailedTimers (times)
 //!            < ExceptTimeForMutex (times of compression too) < All

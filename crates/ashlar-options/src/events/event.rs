@@ -1,4 +1,4 @@
-//! The events, and how the log spells them.
+//! The events, and their form in the info log.
 
 use super::info_log::InfoLogLevel;
 use super::json::Object;

@@ -1,4 +1,4 @@
-//! How the info log is kept.
+//! The settings of the info log.
 
 /// How serious a line is. RocksDB's levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

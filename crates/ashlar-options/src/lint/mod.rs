@@ -1,10 +1,11 @@
-//! The linter: combinations of settings that hurt, told before they do.
+//! The linter: finds combinations of settings that cause trouble, before they do.
 //!
-//! It reads an OPTIONS file, ours or RocksDB's, and what is known of the data. Each rule is a row: when it speaks, why, and
-//! what to do. An open runs it on its own settings; `ashlar options lint` on any file.
+//! It reads an OPTIONS file, ours or RocksDB's, and known facts about the data. Each rule is a row: its condition, its
+//! reason and its advice. An open runs the linter on its own settings, and `ashlar options lint` runs it on any file.
 //!
-//! 1. A rule speaks of values that stand in the file; what is not there is the engine's choice.
-//! 2. Some rules concern RocksDB only: they name options that have no effect here. Our own files never hold them.
+//! 1. A rule applies only to values in the file; the engine chooses all others.
+//! 2. Some rules apply to RocksDB only, because they name options that have no effect here. Our own files never hold
+//!    these options.
 
 mod rules;
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The rules. Thresholds are those at which users have complained, or at which the cost passes a tenth.
+//! The rules. A threshold is a value at which users have complained, or at which the cost exceeds a tenth.
 //!
-//! Source: complaints and tuning guides collected from RocksDB's users: memory beyond what was set, stalls, logs without
-//! bound, lost keys in prefix scans, space.
+//! Source: complaints and tuning guides collected from RocksDB's users: memory beyond what was set, stalls, logs
+//! without bound, lost keys in prefix scans, space.
 
 use super::{Rule, View, number};
 use crate::names::Value;

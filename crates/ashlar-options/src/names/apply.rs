@@ -1,7 +1,7 @@
-//! Names and values onto settings: one at a time, or as an option string, `write_buffer_size=64M;max_open_files=-1`.
+//! Applies names and values to settings: one at a time, or as an option string,
+//! `write_buffer_size=64M;max_open_files=-1`.
 //!
-//! A name is found by itself, or with its struct before it: `compression_opts.level`,
-//! `block_based_table_factory.block_size`.
+//! A name may stand alone or after its struct: `compression_opts.level`, `block_based_table_factory.block_size`.
 
 use super::database::DATABASE;
 use super::family::FAMILY;

@@ -1,4 +1,4 @@
-//! The table as it is shown: lists, explanations, the greater part of the page `docs/options.md`.
+//! Prints the table of names: lists, explanations, and most of the page `docs/options.md`.
 
 use super::database::DATABASE;
 use super::family::FAMILY;

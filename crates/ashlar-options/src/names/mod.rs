@@ -1,22 +1,22 @@
-//! Every option name of RocksDB 6.29 to 11.8, and our answer to it. One table; everything that speaks of options reads it:
-//! option strings, OPTIONS files, changes while open, `ashlar options`, and the page `docs/options.md`.
+//! Every option name of RocksDB 6.29 to 11.8, and how the engine treats it. All code that deals with options reads this
+//! one table: option strings, OPTIONS files, changes while open, `ashlar options`, and the page `docs/options.md`.
 //!
-//! | file | what it is about |
+//! | file | contents |
 //! |---|---|
-//! | `row` | a name and its answer |
+//! | `row` | a name and its treatment |
 //! | `value` | values as text |
 //! | `database`, `family`, `table`, `nested`, `operation` | the rows, group by group |
-//! | `apply` | names and values onto settings |
+//! | `apply` | applies names and values to settings |
 //! | `pairs` | settings that RocksDB refuses together |
-//! | `list` | the table as it is shown: lists, explanations, the page |
+//! | `list` | prints the table: lists, explanations, the page |
 //!
-//! 1. *Used* and *mapped* names change a setting of ours, and stand in the OPTIONS file we write. Other names stand there
-//!    as the older file had them.
-//! 2. *Ignored* names are taken with any value of their kind: they ask for what is always so, or for what the engine
-//!    decides itself. Nothing a caller can see depends on them but speed.
-//! 3. *Unserved* names are taken in the same way, though RocksDB acts on them: the report of an open names them.
-//! 4. *Refused* names are taken with RocksDB's default only: any other value asks for answers, files or promises that are
-//!    not there.
+//! 1. *Used* and *mapped* names change a setting of the engine, and the OPTIONS file that it writes has them. The file
+//!    repeats all other names as the older file had them.
+//! 2. *Ignored* names accept any value of their kind. They request something that always holds, or that the engine
+//!    decides itself. They affect only speed.
+//! 3. *Unserved* names accept any value too, although RocksDB acts on them. The report of an open names them.
+//! 4. *Refused* names accept only RocksDB's default. Any other value requests answers, files or promises that the
+//!    engine does not have.
 //!
 //! Source: RocksDB `options/db_options.cc`, `options/cf_options.cc`, `table/block_based/block_based_table_factory.cc`,
 //! `include/rocksdb/options.h`, and the OPTIONS files that 7.8.3 and 11.8.1 write.

@@ -1,4 +1,4 @@
-//! Structs inside values: `{name=value;…}`, each with rows of its own.
+//! Structs inside values: `{name=value;…}`, each with its own rows.
 
 use super::row::{NotTaken, Range, Row, ignored, mapped, uses};
 use super::table::TABLE;

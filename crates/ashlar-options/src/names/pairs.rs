@@ -1,11 +1,12 @@
-//! Combinations of settings with which RocksDB opens no database. The OPTIONS file that the engine writes is RocksDB's too, so
-//! a caller may not bring such a combination about.
+//! Combinations of settings with which RocksDB opens no database. RocksDB also reads the OPTIONS file that the engine
+//! writes, so a caller must not create such a combination.
 //!
-//! 1. A combination that the settings already had before the caller changed them is passed over: what an OPTIONS file holds
-//!    never fails an open.
+//! 1. A combination that existed before the caller's change is accepted, because the content of an OPTIONS file never
+//!    fails an open.
 //! 2. Most of these names have no effect here. Their values are the kept texts, or else RocksDB's defaults.
 //!
-//! Source: RocksDB `DBImpl::ValidateOptions`, `ColumnFamilyData::ValidateOptions`, `BlockBasedTableFactory::ValidateOptions`.
+//! Source: RocksDB `DBImpl::ValidateOptions`, `ColumnFamilyData::ValidateOptions`,
+//! `BlockBasedTableFactory::ValidateOptions`.
 
 use super::apply::find;
 use super::row::Group;

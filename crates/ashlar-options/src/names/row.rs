@@ -1,4 +1,4 @@
-//! A row of the table: one name of RocksDB's and our answer to it.
+//! A row of the table: one name of RocksDB, and how the engine treats it.
 
 use super::nested::id_of;
 use super::value::{Wrong, check_like, same};
