@@ -1,4 +1,4 @@
-//! Bytes to values and back for every file of a database directory. No I/O.
+//! Decodes and encodes every kind of file of a database directory. No I/O.
 
 pub mod backup_meta;
 pub mod blob;

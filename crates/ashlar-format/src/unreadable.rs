@@ -1,7 +1,8 @@
-//! Why bytes of a table cannot be served: they are wrong, or they are right and need something not built yet, or memory.
+//! Why bytes of a table cannot be served: they are damaged; or they are right and need a feature that is not built yet;
+//! or there is no memory for them.
 //!
-//! These must not be mixed up: the first asks for a repair, the second for another version of the engine, the third for
-//! patience.
+//! The three must stay distinct: the first calls for a repair, the second for another version of the engine, the third
+//! for a retry.
 
 use ashlar_base::bytes::OutOfMemory;
 use ashlar_base::{Error, Malformed};

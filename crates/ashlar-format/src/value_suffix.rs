@@ -1,11 +1,11 @@
-//! Values with something behind them: the write time of a TTL database, the sequence number of a timed put.
+//! Values with trailing data: the write time of a TTL database, the sequence number of a timed put.
 //!
 //! ```text
 //! TTL:        | value | write time: i32 LE, seconds since 1970 |       puts and merge operands, not deletes
 //! timed put:  | value | u64 LE |     in tables the preferred sequence number, in WAL and memtable the write time
 //! ```
-//! 1. Nothing in the MANIFEST says that a database has TTL: the caller that opens it must know.
-//! 2. Expired values are still answered by reads; compaction drops them.
+//! 1. The MANIFEST does not say that a database has TTL values: the caller that opens it must know.
+//! 2. Reads still return expired values; compactions drop them.
 //!
 //! Source: RocksDB `utilities/ttl/db_ttl_impl.h`, `db/dbformat.h` (`ParsePackedValue…`).
 

@@ -1,8 +1,8 @@
-//! Reading a table around its damage: returns the sound entries, and reports each damage by its place and its keys.
+//! Reads a damaged table: returns the sound entries, and reports each damage with its place and its keys.
 //!
-//! 1. A data block counts as a whole: nothing of it is handed out unless all of it decodes, in order.
-//! 2. The keys of a block that cannot be read lie between the separators around it, so the index alone tells them. Behind
-//!    an index partition that cannot be read, they lie between those of the partition.
+//! 1. A data block counts as a whole: its entries are returned only if all of them decode, in order.
+//! 2. The keys of an unreadable block lie between the separators before and after it, so the index alone names them. If
+//!    an index partition is unreadable, the keys lie between the separators of the partition.
 
 use crate::iter::Readahead;
 use crate::reader::{BlockAt, TableReader};

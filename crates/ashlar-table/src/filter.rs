@@ -1,9 +1,10 @@
 //! The filter of an open table: whole in memory, or its top level in memory and its partitions read when needed.
 //!
-//! 1. A filter, or a partition, that cannot be read or is not recognised is no filter: every key may be there. That
-//!    costs reads, not answers; [`TableFilter::check`] tells.
-//! 2. LevelDB's filters are asked when the index has named the block: they answer by its place in the file.
-//! 3. A partition that is read stays in memory, charged from then on, until the table is closed.
+//! 1. A filter or partition that is unreadable or of an unknown kind excludes no key. Reads are then slower and still
+//!    correct; [`TableFilter::check`] reports it.
+//! 2. LevelDB's filters are asked after the index has named the block, because they answer by the block's place in the
+//!    file.
+//! 3. A partition that was read stays in memory, and charged, until the table is closed.
 //!
 //! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
 

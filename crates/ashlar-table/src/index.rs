@@ -1,9 +1,10 @@
-//! The parsed index of a table: which block may hold a key.
+//! The parsed index of a table: it names the block that may hold a key.
 //!
 //! One separator per block, in one flat buffer: `last key of block i <= separator i < first key of block i + 1`.
 //! 1. Separators ascend; [`IndexParts::finish`] refuses others.
 //! 2. In the internal form a separator has a trailer; in the user-key form all versions of a user key are in one block.
-//! 3. Under an order with words, all separators share `prefix`, and `words[i]` is separator i's word behind it.
+//! 3. Under an order with words, all separators share `prefix`, and `words[i]` is the word of separator i after the
+//!    prefix.
 
 use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, KeyOrder, ReverseBytewiseOrder};
 use ashlar_base::{Order, Trailer};

@@ -1,4 +1,4 @@
-//! What a table is made of, and how it is read.
+//! The settings for building and reading a table.
 
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};

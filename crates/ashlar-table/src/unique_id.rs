@@ -1,4 +1,4 @@
-//! The id by which the MANIFEST knows that a file is the one it wrote.
+//! The unique id of a table, by which the MANIFEST recognises the file that it names.
 //!
 //! Computed from the database id, the session id and the file number, all three kept in the table's properties.
 //! Source: RocksDB `table/unique_id.cc`.

@@ -1,4 +1,4 @@
-//! Reading a whole table to see whether it is sound.
+//! Reads a whole table and verifies it.
 
 use crate::anatomy::Anatomy;
 use crate::iter::Readahead;

@@ -1,4 +1,4 @@
-//! What a meta file says, and printing it.
+//! The contents of a meta file, and its text form.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Reading a meta file.
+//! Reads a meta file.
 
 use super::{BackupFile, BackupMeta, Field};
 use crate::unreadable::Unreadable;

@@ -1,4 +1,5 @@
-//! Names of files that several backups share: the table's own name, and behind it what tells equal numbers apart.
+//! Names of files that several backups share: the table's own name, followed by data that distinguishes files with
+//! equal numbers.
 
 use ashlar_base::FileNumber;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The two ends of a blob file.
+//! The header and the footer of a blob file.
 
 use ashlar_base::checksum::{crc32c, mask_crc};
 use ashlar_base::{Cursor, FamilyId, Malformed};

@@ -1,4 +1,4 @@
-//! What a table holds instead of a value: an entry of type `BlobIndex`.
+//! The index that a table holds in place of a value: an entry of type `BlobIndex`.
 
 use super::file::BlobFooter;
 use super::{BlobHeader, BlobRecordHeader};

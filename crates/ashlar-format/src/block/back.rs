@@ -1,4 +1,4 @@
-//! The way back: entries of one restart interval, kept so that stepping backward decodes each interval once.
+//! Backward steps: keeps the entries of one restart interval, so that each interval is decoded once.
 
 /// One kept entry.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! How one entry of a block is stored, per kind of block.
+//! The stored form of one entry, per kind of block.
 
 use ashlar_base::Malformed;
 use ashlar_base::bytes::Cursor;

@@ -1,13 +1,13 @@
-//! Blocks of rarer forms, brought into the plain form when they are loaded: cursors know only that one.
+//! Converts blocks of rarer forms to the plain form when they are loaded. Cursors know only the plain form.
 //!
 //! ```text
 //! separated:  | key section | value section | restarts | hash index | values offset: u32 LE | packed: u32 LE, bit 28 |
 //!   key entry | shared | non_shared | value_len | value offset: varint32, at restart points only | key tail |
 //! ```
-//! 1. Values stand in the order of their keys without gaps; every stored value offset must say so. So the plain form is
-//!    hardly larger than the separated one, whatever the bytes are.
-//! 2. Restart points stay restart points of the same entries, so a hash index stays right, and a key shared by many
-//!    entries is not written out many times.
+//! 1. Values follow in the order of their keys without gaps, and every stored value offset must agree. So the plain
+//!    form is hardly larger than the separated one, whatever the bytes are.
+//! 2. Restart points stay at the same entries. So a hash index stays right, and a key shared by many entries is not
+//!    written out many times.
 //!
 //! Source: RocksDB `table/block_based/block_builder.cc`, `block.cc`, `data_block_footer.cc`.
 

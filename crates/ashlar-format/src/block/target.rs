@@ -1,4 +1,5 @@
-//! What a seek compares stored keys with. The order is a type parameter: no branch on it per entry.
+//! The target of a seek, with which stored keys are compared. The order is a type parameter, so there is no branch on
+//! it per entry.
 
 use ashlar_base::Trailer;
 use ashlar_base::ext::comparator::{Comparator, KeyOrder};

@@ -1,4 +1,4 @@
-//! Compressing blocks for a new table.
+//! Compresses blocks for a new table.
 
 use super::Compression;
 use crate::unreadable::Unreadable;

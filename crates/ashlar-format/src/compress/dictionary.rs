@@ -1,11 +1,11 @@
-//! The dictionary of a table: bytes that its data blocks may refer to as if they stood before each of them.
+//! The dictionary of a table: bytes to which its data blocks may refer as if they preceded each of them.
 //!
 //! ```text
 //! zstd:       raw content, or a trained dictionary when it begins with 37 a4 30 ec
 //! LZ4:        the 64 KiB before the block
 //! zlib:       the window before the block
 //! ```
-//! Snappy and bzip2 have none. The same bytes serve whatever algorithm a block names.
+//! Snappy and bzip2 use no dictionary. All algorithms of a table's blocks use the same bytes.
 //!
 //! Source: RocksDB `util/compression.h` (`CompressionDict`, `UncompressionDict`).
 

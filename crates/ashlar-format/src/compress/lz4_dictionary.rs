@@ -1,12 +1,12 @@
-//! LZ4 blocks that refer to a dictionary. Plain blocks, which are nearly all, have the faster decoder of `lz4_flex`; its
-//! own way with dictionaries is not used, because a second copy of that decoder costs the first its inlining.
+//! Decodes LZ4 blocks that refer to a dictionary. Nearly all blocks have none and use the faster decoder of `lz4_flex`.
+//! Its own support of dictionaries is not used, because a second copy of that decoder costs the first its inlining.
 //!
 //! ```text
 //! sequence: | token: u8 | literal length: u8 * | literals | distance: u16 LE | match length: u8 * |
 //! token: high half literal length, low half match length - 4; 15 = more bytes follow, each added, up to one below 255
 //! ```
-//! 1. The last sequence ends behind its literals.
-//! 2. A match begins at most 65535 bytes back, in what was made before or in the dictionary as if it stood before that.
+//! 1. The last sequence ends after its literals.
+//! 2. A match begins at most 65535 bytes back, in the output so far, or in the dictionary as if it preceded the output.
 //!
 //! Source: the LZ4 block format description (`lz4_Block_format.md`).
 

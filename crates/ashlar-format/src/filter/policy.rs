@@ -1,4 +1,4 @@
-//! Which filter tables get, by the names that OPTIONS files and option strings use.
+//! The kinds of filters that tables may get, by their names in OPTIONS files and option strings.
 //!
 //! Source: RocksDB `table/block_based/filter_policy.cc` (`FilterPolicy::CreateFromString`).
 

@@ -1,4 +1,4 @@
-//! Cutting a logical record into fragments.
+//! Cuts a logical record into fragments.
 
 use super::{BLOCK_SIZE, HEADER, RECYCLABLE_HEADER, RecordKind, RecordType};
 use ashlar_base::checksum::{crc32c, crc32c_append, mask_crc};

@@ -1,12 +1,12 @@
-//! How a WAL of ours says which WAL it continues: log data in an empty batch at its beginning.
+//! The link from a WAL file of ours to the WAL file that it continues: log data in an empty batch at its beginning.
 //!
 //! ```text
 //! batch:  sequence of the next write, count 0, one LogData record:
 //! | "ashlar log link\0" | previous log: u64 LE | bytes written to it: u64 LE |
 //! ```
-//! A power cut may keep a newer log and lose the end of an older one, at a record boundary, where nothing shows. With the
-//! link it shows. RocksDB passes over log data, at every release; its own predecessor records (types 130 and 131)
-//! are damage to releases before 9.11.
+//! A power cut may keep a newer WAL file and lose the end of an older one, exactly at a record boundary. Without a link
+//! such a loss cannot be seen. Every release of RocksDB skips log data. RocksDB's own predecessor records (types 130
+//! and 131) are damage to releases before 9.11.
 
 use ashlar_base::{Cursor, FileNumber, Malformed};
 

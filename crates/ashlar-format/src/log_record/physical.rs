@@ -1,4 +1,4 @@
-//! Reading one physical record out of what is left of a block.
+//! Reads one physical record from the rest of a block.
 
 use super::{HEADER, RECYCLABLE_HEADER, RecordType};
 use ashlar_base::Cursor;

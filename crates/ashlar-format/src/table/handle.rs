@@ -1,4 +1,4 @@
-//! Where a block is in its file.
+//! The place of a block in its file.
 
 use super::checksum::BLOCK_TRAILER_LEN;
 use ashlar_base::Malformed;

@@ -1,4 +1,4 @@
-//! The metaindex block: names of meta blocks and where they are.
+//! The metaindex block: the names and places of the meta blocks.
 //!
 //! Source: RocksDB `table/meta_blocks.cc`, `table/block_based/block_based_table_reader.cc`.
 

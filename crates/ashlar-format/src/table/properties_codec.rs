@@ -1,4 +1,4 @@
-//! How the values of table properties are encoded.
+//! Encodes and decodes the values of table properties.
 
 use ashlar_base::bytes::{Cursor, put_varint64};
 

@@ -1,4 +1,4 @@
-//! Reading an edit.
+//! Decodes an edit.
 
 use super::{BlobAddition, BlobGarbage, NewFile, VersionEdit, WalAddition, new_file, sub, tag};
 use ashlar_base::{Cursor, FamilyId, FileNumber, Level, Malformed, SeqNum};

@@ -1,4 +1,4 @@
-//! Writing an edit, in RocksDB's order.
+//! Encodes an edit, in RocksDB's order.
 
 use super::{VersionEdit, tag};
 use ashlar_base::FamilyId;

@@ -1,4 +1,4 @@
-//! One block as it is stored, and what can be made of it.
+//! One block as it is stored, and its decoded forms.
 
 use super::Anatomy;
 use crate::reader::MAX_BLOCK;

@@ -1,11 +1,11 @@
-//! A table taken apart: every block of the file on its own, for tools that explain or prove, not for reading data.
+//! The parts of a table: every block of the file by itself, for tools that explain or prove, not for reading data.
 //!
-//! [`crate::TableReader`] needs everything to be right and serves keys in order. Here nothing needs more than the footer and
-//! the metaindex, no order of keys is known, and a damaged block is an answer like any other.
-//! 1. Blocks are found through handles only: metaindex, index, partitions. What no handle leads to is a gap.
-//! 2. Every block says for itself whether its checksum holds and whether it decompresses.
-//! 3. Data blocks come as stored; [`StoredBlock::entries`] brings the separated form into the plain one. Timestamps that
-//!    were stripped stay stripped, blobs in the same file stay references.
+//! [`crate::TableReader`] needs a sound table and serves keys in order. This module needs only the footer and the
+//! metaindex. It knows no order of keys, and a damaged block is a normal result.
+//! 1. Blocks are found through handles only: metaindex, index, partitions. Bytes to which no handle leads are a gap.
+//! 2. Every block says for itself whether its checksum is right and whether it decompresses.
+//! 3. Data blocks are returned as stored; [`StoredBlock::entries`] converts the separated form to the plain one.
+//!    Stripped timestamps stay stripped, and blobs in the same file stay references.
 //!
 //! Source: RocksDB `table/block_based/block_based_table_reader.cc`, `table/sst_file_dumper.cc` (behaviour).
 

@@ -1,4 +1,4 @@
-//! Where the blocks are, and what each is for.
+//! The place and the purpose of each block.
 
 use super::Anatomy;
 use ashlar_base::{Error, Result};

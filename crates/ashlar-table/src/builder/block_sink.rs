@@ -1,4 +1,4 @@
-//! Blocks into a file: compressed, checksummed, written in large pieces.
+//! Writes blocks to a file: compressed, with checksums, in large pieces.
 
 use ashlar_base::Result;
 use ashlar_base::stats::{Distribution, Statistics, Ticker};

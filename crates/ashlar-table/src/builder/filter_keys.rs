@@ -1,6 +1,6 @@
-//! The filter of a table in the making: whole, or cut into partitions between data blocks.
+//! The filter of a table that is being written: whole, or cut into partitions between data blocks.
 //!
-//! A partition ends behind the last block it knows; the separator of that block tells readers so. A user key with
+//! A partition ends after its last block, and the separator of that block tells this to readers. A user key with
 //! versions on both sides of a cut is in both partitions.
 //!
 //! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.

@@ -1,4 +1,4 @@
-//! Writing a table.
+//! Writes a table.
 
 mod block_sink;
 mod filter_keys;

@@ -1,8 +1,8 @@
 //! The index of a table while its data blocks are written.
 //!
-//! Whether the index may hold plain user keys is known only at the end, so separators are kept in both forms at once:
-//! the user key in one flat buffer, the trailer beside it. Where blocks are is known later too, when they wait for a
-//! dictionary: handles come on their own, in the same order.
+//! Only the end of the table shows whether the index may hold plain user keys, so separators are kept in both forms:
+//! the user key in one flat buffer, the trailer beside it. Blocks that wait for a dictionary get their place in the
+//! file later. So handles are added separately, in the same order.
 
 use ashlar_base::{InternalKey, Order, Trailer};
 use ashlar_format::block::{IndexBlockBuilder, IndexEntries};

@@ -1,4 +1,4 @@
-//! The builder of a table: entries in, file out.
+//! The builder of a table: takes entries and writes the file.
 
 use super::block_sink::BlockSink;
 use super::filter_keys::FilterKeys;

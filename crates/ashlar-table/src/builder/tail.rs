@@ -1,11 +1,12 @@
-//! What stands behind the data blocks of a table.
+//! The parts of a table after its data blocks.
 //!
 //! ```text
 //! | filter, or its partitions and their index | index, or its partitions and their index | dictionary |
 //! | range tombstones | properties | metaindex | footer |
 //! ```
-//! 1. Partitions stand side by side, so that handles of their index can be delta-coded.
-//! 2. Filters, dictionary, tombstones, properties and metaindex are stored raw, index blocks compressed if that pays.
+//! 1. Partitions are adjacent, so that handles of their index can be delta-coded.
+//! 2. Filters, dictionary, tombstones, properties and metaindex are stored uncompressed; index blocks are compressed if
+//!    that makes them smaller.
 //!
 //! Source: RocksDB `table/block_based/block_based_table_builder.cc` (`Finish`).
 

@@ -1,11 +1,11 @@
-//! The range-deletion block of a table in the making.
+//! The range-deletion block of a table that is being written.
 //!
 //! ```text
 //! key: begin | trailer (sequence, type 0x0f)     value: end, no trailer     restart interval 1, never compressed
 //! ```
 //! 1. Entries ascend by internal key; an exact duplicate is refused.
-//! 2. The bounds of a table reach over its tombstones: from the first begin, to the last end with the trailer
-//!    [`Trailer::RANGE_END`], which says that the end itself is outside.
+//! 2. The bounds of a table include its tombstones: from the first begin to the last end. That end has the trailer
+//!    [`Trailer::RANGE_END`], which means that the end itself is outside.
 //!
 //! Source: RocksDB `table/block_based/block_based_table_builder.cc` (`WriteRangeDelBlock`), `db/dbformat.h`
 //! (`kMaxSequenceNumber` with `kTypeRangeDeletion` as the sentinel).

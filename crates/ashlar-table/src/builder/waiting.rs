@@ -1,6 +1,6 @@
-//! Data blocks that wait for the dictionary they will be compressed with.
+//! Data blocks that wait for the dictionary with which they will be compressed.
 //!
-//! The dictionary is made of samples from all over what waits, not from its start: blocks at even distances.
+//! The dictionary consists of samples from all waiting blocks, at even distances, not from the first blocks only.
 //!
 //! Source: RocksDB `table/block_based/block_based_table_builder.cc` (`MaybeEnterUnbuffered`; behaviour).
 

@@ -1,4 +1,4 @@
-//! One large read in place of many small ones.
+//! Replaces many small reads by one large one.
 
 use crate::reader::BlockFile;
 use ashlar_base::Result;

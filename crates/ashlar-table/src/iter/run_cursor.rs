@@ -1,4 +1,4 @@
-//! The forward cursor of compaction: large reads, no pool, entries handed out by the window.
+//! The forward cursor of compaction: it reads in large pieces, uses no block cache, and returns entries in windows.
 
 use crate::iter::Readahead;
 use crate::reader::{BlockAt, TableReader};

@@ -1,4 +1,4 @@
-//! Where a cursor has its table from.
+//! The source from which a cursor gets its table.
 
 use crate::reader::TableReader;
 use ashlar_base::{Order, Result};

@@ -1,8 +1,8 @@
-//! Blocks out of a file: read, checked, uncompressed, data blocks brought into their plain form.
+//! Reads blocks of a file: verifies and decompresses them, and converts data blocks to the plain form.
 //!
-//! Cursors know one form of data block: keys whole, values beside them. What a file stores otherwise becomes that form
-//! when it is loaded: separated keys and values are joined, stripped timestamps put back, blobs of the same file fetched.
-//! Files without these features pay a look at one byte per load.
+//! Cursors know only the plain form of a data block: whole keys, each with its value. Other forms are converted when
+//! the block is loaded: separated keys and values are joined, stripped timestamps are added, blobs of the same file are
+//! read. For files without these features this costs a check of one byte per load.
 
 use ashlar_base::bytes::{copied, zeroed};
 use ashlar_base::error::BusyKind;

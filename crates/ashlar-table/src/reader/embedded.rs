@@ -1,11 +1,11 @@
-//! Blobs that stand in the same file as the keys that refer to them.
+//! Blobs in the same file as the keys that refer to them.
 //!
 //! ```text
 //! record in the data area:  | payload | compression: u8 = 0 | checksum: u32 LE |     as behind any block
 //! value of type 0x11:       | 01 | file number: varint = 0 | offset: varint | size: varint | compression: u8 = 0 |
 //! ```
-//! 1. No caller sees such a value: the entry is given as a plain put of the payload.
-//! 2. The payloads of one block together are not larger than the file: distinct records cannot be.
+//! 1. No caller sees such a reference: the entry is returned as a plain put of the payload.
+//! 2. The payloads of one block together are not larger than the file, because distinct records cannot be.
 //!
 //! Source: RocksDB `table/block_based/block_based_table_reader.cc`, `db/blob/blob_index.h` (behaviour).
 

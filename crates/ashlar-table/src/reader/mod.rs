@@ -1,4 +1,4 @@
-//! Opening a table and finding keys in it.
+//! Opens a table and finds keys in it.
 
 mod block_file;
 mod embedded;

@@ -1,4 +1,4 @@
-//! Opening a table: footer, metaindex, properties, index, range tombstones, filter, in this order.
+//! Opens a table: reads footer, metaindex, properties, index, range tombstones and filter, in this order.
 
 use crate::filter::TableFilter;
 use crate::options::ReaderOptions;

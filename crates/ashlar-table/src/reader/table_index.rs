@@ -1,15 +1,16 @@
-//! The index of an open table: whole in memory, or its top level in memory and its partitions read when they are needed.
+//! The index of an open table: whole in memory, or its top level in memory and its partitions read when they are
+//! needed.
 //!
 //! ```text
 //! whole:        separators of all data blocks
 //! partitioned:  separators of partitions  ->  partition (read once, on the first need)  ->  data blocks
 //! ```
-//! 1. A data block is called by its partition and its place there; a whole index is partition 0.
-//! 2. A partition that is read is not empty, and lies between the separators the top level has for it: so partitions
-//!    that are there twice are found out, and what stands in memory is bounded by the file.
-//! 3. The blocks that an index block names follow one another in the file. So no block is read twice by one scan, and a
-//!    scan ends.
-//! 4. A partition stays in memory, charged from then on, until the table is closed. What cannot be read is tried again.
+//! 1. A data block has the name (partition, position in it); a whole index is partition 0.
+//! 2. A partition must not be empty, and must lie between its separators in the top level. So a partition that occurs
+//!    twice is detected, and the file's length bounds the memory of the partitions.
+//! 3. The blocks that an index block names follow one another in the file. So one scan reads no block twice, and ends.
+//! 4. A partition that was read stays in memory, and charged, until the table is closed. An unreadable partition is
+//!    read again at the next need.
 //!
 //! Source: RocksDB `table/block_based/partitioned_index_reader.cc`.
 

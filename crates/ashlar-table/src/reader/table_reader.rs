@@ -1,4 +1,4 @@
-//! An open table: point lookups, and the door to its cursors.
+//! An open table: point lookups, and the creation of its cursors.
 
 use crate::filter::TableFilter;
 use crate::iter::{Readahead, TableIter, TableRunCursor};

@@ -1,7 +1,7 @@
-//! The range-deletion block, read. `builder/tombstone_block` describes its layout.
+//! Reads the range-deletion block. `builder/tombstone_block` describes its layout.
 //!
-//! Writers outside a database store tombstones in the order of the calls, overlapping; old files hold exact duplicates.
-//! So nothing is asked of the order here: what cuts the tombstones into fragments sorts them.
+//! Writers outside a database store tombstones in the order of the calls, and the tombstones overlap; old files hold
+//! exact duplicates. So this reader accepts any order. The code that cuts the tombstones into fragments sorts them.
 //!
 //! Source: RocksDB `db/range_tombstone_fragmenter.cc`.
 

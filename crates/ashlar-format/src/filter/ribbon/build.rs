@@ -1,4 +1,4 @@
-//! Writing: how many slots and columns, then elimination and back-substitution.
+//! Builds a filter: the number of slots and columns, then elimination and back-substitution.
 
 use super::{BLOCK_SLOTS, Equation, Ribbon, SEGMENT};
 use crate::filter::bloom::{BloomBuilder, bloom_fp_rate};

@@ -1,4 +1,4 @@
-//! Reading: which segments a key's equation is asked of.
+//! Reads a filter: finds the segments of a key's equation.
 
 use super::{BLOCK_SLOTS, Equation, SEGMENT, seed_of};
 
