@@ -5,30 +5,31 @@ use ashlar_base::{Error, FileNumber, Result};
 use ashlar_format::compress::{Compression, Compressor};
 use std::collections::BTreeSet;
 
-/// How a family uses blob files. Reading those that are there needs no option.
+/// Settings of a family's blob files. Each field names RocksDB's option and ends with the default. Reading existing
+/// blob files needs no setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlobOptions {
-    /// Whether flushes and compactions write blob files: `enable_blob_files`.
+    /// Whether flushes and compactions write blob files: `enable_blob_files`. Off.
     pub enabled: bool,
-    /// The smallest value that is separated, in bytes: `min_blob_size`. Empty values never are.
+    /// The length in bytes from which a value goes to a blob file: `min_blob_size`. Empty values never do. 0.
     pub min_blob_bytes: u64,
-    /// A blob file is closed once it has this many bytes: `blob_file_size`.
+    /// The length in bytes at which a blob file ends: `blob_file_size`. 256 MiB.
     pub file_bytes: u64,
-    /// How values are stored: `blob_compression_type`. A file has one compression for all its values.
+    /// The compression of values: `blob_compression_type`. A file has one compression for all its values. None.
     pub compression: Compression,
-    /// The codec's level; `None` for its default.
+    /// The level of the codec. `None`, the default: the codec's default level.
     pub compression_level: Option<i32>,
-    /// Whether compactions move values out of old files: `enable_blob_garbage_collection`.
+    /// Whether compactions move values out of old blob files: `enable_blob_garbage_collection`. Off.
     pub collect_garbage: bool,
-    /// Which share of the files, oldest first, counts as old, 0 to 1: `blob_garbage_collection_age_cutoff`.
+    /// The share of the files, oldest first, that counts as old, 0 to 1: `blob_garbage_collection_age_cutoff`. 0.25.
     pub age_cutoff: f64,
-    /// Which share of the bytes of the oldest files must be garbage for them to be collected although no compaction meets
-    /// them, 0 to 1: `blob_garbage_collection_force_threshold`.
+    /// The share of garbage in the oldest files, 0 to 1, from which tables are rewritten only to empty these files:
+    /// `blob_garbage_collection_force_threshold`. 1.
     pub force_threshold: f64,
-    /// Tables of this level and deeper ones have their large values separated: `blob_file_starting_level`.
+    /// The first level whose tables have their large values in blob files: `blob_file_starting_level`. 0.
     pub starting_level: u8,
-    /// Whether columns of entities are separated as values are. Their tables need RocksDB 11 to be read: the format level
-    /// decides, whatever stands here.
+    /// Whether large columns of entities go to blob files too. RocksDB reads such tables from 11 on, so the format
+    /// level decides, whatever the value here.
     pub columns: bool,
 }
 
@@ -50,10 +51,10 @@ impl Default for BlobOptions {
 }
 
 impl BlobOptions {
-    /// Checks what was asked for.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// `InvalidArgument` for values that mean nothing. `NotSupported`: a compression that is only read.
+    /// `InvalidArgument`: a value without a meaning. `NotSupported`: a compression that is only read.
     pub fn validate(&self) -> Result<()> {
         for (name, share) in [("age_cutoff", self.age_cutoff), ("force_threshold", self.force_threshold)] {
             if !(0.0..=1.0).contains(&share) {
@@ -67,13 +68,13 @@ impl BlobOptions {
         self.compressor().map(drop)
     }
 
-    /// What stores the values.
+    /// The compressor of the values.
     pub(crate) fn compressor(&self) -> Result<Compressor> {
         let level = self.compression_level.unwrap_or(Compressor::DEFAULT);
         Compressor::new(self.compression, level).map_err(|e| e.into_error())
     }
 
-    /// As they are for the tables of a level.
+    /// The settings for tables of a level.
     pub fn at_level(&self, level: u8) -> BlobOptions {
         BlobOptions { enabled: self.enabled && level >= self.starting_level, ..self.clone() }
     }
@@ -90,7 +91,8 @@ impl BlobOptions {
         self.columns && self.separates(value_len)
     }
 
-    /// Values in files below this number are moved when a compaction meets them; `files` are all of the family, ascending.
+    /// The file number below which a compaction moves the values that it meets. `files`: all blob files of the family,
+    /// ascending.
     pub fn relocate_below(&self, files: &[FileNumber]) -> FileNumber {
         if !self.collect_garbage {
             return FileNumber(0);
@@ -98,16 +100,16 @@ impl BlobOptions {
         files.get(self.old_files(files.len())).copied().unwrap_or(FileNumber(u64::MAX))
     }
 
-    /// How many of so many files count as old.
+    /// The number of old files among `files` files.
     // A share of a count of files: exact, not negative, at most the count.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     fn old_files(&self, files: usize) -> usize {
         (self.age_cutoff.clamp(0.0, 1.0) * files as f64) as usize
     }
 
-    /// The file whose tables are to be rewritten though nothing else asks for it: the oldest, when it and those that stay
-    /// only for its sake all count as old, and enough of their bytes is garbage. `files` are all of the family, ascending;
-    /// `linked` those that a table names as its oldest.
+    /// The blob file whose tables are rewritten only to empty it: the oldest, if it and the files that stay only
+    /// because of it all count as old and enough of their bytes is garbage. `files`: all blob files of the family,
+    /// ascending; `linked`: those that a table names as its oldest.
     #[allow(clippy::cast_precision_loss, reason = "a share of bytes")]
     pub fn forced(&self, files: &[LiveBlobFile], linked: &BTreeSet<FileNumber>) -> Option<FileNumber> {
         let first = files.first().filter(|_| self.collect_garbage)?;

@@ -29,9 +29,10 @@ pub struct CompactionOptions {
     pub soft_debt_bytes: u64,
     /// Debt in bytes at which writers wait; 0 for no bound, as in RocksDB. 256 GiB.
     pub hard_debt_bytes: u64,
-    /// Tables above the last level with data older than this many seconds are compacted downwards. No key expires. 0: off.
+    /// The age in seconds at which a table above the last level is compacted into the next level. No key expires. 0:
+    /// off.
     pub ttl_secs: u64,
-    /// Tables written more than this many seconds ago are rewritten. 0: off.
+    /// The age in seconds at which a table is rewritten. 0: off.
     pub periodic_secs: u64,
     /// Whether compactions run in the background. On.
     pub automatic: bool,
@@ -84,7 +85,7 @@ impl CompactionOptions {
     }
 
     /// # Errors
-    /// `InvalidArgument` naming the option and its range.
+    /// `InvalidArgument`, with the option and its range.
     pub fn validate(&self) -> Result<()> {
         if !(2..=MOST_LEVELS).contains(&self.num_levels) {
             let what = format!("num_levels is {}, the range is 2 to {MOST_LEVELS}", self.num_levels);

@@ -9,7 +9,7 @@ use ashlar_format::compress::Compression;
 use ashlar_log::RecoveryMode;
 use std::sync::Arc;
 
-/// Settings of a database. Every default is meant to stay.
+/// Settings of a database. The defaults suit most programs.
 #[derive(Clone, Debug)]
 pub struct DbOptions {
     /// Creates the database when the directory holds none. On.
@@ -20,11 +20,10 @@ pub struct DbOptions {
     pub create_missing_families: bool,
     /// How replay treats a damaged WAL file. Point in time: it applies everything before the damage, and nothing after it.
     pub recovery_mode: RecoveryMode,
-    /// The oldest RocksDB that can open the directory after `close`: the engine writes no format that is newer.
-    /// RocksDB 9.11.
+    /// The oldest RocksDB that can open the directory after `close`: the engine writes no newer format. RocksDB 9.11.
     pub format_level: FormatLevel,
-    /// The cap on everything kept in memory: memtables, blocks, indexes and filters of open tables, buffers. 0: a quarter of
-    /// what the process may use, 1 GiB at most.
+    /// The cap on the memory of memtables, blocks, indexes and filters of open tables, and buffers, in bytes. 0: a
+    /// quarter of the memory that the process may use, at most 1 GiB.
     pub memory_bytes: u64,
     /// The limit on memtables of all families together, in bytes, immutable ones included. At half of it the engine
     /// switches the largest memtable; at all of it writers wait. 0: a quarter of the cap on memory.
@@ -34,33 +33,35 @@ pub struct DbOptions {
     /// The number of table files that are open at once. Files that running operations hold may exceed it. -1, the default:
     /// no limit. A read-only open holds every file open in any case.
     pub max_open_files: i64,
-    /// Jobs in the background at once: a quarter of them flush, the others compact, at least one of each. 0: one per core.
+    /// The greatest number of background jobs at once: a quarter of them flush, the others compact, at least one of
+    /// each. 0: one per core.
     pub max_background_jobs: usize,
     /// The greatest number of jobs that share one large compaction. 0: all idle ones.
     pub max_subcompactions: usize,
     /// The greatest number of bytes per second that flushes and compactions write; flushes come first. 0: no limit.
     pub rate_limit_bytes: u64,
-    /// Bytes per second that the scrubber reads from tables and blob files, round after round, to find damage. 0: no scrubber.
+    /// Bytes per second that the scrubber reads from tables and blob files, round after round, to find damage. 0: no
+    /// scrubber.
     pub scrub_bytes_per_second: u64,
-    /// When the live logs are larger than this, the families that hold the oldest one are flushed.
-    /// 0: four times the sum of all write buffers.
+    /// The limit on the bytes of live WAL files. Above it, the families that need the oldest file are flushed. 0: four
+    /// times the sum of all write buffers.
     pub max_total_wal_bytes: u64,
-    /// The directory of the logs; empty: the one that the newest OPTIONS file names, or the database directory.
+    /// The directory of the WAL files. Empty: the one in the newest OPTIONS file, or else the database directory.
     pub wal_dir: String,
-    /// The directories of the tables, of all families without `cf_paths`. Empty: those that the newest OPTIONS file of
-    /// this engine names, or the database directory.
+    /// The directories of the tables of all families without `cf_paths`. Empty: those in the newest OPTIONS file of
+    /// this engine, or else the database directory.
     pub db_paths: Vec<DbPath>,
     /// Flushes all families in one step, so that after a crash their tables end at the same write. For databases that
     /// write to several families without the WAL. Off.
     pub atomic_flush: bool,
-    /// How records of the log are compressed (RocksDB's `wal_compression`): not at all, or with zstd. Needs a format level
-    /// of 7.8 or above. Off.
+    /// The compression of WAL records (RocksDB's `wal_compression`): none or zstd. Needs format level 7.8 or above.
+    /// None.
     pub wal_compression: Compression,
-    /// Keeps WAL records in the process, up to 1 MiB, until `flush_wal`, a synced write, `sync_wal`, a full memtable or the
-    /// close. Saves a system call per write. A process that dies loses the records that it kept, but leaves no gap. Off.
+    /// Keeps WAL records in the process, up to 1 MiB, until `flush_wal`, a synced write, `sync_wal`, a full memtable or
+    /// the close. Saves a system call per write. A killed process loses the newest writes, and leaves no gap. Off.
     pub manual_wal_flush: bool,
-    /// The checksum of every table and blob file that is written goes into the MANIFEST (RocksDB's
-    /// `FileChecksumGenCrc32cFactory`): one pass over the bytes more. Off.
+    /// Stores the checksum of every new table and blob file in the MANIFEST (RocksDB's `FileChecksumGenCrc32cFactory`).
+    /// Costs one more pass over the bytes in memory. Off.
     pub file_checksums: bool,
     /// The interval at which the engine writes the statistics to the file `LOG`, in seconds. 0: never.
     pub stats_dump_secs: u64,
@@ -111,7 +112,7 @@ impl Default for DbOptions {
 
 impl DbOptions {
     /// # Errors
-    /// `InvalidArgument` naming the option and its range.
+    /// `InvalidArgument`, with the option and its range.
     pub fn validate(&self) -> Result<()> {
         if self.block_cache_bytes < 1 << 20 {
             return Err(Error::invalid(format!(

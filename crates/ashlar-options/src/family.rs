@@ -10,7 +10,7 @@ use ashlar_blob::BlobOptions;
 use ashlar_table::TableOptions;
 use std::sync::Arc;
 
-/// Settings of a column family. Every default is meant to stay.
+/// Settings of a column family. The defaults suit most programs.
 #[derive(Clone, Debug)]
 pub struct FamilyOptions {
     /// The order of the keys. Ascending bytes. The MANIFEST stores its name; an open with another order fails.
@@ -70,14 +70,14 @@ impl Default for FamilyOptions {
     }
 }
 
-/// The kind of table that we write, as it stands in the head of a section.
+/// The kind of table that the engine writes, as the head of a section names it.
 pub(crate) const BLOCK_BASED: &str = "BlockBasedTable";
 
 impl FamilyOptions {
-    /// Checks ranges, and that nothing asked for exceeds `level`.
+    /// Checks the ranges, and that no setting needs a higher level than `level`.
     ///
     /// # Errors
-    /// `InvalidArgument` naming the option, its range, or the level it needs.
+    /// `InvalidArgument`, with the option, and its range or the level it needs.
     pub fn validate(&self, level: FormatLevel) -> Result<()> {
         if !(64 << 10..=4 << 30).contains(&self.write_buffer_bytes) {
             return Err(Error::invalid(format!(
@@ -114,10 +114,11 @@ impl FamilyOptions {
         self.compaction.validate()
     }
 
-    /// Files name the comparator and the merge operator, and an open finds the built-in ones by their names.
+    /// Checks the names of the comparator and the merge operator, because files store the names and an open finds the
+    /// built-in ones by them.
     ///
     /// # Errors
-    /// `InvalidArgument`: one of the caller's has no name, or that of a built-in one.
+    /// `InvalidArgument`: the caller's comparator or operator has no name, or that of a built-in one.
     fn validate_names(&self) -> Result<()> {
         let wrong = |what: &str, name: &str| {
             let text = match name {
@@ -142,14 +143,14 @@ impl FamilyOptions {
         }
     }
 
-    /// The name of the merge operator, known by name only or not.
+    /// The name of the merge operator, or else the stored name.
     pub fn merge_operator_name(&self) -> Option<String> {
         let given = self.merge_operator.as_ref().map(|operator| operator.name().to_owned());
         given.or_else(|| self.stored_merge_operator.as_deref().map(id_of))
     }
 
-    /// The options as they are used at `level`: what tables say of order, operator and version, and
-    /// what they may hold of entities, made consistent.
+    /// The options for use at `level`: order, operator, format version and entities in tables are made consistent with
+    /// it.
     pub fn at_level(mut self, level: FormatLevel) -> Self {
         self.table.order = self.order.clone();
         self.table.merge_operator = self.merge_operator_name();
@@ -190,7 +191,7 @@ impl FamilyOptions {
         self.kept_over(&FamilyOptions::default());
     }
 
-    /// Takes the texts of `stored` behind what the caller gave.
+    /// Adds the texts of `stored` below those that the caller gave.
     pub fn kept_over(&mut self, stored: &FamilyOptions) {
         self.kept = self.kept.over(&stored.kept);
         let given = std::mem::take(&mut self.kept_tables);

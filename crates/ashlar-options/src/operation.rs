@@ -12,7 +12,7 @@ pub struct WriteOptions {
     pub disable_wal: bool,
     /// Fail with `Busy(Stalled)` instead of waiting for background work.
     pub no_slowdown: bool,
-    /// While compaction is behind, wait for a rate limit of its own, longer than other writes.
+    /// While compactions are behind, wait for a separate rate limit, longer than other writes.
     pub low_priority: bool,
 }
 
@@ -21,20 +21,20 @@ pub struct WriteOptions {
 pub struct ReadOptions {
     /// Read at this sequence number instead of the newest visible one. The caller must keep its snapshot alive.
     pub at: Option<SeqNum>,
-    /// The key at which a cursor begins, in the family's order. It is shown, unless `lower_open`.
+    /// The lower end of a cursor, in the family's order. The key itself is included unless `lower_open`.
     pub lower: Option<Vec<u8>>,
-    /// The cursor begins behind `lower`.
+    /// Excludes the key `lower`.
     pub lower_open: bool,
-    /// The key at which a cursor ends, in the family's order. It is not shown, unless `upper_closed`.
+    /// The upper end of a cursor, in the family's order. The key itself is excluded unless `upper_closed`.
     pub upper: Option<Vec<u8>>,
-    /// `upper` is the last key that is shown.
+    /// Includes the key `upper`.
     pub upper_closed: bool,
     /// Whether data blocks read from files enter the block cache.
     pub fill_cache: bool,
 }
 
 impl ReadOptions {
-    /// How tables read blocks for the call.
+    /// The settings for reading blocks in this call.
     pub fn how(&self) -> ReadHow {
         ReadHow { fill_cache: self.fill_cache, ..ReadHow::default() }
     }

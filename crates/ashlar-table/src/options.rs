@@ -9,56 +9,60 @@ use ashlar_format::table::{ChecksumKind, IndexKind};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The largest block size that may be asked for: 256 MiB.
+/// The largest block size: 256 MiB.
 pub(crate) const MAX_BLOCK_SIZE: usize = 1 << 28;
 
 /// The footer versions the builder writes and the reader reads (besides LevelDB's).
 pub const FORMAT_VERSIONS: RangeInclusive<u32> = 2..=7;
 
-/// The shape of the tables to write. Each field names the option of RocksDB it is.
+/// Settings of the tables to write. Each field begins with RocksDB's name of the option and ends with the default.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// `block_size`: uncompressed bytes at which a data block is closed.
+    /// `block_size`: uncompressed bytes at which a data block ends. 4096.
     pub block_size: usize,
-    /// `block_restart_interval`: entries from one restart point of a data block to the next; 1 to 65535.
+    /// `block_restart_interval`: entries from one restart point of a data block to the next; 1 to 65535. 16.
     pub block_restart_interval: usize,
-    /// `index_block_restart_interval`: the same for index blocks. 1 keeps every separator whole.
+    /// `index_block_restart_interval`: the same for index blocks. 1, which stores every separator whole.
     pub index_restart_interval: usize,
-    /// `index_type`: how the index is organised. `HashSearch` is read, not written.
+    /// `index_type`: the form of the index. `HashSearch` is read, not written. `BinarySearch`.
     pub index: IndexKind,
-    /// `metadata_block_size`: uncompressed bytes at which a partition of the index or of the filter is closed.
+    /// `metadata_block_size`: uncompressed bytes at which a partition of the index or of the filter ends. 4096.
     pub metadata_block_size: usize,
-    /// `partition_filters`: the filter in partitions. Without a partitioned index it stays whole.
+    /// `partition_filters`: whether the filter is in partitions. Without a partitioned index it stays whole. Off.
     pub partition_filters: bool,
-    /// `data_block_index_type = kDataBlockBinaryAndHash` with this `data_block_hash_table_util_ratio`: keys per bucket of
-    /// a hash index in every data block; `None` for bisection alone. Orders of the user's get none.
+    /// `data_block_index_type = kDataBlockBinaryAndHash` with this `data_block_hash_table_util_ratio`: the keys per
+    /// bucket of a hash index in every data block. `None`, the default: binary search only. A user's comparator gets no
+    /// hash index.
     pub data_block_hash_ratio: Option<f64>,
-    /// `format_version`: one of [`FORMAT_VERSIONS`]. 6 needs RocksDB 8.6 to be read, 7 needs 10.4.
+    /// `format_version`: one of [`FORMAT_VERSIONS`]. RocksDB reads version 6 from 8.6 on, version 7 from 10.4 on. 6.
     pub format_version: u32,
-    /// `checksum`: how blocks are checked. XXH3 needs RocksDB 6.27 to be read.
+    /// `checksum`: the checksum of blocks. RocksDB reads XXH3 from 6.27 on. XXH3.
     pub checksum: ChecksumKind,
-    /// `compression`: how data and index blocks are stored. A block that hardly shrinks is stored raw.
+    /// `compression`: the compression of data and index blocks. A block that hardly shrinks is stored uncompressed.
+    /// LZ4.
     pub compression: Compression,
-    /// `compression_opts.level`: the codec's level; `None` for its default.
+    /// `compression_opts.level`: the level of the codec. `None`, the default: the codec's default level.
     pub compression_level: Option<i32>,
-    /// `compression_per_level`: for level 0, then for the base level and each one below it; the last stands for all
-    /// further ones. Empty: `compression` everywhere.
+    /// `compression_per_level`: the compression of level 0, then of the base level and each level below it; the last
+    /// entry applies to all further levels. Empty, the default: `compression` everywhere.
     pub compression_per_level: Vec<Compression>,
-    /// `bottommost_compression`: for tables with no data below them; `None` as elsewhere.
+    /// `bottommost_compression`: the compression of tables with no data below them. `None`, the default: as other
+    /// tables.
     pub bottommost_compression: Option<Compression>,
-    /// `compression_opts.max_dict_bytes`: at most the bytes of a dictionary per table; 0 for none. Data blocks wait in
-    /// memory until there are samples enough. Only zlib, LZ4 and zstd take one.
+    /// `compression_opts.max_dict_bytes`: the most bytes of a table's dictionary. Data blocks wait in memory until
+    /// there are enough samples. Only zlib, LZ4 and zstd use a dictionary. 0, the default: no dictionary.
     pub max_dict_bytes: usize,
-    /// `compression_opts.zstd_max_train_bytes`: the bytes of samples zstd trains a dictionary on; 0: samples as they are
-    /// make the dictionary, as they do for the other algorithms.
+    /// `compression_opts.zstd_max_train_bytes`: the bytes of samples from which zstd trains a dictionary. 0, the
+    /// default: the samples themselves are the dictionary, as for the other codecs.
     pub zstd_max_train_bytes: usize,
-    /// `compression_opts.max_dict_buffer_bytes`: the most of data that waits for its dictionary; 0: the whole table.
+    /// `compression_opts.max_dict_buffer_bytes`: the most bytes of data that wait for the dictionary. 0, the default:
+    /// the whole table.
     pub max_dict_buffer_bytes: usize,
-    /// `filter_policy`: `None` for no filter.
+    /// `filter_policy`: the filter; `None` for no filter. A Bloom filter with 10 bits per key.
     pub filter: Option<FilterPolicy>,
-    /// The order of keys.
+    /// The order of keys. The family's; ascending bytes.
     pub order: Order,
-    /// The name of the family's merge operator, as recorded in the properties.
+    /// The name of the family's merge operator, which the table properties record. `None`.
     pub merge_operator: Option<String>,
 }
 
@@ -89,11 +93,11 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// The largest dictionary: the next power of two is a frame that zstd refuses.
+    /// The length of the largest dictionary. zstd refuses a frame of the next power of two.
     const MAX_DICTIONARY: usize = 1 << 30;
 
-    /// The shape of a table for `level` of a tree whose data below level 0 begins at `base_level`: compression and
-    /// filter as they are chosen per level. A flush counts as level -1. `bottommost`: there is no data below the table.
+    /// The settings of a table for `level` in a tree whose base level is `base_level`, with the compression and the
+    /// filter of that level. A flush counts as level -1. `bottommost`: there is no data below the table.
     ///
     /// # Source
     /// RocksDB `db/compaction/compaction_picker.cc` (`GetCompressionType`).
@@ -109,7 +113,7 @@ impl TableOptions {
         }
     }
 
-    /// `InvalidArgument` for values no table can have, `NotSupported` for an index that is not written.
+    /// `InvalidArgument`: a value that no table can have. `NotSupported`: an index that is not written.
     pub fn validate(&self) -> Result<()> {
         if !FORMAT_VERSIONS.contains(&self.format_version) {
             return Err(Error::invalid(format!(
@@ -173,47 +177,47 @@ pub struct TableIdentity {
     pub family_name: String,
     /// The machine's name; not recorded when empty.
     pub host_id: String,
-    /// Oldest creation time of the tables this one was made from, in seconds since 1970. 0 = unknown, as below.
+    /// The oldest creation time of the input tables, in seconds since 1970. 0, here and below: unknown.
     pub creation_time: u64,
-    /// Write time of the oldest key.
+    /// The write time of the oldest key.
     pub oldest_key_time: u64,
-    /// Write time of the newest key.
+    /// The write time of the newest key.
     pub newest_key_time: u64,
-    /// When this file was made.
+    /// The creation time of this file.
     pub file_creation_time: u64,
 }
 
-/// How a table is opened.
+/// Settings for opening a table.
 #[derive(Clone, Debug)]
 pub struct ReaderOptions {
-    /// The order of keys; a table that names another one is refused.
+    /// The order of keys; a table that names another order is refused.
     pub order: Order,
-    /// Where its blocks are kept.
+    /// The pool that caches its blocks.
     pub pool: Arc<FramePool>,
-    /// Whether block checksums are compared. The footer's and the properties' always are.
+    /// Whether block checksums are verified. Those of the footer and the properties always are.
     pub verify_checksums: bool,
     /// The file's number, for messages.
     pub number: FileNumber,
-    /// The largest sequence number the MANIFEST knows for the file: tables made outside a database carry zeros, and
-    /// get their number there. `None` = not known: such a table is taken as it stands.
+    /// The largest sequence number of the file in the MANIFEST. Tables made outside a database carry zeros, and get
+    /// their sequence number there. `None`: unknown; such a table is used as it is.
     pub largest_seq: Option<SeqNum>,
-    /// What reads are counted into, if anything.
+    /// The statistics of reads, if there are any.
     pub statistics: Option<Arc<Statistics>>,
 }
 
 impl ReaderOptions {
-    /// Checksums verified, nothing known from a MANIFEST.
+    /// Verifies checksums, and knows no sequence number from a MANIFEST.
     pub fn new(order: Order, pool: Arc<FramePool>, number: FileNumber) -> Self {
         ReaderOptions { order, pool, verify_checksums: true, number, largest_seq: None, statistics: None }
     }
 }
 
-/// How an iterator reads blocks.
+/// Settings for reading the blocks of an iterator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadHow {
-    /// Whether blocks read from the file are kept in the pool.
+    /// Whether blocks read from the file enter the block cache.
     pub fill_cache: bool,
-    /// Bytes to read ahead once blocks are read in order; 0 = none.
+    /// The bytes to read ahead once blocks are read in order; 0: none.
     pub readahead: usize,
 }
 

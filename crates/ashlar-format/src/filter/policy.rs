@@ -8,20 +8,21 @@ use std::fmt;
 /// The first format version with filters that hash 64 bits.
 const NEW_FILTERS: u32 = 5;
 
-/// What kind of filter, and how large. Bits are those of a Bloom filter; a Ribbon filter errs as often with fewer.
+/// The kind and the size of a filter. The size is that of a Bloom filter; a Ribbon filter of the same error rate is
+/// smaller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FilterPolicy {
-    /// Bloom filter of the form that the table's format version has.
+    /// A Bloom filter, in the form of the table's format version.
     Bloom {
         /// Bits per key.
         bits_per_key: f64,
     },
-    /// Ribbon filter. Needs RocksDB 6.15 to be read.
+    /// A Ribbon filter. RocksDB reads it from 6.15 on.
     Ribbon {
-        /// Bits per key of the Bloom filter that errs as often.
+        /// Bits per key of a Bloom filter with the same error rate.
         bloom_bits_per_key: f64,
-        /// Tables above this level, which live shortly, get Bloom filters, which are built faster. A flush counts as
-        /// level -1: 0 means all but flushes, -1 means all tables.
+        /// Tables above this level get Bloom filters, which are built faster, because these tables live only briefly. A
+        /// flush counts as level -1: 0 means that all tables except flushed ones get Ribbon filters, -1 that all do.
         bloom_before_level: i32,
     },
 }
@@ -30,7 +31,7 @@ impl FilterPolicy {
     /// Reads `bloomfilter:BITS`, `bloomfilter:BITS:false`, `rocksdb.BuiltinBloomFilter…` in the same forms, and
     /// `ribbonfilter:BITS`, `ribbonfilter:BITS:LEVEL`. `None` for anything else, "no policy" (`nullptr`) included.
     ///
-    /// The second field of Bloom is taken and ignored: it chose a form of filters that is gone.
+    /// The second field of Bloom is accepted and ignored: it chose a form that RocksDB has removed.
     pub fn parse(text: &str) -> Option<FilterPolicy> {
         let fields: Vec<&str> = text.trim().split(':').map(str::trim).collect();
         let (name, bits, second) = match fields.as_slice() {
@@ -51,7 +52,7 @@ impl FilterPolicy {
         }
     }
 
-    /// What a table at that level gets; -1 for one that is flushed.
+    /// The filter of a table at that level; -1 for a flush.
     pub fn for_level(self, level: i32) -> FilterPolicy {
         match self {
             FilterPolicy::Ribbon { bloom_bits_per_key, bloom_before_level } if level < bloom_before_level => {
@@ -61,7 +62,8 @@ impl FilterPolicy {
         }
     }
 
-    /// A builder for a table of that format version, levels aside; `None` when so few bits mean no filter.
+    /// A builder for a table of that format version, without regard to levels; `None` when there are too few bits for a
+    /// filter.
     pub fn builder(self, format_version: u32) -> Option<FilterBuilder> {
         match self {
             FilterPolicy::Bloom { bits_per_key } if format_version < NEW_FILTERS => {
@@ -98,7 +100,7 @@ pub enum FilterBuilder {
 }
 
 impl FilterBuilder {
-    /// Adds a user key. Keys that follow on themselves (versions) count once.
+    /// Adds a user key. Equal keys in a row (versions) count once.
     #[inline]
     pub fn add(&mut self, user_key: &[u8]) {
         match self {

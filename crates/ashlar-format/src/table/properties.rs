@@ -10,15 +10,15 @@ use ashlar_base::Malformed;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How the index of a table is organised.
+/// The form of a table's index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum IndexKind {
-    /// One block, searched by bisection.
+    /// One block with binary search.
     BinarySearch = 0,
-    /// The same, with a hash table over key prefixes beside it; readable as the first.
+    /// One block, with a hash table over key prefixes beside it. It can be read as [`IndexKind::BinarySearch`].
     HashSearch = 1,
-    /// An index block over index blocks.
+    /// Two levels: an index block over index blocks (partitions).
     TwoLevel = 2,
     /// One block whose entries also hold each block's first key.
     BinarySearchWithFirstKey = 3,
