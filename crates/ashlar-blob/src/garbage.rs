@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A number of blobs, and bytes of their records: header, key and stored value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlobAmount {
-    /// Blobs.
+    /// The number of blobs.
     pub count: u64,
-    /// Bytes.
+    /// The bytes of their records.
     pub bytes: u64,
 }
 
@@ -36,7 +36,7 @@ impl BlobAmount {
         }
     }
 
-    /// The record of so much garbage; `None`: there is none.
+    /// The MANIFEST record of this garbage; `None`: there is none.
     fn of_file(self, number: FileNumber) -> Option<BlobGarbage> {
         let BlobAmount { count, bytes } = self;
         (count > 0).then(|| BlobGarbage { number, count, bytes, ..BlobGarbage::default() })
@@ -67,7 +67,7 @@ pub fn blob_places(value_type: ValueType, value: &[u8], mut each: impl FnMut(Blo
     Ok(())
 }
 
-/// Counts what flows in and out of a compaction.
+/// Counts the blob references that a compaction reads and writes.
 #[derive(Clone, Debug, Default)]
 pub struct GarbageMeter {
     flows: BTreeMap<FileNumber, (BlobAmount, BlobAmount)>,
@@ -96,13 +96,13 @@ impl GarbageMeter {
         })
     }
 
-    /// What the MANIFEST is to add to each file's garbage.
+    /// The garbage to add to each file in the MANIFEST.
     pub fn garbage(&self) -> Vec<BlobGarbage> {
         let each = self.flows.iter().map(|(number, (inflow, outflow))| (*number, inflow.less(*outflow)));
         each.filter_map(|(number, garbage)| garbage.of_file(number)).collect()
     }
 
-    /// What is in a file and was not written, whatever was read of it.
+    /// The blobs of a file that no output refers to, whatever the compaction read of the file.
     pub fn unreferenced(&self, file: &LiveBlobFile) -> Option<BlobGarbage> {
         let outflow = self.flows.get(&file.number).map(|(_, outflow)| *outflow).unwrap_or_default();
         file.total.less(file.garbage).less(outflow).of_file(file.number)
@@ -114,7 +114,7 @@ impl GarbageMeter {
 pub struct OldestBlobFile(Option<FileNumber>);
 
 impl OldestBlobFile {
-    /// Looks at an entry of the table.
+    /// Adds an entry of the table.
     ///
     /// # Errors
     /// As [`GarbageMeter::flow_in`].
@@ -139,15 +139,15 @@ impl OldestBlobFile {
 /// A blob file of the current version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveBlobFile {
-    /// Its number.
+    /// The file's number.
     pub number: FileNumber,
-    /// What is in it.
+    /// The blobs in the file.
     pub total: BlobAmount,
-    /// What of it is garbage.
+    /// The garbage in the file.
     pub garbage: BlobAmount,
 }
 
-/// The files without a reference, given which are linked by a table of the version.
+/// The files without a reference. `linked`: the files that a table of the version names as its oldest.
 pub fn obsolete_files(files: &[LiveBlobFile], linked: &BTreeSet<FileNumber>) -> Vec<FileNumber> {
     let smallest = linked.first();
     let gone = files.iter().filter(|file| match smallest {

@@ -11,7 +11,7 @@ use ashlar_format::compress::{Compression, decompress, raw_len};
 use std::path::Path;
 use std::sync::Arc;
 
-/// No value is larger: RocksDB keeps lengths of values in 32 bits.
+/// The greatest length of a value: RocksDB keeps lengths of values in 32 bits.
 const MAX_VALUE: usize = u32::MAX as usize;
 
 /// An open blob file. May be read from many threads at once.
@@ -150,7 +150,7 @@ impl BlobReader {
         BlobRecords::from(self, BlobHeader::LEN as u64)
     }
 
-    /// Reads every record, compares its checksums and uncompresses its value. Answers how much there is.
+    /// Reads every record, compares its checksums and decompresses its value. Returns the number of records and bytes.
     ///
     /// # Errors
     /// The first that is wrong; `Corruption` too when the footer counts other blobs.
@@ -160,7 +160,8 @@ impl BlobReader {
         Ok(done.total)
     }
 
-    /// [`BlobReader::verify`] in steps: goes on from `done` until about `bytes` more are read. True: it was the last.
+    /// [`BlobReader::verify`] in steps: continues from `done` until about `bytes` more are read. True: that was the
+    /// last step.
     ///
     /// # Errors
     /// As [`BlobReader::verify`].
@@ -214,12 +215,12 @@ impl BlobReader {
     }
 }
 
-/// How far a verification has come; see [`BlobReader::verify_some`].
+/// The progress of a verification; see [`BlobReader::verify_some`].
 #[derive(Clone, Copy, Debug)]
 pub struct BlobVerified {
-    /// Where the next record is.
+    /// The offset of the next record.
     at: u64,
-    /// What was verified.
+    /// The verified records.
     total: BlobAmount,
 }
 
@@ -256,7 +257,7 @@ fn check_header(header: &BlobHeader, family: Option<FamilyId>) -> Result<(), Str
     }
 }
 
-/// Compares the head of a record and its key with what its index and its key say.
+/// Compares the head of a record and its key with the index and the user key.
 fn check_head(c: &mut Cursor<'_>, key: &[u8], place: &BlobPlace) -> Result<BlobRecordHeader, Malformed> {
     let head = BlobRecordHeader::decode(c)?;
     if head.key_len != key.len() as u64 || head.value_len != place.size {
@@ -268,7 +269,7 @@ fn check_head(c: &mut Cursor<'_>, key: &[u8], place: &BlobPlace) -> Result<BlobR
     Ok(head)
 }
 
-/// Compares a whole record with what its index and its key say; answers where the value starts in it.
+/// Compares a whole record with its index and its user key; returns the offset of the value in the record.
 fn check_record(record: &[u8], key: &[u8], place: &BlobPlace) -> Result<usize, Malformed> {
     let mut c = Cursor::new(record);
     let head = check_head(&mut c, key, place)?;

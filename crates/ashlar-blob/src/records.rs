@@ -5,14 +5,14 @@ use ashlar_base::bytes::resize;
 use ashlar_base::{Cursor, Error, Result};
 use ashlar_format::blob::{BlobFooter, BlobPlace, BlobRecordHeader};
 
-/// A record as it lies.
+/// A record as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobRecord<'a> {
     /// The user key.
     pub key: &'a [u8],
-    /// What an index to it says.
+    /// The index that leads to it.
     pub place: BlobPlace,
-    /// When it expires; 0 = never.
+    /// The time of its expiry; 0: never.
     pub expiration: u64,
     /// The value as stored.
     pub stored: &'a [u8],
@@ -28,12 +28,12 @@ pub struct BlobRecords<'r> {
 }
 
 impl<'r> BlobRecords<'r> {
-    /// From the record at `at` on.
+    /// A walk from the record at `at`.
     pub(crate) fn from(reader: &'r BlobReader, at: u64) -> Self {
         BlobRecords { reader, at, body: Vec::new() }
     }
 
-    /// Where the next record is.
+    /// The offset of the next record.
     pub(crate) fn position(&self) -> u64 {
         self.at
     }

@@ -9,22 +9,22 @@ use ashlar_format::compress::{Compression, Compressor};
 use ashlar_format::version_edit::BlobAddition;
 use std::sync::Arc;
 
-/// Bytes gathered before they are written.
+/// The number of bytes that are collected before a write.
 const PIECE: usize = 256 << 10;
 
 /// A finished blob file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobSummary {
-    /// Its number.
+    /// The file's number.
     pub number: FileNumber,
-    /// What is in it.
+    /// The blobs in the file.
     pub amount: BlobAmount,
     /// Bytes of the file.
     pub size: u64,
 }
 
 impl BlobSummary {
-    /// What the MANIFEST records.
+    /// The MANIFEST record of the file.
     pub fn addition(&self) -> BlobAddition {
         let BlobAmount { count, bytes } = self.amount;
         BlobAddition { number: self.number, count, bytes, ..BlobAddition::default() }
@@ -71,7 +71,7 @@ impl BlobWriter {
         })
     }
 
-    /// Appends a value and answers where it is.
+    /// Appends a value and returns its place.
     ///
     /// # Errors
     /// `Io`: the write; the file is given up then. `InvalidArgument`: a value of 4 GiB or more.
@@ -106,12 +106,12 @@ impl BlobWriter {
         Ok(place)
     }
 
-    /// Bytes of the file so far: to close it when it is large enough.
+    /// The length of the file so far, so that the caller ends it when it is large enough.
     pub fn size(&self) -> u64 {
         self.written + self.pending.len() as u64
     }
 
-    /// What is in it so far.
+    /// The blobs in the file so far.
     pub fn amount(&self) -> BlobAmount {
         self.amount
     }
@@ -121,7 +121,7 @@ impl BlobWriter {
         self.number
     }
 
-    /// Writes the footer. Nothing is synced: that is the caller's, before the MANIFEST names the file.
+    /// Writes the footer. The caller must sync the file before the MANIFEST names it.
     ///
     /// # Errors
     /// `Io`: the write.

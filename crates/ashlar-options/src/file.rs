@@ -18,7 +18,7 @@ use ashlar_format::options_file::{OptionsFile, Section, SectionKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// No file is one without this family, and no family without tables.
+/// Every file needs this family, and every family needs a section of tables.
 const SMALLEST_FAMILY: &str = "[CFOptions \"default\"]\n[TableOptions/BlockBasedTable \"default\"]\n";
 
 /// The file for these settings, families in id order (`default` first).
@@ -28,7 +28,7 @@ pub fn options_file(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> Opti
     file
 }
 
-/// What stands in front of the families' own sections.
+/// The sections before those of the families.
 fn options_head(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> OptionsFile {
     let mut file = OptionsFile { own: own_settings(db, families), ..OptionsFile::default() };
     let carry = Carry::new(db.format_level, &db.stored_release);
@@ -63,7 +63,7 @@ fn family_sections(db: &DbOptions, name: &str, family: &FamilyOptions) -> Vec<Se
     sections
 }
 
-/// The part of the file that is a family's own, checked, and the settings that it tells.
+/// A family's part of the file, checked, and the settings in it.
 #[derive(Debug)]
 pub struct FamilyText {
     of: Arc<FamilyOptions>,
@@ -71,13 +71,13 @@ pub struct FamilyText {
 }
 
 impl FamilyText {
-    /// Whether it tells these settings, as they are and not as others that are equal.
+    /// Whether it holds these very settings, and not others that are equal.
     pub fn tells(&self, options: &Arc<FamilyOptions>) -> bool {
         Arc::ptr_eq(&self.of, options)
     }
 
     /// # Errors
-    /// `InvalidArgument`: the settings make no valid file.
+    /// `InvalidArgument`: the settings give no valid file.
     pub fn new(db: &DbOptions, name: &str, options: &Arc<FamilyOptions>) -> Result<FamilyText> {
         let sections = family_sections(db, name, options);
         let mut text = String::new();
@@ -89,10 +89,10 @@ impl FamilyText {
     }
 }
 
-/// The text of the file of these settings and families, in id order (`default` first).
+/// The text of the file for these settings and families, in id order (`default` first).
 ///
 /// # Errors
-/// `InvalidArgument`: the settings make no valid file.
+/// `InvalidArgument`: the settings give no valid file.
 pub fn options_text(
     db: &DbOptions,
     families: &[(&str, &FamilyOptions)],
@@ -110,12 +110,12 @@ fn check(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// A section of tables that are none of ours.
+/// A section for a kind of table that the engine does not write.
 fn as_it_stood(kind: SectionKind, kept: &KeptTexts) -> Section {
     Section { kind, entries: kept.iter().map(|text| (text.name.clone(), text.text.clone())).collect() }
 }
 
-/// Settings that no RocksDB has a stored name for.
+/// Settings for which no RocksDB stores a name.
 fn own_settings(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> Vec<(String, String)> {
     let sizes = [
         ("memory_bytes", db.memory_bytes),
@@ -140,7 +140,7 @@ pub fn write_options_file(
     write_options_text(env, dir, &text, temp, number)
 }
 
-/// [`write_options_file`] of a text that is checked.
+/// [`write_options_file`] with a text that was checked.
 pub fn write_options_text(
     env: &Env,
     dir: &Path,

@@ -19,15 +19,15 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeptTexts(Arc<Vec<KeptText>>);
 
-/// A name, and what stood behind it.
+/// A name and its stored text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeptText {
     pub name: String,
     /// The value, escaped as in the file.
     pub(crate) text: String,
-    /// What our setting of that name shows for the value that was adopted; `None`: there is no such setting.
+    /// The text of the engine's setting of that name for the adopted value; `None`: there is no such setting.
     pub(crate) means: Option<String>,
-    /// What to tell of the text while it holds.
+    /// The notice about the text, as long as it is kept.
     pub(crate) note: Option<String>,
     /// The caller gave it; it is not from a file.
     pub(crate) given: bool,
@@ -46,7 +46,7 @@ impl KeptTexts {
         self.0.is_empty()
     }
 
-    /// Whether both are one list.
+    /// Whether both share one list.
     pub(crate) fn is_shared_with(&self, other: &KeptTexts) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -82,7 +82,7 @@ impl KeptTexts {
         }
     }
 
-    /// What the caller gave, without what a file held.
+    /// The texts that the caller gave, without those of a file.
     pub(crate) fn given_only(&self) -> KeptTexts {
         match self.0.iter().any(|kept| !kept.given) {
             true => KeptTexts::new(self.0.iter().filter(|kept| kept.given).cloned().collect()),
@@ -90,7 +90,7 @@ impl KeptTexts {
         }
     }
 
-    /// What the caller gave, and behind that what `stored` has.
+    /// The texts that the caller gave, and for other names those of `stored`.
     pub fn over(&self, stored: &KeptTexts) -> KeptTexts {
         let given = self.given_only();
         if given.is_empty() {
@@ -119,12 +119,12 @@ pub(crate) fn merged(stored: &str, ours: &str) -> String {
     print_object(&kept.chain(added).collect::<Vec<_>>())
 }
 
-/// How much of an older file the next one can hold.
+/// The limits on what the next file may repeat of an older one.
 #[derive(Clone, Debug)]
 pub(crate) struct Carry {
     /// RocksDB's release in the file's head.
     pub(crate) release: String,
-    /// Everything that the older file held may stand as it stood.
+    /// The next file may repeat the whole older file.
     pub(crate) whole: bool,
     level: FormatLevel,
 }
@@ -154,7 +154,8 @@ impl Carry {
         !lacks_name(self.level, name)
     }
 
-    /// What the level's release knows of a text. `default` is the default of RocksDB 11.8 for the name, if it has the name.
+    /// The part of a text that the level's release knows. `default`: the default of RocksDB 11.8 for the name, if it
+    /// has the name.
     pub(crate) fn fit(&self, kept: &KeptText, default: Option<&str>) -> Fitted {
         // What the caller gives may be newer than the file and the level.
         let bounded = !self.whole || kept.given && self.level < FormatLevel::default();

@@ -18,27 +18,28 @@ use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// A longer file is no OPTIONS file: ten thousand families need a fifth of it.
+/// The greatest length of an OPTIONS file: ten thousand families need a fifth of it.
 const LONGEST_FILE: u64 = 256 << 20;
 
-/// Settings as an OPTIONS file has them.
+/// The settings in an OPTIONS file.
 #[derive(Clone, Debug)]
 pub struct LoadedOptions {
     /// The file.
     pub path: PathBuf,
-    /// The release of RocksDB it was written for, as it says.
+    /// The release of RocksDB in the head of the file.
     pub release: String,
     /// The database's settings.
     pub db: DbOptions,
     /// The families' settings, in the order of the file: `default` first.
     pub families: Vec<(String, FamilyOptions)>,
-    /// What of the database's settings was passed over or changed, and why. [`family_notices`] says it of the families.
+    /// Notices about settings of the database that were skipped or changed. [`family_notices`] has those of the
+    /// families.
     pub notices: Vec<String>,
 }
 
-/// What of the families' stored settings is passed over or changed, and why, as lines. The settings may have changed since
-/// they were loaded: a comparator that the caller gave is not missed. Adjacent families that share their kept texts share
-/// a line. `release` is the one in the file's head.
+/// Notices about stored settings of families that are skipped or changed, as lines. The settings may have changed since
+/// they were loaded: a comparator that the caller gave is not reported as missing. Adjacent families that share their
+/// kept texts share a line. `release` is the one in the file's head.
 pub fn family_notices<'f>(
     families: impl IntoIterator<Item = (&'f str, &'f FamilyOptions)>,
     level: FormatLevel,
@@ -57,10 +58,10 @@ pub fn family_notices<'f>(
     note_lines(&groups)
 }
 
-/// The newest OPTIONS file of a directory that is sound; `None` when there is no OPTIONS file.
+/// The newest sound OPTIONS file of a directory; `None` when there is no OPTIONS file.
 ///
 /// # Errors
-/// `Corruption`: there are OPTIONS files, and none is sound; the error is that of the newest, with the offset of the line. `Io`.
+/// `Corruption`: every OPTIONS file is damaged; the error is that of the newest, with the offset of the line. `Io`.
 pub fn read_latest_options(fs: &dyn Fs, dir: &Path) -> Result<Option<(PathBuf, OptionsFile)>> {
     match find_latest_options(fs, dir)? {
         LatestOptions { found: None, damaged } => {
@@ -70,7 +71,7 @@ pub fn read_latest_options(fs: &dyn Fs, dir: &Path) -> Result<Option<(PathBuf, O
     }
 }
 
-/// What the OPTIONS files of a directory come to.
+/// The OPTIONS files of a directory.
 #[derive(Debug, Default)]
 pub struct LatestOptions {
     /// The newest file that is sound, with its path.
@@ -79,10 +80,10 @@ pub struct LatestOptions {
     pub damaged: Vec<(FileNumber, Error)>,
 }
 
-/// Looks from the newest OPTIONS file back to the first that is sound.
+/// Reads the OPTIONS files from the newest back to the first sound one.
 ///
-/// RocksDB before 8 opens a database although it could not store the settings, and leaves them in `OPTIONS-N.dbtmp`. In a
-/// directory without an OPTIONS file the newest such file counts.
+/// RocksDB before 8 opens a database even if it could not store the settings, and leaves them in `OPTIONS-N.dbtmp`. In
+/// a directory without an OPTIONS file, the newest such file counts.
 ///
 /// # Errors
 /// `Io`.
@@ -103,7 +104,7 @@ pub fn find_latest_options(fs: &dyn Fs, dir: &Path) -> Result<LatestOptions> {
                 break;
             }
             Err(e) if e.is_corruption() => {
-                // One that was not finished may be cut.
+                // An unfinished file may be truncated.
                 if let FileKind::Options(number) = kind {
                     latest.damaged.push((number, e));
                 }
@@ -114,7 +115,7 @@ pub fn find_latest_options(fs: &dyn Fs, dir: &Path) -> Result<LatestOptions> {
     Ok(latest)
 }
 
-/// The newest OPTIONS file that was not finished.
+/// The newest unfinished OPTIONS file.
 pub fn unfinished_options(kinds: impl Iterator<Item = FileKind>) -> Option<FileKind> {
     let unfinished = kinds.filter_map(|kind| match kind {
         FileKind::OptionsTemp(number) => Some(number),
@@ -147,7 +148,7 @@ pub fn load_latest_options(fs: &dyn Fs, dir: &Path, level: FormatLevel) -> Resul
     Ok(found.map(|(path, file)| LoadedOptions::from_file(path, &file, level)))
 }
 
-/// What a file says of one family.
+/// The contents of a file for one family.
 #[derive(PartialEq)]
 struct FamilySections<'f> {
     options: &'f [(String, String)],
@@ -212,14 +213,14 @@ impl Options {
         self.db.kept = self.remember(Group::Database, texts);
     }
 
-    /// What is to be told of the database's kept texts.
+    /// The notices about the database's kept texts.
     pub fn database_notes(&self) -> Vec<String> {
         self.notes(Group::Database, &self.db.kept)
     }
 }
 
 impl FamilyOptions {
-    /// What is to be told of the family's kept texts, tables included, which a file of `release` held.
+    /// The notices about the family's kept texts, tables included, from a file of `release`.
     pub fn notes(&self, level: FormatLevel, release: &str) -> Vec<String> {
         let stored_release = release.to_owned();
         let db = DbOptions { format_level: level, stored_release, ..DbOptions::default() };
@@ -299,7 +300,7 @@ impl Options {
     }
 }
 
-/// Notes something at the first of these names that is there.
+/// Adds a notice to the first of these names that exists.
 fn note(texts: &mut [KeptText], names: &[&str], told: &str) {
     if let Some(kept) = texts.iter_mut().find(|kept| names.contains(&kept.name.as_str())) {
         kept.note = Some(told.to_owned());
@@ -322,14 +323,14 @@ const PLACES: [&str; 2] = ["wal_dir", "db_paths"];
 /// The name of our line for [`StoredPlaces::next_wal_dir`].
 pub const NEXT_WAL_DIR: &str = "next_wal_dir";
 
-/// Where an OPTIONS file says that files of the database are.
+/// The directories of files in an OPTIONS file.
 #[derive(Clone, Debug, Default)]
 pub struct StoredPlaces {
-    /// `wal_dir`, as it stands there.
+    /// `wal_dir`, as stored.
     pub wal_dir: Option<String>,
-    /// The one that an open was about to change to.
+    /// The `wal_dir` to which an open was about to change.
     pub next_wal_dir: Option<String>,
-    /// `db_log_dir`, as it stands there.
+    /// `db_log_dir`, as stored.
     pub db_log_dir: Option<String>,
     /// `db_paths`; empty where the file is RocksDB's.
     pub db_paths: Vec<DbPath>,
@@ -346,7 +347,7 @@ impl StoredPlaces {
     }
 }
 
-/// Takes the places out of a file.
+/// Removes the directories from a file.
 pub fn forget_places(file: &mut OptionsFile) {
     file.own.retain(|(name, value)| name != NEXT_WAL_DIR && own_line(name, value).is_none());
     for section in file.sections.iter_mut().filter(|section| section.kind == SectionKind::Db) {
@@ -392,11 +393,11 @@ pub fn stored_places(file: &OptionsFile) -> StoredPlaces {
 /// What a file says of a family that is no tuning.
 #[derive(Clone, Debug)]
 pub struct StoredFamily {
-    /// Its name.
+    /// The name of the family.
     pub name: String,
     /// The name of its comparator.
     pub comparator: Option<String>,
-    /// Its merge operator, as it stands there.
+    /// Its merge operator, as stored.
     pub merge_operator: Option<String>,
 }
 
@@ -424,7 +425,7 @@ impl FamilyOptions {
         self.merge_operator_name() == stored.map(named)
     }
 
-    /// Holds the settings against the merge operator a family had before: a different one is refused; where none is
+    /// Compares the settings with the merge operator that the family had before. A different one is refused. If none is
     /// given, a built-in one is found by its name, and the name of any other is kept for the OPTIONS file.
     pub fn recall_operator(&mut self, family: &str, stored: &str) -> Result<()> {
         let built_in = operator_of(stored);

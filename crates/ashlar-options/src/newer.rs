@@ -3,19 +3,19 @@
 
 use super::FormatLevel;
 
-/// Whether the release of a level does not know a name.
+/// Whether the release of a level lacks a name.
 pub(super) fn lacks_name(level: FormatLevel, name: &str) -> bool {
     level <= FormatLevel::V7_8 && NEWER_THAN_7_8.contains(&name)
         || level <= FormatLevel::V6_29 && NEWER_THAN_6_29.contains(&name)
 }
 
-/// Whether the release of a level does not know a member of a struct.
+/// Whether the release of a level lacks a member of a struct.
 pub(super) fn lacks_member(level: FormatLevel, member: &str) -> bool {
     level <= FormatLevel::V7_8 && MEMBERS_NEWER_THAN_7_8.contains(&member)
         || level <= FormatLevel::V6_29 && MEMBERS_NEWER_THAN_6_29.contains(&member)
 }
 
-/// Whether the release of a level knows the name, and does not know the value.
+/// Whether the release of a level has the name and lacks the value.
 pub(super) fn lacks_value(level: FormatLevel, name: &str, value: &str) -> bool {
     level <= FormatLevel::V7_8 && VALUES_NEWER_THAN_7_8.contains(&(name, value))
         || level <= FormatLevel::V6_29 && VALUES_NEWER_THAN_6_29.contains(&(name, value))

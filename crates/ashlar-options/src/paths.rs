@@ -33,7 +33,7 @@ impl DbPath {
 }
 
 /// # Errors
-/// `InvalidArgument`: too many, an empty path, or one that no line of a file can hold.
+/// `InvalidArgument`: there are too many paths, a path is empty, or a line of a file cannot hold it.
 pub(super) fn validate(option: &str, paths: &[DbPath]) -> Result<()> {
     if paths.len() > PATHS_MAX {
         return Err(Error::invalid(format!(
@@ -61,8 +61,8 @@ pub(super) fn validate_path(option: &str, path: &str) -> Result<()> {
     Err(Error::invalid(what).hint("Name a directory that an OPTIONS file can hold"))
 }
 
-/// Which directory of a list the tables of `level` go to: levels fill the directories in order, by the sizes they are
-/// meant to have. Level 0 is taken to be as large as level 1.
+/// The directory of a list for the tables of `level`: levels fill the directories in order, by their target sizes.
+/// Level 0 counts as large as level 1.
 #[expect(clippy::cast_possible_truncation, reason = "a size is at most what is left")]
 pub fn path_of_level(paths: &[DbPath], level: u8, shape: &CompactionOptions) -> usize {
     let last = paths.len().saturating_sub(1);
@@ -120,7 +120,8 @@ fn one(text: &str) -> std::result::Result<DbPath, Wrong> {
     Ok(DbPath { path: path.ok_or_else(wrong)?, target_bytes })
 }
 
-/// Lines of our block of an OPTIONS file: `db_path=BYTES DIRECTORY`, `cf_path=FAMILY BYTES DIRECTORY`.
+/// The lines of the engine's comment block in an OPTIONS file: `db_path=BYTES DIRECTORY`, `cf_path=FAMILY BYTES
+/// DIRECTORY`.
 pub(super) fn own_lines(db: &[DbPath], families: &[(&str, &[DbPath])]) -> Vec<(String, String)> {
     let line = |p: &DbPath| format!("{} {}", p.target_bytes, p.path.display());
     let mut lines: Vec<_> = db.iter().map(|p| ("db_path".to_owned(), line(p))).collect();
@@ -131,7 +132,7 @@ pub(super) fn own_lines(db: &[DbPath], families: &[(&str, &[DbPath])]) -> Vec<(S
     lines
 }
 
-/// A line of [`own_lines`] read: the family, `None` for the database, and the path. `None`: no such line.
+/// Reads a line of [`own_lines`]: the family, `None` for the database, and the path. `None`: not such a line.
 pub(super) fn own_line(name: &str, value: &str) -> Option<(Option<String>, DbPath)> {
     let (family, rest) = match name {
         "db_path" => (None, value),

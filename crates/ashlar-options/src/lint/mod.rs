@@ -16,33 +16,33 @@ use ashlar_format::options_file::{OptionsFile, Section, SectionKind};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is known of the data.
+/// Known facts about the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Bytes of tables, all families together.
     pub table_bytes: u64,
-    /// The same by family; families that are not there count as the whole.
+    /// The bytes of tables per family. A family without an entry counts with the bytes of all.
     pub by_family: BTreeMap<String, u64>,
 }
 
 impl Facts {
-    /// From the bytes of each family.
+    /// The facts from the bytes of each family.
     pub fn of(families: impl Iterator<Item = (String, u64)>) -> Facts {
         let by_family: BTreeMap<String, u64> = families.collect();
         Facts { table_bytes: by_family.values().sum(), by_family }
     }
 }
 
-/// Something that hurts.
+/// A finding of the linter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule's name.
     pub rule: &'static str,
     /// The family; `None` for the whole database.
     pub family: Option<String>,
-    /// Why it hurts, with the values.
+    /// The trouble that the settings cause, with their values.
     pub reason: String,
-    /// What to do.
+    /// The advice.
     pub advice: &'static str,
 }
 
@@ -55,10 +55,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What a rule looks at.
+/// The input of a rule.
 struct View<'a> {
     file: &'a OptionsFile,
-    /// The family at hand; `default` for rules about the database.
+    /// The family; `default` for rules about the database.
     family: &'a str,
     table_bytes: u64,
 }
@@ -86,27 +86,27 @@ impl View<'_> {
     }
 }
 
-/// A whole number among values, as large as a setting can be.
+/// A whole number, as large as a setting can be.
 fn number(value: Option<&str>) -> Option<i128> {
     integer(value?).ok().filter(|n| n.unsigned_abs() <= u128::from(u64::MAX))
 }
 
-/// A rule: when it speaks, and what it advises.
+/// A rule: its condition and its advice.
 struct Rule {
     name: &'static str,
-    /// Asked once for each family, or once for all.
+    /// Whether the rule is checked once for each family, or once for the database.
     of_family: bool,
-    /// The reason, if it speaks.
+    /// The reason, if the condition holds.
     check: fn(&View<'_>) -> Option<String>,
     advice: &'static str,
 }
 
-/// The rules: name, whether it is asked for each family, advice.
+/// The rules: name, whether it is checked for each family, advice.
 pub(super) fn rules() -> impl Iterator<Item = (&'static str, bool, &'static str)> {
     rules::RULES.iter().map(|rule| (rule.name, rule.of_family, rule.advice))
 }
 
-/// What the rules say of a file, the database first, then family by family.
+/// The findings for a file: those of the database first, then family by family.
 pub fn lint(file: &OptionsFile, facts: &Facts) -> Vec<Finding> {
     let ask = |rule: &Rule, family: Option<&str>| {
         let table_bytes =

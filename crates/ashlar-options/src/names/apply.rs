@@ -20,13 +20,13 @@ use std::fmt;
 /// The settings of a database and of one family: what RocksDB calls `Options`.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Of the database.
+    /// The settings of the database.
     pub db: DbOptions,
-    /// Of the family.
+    /// The settings of the family.
     pub family: FamilyOptions,
 }
 
-/// Something to know about a name that was taken, or passed over.
+/// A notice about a name that was accepted or skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// The name.
@@ -46,7 +46,7 @@ impl fmt::Display for Notice {
 /// RocksDB keeps it out of its files; 7.8.3 aborts on a file with the value 0.
 const NEVER_STORED: &str = "rate_limiter_bytes_per_sec";
 
-/// What a caller asks of one open; a file's values for them are kept, and neither taken nor changed.
+/// Settings of one open only. A file's values for them are kept, and neither used nor changed.
 const PER_OPEN: [&str; 3] = ["create_if_missing", "error_if_exists", "create_missing_column_families"];
 
 /// Their members are checked, and kept for RocksDB: no setting of ours shows them.
@@ -92,7 +92,7 @@ fn find_with_group(groups: &[Group], name: &str) -> Option<(Group, &'static Row<
         .find_map(|(rest, own, rows)| Some((*own, rows.iter().find(|row| row.name == rest)?)))
 }
 
-/// What our setting of that name shows; `None`: there is none, or it stands in no file.
+/// The text of the engine's setting of that name. `None`: there is no such setting, or no file holds it.
 fn shown(options: &Options, group: Group, name: &str) -> Option<String> {
     let row = find(&[group], name)?;
     (row.setting()?.show)(options)
@@ -128,7 +128,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Error {
     }
 }
 
-/// What a row says of a value, as an error, or as a notice when it has no effect.
+/// The result of a row for a value: an error, or a notice when the value has no effect.
 fn take<T>(row: &Row<T>, target: &mut T, value: &str) -> Result<Option<Notice>> {
     match row.set(target, value) {
         Ok(Taken::Set) => Ok(None),

@@ -85,7 +85,7 @@ fn set_merge_operator(options: &mut Options, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// As it was stored before, where that is still the operator.
+/// The stored text, if it still names the operator.
 fn show_merge_operator(options: &Options) -> String {
     if let Some(text) = options.family.merge_operator.as_deref().and_then(printed) {
         return text;

@@ -9,14 +9,14 @@ use super::table::TABLE;
 use ashlar_base::nearest::nearest;
 use std::fmt::Write;
 
-/// A row of the table, to be read.
+/// A row of the table, for display.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptionName {
-    /// The struct of RocksDB's it belongs to.
+    /// The struct of RocksDB that has the name.
     pub group: Group,
     /// RocksDB's name.
     pub name: &'static str,
-    /// What becomes of a value.
+    /// How the engine treats a value.
     pub answer: AnswerKind,
     /// Our setting, as a path; for used and mapped names.
     pub onto: Option<&'static str>,
@@ -26,9 +26,9 @@ pub struct OptionName {
     pub default: Option<String>,
     /// RocksDB 11.8's default; empty when its OPTIONS file has none.
     pub rocksdb_default: &'static str,
-    /// RocksDB changes it while the database is open.
+    /// Whether RocksDB can change it while the database is open.
     pub live: bool,
-    /// What it does, or why it does nothing.
+    /// The effect, or the reason why there is none.
     pub text: &'static str,
 }
 
@@ -63,7 +63,7 @@ pub fn option_names() -> Vec<OptionName> {
         .collect()
 }
 
-/// What the table says of a name, in every group that has it; `Err` with the nearest name when none has.
+/// The rows of a name, in every group that has it; `Err` with the nearest name when no group has it.
 pub fn explain(name: &str) -> Result<String, Option<&'static str>> {
     let bare = name.rsplit('.').next().unwrap_or(name);
     let all = option_names();
@@ -122,7 +122,7 @@ impl OptionName {
     }
 }
 
-/// The table with how many names have which answer, as Markdown.
+/// The number of names per treatment, as a Markdown table.
 pub fn table() -> String {
     let all = option_names();
     let mut out = String::from(PAGE_HEAD);

@@ -19,9 +19,9 @@ use ashlar_format::compress::Compression;
 /// The settings of a database and of one of its families.
 #[derive(Clone, Copy, Debug)]
 pub struct Together<'o> {
-    /// Of the database.
+    /// The settings of the database.
     pub db: &'o DbOptions,
-    /// Of the family.
+    /// The settings of the family.
     pub family: &'o FamilyOptions,
 }
 

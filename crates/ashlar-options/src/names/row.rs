@@ -5,7 +5,7 @@ use super::value::{Wrong, check_like, same};
 use crate::FormatLevel;
 use std::fmt;
 
-/// Which struct of RocksDB's a name belongs to.
+/// The struct of RocksDB that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
     /// `DBOptions`.
@@ -88,18 +88,19 @@ impl Group {
     }
 }
 
-/// What becomes of a value.
+/// How the engine treats a value of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AnswerKind {
-    /// A setting of ours means the same.
+    /// A setting of the engine means the same.
     Used,
-    /// Something of ours, of another shape, serves the same end.
+    /// A different setting of the engine serves the same purpose.
     Mapped,
-    /// Taken and not looked at: the engine decides itself, or always does what is asked for.
+    /// The value is accepted and not used: the engine decides itself, or always does what the value requests.
     Ignored,
-    /// Taken and kept for RocksDB, which acts on it; nothing here does, and the open's report names it.
+    /// The value is accepted and kept for RocksDB, which acts on it. The engine does not, and the report of the open
+    /// names it.
     Unserved,
-    /// Only the value that asks for nothing is taken; another one that a file holds is kept for RocksDB and reported.
+    /// Only the neutral value is accepted. Another value in a file is kept for RocksDB and reported.
     Refused,
 }
 
@@ -125,7 +126,7 @@ impl AnswerKind {
     }
 }
 
-/// The values a setting takes.
+/// The valid values of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
     /// `true` or `false`.
@@ -150,17 +151,18 @@ impl fmt::Display for Range {
     }
 }
 
-/// Takes a setting from text.
+/// Sets a setting from text.
 pub(super) type Set<T> = fn(&mut T, &str) -> Result<(), Wrong>;
 
-/// How a value reaches a setting, and comes back.
+/// How a value is read into a setting, and written back.
 pub(super) struct Setting<T> {
     /// The field, as a path from the struct of settings.
     pub(super) onto: &'static str,
     pub(super) range: Range,
-    /// From text. None: the value is no text (a key, a snapshot), the struct's field is the only way.
+    /// Reads the value from text. `None`: the value has no text form (a key, a snapshot); only the struct's field can
+    /// be set.
     pub(super) set: Option<Set<T>>,
-    /// For an OPTIONS file; None: it is not written there.
+    /// The text for an OPTIONS file; `None`: the file does not hold it.
     pub(super) show: fn(&T) -> Option<String>,
 }
 
@@ -169,7 +171,7 @@ pub(super) enum Answer<T> {
     Mapped(Setting<T>),
     Ignored,
     Unserved,
-    /// What it tells "asks for nothing" by, besides RocksDB's default.
+    /// The check for further neutral values besides RocksDB's default.
     Refused(fn(&str) -> bool),
 }
 
@@ -178,28 +180,28 @@ pub(super) struct Row<T: 'static> {
     pub name: &'static str,
     /// RocksDB 11.8's default, as its OPTIONS file has it; empty when it has none there.
     pub(super) default: &'static str,
-    /// RocksDB changes it while the database is open.
+    /// Whether RocksDB can change it while the database is open.
     pub(super) live: bool,
     /// The oldest format level whose release knows the name.
     pub(super) since: FormatLevel,
     pub(super) answer: Answer<T>,
-    /// What it does, or why it does nothing. A sentence or two.
+    /// The effect, or the reason why there is none, in a sentence or two.
     pub(super) text: &'static str,
 }
 
-/// What [`Row::set`] did.
+/// The result of [`Row::set`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     Set,
     Ignored,
 }
 
-/// Why [`Row::set`] did nothing.
+/// The reason why [`Row::set`] did nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NotTaken {
-    /// No value of the option.
+    /// The text is not a value of the option.
     Wrong(Wrong),
-    /// A value that asks for what is not there.
+    /// The value requests something that the engine does not have.
     Refused,
 }
 
@@ -221,14 +223,14 @@ impl<T> Row<T> {
         }
     }
 
-    /// Whether a stored value asks for something that RocksDB does and we do not.
+    /// Whether a stored value requests something that RocksDB does and the engine does not.
     pub(super) fn is_missed(&self, value: &str) -> bool {
         matches!(self.answer, Answer::Unserved) && !same(&id_of(self.default), &id_of(value))
             // Sizes of levels that do not follow the last one.
             || self.name == "level_compaction_dynamic_level_bytes" && same("false", value)
     }
 
-    /// Takes a value, unescaped.
+    /// Sets a value, unescaped.
     pub(super) fn set(&self, target: &mut T, value: &str) -> Result<Taken, NotTaken> {
         match &self.answer {
             Answer::Used(setting) | Answer::Mapped(setting) => {

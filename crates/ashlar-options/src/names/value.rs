@@ -20,14 +20,14 @@ use ashlar_format::filter::FilterPolicy;
 use ashlar_format::table::{ChecksumKind, IndexKind};
 use ashlar_log::RecoveryMode;
 
-/// Why a text is no value: half a sentence for the message.
+/// The reason why a text is not a value: half a sentence for the message.
 pub(crate) type Wrong = String;
 
 /// A type that option strings can hold.
 pub(crate) trait Value: Sized {
-    /// From text.
+    /// Reads the value from text.
     fn parse(text: &str) -> Result<Self, Wrong>;
-    /// As RocksDB writes it.
+    /// The value in the form that RocksDB writes.
     fn show(&self) -> String;
 }
 
@@ -56,7 +56,7 @@ pub(super) fn same(a: &str, b: &str) -> bool {
         || flag(a).is_some() && flag(a) == flag(b)
 }
 
-/// Digits, a sign before them if need be, a unit behind them if there is one.
+/// An integer: digits, with an optional sign before and an optional unit after them.
 pub(crate) fn integer(text: &str) -> Result<i128, Wrong> {
     let text = text.trim();
     let (digits, shift) = match text.char_indices().next_back() {
@@ -186,7 +186,7 @@ impl Value for String {
     }
 }
 
-/// None has a word of its own.
+/// `None` has its own word.
 impl Value for Option<Compression> {
     fn parse(text: &str) -> Result<Self, Wrong> {
         match text.trim() {
@@ -230,7 +230,7 @@ impl Value for Option<FilterPolicy> {
     fn show(&self) -> String {
         match self {
             None => "nullptr".to_owned(),
-            // Older releases ask for the third field.
+            // Older releases require the third field.
             Some(FilterPolicy::Bloom { bits_per_key }) => format!("bloomfilter:{bits_per_key}:false"),
             Some(ribbon) => ribbon.to_string(),
         }
