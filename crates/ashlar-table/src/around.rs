@@ -12,16 +12,16 @@ use ashlar_format::block::{BlockCursor, DataBlock};
 /// Bytes read at a time.
 const READAHEAD: usize = 1 << 20;
 
-/// A stretch of a table that cannot be read.
+/// An unreadable part of a table.
 #[derive(Clone, Debug)]
 pub struct LostStretch {
-    /// Where the block begins that cannot be read.
+    /// The offset of the unreadable block.
     pub offset: u64,
-    /// Why.
+    /// The reason.
     pub error: Error,
-    /// No user key before this one is hit; `None`: the stretch begins with the table.
+    /// A lower bound of the user keys that may be lost; `None`: the part begins with the table.
     pub from: Option<Vec<u8>>,
-    /// No user key behind this one is hit.
+    /// An upper bound of the user keys that may be lost.
     pub to: Vec<u8>,
 }
 

@@ -30,7 +30,7 @@ impl FilterBlock {
         FilterBlock { form: FilterForm::Everything("no filter"), bytes: Pages::default() }
     }
 
-    /// A filter block. One that is not recognised is no filter, and its bytes are not kept.
+    /// A filter block. An unknown one counts as no filter, and its bytes are not kept.
     fn new(bytes: Vec<u8>) -> Self {
         match FilterForm::decode(&bytes) {
             FilterForm::Everything(what) => {
@@ -67,7 +67,7 @@ enum Scope {
 #[derive(Debug)]
 pub(crate) struct TableFilter {
     scope: Scope,
-    /// Bytes of timestamp at the end of a user key, which filters do not know.
+    /// The length of the timestamp at the end of a user key, which filters ignore.
     timestamp: usize,
 }
 
@@ -88,7 +88,7 @@ impl TableFilter {
         TableFilter { scope: Scope::Parts(Box::new(FilterParts { top, parts, charge })), timestamp }
     }
 
-    /// LevelDB's filters, one for each stretch of the file; none when the block is not recognised.
+    /// LevelDB's filters, one for each part of the file; none when the block is not recognised.
     pub(crate) fn leveldb(bytes: Vec<u8>) -> Self {
         match LevelDbFilter::decode(&bytes) {
             Some(filter) => TableFilter { scope: Scope::LevelDb(filter, bytes.into()), timestamp: 0 },
@@ -119,7 +119,7 @@ impl TableFilter {
         }
     }
 
-    /// True when it can say no to some keys before the index is searched.
+    /// Whether the filter can exclude keys before the index is searched.
     #[inline]
     pub(crate) fn is_there(&self) -> bool {
         match &self.scope {
@@ -141,12 +141,12 @@ impl TableFilter {
         })
     }
 
-    /// True when it is in partitions.
+    /// Whether the filter is in partitions.
     pub(crate) fn is_partitioned(&self) -> bool {
         matches!(self.scope, Scope::Parts(_))
     }
 
-    /// Bytes of memory it takes now.
+    /// The memory of the filter now, in bytes.
     pub(crate) fn memory(&self) -> usize {
         match &self.scope {
             Scope::Whole(filter) => filter.bytes.len(),
@@ -161,7 +161,7 @@ impl TableFilter {
 
 impl FilterParts {
     fn may_contain(&self, file: &BlockFile, user_key: &[u8], trailer: Trailer, name: &[u8]) -> bool {
-        // Keys behind the last separator belong to the last partition.
+        // Keys after the last separator belong to the last partition.
         let Some(last) = self.top.len().checked_sub(1) else { return true };
         let at = self.top.find(user_key, trailer).min(last);
         let Some(cell) = self.parts.get(at as usize) else { return true };

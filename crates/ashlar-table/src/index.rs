@@ -12,7 +12,7 @@ use ashlar_cache::Pages;
 use ashlar_format::table::BlockHandle;
 use std::cmp::Ordering;
 
-/// An index while it is being read.
+/// An index that is being read.
 #[derive(Debug, Default)]
 pub(crate) struct IndexParts {
     keys: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct IndexParts {
 }
 
 impl IndexParts {
-    /// Number of blocks so far.
+    /// The number of blocks so far.
     pub(crate) fn len(&self) -> usize {
         self.handles.len()
     }
@@ -38,7 +38,7 @@ impl IndexParts {
         self.ends.len() < u32::MAX as usize
     }
 
-    /// The index, or the number of the first block whose separator is not above the one before.
+    /// Returns the index, or the number of the first block whose separator is not above the preceding one.
     pub(crate) fn finish(self, order: Order, internal: bool) -> Result<FlatIndex, usize> {
         let mut index = FlatIndex {
             keys: self.keys.into(),
@@ -58,7 +58,7 @@ impl IndexParts {
     }
 }
 
-/// Separators and handles of all data blocks, in order. Blocks are called by their ordinal.
+/// Separators and handles of all data blocks, in order. A block's name is its ordinal.
 #[derive(Debug)]
 pub(crate) struct FlatIndex {
     keys: Pages<u8>,
@@ -76,13 +76,13 @@ impl FlatIndex {
         u32::try_from(self.handles.len()).unwrap_or(u32::MAX)
     }
 
-    /// Bytes of memory it takes.
+    /// The memory of the index in bytes.
     pub(crate) fn memory(&self) -> usize {
         let per_block = size_of::<u32>() + size_of::<BlockHandle>() + size_of::<u64>() + size_of::<Trailer>();
         self.keys.len() + self.handles.len() * per_block
     }
 
-    /// Where a block is.
+    /// The handle of a block.
     #[inline]
     pub(crate) fn handle(&self, ordinal: u32) -> Option<BlockHandle> {
         self.handles.get(ordinal as usize).copied()
@@ -94,7 +94,7 @@ impl FlatIndex {
         self.separator(ordinal as usize)
     }
 
-    /// True when all blocks of this index stand before those of `next` in the file.
+    /// Whether all blocks of this index are before those of `next` in the file.
     pub(crate) fn ends_before(&self, next: &FlatIndex) -> bool {
         match (self.handles.last(), next.handles.first()) {
             (Some(last), Some(first)) => last.offset.saturating_add(last.size) <= first.offset,
@@ -127,7 +127,7 @@ impl FlatIndex {
         self.ends.get(at).and_then(|end| self.keys.get(start..*end as usize)).unwrap_or(&[])
     }
 
-    /// How separator `at` compares to the key.
+    /// Compares separator `at` with the key.
     fn compare<C: KeyOrder>(&self, order: &C, at: usize, user_key: &[u8], trailer: Trailer) -> Ordering {
         let by_user_key = order.cmp(self.separator(at), user_key);
         match self.trailers.as_deref().and_then(|t| t.get(at)) {

@@ -14,25 +14,25 @@ use ashlar_format::block::{
 use std::fmt;
 use std::ops::Deref;
 
-/// Uncompressed blocks kept while a table is verified by itself: none is read twice.
+/// The memory for decompressed blocks while a table is verified by itself. No block is read twice.
 const POOL_BYTES: usize = 1 << 20;
 
 /// Bytes read at a time.
 const READAHEAD: usize = 1 << 20;
 
 impl TableReader {
-    /// Reads every data block, past the pool, and checks: checksums, the order of all keys, restart points, that each block lies between
-    /// the separators of the index, that the filter is whole and lets every key through, and the number of entries
-    /// against the properties. Returns that number. Index and properties were checked when the table was opened.
+    /// Reads every data block without the block cache, and checks: checksums, the order of all keys, restart points,
+    /// that each block lies between the separators of the index, that the filter is whole and excludes no key, and the
+    /// number of entries against the properties. Returns that number. The open has checked index and properties.
     ///
     /// # Errors
-    /// `Corruption` with the block's offset, for the first thing found.
+    /// `Corruption`, with the block's offset, for the first damage.
     pub fn verify(&self) -> Result<u64> {
         self.verify_each(&mut |_, _| {})
     }
 
-    /// [`TableReader::verify`], which also hands every entry to `visit`, with the sequence that readers see. What stands before
-    /// a damage was visited.
+    /// [`TableReader::verify`] that also passes every entry to `visit`, with the sequence number that readers see.
+    /// `visit` has then seen all entries before a damage.
     ///
     /// # Errors
     /// As [`TableReader::verify`].
@@ -57,7 +57,7 @@ pub struct Verification<T> {
 }
 
 impl<T: Deref<Target = TableReader>> Verification<T> {
-    /// Begins: looks at the filter.
+    /// Begins with the filter.
     ///
     /// # Errors
     /// As [`TableReader::verify`].
@@ -72,10 +72,10 @@ impl<T: Deref<Target = TableReader>> Verification<T> {
         Ok(Verification { walk, readahead, next, blocks: 0, bytes: 0, table })
     }
 
-    /// Verifies blocks until they have about so many stored bytes. True: it was the last of them, and the counts agree.
+    /// Verifies blocks until about `bytes` stored bytes are read. True: it was the last block, and the counts agree.
     ///
     /// # Errors
-    /// As [`TableReader::verify`]. It is over then.
+    /// As [`TableReader::verify`]. The verification ends with the error.
     pub fn step(&mut self, bytes: u64) -> Result<bool> {
         self.step_each(bytes, &mut |_, _| {})
     }
@@ -97,19 +97,19 @@ impl<T: Deref<Target = TableReader>> Verification<T> {
         }
     }
 
-    /// Entries so far.
+    /// The number of entries so far.
     pub fn entries(&self) -> u64 {
         self.walk.entries
     }
 
-    /// Stored bytes of the blocks so far.
+    /// The stored bytes of the blocks so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     fn check_counts(&self) -> Result<()> {
         let (properties, blocks, found) = (self.table.properties(), self.blocks, self.walk.entries);
-        // RocksDB leaves out the blocks from which it samples a dictionary, which may be all.
+        // RocksDB does not count the blocks from which it samples a dictionary, which may be all blocks.
         let sampled = properties.compression_options.as_ref().is_some_and(|text| samples_a_dictionary(text));
         let counted = |said: &u64| *said != blocks && !(sampled && *said < blocks) && *said != 0;
         if let Some(said) = properties.num_data_blocks.filter(counted) {
@@ -140,7 +140,7 @@ impl<T: Deref<Target = TableReader>> fmt::Debug for Verification<T> {
 }
 
 impl TableReader {
-    /// Whether the filter can be read and is asked; with one that cannot, reads look into the blocks.
+    /// Whether the filter can be read and is in use. Without it, reads search the blocks.
     pub fn has_readable_filter(&self) -> bool {
         self.filter_error().is_none() && self.filter().check(self.file()).is_ok()
     }
@@ -162,14 +162,14 @@ impl Anatomy {
         let Some(order) = Order::by_name(name) else { return Ok(None) };
         let options = ReaderOptions::new(order, FramePool::new(POOL_BYTES), FileNumber(0));
         match TableReader::open(self.file(), self.size(), options).and_then(|reader| reader.verify()) {
-            // What is not served yet was still looked at block by block.
+            // An unserved feature does not prevent the check block by block.
             Err(e) if e.kind() == ErrorKind::NotSupported => Ok(None),
             other => other.map(Some),
         }
     }
 }
 
-/// What a verification carries from one key to the next.
+/// The state of a verification between two keys.
 struct Walk {
     last: Option<InternalKeyBuf>,
     entries: u64,
@@ -253,13 +253,13 @@ impl Walk {
     }
 }
 
-/// True when the entry at `offset` shares nothing with the one before, as at every restart point.
+/// Whether the entry at `offset` shares no bytes with the one before, as at every restart point.
 fn has_whole_key(block: &DataBlock<'_>, offset: usize) -> bool {
     let entry = InternalEntries.decode(block.entries(), offset, &ValueRange::default());
     entry.is_ok_and(|entry| entry.shared == 0)
 }
 
-/// True when the hash index lets a lookup of that key come to the entry at `offset`.
+/// Whether the hash index leads a lookup of that key to the entry at `offset`.
 fn holds(index: HashIndex<'_>, block: &DataBlock<'_>, user_key: &[u8], offset: usize) -> bool {
     match index.find(user_key) {
         Bucket::Collision => true,

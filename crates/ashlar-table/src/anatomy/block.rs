@@ -17,12 +17,13 @@ pub struct StoredBlock {
     pub compression: u8,
     /// Whether the checksum is right.
     pub checksum_holds: bool,
-    /// The bytes uncompressed; or why there are none: `Corruption` (the checksum, the compressed stream), `NotSupported`.
+    /// The decompressed bytes, or the reason why there are none: `Corruption` (the checksum, the compressed stream),
+    /// `NotSupported`.
     pub content: Result<Vec<u8>>,
 }
 
 impl StoredBlock {
-    /// The bytes as they stand in the file, without the trailer.
+    /// The stored bytes, without the trailer.
     pub fn stored(&self) -> &[u8] {
         let len = self.with_trailer.len().saturating_sub(BLOCK_TRAILER_LEN);
         self.with_trailer.get(..len).unwrap_or_default()
@@ -33,10 +34,10 @@ impl StoredBlock {
         codec(kind, self.compression).map(Compression::name)
     }
 
-    /// Shows every entry of a block with internal keys: key and value, in the order of the block.
+    /// Passes every entry of a block with internal keys to `each`: key and value, in the order of the block.
     ///
     /// # Errors
-    /// Why the content cannot be had or does not decode, without a place. Those of `each`.
+    /// The reason why the content cannot be read or decoded, without a place. Also the errors of `each`.
     pub fn entries(&self, mut each: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         let content = self.content.as_ref().map_err(Error::clone)?;
         let joined;

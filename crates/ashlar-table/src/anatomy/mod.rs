@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// A property as stored: name and value.
 pub type NamedProperty = (Vec<u8>, Vec<u8>);
 
-/// A table's file with what leads to its blocks.
+/// A table's file, with the parts that lead to its blocks.
 #[derive(Debug)]
 pub struct Anatomy {
     file: Arc<dyn ReadFile>,
@@ -67,7 +67,7 @@ impl Anatomy {
             anatomy.read_properties();
         }
         if let Some(handle) = anatomy.meta.get(MetaIndex::DICTIONARY) {
-            // A dictionary that cannot be read shows at each block that needs it.
+            // An unreadable dictionary shows at each block that needs it.
             anatomy.dictionary = anatomy.content(handle).ok().and_then(|bytes| Dictionary::new(bytes).ok());
         }
         Ok(anatomy)
@@ -107,7 +107,7 @@ impl Anatomy {
         }
     }
 
-    /// The content of a block whose checksum must hold.
+    /// The content of a block. Its checksum must be right.
     fn content(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         self.block(handle)?.content
     }
@@ -136,7 +136,7 @@ impl Anatomy {
         &self.footer
     }
 
-    /// Where the footer starts.
+    /// The offset of the footer.
     pub fn footer_start(&self) -> u64 {
         self.footer_start
     }
@@ -149,7 +149,7 @@ impl Anatomy {
     /// The properties; a LevelDB table has none, which is no error.
     ///
     /// # Errors
-    /// `Corruption`: why they cannot be read. No data block can be found then.
+    /// `Corruption`: they cannot be read. No data block can be found then.
     pub fn properties(&self) -> Result<&Properties> {
         self.properties.as_ref().map_err(Error::clone)
     }

@@ -5,7 +5,7 @@ use ashlar_base::{Error, Result};
 use ashlar_format::block::{DataBlock, IndexCursor, IndexEntries};
 use ashlar_format::table::{BlockHandle, IndexKind, MetaIndex, TableKind};
 
-/// What a block is for.
+/// The purpose of a block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockRole {
     /// Entries.
@@ -32,21 +32,21 @@ pub enum BlockRole {
     Other(Vec<u8>),
 }
 
-/// A block and what it is for.
+/// A block and its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockPlace {
-    /// Where it is.
+    /// The handle of the block.
     pub handle: BlockHandle,
-    /// What it is for.
+    /// The purpose of the block.
     pub role: BlockRole,
 }
 
-/// A data block as the index tells it.
+/// A data block as the index describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPlace {
-    /// Where it is.
+    /// The handle of the block.
     pub handle: BlockHandle,
-    /// A key at or behind its last one, before the first of the next: internal, or without trailer.
+    /// A key at or after the block's last key and before the first key of the next block: internal, or without trailer.
     pub separator: Vec<u8>,
     /// The separator has no trailer.
     pub user_key: bool,
@@ -87,7 +87,7 @@ impl Anatomy {
         Ok(leaves.into_iter().map(place).collect())
     }
 
-    /// All blocks that handles lead to, by offset; and the error behind which some were not found.
+    /// All blocks that handles lead to, by offset, and the error that hides further blocks.
     pub fn places(&self) -> (Vec<BlockPlace>, Option<Error>) {
         let mut all = vec![BlockPlace { handle: self.footer().metaindex, role: BlockRole::MetaIndex }];
         let mut first_error = None;
@@ -113,7 +113,7 @@ impl Anatomy {
             _ if name.starts_with(b"partitionedfilter.") => BlockRole::FilterIndex,
             _ => BlockRole::Other(name.to_vec()),
         };
-        // Empty entries stand for a block that is not there.
+        // Empty entries stand for a missing block.
         let there = self.meta().iter().filter(|(_, handle)| handle.size > 0);
         there.map(|(name, handle)| BlockPlace { handle, role: role(name) }).collect()
     }

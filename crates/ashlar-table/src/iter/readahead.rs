@@ -6,7 +6,7 @@ use ashlar_base::bytes::resize;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_format::table::BlockHandle;
 
-/// A window on the file: blocks inside it cost no read. Blocks are asked for in about ascending order.
+/// A window on the file. Blocks inside it need no read. Callers request blocks in about ascending order.
 #[derive(Debug)]
 pub(crate) struct Readahead {
     bytes: Vec<u8>,
@@ -21,7 +21,7 @@ impl Readahead {
         Readahead { bytes: Vec::new(), start: 0, size, charge }
     }
 
-    /// The data block in its plain form, through the window.
+    /// The data block in its plain form, read through the window.
     pub(crate) fn read(&mut self, file: &BlockFile, handle: BlockHandle) -> Result<Vec<u8>> {
         let len = file.stored_len(handle)?;
         if self.window(handle.offset, len).is_none() {

@@ -6,21 +6,22 @@ use ashlar_base::{InternalKey, LookupKey, Malformed, Order, Result, RunCursor, S
 use ashlar_format::block::{BlockCursor, DataBlock};
 use std::sync::Arc;
 
-/// Reads a table from front to back. Blocks are decoded from its own window on the file and never enter the pool.
+/// Reads a table from front to back. It decodes blocks from its own window on the file and does not use the block
+/// cache.
 #[derive(Debug)]
 pub(crate) struct TableRunCursor {
     table: Arc<TableReader>,
     readahead: Readahead,
-    /// The block that `block` is, or the one to be read next; `None` past the last.
+    /// The ordinal of `block`, or of the next block to read; `None` past the last.
     at: Option<BlockAt>,
     block: Vec<u8>,
     cursor: BlockCursor,
-    /// Where `block` starts in the file.
+    /// The file offset of `block`.
     base: u64,
 }
 
 impl TableRunCursor {
-    /// Before the first entry; `readahead` is the least number of bytes read at a time.
+    /// A cursor before the first entry. `readahead`: the least number of bytes per read.
     pub(crate) fn new(table: Arc<TableReader>, readahead: usize) -> Self {
         let readahead = Readahead::new(readahead, table.charge_buffer());
         TableRunCursor {
@@ -33,7 +34,7 @@ impl TableRunCursor {
         }
     }
 
-    /// Reads block `self.at` and stands before its first entry. False past the last block.
+    /// Reads block `self.at` and positions before its first entry. False past the last block.
     fn load(&mut self) -> Result<bool> {
         self.cursor.reset();
         self.block.clear();
@@ -44,7 +45,7 @@ impl TableRunCursor {
         Ok(true)
     }
 
-    /// Stands on the first entry of block `self.at` or of the next one that has any.
+    /// Positions on the first entry of block `self.at`, or of the next nonempty block.
     fn first_from_here(&mut self) -> Result<()> {
         while self.load()? {
             self.in_block(|cursor, block, _| cursor.first(block))?;
@@ -91,7 +92,7 @@ impl TableRunCursor {
             self.advance()?;
             self.first_from_here()?;
         }
-        // Nothing of a table whose one sequence number is above the key's may be seen at that user key.
+        // If the table's one sequence number is above the key's, no entry of that user key may be seen.
         if trailer == Trailer::LAST {
             while self.cursor.internal_key().is_some_and(|k| k.user_key() == key.user_key) {
                 self.step()?;

@@ -12,17 +12,17 @@ pub trait TableSource: Send {
     where
         Self: 'a;
 
-    /// The table, opened if it is not. It is the same file each time.
+    /// The table, opened if necessary. It is the same file each time.
     ///
     /// # Errors
     /// As [`TableReader::open`].
     fn open(&self) -> Result<Self::Open<'_>>;
 
-    /// The order of its keys.
+    /// The order of the table's keys.
     fn order(&self) -> &Order;
 }
 
-/// Open as long as the cursor lives.
+/// The table stays open as long as the cursor lives.
 impl TableSource for Arc<TableReader> {
     type Open<'a> = &'a TableReader;
 

@@ -15,7 +15,7 @@ use ashlar_format::block::{BlockCursor, DataBlock};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A cursor over the entries of one table. Pins the block it stands in, not the table.
+/// A cursor over the entries of one table. It pins its current block, not the table.
 #[derive(Debug)]
 pub struct TableIter<S = Arc<TableReader>> {
     source: S,
@@ -31,9 +31,9 @@ struct Place {
     /// `None` exactly when the cursor is off the end.
     pin: Option<FramePin>,
     cursor: BlockCursor,
-    /// The one sequence number of all entries, for a table where it stands in the MANIFEST.
+    /// The sequence number of all entries, for a table whose MANIFEST entry has it.
     global_seq: Option<SeqNum>,
-    /// The key as presented, for such a table.
+    /// The key with that sequence number, for such a table.
     presented: Option<InternalKeyBuf>,
 }
 
@@ -43,12 +43,12 @@ impl<S: TableSource> TableIter<S> {
         TableIter { source, place: Place { how, ..Place::default() } }
     }
 
-    /// Where it has its table from.
+    /// The source of the table.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// Bytes of the block it stands in; 0 off the end.
+    /// Bytes of the current block; 0 off the end.
     pub fn block_bytes(&self) -> usize {
         self.place.pin.as_ref().map_or(0, |pin| pin.len())
     }
@@ -78,7 +78,7 @@ impl<S: TableSource> TableIter<S> {
         }
     }
 
-    /// Closes the call of a move that needs the table: off the end after an error.
+    /// Ends a move that needs the table: the cursor is off the end after an error.
     fn go(&mut self, act: impl FnOnce(&mut Place, &TableReader) -> Result<()>) -> Result<()> {
         let moved = self.source.open().and_then(|table| act(&mut self.place, &table));
         if moved.is_err() {
@@ -95,7 +95,7 @@ impl Place {
         self.cursor.reset();
     }
 
-    /// Pins the block; off the end for none. False then.
+    /// Pins the block. `None`: the cursor is off the end, and the answer is false.
     fn load(&mut self, table: &TableReader, block: Option<BlockAt>) -> Result<bool> {
         if self.pin.is_some() && block == Some(self.at) {
             return Ok(true);
@@ -122,7 +122,7 @@ impl Place {
         act(&mut self.cursor, &block).map_err(Into::into)
     }
 
-    /// The same, while the table is at hand.
+    /// The same, with the table borrowed.
     #[inline]
     fn in_block_of(
         &mut self,
@@ -132,7 +132,7 @@ impl Place {
         self.in_block(act).map_err(|e| table.misread(self.at, e))
     }
 
-    /// If the block has ended: goes on to the first entry of the next block that has any.
+    /// If the block has ended, goes on to the first entry of the next nonempty block.
     fn skip_forward(&mut self, table: &TableReader) -> Result<()> {
         while !self.cursor.is_on_entry() {
             let next = table.after(self.at)?;
@@ -144,7 +144,7 @@ impl Place {
         Ok(())
     }
 
-    /// If the block has ended at its front: goes on to the last entry of the block before that has any.
+    /// If the block has ended at its front, goes back to the last entry of the preceding nonempty block.
     fn skip_backward(&mut self, table: &TableReader) -> Result<()> {
         while !self.cursor.is_on_entry() {
             let before = table.before(self.at)?;
@@ -156,7 +156,7 @@ impl Place {
         Ok(())
     }
 
-    /// Brings the presented key up to date.
+    /// Updates the key with the table's sequence number.
     #[inline]
     fn present(&mut self) {
         if let Some(seq) = self.global_seq
@@ -182,10 +182,10 @@ impl Place {
         Ok(())
     }
 
-    /// Behind a search for a key: from the end of the block on to the entry that is presented at or after it.
+    /// Ends a search for a key: goes on from the end of the block to the first entry at or after the key.
     fn settle_behind(&mut self, table: &TableReader, user_key: &[u8], wanted: Trailer) -> Result<()> {
         self.skip_forward(table)?;
-        // A stored trailer of zero equals `LAST`, though as presented it comes before the target.
+        // A stored trailer of zero equals `LAST`, although with the table's sequence number it comes before the target.
         if self.global_seq.is_some_and(|seq| wanted.seq() < seq)
             && self.cursor.internal_key().is_some_and(|k| k.user_key() == user_key)
         {
@@ -226,7 +226,8 @@ impl Place {
     }
 }
 
-/// The trailer to look for inside the table. Where one sequence number stands for all, every stored one is zero.
+/// The trailer to search for in the table. If the table has one sequence number for all entries, every stored one is
+/// zero.
 fn stored_trailer(global_seq: Option<SeqNum>, target: Trailer) -> Trailer {
     let Some(seq) = global_seq else { return target };
     match target.seq().cmp(&seq) {

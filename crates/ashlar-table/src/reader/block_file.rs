@@ -19,21 +19,23 @@ use ashlar_format::table::{BlockChecksum, BlockHandle, TableKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// No block may grow past this when it is uncompressed: RocksDB keeps raw lengths in 32 bits. A data block may hold one value of
-/// that size, so a smaller bound would refuse honest tables.
+/// The greatest length of a decompressed block: RocksDB keeps these lengths in 32 bits. A data block may hold one value
+/// of that size, so a smaller bound would refuse valid tables.
 pub(crate) const MAX_BLOCK: usize = u32::MAX as usize;
-/// A block that is no data block (index, filter, dictionary, properties, range deletions) may grow to this …
+/// The greatest length of a decompressed block other than a data block (index, filter, dictionary, properties, range
+/// deletions). A long file may have longer ones: see [`META_RATIO`].
 const MAX_META_BLOCK: u64 = 64 << 20;
-/// … or to so many times the length of its file, if that is more: separators and tombstones tell of what the file holds.
+/// Such a block may have this many times the length of its file, because separators and tombstones describe the file's
+/// contents.
 const META_RATIO: u64 = 64;
-/// Smaller blocks are not charged while they are uncompressed.
+/// Smaller blocks are not charged while they are decompressed.
 const CHARGED: u64 = 1 << 20;
 
-/// A table's file with what its footer says about its blocks.
+/// A table's file, with the footer's data about its blocks.
 #[derive(Debug)]
 pub(crate) struct BlockFile {
     file: Arc<dyn ReadFile>,
-    /// Where the footer starts: no block reaches past it.
+    /// The offset of the footer: no block reaches past it.
     limit: u64,
     checksum: BlockChecksum,
     kind: TableKind,
@@ -43,14 +45,14 @@ pub(crate) struct BlockFile {
     budget: Option<Arc<MemoryBudget>>,
 }
 
-/// What the properties of a table say about its data blocks.
+/// The properties of a table's data blocks.
 #[derive(Debug, Default)]
 pub(crate) struct DataForm {
-    /// What compressed blocks refer to.
+    /// The dictionary of compressed blocks.
     pub(crate) dictionary: Option<Dictionary>,
-    /// Bytes of timestamp that were taken off the end of every user key.
+    /// The length of the timestamp that was stripped from every user key.
     pub(crate) stripped: usize,
-    /// Values of the blob-index type stand in this file.
+    /// Values of the blob-index type are in this file.
     pub(crate) embedded_blobs: bool,
 }
 
@@ -66,28 +68,28 @@ impl BlockFile {
         BlockFile { file, limit, checksum, kind, verify, data, statistics, budget }
     }
 
-    /// Says what blocks are charged to while they are uncompressed.
+    /// Sets the charge for blocks while they are decompressed.
     pub(crate) fn charge_to(&mut self, budget: Option<Arc<MemoryBudget>>) {
         self.budget = budget;
     }
 
-    /// Says what reads are counted into.
+    /// Sets the statistics of reads.
     pub(crate) fn count_into(&mut self, statistics: Option<Arc<Statistics>>) {
         self.statistics = statistics;
     }
 
-    /// What reads are counted into.
+    /// The statistics of reads.
     #[inline]
     pub(crate) fn statistics(&self) -> Option<&Statistics> {
         self.statistics.as_deref()
     }
 
-    /// Says how data blocks are to be read from here on.
+    /// Sets the form of the data blocks for later reads.
     pub(crate) fn set_data_form(&mut self, data: DataForm) {
         self.data = data;
     }
 
-    /// Bytes of memory it takes.
+    /// The memory of this value in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.data.dictionary.as_ref().map_or(0, Dictionary::memory)
     }
@@ -104,7 +106,7 @@ impl BlockFile {
     /// Bytes of the block as stored, trailer included.
     ///
     /// # Errors
-    /// `Corruption`: it would reach into the footer.
+    /// `Corruption`: the block would reach into the footer.
     pub(crate) fn stored_len(&self, handle: BlockHandle) -> Result<usize> {
         handle.len_with_trailer(self.limit).map_err(|e| e.in_file(self.path(), handle.offset))
     }
@@ -118,7 +120,7 @@ impl BlockFile {
         self.file.read_exact_at(out, offset)
     }
 
-    /// Reads one data block into its plain form; its checksum is compared as the options say.
+    /// Reads one data block and converts it to the plain form. Verifies its checksum if the options say so.
     pub(crate) fn read_data(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let stored = self.read_stored(handle)?;
         let dictionary = self.data.dictionary.as_ref();
@@ -126,21 +128,21 @@ impl BlockFile {
         self.plain(raw, handle)
     }
 
-    /// Reads one block of another kind and compares its checksum in any case.
+    /// Reads one block of another kind. Always verifies its checksum.
     pub(crate) fn read_verified(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let stored = self.read_stored(handle)?;
         let max = self.limit.saturating_mul(META_RATIO).clamp(MAX_META_BLOCK, MAX_BLOCK as u64);
         self.unpack_owned(stored, handle, true, (None, max))
     }
 
-    /// Block and trailer as they stand in the file.
+    /// The stored bytes of block and trailer.
     pub(crate) fn read_stored(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let mut stored = zeroed(self.stored_len(handle)?)?;
         self.read_raw(&mut stored, handle.offset)?;
         Ok(stored)
     }
 
-    /// Checks a stored data block, uncompresses it and brings it into its plain form.
+    /// Verifies a stored data block, decompresses it and converts it to the plain form.
     pub(crate) fn unpack_data(&self, stored: &[u8], handle: BlockHandle) -> Result<Vec<u8>> {
         let (block, compression) = self.check(stored, handle, self.verify)?;
         let raw = match compression {
@@ -206,7 +208,7 @@ impl BlockFile {
         DataBlock::parse(raw).map_err(|e: Unreadable| e.in_file(self.path(), handle.offset))
     }
 
-    /// Compares the checksum of a blob record, which is stored as blocks are, uncompressed.
+    /// Verifies the checksum of a blob record, which is stored as an uncompressed block is.
     pub(super) fn check_blob(&self, stored: &[u8], record: BlockHandle) -> Result<()> {
         match self.check(stored, record, self.verify)? {
             (_, 0) => Ok(()),
@@ -278,7 +280,7 @@ impl BlockFile {
         };
         let time = self.statistics().and_then(|s| s.time_in_detail(Distribution::DecompressionTimesNanos));
         let step = perf::time(Metric::BlockDecompressTime);
-        // What says no length fails when it is decompressed.
+        // A block without a length fails when it is decompressed.
         let charge = raw_len(kind, block).map(|len| self.charge(len, handle, max)).transpose()?;
         let max = usize::try_from(max).unwrap_or(usize::MAX);
         let raw = decompress_with(kind, block, dictionary, max)

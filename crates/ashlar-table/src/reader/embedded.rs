@@ -19,7 +19,7 @@ use ashlar_format::table::BlockHandle;
 const ENTITY_WITH_BLOBS: u32 = 2;
 
 impl BlockFile {
-    /// The block with the payloads in the place of the references to them.
+    /// The block with the payloads in place of the references.
     pub(super) fn with_blobs(&self, block: &DataBlock<'_>, handle: BlockHandle) -> Result<Vec<u8>> {
         let mut room = self.size();
         let rewritten = rewrite_block::<Failed>(block, |key, value, new_key, new_value| {
@@ -57,7 +57,7 @@ impl BlockFile {
     }
 }
 
-/// Why a block was not rewritten.
+/// The reason why a block was not rewritten.
 enum Failed {
     /// Placed already.
     Done(Error),

@@ -19,12 +19,12 @@ use ashlar_format::table::{
 use std::sync::Arc;
 
 impl TableReader {
-    /// Opens a table of which the MANIFEST says that it has `expected_size` bytes. Index, filter and range tombstones
-    /// are read into memory, of partitioned ones the top level; data blocks are not.
+    /// Opens a table that has `expected_size` bytes according to the MANIFEST. Reads index, filter and range tombstones
+    /// into memory; of a partitioned index or filter only the top level. Reads no data block.
     ///
     /// # Errors
-    /// `Corruption`: another size, or anything in the parts read that cannot be. `NotSupported`: a feature by name.
-    /// `InvalidArgument`: the keys are in another order than `options.order`. `Io`: the reads.
+    /// `Corruption`: the size differs, or a part that was read is damaged. `NotSupported`: an unserved feature, by
+    /// name. `InvalidArgument`: the order of the keys is not `options.order`. `Io`: a read failed.
     /// # Source
     /// RocksDB `table/block_based/block_based_table_reader.cc` (`Open`).
     pub fn open(
@@ -36,12 +36,12 @@ impl TableReader {
     }
 }
 
-/// What a table says about itself, read without its index and filter.
+/// The properties and range tombstones of a table, read without its index and filter.
 #[derive(Debug)]
 pub struct TableSurvey {
-    /// Its properties; defaults for a LevelDB table.
+    /// The properties; defaults for a LevelDB table.
     pub properties: Properties,
-    /// Its range tombstones, as stored.
+    /// The range tombstones, as stored.
     pub tombstones: FragmentedTombstones,
 }
 
@@ -50,7 +50,7 @@ impl TableSurvey {
     /// [`TableReader::open`] costs in reads and memory.
     ///
     /// # Errors
-    /// As [`TableReader::open`], of the parts that are read.
+    /// As [`TableReader::open`], for the parts that are read.
     pub fn read(file: Arc<dyn ReadFile>, expected_size: u64, options: ReaderOptions) -> Result<TableSurvey> {
         let mut opening = Opening::begin(file, expected_size, options)?;
         let meta = opening.decode(opening.footer.metaindex, MetaIndex::decode)?;
@@ -174,7 +174,7 @@ impl Opening {
             .damaged_file_hint()
     }
 
-    /// What the file says about its data blocks, as far as it is served.
+    /// The properties of the file's data blocks, as far as they are served.
     fn data_form(&self, meta: &MetaIndex, properties: &Properties) -> Result<DataForm> {
         let own = self.options.order.name();
         if let Some(name) = properties.comparator.as_deref().filter(|name| *name != own) {
@@ -184,7 +184,8 @@ impl Opening {
         let mut form =
             DataForm { embedded_blobs: properties.embedded_blob_stats.is_some(), ..DataForm::default() };
         if properties.user_defined_timestamps_persisted == Some(0) {
-            // RocksDB notes the setting in tables of families without timestamps, too. Those keys lack nothing.
+            // RocksDB also notes the setting in tables of families without timestamps. Keys of such tables lack
+            // nothing.
             form.stripped = self.options.order.timestamp_len();
         }
         let compression = match &properties.compression {
@@ -304,7 +305,7 @@ impl Opening {
     }
 }
 
-/// Whether some algorithm of the table takes a dictionary. Not known counts as yes.
+/// Whether a codec of the table uses a dictionary. True if it is not known.
 fn uses_dictionary(compression: Option<&CompressionProperty>) -> bool {
     match compression {
         None => true,

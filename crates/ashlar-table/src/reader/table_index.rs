@@ -25,14 +25,14 @@ use ashlar_format::block::{DataBlock, IndexCursor, IndexEntries};
 use ashlar_format::table::BlockHandle;
 use std::sync::{Arc, OnceLock};
 
-/// Which data block of a table.
+/// The position of a data block in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockAt {
     partition: u32,
     block: u32,
 }
 
-/// A charge for what an open table keeps.
+/// A charge for memory that an open table keeps.
 pub(crate) fn charge_table(budget: Option<&Arc<MemoryBudget>>) -> MemoryCharge {
     budget.map_or_else(MemoryCharge::none, |budget| budget.charge(MemoryUse::Tables, 0))
 }
@@ -44,12 +44,12 @@ pub(crate) struct Partition {
     pub(crate) slots: SlotArray,
 }
 
-/// How the index blocks of a table are read.
+/// Reads the index blocks of a table.
 #[derive(Clone, Debug)]
 pub(super) struct IndexShape {
     pub(super) format: IndexEntries,
     pub(super) order: Order,
-    /// Bytes of timestamp taken off every user key.
+    /// The length of the timestamp that was stripped from every user key.
     pub(super) stripped: usize,
 }
 
@@ -138,7 +138,7 @@ impl TableIndex {
         TableIndex::Partitioned(PartitionedIndex { top, partitions, shape, pool, charge, blocks })
     }
 
-    /// The partition, read if it was not yet; `None` past the last.
+    /// The partition, read from the file if necessary; `None` past the last.
     #[inline]
     pub(super) fn partition(&self, at: u32, file: &BlockFile) -> Result<Option<&Partition>> {
         match self {
@@ -180,7 +180,7 @@ impl TableIndex {
         }
     }
 
-    /// The block behind `at`.
+    /// The block after `at`.
     #[inline]
     pub(super) fn after(&self, at: BlockAt, file: &BlockFile) -> Result<Option<BlockAt>> {
         let next = BlockAt { block: at.block.saturating_add(1), ..at };
@@ -267,7 +267,7 @@ impl TableIndex {
         }
     }
 
-    /// Bytes of memory it takes now.
+    /// The memory of the index now, in bytes.
     pub(super) fn memory(&self) -> usize {
         match self {
             TableIndex::Whole(whole) => whole.memory(),
@@ -311,7 +311,7 @@ impl PartitionedIndex {
         let slots = SlotArray::new(self.pool.clone(), index.len());
         let part = Partition { index, slots };
         let memory = part.memory();
-        // Two may read it at once: one of them is kept.
+        // Two threads may read it at once; one of the two stays.
         if cell.set(Box::new(part)).is_ok() {
             self.charge.grow(memory);
         }
@@ -319,7 +319,7 @@ impl PartitionedIndex {
         kept.map(|part| &**part).ok_or_else(|| Error::corruption("a partition that is gone"))
     }
 
-    /// What is wrong with a partition in its place.
+    /// Checks a partition against its place in the top level.
     fn misplaced(&self, at: u32, index: &FlatIndex) -> Option<&'static str> {
         let Some(last) = index.len().checked_sub(1) else { return Some("index partition is empty") };
         if !index.separator_is_at_most(last, &self.top, at) {
@@ -338,7 +338,7 @@ impl PartitionedIndex {
 }
 
 impl BlockAt {
-    /// A block by its place.
+    /// A block by its position.
     pub(crate) fn new(partition: u32, block: u32) -> BlockAt {
         BlockAt { partition, block }
     }

@@ -22,30 +22,31 @@ use std::path::Path;
 use std::sync::Arc;
 
 thread_local! {
-    /// The cursor of point lookups: its key buffer is kept from one to the next.
+    /// The cursor of point lookups. It keeps its key buffer from one lookup to the next.
     static LOOKUP: RefCell<BlockCursor> = RefCell::default();
 }
 
-/// What a point lookup found: the entry's value lies in the pinned block.
+/// The result of a point lookup: the entry's value lies in the pinned block.
 #[derive(Clone, Debug)]
 pub struct TableFound {
     /// Sequence number and type of the entry.
     pub trailer: Trailer,
     /// The block.
     pub pin: FramePin,
-    /// Where the value is in the block.
+    /// The range of the value in the block.
     pub value: Range<usize>,
 }
 
 impl TableFound {
-    /// The value as stored: what it means depends on the entry's type.
+    /// The value as stored; its meaning depends on the entry's type.
     #[inline]
     pub fn value(&self) -> &[u8] {
         self.pin.get(self.value.clone()).unwrap_or_default()
     }
 }
 
-/// Where the last of a row of lookups with ascending keys ended: the next one often ends in the same block.
+/// The place where the preceding lookup ended, in a series of lookups with ascending keys. The next one often ends in
+/// the same block.
 #[derive(Debug, Default)]
 pub struct NearBlock(Option<(BlockAt, FramePin)>);
 
@@ -55,7 +56,8 @@ pub struct TableReader {
     pub(super) file: BlockFile,
     pub(super) index: TableIndex,
     pub(super) filter: TableFilter,
-    /// Why there is no filter although the file has one. It costs reads, not answers: only `verify` tells.
+    /// The error because of which the table works without its filter. Reads are slower and still correct; only `verify`
+    /// reports it.
     pub(super) filter_error: Option<Error>,
     pub(super) properties: Properties,
     pub(super) order: Order,
@@ -63,7 +65,7 @@ pub struct TableReader {
     /// The one sequence number of all entries, for tables made outside and ingested.
     pub(super) global_seq: Option<SeqNum>,
     pub(super) tombstones: Arc<FragmentedTombstones>,
-    /// Where the data blocks end.
+    /// The end of the data blocks in the file.
     pub(super) data_end: u64,
     /// Bytes of the file.
     pub(super) size: u64,
@@ -75,7 +77,8 @@ impl TableReader {
     /// The newest point entry of `key.user_key` at or below `key.seq`, of whatever type; `None` when the table has none.
     ///
     /// # Errors
-    /// `Corruption`: the block cannot be right. `Io`: the read. `NotSupported`: the block needs something not built.
+    /// `Corruption`: the block is damaged. `Io`: the read failed. `NotSupported`: the block needs a feature that is not
+    /// built.
     /// # Cost
     /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation. A
     /// partition of index or filter not yet in memory costs one read more.
@@ -83,8 +86,8 @@ impl TableReader {
         self.get_near(key, ReadHow::default(), None)
     }
 
-    /// [`TableReader::get`], with its options; with `near`, as one of a row with ascending user keys, which all come with the
-    /// same `near`.
+    /// [`TableReader::get`] with options. With `near`, it is one of a series of lookups with ascending user keys, which
+    /// all use the same `near`.
     ///
     /// # Errors
     /// As [`TableReader::get`].
@@ -108,7 +111,7 @@ impl TableReader {
         }
         let found = LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
             Ok(mut cursor) => self.look(&mut cursor, key.user_key, trailer, how, near),
-            // Only a comparator that reads tables itself gets here.
+            // Only a comparator that reads tables itself reaches this.
             Err(_) => self.look(&mut BlockCursor::default(), key.user_key, trailer, how, near),
         })?;
         if self.filter.is_there() {
@@ -189,14 +192,14 @@ impl TableReader {
         Ok(None)
     }
 
-    /// The block of the lookup before, if the key, which is not smaller, can only be there: the separator is greater.
+    /// The block of the preceding lookup, if only that block can hold the key: its separator is greater.
     fn still_in(&self, near: &NearBlock, user_key: &[u8]) -> Option<BlockAt> {
         let (at, _) = near.0.as_ref()?;
         let separator = self.index.loaded(at.partition())?.index.user_key(at.block());
         self.order.compare(user_key, separator).is_lt().then_some(*at)
     }
 
-    /// False when the table has no point entry of the key, as its filter knows. No data block is read.
+    /// False when the filter excludes a point entry of the key. Reads no data block.
     pub fn may_contain(&self, key: &LookupKey<'_>) -> bool {
         self.filter.may_contain(&self.file, key.user_key, key.trailer())
     }
@@ -215,26 +218,26 @@ impl TableReader {
         TableIter::new(self.clone(), how)
     }
 
-    /// A forward cursor for compaction, before the first entry: reads at least `readahead` bytes at a time, compares
-    /// every checksum the options ask for, and leaves the pool alone. It must be positioned by `seek` first.
+    /// A forward cursor for compaction. It reads at least `readahead` bytes at a time, verifies checksums as the
+    /// options say, and does not use the block cache. Call `seek` before the first use.
     pub fn cursor(self: &Arc<Self>, readahead: usize) -> Box<dyn RunCursor> {
         Box::new(TableRunCursor::new(self.clone(), readahead))
     }
 
-    /// What the file says about itself; defaults for a LevelDB table, which says nothing.
+    /// The properties of the file; defaults for a LevelDB table, which has none.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }
 
-    /// The range tombstones. Neither [`TableReader::get`] nor cursors heed them, that is the caller's; and they are as
-    /// stored, while only what lies within the bounds that the MANIFEST gives the file is in force.
+    /// The range tombstones, as stored. [`TableReader::get`] and cursors ignore them, so the caller must apply them.
+    /// They apply only within the bounds that the MANIFEST gives the file.
     #[inline]
     pub fn range_tombstones(&self) -> &Arc<FragmentedTombstones> {
         &self.tombstones
     }
 
-    /// About how many bytes of the file stand before `key`: exact to a block. A partition of the index that cannot be
-    /// read counts as the end of the data.
+    /// An estimate of the bytes of the file before `key`, exact to a block. An unreadable partition of the index counts
+    /// as the end of the data.
     pub fn approximate_offset(&self, key: InternalKey<'_>) -> u64 {
         let (user_key, trailer) = key.split();
         let trailer = if self.global_seq.is_some() { Trailer::FIRST } else { trailer };
@@ -242,8 +245,8 @@ impl TableReader {
         found.and_then(|at| self.handle(at)).map_or(self.data_end, |h| h.offset)
     }
 
-    /// About how many bytes of the file belong to the user keys in `from..to`: what [`TableReader::approximate_offset`] says
-    /// of the data, and as much of index, filter and the rest in proportion.
+    /// An estimate of the bytes of the file for the user keys in `from..to`: their data by
+    /// [`TableReader::approximate_offset`], and index, filter and the rest in proportion.
     pub fn approximate_size(&self, from: &[u8], to: &[u8]) -> u64 {
         let offset = |key| self.approximate_offset(InternalKeyBuf::new(key, Trailer::FIRST).as_key());
         let data = u128::from(offset(to).saturating_sub(offset(from)));
@@ -251,9 +254,9 @@ impl TableReader {
         u64::try_from(share).unwrap_or(self.size).min(self.size)
     }
 
-    /// Up to `most` user keys that cut the table into stretches of about the same size, each with the bytes before it
-    /// and behind the one before. Separators of the index (of a partitioned one, of its top level), so no read; none of
-    /// them need be a key of the table.
+    /// Up to `most` user keys that cut the table into parts of about the same size, each with the bytes of its part.
+    /// They are separators of the index (of a partitioned one, of its top level), so nothing is read, and a separator
+    /// need not be a key of the table.
     pub fn anchors(&self, most: u32) -> Vec<(Vec<u8>, u64)> {
         self.index.anchors(most, self.data_end)
     }
@@ -268,13 +271,14 @@ impl TableReader {
         self.size
     }
 
-    /// A charge for a buffer to read this table with.
+    /// A charge for a buffer with which this table is read.
     pub(crate) fn charge_buffer(&self) -> MemoryCharge {
         let budget = self.charge.budget();
         budget.map_or_else(MemoryCharge::none, |budget| budget.charge(MemoryUse::Buffers, 0))
     }
 
-    /// Bytes of memory index, block slots, filter, dictionary and range tombstones take now. Data blocks are charged to the pool.
+    /// The memory of index, block slots, filter, dictionary and range tombstones now, in bytes. Data blocks are charged
+    /// to the pool.
     pub fn memory(&self) -> usize {
         self.index.memory() + self.filter.memory() + self.file.memory() + self.tombstones.memory()
     }
@@ -331,7 +335,7 @@ impl TableReader {
         Ok(self.index.partition(partition, &self.file)?.map_or(0, |part| part.index.len()))
     }
 
-    /// Where the block of a partition is, and the separator behind its last key; `None` for a whole index.
+    /// The handle of a partition's block, and the separator after its last key; `None` for a whole index.
     pub(crate) fn partition_end(&self, partition: u32) -> Option<(u64, &[u8])> {
         self.index.partition_end(partition)
     }
@@ -341,7 +345,7 @@ impl TableReader {
         self.index.loaded(at.partition()).map_or(&[], |part| part.index.user_key(at.block()))
     }
 
-    /// Where a data block is whose partition has been read.
+    /// The handle of a data block whose partition has been read.
     pub(crate) fn handle(&self, at: BlockAt) -> Option<BlockHandle> {
         self.index.loaded(at.partition())?.index.handle(at.block())
     }
