@@ -106,7 +106,7 @@ pub enum CutReason {
     ChecksumMismatch,
     /// Zeros where records were written, with data after them.
     Zeros,
-    /// Records of the file's earlier use where records of this log were written, with further records after them.
+    /// Records of the file's earlier use where records of this log were written: records of this log follow.
     FormerLife,
     /// A record has its last fragment missing, and another record follows.
     NoEnd,
