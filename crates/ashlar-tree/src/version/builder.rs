@@ -153,7 +153,7 @@ impl TreeBuilder {
         files.find(|(_, id)| usize::from(*id) >= count)
     }
 
-    /// Moves all tables to one directory.
+    /// Records that all tables are in one directory from now on.
     pub fn gather_in_one_directory(&mut self) {
         for (_, file) in self.files.values_mut().filter(|(_, f)| f.file.path_id != 0) {
             *file = FileMeta::new(NewFile { path_id: 0, ..file.file.clone() });
