@@ -167,7 +167,7 @@ pub trait MemtableRep: Send + Sync {
     /// The first and the last internal key of the point entries in order; `None` when there are none.
     fn smallest_and_largest(&self) -> Option<(InternalKeyBuf, InternalKeyBuf)>;
 
-    /// Makes the memtable immutable: no sequence number above `last` is inserted later.
+    /// Notes that no sequence number above `last` will be inserted: the memtable is immutable from now on.
     fn seal(&self, last: SeqNum);
 
     /// The sequence number that [`MemtableRep::seal`] noted.
