@@ -12,7 +12,7 @@
 //!
 //! 1. OPTIONS files contain settings, so a directory whose data is still in its WAL files is recognised too. If the
 //!    OPTIONS file cannot be read, only the tables decide.
-//! 2. For a family in OPTIONS, the newest table is read. For any other, up to [`LOOKED_AT`] tables from each end of its
+//! 2. For a family in OPTIONS, the newest table is read. For any other, up to `LOOKED_AT` tables from each end of its
 //!    file numbers, so that an open with many tables stays fast.
 //! 3. A table that cannot be read gives no reason: a read of its keys gets the error.
 

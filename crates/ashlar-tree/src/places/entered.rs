@@ -264,7 +264,7 @@ impl Entered {
         Claimant::new(fs, &self.dir, replayed.as_ref(), repairs).map(Some)
     }
 
-    /// Makes this database the owner of its further directories: see [`super::owner`]. Call with the locks held, before
+    /// Makes this database the owner of its further directories: see `owner`. Call with the locks held, before
     /// a file is created or removed there.
     ///
     /// # Errors
@@ -531,7 +531,7 @@ fn absolute(setting: &str, path: &Path) -> Result<PathBuf> {
 /// Makes the paths of a list absolute, so that a later change of the working directory has no effect.
 ///
 /// # Errors
-/// As [`absolute`].
+/// `InvalidArgument` naming the setting: a path is relative, and the process has no working directory.
 pub fn absolute_paths(setting: &str, paths: &mut [DbPath]) -> Result<()> {
     paths.iter_mut().try_for_each(|path| {
         path.path = absolute(setting, &path.path)?;
