@@ -77,7 +77,7 @@ impl FragmentedTombstones {
         let live: Vec<&RangeTombstone> =
             tombstones.iter().filter(|t| order.compare(&t.begin, &t.end) == Ordering::Less).collect();
         let mut borders: Vec<&[u8]> = live.iter().flat_map(|t| [&t.begin[..], &t.end[..]]).collect();
-        borders.sort_by(|a, b| order.compare(a, b));
+        order.sort_by(&mut borders, |a, b| order.compare(a, b));
         borders.dedup_by(|a, b| order.compare(a, b) == Ordering::Equal);
         let rank =
             |key: &[u8]| borders.partition_point(|border| order.compare(border, key) == Ordering::Less);

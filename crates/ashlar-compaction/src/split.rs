@@ -31,7 +31,7 @@ pub(super) struct Stretch {
 /// Cuts at the ends of stretches into at most `parts` parts of about equal bytes. Pure; ties and order of the stretches
 /// do not matter.
 pub(super) fn split(order: &Order, mut stretches: Vec<Stretch>, parts: usize) -> Vec<KeyRange> {
-    stretches.sort_by(|a, b| order.compare(&a.upto, &b.upto));
+    order.sort_by(&mut stretches, |a, b| order.compare(&a.upto, &b.upto));
     let total: u128 = stretches.iter().map(|s| u128::from(s.bytes)).sum();
     let last = stretches.last().map(|s| s.upto.clone()).unwrap_or_default();
     let mut cuts: Vec<Vec<u8>> = Vec::new();

@@ -2,4 +2,5 @@
 
 pub mod comparator;
 pub mod merge_operator;
+pub mod sort;
 pub mod timestamp_order;

@@ -144,7 +144,7 @@ impl<'a> Shape<'a> {
             .flat_map(|level| self.slice(level, self.overlap(level, range)))
             .map(|f| (f.smallest().user_key(), f.largest().user_key()))
             .collect();
-        ranges.sort_by(|a, b| self.order.compare(a.0, b.0));
+        self.order.sort_by(&mut ranges, |a, b| self.order.compare(a.0, b.0));
         let mut joined: Vec<(&[u8], &[u8])> = Vec::with_capacity(ranges.len());
         for (from, to) in ranges {
             match joined.last_mut() {

@@ -3,6 +3,7 @@
 use super::operands::Operands;
 use super::sink::EntrySink;
 use ashlar_base::ext::comparator::KeyOrder;
+use ashlar_base::ext::sort::{CHECK_THE_COMPARATOR, contradiction};
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Result, Trailer};
 use std::cmp::Ordering;
 
@@ -56,7 +57,9 @@ impl KeyState {
             said if order.cmp(user_key, &self.user_key) != said.reverse() => {
                 Err(contradiction(&self.user_key, user_key))
             }
-            _ => Err(out_of_order(&self.user_key, user_key)),
+            _ if C::WORDS => Err(out_of_order(&self.user_key, user_key)),
+            // A custom order, which may be the cause.
+            _ => Err(out_of_order(&self.user_key, user_key).hint(CHECK_THE_COMPARATOR)),
         }
     }
 
@@ -127,11 +130,4 @@ impl KeyState {
 fn out_of_order(last: &[u8], next: &[u8]) -> Error {
     Error::corruption(format!("keys out of order: {} after {}", next.escape_ascii(), last.escape_ascii()))
         .hint("Verify the tables with their checksums")
-}
-
-#[cold]
-fn contradiction(last: &[u8], next: &[u8]) -> Error {
-    let (last, next) = (last.escape_ascii(), next.escape_ascii());
-    Error::invalid(format!("the comparator contradicts itself on the keys {last} and {next}"))
-        .hint("Correct the comparator, and open the database again: the tables are not damaged")
 }

@@ -21,6 +21,7 @@ use super::{CursorPins, KeyBounds, MergingIter, runs};
 use crate::range_del::{Mask, Sources, Stretch};
 use crate::super_version::SuperVersion;
 use crate::visibility::{EntryKind, entry_kind, is_visible};
+use ashlar_base::ext::sort::CHECK_THE_COMPARATOR;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{
@@ -339,7 +340,11 @@ impl DbIter {
     /// a key twice, or never end.
     #[cold]
     fn out_of_order(&self) -> Error {
-        let e = Error::corruption("keys out of order").hint("Run a check of the database to find the damage");
+        let hint = match self.order {
+            Order::Custom(_) => CHECK_THE_COMPARATOR,
+            Order::Bytewise | Order::ReverseBytewise => "Run a check of the database to find the damage",
+        };
+        let e = Error::corruption("keys out of order").hint(hint);
         self.at_path(e)
     }
 

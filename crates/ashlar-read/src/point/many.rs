@@ -29,7 +29,7 @@ pub enum MayExist {
 /// The values of `keys` for a read at `seq`, in the order of `keys`.
 ///
 /// # Errors
-/// Per key, as [`get`](super::get()).
+/// Per key, as [`get`](super::get()). `InvalidArgument` for every key: a custom order contradicts itself on `keys`.
 /// # Cost
 /// Takes each block from the cache, or reads it, about once. Sorts the keys once.
 pub fn multi_get(
@@ -43,7 +43,10 @@ pub fn multi_get(
     let order = &from.version.order;
     let mut sorted: Vec<usize> = (0..keys.len()).collect();
     let key = |at: usize| keys.get(at).copied().unwrap_or_default();
-    sorted.sort_by(|a, b| order.compare(key(*a), key(*b)));
+    order.sort_by(&mut sorted, |a, b| order.compare(key(*a), key(*b)));
+    if let Err(e) = order.check_sorted(sorted.iter().map(|at| key(*at))) {
+        return keys.iter().map(|_| Err(e.clone())).collect();
+    }
     let mut near = Near::default();
     let mut values: Vec<Result<Option<View>>> = keys.iter().map(|_| Ok(None)).collect();
     let mut before: Option<usize> = None;

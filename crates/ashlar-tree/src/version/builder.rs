@@ -19,6 +19,7 @@ use super::epoch;
 use super::levels::newest_first;
 use super::{FileMeta, Tables, Version};
 use crate::blobs::{BlobMap, add_blob_file, add_blob_garbage, drop_obsolete};
+use ashlar_base::ext::sort::CHECK_THE_COMPARATOR;
 use ashlar_base::{Error, ErrorKind, FileNumber, InternalIterator, Level, Order, Result, SeqNum};
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_table::ReadHow;
@@ -209,7 +210,7 @@ impl TreeBuilder {
                 files.sort_by(|a, b| newest_first(&a.file, &b.file));
                 check_level_zero(&order, files)?;
             } else {
-                files.sort_by(|a, b| order.compare_internal(a.smallest(), b.smallest()));
+                order.sort_by(files, |a, b| order.compare_internal(a.smallest(), b.smallest()));
                 check_disjoint(&order, n, files)?;
             }
         }
@@ -256,10 +257,19 @@ fn check_file(order: &Order, f: &FileMeta) -> Result<()> {
 fn check_disjoint(order: &Order, level: usize, files: &[Arc<FileMeta>]) -> Result<()> {
     for (a, b) in files.iter().zip(files.iter().skip(1)) {
         if order.compare_internal(a.largest(), b.smallest()) != Ordering::Less {
-            return Err(Error::corruption(format!("tables overlap in L{level}: {a:?} and {b:?}")));
+            return Err(overlap(order, format!("tables overlap in L{level}: {a:?} and {b:?}")));
         }
     }
     Ok(())
+}
+
+/// The error for tables that overlap. Under a custom order the comparator may be the cause.
+#[track_caller]
+fn overlap(order: &Order, what: String) -> Error {
+    match order {
+        Order::Custom(_) => Error::corruption(what).hint(CHECK_THE_COMPARATOR),
+        Order::Bytewise | Order::ReverseBytewise => Error::corruption(what),
+    }
 }
 
 /// Files of one epoch are neighbours in the level's order; each run of them is sorted by key and checked once.
@@ -269,13 +279,14 @@ fn check_level_zero(order: &Order, files: &[Arc<FileMeta>]) -> Result<()> {
             continue;
         }
         let mut by_key: Vec<&Arc<FileMeta>> = run.iter().collect();
-        by_key.sort_by(|a, b| order.compare_internal(a.smallest(), b.smallest()));
+        order.sort_by(&mut by_key, |a, b| order.compare_internal(a.smallest(), b.smallest()));
         for (a, b) in by_key.iter().zip(by_key.iter().skip(1)) {
             if !a.ends_before(order, b.smallest().user_key()) {
-                return Err(Error::corruption(format!(
-                    "tables of epoch {} overlap in L0: {a:?} and {b:?}",
-                    a.file.epoch
-                )));
+                let epoch = a.file.epoch;
+                return Err(overlap(
+                    order,
+                    format!("tables of epoch {epoch} overlap in L0: {a:?} and {b:?}"),
+                ));
             }
         }
     }

@@ -101,6 +101,43 @@ fn a_compaction_under_a_comparator_that_contradicts_itself_ends_and_names_it() {
     }
 }
 
+/// Serial numbers that wrap around (RFC 1982): an order within half of the circle, and a ring beyond.
+fn serial(a: &[u8], b: &[u8]) -> Ordering {
+    let number = |key: &[u8]| u32::from_be_bytes(key.try_into().unwrap());
+    number(a).wrapping_sub(number(b)).cast_signed().cmp(&0)
+}
+
+#[test]
+fn reads_and_range_deletions_under_a_comparator_that_contradicts_itself_panic_nowhere() {
+    let home = tempfile::tempdir().unwrap();
+    let db = ordered(home.path(), "serial", serial).open().unwrap();
+    let key = |n: u32| n.wrapping_mul(0x9e37_79b9).to_be_bytes();
+    let keys: Vec<[u8; 4]> = (1..1500).map(key).collect();
+    for many in [2, 25, 300, keys.len()] {
+        let Err(e) = db.multi_get(&keys[..many]) else {
+            assert_eq!(many, 2);
+            continue;
+        };
+        let text = e.to_string();
+        assert!(text.contains("contradicts itself") && text.contains("Correct the comparator"), "{text}");
+        assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{text}");
+    }
+    let near: Vec<[u8; 4]> = (u32::MAX - 50..=u32::MAX).chain(0..50).map(u32::to_be_bytes).collect();
+    for key in &near {
+        db.put(key, key).unwrap();
+    }
+    let found = db.multi_get(&near).unwrap();
+    assert!(near.iter().zip(&found).all(|(key, value)| value.as_deref() == Some(&key[..])));
+    for pair in keys.windows(2) {
+        let _ = db.delete_range(pair[0], pair[1]);
+    }
+    for done in [db.flush(), db.compact(), db.get(key(7)).map(drop)] {
+        let Err(e) = done else { continue };
+        assert!(!e.to_string().contains("panic"), "{e}");
+    }
+    let _ = db.close();
+}
+
 #[test]
 fn a_write_to_a_dropped_family_names_the_family() {
     let home = tempfile::tempdir().unwrap();
