@@ -75,6 +75,8 @@ pub enum BusyKind {
     Conflict,
     /// Background work is behind, and `no_slowdown` forbids to wait for it.
     Stalled,
+    /// The answer needs a file, and the read allows memory and the block cache only (RocksDB's `Incomplete`).
+    NotCached,
 }
 
 /// The sub-kinds of [`ErrorKind::Shutdown`].
@@ -96,7 +98,7 @@ impl ErrorKind {
             ErrorKind::InvalidArgument => "Invalid argument",
             ErrorKind::NotSupported => "Not implemented",
             ErrorKind::Busy(BusyKind::Memory) => "Operation failed. Try again.",
-            ErrorKind::Busy(BusyKind::Stalled) => "Result incomplete",
+            ErrorKind::Busy(BusyKind::Stalled | BusyKind::NotCached) => "Result incomplete",
             ErrorKind::Busy(_) => "Resource busy",
             ErrorKind::TimedOut => "Operation timed out",
             ErrorKind::Aborted => "Operation aborted",
@@ -115,7 +117,7 @@ impl ErrorKind {
             ErrorKind::TimedOut => 9,
             ErrorKind::Aborted => 10,
             ErrorKind::Busy(BusyKind::Memory) => 13,
-            ErrorKind::Busy(BusyKind::Stalled) => 7,
+            ErrorKind::Busy(BusyKind::Stalled | BusyKind::NotCached) => 7,
             ErrorKind::Busy(_) => 11,
         }
     }

@@ -40,7 +40,7 @@ pub use load::{
 pub use names::Together;
 pub use names::id_of;
 pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, option_names};
-pub use operation::{CompactRangeOptions, ReadOptions, WriteOptions};
+pub use operation::{CompactRangeOptions, ReadOptions, ReadTier, WriteOptions};
 pub use page::markdown;
 pub use paths::DbPath;
 pub use paths::path_of_level;

@@ -1,7 +1,10 @@
 //! Settings of one call.
 
-use ashlar_base::{Level, SeqNum};
-use ashlar_table::ReadHow;
+use ashlar_base::{Level, Result, SeqNum};
+use ashlar_env::Clock;
+use ashlar_table::{ReadHow, ReadLimit};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Options of a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +17,37 @@ pub struct WriteOptions {
     pub no_slowdown: bool,
     /// While compactions are behind, wait for a separate rate limit, longer than other writes.
     pub low_priority: bool,
+}
+
+/// Where a read looks for its answer (RocksDB's `read_tier`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReadTier {
+    /// Memtables, the block cache and files.
+    #[default]
+    All,
+    /// Memtables, open tables and the block cache. An answer that needs a file is `Busy(NotCached)` instead (RocksDB's
+    /// `kBlockCacheTier` and `Incomplete`).
+    BlockCache,
+    /// What a crash of the process leaves (RocksDB's `kPersistedTier`). As long as every write since the open went to the WAL,
+    /// this is the same as `All`. After the first write without the WAL, memtables are left out until the next open.
+    Persisted,
+    /// Memtables only (RocksDB's `kMemtableTier`). Keys that only tables hold do not exist for the read.
+    Memtable,
+}
+
+impl ReadTier {
+    /// Whether the read asks memtables. The engine replaces `Persisted` by `All` where memtables count as persisted.
+    #[inline]
+    pub fn asks_memtables(self) -> bool {
+        self != ReadTier::Persisted
+    }
+
+    /// Whether the read asks tables.
+    #[inline]
+    pub fn asks_tables(self) -> bool {
+        self != ReadTier::Memtable
+    }
 }
 
 /// Options of a read.
@@ -31,12 +65,35 @@ pub struct ReadOptions {
     pub upper_closed: bool,
     /// Whether data blocks read from files enter the block cache.
     pub fill_cache: bool,
+    /// Whether checksums of blocks that are read from files are compared. A block that was read without does not enter the
+    /// block cache.
+    pub verify_checksums: bool,
+    /// Where the read looks.
+    pub tier: ReadTier,
+    /// The time, since 1970, at which the read gives up.
+    pub deadline: Option<Duration>,
+    /// The longest time for one read of a file; not zero.
+    pub io_timeout: Option<Duration>,
 }
 
 impl ReadOptions {
-    /// The settings for reading blocks in this call.
-    pub fn how(&self) -> ReadHow {
-        ReadHow { fill_cache: self.fill_cache, ..ReadHow::default() }
+    /// How tables read blocks for the call, which begins now by `clock`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: an `io_timeout` of zero.
+    #[inline]
+    pub fn how(&self, clock: &Arc<dyn Clock>) -> Result<ReadHow> {
+        let limit = match (self.deadline, self.io_timeout) {
+            (None, None) => None,
+            (deadline, io_timeout) => Some(ReadLimit::new(clock, deadline, io_timeout)?),
+        };
+        Ok(ReadHow {
+            fill_cache: self.fill_cache,
+            verify: self.verify_checksums,
+            cached_only: self.tier == ReadTier::BlockCache,
+            readahead: 0,
+            limit,
+        })
     }
 }
 
@@ -49,6 +106,10 @@ impl Default for ReadOptions {
             upper: None,
             upper_closed: false,
             fill_cache: true,
+            verify_checksums: true,
+            tier: ReadTier::All,
+            deadline: None,
+            io_timeout: None,
         }
     }
 }

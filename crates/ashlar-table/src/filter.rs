@@ -9,7 +9,7 @@
 //! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
 
 use crate::index::FlatIndex;
-use crate::reader::BlockFile;
+use crate::reader::Reading;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
@@ -107,7 +107,7 @@ impl TableFilter {
 
     /// False when the table certainly has no entry of that user key at or behind `trailer`.
     #[inline]
-    pub(crate) fn may_contain(&self, file: &BlockFile, user_key: &[u8], trailer: Trailer) -> bool {
+    pub(crate) fn may_contain(&self, file: Reading<'_>, user_key: &[u8], trailer: Trailer) -> bool {
         let name = match self.timestamp {
             0 => user_key,
             len => user_key.get(..user_key.len().saturating_sub(len)).unwrap_or_default(),
@@ -133,7 +133,7 @@ impl TableFilter {
     ///
     /// # Errors
     /// `Corruption` or `Io` for the first one that cannot be read.
-    pub(crate) fn check(&self, file: &BlockFile) -> Result<()> {
+    pub(crate) fn check(&self, file: Reading<'_>) -> Result<()> {
         let Scope::Parts(parts) = &self.scope else { return Ok(()) };
         (0..parts.top.len()).filter_map(|at| parts.top.handle(at)).try_for_each(|handle| {
             file.read_verified(handle)?;
@@ -160,8 +160,8 @@ impl TableFilter {
 }
 
 impl FilterParts {
-    fn may_contain(&self, file: &BlockFile, user_key: &[u8], trailer: Trailer, name: &[u8]) -> bool {
-        // Keys after the last separator belong to the last partition.
+    fn may_contain(&self, file: Reading<'_>, user_key: &[u8], trailer: Trailer, name: &[u8]) -> bool {
+        // Keys behind the last separator belong to the last partition.
         let Some(last) = self.top.len().checked_sub(1) else { return true };
         let at = self.top.find(user_key, trailer).min(last);
         let Some(cell) = self.parts.get(at as usize) else { return true };
@@ -177,7 +177,7 @@ impl FilterParts {
         &self,
         at: u32,
         cell: &'a OnceLock<FilterBlock>,
-        file: &BlockFile,
+        file: Reading<'_>,
     ) -> Option<&'a FilterBlock> {
         perf::add(Metric::FilterBlockReadCount, 1);
         let read = file.read_verified(self.top.handle(at).unwrap_or_default());

@@ -21,6 +21,7 @@ mod builder;
 mod filter;
 mod index;
 mod iter;
+mod limit;
 mod options;
 mod reader;
 mod unique_id;
@@ -30,6 +31,7 @@ pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, NamedProperty, Stor
 pub use around::LostStretch;
 pub use builder::{MAX_ENTRY_BYTES, TableBuilder, TableSummary};
 pub use iter::{TableIter, TableSource};
+pub use limit::ReadLimit;
 pub use options::{FORMAT_VERSIONS, ReadHow, ReaderOptions, TableIdentity, TableOptions};
 pub use reader::{NearBlock, TableFound, TableReader, TableSurvey};
 pub use unique_id::{unique_id, unique_id_bytes};

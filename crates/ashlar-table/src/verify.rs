@@ -2,7 +2,7 @@
 
 use crate::anatomy::Anatomy;
 use crate::iter::Readahead;
-use crate::options::ReaderOptions;
+use crate::options::{ReadHow, ReaderOptions};
 use crate::reader::{BlockAt, TableReader};
 use ashlar_base::{
     Error, ErrorKind, FileNumber, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer,
@@ -68,7 +68,7 @@ impl<T: Deref<Target = TableReader>> Verification<T> {
         table.filter().check(table.file())?;
         let walk = Walk { last: None, entries: 0, partitioned: table.filter().is_partitioned() };
         let readahead = Readahead::new(READAHEAD, table.charge_buffer());
-        let next = table.first_block()?;
+        let next = table.first_block(ReadHow::plain())?;
         Ok(Verification { walk, readahead, next, blocks: 0, bytes: 0, table })
     }
 
@@ -86,7 +86,7 @@ impl<T: Deref<Target = TableReader>> Verification<T> {
             self.walk.block(&self.table, at, &mut self.readahead, visit)?;
             self.bytes += self.table.handle(at).map_or(0, |handle| handle.size);
             self.blocks += 1;
-            self.next = self.table.after(at)?;
+            self.next = self.table.after(at, ReadHow::plain())?;
             if self.bytes >= until {
                 break;
             }
@@ -201,7 +201,7 @@ impl Walk {
                 let what = "filter denies a key of its block";
                 return Err(Error::corruption(what).at(table.path(), handle.offset));
             }
-            if table.find(user_key, trailer)? != Some(at) {
+            if table.find(user_key, trailer, ReadHow::plain())? != Some(at) {
                 let what = "key outside the bounds the index gives its block";
                 return Err(Error::corruption(what).at(table.path(), handle.offset));
             }

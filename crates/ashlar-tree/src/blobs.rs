@@ -3,7 +3,8 @@
 //!
 //! 1. A plain read of an entity returns its default column, or an empty value if the entity has none.
 //! 2. The first read of a value opens its blob file. The file is closed with the last version that contains it.
-//! 3. Every read verifies the record's key, lengths and checksum.
+//! 3. Every read verifies the record's key, lengths and checksum. A read may leave this out, except in a file that no
+//!    version contains.
 //! 4. A version contains the blob files that its tables may point to. They follow from the oldest blob file that each
 //!    table names, and from the known garbage of each blob file. No version edit removes a blob file.
 //!
@@ -21,6 +22,7 @@ use ashlar_format::entity::{ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::value_suffix::split_preferred;
 use ashlar_format::version_edit::{BlobAddition, BlobGarbage};
+use ashlar_table::ReadHow;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -133,16 +135,18 @@ impl BlobFiles {
     /// # Errors
     /// `Corruption`: the stored bytes or the blob file are damaged, or the blob file is missing. `Io`: the file cannot
     /// be read. `NotSupported`: blob indexes with expirations, blobs inside tables, entities of a newer version.
+    /// `Busy(NotCached)`, `TimedOut`: a blob file is needed, and `how` forbids it.
     pub fn value<'a>(
         &self,
         user_key: &[u8],
         value_type: Option<ValueType>,
         stored: &'a [u8],
+        how: &ReadHow,
     ) -> Result<Cow<'a, [u8]>> {
         let at_key = |e: Error| e.hint(format!("The value of key '{}' is affected", user_key.escape_ascii()));
         match value_type {
             Some(ValueType::BlobIndex) => match BlobIndex::decode(stored).map_err(|m| m.into_error())? {
-                BlobIndex::Blob(place) => self.blob(user_key, &place).map(Cow::Owned).map_err(at_key),
+                BlobIndex::Blob(place) => self.blob(user_key, &place, how).map(Cow::Owned).map_err(at_key),
                 _ => Err(at_key(Error::not_supported("blob indexes with expirations, of a stacked BlobDB"))),
             },
             Some(ValueType::Entity) => {
@@ -151,7 +155,7 @@ impl BlobFiles {
                     None => Ok(Cow::Borrowed(&[])),
                     Some(ColumnValue::Inline(value)) => Ok(Cow::Borrowed(value)),
                     Some(ColumnValue::Blob(place)) => {
-                        self.blob(user_key, &place).map(Cow::Owned).map_err(at_key)
+                        self.blob(user_key, &place, how).map(Cow::Owned).map_err(at_key)
                     }
                 }
             }
@@ -168,9 +172,15 @@ impl BlobFiles {
     ///
     /// # Errors
     /// As [`BlobFiles::value`].
-    pub fn columns(&self, user_key: &[u8], value_type: Option<ValueType>, stored: &[u8]) -> Result<Columns> {
+    pub fn columns(
+        &self,
+        user_key: &[u8],
+        value_type: Option<ValueType>,
+        stored: &[u8],
+        how: &ReadHow,
+    ) -> Result<Columns> {
         if value_type != Some(ValueType::Entity) {
-            return Ok(Columns::of_value(&self.value(user_key, value_type, stored)?));
+            return Ok(Columns::of_value(&self.value(user_key, value_type, stored, how)?));
         }
         let at_key =
             |e: Error| e.hint(format!("The columns of key '{}' are affected", user_key.escape_ascii()));
@@ -178,7 +188,7 @@ impl BlobFiles {
         let columns = entity.columns().iter().map(|column| {
             let value = match &column.value {
                 ColumnValue::Inline(value) => value.to_vec(),
-                ColumnValue::Blob(place) => self.blob(user_key, place).map_err(at_key)?,
+                ColumnValue::Blob(place) => self.blob(user_key, place, how).map_err(at_key)?,
             };
             Ok((column.name.to_vec(), value))
         });
@@ -191,13 +201,17 @@ impl BlobFiles {
     /// As [`BlobFiles::value`].
     /// # Cost
     /// One read of the whole record.
-    pub fn blob(&self, user_key: &[u8], place: &BlobPlace) -> Result<Vec<u8>> {
+    pub fn blob(&self, user_key: &[u8], place: &BlobPlace, how: &ReadHow) -> Result<Vec<u8>> {
         if place.file == FileNumber(0) {
             return Err(Error::not_supported("blobs inside tables"));
         }
-        let reader = self.reader(place.file, place.offset)?;
-        let _step = perf::time(Metric::BlobReadTime);
-        let value = reader.get(user_key, place, true)?;
+        let path = || self.dir.join(FileKind::Blob(place.file).name());
+        let value = how.in_file(path, || {
+            let reader = self.reader(place.file, place.offset)?;
+            let _step = perf::time(Metric::BlobReadTime);
+            // A record of a file that may still be written is known by its checksum only.
+            reader.get(user_key, place, how.verify || !self.files.contains_key(&place.file))
+        })?;
         let bytes = place.record_len(user_key.len());
         perf::add(Metric::BlobReadCount, 1);
         perf::add(Metric::BlobReadByte, bytes);
@@ -301,7 +315,7 @@ mod tests {
         add_blob_file(&mut map, &gone).unwrap();
         let blobs = BlobFiles::new(Arc::clone(&env.fs), dir.to_path_buf(), map);
         let value = |value_type, stored: &[u8]| {
-            blobs.value(b"k", Some(value_type), stored).map(|value| value.into_owned())
+            blobs.value(b"k", Some(value_type), stored, ReadHow::plain()).map(|value| value.into_owned())
         };
         for _ in 0..2 {
             assert_eq!(value(ValueType::BlobIndex, &blob(place)).unwrap(), b"far away");
@@ -328,7 +342,9 @@ mod tests {
         let unknown = BlobPlace { file: FileNumber(9), ..place };
         let e = value(ValueType::BlobIndex, &blob(unknown)).unwrap_err();
         assert!(e.is_corruption() && e.to_string().contains("000009.blob"), "{e}");
-        let other = blobs.value(b"other key", Some(ValueType::BlobIndex), &blob(place)).unwrap_err();
+        let other = blobs
+            .value(b"other key", Some(ValueType::BlobIndex), &blob(place), ReadHow::plain())
+            .unwrap_err();
         assert!(other.is_corruption() && other.to_string().contains("000007.blob"), "{other}");
     }
 

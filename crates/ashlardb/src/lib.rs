@@ -129,7 +129,7 @@ pub use observe::{
     Metric, PerfContext, PerfLevel, ScanExplained, StallCondition, Statistics, StatsLevel, Ticker,
 };
 pub use range::KeyRange;
-pub use read::{Read, ReadOptions, Reader};
+pub use read::{Read, ReadOptions, ReadTier, Reader};
 pub use scan::Scan;
 pub use snapshot::Snapshot;
 pub use upkeep::{CompactRangeOptions, LiveFile};

@@ -4,6 +4,9 @@ use crate::range::KeyRange;
 use crate::{Columns, Db, Family, GetExplained, MayExist, Result, Scan, Snapshot, View};
 use ashlar_options as engine;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+pub use engine::ReadTier;
 
 /// Everything that can be read: a [`Db`] (its family `default`), a [`Family`], a [`Snapshot`], and a [`Reader`] over
 /// one of them.
@@ -33,7 +36,7 @@ pub trait Read: sealed::Readable {
     ///
     /// # Errors
     /// `Corruption`, `Io`: a table cannot be read; this is never taken for absence. `InvalidArgument`: a family of another
-    /// database. `Busy(Memory)`: no memory for a block or value. `Shutdown`.
+    /// database. `Busy(Memory)`: no memory for a block or value. `Shutdown`. Those of the [`ReadOptions`].
     #[inline]
     fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
         let at = self.readable();
@@ -90,7 +93,7 @@ pub trait Read: sealed::Readable {
     /// ```
     ///
     /// # Errors
-    /// `Corruption`, `Io`: a table cannot be opened.
+    /// `Corruption`, `Io`: a table cannot be opened. `TimedOut`: see [`ReadOptions::deadline`].
     fn key_may_exist(&self, key: impl AsRef<[u8]>) -> Result<MayExist> {
         let at = self.readable();
         at.db.engine().key_may_exist(at.family, key.as_ref(), &at.engine_options())
@@ -152,6 +155,11 @@ pub trait Read: sealed::Readable {
 #[must_use = "options do nothing until a read gets them"]
 pub struct ReadOptions {
     fill_cache: bool,
+    verify_checksums: bool,
+    tier: ReadTier,
+    /// Time since 1970.
+    deadline: Option<Duration>,
+    io_timeout: Option<Duration>,
 }
 
 impl ReadOptions {
@@ -163,17 +171,92 @@ impl ReadOptions {
     /// Whether data blocks read from files enter the block cache. Default: true. Turn it off for a large scan, whose blocks
     /// would evict those of other reads.
     pub fn fill_cache(self, yes: bool) -> Self {
-        ReadOptions { fill_cache: yes }
+        ReadOptions { fill_cache: yes, ..self }
     }
 
-    pub(crate) fn fill_cache_on(self) -> bool {
-        self.fill_cache
+    /// Whether checksums of data blocks and blobs are compared when the read brings them in from a file. Default: true.
+    ///
+    /// Off saves a few hundred nanoseconds per block, and a damaged block can then give wrong keys and values. Such a block
+    /// does not enter the block cache, because later reads count on checked blocks. Blocks of indexes and filters stay in
+    /// memory, so their checksums are compared in any case.
+    pub fn verify_checksums(self, yes: bool) -> Self {
+        ReadOptions { verify_checksums: yes, ..self }
+    }
+
+    /// Where the read looks. Default: [`ReadTier::All`].
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::{BusyKind, ErrorKind, ReadTier};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put("k", "v")?;
+    /// db.flush()?;
+    /// let cached = db.reading(ReadOptions::new().read_tier(ReadTier::BlockCache));
+    /// let missed = cached.get("k").unwrap_err();
+    /// assert_eq!(missed.kind(), ErrorKind::Busy(BusyKind::NotCached));
+    /// assert!(db.get("k")?.is_some());               // reads the file, and fills the cache
+    /// assert!(cached.get("k")?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// With [`ReadTier::BlockCache`], a read whose answer needs a file answers `Busy(NotCached)`, and a scan ends there.
+    /// [`Read::key_may_exist`] answers [`MayExist::Maybe`] instead.
+    pub fn read_tier(self, tier: ReadTier) -> Self {
+        ReadOptions { tier, ..self }
+    }
+
+    /// When the read gives up. Default: never.
+    ///
+    /// The deadline is one moment for all calls of a scan or cursor. It is compared with the clock before each read of a file,
+    /// and at each block of a scan; answers from memory alone do not look at it. A read of a file that has begun is not
+    /// interrupted. The wall clock is read when a get or scan begins, so its later jumps do not move the deadline.
+    ///
+    /// # Errors
+    /// A read whose deadline has passed answers `TimedOut`, and a scan ends there. A cursor can be positioned again.
+    pub fn deadline(self, at: SystemTime) -> Self {
+        // A time before 1970 has passed.
+        let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        ReadOptions { deadline: Some(since), ..self }
+    }
+
+    /// The longest time for one read of a file; opening a table or blob file counts as one. Default: any time.
+    ///
+    /// The system gives no way to interrupt the read of a file. A read that took longer answers `TimedOut` when it ends, and
+    /// its block does not enter the block cache.
+    ///
+    /// # Errors
+    /// `TimedOut`, as for [`ReadOptions::deadline`]. `InvalidArgument`, from the first read: the time is zero.
+    pub fn io_timeout(self, each: Duration) -> Self {
+        ReadOptions { io_timeout: Some(each), ..self }
+    }
+
+    #[inline]
+    pub(crate) fn engine(self) -> engine::ReadOptions {
+        let ReadOptions { fill_cache, verify_checksums, tier, deadline, io_timeout } = self;
+        engine::ReadOptions {
+            fill_cache,
+            verify_checksums,
+            tier,
+            deadline,
+            io_timeout,
+            ..engine::ReadOptions::default()
+        }
     }
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { fill_cache: true }
+        ReadOptions {
+            fill_cache: true,
+            verify_checksums: true,
+            tier: ReadTier::All,
+            deadline: None,
+            io_timeout: None,
+        }
     }
 }
 
@@ -207,11 +290,7 @@ pub struct Readable<'a> {
 impl Readable<'_> {
     #[inline]
     pub(crate) fn engine_options(&self) -> engine::ReadOptions {
-        engine::ReadOptions {
-            at: self.at.map(|snapshot| snapshot.seq()),
-            fill_cache: self.options.fill_cache,
-            ..engine::ReadOptions::default()
-        }
+        engine::ReadOptions { at: self.at.map(|snapshot| snapshot.seq()), ..self.options.engine() }
     }
 }
 

@@ -137,7 +137,7 @@ impl Scan {
             lower_open: keys.lower_open,
             upper: keys.upper,
             upper_closed: keys.upper_closed,
-            fill_cache: self.options.fill_cache_on(),
+            ..self.options.engine()
         })
     }
 

@@ -19,6 +19,7 @@ use ashlar_format::blob::{BlobIndex, BlobPlace};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobAddition, BlobGarbage};
+use ashlar_table::ReadHow;
 use ashlar_tree::blobs::BlobFiles;
 use ashlar_tree::files::{CRC32C_FUNCTION, Numbers, PendingFile, SummedFile, summed};
 use std::ops::{AddAssign, Range};
@@ -249,7 +250,7 @@ impl BlobOutputs {
     fn moved(&mut self, user_key: &[u8], place: &BlobPlace) -> Result<Option<Vec<u8>>> {
         match &self.plan.inputs {
             Some(inputs) if place.file.0 != 0 && self.plan.emptied.contains(&place.file) => {
-                let value = inputs.blob(user_key, place)?;
+                let value = inputs.blob(user_key, place, ReadHow::plain())?;
                 self.counters.moved += 1;
                 self.counters.bytes_moved += place.size;
                 Ok(Some(value))

@@ -80,7 +80,7 @@ fn large_values_go_to_blob_files_that_are_closed_when_full() {
     let kinds: Vec<bool> = found.iter().map(|e| e.1 == ValueType::BlobIndex).collect();
     assert_eq!(kinds, [false, false, true, true, true, true]);
     for ((key, kind, stored, _), (_, _, value, _)) in found.iter().zip(values()) {
-        assert_eq!(*version.blobs().value(key, Some(*kind), stored).unwrap(), value);
+        assert_eq!(*version.blobs().value(key, Some(*kind), stored, ReadHow::plain()).unwrap(), value);
     }
     assert!(version.blobs().files().values().all(|f| f.added.count == 2 && f.garbage.is_none()));
     assert_eq!(place.pending.smallest(), None);
@@ -157,7 +157,7 @@ fn values_leave_old_files() {
         let found = entries(&version, &after);
         assert_eq!(found[2].1, if enabled { ValueType::BlobIndex } else { Put });
         for ((key, kind, stored, _), (_, _, value, _)) in found.iter().zip(values()) {
-            assert_eq!(*version.blobs().value(key, Some(*kind), stored).unwrap(), value);
+            assert_eq!(*version.blobs().value(key, Some(*kind), stored, ReadHow::plain()).unwrap(), value);
         }
         assert_eq!(found[3].1, Row);
         let row = Entity::decode(&found[3].2).unwrap();

@@ -2,7 +2,7 @@
 
 use ashlar_base::{Entry, MergeOperator, Trailer, ValueType};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
-use ashlar_table::MAX_ENTRY_BYTES;
+use ashlar_table::{MAX_ENTRY_BYTES, ReadHow};
 use ashlar_tree::blobs::BlobFiles;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Operands {
     /// The value of a blob index or a timed put; `None` when it cannot be read: readers of the key get the error.
     pub(super) fn fetch(&self, entry: Entry<'_>) -> Option<Vec<u8>> {
         let (user_key, trailer) = entry.key.split();
-        let value = self.blobs.as_ref()?.value(user_key, trailer.value_type(), entry.value);
+        let value = self.blobs.as_ref()?.value(user_key, trailer.value_type(), entry.value, ReadHow::plain());
         value.ok().map(Cow::into_owned)
     }
 

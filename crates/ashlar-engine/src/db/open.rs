@@ -6,11 +6,11 @@
 
 use super::core::{Core, Hold, State};
 use super::counters::{Counters, Scrubbed};
+use super::notify::log_header;
 use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
 use super::replay::Replayer;
 use super::schedule::widen;
-use super::notify::log_header;
 use super::settings::{OpenFamily, Settings};
 use super::unused_files::UnusedFiles;
 use super::writes::Host;

@@ -5,11 +5,12 @@ use super::core::Core;
 use crate::column_family::Family;
 use crate::snapshot::Snapshot;
 use ashlar_base::{Error, LookupKey, Result, SeqNum};
-use ashlar_options::ReadOptions;
+use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_read::iter::DbIter;
 use ashlar_read::point::{self, GetExplained, MayExist, ScanExplained, View};
 use ashlar_read::super_version::SuperVersion;
 use ashlar_tree::columns::Columns;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 impl Db {
@@ -20,6 +21,7 @@ impl Db {
     pub fn explain_get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<GetExplained> {
         let core = self.core();
         let (version, seq) = core.readable(family, options)?;
+        let options = &*core.settled(options);
         point::explain_get(&version, &LookupKey::new(key, seq), options, core.env.ticks())
     }
 
@@ -35,6 +37,7 @@ impl Db {
     ) -> Result<ScanExplained> {
         let core = self.core();
         let (version, seq) = core.readable(family, &options)?;
+        let options = core.settled(&options).into_owned();
         point::explain_scan(version, seq, options, keys_max, core.env.ticks())
     }
 }
@@ -71,10 +74,20 @@ impl Core {
         Ok((version, seq))
     }
 
+    /// The options with `ReadTier::Persisted` replaced by `All` while memtables hold logged writes only. Called after the
+    /// sequence of the read was loaded: an unlogged write that the sequence shows was noted before.
+    #[inline]
+    fn settled<'o>(&self, options: &'o ReadOptions) -> Cow<'o, ReadOptions> {
+        if options.tier == ReadTier::Persisted && !self.committer.has_unlogged() {
+            return Cow::Owned(ReadOptions { tier: ReadTier::All, ..options.clone() });
+        }
+        Cow::Borrowed(options)
+    }
+
     /// The newest value of `key` that the options let the read see.
     pub(crate) fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
         let (version, seq) = self.readable(family, options)?;
-        point::get(&version, &LookupKey::new(key, seq), options)
+        point::get(&version, &LookupKey::new(key, seq), &self.settled(options))
     }
 
     /// The columns of `key` that the options let the read see.
@@ -85,7 +98,7 @@ impl Core {
         options: &ReadOptions,
     ) -> Result<Option<Columns>> {
         let (version, seq) = self.readable(family, options)?;
-        point::get_entity(&version, &LookupKey::new(key, seq), options)
+        point::get_entity(&version, &LookupKey::new(key, seq), &self.settled(options))
     }
 
     /// See [`super::Db::multi_get`].
@@ -96,7 +109,7 @@ impl Core {
         options: &ReadOptions,
     ) -> Result<Vec<Result<Option<View>>>> {
         let (version, seq) = self.readable(family, options)?;
-        Ok(point::multi_get(&version, seq, keys, options))
+        point::multi_get(&version, seq, keys, &self.settled(options))
     }
 
     /// See [`super::Db::key_may_exist`].
@@ -107,12 +120,15 @@ impl Core {
         options: &ReadOptions,
     ) -> Result<MayExist> {
         let (version, seq) = self.readable(family, options)?;
-        point::may_exist(&version, &LookupKey::new(key, seq))
+        point::may_exist(&version, &LookupKey::new(key, seq), &self.settled(options))
     }
 
     /// An iterator over the family. It pins its state: later changes do not show.
-    pub(crate) fn iter(&self, family: &Family, options: ReadOptions) -> Result<DbIter> {
+    pub(crate) fn iter(&self, family: &Family, mut options: ReadOptions) -> Result<DbIter> {
         let (version, seq) = self.readable(family, &options)?;
+        if let Cow::Owned(settled) = self.settled(&options) {
+            options = settled;
+        }
         DbIter::new(version, seq, options)
     }
 

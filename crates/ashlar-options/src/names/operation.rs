@@ -3,8 +3,40 @@
 
 use super::row::{Range, Row, ignored, mapped, refused, uses};
 use super::value::{Value, Wrong};
-use crate::{CompactRangeOptions, ReadOptions, WriteOptions};
+use crate::{CompactRangeOptions, ReadOptions, ReadTier, WriteOptions};
 use ashlar_base::Level;
+use std::time::Duration;
+
+/// A time of microseconds; 0 stands for none.
+fn micros(text: &str) -> Result<Option<Duration>, Wrong> {
+    let micros = u64::parse(text)?;
+    Ok((micros > 0).then(|| Duration::from_micros(micros)))
+}
+
+fn show_micros(time: Option<Duration>) -> String {
+    time.map_or(0, |time| time.as_micros()).to_string()
+}
+
+const TIERS: [(&str, ReadTier); 4] = [
+    ("kReadAllTier", ReadTier::All),
+    ("kBlockCacheTier", ReadTier::BlockCache),
+    ("kPersistedTier", ReadTier::Persisted),
+    ("kMemtableTier", ReadTier::Memtable),
+];
+
+fn set_tier(options: &mut ReadOptions, text: &str) -> Result<(), Wrong> {
+    let named = TIERS.iter().find(|(name, _)| *name == text.trim());
+    let Some((_, tier)) = named else {
+        let names: Vec<_> = TIERS.iter().map(|(name, _)| *name).collect();
+        return Err(format!("{text:?} is none of {}", names.join(", ")));
+    };
+    options.tier = *tier;
+    Ok(())
+}
+
+fn show_tier(tier: ReadTier) -> &'static str {
+    TIERS.iter().find(|(_, known)| *known == tier).map_or("", |(name, _)| name)
+}
 
 #[rustfmt::skip]
 pub(super) const READ: &[Row<ReadOptions>] = &[
@@ -14,14 +46,14 @@ pub(super) const READ: &[Row<ReadOptions>] = &[
     uses!("fill_cache", "true", open, fill_cache, Range::Flag, "Keep the blocks that were read. In Rust: reading(ReadOptions::new().fill_cache(false)), for large scans."),
     refused!("timestamp", "nullptr", open, "Families whose keys have timestamps are not opened."),
     refused!("iter_start_ts", "nullptr", open, "Families whose keys have timestamps are not opened."),
-    refused!("deadline", "0", open, "A read runs to its end; a bound on its time is not there."),
-    refused!("io_timeout", "0", open, "A read runs to its end; a bound on its time is not there."),
-    refused!("read_tier", "kReadAllTier", open, "A read looks everywhere; one that stops at what is in memory is not there."),
+    mapped!("deadline", "0", open, "deadline", Range::Whole(0, u64::MAX, "microseconds since 1970"), Some(|o, text| { o.deadline = micros(text)?; Ok(()) }), |o| Some(show_micros(o.deadline)), "When a read gives up with TimedOut. Looked at before each read of a file and at each block of a scan. 0: never."),
+    mapped!("io_timeout", "0", open, "io_timeout", Range::Whole(0, u64::MAX, "microseconds"), Some(|o, text| { o.io_timeout = micros(text)?; Ok(()) }), |o| Some(show_micros(o.io_timeout)), "The longest time for one read of a file; a longer one answers TimedOut when it ends. 0: any time."),
+    mapped!("read_tier", "kReadAllTier", open, "tier", Range::Text("kReadAllTier, kBlockCacheTier, kPersistedTier, kMemtableTier"), Some(set_tier), |o| Some(show_tier(o.tier).to_owned()), "Where a read looks. With kBlockCacheTier, an answer that needs a file is Incomplete; scans take kPersistedTier too."),
+    uses!("verify_checksums", "true", open, verify_checksums, Range::Flag, "Compare the checksums of blocks that are read from files. Off: such blocks do not enter the block cache."),
     refused!("tailing", "false", open, "A cursor shows the state at its making; make another to see what came since."),
     refused!("prefix_same_as_start", "false", open, "Give an upper bound, or scan by prefix."),
     refused!("value_size_soft_limit", "18446744073709551615", open, "A bound on the bytes of a multi-get is not there."),
     refused!("merge_operand_count_threshold", "", open, "A mark for keys with many operands is not there."),
-    ignored!("verify_checksums", "true", open, "Checksums are always verified when a block is read from its file."),
     ignored!("total_order_seek", "false", open, "Every scan is in the total order of the keys."),
     ignored!("auto_prefix_mode", "false", open, "Every scan is in the total order of the keys."),
     ignored!("ignore_range_deletions", "false", open, "Range deletions always hold; what they cost is bounded."),

@@ -203,6 +203,15 @@ fn options_of_one_call() {
     let mut read = ReadOptions::default();
     assert_eq!(read.set("fill_cache", "false").unwrap(), None);
     assert!(!read.fill_cache && read.set("total_order_seek", "true").unwrap().is_some());
+    for (name, value) in [("deadline", "1500"), ("io_timeout", "7"), ("read_tier", "kBlockCacheTier")] {
+        assert_eq!(read.set(name, value).unwrap(), None);
+    }
+    assert_eq!(read.set("verify_checksums", "0").unwrap(), None);
+    let micros = |n| Some(std::time::Duration::from_micros(n));
+    assert_eq!((read.deadline, read.io_timeout), (micros(1500), micros(7)));
+    assert_eq!((read.tier, read.verify_checksums), (crate::ReadTier::BlockCache, false));
+    assert!(read.set("io_timeout", "0").is_ok() && read.io_timeout.is_none());
+    assert!(read.set("read_tier", "kNowhere").unwrap_err().to_string().contains("kMemtableTier"));
     assert_eq!(read.set("tailing", "true").unwrap_err().kind(), ErrorKind::NotSupported);
     let mut compact = CompactRangeOptions::default();
     compact.set("target_level", "3").unwrap();

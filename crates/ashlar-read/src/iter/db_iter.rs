@@ -29,6 +29,7 @@ use ashlar_base::{
 };
 use ashlar_env::Process;
 use ashlar_options::ReadOptions;
+use ashlar_table::ReadHow;
 use ashlar_tree::columns::Columns;
 use std::borrow::Cow;
 use std::fmt;
@@ -70,6 +71,8 @@ pub struct DbIter {
     order: Order,
     seq: SeqNum,
     range: KeyBounds,
+    /// How values are fetched that their entry points to.
+    how: ReadHow,
     shown: Shown,
     /// The working key: going forward, the key whose entries are being skipped; going backward, the shown key.
     key: Vec<u8>,
@@ -87,13 +90,14 @@ impl DbIter {
     /// its sequence number is ignored.
     ///
     /// # Errors
-    /// As opening the tables of level 0.
+    /// As opening the tables of level 0. `InvalidArgument`: an option that no read can keep.
     pub fn new(from: Arc<SuperVersion>, seq: SeqNum, options: ReadOptions) -> Result<DbIter> {
-        let how = options.how();
+        let how = options.how(from.version.tables().clock())?;
+        let tier = options.tier;
         let order = from.version.order.clone();
         let sources = Sources::new();
         let range = KeyBounds::of(options);
-        let merge = MergingIter::new(order.clone(), runs(&from, &range, how, &sources)?);
+        let merge = MergingIter::new(order.clone(), runs(&from, &range, (&how, tier), &sources)?);
         if let Some(statistics) = from.version.tables().statistics() {
             statistics.tick(Ticker::NumIteratorCreated);
         }
@@ -103,6 +107,7 @@ impl DbIter {
             order,
             seq,
             range,
+            how,
             shown: Shown::Nothing,
             key: Vec::new(),
             value: Vec::new(),
@@ -158,7 +163,8 @@ impl DbIter {
         self.check_process()?;
         let Some((key, value)) = self.entry() else { return Ok(None) };
         let Some(row) = &self.row else { return Ok(Some(Columns::of_value(value))) };
-        let mut columns = self.from.version.blobs().columns(key, Some(ValueType::Entity), &row.stored)?;
+        let mut columns =
+            self.from.version.blobs().columns(key, Some(ValueType::Entity), &row.stored, &self.how)?;
         if row.merged {
             columns.set_default(value);
         }
@@ -478,7 +484,7 @@ impl DbIter {
     /// The value that an entry holds or refers to.
     fn value_of<'e>(&self, entry: Entry<'e>) -> Result<Cow<'e, [u8]>> {
         let (user_key, trailer) = entry.key.split();
-        self.from.version.blobs().value(user_key, trailer.value_type(), entry.value)
+        self.from.version.blobs().value(user_key, trailer.value_type(), entry.value, &self.how)
     }
 
     /// Starts at the newest visible entry of `self.key`, a merge operand, and goes on to the entries to which it
@@ -577,7 +583,7 @@ impl DbIter {
         }
         if let Ok(EntryKind::Wrapped) = newest {
             let blobs = self.from.version.blobs();
-            let value = blobs.value(&self.key, wrapped, &self.value)?.into_owned();
+            let value = blobs.value(&self.key, wrapped, &self.value, &self.how)?.into_owned();
             let stored = std::mem::replace(&mut self.value, value);
             if wrapped == Some(ValueType::Entity) {
                 self.row = Some(Row { stored, merged: !operands.is_empty() });

@@ -62,11 +62,11 @@ impl LevelIter {
         }
         let Some(file) = self.version.level(self.level).get(at) else { return Ok(None) };
         let tables = self.version.tables();
-        let table = tables.lease(file)?;
+        let table = tables.lease(file, &self.how)?;
         if !table.range_tombstones().is_empty() && self.noted.insert(at) {
             note_tombstones(&table, file, &self.sources, self.run);
         }
-        Ok(Some(TableIter::new(FileTable::new(tables, file), self.how)))
+        Ok(Some(TableIter::new(FileTable::new(tables, file), self.how.clone())))
     }
 
     /// Goes to file `at` and positions by `place`. If no entry is there, goes on to the first entry of a later file.

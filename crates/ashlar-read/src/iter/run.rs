@@ -6,6 +6,7 @@ use crate::super_version::SuperVersion;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
 use ashlar_memtable::MemtableRep;
+use ashlar_options::ReadTier;
 use ashlar_table::{ReadHow, TableIter, TableReader};
 use ashlar_tree::version::{FileMeta, FileTable};
 use std::path::PathBuf;
@@ -113,38 +114,43 @@ impl InternalIterator for Run {
     }
 }
 
-/// The runs of a family that may hold keys within `bounds`. Opens the tables of level 0. Adds the range tombstones of
-/// memtables and of level 0 to `sources`; the runs of deeper levels add theirs later.
+/// The runs of a family in the tier of a read that may hold keys within `bounds`. Opens the tables of level 0. The range
+/// tombstones of memtables and of level 0 are added to `sources` here, those of deeper levels by the runs.
 ///
 /// # Errors
 /// As opening a table.
 pub fn runs(
     from: &SuperVersion,
     bounds: &KeyBounds,
-    how: ReadHow,
+    (how, tier): (&ReadHow, ReadTier),
     sources: &Arc<Sources>,
 ) -> Result<Vec<Run>> {
     let version = &from.version;
     let mut runs: Vec<Run> = Vec::new();
-    // No entry that this read could see is inserted later, so an empty memtable stays empty for it.
-    for memtable in std::iter::once(&from.mem).chain(&from.imm).filter(|m| !m.is_empty()) {
+    // Nothing visible to this read is inserted any more: an empty memtable stays empty for it.
+    for memtable in
+        std::iter::once(&from.mem).chain(&from.imm).filter(|m| tier.asks_memtables() && !m.is_empty())
+    {
         for part in memtable.range_tombstones().iter().flat_map(|parts| parts.iter()) {
             sources.add(Arc::clone(part), None, runs.len());
         }
         runs.push(Run::Mem(MemtableRep::iter(Arc::clone(memtable))));
     }
+    if !tier.asks_tables() {
+        return Ok(runs);
+    }
     let meets =
         |f: &&Arc<FileMeta>| bounds.meets(&version.order, f.smallest().user_key(), f.largest().user_key());
     for file in version.level(Level::ZERO).iter().filter(meets) {
-        note_tombstones(&*version.tables().lease(file)?, file, sources, runs.len());
-        runs.push(Run::Table(TableIter::new(FileTable::new(version.tables(), file), how)));
+        note_tombstones(&*version.tables().lease(file, how)?, file, sources, runs.len());
+        runs.push(Run::Table(TableIter::new(FileTable::new(version.tables(), file), how.clone())));
     }
     for (level, files) in (0u8..).zip(&version.levels).skip(1) {
         if !files.is_empty() {
             runs.push(Run::Level(LevelIter::new(
                 Arc::clone(version),
                 Level(level),
-                how,
+                how.clone(),
                 (Arc::clone(sources), runs.len()),
             )));
         }

@@ -20,7 +20,7 @@ use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
-use ashlar_options::ReadOptions;
+use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_table::{ReadHow, TableBuilder, TableIdentity, TableOptions};
 use ashlar_tree::blobs::{BlobMap, add_blob_file};
 use ashlar_tree::version::{FileMeta, OpenTables, Tables, Version};
@@ -429,7 +429,8 @@ fn the_merge_goes_both_ways_over_every_entry() {
         let from = family.spread(&mut random);
         let mut all = family.history.clone();
         all.sort_by(|a, b| order.compare_parts(&a.key, a.trailer, &b.key, b.trailer));
-        let runs = runs(&from, &KeyBounds::default(), ReadHow::default(), &Sources::new()).unwrap();
+        let runs =
+            runs(&from, &KeyBounds::default(), (ReadHow::plain(), ReadTier::All), &Sources::new()).unwrap();
         let mut merge = MergingIter::new(order.clone(), runs);
         let mut at: Option<usize> = None;
         for _ in 0..20_000 {

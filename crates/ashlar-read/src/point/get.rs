@@ -15,13 +15,14 @@ use super::trace::{ProbedRun, Trace};
 use crate::point::{MayExist, View};
 use crate::super_version::SuperVersion;
 use crate::visibility::{EntryKind, entry_kind};
+use ashlar_base::error::BusyKind;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
-use ashlar_base::{FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
+use ashlar_base::{ErrorKind, FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
 use ashlar_memtable::MemtableRep;
-use ashlar_options::ReadOptions;
+use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_sync::ReadPin;
 use ashlar_table::{NearBlock, ReadHow, TableFound, TableReader};
 use ashlar_tree::columns::Columns;
@@ -42,7 +43,8 @@ use std::sync::Arc;
 pub fn get(from: &SuperVersion, key: &LookupKey<'_>, options: &ReadOptions) -> Result<Option<View>> {
     let statistics = from.version.tables().statistics();
     let _time = statistics.and_then(|s| s.time(Distribution::DbGetMicros));
-    let mut search = Search::new(key, options.how());
+    let how = options.how(from.version.tables().clock())?;
+    let mut search = Search::new(key, (&how, options.tier));
     let value = search.run(from)?;
     perf::add(Metric::GetReadBytes, value.as_ref().map_or(0, |v| v.len() as u64));
     if let Some(statistics) = statistics {
@@ -60,7 +62,8 @@ pub(super) fn get_traced(
     options: &ReadOptions,
     trace: &mut Trace,
 ) -> Result<Option<View>> {
-    let mut search = Search { trace: Some(trace), ..Search::new(key, options.how()) };
+    let how = options.how(from.version.tables().clock())?;
+    let mut search = Search { trace: Some(trace), ..Search::new(key, (&how, options.tier)) };
     let value = search.run(from);
     if let Some(trace) = search.trace {
         trace.end();
@@ -68,7 +71,10 @@ pub(super) fn get_traced(
     value
 }
 
-/// The end of a search.
+/// A read that must do without files needs one.
+const NOT_CACHED: ErrorKind = ErrorKind::Busy(BusyKind::NotCached);
+
+/// Where a search ended.
 #[derive(Clone, Copy)]
 enum Home {
     Nowhere,
@@ -90,10 +96,13 @@ pub fn get_entity(
 ) -> Result<Option<Columns>> {
     let statistics = from.version.tables().statistics();
     let _time = statistics.and_then(|s| s.time(Distribution::DbGetMicros));
-    let mut search = Search::new(key, options.how());
+    let how = options.how(from.version.tables().clock())?;
+    let mut search = Search::new(key, (&how, options.tier));
     let mut columns = match search.find(from)? {
         None => None,
-        Some(Base { view, wrapped }) => Some(from.version.blobs().columns(key.user_key, wrapped, &view)?),
+        Some(Base { view, wrapped }) => {
+            Some(from.version.blobs().columns(key.user_key, wrapped, &view, &how)?)
+        }
     };
     if !search.operands.is_empty() {
         perf::add(Metric::InternalMergePointLookupCount, search.operands.len() as u64);
@@ -114,8 +123,9 @@ fn unwrap_value(
     user_key: &[u8],
     wrapped: Option<ValueType>,
     stored: &[u8],
+    how: &ReadHow,
 ) -> Result<View> {
-    let value = from.version.blobs().value(user_key, wrapped, stored)?;
+    let value = from.version.blobs().value(user_key, wrapped, stored, how)?;
     Ok(View::copy(&value))
 }
 
@@ -134,8 +144,9 @@ struct Base {
 pub(super) struct Search<'k> {
     /// The user key, and the largest sequence number of the entries that the search still looks for.
     key: LookupKey<'k>,
-    how: ReadHow,
-    /// The largest sequence number that the read sees.
+    how: &'k ReadHow,
+    tier: ReadTier,
+    /// Up to which sequence the read sees.
     read_seq: SeqNum,
     /// The newest visible range tombstone over the key in the sources so far.
     covered_at: Option<SeqNum>,
@@ -175,10 +186,11 @@ impl Near {
 }
 
 impl<'k> Search<'k> {
-    pub(super) fn new(key: &LookupKey<'k>, how: ReadHow) -> Self {
+    pub(super) fn new(key: &LookupKey<'k>, (how, tier): (&'k ReadHow, ReadTier)) -> Self {
         Search {
             key: *key,
             how,
+            tier,
             read_seq: key.seq,
             covered_at: None,
             operands: Vec::new(),
@@ -201,6 +213,7 @@ impl<'k> Search<'k> {
         drop(step);
         match in_memtables {
             Some(end) => Ok(end),
+            None if !self.tier.asks_tables() => Ok(None),
             None => {
                 let _step = perf::time(Metric::GetFromOutputFilesTime);
                 self.in_tables(&from.version)
@@ -213,7 +226,7 @@ impl<'k> Search<'k> {
         let base = match self.find(from)? {
             None => None,
             Some(Base { view, wrapped: None }) => Some(view),
-            Some(Base { view, wrapped }) => Some(unwrap_value(from, user_key, wrapped, &view)?),
+            Some(Base { view, wrapped }) => Some(unwrap_value(from, user_key, wrapped, &view, self.how)?),
         };
         if self.operands.is_empty() {
             return Ok(base);
@@ -247,6 +260,9 @@ impl<'k> Search<'k> {
 
     /// Searches the memtables. `None`: the search goes on in the tables.
     fn in_memtables(&mut self, from: &SuperVersion) -> Result<Option<End>> {
+        if !self.tier.asks_memtables() {
+            return Ok(None);
+        }
         let memtables = || std::iter::once(&from.mem).chain(&from.imm);
         // This comes before the pin, because cutting tombstones takes a lock.
         let tombstones: Vec<_> = match memtables().any(|m| m.range_tombstone_count() > 0) {
@@ -325,7 +341,7 @@ impl<'k> Search<'k> {
         if let Some(trace) = &mut self.trace {
             trace.begin(ProbedRun::Table(level, file.number()));
         }
-        let open = version.tables().lease(file)?;
+        let open = version.tables().lease(file, self.how)?;
         let table: &TableReader = &open;
         if !table.range_tombstones().is_empty() {
             self.cover(table.range_tombstones());
@@ -396,17 +412,23 @@ impl<'k> Search<'k> {
             None if self.operands.is_empty() => {}
             _ => return Ok(MayExist::Maybe),
         }
+        if !self.tier.asks_tables() {
+            return Ok(MayExist::No);
+        }
         let version = &from.version;
         let (levels, user_key) = ((1u8..).map(Level).take(version.levels.len()), self.key.user_key);
         let level_zero = version.level(Level::ZERO).iter().filter(|f| f.holds(&version.order, user_key));
         let key = self.key;
         let deeper = levels.filter_map(|level| version.find_file(level, &key));
         for file in level_zero.chain(deeper) {
-            let table = version.tables().lease(file)?;
+            let table = match version.tables().lease(file, self.how) {
+                Err(e) if e.kind() == NOT_CACHED => return Ok(MayExist::Maybe),
+                leased => leased?,
+            };
             if !table.range_tombstones().is_empty() {
                 self.cover(table.range_tombstones());
             }
-            if table.may_contain(&self.key) {
+            if table.may_contain(&self.key, self.how) {
                 return Ok(MayExist::Maybe);
             }
             if self.covered_at.is_some() {

@@ -13,7 +13,6 @@ use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{LookupKey, Result, SeqNum};
 use ashlar_options::ReadOptions;
-use ashlar_table::ReadHow;
 
 /// What is known about a key without reading a data block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub enum MayExist {
 /// The values of `keys` for a read at `seq`, in the order of `keys`.
 ///
 /// # Errors
-/// Per key, as [`get`](super::get()). `InvalidArgument` for every key: a custom order contradicts itself on `keys`.
+/// `InvalidArgument`: an option that no read can keep; for every key, a custom order that contradicts itself on `keys`. Per key, as [`get`](super::get()).
 /// # Cost
 /// Takes each block from the cache, or reads it, about once. Sorts the keys once.
 pub fn multi_get(
@@ -37,7 +36,8 @@ pub fn multi_get(
     seq: SeqNum,
     keys: &[&[u8]],
     options: &ReadOptions,
-) -> Vec<Result<Option<View>>> {
+) -> Result<Vec<Result<Option<View>>>> {
+    let how = options.how(from.version.tables().clock())?;
     let statistics = from.version.tables().statistics();
     let _time = statistics.and_then(|s| s.time(Distribution::DbMultigetMicros));
     let order = &from.version.order;
@@ -57,7 +57,7 @@ pub fn multi_get(
                 if same_place.is_some() {
                     near = Near::default();
                 }
-                Search::new(&LookupKey::new(key(at), seq), options.how()).near(&mut near).run(from)
+                Search::new(&LookupKey::new(key(at), seq), (&how, options.tier)).near(&mut near).run(from)
             }
         };
         if let Some(value) = values.get_mut(at) {
@@ -68,7 +68,7 @@ pub fn multi_get(
     if let Some(statistics) = statistics {
         count(statistics, &values);
     }
-    values
+    Ok(values)
 }
 
 fn count(statistics: &Statistics, values: &[Result<Option<View>>]) {
@@ -85,9 +85,11 @@ fn count(statistics: &Statistics, values: &[Result<Option<View>>]) {
 /// Whether the key may have a value for a read at `key.seq`.
 ///
 /// # Errors
-/// `Corruption`, `Io`: a table cannot be opened.
+/// `Corruption`, `Io`: a table cannot be opened. `TimedOut`: not within the limits of the read. `InvalidArgument`: an option
+/// that no read can keep.
 /// # Cost
-/// The cost of [`get`](super::get()) without its data blocks.
-pub fn may_exist(from: &SuperVersion, key: &LookupKey<'_>) -> Result<MayExist> {
-    Search::new(key, ReadHow::default()).may_exist(from)
+/// As much as [`get`](super::get()) without its data blocks.
+pub fn may_exist(from: &SuperVersion, key: &LookupKey<'_>, options: &ReadOptions) -> Result<MayExist> {
+    let how = options.how(from.version.tables().clock())?;
+    Search::new(key, (&how, options.tier)).may_exist(from)
 }

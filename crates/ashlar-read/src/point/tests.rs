@@ -42,12 +42,12 @@ fn many_keys_at_once_are_read_as_one_by_one() {
             let seq = SeqNum::new(random.below(family.history.len() + 2) as u64).unwrap();
             let keys: Vec<_> = family.history.iter().map(|e| e.key.clone()).chain([random.key()]).collect();
             let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-            let many = multi_get(&from, seq, &keys, &ReadOptions::default());
+            let many = multi_get(&from, seq, &keys, &ReadOptions::default()).unwrap();
             assert_eq!(many.len(), keys.len());
             for (key, got) in keys.iter().zip(many) {
                 let one = get(&from, &LookupKey::new(key, seq), &ReadOptions::default()).unwrap();
                 assert_eq!(got.unwrap().as_deref(), one.as_deref(), "{} at {seq}", key.escape_ascii());
-                match may_exist(&from, &LookupKey::new(key, seq)).unwrap() {
+                match may_exist(&from, &LookupKey::new(key, seq), &ReadOptions::default()).unwrap() {
                     MayExist::No => assert!(one.is_none(), "{} at {seq}", key.escape_ascii()),
                     MayExist::Maybe => {}
                     MayExist::Value(value) => assert_eq!(one.as_deref(), Some(&*value)),

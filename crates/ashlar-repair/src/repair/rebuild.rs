@@ -13,7 +13,9 @@ use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, Se
 use ashlar_blob::{OldestBlobFile, blob_places};
 use ashlar_cache::FramePool;
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
-use ashlar_compaction::{Action, Compaction, CompactionInput, CompactionPart, Reason, Writer, output_numbers};
+use ashlar_compaction::{
+    Action, Compaction, CompactionInput, CompactionPart, Reason, Writer, output_numbers,
+};
 use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};

@@ -1,6 +1,6 @@
 //! Replaces many small reads by one large one.
 
-use crate::reader::BlockFile;
+use crate::reader::Reading;
 use ashlar_base::Result;
 use ashlar_base::bytes::resize;
 use ashlar_base::memory::MemoryCharge;
@@ -21,8 +21,8 @@ impl Readahead {
         Readahead { bytes: Vec::new(), start: 0, size, charge }
     }
 
-    /// The data block in its plain form, read through the window.
-    pub(crate) fn read(&mut self, file: &BlockFile, handle: BlockHandle) -> Result<Vec<u8>> {
+    /// The data block in its plain form, through the window.
+    pub(crate) fn read(&mut self, file: Reading<'_>, handle: BlockHandle) -> Result<Vec<u8>> {
         let len = file.stored_len(handle)?;
         if self.window(handle.offset, len).is_none() {
             let left = usize::try_from(file.size().saturating_sub(handle.offset)).unwrap_or(usize::MAX);

@@ -1,6 +1,7 @@
 //! The forward cursor of compaction: it reads in large pieces, uses no block cache, and returns entries in windows.
 
 use crate::iter::Readahead;
+use crate::options::ReadHow;
 use crate::reader::{BlockAt, TableReader};
 use ashlar_base::{InternalKey, LookupKey, Malformed, Order, Result, RunCursor, SeqNum, Trailer, Window};
 use ashlar_format::block::{BlockCursor, DataBlock};
@@ -59,7 +60,7 @@ impl TableRunCursor {
 
     fn advance(&mut self) -> Result<()> {
         if let Some(at) = self.at {
-            self.at = self.table.after(at)?;
+            self.at = self.table.after(at, ReadHow::plain())?;
         }
         Ok(())
     }
@@ -75,7 +76,7 @@ impl TableRunCursor {
 
     fn place(&mut self, key: Option<&LookupKey<'_>>) -> Result<()> {
         let Some(key) = key else {
-            self.at = self.table.first_block()?;
+            self.at = self.table.first_block(ReadHow::plain())?;
             return self.first_from_here();
         };
         let trailer = match self.table.global_seq() {
@@ -83,7 +84,7 @@ impl TableRunCursor {
             Some(_) => Trailer::FIRST,
             None => key.trailer(),
         };
-        self.at = self.table.find(key.user_key, trailer)?;
+        self.at = self.table.find(key.user_key, trailer, ReadHow::plain())?;
         if !self.load()? {
             return Ok(());
         }

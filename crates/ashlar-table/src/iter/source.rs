@@ -1,5 +1,6 @@
 //! The source from which a cursor gets its table.
 
+use crate::options::ReadHow;
 use crate::reader::TableReader;
 use ashlar_base::{Order, Result};
 use std::ops::Deref;
@@ -12,11 +13,11 @@ pub trait TableSource: Send {
     where
         Self: 'a;
 
-    /// The table, opened if necessary. It is the same file each time.
+    /// The table, opened within the limits of the read if it is not open. It is the same file each time.
     ///
     /// # Errors
-    /// As [`TableReader::open`].
-    fn open(&self) -> Result<Self::Open<'_>>;
+    /// As [`TableReader::open`]; those of [`ReadHow::in_file`].
+    fn open(&self, how: &ReadHow) -> Result<Self::Open<'_>>;
 
     /// The order of the table's keys.
     fn order(&self) -> &Order;
@@ -27,7 +28,7 @@ impl TableSource for Arc<TableReader> {
     type Open<'a> = &'a TableReader;
 
     #[inline]
-    fn open(&self) -> Result<&TableReader> {
+    fn open(&self, _how: &ReadHow) -> Result<&TableReader> {
         Ok(self)
     }
 

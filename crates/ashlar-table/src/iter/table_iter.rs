@@ -80,7 +80,7 @@ impl<S: TableSource> TableIter<S> {
 
     /// Ends a move that needs the table: the cursor is off the end after an error.
     fn go(&mut self, act: impl FnOnce(&mut Place, &TableReader) -> Result<()>) -> Result<()> {
-        let moved = self.source.open().and_then(|table| act(&mut self.place, &table));
+        let moved = self.source.open(&self.place.how).and_then(|table| act(&mut self.place, &table));
         if moved.is_err() {
             self.place.leave();
         }
@@ -102,12 +102,15 @@ impl Place {
         }
         self.leave();
         let Some(at) = block else { return Ok(false) };
+        if let Some(limit) = &self.how.limit {
+            limit.check()?;
+        }
         self.at = at;
         self.global_seq = table.global_seq();
         if self.how.readahead > 0 && self.readahead.is_none() {
             self.readahead = Some(Readahead::new(self.how.readahead, table.charge_buffer()));
         }
-        self.pin = Some(table.block(at, self.how.fill_cache, self.readahead.as_mut())?);
+        self.pin = Some(table.block(at, &self.how, self.readahead.as_mut())?);
         Ok(true)
     }
 
@@ -135,7 +138,7 @@ impl Place {
     /// If the block has ended, goes on to the first entry of the next nonempty block.
     fn skip_forward(&mut self, table: &TableReader) -> Result<()> {
         while !self.cursor.is_on_entry() {
-            let next = table.after(self.at)?;
+            let next = table.after(self.at, &self.how)?;
             if !self.load(table, next)? {
                 break;
             }
@@ -147,7 +150,7 @@ impl Place {
     /// If the block has ended at its front, goes back to the last entry of the preceding nonempty block.
     fn skip_backward(&mut self, table: &TableReader) -> Result<()> {
         while !self.cursor.is_on_entry() {
-            let before = table.before(self.at)?;
+            let before = table.before(self.at, &self.how)?;
             if !self.load(table, before)? {
                 break;
             }
@@ -171,7 +174,7 @@ impl Place {
     /// See [`TableIter::seek_begin`].
     fn seek_begin(&mut self, table: &TableReader, target: InternalKey<'_>) -> Result<()> {
         let (user_key, wanted) = target.split();
-        let found = table.find(user_key, stored_trailer(table.global_seq(), wanted))?;
+        let found = table.find(user_key, stored_trailer(table.global_seq(), wanted), &self.how)?;
         if self.pin.is_some() && found == Some(self.at) {
             return Ok(());
         }
@@ -198,7 +201,7 @@ impl Place {
     fn seek_for_prev(&mut self, table: &TableReader, target: InternalKey<'_>) -> Result<()> {
         let (user_key, trailer) = target.split();
         let (order, stored) = (table.order(), stored_trailer(table.global_seq(), trailer));
-        let found = table.find(user_key, stored)?;
+        let found = table.find(user_key, stored, &self.how)?;
         if found.is_none() {
             return self.last(table);
         }
@@ -208,7 +211,7 @@ impl Place {
     }
 
     fn first(&mut self, table: &TableReader) -> Result<()> {
-        let first = table.first_block()?;
+        let first = table.first_block(&self.how)?;
         if !self.load(table, first)? {
             return Ok(());
         }
@@ -217,7 +220,7 @@ impl Place {
     }
 
     fn last(&mut self, table: &TableReader) -> Result<()> {
-        let last = table.last_block()?;
+        let last = table.last_block(&self.how)?;
         if !self.load(table, last)? {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! the block is loaded: separated keys and values are joined, stripped timestamps are added, blobs of the same file are
 //! read. For files without these features this costs a check of one byte per load.
 
+use crate::options::ReadHow;
 use ashlar_base::bytes::{copied, zeroed};
 use ashlar_base::error::BusyKind;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
@@ -16,6 +17,7 @@ use ashlar_format::Unreadable;
 use ashlar_format::block::{DataBlock, is_separated, join_separated, rewrite_block};
 use ashlar_format::compress::{Compression, Dictionary, decompress_with, raw_len};
 use ashlar_format::table::{BlockChecksum, BlockHandle, TableKind};
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -111,20 +113,68 @@ impl BlockFile {
         handle.len_with_trailer(self.limit).map_err(|e| e.in_file(self.path(), handle.offset))
     }
 
-    /// Fills `out` from `offset` on.
+    /// The file for a read that is done so.
+    #[inline]
+    pub(crate) fn reading<'a>(&'a self, how: &'a ReadHow) -> Reading<'a> {
+        Reading { file: self, how }
+    }
+
+    /// The file for the engine's own reads.
+    #[inline]
+    pub(crate) fn plainly(&self) -> Reading<'_> {
+        self.reading(ReadHow::plain())
+    }
+
+    /// Whether checksums of data blocks are compared.
+    pub(crate) fn verifies(&self) -> bool {
+        self.verify
+    }
+}
+
+/// A table's file during one read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'a> {
+    file: &'a BlockFile,
+    how: &'a ReadHow,
+}
+
+impl Deref for Reading<'_> {
+    type Target = BlockFile;
+
+    #[inline]
+    fn deref(&self) -> &BlockFile {
+        self.file
+    }
+}
+
+impl Reading<'_> {
+    /// Fills `out` from `offset` on. Every read of a block goes through here.
+    ///
+    /// # Errors
+    /// `Io`. `Busy(NotCached)`, `TimedOut`: the limits of the read.
     pub(crate) fn read_raw(&self, out: &mut [u8], offset: u64) -> Result<()> {
+        self.how.in_file(|| self.path(), || self.read_now(out, offset))
+    }
+
+    fn read_now(&self, out: &mut [u8], offset: u64) -> Result<()> {
         let _time = self.statistics().and_then(|s| s.time(Distribution::SstReadMicros));
         let _step = perf::time(Metric::BlockReadTime);
         perf::add(Metric::BlockReadCount, 1);
         perf::add(Metric::BlockReadByte, out.len() as u64);
-        self.file.read_exact_at(out, offset)
+        self.file.file.read_exact_at(out, offset)
+    }
+
+    /// Whether this read compares checksums of data blocks.
+    #[inline]
+    fn checks(&self) -> bool {
+        self.verify && self.how.verify
     }
 
     /// Reads one data block and converts it to the plain form. Verifies its checksum if the options say so.
     pub(crate) fn read_data(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let stored = self.read_stored(handle)?;
         let dictionary = self.data.dictionary.as_ref();
-        let raw = self.unpack_owned(stored, handle, self.verify, (dictionary, MAX_BLOCK as u64))?;
+        let raw = self.unpack_owned(stored, handle, self.checks(), (dictionary, MAX_BLOCK as u64))?;
         self.plain(raw, handle)
     }
 
@@ -144,7 +194,7 @@ impl BlockFile {
 
     /// Verifies a stored data block, decompresses it and converts it to the plain form.
     pub(crate) fn unpack_data(&self, stored: &[u8], handle: BlockHandle) -> Result<Vec<u8>> {
-        let (block, compression) = self.check(stored, handle, self.verify)?;
+        let (block, compression) = self.check(stored, handle, self.checks())?;
         let raw = match compression {
             0 => copied(block)?,
             _ => {
@@ -210,7 +260,7 @@ impl BlockFile {
 
     /// Verifies the checksum of a blob record, which is stored as an uncompressed block is.
     pub(super) fn check_blob(&self, stored: &[u8], record: BlockHandle) -> Result<()> {
-        match self.check(stored, record, self.verify)? {
+        match self.check(stored, record, self.checks())? {
             (_, 0) => Ok(()),
             (_, other) => {
                 let text = format!("embedded blobs with compression type {other:#04x}");

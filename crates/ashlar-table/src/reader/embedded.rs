@@ -9,7 +9,7 @@
 //!
 //! Source: RocksDB `table/block_based/block_based_table_reader.cc`, `db/blob/blob_index.h` (behaviour).
 
-use super::BlockFile;
+use super::Reading;
 use ashlar_base::{Cursor, Error, Malformed, Result, ValueType};
 use ashlar_format::Unreadable;
 use ashlar_format::block::{DataBlock, rewrite_block};
@@ -18,8 +18,8 @@ use ashlar_format::table::BlockHandle;
 /// Entities from this version on may hold blob references.
 const ENTITY_WITH_BLOBS: u32 = 2;
 
-impl BlockFile {
-    /// The block with the payloads in place of the references.
+impl Reading<'_> {
+    /// The block with the payloads in the place of the references to them.
     pub(super) fn with_blobs(&self, block: &DataBlock<'_>, handle: BlockHandle) -> Result<Vec<u8>> {
         let mut room = self.size();
         let rewritten = rewrite_block::<Failed>(block, |key, value, new_key, new_value| {

@@ -7,7 +7,7 @@ mod table_index;
 mod table_reader;
 mod tombstones;
 
-pub(crate) use block_file::{BlockFile, MAX_BLOCK};
+pub(crate) use block_file::{BlockFile, MAX_BLOCK, Reading};
 pub use open::TableSurvey;
 pub(crate) use table_index::{BlockAt, charge_table};
 pub use table_reader::{NearBlock, TableFound, TableReader};

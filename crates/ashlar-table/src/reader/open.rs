@@ -136,7 +136,7 @@ impl Opening {
         handle: BlockHandle,
         decode: impl FnOnce(&[u8]) -> Result<T, Unreadable>,
     ) -> Result<T> {
-        decode(&self.file.read_verified(handle)?).map_err(|e| self.misread(e, handle))
+        decode(&self.file.plainly().read_verified(handle)?).map_err(|e| self.misread(e, handle))
     }
 
     fn misread(&self, e: impl Into<Unreadable>, handle: BlockHandle) -> Error {
@@ -159,7 +159,7 @@ impl Opening {
 
     /// Old ingestion changed the global sequence number in place and left the checksum as it was for zero.
     fn patched_properties(&self, handle: BlockHandle) -> Option<Properties> {
-        let stored = self.file.read_stored(handle).ok()?;
+        let stored = self.file.plainly().read_stored(handle).ok()?;
         let len = usize::try_from(handle.size).ok()?;
         let place = Properties::global_seqno_place(stored.get(..len)?)?;
         let mut zeroed = stored.clone();
@@ -198,7 +198,7 @@ impl Opening {
         if let Some(handle) = meta.get(MetaIndex::DICTIONARY)
             && uses_dictionary(compression.as_ref())
         {
-            let bytes = self.file.read_verified(handle)?;
+            let bytes = self.file.plainly().read_verified(handle)?;
             form.dictionary = Some(Dictionary::new(bytes).map_err(|e| self.misread(e, handle))?);
         }
         Ok(form)
@@ -246,7 +246,7 @@ impl Opening {
             return Err(self.missing("index block"));
         };
         let shape = IndexShape { format, order: self.options.order.clone(), stripped };
-        let (root, pool) = (shape.read(&self.file, root)?, self.options.pool.clone());
+        let (root, pool) = (shape.read(self.file.plainly(), root)?, self.options.pool.clone());
         let index = match kind {
             IndexKind::TwoLevel => {
                 TableIndex::partitioned(root, shape.clone(), pool, properties.num_data_blocks)
@@ -286,7 +286,7 @@ impl Opening {
         let timestamp = self.options.order.timestamp_len();
         if self.footer.kind == TableKind::LevelDb {
             return match meta.get(MetaIndex::LEVELDB_FILTER) {
-                Some(handle) => Ok(TableFilter::leveldb(self.file.read_verified(handle)?)),
+                Some(handle) => Ok(TableFilter::leveldb(self.file.plainly().read_verified(handle)?)),
                 None => Ok(TableFilter::none()),
             };
         }
@@ -294,10 +294,12 @@ impl Opening {
             return Ok(TableFilter::none());
         };
         match place.scope {
-            FilterScope::Full => Ok(TableFilter::whole(self.file.read_verified(place.handle)?, timestamp)),
+            FilterScope::Full => {
+                Ok(TableFilter::whole(self.file.plainly().read_verified(place.handle)?, timestamp))
+            }
             FilterScope::Partitioned => {
                 let format = IndexEntries { first_keys: false, ..shape.format };
-                let top = IndexShape { format, ..shape.clone() }.read(&self.file, place.handle)?;
+                let top = IndexShape { format, ..shape.clone() }.read(self.file.plainly(), place.handle)?;
                 let charge = charge_table(self.options.pool.budget());
                 Ok(TableFilter::partitioned(top, timestamp, charge))
             }

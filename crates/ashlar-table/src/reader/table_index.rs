@@ -14,7 +14,7 @@
 //!
 //! Source: RocksDB `table/block_based/partitioned_index_reader.cc`.
 
-use super::BlockFile;
+use super::Reading;
 use crate::index::{FlatIndex, IndexParts};
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::stats::perf::{self, Metric};
@@ -55,7 +55,7 @@ pub(super) struct IndexShape {
 
 impl IndexShape {
     /// Reads one index block whole.
-    pub(super) fn read(&self, file: &BlockFile, block: BlockHandle) -> Result<FlatIndex> {
+    pub(super) fn read(&self, file: Reading<'_>, block: BlockHandle) -> Result<FlatIndex> {
         let misread = |e: Unreadable| e.in_file(file.path(), block.offset);
         let bytes = file.read_verified(block)?;
         let parsed = DataBlock::parse(&bytes).map_err(misread)?;
@@ -140,7 +140,7 @@ impl TableIndex {
 
     /// The partition, read from the file if necessary; `None` past the last.
     #[inline]
-    pub(super) fn partition(&self, at: u32, file: &BlockFile) -> Result<Option<&Partition>> {
+    pub(super) fn partition(&self, at: u32, file: Reading<'_>) -> Result<Option<&Partition>> {
         match self {
             TableIndex::Whole(whole) => Ok((at == 0).then_some(whole)),
             TableIndex::Partitioned(parts) => parts.partition(at, file),
@@ -161,7 +161,7 @@ impl TableIndex {
         &self,
         user_key: &[u8],
         trailer: Trailer,
-        file: &BlockFile,
+        file: Reading<'_>,
     ) -> Result<Option<BlockAt>> {
         match self {
             TableIndex::Whole(whole) => {
@@ -182,7 +182,7 @@ impl TableIndex {
 
     /// The block after `at`.
     #[inline]
-    pub(super) fn after(&self, at: BlockAt, file: &BlockFile) -> Result<Option<BlockAt>> {
+    pub(super) fn after(&self, at: BlockAt, file: Reading<'_>) -> Result<Option<BlockAt>> {
         let next = BlockAt { block: at.block.saturating_add(1), ..at };
         match self.partition(at.partition, file)? {
             Some(part) if next.block < part.index.len() => Ok(Some(next)),
@@ -192,7 +192,7 @@ impl TableIndex {
 
     /// The block before `at`.
     #[inline]
-    pub(super) fn before(&self, at: BlockAt, file: &BlockFile) -> Result<Option<BlockAt>> {
+    pub(super) fn before(&self, at: BlockAt, file: Reading<'_>) -> Result<Option<BlockAt>> {
         match at.block.checked_sub(1) {
             Some(block) => Ok(Some(BlockAt { block, ..at })),
             None => self.last_of(at.partition, file),
@@ -200,7 +200,7 @@ impl TableIndex {
     }
 
     /// The first block.
-    pub(super) fn first(&self, file: &BlockFile) -> Result<Option<BlockAt>> {
+    pub(super) fn first(&self, file: Reading<'_>) -> Result<Option<BlockAt>> {
         self.first_from(0, file)
     }
 
@@ -221,7 +221,7 @@ impl TableIndex {
     }
 
     /// The last block.
-    pub(super) fn last(&self, file: &BlockFile) -> Result<Option<BlockAt>> {
+    pub(super) fn last(&self, file: Reading<'_>) -> Result<Option<BlockAt>> {
         self.last_of(self.partitions(), file)
     }
 
@@ -247,13 +247,13 @@ impl TableIndex {
         anchors
     }
 
-    fn first_from(&self, partition: u32, file: &BlockFile) -> Result<Option<BlockAt>> {
+    fn first_from(&self, partition: u32, file: Reading<'_>) -> Result<Option<BlockAt>> {
         let part = self.partition(partition, file)?;
         Ok(part.filter(|part| part.index.len() > 0).map(|_| BlockAt { partition, block: 0 }))
     }
 
     /// The last block of the partitions before `end`.
-    fn last_of(&self, end: u32, file: &BlockFile) -> Result<Option<BlockAt>> {
+    fn last_of(&self, end: u32, file: Reading<'_>) -> Result<Option<BlockAt>> {
         let Some(partition) = end.checked_sub(1) else { return Ok(None) };
         let last = self.partition(partition, file)?.and_then(|part| part.index.len().checked_sub(1));
         Ok(last.map(|block| BlockAt { partition, block }))
@@ -287,7 +287,7 @@ impl Partition {
 
 impl PartitionedIndex {
     #[inline]
-    fn partition(&self, at: u32, file: &BlockFile) -> Result<Option<&Partition>> {
+    fn partition(&self, at: u32, file: Reading<'_>) -> Result<Option<&Partition>> {
         let Some(cell) = self.partitions.get(at as usize) else { return Ok(None) };
         match cell.get() {
             Some(part) => Ok(Some(part)),
@@ -300,7 +300,7 @@ impl PartitionedIndex {
         &self,
         at: u32,
         cell: &'a OnceLock<Box<Partition>>,
-        file: &BlockFile,
+        file: Reading<'_>,
     ) -> Result<&'a Partition> {
         let handle = self.top.handle(at).unwrap_or_default();
         perf::add(Metric::IndexBlockReadCount, 1);

@@ -4,7 +4,7 @@ use crate::filter::TableFilter;
 use crate::iter::{Readahead, TableIter, TableRunCursor};
 use crate::options::ReadHow;
 use crate::reader::table_index::{Partition, TableIndex};
-use crate::reader::{BlockAt, BlockFile};
+use crate::reader::{BlockAt, BlockFile, Reading};
 use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::Ticker;
@@ -83,7 +83,7 @@ impl TableReader {
     /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation. A
     /// partition of index or filter not yet in memory costs one read more.
     pub fn get(&self, key: &LookupKey<'_>) -> Result<Option<TableFound>> {
-        self.get_near(key, ReadHow::default(), None)
+        self.get_near(key, ReadHow::plain(), None)
     }
 
     /// [`TableReader::get`] with options. With `near`, it is one of a series of lookups with ascending user keys, which
@@ -96,7 +96,7 @@ impl TableReader {
     pub fn get_near(
         &self,
         key: &LookupKey<'_>,
-        how: ReadHow,
+        how: &ReadHow,
         near: Option<&mut NearBlock>,
     ) -> Result<Option<TableFound>> {
         let trailer = match self.global_seq {
@@ -104,7 +104,7 @@ impl TableReader {
             Some(seq) if seq > key.seq => return Ok(None),
             Some(_) => Trailer::FIRST,
         };
-        if !self.filter.may_contain(&self.file, key.user_key, trailer) {
+        if !self.filter.may_contain(self.file.reading(how), key.user_key, trailer) {
             self.count(Ticker::BloomFilterUseful);
             perf::add(Metric::BloomSstMissCount, 1);
             return Ok(None);
@@ -139,28 +139,28 @@ impl TableReader {
         cursor: &mut BlockCursor,
         user_key: &[u8],
         trailer: Trailer,
-        how: ReadHow,
+        how: &ReadHow,
         mut near: Option<&mut NearBlock>,
     ) -> Result<Option<TableFound>> {
         let known = near.as_ref().and_then(|near| self.still_in(near, user_key));
         let mut next = match known {
             Some(at) => Some(at),
-            None => self.find(user_key, trailer)?,
+            None => self.find(user_key, trailer, how)?,
         };
         while let Some(at) = next {
-            let part = self.partition(at)?;
+            let part = self.partition(at, how)?;
             let handle = part.index.handle(at.block()).unwrap_or_default();
             if !self.filter.block_may_contain(handle.offset, user_key) {
                 self.count(Ticker::BloomFilterUseful);
                 if part.index.user_key(at.block()) != user_key {
                     return Ok(None);
                 }
-                next = self.after(at)?;
+                next = self.after(at, how)?;
                 continue;
             }
             let pin = match near.as_ref().and_then(|near| near.0.as_ref()).filter(|(last, _)| *last == at) {
                 Some((_, pin)) => pin.clone(),
-                None => self.block_of(part, at, how.fill_cache, None)?,
+                None => self.block_of(part, at, how, None)?,
             };
             if let Some(near) = &mut near {
                 near.0 = Some((at, pin.clone()));
@@ -187,7 +187,7 @@ impl TableReader {
             if part.index.user_key(at.block()) != user_key {
                 return Ok(None);
             }
-            next = self.after(at)?;
+            next = self.after(at, how)?;
         }
         Ok(None)
     }
@@ -199,9 +199,9 @@ impl TableReader {
         self.order.compare(user_key, separator).is_lt().then_some(*at)
     }
 
-    /// False when the filter excludes a point entry of the key. Reads no data block.
-    pub fn may_contain(&self, key: &LookupKey<'_>) -> bool {
-        self.filter.may_contain(&self.file, key.user_key, key.trailer())
+    /// False when the table has no point entry of the key, as its filter knows. No data block is read.
+    pub fn may_contain(&self, key: &LookupKey<'_>, how: &ReadHow) -> bool {
+        self.filter.may_contain(self.file.reading(how), key.user_key, key.trailer())
     }
 
     /// A stored trailer as readers see it.
@@ -241,7 +241,7 @@ impl TableReader {
     pub fn approximate_offset(&self, key: InternalKey<'_>) -> u64 {
         let (user_key, trailer) = key.split();
         let trailer = if self.global_seq.is_some() { Trailer::FIRST } else { trailer };
-        let found = self.find(user_key, trailer).ok().flatten();
+        let found = self.find(user_key, trailer, ReadHow::plain()).ok().flatten();
         found.and_then(|at| self.handle(at)).map_or(self.data_end, |h| h.offset)
     }
 
@@ -293,36 +293,37 @@ impl TableReader {
         self.file.path()
     }
 
-    pub(crate) fn file(&self) -> &BlockFile {
-        &self.file
+    /// The file, for the engine's own reads.
+    pub(crate) fn file(&self) -> Reading<'_> {
+        self.file.plainly()
     }
 
     /// The first data block that may hold an entry at or after the key; `None` when none may.
     #[inline]
-    pub(crate) fn find(&self, user_key: &[u8], trailer: Trailer) -> Result<Option<BlockAt>> {
-        self.index.find(user_key, trailer, &self.file)
+    pub(crate) fn find(&self, user_key: &[u8], trailer: Trailer, how: &ReadHow) -> Result<Option<BlockAt>> {
+        self.index.find(user_key, trailer, self.file.reading(how))
     }
 
     /// The data block behind `at`.
     #[inline]
-    pub(crate) fn after(&self, at: BlockAt) -> Result<Option<BlockAt>> {
-        self.index.after(at, &self.file)
+    pub(crate) fn after(&self, at: BlockAt, how: &ReadHow) -> Result<Option<BlockAt>> {
+        self.index.after(at, self.file.reading(how))
     }
 
     /// The data block before `at`.
     #[inline]
-    pub(crate) fn before(&self, at: BlockAt) -> Result<Option<BlockAt>> {
-        self.index.before(at, &self.file)
+    pub(crate) fn before(&self, at: BlockAt, how: &ReadHow) -> Result<Option<BlockAt>> {
+        self.index.before(at, self.file.reading(how))
     }
 
     /// The first data block.
-    pub(crate) fn first_block(&self) -> Result<Option<BlockAt>> {
-        self.index.first(&self.file)
+    pub(crate) fn first_block(&self, how: &ReadHow) -> Result<Option<BlockAt>> {
+        self.index.first(self.file.reading(how))
     }
 
     /// The last data block.
-    pub(crate) fn last_block(&self) -> Result<Option<BlockAt>> {
-        self.index.last(&self.file)
+    pub(crate) fn last_block(&self, how: &ReadHow) -> Result<Option<BlockAt>> {
+        self.index.last(self.file.reading(how))
     }
 
     /// Number of partitions of the index.
@@ -332,7 +333,7 @@ impl TableReader {
 
     /// Data blocks in a partition.
     pub(crate) fn blocks_of(&self, partition: u32) -> Result<u32> {
-        Ok(self.index.partition(partition, &self.file)?.map_or(0, |part| part.index.len()))
+        Ok(self.index.partition(partition, self.file())?.map_or(0, |part| part.index.len()))
     }
 
     /// The handle of a partition's block, and the separator after its last key; `None` for a whole index.
@@ -351,8 +352,8 @@ impl TableReader {
     }
 
     #[inline]
-    fn partition(&self, at: BlockAt) -> Result<&Partition> {
-        let part = self.index.partition(at.partition(), &self.file)?;
+    fn partition(&self, at: BlockAt, how: &ReadHow) -> Result<&Partition> {
+        let part = self.index.partition(at.partition(), self.file.reading(how))?;
         part.ok_or_else(|| Error::corruption("the index has no such partition").at_path(self.path()))
     }
 
@@ -377,10 +378,10 @@ impl TableReader {
     pub(crate) fn block(
         &self,
         at: BlockAt,
-        fill_cache: bool,
+        how: &ReadHow,
         readahead: Option<&mut Readahead>,
     ) -> Result<FramePin> {
-        self.block_of(self.partition(at)?, at, fill_cache, readahead)
+        self.block_of(self.partition(at, how)?, at, how, readahead)
     }
 
     #[inline]
@@ -388,7 +389,7 @@ impl TableReader {
         &self,
         part: &Partition,
         at: BlockAt,
-        fill_cache: bool,
+        how: &ReadHow,
         readahead: Option<&mut Readahead>,
     ) -> Result<FramePin> {
         match part.slots.hit(at.block()) {
@@ -403,7 +404,7 @@ impl TableReader {
                 }
                 Ok(pin)
             }
-            None => self.load(part, at.block(), fill_cache, readahead),
+            None => self.load(part, at.block(), how, readahead),
         }
     }
 
@@ -412,7 +413,7 @@ impl TableReader {
         &self,
         part: &Partition,
         block: u32,
-        fill_cache: bool,
+        how: &ReadHow,
         readahead: Option<&mut Readahead>,
     ) -> Result<FramePin> {
         let Some(handle) = part.index.handle(block) else {
@@ -421,12 +422,13 @@ impl TableReader {
         perf::add(Metric::BlockCacheMissCount, 1);
         self.count(Ticker::BlockCacheMiss);
         self.count(Ticker::BlockCacheDataMiss);
+        let file = self.file.reading(how);
         let bytes = match readahead {
-            Some(window) => window.read(&self.file, handle)?,
-            None => self.file.read_data(handle)?,
+            Some(window) => window.read(file, handle)?,
+            None => file.read_data(handle)?,
         };
         DataBlock::parse(&bytes).map_err(|e| e.in_file(self.path(), handle.offset))?;
-        if !fill_cache {
+        if !how.fill_cache || !how.verify && self.file.verifies() {
             return Ok(FramePin::unpooled(bytes));
         }
         let pin = part.slots.insert(block, bytes);

@@ -3,8 +3,9 @@
 use super::{FileMeta, Tables};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Order, Result};
+use ashlar_format::filename::FileKind;
 use ashlar_sync::Lease;
-use ashlar_table::{TableReader, TableSource};
+use ashlar_table::{ReadHow, TableReader, TableSource};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,22 +31,24 @@ impl Deref for OpenTable<'_> {
 }
 
 impl Tables {
-    /// Returns the table of `file`, and opens it if necessary.
+    /// The table of `file`. If it is not open, it is opened now, which counts as one read of a file within the limits of `how`.
     ///
     /// # Errors
-    /// As [`Tables::open`].
+    /// As [`Tables::open`] and [`ReadHow::in_file`].
     #[inline]
-    pub fn lease<'a>(&self, file: &'a FileMeta) -> Result<OpenTable<'a>> {
+    pub fn lease<'a>(&self, file: &'a FileMeta, how: &ReadHow) -> Result<OpenTable<'a>> {
         match file.open_table() {
             Some(open) => Ok(OpenTable::Leased(open)),
-            None => self.open_for_use(file),
+            None => self.open_for_use(file, how),
         }
     }
 
     #[cold]
-    fn open_for_use<'a>(&self, file: &'a FileMeta) -> Result<OpenTable<'a>> {
+    fn open_for_use<'a>(&self, file: &'a FileMeta, how: &ReadHow) -> Result<OpenTable<'a>> {
         let _step = perf::time(Metric::FindTableNanos);
-        self.open_to_keep(file).map(OpenTable::Opened)
+        // Not `path_of`, which would ask the file system.
+        let path = || self.dir().join(FileKind::Table(file.number()).name());
+        how.in_file(path, || self.open_to_keep(file)).map(OpenTable::Opened)
     }
 }
 
@@ -72,8 +75,8 @@ impl TableSource for FileTable {
     type Open<'a> = OpenTable<'a>;
 
     #[inline]
-    fn open(&self) -> Result<OpenTable<'_>> {
-        self.tables.lease(&self.file)
+    fn open(&self, how: &ReadHow) -> Result<OpenTable<'_>> {
+        self.tables.lease(&self.file, how)
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use crate::blobs::{BlobFiles, BlobMap, CountInto};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Error, FileNumber, Order, Result};
-use ashlar_env::{Env, Fs, ReadFile};
+use ashlar_env::{Clock, Env, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::table::{Footer, Properties};
 use ashlar_format::version_edit::NewFile;
@@ -21,6 +21,8 @@ use std::sync::{Arc, Weak};
 pub struct Tables {
     // Only the file system: readers may outlive the database, and must not keep its threads alive.
     fs: Arc<dyn Fs>,
+    /// What limits of reads are compared with.
+    clock: Arc<dyn Clock>,
     dir: PathBuf,
     open: Arc<OpenTables>,
     order: Order,
@@ -31,7 +33,7 @@ pub struct Tables {
 impl Tables {
     /// Tables in `dir`, with keys in `order`, open among those of `open`.
     pub fn new(env: Env, dir: PathBuf, open: Arc<OpenTables>, order: Order) -> Arc<Tables> {
-        Arc::new(Tables { fs: env.fs, dir, open, order, statistics: CountInto::default() })
+        Arc::new(Tables { fs: env.fs, clock: env.clock, dir, open, order, statistics: CountInto::default() })
     }
 
     /// Sets the statistics for tables that are opened from now on. Call it once.
@@ -48,6 +50,12 @@ impl Tables {
     /// The memory cap of the blocks, if there is one.
     pub fn memory_cap(&self) -> Option<usize> {
         self.open.pool().budget().map(|budget| budget.cap())
+    }
+
+    /// The clock that limits of reads are compared with.
+    #[inline]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     /// The order of the keys.

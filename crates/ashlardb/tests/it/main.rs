@@ -29,6 +29,7 @@
 //! | `fork` | is a child refused what is its parent's, and does the parent lose nothing? |
 //! | `many_families` | does the OPTIONS file tell every family, however many there are? |
 //! | `gone_back` | is a log that two processes wrote to told as damage, and is what stands before kept? |
+//! | `read_options` | does each option of a read hold for every verb? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -62,6 +63,7 @@ mod places;
 mod options;
 mod quarantine;
 mod quarantine_blobs;
+mod read_options;
 mod recycled;
 mod refusals;
 mod repair;
