@@ -23,7 +23,9 @@ use super::open::{Parts, open_tables, statistics};
 use super::replay::Replayer;
 use super::settings::{OpenFamily, Settings};
 use crate::health::Health;
-use crate::open::{FoundWals, Policy, Recovered, RecoveryReport, logs_needed_from, recover_in, replay_found};
+use crate::open::{
+    FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from, recover_in, replay_found,
+};
 use crate::pressure::Memory;
 use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
@@ -132,6 +134,19 @@ impl Opening<'_> {
         Ok((read_current(fs, self.dir)?, fs.list(self.dir)?))
     }
 
+    /// Whether a WAL file that was read may have been recycled meanwhile.
+    fn may_be_recycled(&self, outcome: &ReplayOutcome) -> Result<bool> {
+        let (fs, dir) = (&*self.entered.env.fs, self.dir);
+        if let Some(unclean) = outcome.unclean
+            && logs_needed_from(fs, dir)? > unclean
+        {
+            return Ok(true);
+        }
+        // RocksDB renames a WAL file before it overwrites it.
+        let Some(kept) = outcome.unclean_kept else { return Ok(false) };
+        Ok(fs.metadata(&dir.join(FileKind::Wal(kept).name()))?.is_none())
+    }
+
     /// `None`: a WAL file that the state needs may have been deleted before it was opened.
     fn attempt(&mut self) -> Result<Option<Arc<Core>>> {
         let (env, dir, level) = (&self.entered.env, self.dir, self.options.format_level);
@@ -168,16 +183,7 @@ impl Opening<'_> {
             (replayed, report) = (replayer(), recovered);
             outcome = replay(Policy::BeforeCommit, &mut replayed, &mut report)?;
         }
-        if let Some(unclean) = outcome.unclean
-            && logs_needed_from(&*env.fs, dir)? > unclean
-        {
-            return Ok(None);
-        }
-        // RocksDB renames a WAL file before it overwrites it.
-        let is_there = |number| env.fs.metadata(&dir.join(FileKind::Wal(number).name()));
-        if let Some(unclean) = outcome.unclean_kept
-            && is_there(unclean)?.is_none()
-        {
+        if self.may_be_recycled(&outcome)? {
             return Ok(None);
         }
         report.read_only.extend(replayed.too_large().map(str::to_owned));

@@ -210,6 +210,9 @@ impl Case<'_> {
     fn said_no(&mut self, no: No, doing: &str) -> Result<(), Stop> {
         match no {
             No::Refused(why) => self.count(&format!("{doing} refused: {}", kind_of(&why))),
+            No::Failed(why) if self.reads_over_damage() && why.contains("log damaged") => {
+                self.count(&format!("{doing} refused beside paranoid_checks=false: {}", kind_of(&why)));
+            }
             No::Failed(why) => {
                 let doing = doing.trim_start_matches("default ").trim_start_matches("read-only ");
                 self.find(format!("{doing}: {why}"), format!("{doing}: {why}"));
@@ -337,6 +340,12 @@ impl Case<'_> {
         }
         let loose = ["manual_wal_flush", "allow_mmap_writes", "writable_file_max_buffer_size"];
         self.plan.db.iter().any(|setting| loose.contains(&setting.name.as_str()))
+    }
+
+    /// With `paranoid_checks=false` RocksDB reads over a torn end that its recovery mode refuses. We refuse it.
+    fn reads_over_damage(&self) -> bool {
+        let set = self.plan.db.iter().any(|s| s.name == "paranoid_checks" && s.value == "false");
+        set && self.may_be_torn()
     }
 
     /// RocksDB reads what we left, by its original settings and by the newest OPTIONS file.
