@@ -31,7 +31,7 @@ pub use kept::KeptTexts;
 pub use kept::note_lines;
 pub use lint::{Facts, Finding, lint};
 pub use load::{
-    LatestOptions, LoadedOptions, family_notices, find_latest_options, load_latest_options,
+    LONGEST_FILE, LatestOptions, LoadedOptions, family_notices, find_latest_options, load_latest_options,
     read_latest_options, read_options_file, unfinished_options,
 };
 pub use load::{

@@ -18,8 +18,8 @@ use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// The greatest length of an OPTIONS file: ten thousand families need a fifth of it.
-const LONGEST_FILE: u64 = 256 << 20;
+/// The greatest length of an OPTIONS file that is read: ten thousand families need a fifth of it.
+pub const LONGEST_FILE: u64 = 256 << 20;
 
 /// The settings in an OPTIONS file.
 #[derive(Clone, Debug)]

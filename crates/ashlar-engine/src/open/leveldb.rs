@@ -5,7 +5,7 @@ use ashlar_base::Result;
 use ashlar_env::{Env, Fs};
 use ashlar_options::read_latest_options;
 use ashlar_tree::files::{DirState, survey};
-use ashlar_tree::version::{Replayed, read_identity, replay_manifest};
+use ashlar_tree::version::{Replayed, oversized_identity, read_identity, replay_manifest};
 use std::path::Path;
 
 /// The notice about such a directory, for the report of an open and for programs that write.
@@ -32,5 +32,5 @@ pub(super) fn is_leveldb(fs: &dyn Fs, dir: &Path, replayed: &Replayed) -> Result
         return Ok(false);
     }
     let options = read_latest_options(fs, dir).map_or(true, |found| found.is_some());
-    Ok(!options && read_identity(fs, dir)?.is_none())
+    Ok(!options && read_identity(fs, dir)?.is_none() && oversized_identity(fs, dir)?.is_none())
 }

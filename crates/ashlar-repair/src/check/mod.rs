@@ -28,8 +28,8 @@ use ashlar_tree::check::{CheckReport, Damage, Progress, Risk, check_files};
 use ashlar_tree::files::{DirState, hold_directory, misnamed, survey};
 use ashlar_tree::places::{PlaceSettings, Purpose, enter};
 use ashlar_tree::version::{
-    OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, out_of_numbers, read_identity,
-    replay_manifest, was_current,
+    OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, out_of_numbers, oversized_identity,
+    read_identity, replay_manifest, was_current,
 };
 use logs::Logs;
 use std::collections::BTreeSet;
@@ -286,7 +286,12 @@ fn check_beside(
         (Some(id), Some(other)) if *id != other => report
             .remarks
             .push(format!("IDENTITY says {other:?} where the MANIFEST says {id:?}; an open writes it anew")),
-        (Some(_), None) => report.remarks.push("IDENTITY is missing; an open writes it anew".to_owned()),
+        (Some(_), None) => report.remarks.push(match oversized_identity(fs, dir)? {
+            Some(bytes) => {
+                format!("IDENTITY has {bytes} bytes and names no database; an open writes it anew")
+            }
+            None => "IDENTITY is missing; an open writes it anew".to_owned(),
+        }),
         _ => {}
     }
     report.remarks.extend(misnamed(fs, dir)?);

@@ -22,11 +22,11 @@ use ashlar_engine::OpenFamily;
 use ashlar_engine::for_repair::Settings;
 use ashlar_env::{EntryKind, Env, FileLock, Fs};
 use ashlar_format::filename::FileKind;
-use ashlar_options::{DbOptions, FamilyOptions, forget_places, read_options_file};
+use ashlar_options::{DbOptions, FamilyOptions, LONGEST_FILE, forget_places, read_options_file};
 use ashlar_tree::check::{Damage, Risk, Verified};
 use ashlar_tree::files::{DirState, check_named, hold_directory, make_directory, survey};
 use ashlar_tree::places::{Purpose, enter};
-use ashlar_tree::version::replay_manifest;
+use ashlar_tree::version::{SMALL, replay_manifest};
 use std::path::Path;
 
 /// Bytes copied at a time.
@@ -123,9 +123,12 @@ fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path, around: bool) -> Result<Vec<
             // OPTIONS files are copied without directories: otherwise an open of the copy would go to the source's
             // directories.
             _ if matches!(kind, FileKind::Options(_)) && copy_options(fs, &from, &to, around)? => {}
-            (true, _) => unread.extend(copy_around(fs, &from, &to)?.into_iter().map(|s| s.told(name, kind))),
+            (true, _) => {
+                let lost = copy_around(fs, &from, &to, most_of(kind))?;
+                unread.extend(lost.into_iter().map(|s| s.told(name, kind)));
+            }
             (false, true) => link_or_copy(fs, &from, &to)?,
-            (false, false) => copy(fs, &from, &to)?,
+            (false, false) => copy(fs, &from, &to, most_of(kind))?,
         }
         Ok(())
     };
@@ -169,22 +172,32 @@ fn copy_options(fs: &dyn Fs, from: &Path, to: &Path, around: bool) -> Result<boo
     Ok(true)
 }
 
+/// The most bytes of a file that are copied: one more than its readers take, so that the copy of a file that is too large
+/// for them is too large as well. A sparse file may be larger than the device.
+fn most_of(kind: &FileKind) -> u64 {
+    match kind {
+        FileKind::Current | FileKind::Identity => SMALL + 1,
+        FileKind::Options(_) => LONGEST_FILE + 1,
+        _ => u64::MAX,
+    }
+}
+
 fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
     match fs.link(from, to) {
-        Err(e) if e.kind() == ErrorKind::NotSupported => copy(fs, from, to),
+        Err(e) if e.kind() == ErrorKind::NotSupported => copy(fs, from, to, u64::MAX),
         linked => linked,
     }
 }
 
-/// Copies a file and makes its bytes durable, but not its name.
-fn copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
-    copy_with(fs, from, to, &mut |_, _, e| Err(e))
+/// Copies a file, at `most` that many bytes, and makes them durable, but not its name.
+fn copy(fs: &dyn Fs, from: &Path, to: &Path, most: u64) -> Result<()> {
+    copy_with(fs, (from, to), most, &mut |_, _, e| Err(e))
 }
 
 /// [`copy`] that writes zeros where the device cannot be read. Missing permissions or file descriptors are errors.
-fn copy_around(fs: &dyn Fs, from: &Path, to: &Path) -> Result<Vec<Unread>> {
+fn copy_around(fs: &dyn Fs, from: &Path, to: &Path, most: u64) -> Result<Vec<Unread>> {
     let mut all: Vec<Unread> = Vec::new();
-    copy_with(fs, from, to, &mut |at, bytes, error| {
+    copy_with(fs, (from, to), most, &mut |at, bytes, error| {
         match all.last_mut() {
             _ if error.kind() != ErrorKind::Io(IoKind::Other) => return Err(error),
             Some(last) if last.at + last.bytes == at => last.bytes += bytes,
@@ -195,18 +208,18 @@ fn copy_around(fs: &dyn Fs, from: &Path, to: &Path) -> Result<Vec<Unread>> {
     Ok(all)
 }
 
-/// Copies a file. `unread` decides whether zeros may replace a page, and is called for a file that cannot be opened.
+/// Copies a file, at `most` that many bytes. `unread` decides whether zeros may replace a page, and is called for a file that cannot be opened.
 fn copy_with(
     fs: &dyn Fs,
-    from: &Path,
-    to: &Path,
+    (from, to): (&Path, &Path),
+    most: u64,
     unread: &mut dyn FnMut(u64, u64, Error) -> Result<()>,
 ) -> Result<()> {
     let source = match fs.open_read(from) {
         Ok(source) => source,
         Err(e) => return unread(0, 0, e),
     };
-    let (target, len) = (fs.create(to)?, source.len());
+    let (target, len) = (fs.create(to)?, source.len().min(most));
     let mut piece = vec![0; usize::try_from(len.clamp(1, PIECE)).unwrap_or(1)];
     let (mut at, mut step) = (0, PIECE);
     while at < len {

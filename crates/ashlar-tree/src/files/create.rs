@@ -5,7 +5,9 @@
 //! over.
 //! Source: RocksDB `db/db_impl/db_impl_open.cc` (`NewDB`).
 
-use crate::version::{VersionSet, new_db_id, read_identity, start_manifest, write_identity};
+use crate::version::{
+    VersionSet, new_db_id, oversized_identity, read_identity, start_manifest, write_identity,
+};
 use ashlar_base::{FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_env::{Env, Fs};
 use ashlar_format::version_edit::VersionEdit;
@@ -72,11 +74,13 @@ pub fn settle_identity(fs: &dyn Fs, versions: &VersionSet) -> Result<Option<Stri
     if found.as_deref() == Some(&id) {
         return Ok(None);
     }
+    let oversized = oversized_identity(fs, versions.dir())?;
     write_identity(fs, versions.dir(), &id)?;
-    Ok(match found {
-        None if writes_no_identity(fs, versions.dir()) => None,
-        None => Some("IDENTITY, which was missing".to_owned()),
-        Some(other) => Some(format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}")),
+    Ok(match (found, oversized) {
+        (None, Some(bytes)) => Some(format!("IDENTITY, which had {bytes} bytes and named no database")),
+        (None, None) if writes_no_identity(fs, versions.dir()) => None,
+        (None, None) => Some("IDENTITY, which was missing".to_owned()),
+        (Some(other), _) => Some(format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}")),
     })
 }
 

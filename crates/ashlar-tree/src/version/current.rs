@@ -7,13 +7,13 @@
 
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FileNumber, Result};
-use ashlar_env::{Env, Fs};
+use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::{FileKind, current_content, parse_current};
 use std::fmt::Write;
 use std::path::Path;
 
-/// What is larger than this is neither of the two files.
-const SMALL: u64 = 4096;
+/// What is larger than this, in bytes, is neither of the two files.
+pub const SMALL: u64 = 4096;
 
 /// The MANIFEST in use; `None` when there is no `CURRENT`, that is no database.
 ///
@@ -86,13 +86,23 @@ fn replace(fs: &dyn Fs, dir: &Path, temp: &Path, target: &Path, content: &[u8]) 
     fs.rename(temp, target).and_then(|()| sync_dir()).map_err(SwitchFailure::Unknown)
 }
 
-/// The database id in `IDENTITY`, without a final newline; `None` when the file is missing or empty.
+/// The database id in `IDENTITY`, without a final newline; `None` when the file is missing, empty, or too large to be one:
+/// then it names nothing, and holds nothing of the user's.
 pub fn read_identity(fs: &dyn Fs, dir: &Path) -> Result<Option<String>> {
     let path = dir.join(FileKind::Identity.name());
+    if oversized_identity(fs, dir)?.is_some() {
+        return Ok(None);
+    }
     let Some(content) = read_small(fs, &path)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&content);
     let id = text.strip_suffix('\n').unwrap_or(&text);
     Ok((!id.is_empty()).then(|| id.to_string()))
+}
+
+/// The bytes of an `IDENTITY` that is too large to name a database; `None`: it is not too large, or is missing.
+pub fn oversized_identity(fs: &dyn Fs, dir: &Path) -> Result<Option<u64>> {
+    let there = fs.metadata(&dir.join(FileKind::Identity.name()))?;
+    Ok(there.filter(|entry| entry.kind == EntryKind::File && entry.len > SMALL).map(|entry| entry.len))
 }
 
 /// Writes `IDENTITY`, durably.
@@ -157,6 +167,21 @@ mod tests {
         assert_eq!(read_identity(&*env.fs, dir).unwrap().as_deref(), Some("some id"));
         let names: Vec<_> = env.fs.list(dir).unwrap().into_iter().map(|e| e.name).collect();
         assert_eq!(names, ["CURRENT", "IDENTITY"], "no temporary file stays");
+    }
+
+    #[test]
+    fn an_identity_that_is_too_large_names_nothing() {
+        let env = Env::mem();
+        let dir = Path::new("/db");
+        env.fs.create_dir_all(dir).unwrap();
+        for (len, named) in [(SMALL, true), (SMALL + 1, false)] {
+            let content = vec![b'x'; usize::try_from(len).unwrap()];
+            env.fs.create(&dir.join("IDENTITY")).unwrap().write_at(&content, 0).unwrap();
+            assert_eq!(read_identity(&*env.fs, dir).unwrap().is_some(), named);
+        }
+        assert_eq!(oversized_identity(&*env.fs, dir).unwrap(), Some(SMALL + 1));
+        write_identity(&*env.fs, dir, "some id").unwrap();
+        assert_eq!(read_identity(&*env.fs, dir).unwrap().as_deref(), Some("some id"));
     }
 
     #[test]

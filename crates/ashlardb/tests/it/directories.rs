@@ -461,3 +461,54 @@ fn a_repair_of_a_directory_that_holds_no_database_writes_and_moves_nothing() {
     }
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
 }
+
+/// An IDENTITY holds nothing of the user's: however large it is, it costs no open, check, repair or salvage.
+#[test]
+fn an_identity_that_is_too_large_locks_nothing_out() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let db = Db::open(&dir).unwrap();
+    db.put("a", "1").unwrap();
+    db.close().unwrap();
+    let good = std::fs::read(dir.join("IDENTITY")).unwrap();
+    let enlarge = |dir: &Path| {
+        let file = std::fs::OpenOptions::new().write(true).open(dir.join("IDENTITY")).unwrap();
+        // A sparse file: no block is written for it.
+        file.set_len(3 << 30).unwrap();
+    };
+    let identity = |dir: &Path| std::fs::read(dir.join("IDENTITY")).unwrap();
+
+    enlarge(&dir);
+    let report = check_database(&Env::os().unwrap(), &dir, &mut |_| {}).unwrap();
+    assert!(report.is_sound(), "{report}");
+    assert!(report.to_string().contains("IDENTITY has 3221225472 bytes and names no database"), "{report}");
+
+    for around in [false, true] {
+        let copy = temp.path().join(format!("copy {around}"));
+        let builder = Db::builder(&dir);
+        let report = match around {
+            true => builder.salvage_around_unreadable(&copy, |_| {}),
+            false => builder.salvage(&copy, |_| {}),
+        }
+        .unwrap();
+        assert!(report.is_lossless(), "{report}");
+        assert_eq!(identity(&copy), good);
+        assert_eq!(Db::open(&copy).unwrap().get("a").unwrap().as_deref(), Some(&b"1"[..]));
+    }
+
+    Db::builder(&dir).repair(|_| {}).unwrap();
+    assert_eq!(identity(&dir), good);
+    enlarge(&dir);
+    let db = Db::open(&dir).unwrap();
+    let report = db.recovery().to_string();
+    assert!(report.contains("IDENTITY, which had 3221225472 bytes"), "{report}");
+    db.close().unwrap();
+    assert_eq!(identity(&dir), good);
+
+    // A directory in which nothing but an IDENTITY was left.
+    let new = temp.path().join("new");
+    std::fs::create_dir(&new).unwrap();
+    std::fs::write(new.join("IDENTITY"), [0; 5000]).unwrap();
+    Db::open(&new).unwrap().close().unwrap();
+    assert_eq!(identity(&new).len(), 36);
+}
