@@ -2,7 +2,7 @@
 
 use ashlar_bench::say;
 use ashlardb::Error;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Why a command stopped.
@@ -22,13 +22,24 @@ impl From<Error> for Outcome {
     }
 }
 
+/// Of an error of standard output: what else a command reads or writes has errors with a path.
 impl From<io::Error> for Outcome {
     fn from(e: io::Error) -> Self {
         match e.kind() {
             io::ErrorKind::BrokenPipe => Outcome::ReaderGone,
-            _ => Outcome::Failed(format!("cannot read or write: {e}")),
+            _ => Outcome::Failed(format!("cannot write standard output: {e}")),
         }
     }
+}
+
+/// Prints the answer of a command that has changed something. An error says what was `made`, because the status alone
+/// reads as if nothing was.
+pub(crate) fn answer(out: &mut dyn Write, text: &str, made: &str) -> Result<(), Outcome> {
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    printed.map_err(|e| match Outcome::from(e) {
+        Outcome::Failed(text) => Outcome::Failed(format!("{text}; {made}")),
+        other => other,
+    })
 }
 
 /// Says it, and makes it a status.

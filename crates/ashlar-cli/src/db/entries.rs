@@ -9,12 +9,15 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::ops::Bound;
 
+/// What is said of a write whose answer cannot be printed.
+const WRITTEN: &str = "the write was made";
+
 pub(super) fn put(target: &Target, key: &OsStr, value: &OsStr, out: &mut dyn Write) -> Done {
     let form = target.form(false);
     let (key, value) = (form.key(key).map_err(Outcome::Usage)?, form.value(value).map_err(Outcome::Usage)?);
     let db = target.open_to_write()?;
     target.family(&db)?.put(key, value)?;
-    close(db, out)
+    close(db, out, WRITTEN)
 }
 
 pub(super) fn get(target: &Target, key: &OsStr, out: &mut dyn Write) -> Done {
@@ -31,7 +34,7 @@ pub(super) fn delete(target: &Target, key: &OsStr, out: &mut dyn Write) -> Done 
     let key = target.form(false).key(key).map_err(Outcome::Usage)?;
     let db = target.open_to_write()?;
     target.family(&db)?.delete(key)?;
-    close(db, out)
+    close(db, out, WRITTEN)
 }
 
 pub(super) fn scan(target: &Target, range: &Range, no_value: bool, out: &mut dyn Write) -> Done {
@@ -112,7 +115,7 @@ pub(super) fn compact(target: &Target, range: &Range, out: &mut dyn Write) -> Do
     let family = target.family(&db)?;
     ascending(&family, &from, &to)?;
     family.compact_range((from, to), CompactRangeOptions::default())?;
-    close(db, out)
+    close(db, out, "the compaction was made")
 }
 
 /// The first key in byte order behind all that begin with `prefix`; `None`: none is.

@@ -11,7 +11,7 @@ use super::lines::{Limits, LineReader, Next};
 use super::text::{Form, Separator, marked_entry};
 use crate::Done;
 use crate::bytes_text::counted;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, answer};
 use ashlardb::{Family, Write as _, WriteBatch, WriteOptions, Writer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Display;
@@ -118,7 +118,8 @@ pub(super) fn run(target: &Target, how: &How, input: &mut dyn BufRead, out: &mut
         db.compact()?;
     }
     db.close()?;
-    writeln!(out, "{entries} entries loaded, {bytes} bytes of keys and values")?;
+    let text = format!("{entries} entries loaded, {bytes} bytes of keys and values\n");
+    answer(out, &text, "the entries were loaded")?;
     match bad {
         0 => Ok(()),
         _ => Err(Outcome::Failed(format!(

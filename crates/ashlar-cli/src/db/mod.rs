@@ -16,7 +16,7 @@ mod text;
 
 use crate::Done;
 use crate::cli::{Common, DbArguments, DbCommand, Range};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, answer};
 use ashlar_bench::say;
 use ashlardb::{Builder, Db, Family, FormatLevel, PlaceSettings};
 use std::io::{self, BufWriter, Write};
@@ -164,20 +164,19 @@ fn families(directory: &Path, out: &mut dyn Write) -> Done {
 fn create_family(target: &Target, name: &str, out: &mut dyn Write) -> Done {
     let db = target.open_to_write()?;
     db.create_family(name)?;
-    close(db, out)
+    close(db, out, "the family was created")
 }
 
 fn drop_family(target: &Target, name: &str, out: &mut dyn Write) -> Done {
     let db = target.open()?;
     db.drop_family(&db.family(name)?)?;
-    close(db, out)
+    close(db, out, "the family was dropped")
 }
 
 /// The end of a command that wrote: its answer is OK only when closing went well too.
-fn close(db: Db, out: &mut dyn Write) -> Done {
+fn close(db: Db, out: &mut dyn Write, made: &str) -> Done {
     db.close()?;
-    out.write_all(b"OK\n")?;
-    Ok(())
+    answer(out, "OK\n", made)
 }
 
 #[cfg(test)]

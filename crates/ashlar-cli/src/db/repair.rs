@@ -2,10 +2,14 @@
 
 use super::{Target, check};
 use crate::Done;
+use crate::outcome::answer;
 use ashlardb::{RepairReport, Verified};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
+
+/// What is said when the account cannot be printed.
+const MADE: &str = "the repair was made";
 
 /// Repairs with the settings that the directory's OPTIONS file has, if it reads, and prints the account. In a copy if one is
 /// named, which may have zeros where the device reads nothing.
@@ -31,8 +35,8 @@ pub(super) fn run(
     };
     bar.finish_and_clear();
     match json {
-        true => writeln!(out, "{}", as_json(&report?))?,
-        false => write!(out, "{}", report?)?,
+        true => answer(out, &format!("{}\n", as_json(&report?)), MADE)?,
+        false => answer(out, &report?.to_string(), MADE)?,
     }
     Ok(())
 }
