@@ -42,6 +42,11 @@ impl DatabaseId {
         DatabaseId { number: NEXT.fetch_add(1, Ordering::Relaxed), process: Process::current() }
     }
 
+    /// The number of the open: no two in a process have the same.
+    pub(crate) fn number(self) -> u64 {
+        self.number
+    }
+
     /// Whether this process is a forked child of the one that opened the database.
     #[inline]
     pub(crate) fn is_inherited(self) -> bool {

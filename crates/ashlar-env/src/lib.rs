@@ -16,7 +16,7 @@ pub mod sim;
 pub use clock::{Clock, VirtualClock};
 pub use env::Env;
 pub use fs::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
-pub use jobs::{Job, JobExecutor, JobId, JobKind, Lane, StepBudget, StepResult};
+pub use jobs::{Job, JobExecutor, JobId, JobKind, Lane, StepBudget, StepResult, ThreadExecutor};
 pub use mem::MemFs;
 pub use os::{OsClock, OsFs, OsRand, Process, memory_limit, uncompressed_max};
 pub use rand::{Rand, SeededRand};

@@ -104,6 +104,10 @@ impl<R: Run + 'static> Job for JobShell<R> {
         R::KIND
     }
 
+    fn owner(&self) -> u64 {
+        self.core.database.number()
+    }
+
     fn step(&mut self, budget: StepBudget) -> StepResult {
         let _inside = self.core.database.enter_job(self.core.executor());
         self.in_step = true;

@@ -5,6 +5,7 @@
 //! 3. A job that returns `Done` is dropped. After a panic in a step, or at `close`, the executor calls `abort` instead.
 
 mod inline;
+mod ready;
 mod threads;
 
 #[cfg(test)]
@@ -71,6 +72,11 @@ pub enum StepResult {
 pub trait Job: Send {
     /// The purpose of the job.
     fn kind(&self) -> JobKind;
+
+    /// Whose work it is. Owners whose jobs wait for the same threads take turns.
+    fn owner(&self) -> u64 {
+        0
+    }
 
     /// Does some work, at most about `budget`. The executor catches a panic and then calls `abort`.
     fn step(&mut self, budget: StepBudget) -> StepResult;

@@ -24,6 +24,7 @@ impl Log {
 
 /// Does what a closure says, step by step.
 struct Scripted<F: FnMut(usize) -> StepResult + Send> {
+    /// Its first letter is the owner.
     name: &'static str,
     step: usize,
     script: F,
@@ -34,6 +35,10 @@ struct Scripted<F: FnMut(usize) -> StepResult + Send> {
 impl<F: FnMut(usize) -> StepResult + Send> Job for Scripted<F> {
     fn kind(&self) -> JobKind {
         JobKind::Other(self.name)
+    }
+
+    fn owner(&self) -> u64 {
+        self.name.bytes().next().map_or(0, u64::from)
     }
 
     fn step(&mut self, budget: StepBudget) -> StepResult {
@@ -118,6 +123,24 @@ fn jobs_run_to_their_end() {
         b.exec.close();
         assert_eq!(b.log.aborted.load(Ordering::SeqCst), 0);
     });
+}
+
+#[test]
+fn owners_take_turns_however_many_jobs_they_have() {
+    let b = Bench::new(Arc::new(ThreadExecutor::new(Arc::new(OsClock::new()), 1, 1)));
+    let (go, gate) = std::sync::mpsc::channel::<()>();
+    b.submit("gate", move |_| {
+        gate.recv().unwrap();
+        StepResult::Done
+    });
+    for _ in 0..8 {
+        b.submit("a", three_steps);
+    }
+    b.submit("b", three_steps);
+    go.send(()).unwrap();
+    b.wait_for(|log| log.finished.load(Ordering::SeqCst) == 10);
+    assert_eq!(b.log.lines()[..7], ["gate0", "a0", "b0", "a0", "b1", "a0", "b2"]);
+    assert_eq!(b.log.lines().len(), 28);
 }
 
 #[test]

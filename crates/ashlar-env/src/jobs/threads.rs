@@ -1,6 +1,6 @@
 //! Runs jobs on threads. Each lane has its own threads, which start when the first job comes.
 //!
-//! 1. A job is in exactly one place: ready, waiting for its time, or with a thread.
+//! 1. A job is in exactly one place: ready, waiting for its time, or with a thread. Of the ready jobs, owners take turns.
 //! 2. A wake that arrives while the job's step runs turns the step's `Wait` into `Again`.
 //! 3. A panicking step ends its job only; the thread goes on.
 //! 4. A forked child has none of its parent's threads. There the parent's executor takes no jobs, and its end joins no
@@ -8,12 +8,13 @@
 //! 5. Jobs wait by the clock of the environment; threads sleep by the machine's clock. The two may drift apart, so a
 //!    thread that wakes up reads the environment's clock again.
 
+use super::ready::Ready;
 use super::{Job, JobExecutor, JobId, Lane, StepBudget, StepResult};
 use crate::{Clock, Process};
 use ashlar_base::panics::contained;
 use ashlar_sync::thread::{self, JoinHandle};
 use ashlar_sync::{Mutex, Rank, Signal};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,15 +43,17 @@ struct LaneState {
     threads_max: usize,
     threads: Vec<JoinHandle<()>>,
     idle: usize,
-    ready: VecDeque<Entry>,
+    ready: Ready,
     /// The due time is `None` when only a wake counts.
     waiting: BTreeMap<JobId, (Option<Duration>, Entry)>,
     /// Jobs with a thread, and whether they were woken since the step began.
     stepping: BTreeMap<JobId, bool>,
 }
 
-struct Entry {
-    id: JobId,
+/// A job of the executor.
+pub(super) struct Entry {
+    pub(super) id: JobId,
+    pub(super) owner: u64,
     job: Box<dyn Job>,
 }
 
@@ -60,7 +63,7 @@ impl LaneState {
             threads_max: threads_max.max(1),
             threads: Vec::new(),
             idle: 0,
-            ready: VecDeque::new(),
+            ready: Ready::default(),
             waiting: BTreeMap::new(),
             stepping: BTreeMap::new(),
         }
@@ -68,14 +71,16 @@ impl LaneState {
 
     fn has(&self, id: JobId) -> bool {
         let stands = self.waiting.contains_key(&id) || self.stepping.contains_key(&id);
-        stands || self.ready.iter().any(|entry| entry.id == id)
+        stands || self.ready.has(id)
     }
 
     /// Moves jobs whose time has come to the ready ones.
     fn ripen(&mut self, now: Duration) {
         let ripe = |(due, _): &(Option<Duration>, Entry)| due.is_some_and(|d| d <= now);
         while let Some(id) = self.waiting.iter().find(|(_, w)| ripe(w)).map(|(id, _)| *id) {
-            self.ready.extend(self.waiting.remove(&id).map(|(_, e)| e));
+            if let Some((_, entry)) = self.waiting.remove(&id) {
+                self.ready.push(entry);
+            }
         }
     }
 
@@ -114,7 +119,7 @@ impl Shared {
                 let l = state.lane(lane);
                 let now = self.clock.now();
                 l.ripen(now);
-                match l.ready.pop_front() {
+                match l.ready.pop() {
                     Some(entry) => {
                         l.stepping.insert(entry.id, false);
                         drop(state);
@@ -148,7 +153,7 @@ impl Shared {
             Some(d) if !woken => {
                 l.waiting.insert(id, (self.clock.now().checked_add(d), entry));
             }
-            _ => l.ready.push_back(entry),
+            _ => l.ready.push(entry),
         }
     }
 }
@@ -223,8 +228,9 @@ impl JobExecutor for ThreadExecutor {
             abort(job);
             return id;
         }
-        state.lane(lane).ready.push_back(Entry { id, job });
-        let refused = if self.grow(&mut state, lane) { None } else { state.lane(lane).ready.pop_back() };
+        let owner = job.owner();
+        state.lane(lane).ready.push(Entry { id, owner, job });
+        let refused = if self.grow(&mut state, lane) { None } else { state.lane(lane).ready.take(id) };
         drop(state);
         match refused {
             Some(entry) => abort(entry.job),
@@ -238,7 +244,7 @@ impl JobExecutor for ThreadExecutor {
         for lane in [Lane::High, Lane::Low] {
             let l = state.lane(lane);
             if let Some((_, entry)) = l.waiting.remove(&id) {
-                l.ready.push_back(entry);
+                l.ready.push(entry);
                 self.grow(&mut state, lane);
                 drop(state);
                 self.shared.lane_signal(lane).notify();
@@ -283,7 +289,7 @@ impl JobExecutor for ThreadExecutor {
             for lane in [Lane::High, Lane::Low] {
                 let l = state.lane(lane);
                 threads.append(&mut l.threads);
-                left.extend(l.ready.drain(..));
+                left.extend(l.ready.drain());
                 left.extend(std::mem::take(&mut l.waiting).into_values().map(|(_, e)| e));
             }
         }
