@@ -37,18 +37,31 @@ pub struct MemoryBudget {
     total: AtomicUsize,
     relief: OnceLock<Relief>,
     shortage: OnceLock<Relief>,
+    /// The budget that this one is an account of.
+    of: Option<Arc<MemoryBudget>>,
 }
 
 impl MemoryBudget {
     /// Nothing held yet.
     pub fn new(cap: usize) -> Arc<MemoryBudget> {
-        Arc::new(MemoryBudget {
+        Arc::new(MemoryBudget::make(cap, None))
+    }
+
+    /// An account of one user of this budget: it shows what is charged through it, which this budget holds, too. An account
+    /// has no reliefs of its own.
+    pub fn account(self: &Arc<Self>) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget::make(self.cap, Some(Arc::clone(self))))
+    }
+
+    fn make(cap: usize, of: Option<Arc<MemoryBudget>>) -> MemoryBudget {
+        MemoryBudget {
             cap,
             held: Default::default(),
             total: AtomicUsize::new(0),
             relief: OnceLock::new(),
             shortage: OnceLock::new(),
-        })
+            of,
+        }
     }
 
     /// The cap in bytes.
@@ -101,6 +114,9 @@ impl MemoryBudget {
             held.fetch_add(bytes, Ordering::Relaxed);
         }
         self.total.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(of) = &self.of {
+            return of.add(what, bytes);
+        }
         if bytes == 0 {
             return;
         }
@@ -117,6 +133,9 @@ impl MemoryBudget {
             held.fetch_sub(bytes, Ordering::Relaxed);
         }
         self.total.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(of) = &self.of {
+            of.sub(what, bytes);
+        }
     }
 }
 
@@ -208,5 +227,27 @@ mod tests {
         drop(b);
         assert_eq!((budget.total(), budget.left()), (0, 100));
         MemoryCharge::none().grow(7);
+    }
+
+    #[test]
+    fn what_an_account_shows_its_budget_holds() {
+        let budget = MemoryBudget::new(100);
+        let grown = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&grown);
+        budget.on_growth(move || {
+            seen.fetch_add(1, Ordering::Relaxed);
+        });
+        let (a, b) = (budget.account(), budget.account());
+        let (of_a, of_b) = (a.charge(MemoryUse::Memtables, 30), b.charge(MemoryUse::Memtables, 50));
+        assert_eq!(
+            (a.held(MemoryUse::Memtables), b.total(), budget.held(MemoryUse::Memtables)),
+            (30, 50, 80)
+        );
+        assert_eq!((budget.left(), grown.load(Ordering::Relaxed)), (20, 2));
+        of_a.shrink(10);
+        drop((b, of_b));
+        assert_eq!((a.total(), budget.total()), (20, 20));
+        drop((a, of_a));
+        assert_eq!(budget.total(), 0);
     }
 }

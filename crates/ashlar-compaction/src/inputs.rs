@@ -16,7 +16,8 @@ use std::sync::Arc;
 const READAHEAD_BYTES: usize = 2 << 20;
 const READAHEAD_BYTES_MIN: usize = 64 << 10;
 
-/// Bytes that each of `runs` inputs reads at a time: together a sixteenth of the memory cap, within the limits above.
+/// Bytes that each of `runs` inputs reads at a time: together a sixteenth of the database's part of the
+/// memory cap, within the limits above.
 fn readahead(cap: Option<usize>, runs: usize) -> usize {
     let share = cap.map_or(usize::MAX, |cap| cap / 16 / runs.max(1));
     share.clamp(READAHEAD_BYTES_MIN, READAHEAD_BYTES)
@@ -36,7 +37,7 @@ pub(super) fn runs(
     let mut runs: Vec<Box<dyn RunCursor>> = Vec::new();
     let count: usize =
         plan.inputs.iter().map(|(l, files)| if *l == Level::ZERO { files.len() } else { 1 }).sum();
-    let readahead = readahead(version.tables().memory_cap(), count * parts);
+    let readahead = readahead(version.tables().memory_share(), count * parts);
     let mut push = |files| -> Result<()> {
         let mut run = LevelRun::new(Arc::clone(version), files, range.clone(), readahead);
         run.seek(range.begin.as_deref().map(|begin| LookupKey::new(begin, SeqNum::MAX)).as_ref())?;

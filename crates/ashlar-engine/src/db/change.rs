@@ -77,7 +77,7 @@ impl Core {
             // Pauses were computed from the former rate.
             self.wake_jobs();
         }
-        widen(&self.env, jobs);
+        widen(&self.env, self.memory.resources(), jobs);
         self.tables.set_limit(files);
         self.settings_changed();
         Ok(notices)

@@ -76,6 +76,7 @@ impl Core {
         self.release_readers();
         self.events.close();
         drop(std::mem::take(&mut *self.joined.lock()));
+        self.memory.leave();
         drop(hold.take());
         flushed.and(there)
     }

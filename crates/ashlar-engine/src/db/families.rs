@@ -84,7 +84,7 @@ impl Core {
             let made = made.inspect_err(|e| self.commit_failed(e))?;
             made.version.tables().count_into(&self.statistics);
             self.some_disallow.fetch_or(options.disallow_memtable_writes, Ordering::Relaxed);
-            let memtables = MemtableList::new(new_memtable(&options, self.memory.budget()), wal.number());
+            let memtables = MemtableList::new(new_memtable(&options, self.memory.account()), wal.number());
             let live = LiveFamily::new(
                 (self.database, made.id),
                 name,

@@ -38,7 +38,9 @@ impl Core {
     /// How long background work must pause after a step that wrote `bytes`.
     fn pause_for(&self, kind: JobKind, bytes: u64) -> Duration {
         let rate = self.options().rate_limit_bytes;
-        let pause = self.limiter.wrote(kind == JobKind::Flush, bytes, rate, self.env.clock.now());
+        let is_flush = kind == JobKind::Flush;
+        let own = self.limiter.wrote(is_flush, bytes, rate, self.env.clock.now());
+        let pause = own.max(self.memory.resources().pause(is_flush, bytes));
         if rate > 0 && bytes > 0 {
             let delayed = u64::from(!pause.is_zero());
             self.statistics.add_all([

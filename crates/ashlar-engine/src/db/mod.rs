@@ -74,7 +74,7 @@ use crate::batch::WriteBatch;
 use crate::column_family::Family;
 use crate::health::{Severity, lacks_space};
 use crate::open::RecoveryReport;
-use crate::pressure::WritePressure;
+use crate::pressure::{Resources, WritePressure};
 use crate::snapshot::Snapshot;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result, SeqNum};
@@ -97,6 +97,14 @@ pub struct Db {
 /// Closes the database when the last clone of its [`Db`] is dropped.
 struct Handle {
     core: Arc<Core>,
+}
+
+/// The environment with the threads of the resources.
+fn within(resources: Option<&Resources>, env: Env) -> Env {
+    match resources {
+        Some(resources) => resources.environment(env),
+        None => env,
+    }
 }
 
 impl Drop for Handle {
@@ -132,11 +140,31 @@ impl Db {
         families: Vec<OpenFamily>,
         others: FamilyOptions,
     ) -> Result<Db> {
+        Db::open_within(None, env, dir, options, families, others)
+    }
+
+    /// [`Db::open`] with resources that databases of the process share, or with its own.
+    ///
+    /// # Errors
+    /// Those of [`Db::open`]. `InvalidArgument`: the resources have less memory than a database needs. `Busy(Memory)`: no room
+    /// for another database.
+    pub fn open_within(
+        resources: Option<&Resources>,
+        env: Env,
+        dir: &Path,
+        options: DbOptions,
+        families: Vec<OpenFamily>,
+        others: FamilyOptions,
+    ) -> Result<Db> {
+        let env = within(resources, env);
         open::check_executor(&env)?;
-        let core = open::open(env, dir, options, families, others).map_err(|e| match lacks_space(&e) {
-            true => e.hint("Make room on the device, or open the database read-only"),
-            false => e,
-        })?;
+        let core =
+            open::open(env, dir, options, families, others, resources).map_err(|e| {
+                match lacks_space(&e) {
+                    true => e.hint("Make room on the device, or open the database read-only"),
+                    false => e,
+                }
+            })?;
         Ok(Db { handle: Arc::new(Handle { core }) })
     }
 
@@ -158,8 +186,24 @@ impl Db {
         families: Vec<OpenFamily>,
         others: FamilyOptions,
     ) -> Result<Db> {
+        Db::open_read_only_within(None, env, dir, options, families, others)
+    }
+
+    /// [`Db::open_read_only`] with resources that databases of the process share, or with its own.
+    ///
+    /// # Errors
+    /// Those of [`Db::open_read_only`] and of [`Db::open_within`].
+    pub fn open_read_only_within(
+        resources: Option<&Resources>,
+        env: Env,
+        dir: &Path,
+        options: DbOptions,
+        families: Vec<OpenFamily>,
+        others: FamilyOptions,
+    ) -> Result<Db> {
+        let env = within(resources, env);
         open::check_executor(&env)?;
-        let core = read_only::open_read_only(env, dir, options, families, others)?;
+        let core = read_only::open_read_only(env, dir, options, families, others, resources)?;
         Ok(Db { handle: Arc::new(Handle { core }) })
     }
 

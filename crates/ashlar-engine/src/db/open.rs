@@ -19,13 +19,12 @@ use crate::events::{Events, InfoLog};
 use crate::health::Health;
 use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{FamilySpec, Recovered, RecoveryReport, recover_in, replay_wals};
-use crate::pressure::{Memory, Pressure, RateLimiter};
+use crate::pressure::{Memory, Pressure, RateLimiter, Resources};
 use crate::snapshot::SnapshotList;
 use crate::wal::{Wal, WalShape};
 use crate::write::{Committer, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result};
-use ashlar_cache::FramePool;
 use ashlar_compaction::{Writer, new_session_id};
 use ashlar_env::{Env, FileLock};
 use ashlar_format::compress::Compression;
@@ -51,19 +50,20 @@ pub(super) fn open(
     mut options: DbOptions,
     families: Vec<OpenFamily>,
     others: FamilyOptions,
+    resources: Option<&Resources>,
 ) -> Result<Arc<Core>> {
     let mut settings = Settings::new(&options, families, others)?;
-    widen(&env, options.max_background_jobs);
+    let memory = Arc::new(take_memory(&options, resources)?);
+    widen(&env, memory.resources(), options.max_background_jobs);
     let (entered, lock) = occupy(&env, dir, &mut options, &mut settings)?;
     let env = entered.env.clone();
     let created = create_if_empty(&env, dir, &settings)?;
-    let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
     let tables = limited_tables(&options, &memory);
     let recovered = recover_in(&entered, dir, options.format_level, &tables, &settings.families())?;
     let (session_id, pending) = (new_session_id(&*env.rand), PendingOutputs::new());
     let Recovered { versions, missing, mut report, out_of_numbers, .. } = recovered;
     if !report.read_only.is_empty() {
-        return open_locked(entered, dir, options, settings, lock);
+        return open_locked(entered, dir, options, settings, (lock, memory));
     }
     out_of_numbers.map_or(Ok(()), Err)?;
     settings.recall(&env, dir, &mut options, &versions, &mut report)?;
@@ -77,7 +77,7 @@ pub(super) fn open(
     let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report);
     if replayer.too_large().is_some() || outcome.is_ok() && !report.read_only.is_empty() {
         drop((replayer, claims));
-        return open_locked(entered, dir, options, settings, lock);
+        return open_locked(entered, dir, options, settings, (lock, memory));
     }
     let outcome = outcome?;
     check_lost_at_open(&env, dir, &mut report)?;
@@ -169,18 +169,23 @@ fn create_missing(
     Ok(())
 }
 
-/// An empty table cache and block cache, within the memory budget.
-pub(super) fn open_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTables> {
-    let blocks = usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX);
-    OpenTables::new(FramePool::within(blocks, memory.budget()))
+/// The memory of a database, with the resources that it was given or with its own.
+///
+/// # Errors
+/// `InvalidArgument`, `Busy(Memory)`: the resources have no room for the database.
+pub(super) fn take_memory(options: &DbOptions, resources: Option<&Resources>) -> Result<Memory> {
+    match resources {
+        Some(common) => Memory::new(common, options),
+        None => Memory::new(&Resources::alone(options, ashlar_env::memory_limit()), options),
+    }
 }
 
-/// [`open_tables`] for a writable database: keeps as many tables open as the options say, fewer where file descriptors
-/// are short.
+/// The table cache of a writable database: keeps as many tables open as the options say, fewer where file descriptors or
+/// memory are short.
 fn limited_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTables> {
-    let tables = open_tables(options, memory);
+    let tables = memory.resources().open_tables();
     tables.set_limit(options.max_open_files);
-    tables.heed_shortage();
+    memory.resources().heed_shortage(&tables);
     tables
 }
 
@@ -329,7 +334,7 @@ impl Parts {
             let order = &family.version.order;
             let replayed = self.memtables.remove(&family.id);
             let options = settings.of(&family.name, order);
-            let current = replayed.unwrap_or_else(|| new_memtable(&options, self.memory.budget()));
+            let current = replayed.unwrap_or_else(|| new_memtable(&options, self.memory.account()));
             let memtables = MemtableList::new(current, self.wal.number());
             let version = Arc::clone(&family.version);
             version.tables().count_into(&self.statistics);

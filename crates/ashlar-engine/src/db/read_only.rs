@@ -19,14 +19,14 @@
 //! engine's own.
 
 use super::core::{Core, Hold};
-use super::open::{Parts, open_tables, statistics};
+use super::open::{Parts, statistics, take_memory};
 use super::replay::Replayer;
 use super::settings::{OpenFamily, Settings};
 use crate::health::Health;
 use crate::open::{
     FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from, recover_in, replay_found,
 };
-use crate::pressure::Memory;
+use crate::pressure::{Memory, Resources};
 use crate::wal::Wal;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
@@ -54,6 +54,7 @@ pub(super) fn open_read_only(
     options: DbOptions,
     families: Vec<OpenFamily>,
     others: FamilyOptions,
+    resources: Option<&Resources>,
 ) -> Result<Arc<Core>> {
     let mut settings = Settings::new(&options, families, others)?;
     let mut options = options;
@@ -63,8 +64,8 @@ pub(super) fn open_read_only(
     }
     let entered = enter(&env, dir, &settings.places(&options), Purpose::Read)?;
     settings.settle(&mut options, &entered);
-    let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
-    let tables = open_tables(&options, &memory);
+    let memory = Arc::new(take_memory(&options, resources)?);
+    let tables = memory.resources().open_tables();
     let statistics = statistics(&env, &options);
     let mut opening = Opening {
         entered,
@@ -102,10 +103,9 @@ pub(super) fn open_locked(
     dir: &Path,
     options: DbOptions,
     settings: Settings,
-    lock: Box<dyn FileLock>,
+    (lock, memory): (Box<dyn FileLock>, Arc<Memory>),
 ) -> Result<Arc<Core>> {
-    let memory = Arc::new(Memory::new(&options, ashlar_env::memory_limit()));
-    let tables = open_tables(&options, &memory);
+    let tables = memory.resources().open_tables();
     let statistics = statistics(&entered.env, &options);
     let (lock, kept) = (Some(lock), Kept::default());
     let mut opening = Opening { entered, dir, options, settings, lock, tables, memory, statistics, kept };

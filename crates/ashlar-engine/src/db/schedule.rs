@@ -13,7 +13,7 @@ use super::room_job::RoomJob;
 use super::work::Work;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
-use crate::pressure::{Gauges, Pace, WritePressure, pace};
+use crate::pressure::{Gauges, Pace, Resources, WritePressure, lanes, pace};
 use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_compaction::picker::{PickInput, Shape, Style};
 use ashlar_compaction::{Compaction, Reason};
@@ -286,16 +286,10 @@ fn mark_for_atomic_flush(state: &mut State) -> Vec<FamilyId> {
     state.families.iter_mut().map(mark).collect()
 }
 
-/// How many of `jobs` background jobs flush, and how many do other work.
-/// Source: RocksDB `db/db_impl/db_impl_compaction_flush.cc` (`GetBGJobLimits`).
-fn lanes(jobs: usize) -> (usize, usize) {
-    let high = (jobs / 4).max(1);
-    (high, jobs.saturating_sub(high).max(1))
-}
-
-/// Raises the executor's threads to the number for `jobs` background jobs. 0: unchanged.
-pub(super) fn widen(env: &Env, jobs: usize) {
-    if jobs > 0 {
+/// Raises the executor's threads to the number for `jobs` background jobs. 0: unchanged. Threads that databases share stay as
+/// many as they are.
+pub(super) fn widen(env: &Env, resources: &Resources, jobs: usize) {
+    if jobs > 0 && !resources.are_common() {
         let (high, low) = lanes(jobs);
         env.jobs.widen(Lane::High, high);
         env.jobs.widen(Lane::Low, low);

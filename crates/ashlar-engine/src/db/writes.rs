@@ -225,7 +225,7 @@ impl Core {
     ) {
         for family in state.families.iter_mut() {
             if families.contains(&family.family.id()) && family.memtables.current().is_used() {
-                let next = new_memtable(&family.family.options(), self.memory.budget());
+                let next = new_memtable(&family.family.options(), self.memory.account());
                 family.memtables.switch(next, wal, last);
             } else {
                 family.memtables.advance_empty(wal);

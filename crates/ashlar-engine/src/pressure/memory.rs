@@ -12,86 +12,116 @@
 //! 4. When readers hold so many old memtables that not even small new ones fit, writes fail with `Busy(Memory)` until
 //!    the readers release them.
 
+use super::Resources;
 use ashlar_base::error::BusyKind;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
-use ashlar_base::{Error, ErrorKind};
+use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_options::DbOptions;
+use ashlar_sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-/// The default cap on a machine with plenty of memory …
-const CAP_MAX: u64 = 1 << 30;
-/// … and on a small one.
-const CAP_MIN: u64 = 64 << 20;
 /// The charge for the WAL's write buffer; the records that `manual_wal_flush` buffers are included.
 const LOG_BUFFER_BYTES: usize = 4 << 20;
 /// A lack of memory never makes memtables smaller than this.
 const ACTIVE_MIN: usize = 1 << 20;
 
-/// The memory budget of a database.
+/// The memory budget of a database, which may be one of several under a cap.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    budget: Arc<MemoryBudget>,
-    memtables_max: usize,
-    _log: MemoryCharge,
+    resources: Resources,
+    /// What this database's memtables and WAL are charged to.
+    account: Arc<MemoryBudget>,
+    /// The most that memtables of this database may have.
+    ceiling: usize,
+    log: MemoryCharge,
+    left: AtomicBool,
 }
 
 impl Memory {
-    /// `machine`: the bytes that the process may use.
-    pub(crate) fn new(options: &DbOptions, machine: Option<u64>) -> Memory {
-        let cap = match options.memory_bytes {
-            0 => machine.map_or(CAP_MAX, |bytes| (bytes / 4).clamp(CAP_MIN, CAP_MAX)),
-            bytes => bytes,
+    /// The memory of a database that is opened with these resources.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Busy(Memory)`: the cap has no room for the database.
+    pub(crate) fn new(resources: &Resources, options: &DbOptions) -> Result<Memory> {
+        resources.enter()?;
+        let account = resources.budget().account();
+        let ceiling = match usize::try_from(options.db_write_buffer_bytes) {
+            Ok(bytes) if bytes > 0 => bytes,
+            _ => usize::MAX,
         };
-        let cap = usize::try_from(cap).unwrap_or(usize::MAX);
-        let memtables_max = match usize::try_from(options.db_write_buffer_bytes) {
-            Ok(0) => cap / 4,
-            Ok(bytes) => bytes.min(cap),
-            Err(_) => cap,
-        };
-        let budget = MemoryBudget::new(cap);
-        let log = budget.charge(MemoryUse::Buffers, LOG_BUFFER_BYTES);
-        Memory { budget, memtables_max, _log: log }
+        let log = account.charge(MemoryUse::Buffers, LOG_BUFFER_BYTES);
+        Ok(Memory { resources: resources.clone(), account, ceiling, log, left: AtomicBool::new(false) })
     }
 
+    /// Ends the database's use of the resources. What readers still hold stays charged.
+    pub(crate) fn leave(&self) {
+        if !self.left.swap(true, Ordering::Relaxed) {
+            self.log.set(0);
+            self.resources.leave();
+        }
+    }
+
+    /// What the database may share with others.
+    pub(crate) fn resources(&self) -> &Resources {
+        &self.resources
+    }
+
+    /// The account of the database's memtables.
+    pub(crate) fn account(&self) -> &Arc<MemoryBudget> {
+        &self.account
+    }
+
+    /// The budget with the cap, of all databases together.
     pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
-        &self.budget
+        self.resources.budget()
     }
 
     /// The limit of all memtables that take writes together. `live` is the size of memtables that take writes or wait
     /// for a flush; memtables that only readers hold are not in it.
     pub(crate) fn active_max(&self, live: usize) -> usize {
-        let half = self.memtables_max / 2;
+        let half = self.memtables_max() / 2;
         (self.room(live) / 3).clamp(ACTIVE_MIN.min(half), half)
     }
 
     /// The part of the cap that everything except live memtables and blocks leaves.
     fn room(&self, live: usize) -> usize {
-        self.budget.cap().saturating_sub(self.budget.total().saturating_sub(live))
+        self.budget().cap().saturating_sub(self.budget().total().saturating_sub(live))
     }
 
-    /// The limit of all memtables together.
+    /// The limit of all memtables of the database together: its part of the share, or what others leave of the share if that is
+    /// more.
     pub(crate) fn memtables_max(&self) -> usize {
-        self.memtables_max
+        let all = self.resources.memtables_max();
+        let part = all / self.resources.databases().max(1);
+        let held = |budget: &MemoryBudget| budget.held(MemoryUse::Memtables);
+        let others = held(self.budget()).saturating_sub(held(&self.account));
+        part.max(all.saturating_sub(others)).min(self.ceiling)
     }
 
-    /// Whether all memtables together fill their share.
+    /// Whether all memtables together fill their limit.
     pub(crate) fn memtables_full(&self) -> bool {
-        self.budget.held(MemoryUse::Memtables) >= self.memtables_max
+        self.account.held(MemoryUse::Memtables) >= self.memtables_max()
     }
 
     /// The error for a write when readers hold too much memory; `None` if writes fit. `live` is the size of the
     /// memtables that take writes; nothing waits for a flush.
     pub(crate) fn refusal(&self, live: usize) -> Option<Error> {
-        let pinned = self.budget.held(MemoryUse::Memtables).saturating_sub(live);
-        if pinned < self.memtables_max / 2 || self.room(live) >= 3 * ACTIVE_MIN {
+        let pinned = self.account.held(MemoryUse::Memtables).saturating_sub(live);
+        if pinned < self.memtables_max() / 2 || self.room(live) >= 3 * ACTIVE_MIN {
             return None;
         }
         let text = format!(
             "iterators and snapshots hold {pinned} bytes of old memtables; the cap on memory is {} bytes",
-            self.budget.cap()
+            self.budget().cap()
         );
         let error = Error::new(ErrorKind::Busy(BusyKind::Memory), text);
         Some(error.hint("Close iterators that were opened long ago, or give the database more memory"))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -99,36 +129,51 @@ impl Memory {
 mod tests {
     use super::*;
 
-    fn memory(memory_bytes: u64, db_write_buffer_bytes: u64, machine: Option<u64>) -> Memory {
-        Memory::new(&DbOptions { memory_bytes, db_write_buffer_bytes, ..DbOptions::default() }, machine)
+    fn memory(memory_bytes: u64, db_write_buffer_bytes: u64) -> Memory {
+        let options = DbOptions { memory_bytes, db_write_buffer_bytes, ..DbOptions::default() };
+        Memory::new(&Resources::alone(&options, None), &options).unwrap()
     }
 
     #[test]
-    fn caps_follow_options_and_machine() {
-        let cap = |bytes, machine| memory(bytes, 0, machine).budget.cap() as u64;
-        assert_eq!(cap(0, None), 1 << 30);
-        assert_eq!(cap(0, Some(64 << 30)), 1 << 30);
-        assert_eq!(cap(0, Some(2 << 30)), 512 << 20);
-        assert_eq!(cap(0, Some(1)), CAP_MIN);
-        assert_eq!(cap(128 << 20, Some(1)), 128 << 20);
-        assert_eq!(memory(128 << 20, 0, None).active_max(0), 16 << 20);
-        assert_eq!(memory(128 << 20, 16 << 20, None).active_max(0), 8 << 20);
-        let small = memory(64 << 20, 32 << 20, None);
-        let _tables = small.budget.charge(MemoryUse::Tables, 40 << 20);
+    fn limits_of_memtables_follow_the_cap() {
+        assert_eq!(memory(128 << 20, 0).active_max(0), 16 << 20);
+        assert_eq!(memory(128 << 20, 16 << 20).active_max(0), 8 << 20);
+        let small = memory(64 << 20, 32 << 20);
+        let _tables = small.budget().charge(MemoryUse::Tables, 40 << 20);
         assert_eq!(small.active_max(0), (20 << 20) / 3, "what tables and the log leave");
-        let _more = small.budget.charge(MemoryUse::Tables, 40 << 20);
+        let _more = small.budget().charge(MemoryUse::Tables, 40 << 20);
         assert_eq!(small.active_max(0), ACTIVE_MIN);
     }
 
     #[test]
+    fn of_two_databases_each_keeps_its_part() {
+        let (both, options) = (Resources::new(128 << 20), DbOptions::default());
+        let a = Memory::new(&both, &options).unwrap();
+        assert_eq!(a.memtables_max(), 32 << 20, "alone");
+        let of_a = a.account().charge(MemoryUse::Memtables, 30 << 20);
+        let b = Memory::new(&both, &options).unwrap();
+        assert_eq!((a.memtables_max(), b.memtables_max()), (32 << 20, 16 << 20));
+        assert!(!a.memtables_full() && !b.memtables_full());
+        let of_b = b.account().charge(MemoryUse::Memtables, 15 << 20);
+        assert!(a.memtables_full() && !b.memtables_full(), "the part of b is not taken by a");
+        assert_eq!(a.memtables_max(), 17 << 20);
+        drop(of_a);
+        assert_eq!((a.memtables_max(), b.memtables_max()), (17 << 20, 32 << 20));
+        b.leave();
+        drop((of_b, b));
+        assert_eq!((a.memtables_max(), both.databases()), (32 << 20, 1));
+        assert_eq!(both.budget().total(), LOG_BUFFER_BYTES, "of a");
+    }
+
+    #[test]
     fn only_what_readers_hold_refuses_writers() {
-        let memory = memory(128 << 20, 64 << 20, None);
-        let active = memory.budget.charge(MemoryUse::Memtables, 32 << 20);
+        let memory = memory(128 << 20, 64 << 20);
+        let active = memory.account().charge(MemoryUse::Memtables, 32 << 20);
         assert!(!memory.memtables_full() && memory.refusal(32 << 20).is_none());
-        let tables = memory.budget.charge(MemoryUse::Tables, 200 << 20);
+        let tables = memory.budget().charge(MemoryUse::Tables, 200 << 20);
         assert!(memory.refusal(32 << 20).is_none(), "large indexes do not stop writers");
         drop(tables);
-        let held = memory.budget.charge(MemoryUse::Memtables, 80 << 20);
+        let held = memory.account().charge(MemoryUse::Memtables, 80 << 20);
         assert!(memory.memtables_full() && memory.refusal(32 << 20).is_none(), "small ones still fit");
         held.grow(42 << 20);
         let refused = memory.refusal(32 << 20).map(|e| e.kind());

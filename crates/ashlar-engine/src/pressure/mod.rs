@@ -10,12 +10,15 @@
 //! 3. Memtables are no gauge: a full one is switched at once, or its writers wait for a flush (`db`, make room).
 
 mod limiter;
+mod resources;
 mod memory;
 mod rates;
 
 pub(crate) use limiter::RateLimiter;
 pub(crate) use memory::Memory;
 pub(crate) use rates::Rates;
+pub use resources::Resources;
+pub(crate) use resources::lanes;
 
 use ashlar_options::FamilyOptions;
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -28,9 +28,13 @@ use std::sync::{Arc, Weak};
 /// The part of the cap that tables may always use. With less, every read would open its tables again.
 const TABLES_LEAST: usize = 16;
 
+/// Answers a database's part of the memory cap.
+type Share = Box<dyn Fn() -> usize + Send + Sync>;
+
 /// The open tables of a database. All counts are relaxed, because they order no other memory access.
 pub struct OpenTables {
     pool: Arc<FramePool>,
+    share: Option<Share>,
     /// The limit of descriptors.
     limit: AtomicUsize,
     /// Descriptors in use.
@@ -41,27 +45,37 @@ pub struct OpenTables {
 impl OpenTables {
     /// A table cache without tables. Blocks of the tables go to `pool`. There is no limit, so all tables stay open.
     pub fn new(pool: Arc<FramePool>) -> Arc<OpenTables> {
+        OpenTables::make(pool, None)
+    }
+
+    /// [`OpenTables::new`] of a database that shares its pool with others; `share` answers its part of the memory cap.
+    pub fn with_share(
+        pool: Arc<FramePool>,
+        share: impl Fn() -> usize + Send + Sync + 'static,
+    ) -> Arc<OpenTables> {
+        OpenTables::make(pool, Some(Box::new(share)))
+    }
+
+    fn make(pool: Arc<FramePool>, share: Option<Share>) -> Arc<OpenTables> {
         Arc::new(OpenTables {
             pool,
+            share,
             limit: AtomicUsize::new(usize::MAX),
             descriptors: Arc::default(),
             ring: Mutex::new(Rank::Cache, VecDeque::new()),
         })
     }
 
-    /// From now on, closes tables without a reader when the pool's memory budget is short. Call it once.
-    pub fn heed_shortage(self: &Arc<Self>) {
-        let weak = Arc::downgrade(self);
-        if let Some(budget) = self.pool.budget() {
-            budget.on_shortage(move || {
-                if let Some(tables) = weak.upgrade() {
-                    tables.relieve();
-                }
-            });
+    /// The part of the memory cap that the database has, if there is a cap.
+    pub fn memory_share(&self) -> Option<usize> {
+        match &self.share {
+            Some(share) => Some(share()),
+            None => self.pool.budget().map(|budget| budget.cap()),
         }
     }
 
-    fn relieve(&self) {
+    /// Closes tables without a reader while the budget of the pool is short.
+    pub fn relieve(&self) {
         let Some(budget) = self.pool.budget() else { return };
         let least = budget.cap() / TABLES_LEAST;
         let may_go = || budget.is_short() && budget.held(MemoryUse::Tables) > least;

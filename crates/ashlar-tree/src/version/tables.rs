@@ -47,9 +47,9 @@ impl Tables {
         self.statistics.get().map(|s| &**s)
     }
 
-    /// The memory cap of the blocks, if there is one.
-    pub fn memory_cap(&self) -> Option<usize> {
-        self.open.pool().budget().map(|budget| budget.cap())
+    /// The database's part of the cap on memory, if there is a cap.
+    pub fn memory_share(&self) -> Option<usize> {
+        self.open.memory_share()
     }
 
     /// The clock that limits of reads are compared with.
