@@ -17,6 +17,7 @@ use crate::{Env, Error, ErrorKind, FormatLevel, IoKind, Result};
 use ashlar_base::Order;
 use ashlar_engine::OpenFamily;
 use ashlar_engine::column_family::DEFAULT_FAMILY;
+use ashlar_engine::pressure::Resources;
 use ashlar_options::{
     DbOptions, FamilyOptions, LoadedOptions, Options, Together, family_notices, load_latest_options,
 };
@@ -45,6 +46,7 @@ enum Set {
 #[derive(Clone, Default)]
 pub(crate) struct Recorded {
     pub(crate) memory: Option<u64>,
+    pub(crate) resources: Option<Resources>,
     /// Stored settings are not used.
     pub(crate) fresh: bool,
     sets: Vec<Set>,
@@ -188,6 +190,7 @@ impl Recorded {
                 Set::Default(sets) => sets.iter().try_for_each(|set| set(&mut default))?,
             }
         }
+        self.check_beside_resources(&before.db, &db)?;
         check_order(DEFAULT_FAMILY, &default.order, &before.family.order)?;
         let check_together = |family: &FamilyOptions, stored: &FamilyOptions| {
             Together { db: &db, family }.check_since(Together { db: &before.db, family: stored })
@@ -226,7 +229,7 @@ impl Recorded {
 
     /// The settings of a family in the file, with the settings for all families applied.
     fn set_for_all(&self, db: &DbOptions, stored: &FamilyOptions, named: bool) -> Result<FamilyOptions> {
-        if self.sets.is_empty() && self.memory.is_none() {
+        if self.sets.is_empty() && self.memory.is_none() && self.resources.is_none() {
             return Ok(stored.clone());
         }
         let (mut db, mut options) = (db.clone(), stored.clone());
@@ -243,6 +246,10 @@ impl Recorded {
     }
 
     fn set_memory(&self, db: &mut DbOptions, family: &mut FamilyOptions) {
+        if let Some(resources) = &self.resources {
+            family.write_buffer_bytes = write_buffer(resources.memory() as u64, family);
+            return;
+        }
         let Some(bytes) = self.memory else { return };
         db.memory_bytes = bytes;
         if bytes == 0 {
@@ -251,9 +258,35 @@ impl Recorded {
             return;
         }
         db.block_cache_bytes = (bytes / 4 * 3).max(1 << 20);
-        let buffers = bytes / 4 / family.max_write_buffers.max(1) as u64;
-        family.write_buffer_bytes = usize::try_from(buffers.clamp(64 << 10, 64 << 20)).unwrap_or(64 << 20);
+        family.write_buffer_bytes = write_buffer(bytes, family);
     }
+
+    /// # Errors
+    /// `InvalidArgument`: the caller has set what the resources decide.
+    fn check_beside_resources(&self, before: &DbOptions, db: &DbOptions) -> Result<()> {
+        if self.resources.is_none() {
+            return Ok(());
+        }
+        let (memory, threads) =
+            ("Give the memory to Resources::new", "Give the threads to Resources::threads");
+        let set = [
+            ("memory", self.memory.is_some() || before.memory_bytes != db.memory_bytes, memory),
+            ("the size of a block cache", before.block_cache_bytes != db.block_cache_bytes, memory),
+            ("max_background_jobs", before.max_background_jobs != db.max_background_jobs, threads),
+        ];
+        match set.iter().find(|(_, is_set, _)| *is_set) {
+            None => Ok(()),
+            Some((what, _, hint)) => {
+                Err(Error::invalid(format!("{what} is set for a database that shares Resources")).hint(*hint))
+            }
+        }
+    }
+}
+
+/// The size of a memtable under a cap of `bytes`.
+fn write_buffer(bytes: u64, family: &FamilyOptions) -> usize {
+    let buffers = bytes / 4 / family.max_write_buffers.max(1) as u64;
+    usize::try_from(buffers.clamp(64 << 10, 64 << 20)).unwrap_or(64 << 20)
 }
 
 /// The engine takes [`Order::Bytewise`] as "no comparator given", so it cannot tell when a caller asked for it. Settings start

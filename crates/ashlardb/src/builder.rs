@@ -5,6 +5,7 @@
 use crate::adopt::{Adopted, Recorded, SetFamily};
 use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
 use ashlar_base::{Comparator, MergeOperator, Order};
+use ashlar_engine::pressure::Resources;
 use ashlar_options::{DbOptions, DbPath, FamilyOptions};
 use ashlar_repair::Salvage;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,41 @@ impl Builder {
     /// Default: a quarter of the memory that the process may use, from 64 MiB to 1 GiB.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.recorded.memory = Some(bytes);
+        self
+    }
+
+    /// Opens the database with resources that it shares with other databases of the process: one memory cap with one block
+    /// cache, one limit on background writing, and one pool of background threads.
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::Resources;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let resources = Resources::new(256 << 20).threads(4);
+    /// let users = Db::builder(dir.path().join("users")).resources(&resources).open()?;
+    /// let events = Db::builder(dir.path().join("events")).resources(&resources).open()?;
+    /// users.put("u", "1")?;
+    /// events.put("e", "1")?;
+    /// assert_eq!(resources.databases(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The memtables of all databases together get a quarter of the cap. Each database is guaranteed its part of this quarter,
+    /// and may use what the others leave of it. Databases take turns on the threads, step by step, so many compactions of one
+    /// database delay a flush or compaction of another one by a step each. Properties and statistics about the memory cap and
+    /// the block cache show all databases together. A repair or a salvage does not use the resources.
+    ///
+    /// The first open decides the threads and the clock of the limit: all databases should have the same kind of [`Env`].
+    /// A stored `memory` or block cache size has no effect meanwhile.
+    ///
+    /// # Errors
+    /// The open answers `InvalidArgument` if the builder also sets [`Builder::memory`], the size of a block cache or
+    /// `max_background_jobs`, or if the resources have less than 16 MiB. It answers `Busy(Memory)` if the cap has less than
+    /// 16 MiB for each open database.
+    pub fn resources(mut self, resources: &Resources) -> Self {
+        self.recorded.resources = Some(resources.clone());
         self
     }
 
@@ -261,8 +297,12 @@ impl Builder {
     pub fn open(self) -> Result<Db> {
         let env = self.env.map_or_else(Env::os, Ok)?;
         let Adopted { db, families, others, .. } = self.recorded.over_database(&env, &self.path)?;
-        let open = if self.read_only { ashlar_engine::Db::open_read_only } else { ashlar_engine::Db::open };
-        Db::wrap(open(env, &self.path, db, families, others)?)
+        let resources = self.recorded.resources.as_ref();
+        let open = match self.read_only {
+            true => ashlar_engine::Db::open_read_only_within,
+            false => ashlar_engine::Db::open_within,
+        };
+        Db::wrap(open(resources, env, &self.path, db, families, others)?)
     }
 }
 

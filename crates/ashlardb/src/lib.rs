@@ -29,7 +29,7 @@
 //! Five things to know:
 //!
 //! - the path: one directory holds one database ([`Db::open`]);
-//! - memory: one cap holds for everything ([`Builder::memory`]);
+//! - memory: one cap holds for everything ([`Builder::memory`]), or for several databases ([`Builder::resources`]);
 //! - durability ([`crate::WriteOptions::sync`], [`Db::sync`]);
 //! - column families ([`Builder::family`], [`Db::create_family`]);
 //! - [`Db::close`], or dropping the last handle, waits for running background work.
@@ -109,6 +109,7 @@ pub use ashlar_base::{
 };
 pub use ashlar_engine::inspect::FamilyShape;
 pub use ashlar_engine::open::{ONE_WAY, RecoveryReport, left_by_leveldb, list_families};
+pub use ashlar_engine::pressure::Resources;
 pub use ashlar_engine::{MemtableStats, Scrubbed, SizeOptions};
 pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;

@@ -216,7 +216,7 @@ impl ReadOptions {
     /// interrupted. The wall clock is read when a get or scan begins, so its later jumps do not move the deadline.
     ///
     /// # Errors
-    /// A read whose deadline has passed answers `TimedOut`, and a scan ends there. A cursor can be positioned again.
+    /// A read whose deadline has passed answers `TimedOut`, and a scan ends there.
     pub fn deadline(self, at: SystemTime) -> Self {
         // A time before 1970 has passed.
         let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

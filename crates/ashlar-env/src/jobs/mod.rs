@@ -73,7 +73,7 @@ pub trait Job: Send {
     /// The purpose of the job.
     fn kind(&self) -> JobKind;
 
-    /// Whose work it is. Owners whose jobs wait for the same threads take turns.
+    /// The number of the job's owner. Jobs of several owners that wait for the same threads are run in turns, owner by owner.
     fn owner(&self) -> u64 {
         0
     }

@@ -102,7 +102,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("bgerror_resume_retry_interval", "1000000", open, "Work that failed is tried again by itself, with pauses that grow."),
     ignored!("compaction_verify_record_count", "true", open, "Every table that is written is checked against its plan before it is installed."),
     ignored!("flush_verify_memtable_count", "true", open, "Every table that is written is checked against its plan before it is installed."),
-    refused!("rate_limiter", "", open, "A limiter shared by several databases is not there; see rate_limiter_bytes_per_sec."),
+    refused!("rate_limiter", "", open, "For one database: rate_limiter_bytes_per_sec. For several, in Rust: Resources::rate_limit."),
     uses!("rate_limiter_bytes_per_sec", "0", live, db.rate_limit_bytes, Range::Whole(0, u64::MAX, BYTES), "Bytes per second that flushes and compactions write at most, flushes first. 0: no limit."),
     refused!("compaction_service", "", open, "Compaction in another process is not served."),
     // Files.

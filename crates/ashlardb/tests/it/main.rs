@@ -30,6 +30,7 @@
 //! | `many_families` | does the OPTIONS file tell every family, however many there are? |
 //! | `gone_back` | is a log that two processes wrote to told as damage, and is what stands before kept? |
 //! | `read_options` | does each option of a read hold for every verb? |
+//! | `resources` | do databases share memory and threads without harm to one another? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -69,6 +70,7 @@ mod refusals;
 mod repair;
 mod repair_names;
 mod repair_rebuilt;
+mod resources;
 mod salvage;
 mod scrub;
 mod store;
