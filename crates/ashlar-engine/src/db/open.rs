@@ -53,12 +53,11 @@ pub(super) fn open(
     resources: Option<&Resources>,
 ) -> Result<Arc<Core>> {
     let mut settings = Settings::new(&options, families, others)?;
-    let memory = Arc::new(take_memory(&options, resources)?);
+    let memory = take_memory(&options, resources)?;
     widen(&env, memory.resources(), options.max_background_jobs);
     let (entered, lock) = occupy(&env, dir, &mut options, &mut settings)?;
     let env = entered.env.clone();
-    let created = create_if_empty(&env, dir, &settings)?;
-    let tables = limited_tables(&options, &memory);
+    let (created, tables) = (create_if_empty(&env, dir, &settings)?, limited_tables(&options, &memory));
     let recovered = recover_in(&entered, dir, options.format_level, &tables, &settings.families())?;
     let (session_id, pending) = (new_session_id(&*env.rand), PendingOutputs::new());
     let Recovered { versions, missing, mut report, out_of_numbers, .. } = recovered;
@@ -173,11 +172,12 @@ fn create_missing(
 ///
 /// # Errors
 /// `InvalidArgument`, `Busy(Memory)`: the resources have no room for the database.
-pub(super) fn take_memory(options: &DbOptions, resources: Option<&Resources>) -> Result<Memory> {
-    match resources {
+pub(super) fn take_memory(options: &DbOptions, resources: Option<&Resources>) -> Result<Arc<Memory>> {
+    let memory = match resources {
         Some(common) => Memory::new(common, options),
         None => Memory::new(&Resources::alone(options, ashlar_env::memory_limit()), options),
-    }
+    };
+    memory.map(Arc::new)
 }
 
 /// The table cache of a writable database: keeps as many tables open as the options say, fewer where file descriptors or

@@ -64,7 +64,7 @@ pub(super) fn open_read_only(
     }
     let entered = enter(&env, dir, &settings.places(&options), Purpose::Read)?;
     settings.settle(&mut options, &entered);
-    let memory = Arc::new(take_memory(&options, resources)?);
+    let memory = take_memory(&options, resources)?;
     let tables = memory.resources().open_tables();
     let statistics = statistics(&env, &options);
     let mut opening = Opening {
