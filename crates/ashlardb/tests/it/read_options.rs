@@ -2,6 +2,7 @@
 
 use ashlar_env::sim::{CallClass, SimEnv};
 use ashlar_env::{Clock, VirtualClock};
+use ashlardb::options::IndexKind;
 use ashlardb::prelude::*;
 use ashlardb::{BusyKind, Compression, Env, ErrorKind, MayExist, Read, ReadTier};
 use std::path::Path;
@@ -122,6 +123,29 @@ fn the_tier_of_the_cache_reads_no_file() {
         // Closes every table that no read uses, with its blocks.
         db.set_db_options(&[("max_open_files", "0")]).unwrap();
     }
+}
+
+/// The partition of a key is read from the file, too, and so is its filter.
+#[test]
+fn the_tier_of_the_cache_reads_no_partition_of_an_index_or_a_filter() {
+    let sim = SimEnv::new(1);
+    let db = Db::builder("/db").env(sim.env()).tune(|_, family| {
+        family.table.index = IndexKind::TwoLevel;
+        (family.table.partition_filters, family.table.metadata_block_size) = (true, 64);
+    });
+    let db = db.open().unwrap();
+    for n in 0..KEYS {
+        db.put(key(n), [b'v'; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    // Opens the table, and reads the first partition.
+    assert!(db.get(key(0)).unwrap().is_some());
+    let cached = db.reading(ReadOptions::new().read_tier(ReadTier::BlockCache));
+    let reads = sim.calls_of(CallClass::Read);
+    assert!(cached.get(key(0)).unwrap().is_some());
+    all_are(&errors(&cached, KEYS - 2), NOT_CACHED);
+    assert_eq!(cached.key_may_exist(key(KEYS - 1)).unwrap(), MayExist::Maybe);
+    assert_eq!(sim.calls_of(CallClass::Read), reads);
 }
 
 #[test]
