@@ -269,6 +269,10 @@ pub(crate) enum DbCommand {
     /// count as damage: records are missing before later writes, but nothing proves that they were durable. A power cut
     /// leaves such a hole in writes that were not synced, and damage in such writes looks the same. An open drops the writes
     /// behind the hole; the report names them.
+    ///
+    /// Takes no lock. If another process has the database open, "sound" is valid, and nothing is said to be damaged: files
+    /// that the process removes during the check look like damage. The check then ends with status 1 and names the process.
+    /// Close the database there and check again, or check a checkpoint of it.
     Check {
         /// Prints the report as JSON; keys are hexadecimal
         #[arg(long)]
@@ -290,6 +294,8 @@ pub(crate) enum DbCommand {
     /// Prints the report of the open, the levels of each family, and the health
     Info,
     /// Proves that a RocksDB release (--level) reads everything in the directory, or lists what it does not read
+    ///
+    /// Takes no lock. If a file cannot be read and another process has the database open, the error names that process.
     Level,
     /// Rewrites every file in the format of a RocksDB release (--level), and proves it
     Rewrite,

@@ -118,6 +118,13 @@ pub trait Fs: Send + Sync + Debug {
     /// # Errors
     /// `Busy(Locked)`, with the holder's process id if the system tells it.
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
+
+    /// Looks whether [`Fs::lock`] has locked the file at `path`, in this or in another process. Creates nothing, takes no
+    /// lock, and needs no permission to write; fine when the file is missing.
+    ///
+    /// # Errors
+    /// `Busy(Locked)` as [`Fs::lock`]. `Io`: the file is there and cannot be opened.
+    fn check_unlocked(&self, path: &Path) -> Result<()>;
 }
 
 /// A held lock; dropping it releases.

@@ -11,6 +11,7 @@
 //! Of the engine's insides the crate uses only what [`ashlar_engine::for_repair`] names. Each module may use only modules
 //! above it (`cargo xtask tidy` reads this order).
 
+mod beside;
 mod level;
 mod check;
 mod repair;

@@ -97,3 +97,30 @@ fn a_hole_in_a_log_is_told_and_no_failure() {
     assert!(report["sound"] == true && risk["kind"] == "writes" && risk["last"] == 3000, "{report}");
     assert!(risk["behind"][0].as_str().is_some_and(|key| key.starts_with("6B6579")), "{report}");
 }
+
+#[test]
+fn beside_a_process_that_has_the_database_open_a_check_says_so() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("db").display().to_string();
+    let db = ashlardb::Db::open(&path).unwrap();
+    ashlardb::Write::put(&db, "a", "1").unwrap();
+    db.flush().unwrap();
+    assert!(good(&["db", &path, "check"], b"").ends_with(": sound\n"));
+    good(&["db", &path, "level"], b"");
+    let entries = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+    for table in entries.filter(|path| path.extension().is_some_and(|e| e == "sst")) {
+        std::fs::remove_file(&table).unwrap();
+        std::fs::write(&table, b"").unwrap();
+    }
+    for command in ["check", "level"] {
+        let ran = ashlar(&["db", &path, command], b"");
+        assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{ran:?}");
+        let pid = format!("pid {}", std::process::id());
+        for part in ["open elsewhere", &pid, "look like damage", "Close the database"] {
+            assert!(ran.err.contains(part), "{part}: {ran:?}");
+        }
+    }
+    drop(db);
+    let ran = ashlar(&["db", &path, "check"], b"");
+    assert!(ran.status == 1 && ran.out.contains(".sst"), "{ran:?}");
+}

@@ -263,11 +263,21 @@ impl Fs for MemFs {
         let mut dir = names_of(path)?;
         dir.pop();
         if !self.locked.lock().insert(dir.clone()) {
-            let busy = ErrorKind::Busy(BusyKind::Locked);
-            return Err(Error::new(busy, "the lock is held by this process").at_path(path));
+            return Err(held(path));
         }
         Ok(Box::new(MemLock { locked: Arc::clone(&self.locked), dir }))
     }
+
+    fn check_unlocked(&self, path: &Path) -> Result<()> {
+        let mut dir = names_of(path)?;
+        dir.pop();
+        if self.locked.lock().contains(&dir) { Err(held(path)) } else { Ok(()) }
+    }
+}
+
+#[track_caller]
+fn held(path: &Path) -> Error {
+    Error::new(ErrorKind::Busy(BusyKind::Locked), "the lock is held by this process").at_path(path)
 }
 
 /// An open file in memory, for either direction.

@@ -141,4 +141,8 @@ impl Fs for OsFs {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
         Ok(Box::new(OsLock::take(&self.held, path)?))
     }
+
+    fn check_unlocked(&self, path: &Path) -> Result<()> {
+        OsLock::look(&self.held, path)
+    }
 }

@@ -91,6 +91,35 @@ impl OsLock {
         held.extend(ids);
         Ok(OsLock { file: Some(file), dir: Some(dir), ids })
     }
+
+    /// Looks whether the lock is held. The lock of the directory is not looked at: the only way to look is to take it, and
+    /// an open that came meanwhile would fail.
+    pub(super) fn look(dirs: &Held, path: &Path) -> Result<()> {
+        let place = dirs.place("lock", path)?;
+        let failed = |e: Errno| Error::io("stat", path, &e.into());
+        let (_, ref mut held) = *held();
+        let dir = parent(dirs, path)?;
+        if held.contains(&id_of(&rustix::fs::fstat(&dir).map_err(failed)?)) {
+            return Err(held_here(path));
+        }
+        match rustix::fs::statat(&place, place.name, AtFlags::empty()) {
+            Ok(stat) if held.contains(&id_of(&stat)) => return Err(held_here(path)),
+            Ok(_) => {}
+            Err(Errno::NOENT) => return Ok(()),
+            Err(e) => return Err(failed(e)),
+        }
+        let file = file::open("open", &place, path, OFlags::RDONLY)?;
+        if held.contains(&id_of(&rustix::fs::fstat(&file).map_err(failed)?)) {
+            // As in `take`: closing would drop that lock.
+            std::mem::forget(file);
+            return Err(held_here(path));
+        }
+        match fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)) {
+            Ok(Some(_)) => Err(held_elsewhere(path, holder(&file))),
+            // An error says that the file system has no such locks.
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
 }
 
 /// Opens the directory that the file at `path` is in.

@@ -157,11 +157,21 @@ impl Fs for SimFs {
             disk.dir("lock", path.parent().unwrap_or(path))
         })?;
         if dir.dir().is_some_and(|mut dir| std::mem::replace(&mut dir.locked, true)) {
-            let busy = ErrorKind::Busy(BusyKind::Locked);
-            return Err(Error::new(busy, "the lock is held by this process").at_path(path));
+            return Err(held(path));
         }
         Ok(Box::new(SimLock(dir)))
     }
+
+    fn check_unlocked(&self, path: &Path) -> Result<()> {
+        let above = path.parent().unwrap_or(path);
+        let dir = self.plain(CallClass::Read, "lock", path, |disk| disk.dir("lock", above))?;
+        if dir.dir().is_some_and(|dir| dir.locked) { Err(held(path)) } else { Ok(()) }
+    }
+}
+
+#[track_caller]
+fn held(path: &Path) -> Error {
+    Error::new(ErrorKind::Busy(BusyKind::Locked), "the lock is held by this process").at_path(path)
 }
 
 impl fmt::Debug for SimFs {

@@ -198,8 +198,11 @@ fn a_file_lives_as_long_as_one_of_its_names() {
 fn a_lock_has_one_holder() {
     everywhere(|fs, dir| {
         let path = dir.join("LOCK");
+        fs.check_unlocked(&path).unwrap();
+        assert!(names(&**fs, dir).is_empty(), "looking creates nothing");
         let held = fs.lock(&path).unwrap();
         for _ in 0..2 {
+            assert_eq!(kind(fs.check_unlocked(&path)), ErrorKind::Busy(BusyKind::Locked));
             assert_eq!(kind(fs.lock(&path)), ErrorKind::Busy(BusyKind::Locked));
         }
         assert_eq!(names(&**fs, dir), ["LOCK"]);
@@ -207,6 +210,7 @@ fn a_lock_has_one_holder() {
         let other = fs.lock(&dir.join("other/LOCK")).unwrap();
         drop(held);
         assert!(fs.metadata(&path).unwrap().is_some(), "never unlinked");
+        fs.check_unlocked(&path).unwrap();
         drop(fs.lock(&path).unwrap());
         drop(other);
     });

@@ -75,9 +75,10 @@ fn an_alias_does_not_pass_nor_drop_the_lock() {
 
     let held = fs.lock(&real.join("LOCK")).unwrap();
     for name in [alias.join("LOCK"), real.join("LOCK"), temp.path().join("hard")] {
-        let e = fs.lock(&name).unwrap_err();
-        assert_eq!(e.kind(), LOCKED);
-        assert!(e.to_string().contains(&std::process::id().to_string()), "{e}");
+        for e in [fs.check_unlocked(&name).unwrap_err(), fs.lock(&name).unwrap_err()] {
+            assert_eq!(e.kind(), LOCKED);
+            assert!(e.to_string().contains(&std::process::id().to_string()), "{e}");
+        }
     }
     assert_eq!(descriptors_of(&real.join("LOCK")), 1, "a refused attempt opened the file");
     // Had a refused attempt opened and closed the file, another process would get the lock now.
@@ -99,12 +100,14 @@ fn another_process_keeps_us_out_by_name() {
     let (holder, said) = child(&path);
     assert_eq!(said, "locked");
     for _ in 0..2 {
-        let e = fs.lock(&path).unwrap_err();
-        assert_eq!(e.kind(), LOCKED);
-        assert!(e.to_string().contains(&format!("pid {}", holder.process.id())), "{e}");
+        for e in [fs.check_unlocked(&path).unwrap_err(), fs.lock(&path).unwrap_err()] {
+            assert_eq!(e.kind(), LOCKED);
+            assert!(e.to_string().contains(&format!("pid {}", holder.process.id())), "{e}");
+        }
     }
     finish(holder);
     assert!(path.exists());
+    fs.check_unlocked(&path).unwrap();
     drop(fs.lock(&path).unwrap());
 }
 

@@ -1,7 +1,7 @@
 //! The check: reads all files of a database, finds every damage, and names the keys at risk.
 //!
 //! 1. The check takes no lock and changes nothing. In a directory that is open elsewhere, files come and go meanwhile,
-//!    so a missing file proves no damage.
+//!    so a missing file proves no damage: see `beside`.
 //! 2. Damage never ends the check. If the MANIFEST is unreadable, every table is read on its own, and the whole
 //!    database counts as at risk.
 //!
@@ -17,6 +17,7 @@ mod logs;
 
 pub(crate) use logs::LogsNeeded;
 
+use crate::beside::beside_owner;
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
@@ -44,11 +45,15 @@ const LEVELS: usize = 64;
 /// The check adds a remark when fewer sequence numbers than this are left.
 const SEQUENCES_FEW: u64 = 1 << 40;
 
-/// Checks the database in `dir`. No handle or process should have it open.
+/// Checks the database in `dir`. It takes no lock, and works on read-only media.
+///
+/// A handle or process may have the database open. A sound result is valid then. Damage is not reported, because files
+/// that are removed or written meanwhile look like damage: the answer is `Busy(Locked)`.
 ///
 /// # Errors
-/// `InvalidArgument`: there is no database. `Io`: the directory, or a WAL file, cannot be read. Damage is in the report
-/// and is no error.
+/// `InvalidArgument`: there is no database. `Busy(Locked)`: damage was found, or the check failed, and the database is
+/// open elsewhere: close it, or check a checkpoint of it. `Io`: the directory, or a WAL file, cannot be read. Other damage
+/// is in the report and is no error.
 /// # Cost
 /// One pass over all files that the database needs. A second pass over damaged files, and over the tables that refer to
 /// a damaged blob file.
@@ -68,6 +73,15 @@ pub fn check_database_in(
     progress: Progress<'_>,
 ) -> Result<CheckReport> {
     let env = &hold_directory(env, dir)?;
+    let wrong = |report: &CheckReport| {
+        let first = report.damages.iter().chain(&report.holes).next()?;
+        Some(format!("{}: {}", first.file, first.cause))
+    };
+    beside_owner(&*env.fs, dir, || check_held(env, dir, given, progress), wrong)
+}
+
+/// [`check_database_in`] of a directory that is held.
+fn check_held(env: &Env, dir: &Path, given: &PlaceSettings, progress: Progress<'_>) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     let Some(replayed) = manifest(&*env.fs, dir, &mut report)? else {
         let entered = enter(env, dir, given, Purpose::Repair)?;

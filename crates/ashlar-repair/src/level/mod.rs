@@ -7,12 +7,13 @@
 //! 2. Nothing can be proved about an unreadable file, so damage is an error, not a finding. A torn tail is no error:
 //!    every release drops it.
 //! 3. The check takes no lock and changes nothing. In a directory that is open elsewhere, files may come and go
-//!    meanwhile.
+//!    meanwhile: see `beside`.
 
 mod shape;
 
 pub use shape::Shape;
 
+use crate::beside::beside_owner;
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Result, SeqNum};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
@@ -69,13 +70,16 @@ impl LevelReport {
 ///
 /// # Errors
 /// `InvalidArgument`: no database. `Corruption`: a file that cannot be read to its end. `NotSupported`: a kind of
-/// table.
+/// table. `Busy(Locked)`: the check failed, and the database is open elsewhere, where files may be removed meanwhile.
 /// `Io`.
 /// # Cost
 /// Reads every byte of every table and WAL file once.
 pub fn check_level_in(env: &Env, dir: &Path, given: &PlaceSettings) -> Result<LevelReport> {
-    let entered = enter(env, dir, given, Purpose::Read)?;
-    check_level(&*entered.env.fs, dir)
+    let check = || {
+        let entered = enter(env, dir, given, Purpose::Read)?;
+        walk(&*entered.env.fs, dir)
+    };
+    beside_owner(&*env.fs, dir, check, |_| None)
 }
 
 /// [`check_level_in`] of a database with all files in `dir`.
@@ -83,6 +87,10 @@ pub fn check_level_in(env: &Env, dir: &Path, given: &PlaceSettings) -> Result<Le
 /// # Errors
 /// As [`check_level_in`].
 pub fn check_level(fs: &dyn Fs, dir: &Path) -> Result<LevelReport> {
+    beside_owner(fs, dir, || walk(fs, dir), |_| None)
+}
+
+fn walk(fs: &dyn Fs, dir: &Path) -> Result<LevelReport> {
     let fs = &*fs.hold(dir)?;
     let Some(manifest) = read_current(fs, dir)? else {
         return Err(Error::invalid("there is no database (no CURRENT file)").at_path(dir));

@@ -208,6 +208,10 @@ impl Fs for Trapped {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
         self.fs.lock(path)
     }
+
+    fn check_unlocked(&self, path: &Path) -> Result<()> {
+        self.fs.check_unlocked(path)
+    }
 }
 
 #[derive(Debug)]

@@ -428,6 +428,10 @@ impl Fs for Places {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
         self.fs_of(path).lock(path)
     }
+
+    fn check_unlocked(&self, path: &Path) -> Result<()> {
+        self.fs_of(path).check_unlocked(path)
+    }
 }
 
 /// Whether two paths lead to one directory. Equal contents prove nothing, because a fresh copy has them too.

@@ -5,7 +5,9 @@ use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::rng::Rng;
 use ashlar_testkit::{Change, Judge, JudgeVersion, Op, Tools, report};
-use ashlardb::{CheckReport, Db, Env, ErrorKind, FormatLevel, Read as _, Risk, Write as _, check_database};
+use ashlardb::{
+    BusyKind, CheckReport, Db, Env, ErrorKind, FormatLevel, Read as _, Risk, Write as _, check_database,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -355,4 +357,46 @@ fn a_table_whose_writer_sampled_a_dictionary_is_sound() {
             assert!(report.is_sound(), "{report}");
         }
     }
+}
+
+/// What a process that has the database open removes meanwhile looks like damage. Here every table is empty, and whole
+/// again before the close.
+#[test]
+fn a_check_beside_a_process_that_has_the_database_open_calls_nothing_damaged() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    database(&dir, "");
+    let env = Env::os().unwrap();
+    let db = Db::open(&dir).unwrap();
+    db.wait_for_background().unwrap();
+    let before = files(&dir, "");
+    assert!(check(&dir).is_sound(), "a sound result stays one");
+    let aside = temp.path().join("aside");
+    std::fs::create_dir(&aside).unwrap();
+    let tables = files(&dir, ".sst");
+    let kept = |table: &Path| aside.join(table.file_name().unwrap());
+    for table in &tables {
+        std::fs::rename(table, kept(table)).unwrap();
+        std::fs::write(table, b"").unwrap();
+    }
+    let level = ashlar_engine::inspect::check_level(&*env.fs, &dir).map(drop);
+    for answer in [check_database(&env, &dir, &mut |_| {}).map(drop), level] {
+        let e = answer.unwrap_err();
+        let text = e.to_string();
+        assert_eq!(e.kind(), ErrorKind::Busy(BusyKind::Locked), "{text}");
+        let pid = format!("pid {}", std::process::id());
+        for part in ["open elsewhere", &pid, "look like damage", "Close the database", dir.to_str().unwrap()]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+    tables.iter().for_each(|table| std::fs::rename(kept(table), table).unwrap());
+    assert_eq!(before, files(&dir, ""), "a check leaves no file");
+    assert!(Db::open(&dir).is_err(), "the lock stays with its owner");
+    db.close().unwrap();
+    assert!(check(&dir).is_sound());
+    files(&dir, ".sst").iter().for_each(|table| std::fs::write(table, b"").unwrap());
+    std::fs::remove_file(dir.join("LOCK")).unwrap();
+    assert!(!check(&dir).is_sound(), "no process has it open");
+    assert!(!dir.join("LOCK").exists(), "a check makes no LOCK");
 }

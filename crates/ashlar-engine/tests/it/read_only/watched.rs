@@ -107,6 +107,10 @@ impl Fs for Watched {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
         never("lock", path)
     }
+
+    fn check_unlocked(&self, path: &Path) -> Result<()> {
+        self.fs.check_unlocked(path)
+    }
 }
 
 #[derive(Debug)]
