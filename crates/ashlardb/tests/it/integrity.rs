@@ -379,7 +379,7 @@ fn a_check_beside_a_process_that_has_the_database_open_calls_nothing_damaged() {
         std::fs::rename(table, kept(table)).unwrap();
         std::fs::write(table, b"").unwrap();
     }
-    let level = ashlar_engine::inspect::check_level(&*env.fs, &dir).map(drop);
+    let level = ashlar_repair::check_level(&*env.fs, &dir).map(drop);
     for answer in [check_database(&env, &dir, &mut |_| {}).map(drop), level] {
         let e = answer.unwrap_err();
         let text = e.to_string();
