@@ -36,12 +36,21 @@ impl InfoLogHead {
         let from_root = |path: &&str| Path::new(path).is_absolute();
         let manifest = behind("Recovering from manifest file: ").find(from_root);
         let before = |begin, end| behind(begin).filter_map(move |rest| Some(rest.split_once(end)?.0));
-        let tables = before("SST files in ", " dir, Total Num").chain(before("Error when reading ", " dir"));
+        let wal_dir = behind("Options.wal_dir: ").next().filter(from_root);
+        // Older releases say this also of a `wal_dir` that is not there yet.
+        let unread = before("Error when reading ", " dir")
+            .filter(|path| wal_dir.map(Path::new) != Some(Path::new(path)));
+        let tables = before("SST files in ", " dir, Total Num").chain(unread);
         let tables = tables.chain(behind("Directory from db_paths/cf_paths does not yet exist: "));
         Some(InfoLogHead {
             directory: manifest.and_then(|path| Path::new(path).parent()).map(Path::to_path_buf),
-            tables: tables.filter(from_root).map(PathBuf::from).collect(),
-            wal_dir: behind("Options.wal_dir: ").next().filter(from_root).map(str::to_owned),
+            // Older releases say of a `wal_dir` that is not there yet what they say of `db_paths`.
+            tables: tables
+                .filter(from_root)
+                .filter(|path| Some(*path) != wal_dir)
+                .map(PathBuf::from)
+                .collect(),
+            wal_dir: wal_dir.map(str::to_owned),
         })
     }
 }
@@ -66,6 +75,9 @@ mod tests {
         assert_eq!(InfoLogHead::parse(log), Some(said));
         let relative = log.replace("/data/my db", "db").replace("/data/wal", "").replace(" /slow", " slow");
         assert_eq!(InfoLogHead::parse(&relative), Some(InfoLogHead::default()));
+        let unread =
+            "RocksDB version: 7.8.3\nError when reading /wal dir NotFound: \nOptions.wal_dir: /wal\n";
+        assert!(InfoLogHead::parse(unread).unwrap().tables.is_empty());
         for line in [
             "Error when reading /new dir NotFound: ",
             "Directory from db_paths/cf_paths does not yet exist: /new",
