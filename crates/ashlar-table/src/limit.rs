@@ -83,9 +83,6 @@ impl ReadHow {
         path: impl Fn() -> P,
         read: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        if !self.cached_only && self.limit.is_none() {
-            return read();
-        }
         if self.cached_only {
             return Err(not_cached().at_path(path().as_ref()));
         }

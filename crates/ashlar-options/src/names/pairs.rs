@@ -29,7 +29,7 @@ pub struct Together<'o> {
 type Member = (Group, &'static str, bool);
 
 /// Flags that exclude each other.
-const FLAGS: [[Member; 2]; 5] = [
+static FLAGS: [[Member; 2]; 5] = [
     [(Group::Database, "enable_pipelined_write", true), (Group::Database, "atomic_flush", true)],
     [(Group::Database, "unordered_write", true), (Group::Database, "enable_pipelined_write", true)],
     [(Group::Database, "unordered_write", true), (Group::Database, "allow_concurrent_memtable_write", false)],
@@ -40,8 +40,15 @@ const FLAGS: [[Member; 2]; 5] = [
     [(Group::Table, "no_block_cache", true), (Group::Table, "cache_index_and_filter_blocks", true)],
 ];
 
-/// A setting that excludes every compression.
-const ALIGNED: Member = (Group::Table, "block_align", true);
+/// A flag that excludes every compression.
+static ALIGNED: [Member; 1] = [(Group::Table, "block_align", true)];
+
+/// A combination that the settings have.
+struct Wrong {
+    /// Its flags; none: a value that is wrong by itself.
+    members: &'static [Member],
+    text: String,
+}
 
 impl<'o> Together<'o> {
     /// Refuses what RocksDB refuses, unless the settings `before` a change had it already.
@@ -49,29 +56,27 @@ impl<'o> Together<'o> {
     /// # Errors
     /// `InvalidArgument` naming the settings.
     pub fn check_since(self, before: Together<'_>) -> Result<()> {
-        let had = before.wrong();
-        match self.wrong().into_iter().find(|(rule, _)| had.iter().all(|(old, _)| old != rule)) {
-            Some((_, text)) => Err(Error::invalid(text)),
+        match self.wrong_since(before).next() {
+            Some(wrong) => Err(Error::invalid(wrong.text)),
             None => Ok(()),
         }
+    }
+
+    fn wrong_since(self, before: Together<'_>) -> impl Iterator<Item = Wrong> {
+        let had = before.wrong();
+        self.wrong().into_iter().filter(move |new| had.iter().all(|old| old.members != new.members))
     }
 
     /// Gives stored settings without effect RocksDB's defaults, where they make such a combination with the caller's settings
     /// only. A caller that starts from the defaults does not know what the file holds. Returns what was given up, as lines.
     pub fn settle(db: &mut DbOptions, family: &mut FamilyOptions, stored: Together<'_>) -> Vec<String> {
-        let had = stored.wrong();
-        let wrong = Together { db, family }.wrong();
-        let new = wrong.into_iter().filter(|(rule, _)| had.iter().all(|(old, _)| old != rule));
         let mut told = Vec::new();
-        for ((first, at), text) in new {
-            let members: &[Member] = match first {
-                "block_align" => &[ALIGNED],
-                _ => FLAGS.get(at).filter(|pair| pair[0].1 == first).map_or(&[], |pair| pair),
-            };
+        for Wrong { members, text } in (Together { db, family }).wrong_since(stored).collect::<Vec<_>>() {
             for (group, name, _) in members {
                 let stored =
                     Together { db, family }.kept(*group).is_some_and(|texts| texts.holds_stored(name));
-                let Some(row) = find(&[*group], name).filter(|_| stored) else { continue };
+                let without_effect = find(&[*group], name).filter(|row| row.setting().is_none());
+                let Some(row) = without_effect.filter(|_| stored) else { continue };
                 match group {
                     Group::Database => db.kept.give(name, row.default),
                     Group::Table => family.give_table(name, row.default),
@@ -83,24 +88,24 @@ impl<'o> Together<'o> {
         told
     }
 
-    /// Every combination that is wrong: its first setting with the place in its list, and what to say.
-    fn wrong(self) -> Vec<((&'static str, usize), String)> {
+    fn wrong(self) -> Vec<Wrong> {
         let mut wrong = Vec::new();
-        for (at, pair) in FLAGS.iter().enumerate() {
+        for pair in &FLAGS {
             if pair.iter().all(|(group, name, value)| self.flag(*group, name) == *value) {
                 let [(_, first, a), (_, second, b)] = pair;
-                wrong.push(((*first, at), both(&format!("{first}={a}"), &format!("{second}={b}"))));
+                let text = both(&format!("{first}={a}"), &format!("{second}={b}"));
+                wrong.push(Wrong { members: pair, text });
             }
         }
         let compression = self.family.table.compression;
-        if compression != Compression::None && self.flag(ALIGNED.0, ALIGNED.1) {
+        if compression != Compression::None && self.flag(Group::Table, "block_align") {
             let compression = format!("compression={}", compression.show());
-            wrong.push((("block_align", 0), both("block_align=true", &compression)));
+            wrong.push(Wrong { members: &ALIGNED, text: both("block_align=true", &compression) });
         }
         let name = "block_protection_bytes_per_key";
         let bytes = self.text(Group::Family, name);
         if !["0", "1", "2", "4", "8"].contains(&bytes.trim()) {
-            wrong.push(((name, 0), format!("{name} is {bytes}, it can be 0, 1, 2, 4 or 8")));
+            wrong.push(Wrong { members: &[], text: format!("{name} is {bytes}, it can be 0, 1, 2, 4 or 8") });
         }
         wrong
     }
