@@ -176,9 +176,9 @@ impl ReadOptions {
 
     /// Whether checksums of data blocks and blobs are compared when the read brings them in from a file. Default: true.
     ///
-    /// Off saves a few hundred nanoseconds per block, and a damaged block can then give wrong keys and values. Such a block
-    /// does not enter the block cache, because later reads count on checked blocks. Blocks of indexes and filters stay in
-    /// memory, so their checksums are compared in any case.
+    /// Off, a damaged block can give wrong keys and values. A block that was read without its checksum does not enter the block
+    /// cache, because later reads count on checked blocks. Blocks of indexes and filters stay in memory, so their checksums are
+    /// compared in any case.
     pub fn verify_checksums(self, yes: bool) -> Self {
         ReadOptions { verify_checksums: yes, ..self }
     }
