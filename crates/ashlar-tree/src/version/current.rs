@@ -86,8 +86,7 @@ fn replace(fs: &dyn Fs, dir: &Path, temp: &Path, target: &Path, content: &[u8]) 
     fs.rename(temp, target).and_then(|()| sync_dir()).map_err(SwitchFailure::Unknown)
 }
 
-/// The database id in `IDENTITY`, without a final newline; `None` when the file is missing, empty, or too large to be one:
-/// then it names nothing, and holds nothing of the user's.
+/// The database id in `IDENTITY`, without a final newline; `None` when the file is missing, empty, or too large to be an id.
 pub fn read_identity(fs: &dyn Fs, dir: &Path) -> Result<Option<String>> {
     let path = dir.join(FileKind::Identity.name());
     if oversized_identity(fs, dir)?.is_some() {
