@@ -6,7 +6,7 @@
 use crate::engine::EngineName;
 use crate::job::{Job, Step, Workload};
 use crate::meter::Meter;
-use crate::peer::{Cursor, Entries, Peer, Read, Result};
+use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result};
 use crate::settings::Settings;
 use crate::work;
 use std::hint::black_box;
@@ -95,23 +95,27 @@ impl Read for Same<'_> {
     }
 }
 
-impl Cursor for Same<'_> {
-    fn first(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        black_box(key);
-        Ok(())
-    }
-
-    fn next(&mut self) -> Result<()> {
-        self.left -= 1;
-        Ok(())
-    }
-
-    fn entry(&self) -> Option<(&[u8], &[u8])> {
+impl Same<'_> {
+    /// The current entry; `None` off the end.
+    #[inline]
+    fn entry(&self) -> Option<Lent<'_>> {
         (self.left > 0).then(|| (black_box(&self.entry.key[..]), black_box(&self.entry.value[..])))
+    }
+}
+
+impl Cursor for Same<'_> {
+    fn first(&mut self) -> Result<Option<Lent<'_>>> {
+        Ok(self.entry())
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<Option<Lent<'_>>> {
+        black_box(key);
+        Ok(self.entry())
+    }
+
+    fn next(&mut self) -> Result<Option<Lent<'_>>> {
+        self.left -= 1;
+        Ok(self.entry())
     }
 
     fn check(&self) -> Result<()> {

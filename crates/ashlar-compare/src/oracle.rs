@@ -4,7 +4,7 @@
 //! what they find.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read, Result};
+use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result};
 use crate::settings::Settings;
 use crate::work::words;
 use std::cell::RefCell;
@@ -42,9 +42,9 @@ impl Oracle {
         let sums = self.sums.borrow();
         let mut wanted = sums.iter();
         let mut cursor = peer.cursor()?;
-        cursor.first()?;
         let mut sum = 0_u64;
-        while let Some((key, value)) = cursor.entry() {
+        let mut entry = cursor.first()?;
+        while let Some((key, value)) = entry {
             let found = words(value);
             match wanted.next() {
                 Some((next, kept)) if **next == *key && *kept == found => {}
@@ -55,7 +55,7 @@ impl Oracle {
                 _ => return Err(wrong("is there and was never written", key)),
             }
             sum = sum.wrapping_mul(3).wrapping_add(words(key)).wrapping_mul(3).wrapping_add(found);
-            cursor.next()?;
+            entry = cursor.next()?;
         }
         cursor.check()?;
         match wanted.next() {
@@ -117,20 +117,16 @@ impl Read for Nothing {
 }
 
 impl Cursor for Nothing {
-    fn first(&mut self) -> Result<()> {
-        Ok(())
+    fn first(&mut self) -> Result<Option<Lent<'_>>> {
+        Ok(None)
     }
 
-    fn seek(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
+    fn seek(&mut self, _: &[u8]) -> Result<Option<Lent<'_>>> {
+        Ok(None)
     }
 
-    fn next(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn entry(&self) -> Option<(&[u8], &[u8])> {
-        None
+    fn next(&mut self) -> Result<Option<Lent<'_>>> {
+        Ok(None)
     }
 
     fn check(&self) -> Result<()> {

@@ -119,17 +119,18 @@ pub trait Read {
     fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool>;
 }
 
-/// A position among the entries.
+/// The key and value at a cursor's position, borrowed until the cursor moves.
+pub type Lent<'a> = (&'a [u8], &'a [u8]);
+
+/// A position among the entries. Each move returns the entry that it reached; `None` off the end.
 pub trait Cursor {
-    /// To the first entry.
-    fn first(&mut self) -> Result<()>;
-    /// To the first entry at or after `key`.
-    fn seek(&mut self, key: &[u8]) -> Result<()>;
-    /// To the next entry.
-    fn next(&mut self) -> Result<()>;
-    /// The entry; `None` off the end.
-    fn entry(&self) -> Option<(&[u8], &[u8])>;
-    /// What went wrong since the last move that succeeded, for engines that say it late.
+    /// Moves to the first entry.
+    fn first(&mut self) -> Result<Option<Lent<'_>>>;
+    /// Moves to the first entry at or after `key`.
+    fn seek(&mut self, key: &[u8]) -> Result<Option<Lent<'_>>>;
+    /// Moves from an entry to the next one.
+    fn next(&mut self) -> Result<Option<Lent<'_>>>;
+    /// The error of the last move, of an engine that does not return it from the move.
     fn check(&self) -> Result<()>;
 }
 

@@ -1,7 +1,7 @@
 //! AshlarDB through the door that its users take.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
+use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result, Written};
 use crate::peers::stats_text;
 use crate::settings::{Class, Settings};
 use ashlardb::options::FilterPolicy;
@@ -135,23 +135,18 @@ impl Read for &Db {
 }
 
 impl Cursor for ashlardb::Cursor {
-    fn first(&mut self) -> Result<()> {
-        ashlardb::Cursor::first(self).map(drop).map_err(text)
+    fn first(&mut self) -> Result<Option<Lent<'_>>> {
+        ashlardb::Cursor::first(self).map_err(text)
     }
 
     #[inline]
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        ashlardb::Cursor::seek(self, key).map(drop).map_err(text)
+    fn seek(&mut self, key: &[u8]) -> Result<Option<Lent<'_>>> {
+        ashlardb::Cursor::seek(self, key).map_err(text)
     }
 
     #[inline]
-    fn next(&mut self) -> Result<()> {
-        ashlardb::Cursor::next(self).map(drop).map_err(text)
-    }
-
-    #[inline]
-    fn entry(&self) -> Option<(&[u8], &[u8])> {
-        ashlardb::Cursor::entry(self)
+    fn next(&mut self) -> Result<Option<Lent<'_>>> {
+        ashlardb::Cursor::next(self).map_err(text)
     }
 
     #[inline]

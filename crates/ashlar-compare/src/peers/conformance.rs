@@ -15,14 +15,14 @@ fn settings(class: Class) -> Settings {
 
 fn all<P: Peer>(peer: &P, from: Option<&[u8]>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut cursor = peer.cursor().unwrap();
-    match from {
+    let mut entry = match from {
         Some(key) => cursor.seek(key).unwrap(),
         None => cursor.first().unwrap(),
-    }
+    };
     let mut seen = Vec::new();
-    while let Some((key, value)) = cursor.entry() {
+    while let Some((key, value)) = entry {
         seen.push((key.to_vec(), value.to_vec()));
-        cursor.next().unwrap();
+        entry = cursor.next().unwrap();
     }
     cursor.check().unwrap();
     seen

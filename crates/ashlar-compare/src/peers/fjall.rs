@@ -1,7 +1,7 @@
 //! fjall, an LSM tree in Rust. A put reaches the operating system's buffers; with sync each is followed by `persist`.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read, Result};
+use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result};
 use crate::settings::{Class, Settings};
 use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
@@ -114,27 +114,30 @@ pub struct Walk<'a> {
     entry: Option<KvPair>,
 }
 
+impl Walk<'_> {
+    /// The current entry; `None` off the end.
+    #[inline]
+    fn entry(&self) -> Option<Lent<'_>> {
+        self.entry.as_ref().map(|(key, value)| (&**key, &**value))
+    }
+}
+
 impl Cursor for Walk<'_> {
-    fn first(&mut self) -> Result<()> {
+    fn first(&mut self) -> Result<Option<Lent<'_>>> {
         self.at = Some(self.of.iter());
         self.next()
     }
 
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
+    fn seek(&mut self, key: &[u8]) -> Result<Option<Lent<'_>>> {
         self.at = Some(self.of.range(key..));
         self.next()
     }
 
     #[inline]
-    fn next(&mut self) -> Result<()> {
+    fn next(&mut self) -> Result<Option<Lent<'_>>> {
         let next = self.at.as_mut().and_then(Iterator::next);
         self.entry = next.map(|guard| guard.into_inner().map_err(text)).transpose()?;
-        Ok(())
-    }
-
-    #[inline]
-    fn entry(&self) -> Option<(&[u8], &[u8])> {
-        self.entry.as_ref().map(|(key, value)| (&**key, &**value))
+        Ok(self.entry())
     }
 
     fn check(&self) -> Result<()> {

@@ -4,7 +4,7 @@
 //! `Immediate` or the close. That is less than the other engines' asynchronous class; the version line says so.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read, Result};
+use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result};
 use crate::settings::{Class, Settings};
 use redb::{Database, Durability, Range, ReadOnlyTable, ReadableDatabase, TableDefinition, WriteTransaction};
 use std::path::Path;
@@ -114,26 +114,29 @@ pub struct Walk {
     entry: Option<(Guard, Guard)>,
 }
 
+impl Walk {
+    /// The current entry; `None` off the end.
+    #[inline]
+    fn entry(&self) -> Option<Lent<'_>> {
+        self.entry.as_ref().map(|(key, value)| (key.value(), value.value()))
+    }
+}
+
 impl Cursor for Walk {
-    fn first(&mut self) -> Result<()> {
+    fn first(&mut self) -> Result<Option<Lent<'_>>> {
         self.seek(&[])
     }
 
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
+    fn seek(&mut self, key: &[u8]) -> Result<Option<Lent<'_>>> {
         self.at = Some(self.table.range(key..).map_err(text)?);
         self.next()
     }
 
     #[inline]
-    fn next(&mut self) -> Result<()> {
+    fn next(&mut self) -> Result<Option<Lent<'_>>> {
         let next = self.at.as_mut().and_then(Iterator::next);
         self.entry = next.transpose().map_err(text)?;
-        Ok(())
-    }
-
-    #[inline]
-    fn entry(&self) -> Option<(&[u8], &[u8])> {
-        self.entry.as_ref().map(|(key, value)| (key.value(), value.value()))
+        Ok(self.entry())
     }
 
     fn check(&self) -> Result<()> {

@@ -39,13 +39,13 @@ pub fn seek<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Res
         done.asks(number);
         let key = maker.key(number);
         let mut cursor = peer.cursor()?;
-        cursor.seek(key)?;
-        done.found += u64::from(cursor.entry().is_some_and(|(at, _)| at == key));
+        let mut entry = cursor.seek(key)?;
+        done.found += u64::from(entry.is_some_and(|(at, _)| at == key));
         for _ in 0..STEPS {
-            let Some((key, value)) = cursor.entry() else { break };
+            let Some((key, value)) = entry else { break };
             done.saw(key);
             done.saw(value);
-            cursor.next()?;
+            entry = cursor.next()?;
         }
         cursor.check()?;
         meter.ended(Kind::Scan, 1);
@@ -61,12 +61,12 @@ pub fn scan<P: Peer>(peer: &P, least: u64, meter: &mut Meter) -> Result<Done> {
     meter.begin();
     loop {
         let mut cursor = peer.cursor()?;
-        cursor.first()?;
-        while let Some((key, value)) = cursor.entry() {
+        let mut entry = cursor.first()?;
+        while let Some((key, value)) = entry {
             done.saw(key);
             done.saw(value);
             done.ops += 1;
-            cursor.next()?;
+            entry = cursor.next()?;
             if done.ops.is_multiple_of(STEPS) {
                 meter.ended(Kind::Steps, STEPS);
             }

@@ -88,13 +88,13 @@ fn newest(random: &mut Random, keys: u64) -> u64 {
 /// Reads `length` entries from `key` on; 1 when there was one.
 fn scan<P: Peer>(peer: &P, key: &[u8], length: u64, done: &mut Done) -> Result<u64> {
     let mut cursor = peer.cursor()?;
-    cursor.seek(key)?;
-    let found = u64::from(cursor.entry().is_some());
+    let mut entry = cursor.seek(key)?;
+    let found = u64::from(entry.is_some());
     for _ in 0..length {
-        let Some((key, value)) = cursor.entry() else { break };
+        let Some((key, value)) = entry else { break };
         done.saw(key);
         done.saw(value);
-        cursor.next()?;
+        entry = cursor.next()?;
     }
     cursor.check()?;
     Ok(found)

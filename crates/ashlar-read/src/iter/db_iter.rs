@@ -32,6 +32,7 @@ use ashlar_options::ReadOptions;
 use ashlar_table::ReadHow;
 use ashlar_tree::columns::Columns;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -364,14 +365,15 @@ impl DbIter {
         let mut behind = Metric::InternalKeySkippedCount;
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
-            let same = passed && user_key == self.key.as_slice();
+            let place = if passed { self.order.compare(user_key, &self.key) } else { Ordering::Greater };
+            let same = place.is_eq() && user_key == self.key.as_slice();
             if same && skip {
                 // Older than the shown or hidden entry.
                 self.tally.passed(behind);
                 steps = self.pass_one(steps + 1)?;
                 continue;
             }
-            if passed && !same && self.order.compare(user_key, &self.key).is_lt() {
+            if place.is_lt() {
                 return Err(self.out_of_order());
             }
             if self.range.is_behind(&self.order, user_key) {
@@ -528,8 +530,11 @@ impl DbIter {
             if self.range.is_before(&self.order, user_key) {
                 return Ok(());
             }
-            if passed && (user_key == self.key || self.order.compare(user_key, &self.key).is_gt()) {
-                return Err(self.out_of_order());
+            if passed {
+                let place = self.order.compare(user_key, &self.key);
+                if place.is_gt() || (place.is_eq() && user_key == self.key) {
+                    return Err(self.out_of_order());
+                }
             }
             passed = true;
             replace(&mut self.key, user_key);

@@ -6,7 +6,7 @@
 mod functions;
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
+use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result, Written};
 use crate::peers::stats_text;
 use crate::settings::{Class, Settings};
 use functions::{Functions, Opaque};
@@ -258,29 +258,10 @@ pub struct Walk<'a> {
     iter: Opaque,
 }
 
-impl Cursor for Walk<'_> {
-    fn first(&mut self) -> Result<()> {
-        // SAFETY: the iterator is live.
-        unsafe { (self.of.f.iter_first)(self.iter) };
-        Ok(())
-    }
-
+impl Walk<'_> {
+    /// The current entry; `None` off the end.
     #[inline]
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        // SAFETY: the iterator is live; the key goes with its length and is copied.
-        unsafe { (self.of.f.iter_seek)(self.iter, key.as_ptr().cast(), key.len()) };
-        Ok(())
-    }
-
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        // SAFETY: the iterator is on an entry: the driver moves only after `entry` said so.
-        unsafe { (self.of.f.iter_next)(self.iter) };
-        Ok(())
-    }
-
-    #[inline]
-    fn entry(&self) -> Option<(&[u8], &[u8])> {
+    fn entry(&self) -> Option<Lent<'_>> {
         let f = &self.of.f;
         // SAFETY: the iterator is live.
         if unsafe { (f.iter_valid)(self.iter) } == 0 {
@@ -296,6 +277,28 @@ impl Cursor for Walk<'_> {
         // SAFETY: as for the key.
         let value = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), len) };
         Some((key, value))
+    }
+}
+
+impl Cursor for Walk<'_> {
+    fn first(&mut self) -> Result<Option<Lent<'_>>> {
+        // SAFETY: the iterator is live.
+        unsafe { (self.of.f.iter_first)(self.iter) };
+        Ok(self.entry())
+    }
+
+    #[inline]
+    fn seek(&mut self, key: &[u8]) -> Result<Option<Lent<'_>>> {
+        // SAFETY: the iterator is live; the key goes with its length and is copied.
+        unsafe { (self.of.f.iter_seek)(self.iter, key.as_ptr().cast(), key.len()) };
+        Ok(self.entry())
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<Option<Lent<'_>>> {
+        // SAFETY: the iterator is on an entry: the driver moves only after `entry` said so.
+        unsafe { (self.of.f.iter_next)(self.iter) };
+        Ok(self.entry())
     }
 
     fn check(&self) -> Result<()> {

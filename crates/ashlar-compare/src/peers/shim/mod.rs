@@ -7,7 +7,7 @@
 mod functions;
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read, Result, Written};
+use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result, Written};
 use crate::settings::{Class, Settings};
 use functions::{Entry, Functions, Opaque};
 use std::ffi::{CString, c_int};
@@ -191,38 +191,44 @@ impl Walk<'_> {
     }
 }
 
-impl Cursor for Walk<'_> {
-    fn first(&mut self) -> Result<()> {
-        let mut entry = NOTHING;
-        // SAFETY: the cursor is live, the entry is ours.
-        let answer = unsafe { (self.of.f.first)(self.cursor, &raw mut entry) };
-        self.moved(answer, entry)
-    }
-
+impl Walk<'_> {
+    /// The current entry; `None` off the end.
     #[inline]
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let mut entry = NOTHING;
-        // SAFETY: the cursor is live, the key goes with its length, the entry is ours.
-        let answer = unsafe { (self.of.f.seek)(self.cursor, key.as_ptr(), key.len(), &raw mut entry) };
-        self.moved(answer, entry)
-    }
-
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        let mut entry = NOTHING;
-        // SAFETY: the cursor is live and on an entry: the driver moves only after `entry` said so.
-        let answer = unsafe { (self.of.f.next)(self.cursor, &raw mut entry) };
-        self.moved(answer, entry)
-    }
-
-    #[inline]
-    fn entry(&self) -> Option<(&[u8], &[u8])> {
+    fn entry(&self) -> Option<Lent<'_>> {
         let entry = self.entry.as_ref()?;
         // SAFETY: pointer and length were handed out together and stand until the next move, which needs `&mut self`.
         let key = unsafe { slice(entry.key, entry.key_len) };
         // SAFETY: as for the key.
         let value = unsafe { slice(entry.value, entry.value_len) };
         Some((key, value))
+    }
+}
+
+impl Cursor for Walk<'_> {
+    fn first(&mut self) -> Result<Option<Lent<'_>>> {
+        let mut entry = NOTHING;
+        // SAFETY: the cursor is live, the entry is ours.
+        let answer = unsafe { (self.of.f.first)(self.cursor, &raw mut entry) };
+        self.moved(answer, entry)?;
+        Ok(self.entry())
+    }
+
+    #[inline]
+    fn seek(&mut self, key: &[u8]) -> Result<Option<Lent<'_>>> {
+        let mut entry = NOTHING;
+        // SAFETY: the cursor is live, the key goes with its length, the entry is ours.
+        let answer = unsafe { (self.of.f.seek)(self.cursor, key.as_ptr(), key.len(), &raw mut entry) };
+        self.moved(answer, entry)?;
+        Ok(self.entry())
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<Option<Lent<'_>>> {
+        let mut entry = NOTHING;
+        // SAFETY: the cursor is live and on an entry: the driver moves only after `entry` said so.
+        let answer = unsafe { (self.of.f.next)(self.cursor, &raw mut entry) };
+        self.moved(answer, entry)?;
+        Ok(self.entry())
     }
 
     fn check(&self) -> Result<()> {
