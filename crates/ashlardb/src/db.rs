@@ -6,7 +6,7 @@ use crate::{
     WriteOptions, Writer,
 };
 use ashlar_base::{Error, SeqNum};
-pub use ashlar_engine::health::Severity;
+pub use ashlar_engine::health::{Health, Severity};
 pub use ashlar_engine::pressure::WritePressure;
 use std::borrow::Borrow;
 use std::path::Path;
@@ -289,8 +289,8 @@ impl Db {
         self.engine.recovery()
     }
 
-    /// The severity of the current background error, and the error; [`Severity::Well`] and `None` when there is none.
-    pub fn health(&self) -> (Severity, Option<Error>) {
+    /// The most severe background error that is not cleared, and its severity.
+    pub fn health(&self) -> Health {
         self.engine.health()
     }
 

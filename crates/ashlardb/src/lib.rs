@@ -123,7 +123,7 @@ pub use ashlar_tree::places::PlaceSettings;
 pub use batch::{BatchFamily, WriteBatch};
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
 pub use cursor::{Cursor, Lent};
-pub use db::{Db, Severity, WritePressure};
+pub use db::{Db, Health, Severity, WritePressure};
 pub use family::Family;
 pub use observe::{
     CompactionEvent, Distribution, Event, EventListener, FileEvent, FlushEvent, GetExplained, Histogram,

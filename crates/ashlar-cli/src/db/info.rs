@@ -36,8 +36,9 @@ pub(super) fn property(target: &Target, name: &str, out: &mut dyn Write) -> Done
 }
 
 fn health(db: &Db, out: &mut dyn Write) -> Done {
-    let (severity, cause) = db.health();
-    match cause {
+    let health = db.health();
+    let severity = health.severity;
+    match health.cause {
         None => writeln!(out, "\nHealth: {severity:?}")?,
         Some(cause) => writeln!(out, "\nHealth: {severity:?}: {cause}")?,
     }

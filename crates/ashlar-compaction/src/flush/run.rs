@@ -17,20 +17,12 @@ use ashlar_tree::files::{Numbers, PendingFile};
 use ashlar_tree::version::TableCounts;
 use std::sync::Arc;
 
-/// The immutable memtables (newest first) that the next flush takes: all of them. None while `flushing` says that another
-/// flush of the family runs, because tables of level 0 must be installed oldest first.
-pub fn pick(
-    immutable_newest_first: &[Arc<dyn MemtableRep>],
-    flushing: bool,
-) -> Option<Vec<Arc<dyn MemtableRep>>> {
-    (!flushing && !immutable_newest_first.is_empty()).then(|| immutable_newest_first.to_vec())
-}
-
 /// The input of a flush.
 pub struct FlushInput {
     /// The family.
     pub family: FamilyId,
-    /// The memtables, newest first, as [`pick`] returned them.
+    /// All immutable memtables of the family, newest first. Only one flush of a family runs at a time, because tables of
+    /// level 0 must be installed oldest first.
     pub memtables: Vec<Arc<dyn MemtableRep>>,
     /// Live snapshots, ascending, read after the memtables were sealed.
     pub snapshots: Vec<SeqNum>,

@@ -48,8 +48,7 @@ fn memtables_become_one_table() {
             &[("aa1", 1, Put, "old"), ("aa2", 2, Put, "b"), ("aa3", 3, Merge, "m"), ("aa1", 4, Put, "mid")],
         );
         let new = memtable(&order, &[("aa1", 5, Put, "new"), ("aa3", 6, Merge, "n"), ("aa2", 7, Delete, "")]);
-        let taken = pick(&[new, old], false).unwrap();
-        let outcome = flush(&place, taken, &[4]);
+        let outcome = flush(&place, vec![new, old], &[4]);
         assert_eq!(outcome.memtables, 2);
         assert_eq!((outcome.edit.family, outcome.edit.added.len()), (FamilyId(3), 1));
         let (level, file) = outcome.edit.added[0].clone();
@@ -97,14 +96,6 @@ fn finished_before_its_end_nothing_stays() {
     let e = run.finish().map(drop).unwrap_err();
     assert_eq!((e.kind(), e.message()), (ErrorKind::InvalidArgument, "a flush was finished before its end"));
     assert_eq!(place.files(), [""; 0]);
-}
-
-#[test]
-fn one_flush_of_a_family_at_a_time() {
-    let m = memtable(&Order::Bytewise, &[]);
-    assert!(pick(&[], false).is_none());
-    assert!(pick(&[Arc::clone(&m)], true).is_none());
-    assert_eq!(pick(&[m], false).map(|m| m.len()), Some(1));
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub(crate) use flush_rate::FlushRate;
 
 use crate::memtable::MemtableList;
 use ashlar_base::{FamilyId, FileNumber, Result};
+use ashlar_memtable::MemtableRep;
 use ashlar_options::{DbOptions, FamilyOptions, FamilyText};
 use ashlar_read::iter::{CursorPins, DbIter};
 use ashlar_read::merge::Merger;
@@ -130,6 +131,9 @@ pub(crate) struct LiveFamily {
     pub(crate) flush_rate: FlushRate,
 }
 
+/// Memtables of a family, newest first.
+pub(crate) type Memtables = Vec<Arc<dyn MemtableRep>>;
+
 impl LiveFamily {
     pub(crate) fn new(
         (database, id): (DatabaseId, FamilyId),
@@ -156,6 +160,12 @@ impl LiveFamily {
             super_version: EpochCell::new(Arc::new(first)),
         });
         LiveFamily { family, memtables, version, flushing: false, flush_rate: FlushRate::default() }
+    }
+
+    /// The family and its immutable memtables, newest first, which the next flush takes. `None`: there are none.
+    pub(crate) fn to_flush(&self) -> Option<(Arc<Family>, Memtables)> {
+        let memtables = self.memtables.immutable_newest_first().into_vec();
+        (!memtables.is_empty()).then(|| (Arc::clone(&self.family), memtables))
     }
 
     /// Shows readers the current memtables and version. Returns the replaced super version so that the caller can drop

@@ -15,7 +15,7 @@ use super::limited::Limited;
 use crate::column_family::LiveFamily;
 use crate::health::{Severity, Source};
 use ashlar_base::{Error, FamilyId, Result};
-use ashlar_compaction::flush::{self, FlushOutcome, FlushRun};
+use ashlar_compaction::flush::{FlushOutcome, FlushRun};
 use ashlar_compaction::rewrite::Progress;
 use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use std::collections::VecDeque;
@@ -72,11 +72,7 @@ impl AtomicFlushJob {
                 family.flushing = true;
                 family.family.id()
             }));
-            let picked = |f: &LiveFamily| {
-                let memtables = flush::pick(&f.memtables.immutable_newest_first(), false)?;
-                Some((Arc::clone(&f.family), memtables))
-            };
-            state.families.iter().filter_map(picked).collect()
+            state.families.iter().filter_map(LiveFamily::to_flush).collect()
         };
         for (family, memtables) in picked {
             let run = core.begin_flush(&family, memtables)?;

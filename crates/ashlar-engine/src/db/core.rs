@@ -4,7 +4,7 @@ use super::counters::{Counters, Scrubbed};
 use super::work::Slots;
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;
-use crate::health::{Failing, Health, Severity};
+use crate::health::{Failing, HealthState, Severity};
 use crate::open::RecoveryReport;
 use crate::pressure::{Memory, Pressure, RateLimiter};
 use crate::snapshot::SnapshotList;
@@ -46,7 +46,7 @@ pub(crate) struct Core {
     pub(crate) committer: Committer,
     pub(crate) snapshots: Arc<SnapshotList>,
     pub(crate) pending: Arc<PendingOutputs>,
-    pub(crate) health: Health,
+    pub(crate) health: HealthState,
     pub(crate) pressure: Pressure,
     pub(super) limiter: RateLimiter,
     /// What the scrubber has read and found.

@@ -8,15 +8,14 @@ use super::core::{Core, State};
 use super::install::Change;
 use super::job::Run;
 use super::limited::Limited;
-use crate::column_family::Family;
+use crate::column_family::{Family, LiveFamily, Memtables};
 use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result};
-use ashlar_compaction::flush::{self, FlushInput, FlushOutcome, FlushRun};
+use ashlar_compaction::flush::{FlushInput, FlushOutcome, FlushRun};
 use ashlar_compaction::output_numbers;
 use ashlar_compaction::rewrite::Progress;
 use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
-use ashlar_memtable::MemtableRep;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,18 +31,6 @@ pub(super) struct FlushJob {
 impl FlushJob {
     pub(super) fn new(family: FamilyId) -> Self {
         FlushJob { family, run: None, limited: Limited::default(), started: Duration::ZERO }
-    }
-
-    fn pick(&self, core: &Core) -> Result<Option<FlushRun>> {
-        let picked = {
-            let state = core.state();
-            let Some(live) = state.families.get(self.family) else { return Ok(None) };
-            // This job itself has set `flushing`.
-            flush::pick(&live.memtables.immutable_newest_first(), false)
-                .map(|m| (m, Arc::clone(&live.family)))
-        };
-        let Some((memtables, family)) = picked else { return Ok(None) };
-        core.begin_flush(&family, memtables).map(Some)
     }
 
     fn install(&self, core: &Arc<Core>, outcome: FlushOutcome) -> Result<()> {
@@ -73,12 +60,15 @@ impl FlushJob {
 }
 
 impl Core {
+    /// Starts writing all immutable memtables of the family to a table. `None`: there are none. The caller has set the
+    /// family's `flushing`, or is the resume job, beside which no other flush runs.
+    pub(super) fn flush_of(&self, family: FamilyId) -> Result<Option<FlushRun>> {
+        let picked = self.state().families.get(family).and_then(LiveFamily::to_flush);
+        picked.map(|(family, memtables)| self.begin_flush(&family, memtables)).transpose()
+    }
+
     /// Starts writing these memtables of a family, newest first, to a table.
-    pub(super) fn begin_flush(
-        &self,
-        family: &Family,
-        memtables: Vec<Arc<dyn MemtableRep>>,
-    ) -> Result<FlushRun> {
+    pub(super) fn begin_flush(&self, family: &Family, memtables: Memtables) -> Result<FlushRun> {
         self.notify_flush_begin(family, &memtables);
         FlushRun::new(FlushInput {
             family: family.id(),
@@ -113,7 +103,7 @@ impl Run for FlushJob {
             }
         } else {
             self.started = core.env.clock.now();
-            self.run = self.pick(core)?;
+            self.run = core.flush_of(self.family)?;
             self.limited.begin();
             if self.run.is_some() {
                 return Ok(self.limited.go_on());

@@ -1,7 +1,7 @@
 //! Installing: a commit makes a change of the tree durable, then readers see it.
 
 use super::core::{Core, Failed, State};
-use crate::health::{Health, Severity, Source};
+use crate::health::{HealthState, Severity, Source};
 use crate::wal::Wal;
 use ashlar_base::error::IoKind;
 use ashlar_base::stats::Ticker;
@@ -138,10 +138,10 @@ impl Core {
         self.heal(|health| health.file_removed(Source::Compaction(family), table));
     }
 
-    fn heal(&self, heal: impl FnOnce(&Health)) {
+    fn heal(&self, heal: impl FnOnce(&HealthState)) {
         let before = self.health.severity();
         heal(&self.health);
-        if before > Severity::Well && self.health.severity() == Severity::Well {
+        if before > Severity::Healthy && self.health.severity() == Severity::Healthy {
             self.events.tell(&Event::ErrorRecovered);
         }
     }

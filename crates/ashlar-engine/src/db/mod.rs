@@ -8,7 +8,10 @@
 //! | `core` | state that all handles share, and waiting |
 //! | `open`, `read_only`, `replay`, `direct_blobs`, `close` | opening and closing |
 //! | `writes`, `reads` | code around the committer and the readers |
+//! | `settings` | the settings of an open: stored ones, and those of the caller |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
+//! | `install` | makes a change of the tree durable, and shows it to readers |
+//! | `claim` | marks a change that a calling thread makes: a close waits for it |
 //! | `candidate` | the copy of the state from which a compaction is chosen without the state lock |
 //! | `job`, `work` | the shell of all jobs, and the list of single jobs |
 //! | `l0_delay_job` | re-checks a level 0 that waits for a flush |
@@ -18,6 +21,9 @@
 //! | `resume_job`, `room_job` | recovery from a failed WAL or MANIFEST, and from a disk without space for the WAL |
 //! | `properties`, `stats`, `counters`, `notify`, `pins` | properties, statistics and events |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
+//! | `drop_files` | deletes whole tables by key range |
+//! | `unused_files` | keeps the files that an open did not use |
+//! | `live_files`, `sizes`, `verify` | lists tables, estimates sizes, verifies checksums |
 //! | `replace` | replaces tables on the caller's thread |
 //! | `change` | changes of settings while the database is open |
 
@@ -70,19 +76,13 @@ pub use replay::{HoldsOperand, OptionsOf, replay_past_damage};
 pub use settings::{OpenFamily, Settings};
 pub use sizes::{MemtableStats, SizeOptions};
 
-use crate::batch::WriteBatch;
-use crate::column_family::Family;
-use crate::health::{Severity, lacks_space};
+use crate::health::{Health, Severity, lacks_space};
 use crate::open::RecoveryReport;
 use crate::pressure::{Resources, WritePressure};
-use crate::snapshot::Snapshot;
 use ashlar_base::stats::Statistics;
-use ashlar_base::{Error, Result, SeqNum};
+use ashlar_base::{Result, SeqNum};
 use ashlar_env::Env;
-use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
-use ashlar_read::iter::DbIter;
-use ashlar_read::point::{MayExist, View};
-use ashlar_tree::columns::Columns;
+use ashlar_options::{DbOptions, FamilyOptions};
 use core::Core;
 use std::fmt;
 use std::path::Path;
@@ -226,74 +226,6 @@ impl Db {
         &self.core().recovery
     }
 
-    /// Applies a batch: all of it, or nothing. Returns the sequence number of its last operation.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: a family that does not exist or was dropped, a merge in a family without a merge operator, a
-    /// range deletion that ends before it begins, `sync` together with `disable_wal`. `Indeterminate`: the WAL failed
-    /// during the write. `Shutdown`.
-    pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
-        self.core().write(batch, options)
-    }
-
-    /// The value of `key`, `None` when there is none.
-    ///
-    /// # Errors
-    /// `Corruption`, `Io`: a table cannot be read. An unreadable table never makes a key look absent.
-    /// `InvalidArgument`: the family belongs to another database. A dropped family is read as it was when it was
-    /// dropped.
-    pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
-        self.core().get(family, key, options)
-    }
-
-    /// The columns of `key`, `None` when there is no such key. A plain value is returned as a row with only the default
-    /// column.
-    ///
-    /// # Errors
-    /// As [`Db::get`].
-    pub fn get_entity(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Columns>> {
-        self.core().get_entity(family, key, options)
-    }
-
-    /// The values of `keys`, in the order of `keys`, all as of one moment.
-    ///
-    /// # Errors
-    /// `Shutdown` for all; per key as [`Db::get`].
-    /// # Cost
-    /// Less than separate gets, the more so for neighbouring keys: each block is looked up or read once.
-    pub fn multi_get(
-        &self,
-        family: &Family,
-        keys: &[&[u8]],
-        options: &ReadOptions,
-    ) -> Result<Vec<Result<Option<View>>>> {
-        self.core().multi_get(family, keys, options)
-    }
-
-    /// Whether `key` can have a value, without reading data blocks.
-    ///
-    /// # Errors
-    /// `Corruption`, `Io`: a table cannot be opened. `Shutdown`.
-    pub fn key_may_exist(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<MayExist> {
-        self.core().key_may_exist(family, key, options)
-    }
-
-    /// An iterator over a family, not positioned.
-    ///
-    /// # Errors
-    /// As [`Db::get`].
-    pub fn iter(&self, family: &Family, options: ReadOptions) -> Result<DbIter> {
-        self.core().iter(family, options)
-    }
-
-    /// Pins the current state of all families until the guard is dropped.
-    ///
-    /// # Errors
-    /// `Shutdown`.
-    pub fn snapshot(&self) -> Result<Snapshot> {
-        self.core().snapshot()
-    }
-
     /// The newest sequence that reads see.
     pub fn visible(&self) -> SeqNum {
         self.core().visible()
@@ -335,10 +267,10 @@ impl Db {
     }
 
     /// The health of the database, and the error behind it. In a forked child: `Fatal`.
-    pub fn health(&self) -> (Severity, Option<Error>) {
+    pub fn health(&self) -> Health {
         match self.core().database.check_process() {
             Ok(()) => self.core().health.state(),
-            Err(forked) => (Severity::Fatal, Some(forked)),
+            Err(forked) => Health { severity: Severity::Fatal, cause: Some(forked) },
         }
     }
 

@@ -16,7 +16,7 @@ use super::unused_files::UnusedFiles;
 use super::writes::Host;
 use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::{Events, InfoLog};
-use crate::health::Health;
+use crate::health::HealthState;
 use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{FamilySpec, Recovered, RecoveryReport, recover_in, replay_wals};
 use crate::pressure::{Memory, Pressure, RateLimiter, Resources};
@@ -107,7 +107,7 @@ pub(super) fn open(
         session_id,
         wal,
         memtables: BTreeMap::new(),
-        health: Health::new(None),
+        health: HealthState::new(None),
         info_log,
     };
     let core = parts.assemble(&settings);
@@ -322,7 +322,7 @@ pub(super) struct Parts {
     pub(super) wal: Arc<Wal>,
     /// The memtables that replay left; families without one begin empty.
     pub(super) memtables: BTreeMap<FamilyId, Arc<dyn MemtableRep>>,
-    pub(super) health: Health,
+    pub(super) health: HealthState,
     /// `None` where nothing may be written.
     pub(super) info_log: Option<InfoLog>,
 }

@@ -22,7 +22,7 @@ use super::core::{Core, Hold};
 use super::open::{Parts, statistics, take_memory};
 use super::replay::Replayer;
 use super::settings::{OpenFamily, Settings};
-use crate::health::Health;
+use crate::health::HealthState;
 use crate::open::{
     FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from, recover_in, replay_found,
 };
@@ -200,7 +200,7 @@ impl Opening<'_> {
             tables: Arc::clone(&self.tables),
             memory: Arc::clone(&self.memory),
             statistics: Arc::clone(&self.statistics),
-            health: Health::new(Some(refusal(&report))),
+            health: HealthState::new(Some(refusal(&report))),
             wal: Arc::new(Wal::idle(dir)?),
             versions,
             report,

@@ -14,6 +14,79 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 impl Db {
+    /// The value of `key`, `None` when there is none.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be read. An unreadable table never makes a key look absent.
+    /// `InvalidArgument`: the family belongs to another database. A dropped family is read as it was when it was
+    /// dropped.
+    pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
+        let core = self.core();
+        let (version, seq) = core.readable(family, options)?;
+        point::get(&version, &LookupKey::new(key, seq), &core.settled(options))
+    }
+
+    /// The columns of `key`, `None` when there is no such key. A plain value is returned as a row with only the default
+    /// column.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn get_entity(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Columns>> {
+        let core = self.core();
+        let (version, seq) = core.readable(family, options)?;
+        point::get_entity(&version, &LookupKey::new(key, seq), &core.settled(options))
+    }
+
+    /// The values of `keys`, in the order of `keys`, all as of one moment.
+    ///
+    /// # Errors
+    /// `Shutdown` for all; per key as [`Db::get`].
+    /// # Cost
+    /// Less than separate gets, the more so for neighbouring keys: each block is looked up or read once.
+    pub fn multi_get(
+        &self,
+        family: &Family,
+        keys: &[&[u8]],
+        options: &ReadOptions,
+    ) -> Result<Vec<Result<Option<View>>>> {
+        let core = self.core();
+        let (version, seq) = core.readable(family, options)?;
+        point::multi_get(&version, seq, keys, &core.settled(options))
+    }
+
+    /// Whether `key` can have a value, without reading data blocks.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be opened. `Shutdown`.
+    pub fn key_may_exist(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<MayExist> {
+        let core = self.core();
+        let (version, seq) = core.readable(family, options)?;
+        point::may_exist(&version, &LookupKey::new(key, seq), &core.settled(options))
+    }
+
+    /// An iterator over a family, not positioned.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    pub fn iter(&self, family: &Family, mut options: ReadOptions) -> Result<DbIter> {
+        let core = self.core();
+        let (version, seq) = core.readable(family, &options)?;
+        if let Cow::Owned(settled) = core.settled(&options) {
+            options = settled;
+        }
+        DbIter::new(version, seq, options)
+    }
+
+    /// Pins the current state of all families until the guard is dropped.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let core = self.core();
+        core.check_open()?;
+        Ok(Arc::clone(&core.snapshots).take_with(|| core.visible()))
+    }
+
     /// Gets `key` and explains the read: which runs were searched, what each returned, what it cost.
     ///
     /// # Errors
@@ -40,9 +113,7 @@ impl Db {
         let options = core.settled(&options).into_owned();
         point::explain_scan(version, seq, options, keys_max, core.env.ticks())
     }
-}
 
-impl Db {
     /// Whether reads of this database may use the snapshot.
     ///
     /// # Errors
@@ -82,60 +153,6 @@ impl Core {
             return Cow::Owned(ReadOptions { tier: ReadTier::All, ..options.clone() });
         }
         Cow::Borrowed(options)
-    }
-
-    /// The newest value of `key` that the options let the read see.
-    pub(crate) fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
-        let (version, seq) = self.readable(family, options)?;
-        point::get(&version, &LookupKey::new(key, seq), &self.settled(options))
-    }
-
-    /// The columns of `key` that the options let the read see.
-    pub(crate) fn get_entity(
-        &self,
-        family: &Family,
-        key: &[u8],
-        options: &ReadOptions,
-    ) -> Result<Option<Columns>> {
-        let (version, seq) = self.readable(family, options)?;
-        point::get_entity(&version, &LookupKey::new(key, seq), &self.settled(options))
-    }
-
-    /// See [`super::Db::multi_get`].
-    pub(crate) fn multi_get(
-        &self,
-        family: &Family,
-        keys: &[&[u8]],
-        options: &ReadOptions,
-    ) -> Result<Vec<Result<Option<View>>>> {
-        let (version, seq) = self.readable(family, options)?;
-        point::multi_get(&version, seq, keys, &self.settled(options))
-    }
-
-    /// See [`super::Db::key_may_exist`].
-    pub(crate) fn key_may_exist(
-        &self,
-        family: &Family,
-        key: &[u8],
-        options: &ReadOptions,
-    ) -> Result<MayExist> {
-        let (version, seq) = self.readable(family, options)?;
-        point::may_exist(&version, &LookupKey::new(key, seq), &self.settled(options))
-    }
-
-    /// An iterator over the family. It pins its state: later changes do not show.
-    pub(crate) fn iter(&self, family: &Family, mut options: ReadOptions) -> Result<DbIter> {
-        let (version, seq) = self.readable(family, &options)?;
-        if let Cow::Owned(settled) = self.settled(&options) {
-            options = settled;
-        }
-        DbIter::new(version, seq, options)
-    }
-
-    /// Pins the current state of all families.
-    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
-        self.check_open()?;
-        Ok(Arc::clone(&self.snapshots).take_with(|| self.visible()))
     }
 }
 

@@ -22,8 +22,7 @@ use crate::health::{Severity, Source};
 use crate::wal::Wal;
 use ashlar_base::stats::Ticker;
 use ashlar_base::{Error, FamilyId, Result};
-use ashlar_compaction::flush::{self, FlushInput, FlushOutcome, FlushRun};
-use ashlar_compaction::output_numbers;
+use ashlar_compaction::flush::{FlushOutcome, FlushRun};
 use ashlar_compaction::rewrite::Progress;
 use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
@@ -71,7 +70,7 @@ impl ResumeJob {
 
     fn seal(&mut self, core: &Core) -> StepResult {
         let Some(lead) = core.committer.try_lead() else { return StepResult::Wait(SOON) };
-        let (_, Some(cause)) = core.health.state() else { return StepResult::Done };
+        let Some(cause) = core.health.state().cause else { return StepResult::Done };
         core.statistics.tick(Ticker::ErrorHandlerAutoResumeCount);
         core.committer.refuse(&cause);
         let mut state = core.state();
@@ -105,30 +104,12 @@ impl ResumeJob {
         }
         match self.left.front() {
             None => self.phase = Phase::Commit,
-            Some(family) => match self.pick(core, *family)? {
+            Some(family) => match core.flush_of(*family)? {
                 Some(run) => self.run = Some((*family, run)),
                 None => drop(self.left.pop_front()),
             },
         }
         Ok(StepResult::Again)
-    }
-
-    fn pick(&self, core: &Core, id: FamilyId) -> Result<Option<FlushRun>> {
-        let picked = {
-            let state = core.state();
-            let Some(live) = state.families.get(id) else { return Ok(None) };
-            flush::pick(&live.memtables.immutable_newest_first(), false)
-                .map(|m| (m, Arc::clone(&live.family)))
-        };
-        let Some((memtables, family)) = picked else { return Ok(None) };
-        FlushRun::new(FlushInput {
-            family: id,
-            memtables,
-            snapshots: core.snapshots.all(),
-            output: core.writer.plan(&core.dir, (id, family.name()), &family.options()),
-            numbers: output_numbers(&core.versions, &core.pending),
-        })
-        .map(Some)
     }
 
     fn commit(&mut self, core: &Arc<Core>) -> Result<StepResult> {
@@ -175,7 +156,10 @@ impl Run for ResumeJob {
 
     fn advance(&mut self, core: &Arc<Core>, budget: StepBudget) -> Result<StepResult> {
         let next = self.work(core, budget)?;
-        if matches!(next, StepResult::Done) && core.health.severity() == Severity::Well && !core.is_closed() {
+        if matches!(next, StepResult::Done)
+            && core.health.severity() == Severity::Healthy
+            && !core.is_closed()
+        {
             core.statistics.tick(Ticker::ErrorHandlerAutoResumeSuccessCount);
             core.events.tell(&Event::ErrorRecovered);
         }

@@ -119,7 +119,7 @@ impl Core {
     ) -> Option<Candidate> {
         let family = candidate.family.id();
         let choice = pick(candidate, look).map(|plan| Choice::new(plan, candidate));
-        if choice.is_none() && look.severity == Severity::Well {
+        if choice.is_none() && look.severity == Severity::Healthy {
             return None;
         }
         let (next, job) = {

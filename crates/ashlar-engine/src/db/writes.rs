@@ -4,6 +4,7 @@
 //! last sequence, a new WAL file and new memtables are installed, and flushes are submitted. The closed WAL file is
 //! synced by the next flush or by the next synced write, whichever comes first.
 
+use super::Db;
 use super::core::{Core, State};
 use crate::batch::{WriteBatch, only_deletes};
 use crate::column_family::{Family, LiveFamily};
@@ -27,31 +28,39 @@ use std::time::Duration;
 /// The longest single delay of a writer: compaction debt may shrink sooner than predicted.
 const LONGEST_DELAY: Duration = Duration::from_millis(100);
 
-impl Core {
-    /// Commits a batch.
-    pub(crate) fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
-        let _time = self.statistics.time(Distribution::DbWriteMicros);
-        self.check_open()?;
-        self.check_outside("a write")?;
+impl Db {
+    /// Applies a batch: all of it, or nothing. Returns the sequence number of its last operation.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a family that does not exist or was dropped, a merge in a family without a merge operator, a
+    /// range deletion that ends before it begins, `sync` together with `disable_wal`. `Indeterminate`: the WAL failed
+    /// during the write. `Shutdown`.
+    pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
+        let core = self.core();
+        let _time = core.statistics.time(Distribution::DbWriteMicros);
+        core.check_open()?;
+        core.check_outside("a write")?;
         if options.sync && options.disable_wal {
-            return Err(Error::invalid("a synced write that skips the log: nothing would be synced")
+            return Err(Error::invalid("`sync` and `disable_wal` cannot be combined")
                 .hint("Write it to the log, or flush afterwards instead of syncing"));
         }
-        if let Err(refusal) = self.health.check_writable() {
-            self.check_only_deletes(batch, refusal, options)?;
+        if let Err(refusal) = core.health.check_writable() {
+            core.check_only_deletes(batch, refusal, options)?;
         }
         if batch.is_empty() {
-            return Ok(self.visible());
+            return Ok(core.visible());
         }
-        if batch.needs_families() || self.some_disallow.load(Ordering::Relaxed) {
-            self.check_operations(&batch.encoder().reader())?;
+        if batch.needs_families() || core.some_disallow.load(Ordering::Relaxed) {
+            core.check_operations(&batch.encoder().reader())?;
         }
         if options.no_slowdown || options.low_priority {
-            self.admit(batch.encoder().byte_len(), options)?;
+            core.admit(batch.encoder().byte_len(), options)?;
         }
-        self.committer.commit(batch.encoder(), options)
+        core.committer.commit(batch.encoder(), options)
     }
+}
 
+impl Core {
     /// On a full disk deletions are accepted, because they may free space.
     #[cold]
     fn check_only_deletes(

@@ -1,6 +1,6 @@
 //! The entries of the health state: one per source of errors.
 
-use super::Severity;
+use super::{Health, Severity};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result};
 use ashlar_sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -109,7 +109,7 @@ pub(crate) struct Failing {
 
 /// The health state.
 #[derive(Debug)]
-pub(crate) struct Health {
+pub(crate) struct HealthState {
     /// A copy of the severity for the write path: a hint; the exact value is under the lock.
     severity: AtomicU8,
     /// Errors reported so far; the counter orders no other memory access.
@@ -119,10 +119,10 @@ pub(crate) struct Health {
     read_only: Option<Error>,
 }
 
-impl Health {
+impl HealthState {
     /// A healthy state. For a read-only database: with the error that writes return.
     pub(crate) fn new(read_only: Option<Error>) -> Self {
-        Health {
+        HealthState {
             severity: AtomicU8::new(0),
             failures: AtomicU64::new(0),
             entries: Mutex::new(Rank::Statistics, BTreeMap::new()),
@@ -146,14 +146,14 @@ impl Health {
 
     /// Whether `source` has an error that is not cleared.
     pub(crate) fn is_failing(&self, source: Source) -> bool {
-        self.severity() > Severity::Well && self.entries.lock().contains_key(&source)
+        self.severity() > Severity::Healthy && self.entries.lock().contains_key(&source)
     }
 
     /// The severity and the error behind it: of the most severe entries the oldest. `None` when there is no error.
-    pub(crate) fn state(&self) -> (Severity, Option<Error>) {
+    pub(crate) fn state(&self) -> Health {
         let entries = self.entries.lock();
         let worst = entries.values().max_by_key(|e| (e.severity, std::cmp::Reverse(e.since)));
-        worst.map_or((Severity::Well, None), |e| (e.severity, Some(e.cause.clone())))
+        worst.map_or_else(Health::default, |e| Health { severity: e.severity, cause: Some(e.cause.clone()) })
     }
 
     /// Records an error at the time `now`. Returns the pause before the retry.
@@ -176,7 +176,7 @@ impl Health {
     /// Records that `source` succeeded or was cancelled, and clears its background errors. Errors that need more than a
     /// success stay.
     pub(crate) fn succeeded(&self, source: Source) {
-        if self.severity() == Severity::Well {
+        if self.severity() == Severity::Healthy {
             return;
         }
         let mut entries = self.entries.lock();
@@ -211,7 +211,7 @@ impl Health {
 
     /// The work that writers may have to wait for and that has failed for longest.
     pub(crate) fn failing(&self) -> Option<Failing> {
-        if self.severity() == Severity::Well {
+        if self.severity() == Severity::Healthy {
             return None;
         }
         let entries = self.entries.lock();
@@ -259,7 +259,7 @@ impl Health {
             return Ok(());
         }
         match self.state() {
-            (severity, Some(cause)) if severity >= limit => Err(refusal(cause, severity)),
+            Health { severity, cause: Some(cause) } if severity >= limit => Err(refusal(cause, severity)),
             // The error was cleared since.
             _ => Ok(()),
         }

@@ -2,7 +2,7 @@
 //!
 //! | state | entered by | reads | writes | left by |
 //! |---|---|---|---|---|
-//! | well | | yes | yes | |
+//! | healthy | | yes | yes | |
 //! | soft | a failed compaction, purge or OPTIONS file; a failed flush, unless for lack of space | yes | yes | the next success of that work |
 //! | full | a flush that lacked space, a WAL that cannot reserve space ahead | yes | deletions; others refused with the cause | the next success of that flush; space for the WAL (`db`, room job) |
 //! | hard | a failed WAL or MANIFEST | yes | refused with the cause | resuming (`db`, resume job) |
@@ -24,18 +24,31 @@
 //!
 //! Source: RocksDB `db/error_handler.cc` (behaviour).
 
+use ashlar_base::Error;
+
 mod entries;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entries::{Failing, Health, Source, lacks_space};
+pub(crate) use entries::{Failing, HealthState, Source, lacks_space};
 
-/// The severity of the health state.
+/// The health of a database.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Health {
+    /// The severity of the most severe error that is not cleared.
+    pub severity: Severity,
+    /// That error; `None` exactly if the severity is [`Severity::Healthy`].
+    pub cause: Option<Error>,
+}
+
+/// How far an error restricts the database. A later variant restricts it more: `Corrupt` is above `Fatal`, because a new
+/// open does not clear it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Nothing is wrong.
     #[default]
-    Well,
+    Healthy,
     /// Background work failed and is retried.
     Soft,
     /// A flush found the disk full, or the WAL cannot reserve space ahead; both are retried. Deletions are accepted and
@@ -52,7 +65,7 @@ pub enum Severity {
 impl Severity {
     fn from_u8(n: u8) -> Severity {
         match n {
-            0 => Severity::Well,
+            0 => Severity::Healthy,
             1 => Severity::Soft,
             2 => Severity::Full,
             3 => Severity::Hard,

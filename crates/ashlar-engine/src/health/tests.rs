@@ -43,12 +43,12 @@ fn every_edge_in() {
     ];
     for (kind, expected) in table {
         for (source, severity) in sources().into_iter().zip(expected) {
-            let health = Health::new(None);
+            let health = HealthState::new(None);
             health.report(source, &error(kind), Duration::ZERO);
             assert_eq!(health.severity(), severity, "{source:?} {kind:?}");
             assert_eq!(health.check_writable().is_err(), severity >= Full);
             assert_eq!(health.check_working().is_err(), severity >= Hard);
-            assert_eq!(health.state().1.map(|e| e.kind()), Some(kind));
+            assert_eq!(health.state().cause.map(|e| e.kind()), Some(kind));
         }
     }
 }
@@ -57,14 +57,14 @@ fn every_edge_in() {
 fn every_edge_out() {
     for kind in [NO_SPACE, OTHER, ErrorKind::Corruption] {
         for source in sources() {
-            let health = Health::new(None);
+            let health = HealthState::new(None);
             health.report(source, &error(kind), Duration::ZERO);
             let ill = health.severity();
             health.succeeded(source);
-            let after_success = if ill < Severity::Hard { Severity::Well } else { ill };
+            let after_success = if ill < Severity::Hard { Severity::Healthy } else { ill };
             assert_eq!(health.severity(), after_success, "{source:?} {kind:?}");
             health.resumed();
-            let after_resume = if ill == Severity::Hard { Severity::Well } else { after_success };
+            let after_resume = if ill == Severity::Hard { Severity::Healthy } else { after_success };
             assert_eq!(health.severity(), after_resume, "{source:?} {kind:?}");
         }
     }
@@ -74,7 +74,7 @@ fn every_edge_out() {
 fn a_quarantine_heals_what_failed_for_that_file() {
     let (met, other) = (Source::Compaction(FamilyId(1)), Source::Compaction(FamilyId(2)));
     let wrong = error(ErrorKind::Corruption).at_path(Path::new("/db/000012.sst"));
-    let health = Health::new(None);
+    let health = HealthState::new(None);
     health.report(met, &wrong, Duration::ZERO);
     assert!(health.check_mendable().is_ok());
     for (source, file) in [(other, "000012.sst"), (met, "000013.sst"), (met, "12.sst")] {
@@ -93,7 +93,7 @@ fn a_quarantine_heals_what_failed_for_that_file() {
 
 #[test]
 fn entries_do_not_heal_each_other() {
-    let health = Health::new(None);
+    let health = HealthState::new(None);
     let (one, two) = (FamilyId(1), FamilyId(2));
     health.report(Source::Flush(one), &error(OTHER), SECOND);
     health.report(Source::Compaction(one), &error(OTHER), 2 * SECOND);
@@ -106,18 +106,18 @@ fn entries_do_not_heal_each_other() {
     assert!(health.failing().is_none(), "writers never wait for a purge");
     assert_eq!(health.severity(), Severity::Soft);
     health.succeeded(Source::Purge);
-    assert_eq!((health.severity(), health.failures()), (Severity::Well, 3));
-    assert!(health.state().1.is_none());
+    assert_eq!((health.severity(), health.failures()), (Severity::Healthy, 3));
+    assert!(health.state().cause.is_none());
 }
 
 #[test]
 fn an_entry_only_gets_worse() {
-    let health = Health::new(None);
+    let health = HealthState::new(None);
     let flush = Source::Flush(FamilyId(0));
     health.report(flush, &error(NO_SPACE), Duration::ZERO);
     health.report(flush, &error(OTHER), SECOND);
     assert_eq!(health.severity(), Severity::Full);
-    assert_eq!(health.state().1.map(|e| e.kind()), Some(NO_SPACE));
+    assert_eq!(health.state().cause.map(|e| e.kind()), Some(NO_SPACE));
     health.report(flush, &error(ErrorKind::Corruption), SECOND);
     health.resumed();
     assert_eq!(health.severity(), Severity::Corrupt);
@@ -125,7 +125,7 @@ fn an_entry_only_gets_worse() {
 
 #[test]
 fn pauses_double_up_to_a_bound() {
-    let health = Health::new(None);
+    let health = HealthState::new(None);
     let seconds = |kind| {
         let source = Source::Compaction(FamilyId(if kind == NO_SPACE { 1 } else { 2 }));
         (0..9).map(|_| health.report(source, &error(kind), Duration::ZERO).as_secs()).collect::<Vec<_>>()
@@ -138,7 +138,7 @@ fn pauses_double_up_to_a_bound() {
 /// cause is invented for it.
 #[test]
 fn what_heals_meanwhile_refuses_nothing() {
-    let health = Health::new(None);
+    let health = HealthState::new(None);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -152,7 +152,7 @@ fn what_heals_meanwhile_refuses_nothing() {
             for refused in [health.check_writable(), health.check_working()] {
                 assert_eq!(refused.map_err(|e| e.kind()).err().unwrap_or(OTHER), OTHER);
             }
-            let (severity, cause) = health.state();
+            let Health { severity, cause, .. } = health.state();
             assert_eq!(cause.map(|e| e.kind()), (severity == Severity::Hard).then_some(OTHER));
         }
     });

@@ -160,7 +160,7 @@ fn paused_work_waits_and_goes_on() {
     db.continue_background_work().unwrap();
     assert_eq!(db.continue_background_work().unwrap_err().kind(), ErrorKind::InvalidArgument);
     db.compact_range(&default(&db), None, None).unwrap();
-    assert_eq!((count(&db), db.health().0), (100, Severity::Well));
+    assert_eq!((count(&db), db.health().severity), (100, Severity::Healthy));
     db.pause_background_work().unwrap();
     write(&db, 100..200, Some(b"x"));
     db.close().unwrap();
@@ -188,7 +188,7 @@ fn aborted_compactions_leave_nothing_behind() {
         if levels(&db)[0] > 0 {
             assert_eq!(table_files(&env), files, "after {steps} steps");
         }
-        assert_eq!((count(&db), db.health().0), (9000, Severity::Well));
+        assert_eq!((count(&db), db.health().severity), (9000, Severity::Healthy));
         db.resume_compactions().unwrap();
         db.wait_for_background().unwrap();
         assert_eq!((levels(&db)[0], count(&db)), (0, 9000));
@@ -277,5 +277,5 @@ fn a_dropped_family_stops_its_compactions() {
     db.wait_for_background().unwrap();
     db.wait_for_background().unwrap();
     assert_eq!(table_files(&env).len(), before, "its files are gone");
-    assert_eq!(db.health().0, Severity::Well);
+    assert_eq!(db.health().severity, Severity::Healthy);
 }

@@ -137,7 +137,7 @@ impl Store {
     }
 
     fn severity(&self) -> Severity {
-        self.db.health().0
+        self.db.health().severity
     }
 
     fn fail(&self, fault: Fault) {
@@ -189,8 +189,8 @@ impl Before {
 
     fn store(self) -> Store {
         let (store, expected) = match self {
-            Before::Well => (Store::well(), Severity::Well),
-            Before::Doubt => (Store::in_doubt(), Severity::Well),
+            Before::Well => (Store::well(), Severity::Healthy),
+            Before::Doubt => (Store::in_doubt(), Severity::Healthy),
             Before::LogFull => (Store::without_room(), Severity::Full),
             Before::Full(fault) => (Store::failed(fault), Severity::Full),
             Before::Hard(fault) => (Store::failed(fault), Severity::Hard),
@@ -278,7 +278,7 @@ fn check(store: &mut Store, what: &str) {
     if state == Severity::Fatal {
         assert_eq!((store.severity(), files()), (state, before), "for good, and nothing is removed: {what}");
     } else {
-        assert_eq!(store.severity(), Severity::Well, "by itself: {what}");
+        assert_eq!(store.severity(), Severity::Healthy, "by itself: {what}");
         store.put(true).unwrap();
     }
     assert!(holds(&store.db, &store.acked), "healed: {what}");
@@ -315,7 +315,7 @@ fn every_call_that_fails_leads_where_the_table_says() {
     }
     let expected = [
         (
-            Severity::Well,
+            Severity::Healthy,
             &["CURRENT", "MANIFEST", "OPTIONS file", "compaction", "flush", "log", "log's room", "purge"][..],
         ),
         (Severity::Full, &["MANIFEST", "OPTIONS file", "compaction", "flush", "log", "log's room", "purge"]),
@@ -364,7 +364,7 @@ fn disturbed(hard: Before, disturbance: Disturbance, steps: usize) -> bool {
     let what = format!("{disturbance:?} after {steps} steps");
     if disturbance != Disturbance::Close {
         while store.sim.jobs().drive(100) > 0 {}
-        assert_eq!(store.severity(), Severity::Well, "{what}");
+        assert_eq!(store.severity(), Severity::Healthy, "{what}");
         store.put(true).unwrap();
     }
     let left = open(store.sim.crash(CrashMode::KILL).env(), &Arc::default());
@@ -454,7 +454,7 @@ fn a_panic_in_the_background_is_fatal_and_nothing_more() {
     write(&db, &|b| b.put(FamilyId::DEFAULT, b"merged", b"base").unwrap()).unwrap();
     write(&db, &|b| b.merge(FamilyId::DEFAULT, b"merged", b"more").unwrap()).unwrap();
     db.flush(&db.families()).unwrap_err();
-    assert_eq!(db.health().0, Severity::Fatal);
+    assert_eq!(db.health().severity, Severity::Fatal);
     let refused = write(&db, &|b| b.put(FamilyId::DEFAULT, b"l", b"v").unwrap()).unwrap_err();
     assert!(refused.to_string().contains("open it again"), "{refused}");
     let read = |db: &Db, key: &[u8]| {

@@ -166,7 +166,7 @@ fn nothing_is_lost_when_a_flush_of_the_log_fails() {
             _ => db.flush_wal(sync).unwrap_err(),
         };
         assert!(failed.to_string().contains(".log"), "{failed}");
-        assert_eq!(db.health().0, Severity::Hard);
+        assert_eq!(db.health().severity, Severity::Hard);
         assert!(write(&db, 20, WriteOptions::default()).is_err());
         assert!(db.flush_wal(false).is_err());
         assert_eq!(count(&db), 20, "reads go on");

@@ -5,7 +5,7 @@ use super::store::{Known, flush, open};
 use super::{Case, expect};
 use crate::process::answer;
 use ashlar_base::ErrorKind;
-use ashlar_engine::health::Severity;
+use ashlar_engine::health::{Health, Severity};
 use ashlar_testkit::Rng;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::path::Path;
@@ -58,8 +58,8 @@ pub(super) fn child(dir: &Path, seed: u64) -> Result<(), String> {
         known.check(&db)?;
     }
     db.wait_for_background().map_err(|e| e.to_string())?;
-    let (severity, cause) = db.health();
-    expect(severity == Severity::Well, || format!("stays {severity:?}: {cause:?}"))?;
+    let Health { severity, cause, .. } = db.health();
+    expect(severity == Severity::Healthy, || format!("stays {severity:?}: {cause:?}"))?;
     db.close().map_err(|e| e.to_string())?;
     drop(db);
     known.check(&open(dir).map_err(|e| format!("opened again: {e}"))?)?;

@@ -7,7 +7,7 @@ use ashlar_base::ErrorKind;
 use ashlar_base::error::IoKind;
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::health::Severity;
+use ashlar_engine::health::{Health, Severity};
 use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_testkit::ext4::Ext4;
 use ashlar_testkit::judge::{JudgeError, Opening};
@@ -73,7 +73,7 @@ impl Known {
             let key = self.there.pop_first().ok_or("nothing to delete")?;
             let mut batch = WriteBatch::new();
             batch.delete(family.id(), &key).map_err(|e| e.to_string())?;
-            let was = db.health().0;
+            let was = db.health().severity;
             if let Err(e) =
                 db.write(&mut batch, WriteOptions { sync: taken % 50 == 0, ..WriteOptions::default() })
             {
@@ -93,11 +93,11 @@ impl Known {
 fn fill(db: &Db, known: &mut [Known], seed: u64, round: usize) -> Result<(), String> {
     for attempt in 0..20 {
         fill_once(db, known, seed, &format!("{round}/{attempt}"))?;
-        if db.health().0 >= Severity::Soft {
+        if db.health().severity >= Severity::Soft {
             break;
         }
     }
-    let (severity, cause) = db.health();
+    let Health { severity, cause, .. } = db.health();
     expect((Severity::Soft..=Severity::Full).contains(&severity), || format!("{severity:?}: {cause:?}"))
 }
 
@@ -172,7 +172,7 @@ fn filled(case: &mut Case<'_>, dir: &Path, make_room: &[MakeRoom<'_>]) -> Result
     }
     db.resume().map_err(|e| format!("there is room: {e}"))?;
     db.wait_for_background().map_err(|e| format!("there is room: {e}"))?;
-    expect(db.health().0 == Severity::Well, || format!("{:?}", db.health()))?;
+    expect(db.health().severity == Severity::Healthy, || format!("{:?}", db.health()))?;
     db.close().map_err(|e| e.to_string())?;
     drop(db);
     check(&open(dir).map_err(|e| format!("opened again: {e}"))?, &known)?;

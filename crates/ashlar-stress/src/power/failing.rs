@@ -14,7 +14,7 @@ use super::batches::{Writers, open, pass, undisturbed};
 use super::machine::{Machine, Stretch};
 use crate::suite::{Budget, Report};
 use ashlar_base::{Error, ErrorKind};
-use ashlar_engine::health::Severity;
+use ashlar_engine::health::{Health, Severity};
 use ashlar_testkit::Rng;
 use ashlar_testkit::block_log::RecordedDisk;
 use std::error::Error as _;
@@ -160,7 +160,7 @@ fn until_taken(
     rng: &mut Rng,
     report: &mut Report,
 ) -> Result<After, String> {
-    let (began, before, was_ill) = (Instant::now(), writers.written(), writers.db.health().0);
+    let (began, before, was_ill) = (Instant::now(), writers.written(), writers.db.health().severity);
     if rng.percent(30) {
         // What comes of it shows below.
         let _ = writers.db.resume();
@@ -173,7 +173,7 @@ fn until_taken(
             }
             return Ok(After::Taken);
         }
-        if writers.db.health().0 == Severity::Fatal {
+        if writers.db.health().severity == Severity::Fatal {
             return Ok(After::Fatal);
         }
         if is_shut(&disk.path()) {
@@ -181,7 +181,7 @@ fn until_taken(
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let (severity, why) = writers.db.health();
+    let Health { severity, cause: why, .. } = writers.db.health();
     Err(format!("HANG: a device is well again, and writes are refused: {severity:?}, {why:?}"))
 }
 

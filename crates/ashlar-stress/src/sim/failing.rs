@@ -9,7 +9,7 @@ use super::tally::{Tally, flavour};
 use crate::suite::guarded;
 use ashlar_base::ErrorKind;
 use ashlar_base::error::{IoKind, ShutdownKind};
-use ashlar_engine::health::Severity;
+use ashlar_engine::health::{Health, Severity};
 use ashlar_env::sim::{CallClass, Repeat, SimEnv, SyncFault};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
@@ -81,7 +81,7 @@ fn crash(store: &Store, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> 
 fn recover(store: &mut Store) -> Result<(), String> {
     store.sim.heal();
     let resumed = store.db.resume();
-    let (severity, cause) = store.db.health();
+    let Health { severity, cause, .. } = store.db.health();
     match resumed {
         Ok(()) if severity < Severity::Full => store.settle_doubt()?,
         Err(e) if severity >= Severity::Fatal || e.kind() == ErrorKind::Shutdown(ShutdownKind::Closed) => {

@@ -9,7 +9,7 @@ use super::store::Store;
 use super::tally::Tally;
 use crate::suite::guarded;
 use ashlar_base::Error;
-use ashlar_engine::health::Severity;
+use ashlar_engine::health::{Health, Severity};
 use ashlar_env::sim::{CallClass, SimEnv};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::{Change, Op, draw_key};
@@ -34,13 +34,13 @@ fn crash(store: &Store, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> 
 fn healed(store: &mut Store) -> Result<(), String> {
     let start = ashlar_env::Clock::now(store.sim.clock());
     let passed = |store: &Store| ashlar_env::Clock::now(store.sim.clock()) - start;
-    while store.db.health().0 >= Severity::Full && passed(store) < Duration::from_secs(61) {
+    while store.db.health().severity >= Severity::Full && passed(store) < Duration::from_secs(61) {
         if store.sim.env().jobs.drive(1) == 0 {
             break;
         }
     }
     match store.db.health() {
-        (severity, Some(cause)) if severity >= Severity::Full => {
+        Health { severity, cause: Some(cause), .. } if severity >= Severity::Full => {
             Err(format!("still {severity:?} after {:?} with room: {cause}", passed(store)))
         }
         _ => {
@@ -53,14 +53,14 @@ fn healed(store: &mut Store) -> Result<(), String> {
 
 /// Whether it is the log that lacks room.
 fn lacks_log_room(store: &Store) -> bool {
-    let (severity, cause) = store.db.health();
+    let Health { severity, cause, .. } = store.db.health();
     let of_log = |e: &Error| e.path().and_then(Path::extension).is_some_and(|extension| extension == "log");
     severity == Severity::Full && cause.as_ref().is_some_and(of_log)
 }
 
 /// A deletion, which a full disk takes as long as the log has room for it.
 fn delete(store: &mut Store, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
-    if store.db.health().0 != Severity::Full {
+    if store.db.health().severity != Severity::Full {
         return Ok(());
     }
     let (family, key, sync) = (DEFAULT.to_owned(), draw_key(rng), rng.percent(20));
@@ -101,7 +101,7 @@ fn run(seed: u64, tally: &mut Tally, mut judges: Option<&mut Judges>) -> Result<
                 crash(&store, &mut rng, tally).map_err(|e| format!("full, after step {at}: {e}"))?;
             }
         }
-        refused += u64::from(store.db.health().0 >= Severity::Full);
+        refused += u64::from(store.db.health().severity >= Severity::Full);
         if let Some(judges) = judges.as_deref_mut().filter(|_| lacks_log_room(&store) && store.is_certain()) {
             judges.read(&store, false, &mut tally.judged).map_err(|e| format!("full, judged: {e}"))?;
         }

@@ -235,12 +235,12 @@ impl Store {
 
     /// Whether it is known of all writes and families that they are in or not.
     pub fn is_certain(&self) -> bool {
-        self.doubt.is_none() && self.promise.maybe.is_empty() && self.db.health().0 < Severity::Hard
+        self.doubt.is_none() && self.promise.maybe.is_empty() && self.db.health().severity < Severity::Hard
     }
 
     /// A store that takes writes again knows whether the write that failed is in: then so do we.
     pub fn settle_doubt(&mut self) -> Result<(), String> {
-        if self.db.health().0 >= Severity::Hard {
+        if self.db.health().severity >= Severity::Hard {
             return Ok(());
         }
         // And so it is with families whose drop failed.
@@ -279,7 +279,7 @@ impl Store {
 
     fn write(&mut self, changes: &[Change], sync: bool) -> Result<(), String> {
         self.settle_doubt()?;
-        if self.doubt.is_some() && self.db.health().0 < Severity::Hard {
+        if self.doubt.is_some() && self.db.health().severity < Severity::Hard {
             // Reading the contents failed too. A run that goes on without knowing cannot know later.
             return Ok(());
         }
@@ -343,7 +343,7 @@ impl Store {
         let done = self.db.drop_family(&family);
         let dropped = self.passed("drop_family", done)?.is_some();
         // A store that still takes writes after it failed to drop a family keeps what it takes.
-        if (dropped || self.db.health().0 >= Severity::Hard)
+        if (dropped || self.db.health().severity >= Severity::Hard)
             && let Some(generation) = self.promise.names.remove(name)
             && !dropped
         {

@@ -14,7 +14,7 @@ use crate::sim::tally::{Tally, flavour};
 use crate::suite::{Budget, Length, Report, Watchdog, guarded};
 use crate::turns;
 use ashlar_base::error::{IoKind, ShutdownKind};
-use ashlar_engine::health::Severity;
+use ashlar_engine::health::{Health, Severity};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv, SyncFault};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
@@ -130,7 +130,7 @@ fn judge(store: &mut Store) -> Result<(), String> {
 /// Every call works again: the same handle takes writes, unless it says that only a new open helps.
 fn go_on(store: &mut Store) -> Result<(), String> {
     let resumed = store.db.resume();
-    let (severity, cause) = store.db.health();
+    let Health { severity, cause, .. } = store.db.health();
     match resumed {
         Ok(()) if severity < Severity::Full => {}
         Err(e)
@@ -150,8 +150,8 @@ fn go_on(store: &mut Store) -> Result<(), String> {
     store.compare_all()?;
     // A purge that failed may still pause.
     store.sim.env().jobs.drive(10_000);
-    let (severity, cause) = store.db.health();
-    if severity != Severity::Well {
+    let Health { severity, cause, .. } = store.db.health();
+    if severity != Severity::Healthy {
         return Err(format!("stays {severity:?}: {cause:?}"));
     }
     let promise = store.promise.clone();

@@ -70,12 +70,12 @@ fn a_failed_write_is_out_and_its_sequence_is_not_used_again() {
     sim.fail_call(CallClass::Write, sim.calls_of(CallClass::Write) + 1, Repeat::Once, IoKind::NoSpace);
     let failed = put(&store.db, "failed", false).expect_err("the disk is full");
     assert_eq!(failed.kind(), ErrorKind::Indeterminate);
-    assert_eq!(store.db.health().0, Severity::Hard);
+    assert_eq!(store.db.health().severity, Severity::Hard);
     let refused = put(&store.db, "refused", false).expect_err("refused");
     assert_eq!(refused.kind(), ErrorKind::Io(IoKind::NoSpace), "the cause is reported");
     assert!(holds(&store.db, "before"), "reads go on");
     store.db.resume().expect("there is room again");
-    assert_eq!(store.db.health().0, Severity::Well);
+    assert_eq!(store.db.health().severity, Severity::Healthy);
     put(&store.db, "after", true).expect("a write");
     assert_eq!(store.db.visible().get(), seq.get() + 2, "one sequence is left out");
     for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
@@ -95,8 +95,8 @@ fn a_failed_sync_is_final_for_its_file_alone() {
     sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
     put(&store.db, "in doubt", true).expect_err("the sync failed");
     // By itself, without a request.
-    while store.db.health().0 != Severity::Well && sim.env().jobs.drive(1) > 0 {}
-    assert_eq!(store.db.health().0, Severity::Well);
+    while store.db.health().severity != Severity::Healthy && sim.env().jobs.drive(1) > 0 {}
+    assert_eq!(store.db.health().severity, Severity::Healthy);
     let image = sim.crash(CrashMode::DROP_ALL);
     let db = open(&image, &store.setup).expect("opens");
     assert!(holds(&db, "unsynced") && holds(&db, "in doubt"), "both are in tables");
@@ -118,13 +118,13 @@ fn unlinks_that_fail_are_tried_again_and_forgotten() {
     put(&store.db, "key", false).expect("a write");
     // A commit and the log's switch pass; the purge behind them does not.
     let mut at = sim.calls_of(CallClass::Write);
-    while store.db.health().0 == Severity::Well {
+    while store.db.health().severity == Severity::Healthy {
         sim.heal();
         at = sim.calls_of(CallClass::Write).max(at) + 1;
         sim.fail_call(CallClass::Write, at, Repeat::Sticky, IoKind::Other);
         let _ = store.db.flush(std::slice::from_ref(&family));
         sim.env().jobs.drive(3);
-        if store.db.health().0 >= Severity::Hard {
+        if store.db.health().severity >= Severity::Hard {
             sim.heal();
             store.db.resume().expect("every call works");
         }
@@ -132,7 +132,7 @@ fn unlinks_that_fail_are_tried_again_and_forgotten() {
     }
     sim.heal();
     sim.env().jobs.drive(1000);
-    assert_eq!((store.db.health().0, logs()), (Severity::Well, 1));
+    assert_eq!((store.db.health().severity, logs()), (Severity::Healthy, 1));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_family_can_be_dropped_to_make_room() {
     let sync = sim.calls_of(CallClass::Sync) + 1;
     sim.fail_call(CallClass::Sync, sync, Repeat::Once, IoKind::NoSpace);
     put(&store.db, "key", true).expect_err("the disk is full");
-    assert_eq!(store.db.health().0, Severity::Hard);
+    assert_eq!(store.db.health().severity, Severity::Hard);
     let one = store.db.family("one").expect("made above");
     store.db.drop_family(&one).expect("allowed in a hard state");
     store.db.resume().expect("there is room again");

@@ -40,14 +40,13 @@ impl ManifestState {
 impl VersionSet {
     /// Releases the disk space that the MANIFEST has reserved ahead. For a close, when no thread commits any more.
     pub fn give_back_room(&self) {
-        if let Some(manifest) = self
-            .queue
-            .lock()
-            .manifest_state
-            .as_ref()
-            .and_then(|manifest_state| manifest_state.manifest.as_ref())
-        {
-            manifest.give_back();
+        let log = {
+            let queue = self.queue.lock();
+            let manifest = queue.manifest_state.as_ref().and_then(|state| state.manifest.as_ref());
+            manifest.map(|manifest| Arc::clone(manifest.log()))
+        };
+        if let Some(log) = log {
+            log.give_back();
         }
     }
 }

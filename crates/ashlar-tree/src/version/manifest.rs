@@ -22,7 +22,7 @@ const ROOM_AHEAD: u64 = 16 << 10;
 
 /// An open MANIFEST.
 pub(super) struct Manifest {
-    log: LogWriter,
+    log: Arc<LogWriter>,
     number: FileNumber,
     /// The length of the file's beginning: the snapshot and the commit after it.
     first_bytes: u64,
@@ -49,7 +49,7 @@ impl Manifest {
         let write = || {
             let path = dir.join(FileKind::Manifest(number).name());
             let log = LogWriter::create(Arc::clone(fs), &path, number, Framing::Legacy)?;
-            let manifest = Manifest { log, number, first_bytes: 0 };
+            let manifest = Manifest { log: Arc::new(log), number, first_bytes: 0 };
             let mut records = records.to_vec();
             let count = u32::try_from(records.len()).ok();
             if let Some(first) = records.first_mut() {
@@ -76,9 +76,9 @@ impl Manifest {
         })
     }
 
-    /// Releases the reserved disk space.
-    pub(super) fn give_back(&self) {
-        self.log.give_back();
+    /// The file's writer, which a close asks to release the reserved disk space.
+    pub(super) fn log(&self) -> &Arc<LogWriter> {
+        &self.log
     }
 
     fn write(&self, edit: &VersionEdit) -> Result<()> {

@@ -4,7 +4,7 @@
 //! it takes the `ManifestState` (state and MANIFEST) and all queued requests. It plans, writes and syncs them without a
 //! lock, installs the versions, and puts the manifest state back. The other threads wait on a signal.
 //!
-//! 1. No I/O happens under a lock.
+//! 1. No lock of the version set is held over I/O.
 //! 2. A commit is answered after its records are durable and its versions are installed; commits are installed in the
 //!    order of their records.
 //! 3. A request that breaks a rule fails alone, before anything is written.

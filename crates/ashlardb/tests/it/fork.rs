@@ -3,7 +3,7 @@
 use crate::child::Limited;
 use ashlar_testkit::fork::child;
 use ashlardb::prelude::*;
-use ashlardb::{BusyKind, Error, ErrorKind, Severity, ShutdownKind};
+use ashlardb::{BusyKind, Error, ErrorKind, Health, Severity, ShutdownKind};
 use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
@@ -132,7 +132,7 @@ fn calls(dir: &Path) -> String {
             db.resume(),
             db.close(),
         ];
-        let (severity, cause) = db.health();
+        let Health { severity, cause, .. } = db.health();
         let cause = cause.map(|cause| cause.kind());
         let told =
             (severity, cause, db.families().len(), db.property("rocksdb.stats"), db.pressure().stopped);

@@ -156,7 +156,7 @@ fn files_of_a_range_go_and_nothing_else() {
     assert_eq!(outside(&after), outside(&before));
     let left = after.len() - outside(&after).len();
     assert!(left < 500 && after.iter().all(|entry| before.contains(entry)), "{left} entries left inside");
-    assert_eq!(db.health().1.map(|e| e.to_string()), None);
+    assert_eq!(db.health().cause.map(|e| e.to_string()), None);
     db.close().unwrap();
     let db = open(dir.path(), None);
     assert!(listing(db.scan(..)) == after && db.recovery().is_clean());

@@ -61,7 +61,7 @@ fn writes_resume_once_the_damaged_table_is_in_quarantine() {
     let db = open(&sim);
     assert_eq!(db.compact().unwrap_err().kind(), ErrorKind::Corruption);
     settle(&sim);
-    assert_eq!(db.health().0, Severity::Corrupt);
+    assert_eq!(db.health().severity, Severity::Corrupt);
     let refused = db.put(b"k", b"v").unwrap_err();
     assert!(refused.to_string().contains("in quarantine"), "{refused}");
 
@@ -73,7 +73,7 @@ fn writes_resume_once_the_damaged_table_is_in_quarantine() {
     let lost_keys = model.keys().filter(|key| db.get(key).unwrap().as_deref() != Some(&model[*key][..]));
     let lost_keys = lost_keys.count();
     assert!(0 < lost_keys && lost_keys < model.len() / 4, "{lost_keys}: the rest of the table is there");
-    assert_eq!(db.health().0, Severity::Well);
+    assert_eq!(db.health().severity, Severity::Healthy);
     db.put(b"k", b"v").unwrap();
     model.insert(b"k".to_vec(), b"v".to_vec());
     db.compact().unwrap();

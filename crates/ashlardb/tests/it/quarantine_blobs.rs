@@ -103,7 +103,10 @@ fn what_can_be_read_of_a_blob_file_moves_and_writes_resume() {
                 if how != Damage::Gone {
                     assert_eq!(db.compact().unwrap_err().kind(), ErrorKind::Corruption, "{what}");
                     settle(&run);
-                    assert!(db.health().0 == Severity::Corrupt && db.put(b"k", b"v").is_err(), "{what}");
+                    assert!(
+                        db.health().severity == Severity::Corrupt && db.put(b"k", b"v").is_err(),
+                        "{what}"
+                    );
                 }
                 let account = db.quarantine(name).unwrap();
                 assert_eq!(account.losses[0].file, *name, "{what}: {account}");
@@ -116,8 +119,8 @@ fn what_can_be_read_of_a_blob_file_moves_and_writes_resume() {
                 reads(&db, &model, &account, &what);
                 assert!(db.verify_db(|_| {}).unwrap().is_sound(), "{what}");
                 assert_eq!(
-                    (db.health().0, kind(db.quarantine(name))),
-                    (Severity::Well, ErrorKind::InvalidArgument)
+                    (db.health().severity, kind(db.quarantine(name))),
+                    (Severity::Healthy, ErrorKind::InvalidArgument)
                 );
                 db.close().unwrap();
                 holds(&run, DIR, &model, &account, &what);

@@ -56,7 +56,7 @@ fn full(sim: &SimEnv, end: u32) -> (Db, Rng) {
     (100..end).for_each(|n| put(&db, n, &mut rng).unwrap());
     sim.set_capacity(sim.used_bytes() + (20 << 10));
     let failed = flush(&db).unwrap_err();
-    assert_eq!((failed.kind(), db.health().0), (NO_SPACE, Severity::Full), "{failed}");
+    assert_eq!((failed.kind(), db.health().severity), (NO_SPACE, Severity::Full), "{failed}");
     (db, rng)
 }
 
@@ -88,7 +88,7 @@ fn deletions_are_taken_and_nothing_else() {
     check(&open(&crashed));
     sim.set_capacity(u64::MAX);
     // Recovers by itself, without any call.
-    while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
+    while db.health().severity != Severity::Healthy && sim.jobs().drive(1) > 0 {}
     put(&db, 300, &mut rng).unwrap();
     batch(&db, |b, family| b.delete(family, &key(300)).unwrap()).unwrap();
     check(&db);
@@ -110,7 +110,7 @@ fn a_full_memtable_takes_deletions_too() {
     }
     sim.set_capacity(sim.used_bytes() + (20 << 10));
     db.continue_background_work().unwrap();
-    while db.health().0 != Severity::Full && sim.jobs().drive(1) > 0 {}
+    while db.health().severity != Severity::Full && sim.jobs().drive(1) > 0 {}
     assert_eq!(put(&db, 1000, &mut rng).unwrap_err().kind(), NO_SPACE);
     let mut deleted = 0;
     let mut over = 0;
@@ -146,13 +146,13 @@ fn files_that_are_dropped_make_room() {
     (200..300).for_each(|n| put(&db, n, &mut rng).unwrap());
     sim.set_capacity(sim.used_bytes() + (20 << 10));
     flush(&db).unwrap_err();
-    assert_eq!(db.health().0, Severity::Full);
+    assert_eq!(db.health().severity, Severity::Full);
     let (from, to) = (key(0), key(199));
     let dropped = db.delete_files_in_ranges(&family, &[(Some(&from), Some(&to))], true).unwrap();
     assert_eq!(dropped, 1);
     sim.jobs().drive(100);
     db.resume().unwrap();
-    assert_eq!(db.health().0, Severity::Well);
+    assert_eq!(db.health().severity, Severity::Healthy);
     assert!(!there(&db, 100) && (200..300).all(|n| there(&db, n)));
     put(&db, 300, &mut rng).unwrap();
 }
@@ -170,10 +170,10 @@ fn compactions_go_on_and_make_room() {
     let tables = db.live_files(&family).unwrap();
     let numbers: Vec<_> = tables.iter().map(|f| f.number).collect();
     assert_eq!(numbers.len(), 3);
-    assert_eq!(db.health().0, Severity::Full);
+    assert_eq!(db.health().severity, Severity::Full);
     db.compact_files(&family, &numbers, ashlar_base::Level(6), 0).unwrap();
-    while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
-    assert_eq!(db.health().0, Severity::Well);
+    while db.health().severity != Severity::Healthy && sim.jobs().drive(1) > 0 {}
+    assert_eq!(db.health().severity, Severity::Healthy);
     put(&db, 320, &mut rng).unwrap();
     assert!((1..321).all(|n| there(&db, n)) && !there(&db, 0));
 }
@@ -189,7 +189,7 @@ fn fill_the_log(
     let (last, refused) = (from..from + 1000).find_map(|n| write(db, n).err().map(|e| (n, e))).unwrap();
     assert!(last > from + 10, "{last}");
     assert!(refused.kind() == NO_SPACE && refused.to_string().contains("Only deletions"), "{refused}");
-    assert_eq!((db.health().0, db.health().1.unwrap().kind()), (Severity::Full, NO_SPACE));
+    assert_eq!((db.health().severity, db.health().cause.unwrap().kind()), (Severity::Full, NO_SPACE));
     last
 }
 
@@ -224,8 +224,8 @@ fn a_log_without_room_takes_deletions_too() {
     batch(&db, |b, family| b.delete(family, &key(last - 1)).unwrap()).unwrap();
     let (from, to) = (key(0), key(199));
     assert_eq!(db.delete_files_in_ranges(&family, &[(Some(&from), Some(&to))], true).unwrap(), 1);
-    while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
-    assert_eq!(db.health().0, Severity::Well);
+    while db.health().severity != Severity::Healthy && sim.jobs().drive(1) > 0 {}
+    assert_eq!(db.health().severity, Severity::Healthy);
     put(&db, last, &mut rng).unwrap();
     let left: Vec<u32> = (205..last - 1).chain([last]).collect();
     assert_eq!(found(&db, last + 1), left);
@@ -247,13 +247,13 @@ fn room_for_deletions_ends() {
     let (taken, refused) = (0..5000).find_map(|n| delete(n % 300).err().map(|e| (n, e))).unwrap();
     assert!((1000..2500).contains(&taken), "{taken} deletions in 48 KiB");
     assert!(refused.kind() == NO_SPACE && refused.to_string().contains("used up"), "{refused}");
-    assert_eq!(db.health().0, Severity::Full, "the log is sound");
+    assert_eq!(db.health().severity, Severity::Full, "the log is sound");
     let memory = db.property_int(&db.family("default").unwrap(), "rocksdb.cur-size-active-mem-table");
     (0..1000).for_each(|n| assert!(delete(n).is_err()));
     let after = db.property_int(&db.family("default").unwrap(), "rocksdb.cur-size-active-mem-table");
     assert_eq!(memory, after, "what is refused takes no memory");
     sim.set_capacity(u64::MAX);
-    while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
+    while db.health().severity != Severity::Healthy && sim.jobs().drive(1) > 0 {}
     put(&db, last, &mut rng).unwrap();
     assert_eq!(found(&open(&sim.crash(CrashMode::KILL)), last + 1), [last]);
 }
@@ -268,8 +268,8 @@ fn a_flush_makes_room_for_the_log() {
     let write = |db: &Db, n: u32| batch(db, |b, family| b.put(family, &key(n), &[7; 1000]).unwrap());
     let last = fill_the_log(&sim, &db, 200, write);
     batch(&db, |b, family| b.delete_range(family, &key(0), &key(210)).unwrap()).unwrap();
-    while db.health().0 != Severity::Well && sim.jobs().drive(1) > 0 {}
-    assert_eq!(db.health().0, Severity::Well, "{:?}", db.health());
+    while db.health().severity != Severity::Healthy && sim.jobs().drive(1) > 0 {}
+    assert_eq!(db.health().severity, Severity::Healthy, "{:?}", db.health());
     write(&db, last).unwrap();
     let crashed = sim.crash(CrashMode::KILL);
     for db in [db, open(&crashed)] {

@@ -94,6 +94,22 @@ fn a_failure_and_its_end_are_told() {
 }
 
 #[test]
+fn a_flush_of_a_resume_has_a_begin_and_an_end() {
+    let _readers = crate::beside_others();
+    let (options, ear) = listening();
+    let sim = SimEnv::new(8);
+    let store = Store::open(sim.env(), options);
+    store.put(b"k", b"v");
+    ear.forget();
+    sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
+    store.db.sync_wal().unwrap_err();
+    store.db.resume().unwrap();
+    let names = ear.names();
+    let flushes: Vec<_> = names.iter().filter(|name| name.starts_with("flush_")).collect();
+    assert_eq!(flushes, [&"flush_started", &"flush_finished"], "{names:?}");
+}
+
+#[test]
 fn writers_that_are_held_are_told_of() {
     let _readers = crate::beside_others();
     let (options, ear) = listening();

@@ -53,7 +53,7 @@ fn a_comparator_that_panics_in_a_write_stops_writes_and_nothing_else() {
     assert!(within(SECONDS, "a new family", move || other.create_family("f")).is_err());
     assert_eq!(db.get("k3").unwrap().as_deref(), Some(&b"v"[..]));
     assert_eq!(listing(db.scan(..)).len(), 10, "no part of the batch shows");
-    assert_eq!(db.health().0, Severity::Fatal);
+    assert_eq!(db.health().severity, Severity::Fatal);
     // The log has the batch. It is there whole after the next open, or not at all.
     let keys = keys_after_reopen(&dir, Callback::Comparator, db);
     let logged = ["j1", "trap", "z1"].map(|key| keys.iter().any(|k| k == key));
@@ -206,7 +206,7 @@ fn a_listener_that_panics_disturbs_nothing() {
             other.wait_for_background().unwrap();
         });
         assert!(trap.is_sprung(), "{event} was not told");
-        assert_eq!(db.health().0, Severity::Well, "{event}");
+        assert_eq!(db.health().severity, Severity::Healthy, "{event}");
         assert_eq!(keys_after_reopen(&dir, Callback::Listener(event), db), ["k0", "k1", "k2", "last"]);
     }
 }
