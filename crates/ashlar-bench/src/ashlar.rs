@@ -13,8 +13,8 @@ use ashlar_format::filter::FilterPolicy;
 use ashlar_options::{LoadedOptions, family_notices, read_options_file};
 use ashlar_table::TableOptions;
 use ashlardb::{
-    Builder, Compression, Cursor, Db, Family, FormatLevel, MergeOperator, Read as _, SizeOptions, View,
-    Write as _, WriteBatch, WriteOptions, standard_operator,
+    Builder, Compression, Cursor, Db, Family, FormatLevel, Level, MergeOperator, Read as _, SizeOptions,
+    View, Write as _, WriteBatch, WriteOptions, standard_operator,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -372,12 +372,12 @@ impl Store for Opened {
     fn compact_level(&self, level: u8) -> Result<()> {
         let family = self.db.default_family();
         let files = family.live_files()?;
-        let here: Vec<u64> = files.iter().filter(|f| f.level.0 == level).map(|f| f.number.0).collect();
+        let here: Vec<_> = files.iter().filter(|f| f.level.0 == level).map(|f| f.number).collect();
         // Level 0 goes to the first level that has tables, or to the last.
         let below = files.iter().map(|f| f.level.0).filter(|l| *l > level).min();
         let last = self.last_level;
         let output = if level == 0 { below.unwrap_or(last) } else { (level + 1).min(last) };
-        if here.is_empty() { Ok(()) } else { family.compact_files(&here, output, 0) }
+        if here.is_empty() { Ok(()) } else { family.compact_files(&here, Level(output), 0) }
     }
 
     fn verify(&self) -> Result<()> {
@@ -389,7 +389,7 @@ impl Store for Opened {
     }
 
     fn approximate_size(&self, lower: &[u8], upper: &[u8]) -> Result<u64> {
-        let files = SizeOptions { memtables: false, files: true };
+        let files = SizeOptions::new();
         let sizes = self.db.default_family().approximate_sizes(&[(lower, upper)], files)?;
         Ok(sizes.first().copied().unwrap_or(0))
     }

@@ -116,6 +116,8 @@ impl Default for ReadOptions {
 
 /// Options of a requested compaction.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+#[must_use]
 pub struct CompactRangeOptions {
     /// Also rewrite the tables of the deepest level that no other table is merged into (RocksDB's
     /// `bottommost_level_compaction`), so that no deleted entry is left. On.
@@ -137,5 +139,33 @@ impl Default for CompactRangeOptions {
             exclusive: false,
             max_subcompactions: 0,
         }
+    }
+}
+
+impl CompactRangeOptions {
+    /// The defaults: the deepest level is rewritten, tables stay in their level, other compactions may run, and the
+    /// database's setting says how many jobs share the work.
+    pub fn new() -> Self {
+        CompactRangeOptions::default()
+    }
+
+    /// Sets [`CompactRangeOptions::rewrite_deepest`].
+    pub fn rewrite_deepest(self, rewrite_deepest: bool) -> Self {
+        CompactRangeOptions { rewrite_deepest, ..self }
+    }
+
+    /// Sets [`CompactRangeOptions::target_level`].
+    pub fn target_level(self, level: Level) -> Self {
+        CompactRangeOptions { target_level: Some(level), ..self }
+    }
+
+    /// Sets [`CompactRangeOptions::exclusive`].
+    pub fn exclusive(self, exclusive: bool) -> Self {
+        CompactRangeOptions { exclusive, ..self }
+    }
+
+    /// Sets [`CompactRangeOptions::max_subcompactions`].
+    pub fn max_subcompactions(self, jobs: usize) -> Self {
+        CompactRangeOptions { max_subcompactions: jobs, ..self }
     }
 }

@@ -55,7 +55,7 @@ impl Family {
     /// # let db = Db::open(dir.path().join("db"))?;
     /// let family = db.default_family();
     /// family.put(b"a", [7; 1000])?;
-    /// let all = SizeOptions { memtables: true, files: true };
+    /// let all = SizeOptions::new().memtables(true);
     /// assert_eq!(family.approximate_sizes(&[(b"b", b"c")], all)?, [0]);
     /// assert!(family.approximate_sizes(&[(b"a", b"b")], all)?[0] >= 1000);
     /// # Ok(())

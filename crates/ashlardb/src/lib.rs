@@ -108,7 +108,7 @@ pub use ashlar_base::{
     Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum,
 };
 pub use ashlar_engine::inspect::FamilyShape;
-pub use ashlar_engine::open::{ONE_WAY, RecoveryReport, left_by_leveldb, list_families};
+pub use ashlar_engine::open::{LEVELDB_UPGRADE_NOTICE, RecoveryReport, is_leveldb_directory, list_families};
 pub use ashlar_engine::pressure::Resources;
 pub use ashlar_engine::{MemtableStats, Scrubbed, SizeOptions};
 pub use ashlar_engine::{Pins, SnapshotPins};

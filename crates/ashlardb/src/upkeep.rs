@@ -121,9 +121,13 @@ impl Family {
     /// # Errors
     /// `InvalidArgument`: a table does not exist or is deeper than `output`, or the level does not exist. Others as
     /// [`Family::compact_range`].
-    pub fn compact_files(&self, numbers: &[u64], output: u8, max_subcompactions: usize) -> Result<()> {
-        let numbers: Vec<FileNumber> = numbers.iter().map(|n| FileNumber(*n)).collect();
-        self.db.engine().compact_files(&self.inner, &numbers, Level(output), max_subcompactions)
+    pub fn compact_files(
+        &self,
+        numbers: &[FileNumber],
+        output: Level,
+        max_subcompactions: usize,
+    ) -> Result<()> {
+        self.db.engine().compact_files(&self.inner, numbers, output, max_subcompactions)
     }
 
     /// The family's live tables, by level. Tables of level 0 come newest first, those of deeper levels in key order.

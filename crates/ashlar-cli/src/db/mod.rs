@@ -56,9 +56,10 @@ impl Target {
     /// Says on standard error, before anything is written, that LevelDB will not open the directory again. An error here is
     /// left to the open.
     fn warn_one_way(&self) {
-        let leveldb = ashlardb::Env::os().and_then(|env| ashlardb::left_by_leveldb(&env, &self.directory));
+        let leveldb =
+            ashlardb::Env::os().and_then(|env| ashlardb::is_leveldb_directory(&env, &self.directory));
         if leveldb.unwrap_or(false) {
-            say::line(&format!("{}: {}", self.directory.display(), ashlardb::ONE_WAY));
+            say::line(&format!("{}: {}", self.directory.display(), ashlardb::LEVELDB_UPGRADE_NOTICE));
         }
     }
 

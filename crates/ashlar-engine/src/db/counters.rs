@@ -188,6 +188,7 @@ fn count_blobs(did: &BlobCounters, statistics: &Statistics) {
 
 /// What the scrubber has done since the open.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Scrubbed {
     /// How often the scrubber has reached the last file. Its first round may begin at any file.
     pub rounds: u64,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 /// One table of a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LiveFile {
     /// The file number in the table's name.
     pub number: FileNumber,

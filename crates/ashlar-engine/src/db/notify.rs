@@ -78,7 +78,8 @@ impl Core {
             input_bytes: plan.input_bytes(),
             output_bytes: 0,
             outputs: 0,
-            entries: (0, 0),
+            input_entries: 0,
+            output_entries: 0,
             micros: 0,
             levels: Vec::new(),
         };
@@ -87,7 +88,8 @@ impl Core {
         };
         event.output_bytes = counters.bytes_written;
         event.outputs = counters.tables_written;
-        event.entries = (counters.entries.entries_in, counters.entries.entries_out);
+        event.input_entries = counters.entries.entries_in;
+        event.output_entries = counters.entries.entries_out;
         event.micros = micros(took);
         event.levels = self.tree(family.id());
         self.events.tell(&Event::CompactionCompleted(event));

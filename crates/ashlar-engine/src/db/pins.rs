@@ -15,6 +15,7 @@ use std::time::Duration;
 
 /// What a snapshot keeps alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SnapshotPins {
     /// The sequence of the snapshot.
     pub sequence: SeqNum,
@@ -29,6 +30,7 @@ pub struct SnapshotPins {
 
 /// What all iterators and snapshots of a database keep alive together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pins {
     /// The number of live snapshots.
     pub snapshots: usize,

@@ -10,6 +10,8 @@ use ashlar_tree::version::{FileMeta, Version};
 
 /// The places that an estimate of sizes counts: see [`Db::approximate_sizes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use]
 pub struct SizeOptions {
     /// Bytes in memtables (RocksDB's `include_memtables`). Default: off.
     pub memtables: bool,
@@ -20,6 +22,23 @@ pub struct SizeOptions {
 impl Default for SizeOptions {
     fn default() -> Self {
         SizeOptions { memtables: false, files: true }
+    }
+}
+
+impl SizeOptions {
+    /// The defaults: counts tables, not memtables.
+    pub fn new() -> Self {
+        SizeOptions::default()
+    }
+
+    /// Sets [`SizeOptions::memtables`].
+    pub fn memtables(self, memtables: bool) -> Self {
+        SizeOptions { memtables, ..self }
+    }
+
+    /// Sets [`SizeOptions::files`].
+    pub fn files(self, files: bool) -> Self {
+        SizeOptions { files, ..self }
     }
 }
 

@@ -9,7 +9,7 @@ use ashlar_tree::version::{Replayed, oversized_identity, read_identity, replay_m
 use std::path::Path;
 
 /// The notice about such a directory, for the report of an open and for programs that write.
-pub const ONE_WAY: &str = "LevelDB wrote this directory. The first open for writing turns it into RocksDB's format, and \
+pub const LEVELDB_UPGRADE_NOTICE: &str = "LevelDB wrote this directory. The first open for writing turns it into RocksDB's format, and \
                            LevelDB no longer opens it; RocksDB 11 reads it once all LevelDB tables are rewritten \
                            (`ashlar db rewrite`)";
 
@@ -18,7 +18,7 @@ pub const ONE_WAY: &str = "LevelDB wrote this directory. The first open for writ
 ///
 /// # Errors
 /// As [`survey()`], and those of reading the MANIFEST.
-pub fn left_by_leveldb(env: &Env, dir: &Path) -> Result<bool> {
+pub fn is_leveldb_directory(env: &Env, dir: &Path) -> Result<bool> {
     let DirState::Database(manifest) = survey(&*env.fs, dir)? else { return Ok(false) };
     is_leveldb(&*env.fs, dir, &replay_manifest(&*env.fs, dir, manifest)?)
 }

@@ -17,7 +17,7 @@ mod sink;
 mod two_phase;
 mod wal_replay;
 
-pub use leveldb::{ONE_WAY, left_by_leveldb};
+pub use leveldb::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory};
 pub use recover::{Families, FamilySpec, Others, Recovered, list_families, recover_manifest};
 pub(crate) use recover::{logs_needed_from, recover_in};
 pub use remains::Remains;

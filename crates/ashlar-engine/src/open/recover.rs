@@ -3,7 +3,7 @@
 //! Source: RocksDB `db/version_set.cc` (`Recover`), `db/db_impl/db_impl_open.cc`.
 
 use super::foreign::foreign;
-use super::leveldb::{ONE_WAY, is_leveldb};
+use super::leveldb::{LEVELDB_UPGRADE_NOTICE, is_leveldb};
 use super::report::{DroppedRange, FamilyReport, RecoveryReport};
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
@@ -135,7 +135,7 @@ pub(crate) fn recover_in(
         directory.check_blobs(&replayed.path, state)?;
     }
     if is_leveldb(fs, dir, &replayed)? {
-        report.foreign.insert(0, ONE_WAY.to_owned());
+        report.foreign.insert(0, LEVELDB_UPGRADE_NOTICE.to_owned());
     }
     report.read_only = unwritable::reasons(fs, dir, &states);
     report.files_checked = states.iter().map(|s| s.version.file_count()).sum();

@@ -70,6 +70,7 @@ impl fmt::Display for DamagedFile {
 
 /// What an open found, dropped and rebuilt. Prints as a few lines of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecoveryReport {
     /// This open created the database.
     pub created: bool,

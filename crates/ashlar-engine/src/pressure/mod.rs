@@ -74,6 +74,7 @@ pub fn pace(gauges: &Gauges, options: &FamilyOptions, sustained: f64) -> Pace {
 
 /// How far compaction is behind, and when writers will have to wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct WritePressure {
     /// Bytes that compaction still has to move, over all families.
     pub debt_bytes: u64,

@@ -111,18 +111,14 @@ fn ranges_go_to_the_level_that_was_asked_for() {
     let db = open(&sim.env(), false);
     table(&db, 0..500, Some(b"a"));
     table(&db, 500..1000, Some(b"b"));
-    let options = CompactRangeOptions {
-        target_level: Some(Level(2)),
-        exclusive: true,
-        max_subcompactions: 2,
-        rewrite_deepest: false,
-    };
+    let options = CompactRangeOptions::new().exclusive(true).max_subcompactions(2).rewrite_deepest(false);
+    let options = options.target_level(Level(2));
     db.compact_range_with(&default(&db), None, None, options).unwrap();
     let after = levels(&db);
     assert!(after[2] > 0 && after.iter().sum::<usize>() == after[2], "{after:?}");
     assert_eq!(count(&db), 1000);
     table(&db, 0..1, Some(b"c"));
-    let to_the_top = CompactRangeOptions { target_level: Some(Level(0)), ..options };
+    let to_the_top = options.target_level(Level(0));
     let refused = db.compact_range_with(&default(&db), None, None, to_the_top).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
     assert_eq!(count(&db), 1000);

@@ -40,8 +40,10 @@ pub struct CompactionEvent {
     pub output_bytes: u64,
     /// The number of tables written or moved; 0 in [`Event::CompactionBegin`].
     pub outputs: u64,
-    /// The numbers of entries read and written; 0 in [`Event::CompactionBegin`].
-    pub entries: (u64, u64),
+    /// The number of entries read; 0 in [`Event::CompactionBegin`].
+    pub input_entries: u64,
+    /// The number of entries written; 0 in [`Event::CompactionBegin`].
+    pub output_entries: u64,
     /// Microseconds since the compaction began; 0 in [`Event::CompactionBegin`].
     pub micros: u64,
     /// The number of tables per level after the compaction; empty in [`Event::CompactionBegin`].
@@ -200,8 +202,8 @@ impl Event {
                 .number("output_level", c.output_level.0)
                 .number("num_output_files", c.outputs)
                 .number("total_output_size", c.output_bytes)
-                .number("num_input_records", c.entries.0)
-                .number("num_output_records", c.entries.1)
+                .number("num_input_records", c.input_entries)
+                .number("num_output_records", c.output_entries)
                 .list("lsm_state", c.levels.iter().map(|n| *n as u64)),
             Event::TableFileCreated(f) | Event::BlobFileCreated(f) => {
                 named(&f.family).number("file_number", f.number.0).number("file_size", f.bytes)
@@ -257,7 +259,8 @@ mod tests {
             input_bytes: 10,
             output_bytes: 0,
             outputs: 0,
-            entries: (0, 0),
+            input_entries: 0,
+            output_entries: 0,
             micros: 0,
             levels: vec![],
         };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 /// What a cursor keeps alive that its family no longer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CursorPins {
     /// The sequence number at which the cursor reads.
     pub sequence: SeqNum,

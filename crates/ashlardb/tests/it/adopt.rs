@@ -328,8 +328,7 @@ fn the_number_of_levels_is_the_directorys() {
     let db = Db::open(dir.path()).unwrap();
     db.put("k", "v").unwrap();
     db.flush().unwrap();
-    let deep =
-        CompactRangeOptions { target_level: Some(ashlardb::Level(11)), ..CompactRangeOptions::default() };
+    let deep = CompactRangeOptions::new().target_level(ashlardb::Level(11));
     db.compact_range(.., deep).unwrap();
     db.close().unwrap();
     for read_only in [true, false] {

@@ -5,7 +5,7 @@ use ashlar_repair::check_level;
 use ashlar_testkit::golden::golden;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion};
-use ashlardb::{Db, Env, ErrorKind, FormatLevel, Read as _, Write as _, left_by_leveldb};
+use ashlardb::{Db, Env, ErrorKind, FormatLevel, Read as _, Write as _, is_leveldb_directory};
 use std::path::Path;
 
 fn at_7_8(dir: &Path) -> Db {
@@ -48,19 +48,19 @@ fn the_way_from_leveldb_is_told_to_be_one_way() {
     let env = Env::os().unwrap();
     for name in ["leveldb-1.23/level0", "leveldb-1.23/plain"] {
         let golden = golden(name).unwrap();
-        assert!(left_by_leveldb(&env, golden.path()).unwrap(), "{name}");
+        assert!(is_leveldb_directory(&env, golden.path()).unwrap(), "{name}");
         for (read_only, told) in [(true, true), (false, true), (false, false)] {
             let db = Db::builder(golden.path()).read_only(read_only).open().unwrap();
             let report = db.recovery().to_string();
             assert_eq!(report.contains("LevelDB no longer opens it"), told, "{report}");
             db.close().unwrap();
-            assert_eq!(left_by_leveldb(&env, golden.path()).unwrap(), read_only, "{name}");
+            assert_eq!(is_leveldb_directory(&env, golden.path()).unwrap(), read_only, "{name}");
         }
     }
     let rocksdb = golden("rocksdb-7.8.3/atomic_flush").unwrap();
-    assert!(!left_by_leveldb(&env, rocksdb.path()).unwrap());
+    assert!(!is_leveldb_directory(&env, rocksdb.path()).unwrap());
     let empty = tempfile::tempdir().unwrap();
-    assert!(!left_by_leveldb(&env, empty.path()).unwrap());
+    assert!(!is_leveldb_directory(&env, empty.path()).unwrap());
 }
 
 #[test]

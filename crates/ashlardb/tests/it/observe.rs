@@ -100,7 +100,7 @@ fn listeners_hear_what_happened_in_order() {
     let Event::FlushCompleted(flushed) = &events[3] else { panic!("{:?}", events[3]) };
     assert_eq!((flushed.family.as_str(), flushed.memtables, flushed.entries), ("default", 1, 2));
     let Event::CompactionCompleted(done) = &events[10] else { panic!("{:?}", events[10]) };
-    assert_eq!((done.reason, done.entries, done.outputs), ("manual", (4, 2), 1));
+    assert_eq!((done.reason, (done.input_entries, done.output_entries), done.outputs), ("manual", (4, 2), 1));
     let stalls = events
         .iter()
         .filter(|e| matches!(e, Event::StallConditionsChanged { now, .. } if *now != StallCondition::Normal));
@@ -220,7 +220,7 @@ fn an_operation_tells_its_cost_and_a_read_its_way() {
     assert_eq!(told.keys(), 50);
     assert!(told.to_string().contains("passed: 1 older versions, 20 deleted"), "{told}");
     assert!(scan.explain(7).unwrap().to_string().contains("shown: 7 keys"));
-    let sizes = SizeOptions { memtables: false, files: true };
+    let sizes = SizeOptions::new();
     let whole = db.default_family().approximate_sizes(&[([0; 4], [255; 4])], sizes).unwrap()[0];
     assert_eq!(db.int_property("rocksdb.live-sst-files-size").map(|live| live >= whole), Some(true));
 }

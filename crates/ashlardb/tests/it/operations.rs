@@ -129,7 +129,7 @@ fn sizes_are_those_of_the_files() {
     let stats = family.approximate_memtable_stats(key(100), key(200)).unwrap();
     assert_eq!(stats.count, 100);
     assert!((100 * 60..100 * 250).contains(&stats.bytes), "{stats:?}");
-    let all = SizeOptions { memtables: true, files: true };
+    let all = SizeOptions::new().memtables(true);
     let both = family.approximate_sizes(&[(key(100), key(200))], all).unwrap()[0];
     assert_eq!(both, files(100, 200) + stats.bytes);
 }

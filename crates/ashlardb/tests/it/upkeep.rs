@@ -6,7 +6,7 @@ use ashlar_base::Level;
 use ashlar_testkit::ops::{Mix, draw};
 use ashlar_testkit::oracle::Model;
 use ashlar_testkit::{Op, Skip};
-use ashlardb::{CompactRangeOptions, Db, ErrorKind, Family, FormatLevel, Write as _};
+use ashlardb::{CompactRangeOptions, Db, ErrorKind, Family, FileNumber, FormatLevel, Write as _};
 use std::path::Path;
 
 const LEVEL: FormatLevel = FormatLevel::V7_8;
@@ -50,16 +50,16 @@ fn compact(store: &Store) {
     let refused = default.compact_range(.., CompactRangeOptions::default()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Aborted, "while background work is paused");
     assert!(in_level(&one, Level(0)) > 1 && in_level(&two, Level(0)) > 1);
-    let numbers: Vec<_> = one.live_files().unwrap().iter().map(|file| file.number.0).collect();
+    let numbers: Vec<_> = one.live_files().unwrap().iter().map(|file| file.number).collect();
     db.continue_background_work().unwrap();
-    default.compact_range(.., CompactRangeOptions { exclusive: true, ..Default::default() }).unwrap();
+    default.compact_range(.., CompactRangeOptions::new().exclusive(true)).unwrap();
     // The tables may have gone into a compaction of their own meanwhile.
-    match one.compact_files(&numbers, 6, 0) {
+    match one.compact_files(&numbers, Level(6), 0) {
         Ok(()) => assert_eq!(in_level(&one, Level(0)), 0),
         Err(e) => assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}"),
     }
     assert_eq!(default.live_files().unwrap().iter().map(|file| file.level).min(), Some(Level(6)));
-    assert!(one.compact_files(&[1 << 40], 6, 0).is_err());
+    assert!(one.compact_files(&[FileNumber(1 << 40)], Level(6), 0).is_err());
     assert!(db.continue_background_work().is_err() && db.resume_compactions().is_err());
     db.wait_for_background().unwrap();
 }

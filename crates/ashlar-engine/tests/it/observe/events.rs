@@ -66,7 +66,7 @@ fn background_work_is_told_in_order() {
     let events = ear.0.lock().unwrap();
     let Event::CompactionCompleted(done) = &events[2] else { panic!("{:?}", events[2]) };
     assert_eq!(
-        (done.family.as_str(), done.reason, done.outputs, done.entries),
+        (done.family.as_str(), done.reason, done.outputs, (done.input_entries, done.output_entries)),
         ("default", "manual", 1, (200, 100))
     );
     assert_eq!(

@@ -134,7 +134,10 @@ fn a_move_is_told_as_one() {
     assert!(names.ends_with(&["compaction_started", "trivial_move"]), "{names:?}");
     let told = ear.0.lock().unwrap();
     let Some(Event::CompactionCompleted(moved)) = told.last() else { panic!("{told:?}") };
-    assert_eq!((moved.outputs, moved.output_bytes, moved.entries, moved.levels[6]), (1, 0, (0, 0), 1));
+    assert_eq!(
+        (moved.outputs, moved.output_bytes, (moved.input_entries, moved.output_entries), moved.levels[6]),
+        (1, 0, (0, 0), 1)
+    );
     assert!(moved.input_bytes > 0);
     assert!(
         text(&sim.env(), "LOG")

@@ -114,7 +114,7 @@ fn read_much(db: &Db) {
     cursor.prev().unwrap();
     cursor.seek_for_prev("00300").unwrap();
     cursor.next().unwrap();
-    let both = SizeOptions { memtables: true, files: true };
+    let both = SizeOptions::new().memtables(true);
     let _ = family.approximate_sizes(&[("00100", "00900")], both).unwrap();
     let _ = family.approximate_memtable_stats("00100", "00900").unwrap();
     let _ = (family.live_files().unwrap(), family.shape(), db.property("rocksdb.stats"), db.pressure());
@@ -126,8 +126,8 @@ fn tend(db: &Db) {
     db.set_db_options(&[("max_background_jobs", "3")]).unwrap();
     db.flush().unwrap();
     let _ = family.compact_range("00100".."00300", CompactRangeOptions::default());
-    let files: Vec<u64> = family.live_files().unwrap().iter().map(|file| file.number.0).take(1).collect();
-    let _ = family.compact_files(&files, 6, 2);
+    let files: Vec<_> = family.live_files().unwrap().iter().map(|file| file.number).take(1).collect();
+    let _ = family.compact_files(&files, ashlardb::Level(6), 2);
     let _ = family.delete_files_in_ranges(&["00100".."00300"]).unwrap();
     let _ = (db.verify_checksums(|_| {}).unwrap(), db.verify_db(|_| {}).unwrap());
     db.pause_background_work().unwrap();

@@ -2,7 +2,7 @@
 
 use super::kind;
 use ashlar_testkit::within;
-use ashlardb::{CompactRangeOptions, Db, ErrorKind, Read as _, Write as _, WriteOptions};
+use ashlardb::{CompactRangeOptions, Db, ErrorKind, FileNumber, Level, Read as _, Write as _, WriteOptions};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -49,7 +49,7 @@ fn requests(db: &Db) -> Vec<(&'static str, Option<ErrorKind>)> {
         ("flush of a family", kind(family.flush())),
         ("compact", kind(db.compact())),
         ("compact_range", kind(family.compact_range(.., CompactRangeOptions::default()))),
-        ("compact_files", kind(family.compact_files(&[1], 1, 0))),
+        ("compact_files", kind(family.compact_files(&[FileNumber(1)], Level(1), 0))),
         ("create_family", kind(db.create_family("new"))),
         ("wait_for_background", kind(db.wait_for_background())),
     ]

@@ -4,7 +4,9 @@ use super::callbacks::{Callback, Trap, trapped};
 use super::kind;
 use crate::store::listing;
 use ashlar_testkit::within;
-use ashlardb::{CompactRangeOptions, Db, ErrorKind, Read as _, Write as _, WriteBatch, WriteOptions};
+use ashlardb::{
+    CompactRangeOptions, Db, ErrorKind, FileNumber, Level, Read as _, Write as _, WriteBatch, WriteOptions,
+};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -56,7 +58,7 @@ fn calls(db: &Db) -> Answers {
         ("flush of a family", kind(family.flush())),
         ("compact", kind(db.compact())),
         ("compact_range", kind(family.compact_range(.., CompactRangeOptions::default()))),
-        ("compact_files", kind(family.compact_files(&[1], 1, 0))),
+        ("compact_files", kind(family.compact_files(&[FileNumber(1)], Level(1), 0))),
         ("delete_files_in_ranges", kind(family.delete_files_in_ranges(&[..]))),
         ("create_family", kind(db.create_family("new"))),
         ("drop_family", kind(db.family("f").and_then(|f| db.drop_family(&f)))),
