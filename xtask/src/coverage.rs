@@ -23,7 +23,7 @@ target/coverage/errors.txt.
 Needs the component llvm-tools (rustup component add llvm-tools); without it this chore says \"skipped: why\". The build
 has a target folder of its own; all of it takes a quarter of an hour.";
 
-const PACKAGES: [&str; 16] = [
+const PACKAGES: [&str; 17] = [
     "ashlar-base",
     "ashlar-env",
     "ashlar-format",
@@ -35,6 +35,7 @@ const PACKAGES: [&str; 16] = [
     "ashlar-tree",
     "ashlar-read",
     "ashlar-compaction",
+    "ashlar-observe",
     "ashlar-engine",
     "ashlar-repair",
     "ashlardb",

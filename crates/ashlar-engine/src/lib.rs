@@ -20,7 +20,6 @@ mod wal;
 pub mod pressure;
 mod write;
 pub mod open;
-pub mod inspect;
 mod db;
 pub mod for_repair;
 

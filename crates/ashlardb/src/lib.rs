@@ -107,12 +107,12 @@ pub use ashlar_base::ext::merge_operator::{
 pub use ashlar_base::{
     Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum,
 };
-pub use ashlar_engine::inspect::FamilyShape;
 pub use ashlar_engine::open::{LEVELDB_UPGRADE_NOTICE, RecoveryReport, is_leveldb_directory, list_families};
 pub use ashlar_engine::pressure::Resources;
 pub use ashlar_engine::{MemtableStats, Scrubbed, SizeOptions};
 pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;
+pub use ashlar_observe::FamilyShape;
 pub use ashlar_options::{DbPath, FormatLevel};
 pub use ashlar_read::iter::CursorPins;
 pub use ashlar_read::point::{MayExist, View};

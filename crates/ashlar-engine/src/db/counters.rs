@@ -1,11 +1,11 @@
 //! What the database did since it was opened, by family and level, and how often and how long writers were held.
 
-use crate::inspect::{DbWrites, FamilyWork, LevelWork, StallCounts};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{FamilyId, Level};
 use ashlar_compaction::flush::FlushOutcome;
 use ashlar_compaction::rewrite::BlobCounters;
 use ashlar_compaction::{Compaction, CompactionCounters};
+use ashlar_observe::{DbWrites, FamilyWork, LevelWork, StallCounts};
 use ashlar_sync::{Mutex, Rank};
 use ashlar_tree::check::Damage;
 use std::collections::BTreeMap;

@@ -1,18 +1,18 @@
-//! Properties of an open database: the values for the names of [`crate::inspect::PROPERTIES`].
+//! Properties of an open database: the values for the names of [`ashlar_observe::PROPERTIES`].
 
 use super::Db;
 use super::core::Core;
 use super::schedule::gauges_of;
 use crate::column_family::Family;
-use crate::inspect::{
-    Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find, levelstats, live_data_bytes, tables_text,
-};
 use crate::pressure::Pace;
 use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Error, Result};
 use ashlar_compaction::picker::{Targets, scores};
 use ashlar_env::FsEntry;
 use ashlar_format::filename::FileKind;
+use ashlar_observe::{
+    Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find, levelstats, live_data_bytes, tables_text,
+};
 use ashlar_read::super_version::SuperVersion;
 use ashlar_sync::atomic::Ordering;
 use ashlar_tree::files::{Live, Spared, find_obsolete};

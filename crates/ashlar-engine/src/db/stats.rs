@@ -4,9 +4,9 @@ use super::core::Core;
 use super::counters::Hold;
 use super::properties::Look;
 use super::schedule::gauges_of;
-use crate::inspect::{DbWrites, FamilyStats, LevelNow, db_text, family_text, human_bytes};
 use crate::pressure::Pace;
 use ashlar_base::memory::MemoryUse;
+use ashlar_observe::{DbWrites, FamilyStats, LevelNow, db_text, family_text, human_bytes};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 use super::Store;
 use ashlar_base::FamilyId;
 use ashlar_engine::Db;
-use ashlar_engine::inspect::{Answer, PROPERTIES};
 use ashlar_env::sim::SimEnv;
 use ashlar_env::{Env, JobExecutor};
+use ashlar_observe::{Answer, PROPERTIES};
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_testkit::report;
 use std::path::Path;

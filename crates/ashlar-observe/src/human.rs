@@ -1,7 +1,7 @@
 //! Numbers as RocksDB's texts show them.
 
 /// `9999`, `10K`, `12M`: whole thousands, rounded down, once there are five digits.
-pub(super) fn number(n: u64) -> String {
+pub(crate) fn number(n: u64) -> String {
     match n {
         0..10_000 => n.to_string(),
         10_000..10_000_000 => format!("{}K", n / 1000),
@@ -10,8 +10,8 @@ pub(super) fn number(n: u64) -> String {
     }
 }
 
-/// `1.50 MB`, from KB to TB.
-pub(crate) fn bytes(n: u64) -> String {
+/// `1.50 MB`: bytes in the unit that fits, from KB to TB.
+pub fn bytes(n: u64) -> String {
     let (mut size, mut unit) = (n as f64 / 1024.0, "KB");
     for larger in ["MB", "GB", "TB"] {
         if size < 1024.0 {
@@ -23,19 +23,19 @@ pub(crate) fn bytes(n: u64) -> String {
 }
 
 /// `00:01:02.500 H:M:S`.
-pub(super) fn duration(micros: u64) -> String {
+pub(crate) fn duration(micros: u64) -> String {
     let seconds = micros / 1_000_000;
     let rest = (micros % 60_000_000) as f64 / 1e6;
     format!("{:02}:{:02}:{rest:06.3} H:M:S", seconds / 3600, seconds / 60 % 60)
 }
 
 /// `bytes` in units of 2^30.
-pub(super) fn gb(bytes: u64) -> f64 {
+pub(crate) fn gb(bytes: u64) -> f64 {
     bytes as f64 / (1u64 << 30) as f64
 }
 
 /// `bytes` in units of 2^20.
-pub(super) fn mb(bytes: u64) -> f64 {
+pub(crate) fn mb(bytes: u64) -> f64 {
     bytes as f64 / (1u64 << 20) as f64
 }
 

@@ -4,7 +4,7 @@
 //! it, each as one entry; the capacity is the memory cap.
 //! Source: RocksDB `cache/cache_entry_roles.cc` (names), `db/internal_stats.cc` (shape).
 
-use super::human::bytes;
+use crate::human::bytes;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -5,8 +5,8 @@
 //! later releases add one after `Write(GB)`, which moves the fields that `benchmark.sh` reads.
 //! Source: RocksDB `db/internal_stats.cc` (shape), `tools/benchmark.sh` (what is read).
 
-use super::human::{bytes, duration, gb, mb, number};
-use super::work::{FamilyWork, LevelWork};
+use crate::human::{bytes, duration, gb, mb, number};
+use crate::work::{FamilyWork, LevelWork};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

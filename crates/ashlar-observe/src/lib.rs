@@ -1,0 +1,27 @@
+//! What a database says about itself, under RocksDB's names: its properties, and the texts of `rocksdb.stats`.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `catalog` | the names of all properties, and which are supported |
+//! | `levels`, `aggregate`, `cache_roles` | the sizes of the tree, sums over tables, the memory by use |
+//! | `work`, `stats_text` | flushes and compactions by level, and the texts made from them |
+//!
+//! The values come from the engine; this crate gives them names, sums and texts. It reads no file and takes no lock.
+//!
+//! Each module may use only modules above it (`cargo xtask tidy` reads this order).
+
+mod human;
+mod catalog;
+mod levels;
+mod aggregate;
+mod cache_roles;
+mod work;
+mod stats_text;
+
+pub use aggregate::TableSums;
+pub use cache_roles::CacheRoles;
+pub use catalog::{Answer, PROPERTIES, Property, find};
+pub use human::bytes as human_bytes;
+pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};
+pub use stats_text::{BlobNow, DbWrites, FamilyStats, LevelNow, StallCounts, db_text, family_text};
+pub use work::{FamilyWork, LevelWork};
