@@ -10,7 +10,7 @@
 //! under any of them except `Lifecycle`, which a close holds until it has released the LOCK.
 
 mod identity;
-pub mod events;
+mod events;
 pub mod health;
 mod memtable;
 pub mod snapshot;

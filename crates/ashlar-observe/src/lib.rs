@@ -1,16 +1,19 @@
-//! What a database says about itself, under RocksDB's names: its properties, and the texts of `rocksdb.stats`.
+//! What a database says about itself, under RocksDB's names: its properties, the texts of `rocksdb.stats`, its info log.
 //!
 //! | module | idea |
 //! |---|---|
 //! | `catalog` | the names of all properties, and which are supported |
 //! | `levels`, `aggregate`, `cache_roles` | the sizes of the tree, sums over tables, the memory by use |
 //! | `work`, `stats_text` | flushes and compactions by level, and the texts made from them |
+//! | `info_log` | the file `LOG` |
 //!
-//! The values come from the engine; this crate gives them names, sums and texts. It reads no file and takes no lock.
+//! The values and the lines come from the engine; this crate gives them names, sums, texts and a file.
 //!
 //! Each module may use only modules above it (`cargo xtask tidy` reads this order).
 
 mod human;
+mod lines;
+mod info_log;
 mod catalog;
 mod levels;
 mod aggregate;
@@ -22,6 +25,7 @@ pub use aggregate::TableSums;
 pub use cache_roles::CacheRoles;
 pub use catalog::{Answer, PROPERTIES, Property, find};
 pub use human::bytes as human_bytes;
+pub use info_log::InfoLog;
 pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};
 pub use stats_text::{BlobNow, DbWrites, FamilyStats, LevelNow, StallCounts, db_text, family_text};
 pub use work::{FamilyWork, LevelWork};

@@ -9,14 +9,10 @@
 //!
 //! Source: RocksDB `include/rocksdb/listener.h`, `logging/event_logger.h` (names of events and fields).
 
-mod info_log;
-mod lines;
-
-pub(crate) use info_log::InfoLog;
-
 use crate::identity::DatabaseId;
 use ashlar_base::panics::contained;
 use ashlar_env::Env;
+use ashlar_observe::InfoLog;
 use ashlar_options::{Event, InfoLogLevel, Listeners};
 
 /// The receivers of events.

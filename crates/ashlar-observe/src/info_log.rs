@@ -9,7 +9,7 @@
 //!
 //! Source: RocksDB `logging/auto_roll_logger.cc`, `file/filename.cc` (`InfoLogFileName`).
 
-use super::lines::line_start;
+use crate::lines::line_start;
 use ashlar_base::Result;
 use ashlar_env::{Env, Fs, WriteFile};
 use ashlar_format::filename::FileKind;

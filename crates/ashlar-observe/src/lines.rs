@@ -4,7 +4,7 @@ use ashlar_options::InfoLogLevel;
 
 /// `2026/01/31-12:00:00.000123 0 [WARN] `, in UTC. In RocksDB's logs the number after the time is the thread's id. Here
 /// it is always 0, so that two runs of one history write the same log.
-pub(super) fn line_start(unix_micros: u64, level: InfoLogLevel) -> String {
+pub(crate) fn line_start(unix_micros: u64, level: InfoLogLevel) -> String {
     let (seconds, micros) = (unix_micros / 1_000_000, unix_micros % 1_000_000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = date(days);
