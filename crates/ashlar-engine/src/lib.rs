@@ -23,4 +23,4 @@ pub mod open;
 mod db;
 pub mod for_repair;
 
-pub use db::{Db, LiveFile, MemtableStats, OpenFamily, Pins, Scrubbed, SizeOptions, SnapshotPins};
+pub use db::{Db, LiveFile, MemtableStats, OpenFamily, Pins, SizeOptions, SnapshotPins};

@@ -5,6 +5,7 @@
 //! | `catalog` | the names of all properties, and which are supported |
 //! | `levels`, `aggregate`, `cache_roles` | the sizes of the tree, sums over tables, the memory by use |
 //! | `work`, `stats_text` | flushes and compactions by level, and the texts made from them |
+//! | `counters` | the sums since the open, and what the last text reported of them |
 //! | `info_log` | the file `LOG` |
 //!
 //! The values and the lines come from the engine; this crate gives them names, sums, texts and a file.
@@ -20,10 +21,12 @@ mod aggregate;
 mod cache_roles;
 mod work;
 mod stats_text;
+mod counters;
 
 pub use aggregate::TableSums;
 pub use cache_roles::CacheRoles;
 pub use catalog::{Answer, PROPERTIES, Property, find};
+pub use counters::{Counters, Hold, Scrubbed};
 pub use human::bytes as human_bytes;
 pub use info_log::InfoLog;
 pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};

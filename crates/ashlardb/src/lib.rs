@@ -109,10 +109,10 @@ pub use ashlar_base::{
 };
 pub use ashlar_engine::open::{LEVELDB_UPGRADE_NOTICE, RecoveryReport, is_leveldb_directory, list_families};
 pub use ashlar_engine::pressure::Resources;
-pub use ashlar_engine::{MemtableStats, Scrubbed, SizeOptions};
+pub use ashlar_engine::{MemtableStats, SizeOptions};
 pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;
-pub use ashlar_observe::FamilyShape;
+pub use ashlar_observe::{FamilyShape, Scrubbed};
 pub use ashlar_options::{DbPath, FormatLevel};
 pub use ashlar_read::iter::CursorPins;
 pub use ashlar_read::point::{MayExist, View};

@@ -1,6 +1,5 @@
 //! The state that all handles of an open database share.
 
-use super::counters::{Counters, Scrubbed};
 use super::work::Slots;
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;
@@ -15,6 +14,7 @@ use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_compaction::Running;
 use ashlar_compaction::Writer;
 use ashlar_env::{Env, FileLock, JobId, JobKind};
+use ashlar_observe::{Counters, Scrubbed};
 use ashlar_options::DbOptions;
 use ashlar_read::super_version::SuperVersion;
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -19,7 +19,7 @@
 //! | `scrub_job` | continuous reading of all files to find damage |
 //! | `timer_job` | work that only the clock makes due |
 //! | `resume_job`, `room_job` | recovery from a failed WAL or MANIFEST, and from a disk without space for the WAL |
-//! | `properties`, `stats`, `counters`, `notify`, `pins` | properties, statistics and events |
+//! | `properties`, `stats`, `notify`, `pins` | properties, statistics and events |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 //! | `drop_files` | deletes whole tables by key range |
 //! | `unused_files` | keeps the files that an open did not use |
@@ -34,7 +34,6 @@ mod claim;
 mod close;
 mod compaction_job;
 mod core;
-mod counters;
 mod direct_blobs;
 mod drop_files;
 mod families;
@@ -68,7 +67,6 @@ mod unused_files;
 mod work;
 mod writes;
 
-pub use counters::Scrubbed;
 pub use live_files::LiveFile;
 pub use pins::{Pins, SnapshotPins};
 pub use replace::{Claimed, Placed};

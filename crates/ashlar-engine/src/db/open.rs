@@ -5,7 +5,6 @@
 //! are removed only after that commit.
 
 use super::core::{Core, Hold, State};
-use super::counters::{Counters, Scrubbed};
 use super::notify::log_header;
 use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
@@ -31,7 +30,7 @@ use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
-use ashlar_observe::InfoLog;
+use ashlar_observe::{Counters, InfoLog, Scrubbed};
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};

@@ -11,13 +11,13 @@
 
 use super::Db;
 use super::core::Core;
-use super::counters::Scrubbed;
 use super::job::Run;
 use super::work::Work;
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_blob::{BlobReader, BlobVerified};
 use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_format::filename::FileKind;
+use ashlar_observe::Scrubbed;
 use ashlar_options::Event;
 use ashlar_table::{TableReader, Verification};
 use ashlar_tree::check::{CheckReport, Damage, Risk, check_file};

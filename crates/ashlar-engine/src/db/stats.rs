@@ -1,12 +1,11 @@
 //! The data for the texts of `rocksdb.stats`.
 
 use super::core::Core;
-use super::counters::Hold;
 use super::properties::Look;
 use super::schedule::gauges_of;
 use crate::pressure::Pace;
 use ashlar_base::memory::MemoryUse;
-use ashlar_observe::{DbWrites, FamilyStats, LevelNow, db_text, family_text, human_bytes};
+use ashlar_observe::{DbWrites, FamilyStats, Hold, LevelNow, db_text, family_text, human_bytes};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,11 +1,12 @@
 //! What the database did since it was opened, by family and level, and how often and how long writers were held.
 
+use crate::stats_text::{DbWrites, StallCounts};
+use crate::work::{FamilyWork, LevelWork};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{FamilyId, Level};
 use ashlar_compaction::flush::FlushOutcome;
 use ashlar_compaction::rewrite::BlobCounters;
 use ashlar_compaction::{Compaction, CompactionCounters};
-use ashlar_observe::{DbWrites, FamilyWork, LevelWork, StallCounts};
 use ashlar_sync::{Mutex, Rank};
 use ashlar_tree::check::Damage;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 /// Why a writer was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
+pub enum Hold {
     /// Slowed: level 0 has many tables.
     Level0Slow,
     /// Stopped: level 0 has too many tables.
@@ -27,7 +28,7 @@ pub(super) enum Hold {
 }
 
 /// The sums, and their values when a statistics text was last requested.
-pub(super) struct Counters {
+pub struct Counters {
     /// When the database was opened, by the monotonic clock.
     opened: Duration,
     sums: Mutex<Sums>,
@@ -43,17 +44,18 @@ struct Sums {
 }
 
 impl Counters {
-    pub(super) fn new(now: Duration) -> Counters {
+    /// Counters of a database that opens at `now`, by the monotonic clock.
+    pub fn new(now: Duration) -> Counters {
         Counters { opened: now, sums: Mutex::new(Rank::Statistics, Sums::default()) }
     }
 
     /// Seconds since the open.
-    pub(super) fn uptime(&self, now: Duration) -> f64 {
+    pub fn uptime(&self, now: Duration) -> f64 {
         now.saturating_sub(self.opened).as_secs_f64()
     }
 
     /// Counts a flush, and adds it to the statistics.
-    pub(super) fn flushed(&self, did: &FlushOutcome, took: Duration, statistics: &Statistics) {
+    pub fn flushed(&self, did: &FlushOutcome, took: Duration, statistics: &Statistics) {
         statistics.add(Ticker::FlushWriteBytes, did.bytes_written);
         statistics.measure(Distribution::DbFlushMicros, micros(took));
         count_blobs(&did.blobs, statistics);
@@ -73,7 +75,7 @@ impl Counters {
     }
 
     /// Counts a compaction, and adds it to the statistics.
-    pub(super) fn compacted(
+    pub fn compacted(
         &self,
         (family, plan): (FamilyId, &Compaction),
         c: &CompactionCounters,
@@ -107,13 +109,13 @@ impl Counters {
     }
 
     /// Counts tables that a compaction moved to another level without rewriting them.
-    pub(super) fn moved(&self, family: FamilyId, plan: &Compaction) {
+    pub fn moved(&self, family: FamilyId, plan: &Compaction) {
         let work = LevelWork { moved: plan.input_bytes(), ..LevelWork::default() };
         self.sums.lock().families.entry(family).or_default().add(plan.output_level.index(), work);
     }
 
     /// Counts that a writer was held.
-    pub(super) fn held(&self, why: Hold, time: Duration, statistics: &Statistics) {
+    pub fn held(&self, why: Hold, time: Duration, statistics: &Statistics) {
         statistics.add(Ticker::StallMicros, micros(time));
         statistics.measure(Distribution::DbWriteStall, micros(time));
         let mut sums = self.sums.lock();
@@ -128,12 +130,12 @@ impl Counters {
     }
 
     /// How writers were held since the open.
-    pub(super) fn stalls(&self) -> StallCounts {
+    pub fn stalls(&self) -> StallCounts {
         self.sums.lock().stalls
     }
 
     /// Bytes flushed, and bytes that compactions read or moved, since the open.
-    pub(super) fn carried(&self) -> (u64, u64) {
+    pub fn carried(&self) -> (u64, u64) {
         let sums = self.sums.lock();
         sums.families.values().fold((0, 0), |(flushed, drained), family| {
             let all = family.sum();
@@ -143,12 +145,12 @@ impl Counters {
     }
 
     /// The background work of a family since the open.
-    pub(super) fn work(&self, family: FamilyId) -> FamilyWork {
+    pub fn work(&self, family: FamilyId) -> FamilyWork {
         self.sums.lock().families.get(&family).cloned().unwrap_or_default()
     }
 
     /// Records that a text reports a family's work up to now. Returns what the previous text reported, and its time.
-    pub(super) fn tell(
+    pub fn tell(
         &self,
         family: FamilyId,
         now: (f64, FamilyWork, StallCounts),
@@ -157,7 +159,7 @@ impl Counters {
     }
 
     /// Does the same for the counts of writes.
-    pub(super) fn report_writes(&self, now: DbWrites) -> DbWrites {
+    pub fn report_writes(&self, now: DbWrites) -> DbWrites {
         std::mem::replace(&mut self.sums.lock().told_writes, now)
     }
 }
