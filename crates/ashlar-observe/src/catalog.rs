@@ -120,7 +120,7 @@ properties! {
 }
 
 /// The property of that full name, and the number in the name. `None`: there is none, or no family can have so many levels.
-pub fn find(name: &str) -> Option<(&'static Property, usize)> {
+pub fn find_property(name: &str) -> Option<(&'static Property, usize)> {
     let name = name.strip_prefix("rocksdb.")?;
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = name.get(stem.len()..).unwrap_or_default();
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn names_are_found_with_and_without_number() {
-        let found = |name| find(name).map(|(p, n)| (p.name, n));
+        let found = |name| find_property(name).map(|(p, n)| (p.name, n));
         assert_eq!(found("rocksdb.stats"), Some(("stats", 0)));
         assert_eq!(found("rocksdb.num-files-at-level12"), Some(("num-files-at-level", 12)));
         assert_eq!(found("rocksdb.aggregated-table-properties"), Some(("aggregated-table-properties", 0)));

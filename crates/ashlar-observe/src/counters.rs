@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Why a writer was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum StallCause {
     /// Slowed: level 0 has many tables.
     Level0Slow,
     /// Stopped: level 0 has too many tables.
@@ -115,17 +115,17 @@ impl Counters {
     }
 
     /// Counts that a writer was held.
-    pub fn held(&self, why: Hold, time: Duration, statistics: &Statistics) {
+    pub fn held(&self, why: StallCause, time: Duration, statistics: &Statistics) {
         statistics.add(Ticker::StallMicros, micros(time));
         statistics.measure(Distribution::DbWriteStall, micros(time));
         let mut sums = self.sums.lock();
         let stalls = &mut sums.stalls;
         *match why {
-            Hold::Level0Slow => &mut stalls.level0_slowdowns,
-            Hold::Level0Stop => &mut stalls.level0_stops,
-            Hold::DebtSlow => &mut stalls.debt_slowdowns,
-            Hold::DebtStop => &mut stalls.debt_stops,
-            Hold::Memtables => &mut stalls.memtable_stops,
+            StallCause::Level0Slow => &mut stalls.level0_slowdowns,
+            StallCause::Level0Stop => &mut stalls.level0_stops,
+            StallCause::DebtSlow => &mut stalls.debt_slowdowns,
+            StallCause::DebtStop => &mut stalls.debt_stops,
+            StallCause::Memtables => &mut stalls.memtable_stops,
         } += 1;
     }
 

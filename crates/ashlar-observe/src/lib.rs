@@ -25,8 +25,8 @@ mod counters;
 
 pub use aggregate::TableSums;
 pub use cache_roles::CacheRoles;
-pub use catalog::{Answer, PROPERTIES, Property, find};
-pub use counters::{Counters, Hold, Scrubbed};
+pub use catalog::{Answer, PROPERTIES, Property, find_property};
+pub use counters::{Counters, Scrubbed, StallCause};
 pub use human::bytes as human_bytes;
 pub use info_log::InfoLog;
 pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};

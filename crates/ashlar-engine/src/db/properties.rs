@@ -11,7 +11,8 @@ use ashlar_compaction::picker::{Targets, scores};
 use ashlar_env::FsEntry;
 use ashlar_format::filename::FileKind;
 use ashlar_observe::{
-    Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find, levelstats, live_data_bytes, tables_text,
+    Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find_property, levelstats, live_data_bytes,
+    tables_text,
 };
 use ashlar_read::super_version::SuperVersion;
 use ashlar_sync::atomic::Ordering;
@@ -32,7 +33,7 @@ impl Db {
     /// a family of another database. [`Db::check_property`] tells which, and why.
     pub fn property(&self, family: &Family, name: &str) -> Option<String> {
         self.core().check_own(family).ok()?;
-        let (property, number) = find(name)?;
+        let (property, number) = find_property(name)?;
         let look = Look::new(self.core(), family);
         match property.answer {
             Answer::Number => look.number(property.name).map(|n| n.to_string()),
@@ -44,7 +45,7 @@ impl Db {
     /// A property whose value is a number.
     pub fn property_int(&self, family: &Family, name: &str) -> Option<u64> {
         self.core().check_own(family).ok()?;
-        let (property, _) = find(name).filter(|(p, _)| p.answer == Answer::Number)?;
+        let (property, _) = find_property(name).filter(|(p, _)| p.answer == Answer::Number)?;
         Look::new(self.core(), family).number(property.name)
     }
 
@@ -61,14 +62,14 @@ impl Db {
     /// A property as names and values.
     pub fn property_map(&self, family: &Family, name: &str) -> Option<BTreeMap<String, String>> {
         self.core().check_own(family).ok()?;
-        let (property, number) = find(name).filter(|(p, _)| p.answer == Answer::Map)?;
+        let (property, number) = find_property(name).filter(|(p, _)| p.answer == Answer::Map)?;
         Look::new(self.core(), family).map(property.name, number)
     }
 
     /// # Errors
     /// `InvalidArgument`: no property has that name. `NotSupported`: the property is not supported, with the reason.
     pub fn check_property(name: &str) -> Result<()> {
-        match find(name).map(|(property, _)| property.answer) {
+        match find_property(name).map(|(property, _)| property.answer) {
             None => Err(Error::invalid(format!("there is no property {name:?}"))),
             Some(Answer::Refused(why)) => Err(Error::not_supported(format!("property {name}: {why}"))),
             Some(_) => Ok(()),

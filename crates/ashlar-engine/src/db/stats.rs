@@ -5,7 +5,7 @@ use super::properties::Look;
 use super::schedule::gauges_of;
 use crate::pressure::Pace;
 use ashlar_base::memory::MemoryUse;
-use ashlar_observe::{DbWrites, FamilyStats, Hold, LevelNow, db_text, family_text, human_bytes};
+use ashlar_observe::{DbWrites, FamilyStats, LevelNow, StallCause, db_text, family_text, human_bytes};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,11 +102,11 @@ impl Core {
             })
         };
         let why = match (by_memtables, how == Pace::Stop) {
-            (true, _) => Hold::Memtables,
-            (false, true) if level0() => Hold::Level0Stop,
-            (false, true) => Hold::DebtStop,
-            (false, false) if level0() => Hold::Level0Slow,
-            (false, false) => Hold::DebtSlow,
+            (true, _) => StallCause::Memtables,
+            (false, true) if level0() => StallCause::Level0Stop,
+            (false, true) => StallCause::DebtStop,
+            (false, false) if level0() => StallCause::Level0Slow,
+            (false, false) => StallCause::DebtSlow,
         };
         self.pressure.held(how, time);
         self.counters.held(why, time, &self.statistics);
