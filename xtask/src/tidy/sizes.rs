@@ -1,11 +1,40 @@
-//! Sizes: a file has at most 800 lines, a function at most 70; unit tests over 150 lines have a file of their own.
+//! Sizes: a file has at most 800 lines, a function at most 70; unit tests over 150 lines have a file of their own. A
+//! crate has at most 14,000 lines outside tests: a larger one holds two ideas, and is cut between them.
 
 use super::finding::Finding;
-use super::source::{code, without_tests, words};
+use super::source::{code, lines_without_tests, without_tests, words};
+use std::collections::BTreeMap;
 
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 70;
 const INLINE_TEST_LINES: usize = 150;
+const CRATE_LINES: usize = 14_000;
+
+/// The lines outside tests of every crate.
+#[derive(Default)]
+pub struct CrateLines(BTreeMap<String, usize>);
+
+impl CrateLines {
+    /// Adds a source file that is no test; a file outside of `crates/*/src` counts for no crate.
+    pub fn add(&mut self, path: &str, text: &str) {
+        let Some((name, _)) = path.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/")) else {
+            return;
+        };
+        *self.0.entry(name.to_owned()).or_default() += lines_without_tests(&code(text));
+    }
+
+    /// The crates that are too large.
+    pub fn check(&self) -> Vec<Finding> {
+        let large = self.0.iter().filter(|(_, lines)| **lines > CRATE_LINES);
+        let finding = |(name, lines): (&String, &usize)| Finding {
+            rule: "crate-size",
+            path: format!("crates/{name}"),
+            line: 0,
+            what: format!("{lines} lines outside tests, {CRATE_LINES} at most"),
+        };
+        large.map(finding).collect()
+    }
+}
 
 /// Findings in one source file. `test_file` = all of it is tests: only the file's length counts.
 pub fn check(path: &str, text: &str, test_file: bool) -> Vec<Finding> {
@@ -111,6 +140,20 @@ mod tests {
         assert_eq!(rules(&tests(100)), [""; 0]);
         assert_eq!(rules(&tests(160)), ["inline-tests"]);
         assert_eq!(check("tests.rs", &tests(160), true), []);
+    }
+
+    #[test]
+    fn crates_have_an_end() {
+        let mut lines = CrateLines::default();
+        lines.add("crates/a/src/x.rs", &"//\n".repeat(13_998));
+        lines.add("crates/a/tests/it/main.rs", "//\n");
+        lines.add("crates/b/src/y.rs", "//\n");
+        lines.add("crates/a/src/y.rs", "fn f() {}\n#[cfg(test)]\nmod tests {\nfn g() {}\n}\n");
+        assert_eq!(lines.check(), []);
+        lines.add("crates/a/src/z.rs", "//\n");
+        let found: Vec<_> = lines.check().into_iter().map(|f| (f.rule, f.path, f.what)).collect();
+        let what = "14001 lines outside tests, 14000 at most".to_owned();
+        assert_eq!(found, [("crate-size", "crates/a".to_owned(), what)]);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! No parser: comments, strings and characters become spaces, line by line, so that a word or a brace that is left is
 //! code and stands at its place. Unit-test modules (`#[cfg(test)] mod … { … }`) can be blanked as well.
 
+use std::ops::Range;
+
 /// Blanks comments, string and character literals; keeps line breaks.
 pub fn code(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
@@ -75,16 +77,30 @@ fn raw_end(c: &[char], at: usize) -> usize {
 
 /// Blanks unit-test modules in text that [`code`] made.
 pub fn without_tests(code: &str) -> String {
-    let mut out = String::with_capacity(code.len());
-    let mut rest = code;
-    while let Some(at) = rest.find("#[cfg(test)]") {
-        let (before, tail) = rest.split_at(at);
-        out.push_str(before);
-        let end = item_end(tail);
-        out.extend(tail[..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
-        rest = &tail[end..];
+    let (mut out, mut at) = (String::with_capacity(code.len()), 0);
+    for test in tests(code) {
+        out.push_str(&code[at..test.start]);
+        out.extend(code[test.clone()].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        at = test.end;
     }
-    out + rest
+    out + &code[at..]
+}
+
+/// Lines of text that [`code`] made outside of its unit-test modules.
+pub fn lines_without_tests(code: &str) -> usize {
+    let inside: usize = tests(code).into_iter().map(|test| code[test].matches('\n').count()).sum();
+    code.lines().count() - inside
+}
+
+/// The unit-test modules in text that [`code`] made.
+fn tests(code: &str) -> Vec<Range<usize>> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(ahead) = code[at..].find("#[cfg(test)]") {
+        let start = at + ahead;
+        at = start + item_end(&code[start..]);
+        found.push(start..at);
+    }
+    found
 }
 
 /// Where the item that begins the text ends: after its braces, or at a `;` before any.
@@ -137,6 +153,12 @@ mod tests {
         let left = without_tests(code);
         assert!(left.contains("fn a") && left.contains("fn c") && left.contains("fn d"));
         assert!(!left.contains("fn b") && !left.contains("more") && left.lines().count() == 7);
+    }
+
+    #[test]
+    fn lines_of_unit_tests_are_not_counted() {
+        let code = "fn a() {}\n#[cfg(test)]\nmod tests {\n\n    fn b() {}\n}\n\nfn c() {}\n";
+        assert_eq!((code.lines().count(), lines_without_tests(code)), (8, 4));
     }
 
     #[test]

@@ -12,6 +12,7 @@ usage: cargo xtask tidy [--ratchet]
 
   layers         a crate uses crates of lower layers only
   module-order   in the engine, ashlar-repair, ashlar-observe and the crates of the tree, a module uses only modules above it in the crate's lib.rs
+  crate-size     14,000 lines outside tests
   file-size      800 lines; inline-tests: 150 lines of unit tests in a file; function-size: 70 lines outside tests
   unfinished     no todo!, unimplemented!, dbg!; switched-off: no #[ignore]
   unsafe         only in the starred crates; rows: with a row in docs/unsafe.md, as each dependency in docs/dependencies.md
@@ -75,6 +76,7 @@ fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
         ORDERED.into_iter().zip(orders.into_iter().collect::<Result<Vec<_>, _>>()?).collect();
     let mut found = rows::check_dependencies(&read("Cargo.toml")?, &read("docs/dependencies.md")?);
     let mut counts = prose::Counts::default();
+    let mut lines = sizes::CrateLines::default();
     for path in project::files(root, "", &KINDS)? {
         let name = path.to_string_lossy().into_owned();
         let text = read(&name)?;
@@ -85,6 +87,9 @@ fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
         }
         if name.ends_with(".rs") {
             found.extend(sizes::check(&name, &text, is_test_file(&name)));
+            if !is_test_file(&name) {
+                lines.add(&name, &text);
+            }
             found.extend(words::check_source(&name, &text));
             found.extend(rows::check_unsafe(&name, &text, &unsafe_page));
             for (of, order) in &orders {
@@ -94,6 +99,7 @@ fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
             }
         }
     }
+    found.extend(lines.check());
     found.extend(counts.check(&read(RATCHET).unwrap_or_default(), RATCHET));
     let excuses = read(EXCUSES).unwrap_or_default();
     Ok(excuse(found, &excuses, EXCUSES))
