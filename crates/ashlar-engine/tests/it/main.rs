@@ -13,7 +13,6 @@ mod limits;
 mod manual_wal_flush;
 mod merges;
 mod observe;
-mod places;
 mod ranges;
 mod read_only;
 mod wal_compression;

@@ -2,7 +2,6 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
-mod carried;
 mod damage;
 mod foreign;
 mod orphans;

@@ -1,11 +1,10 @@
-//! The largest numbers: sequences over 56 bits and file numbers over 62 bits are refused, and existing data stays.
+//! The largest sequence numbers: those over 56 bits are refused, and existing data stays.
 
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, SeqNum};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
-use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::{Framing, LogWriter};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
@@ -66,34 +65,5 @@ fn writes_beyond_the_last_sequence_number_are_refused() {
     let db = open(&env);
     holds(&db, &["d", "e", "old"]);
     assert_eq!(put(&db, &["f"]), refused);
-    db.close().unwrap();
-}
-
-/// A MANIFEST with valid checksums and numbers at their maximum: no work is begun that could not be recorded, and a
-/// repair continues with lower numbers.
-#[test]
-fn no_file_is_made_beyond_the_last_file_number() {
-    let env = Env::mem();
-    let (dir, number) = (Path::new(DIR), FileNumber(5));
-    env.fs.create_dir_all(dir).unwrap();
-    env.fs.create(&dir.join(FileKind::Current.name())).unwrap().write_at(b"MANIFEST-000005\n", 0).unwrap();
-    let edit = VersionEdit {
-        log_number: Some(FileNumber(0)),
-        next_file: Some(FileNumber::MAX),
-        last_seq: SeqNum::new(9),
-        ..VersionEdit::default()
-    };
-    let path = dir.join(FileKind::Manifest(number).name());
-    let manifest = LogWriter::create(Arc::clone(&env.fs), &path, number, Framing::Legacy).unwrap();
-    manifest.append(&edit.to_bytes(), true).unwrap();
-    manifest.close().unwrap();
-    let (options, family) = (DbOptions::default, FamilyOptions::default);
-    let opened = Db::open(env.clone(), dir, options(), Vec::new(), family()).map(drop);
-    let e = opened.unwrap_err();
-    assert!(e.is_corruption() && e.path().is_some(), "{e}");
-    assert!(e.message().starts_with("file number 4611686018427387903 is above"), "{e}");
-    ashlar_repair::repair(env.clone(), dir, options(), Vec::new(), family(), &mut |_| {}).unwrap();
-    let db = open(&env);
-    assert_eq!(put(&db, &["a"]), Ok(()));
     db.close().unwrap();
 }

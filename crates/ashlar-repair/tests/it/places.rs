@@ -61,7 +61,6 @@ fn prefix(db: &Db) -> u32 {
 
 #[test]
 fn crashes_lose_nothing_wherever_the_files_are() {
-    let _readers = crate::beside_others();
     let (mut crashes, mut adopted) = (0, 0);
     for seed in 0..report::scale(2, 5) as u64 {
         // A run without a crash counts the calls; the next runs crash at each of them.
@@ -122,7 +121,6 @@ fn crashes_lose_nothing_wherever_the_files_are() {
 /// named that directory, an open without it did not know of the table, and reused its number.
 #[test]
 fn a_kill_in_an_open_that_adds_a_directory_leaves_a_database_that_opens_with_and_without_it() {
-    let _readers = crate::beside_others();
     let open = |sim: &SimEnv, paths: &[&str]| {
         let db_paths = paths.iter().map(|path| DbPath::new(*path, 0)).collect();
         let options = DbOptions { db_paths, ..DbOptions::default() };
@@ -153,7 +151,6 @@ fn a_kill_in_an_open_that_adds_a_directory_leaves_a_database_that_opens_with_and
 /// The directories of a new family are handled as those of an open.
 #[test]
 fn directories_that_a_new_family_brings_are_held_and_locked() {
-    let _readers = crate::beside_others();
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name);
     let env = Env::os().unwrap();
@@ -194,7 +191,6 @@ fn directories_that_a_new_family_brings_are_held_and_locked() {
 /// without a WAL file.
 #[test]
 fn opens_that_move_the_logs_and_crash_leave_a_database_that_opens() {
-    let _readers = crate::beside_others();
     let sim = SimEnv::new(3);
     let db = open(&sim, true, "/wal");
     put(&db, 0);
@@ -222,7 +218,6 @@ fn opens_that_move_the_logs_and_crash_leave_a_database_that_opens() {
 /// Wherever a crash comes, an existing family has its directories: the OPTIONS file names them before the commit.
 #[test]
 fn a_crash_in_create_family_leaves_no_family_without_its_directories() {
-    let _readers = crate::beside_others();
     let open = |sim: &SimEnv| {
         let (options, family) = (DbOptions::default(), FamilyOptions::default());
         Db::open(sim.env(), Path::new(DIR), options, Vec::new(), family).unwrap()
@@ -254,7 +249,6 @@ fn a_crash_in_create_family_leaves_no_family_without_its_directories() {
 /// A new family begins in a directory of its own: with `OWNER`, and without files of another database.
 #[test]
 fn a_new_family_takes_no_directory_of_another_database() {
-    let _readers = crate::beside_others();
     let sim = SimEnv::new(1);
     let (fs, owner) = (&sim.env().fs, Path::new("/q0/OWNER"));
     let open = |dir: &str| {
