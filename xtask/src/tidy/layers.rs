@@ -1,4 +1,4 @@
-//! Layers: a crate uses crates of lower layers only (`docs/design`, `ARCHITECTURE.md`).
+//! Layers: a crate uses crates of lower layers only (`docs/design`, `ARCHITECTURE.md`). Its tests use no crate above it.
 
 use super::finding::Finding;
 
@@ -70,9 +70,17 @@ pub fn check(path: &str, manifest: &str) -> Vec<Finding> {
             }
         }
         let used = key.split('.').next().unwrap_or_default();
-        let counts =
-            section.ends_with("dependencies") && section != "dev-dependencies" && used.starts_with("ashlar");
-        if counts && !allowed(&name, used) {
+        if !section.ends_with("dependencies") || !used.starts_with("ashlar") {
+            continue;
+        }
+        if section == "dev-dependencies" && layer(used) > layer(&name) {
+            findings.push(finding(
+                path,
+                index,
+                format!("tests of {name} may not use {used}: of a higher layer"),
+            ));
+        }
+        if section != "dev-dependencies" && !allowed(&name, used) {
             findings.push(finding(path, index, format!("{name} may not use {used}: not of a lower layer")));
         }
     }
@@ -112,6 +120,17 @@ mod tests {
         assert_eq!(uses("ashlar-base", "ashlar-engine.workspace = true"), 1, "upwards");
         assert_eq!(uses("ashlar-cli", "ashlar-bench.workspace = true"), 0);
         assert_eq!(uses("ashlar-new", ""), 1, "without a layer");
+    }
+
+    #[test]
+    fn tests_use_nothing_above() {
+        let tests = |name: &str, used: &str| {
+            let text = format!("[package]\nname = \"{name}\"\n[dev-dependencies]\n{used}.workspace = true\n");
+            check("Cargo.toml", &text).len()
+        };
+        assert_eq!(tests("ashlar-engine", "ashlar-repair"), 1);
+        assert_eq!(tests("ashlar-table", "ashlar-log"), 0, "same layer");
+        assert_eq!(tests("ashlar-repair", "ashlar-engine") + tests("ashlar-engine", "ashlar-testkit"), 0);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 pub const HELP: &str = "\
 usage: cargo xtask tidy [--ratchet]
 
-  layers         a crate uses crates of lower layers only
+  layers         a crate uses crates of lower layers only, and its tests none above it
   module-order   in the engine, ashlar-repair, ashlar-observe and the crates of the tree, a module uses only modules above it in the crate's lib.rs
   crate-size     14,000 lines outside tests
   file-size      800 lines; inline-tests: 150 lines of unit tests in a file; function-size: 70 lines outside tests
