@@ -3,11 +3,10 @@
 //! When the cursor enters a file, it reports the range tombstones of that file. This is early enough, because a merge
 //! does not pass a key within a file's bounds before this cursor has been in the file.
 
-use super::run::note_tombstones;
-use crate::range_del::Sources;
+use crate::range_del::{Bounds, Sources};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
-use ashlar_table::{ReadHow, TableIter};
+use ashlar_table::{ReadHow, TableIter, TableReader};
 use ashlar_tree::version::{FileMeta, FileTable, Version};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -199,5 +198,14 @@ impl InternalIterator for LevelIter {
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
         self.current.as_ref()?.1.entry()
+    }
+}
+
+/// Adds the range tombstones of a table to `sources`, if it has any. `run`: the run of the table.
+#[inline]
+pub(super) fn note_tombstones(table: &TableReader, file: &FileMeta, sources: &Sources, run: usize) {
+    let tombstones = table.range_tombstones();
+    if !tombstones.is_empty() {
+        sources.add(Arc::clone(tombstones), Some(Bounds::new(file.smallest(), file.largest())), run);
     }
 }

@@ -1,13 +1,14 @@
 //! The sources of a merge, and which of them a family has.
 
-use crate::iter::{KeyBounds, LevelIter};
-use crate::range_del::{Bounds, Sources};
+use super::level::{LevelIter, note_tombstones};
+use crate::iter::KeyBounds;
+use crate::range_del::Sources;
 use crate::super_version::SuperVersion;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
 use ashlar_memtable::MemtableRep;
 use ashlar_options::ReadTier;
-use ashlar_table::{ReadHow, TableIter, TableReader};
+use ashlar_table::{ReadHow, TableIter};
 use ashlar_tree::version::{FileMeta, FileTable};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -156,13 +157,4 @@ pub fn runs(
         }
     }
     Ok(runs)
-}
-
-/// Adds the range tombstones of a table to `sources`, if it has any. `run`: the run of the table.
-#[inline]
-pub(crate) fn note_tombstones(table: &TableReader, file: &FileMeta, sources: &Sources, run: usize) {
-    let tombstones = table.range_tombstones();
-    if !tombstones.is_empty() {
-        sources.add(Arc::clone(tombstones), Some(Bounds::new(file.smallest(), file.largest())), run);
-    }
 }
