@@ -7,23 +7,12 @@
 //! again for the second key.
 
 use super::get::{Near, Search};
-use crate::point::View;
+use crate::point::{MayExist, View};
 use crate::super_version::SuperVersion;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{LookupKey, Result, SeqNum};
 use ashlar_options::ReadOptions;
-
-/// What is known about a key without reading a data block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MayExist {
-    /// The key has no value.
-    No,
-    /// The key may have a value: a filter does not rule it out, or the key has merge operands.
-    Maybe,
-    /// The key has this value, which was in memory.
-    Value(View),
-}
 
 /// The values of `keys` for a read at `seq`, in the order of `keys`.
 ///

@@ -11,6 +11,6 @@ mod tests;
 
 pub use explain::{GetExplained, ScanExplained, explain_get, explain_scan};
 pub use get::{get, get_entity};
-pub use many::{MayExist, may_exist, multi_get};
+pub use many::{may_exist, multi_get};
 pub use trace::{Met, Probe, ProbedRun};
-pub use view::View;
+pub use view::{MayExist, View};

@@ -1,4 +1,4 @@
-//! A value returned to the caller. It outlives the read that found it.
+//! What a point read returns: a value, which outlives the read that found it, or what is known of one.
 
 use ashlar_cache::FramePin;
 use std::fmt;
@@ -84,6 +84,17 @@ impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for View {
 }
 
 impl Eq for View {}
+
+/// What is known about a key without reading a data block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MayExist {
+    /// The key has no value.
+    No,
+    /// The key may have a value: a filter does not rule it out, or the key has merge operands.
+    Maybe,
+    /// The key has this value, which was in memory.
+    Value(View),
+}
 
 #[cfg(test)]
 mod tests {
