@@ -4,8 +4,7 @@
 //! 2. The keys of an unreadable block lie between the separators before and after it, so the index alone names them. If
 //!    an index partition is unreadable, the keys lie between the separators of the partition.
 
-use crate::iter::Readahead;
-use crate::reader::{BlockAt, TableReader};
+use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Result, Trailer};
 use ashlar_format::block::{BlockCursor, DataBlock};
 

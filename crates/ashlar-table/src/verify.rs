@@ -1,9 +1,8 @@
 //! Reads a whole table and verifies it.
 
 use crate::anatomy::Anatomy;
-use crate::iter::Readahead;
 use crate::options::{ReadHow, ReaderOptions};
-use crate::reader::{BlockAt, TableReader};
+use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::{
     Error, ErrorKind, FileNumber, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer,
 };

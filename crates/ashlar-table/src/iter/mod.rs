@@ -1,11 +1,9 @@
 //! Cursors over the entries of one table.
 
-mod readahead;
 mod run_cursor;
 mod source;
 mod table_iter;
 
-pub(crate) use readahead::Readahead;
 pub(crate) use run_cursor::TableRunCursor;
 pub use source::TableSource;
 pub use table_iter::TableIter;

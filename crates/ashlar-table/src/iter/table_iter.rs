@@ -4,9 +4,9 @@
 //!    position itself or to move to another block. Moves inside the block need nothing else.
 //! 2. The table cache may close the table between two calls. It reopens as the same file, so positions in it stay valid.
 
-use crate::iter::{Readahead, TableSource};
+use crate::iter::TableSource;
 use crate::options::ReadHow;
-use crate::reader::{BlockAt, TableReader};
+use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::Malformed;
 use ashlar_base::{Entry, InternalIterator, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer};
 use ashlar_cache::FramePin;

@@ -3,11 +3,13 @@
 mod block_file;
 mod embedded;
 mod open;
+mod readahead;
 mod table_index;
 mod table_reader;
 mod tombstones;
 
 pub(crate) use block_file::{BlockFile, MAX_BLOCK, Reading};
 pub use open::TableSurvey;
+pub(crate) use readahead::Readahead;
 pub(crate) use table_index::{BlockAt, charge_table};
 pub use table_reader::{NearBlock, TableFound, TableReader};

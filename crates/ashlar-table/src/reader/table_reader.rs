@@ -1,10 +1,10 @@
 //! An open table: point lookups, and the creation of its cursors.
 
 use crate::filter::TableFilter;
-use crate::iter::{Readahead, TableIter, TableRunCursor};
+use crate::iter::{TableIter, TableRunCursor};
 use crate::options::ReadHow;
 use crate::reader::table_index::{Partition, TableIndex};
-use crate::reader::{BlockAt, BlockFile, Reading};
+use crate::reader::{BlockAt, BlockFile, Readahead, Reading};
 use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::Ticker;
