@@ -4,6 +4,5 @@ mod run_cursor;
 mod source;
 mod table_iter;
 
-pub(crate) use run_cursor::TableRunCursor;
 pub use source::TableSource;
 pub use table_iter::TableIter;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Reads a table from front to back. It decodes blocks from its own window on the file and does not use the block
 /// cache.
 #[derive(Debug)]
-pub(crate) struct TableRunCursor {
+struct TableRunCursor {
     table: Arc<TableReader>,
     readahead: Readahead,
     /// The ordinal of `block`, or of the next block to read; `None` past the last.
@@ -20,9 +20,17 @@ pub(crate) struct TableRunCursor {
     base: u64,
 }
 
+impl TableReader {
+    /// A forward cursor for compaction. It reads at least `readahead` bytes at a time, verifies checksums as the
+    /// options say, and does not use the block cache. Call `seek` before the first use.
+    pub fn cursor(self: &Arc<Self>, readahead: usize) -> Box<dyn RunCursor> {
+        Box::new(TableRunCursor::new(self.clone(), readahead))
+    }
+}
+
 impl TableRunCursor {
     /// A cursor before the first entry. `readahead`: the least number of bytes per read.
-    pub(crate) fn new(table: Arc<TableReader>, readahead: usize) -> Self {
+    fn new(table: Arc<TableReader>, readahead: usize) -> Self {
         let readahead = Readahead::new(readahead, table.charge_buffer());
         TableRunCursor {
             table,

@@ -37,6 +37,13 @@ struct Place {
     presented: Option<InternalKeyBuf>,
 }
 
+impl TableReader {
+    /// A cursor over all entries, off the end.
+    pub fn iter(self: &Arc<Self>, how: ReadHow) -> TableIter {
+        TableIter::new(self.clone(), how)
+    }
+}
+
 impl<S: TableSource> TableIter<S> {
     /// A cursor over all entries of a table, off the end.
     pub fn new(source: S, how: ReadHow) -> Self {

@@ -1,7 +1,6 @@
-//! An open table: point lookups, and the creation of its cursors.
+//! An open table: point lookups, and the blocks that its cursors (`iter`) read.
 
 use crate::filter::TableFilter;
-use crate::iter::{TableIter, TableRunCursor};
 use crate::options::ReadHow;
 use crate::reader::table_index::{Partition, TableIndex};
 use crate::reader::{BlockAt, BlockFile, Readahead, Reading};
@@ -10,7 +9,7 @@ use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::Ticker;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{
-    Error, FileNumber, InternalKey, InternalKeyBuf, LookupKey, Order, Result, RunCursor, SeqNum, Trailer,
+    Error, FileNumber, InternalKey, InternalKeyBuf, LookupKey, Order, Result, SeqNum, Trailer,
 };
 use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
@@ -211,17 +210,6 @@ impl TableReader {
             None => stored,
             Some(seq) => Trailer::from_raw(seq.get() << 8 | u64::from(stored.type_byte())),
         }
-    }
-
-    /// A cursor over all entries, off the end.
-    pub fn iter(self: &Arc<Self>, how: ReadHow) -> TableIter {
-        TableIter::new(self.clone(), how)
-    }
-
-    /// A forward cursor for compaction. It reads at least `readahead` bytes at a time, verifies checksums as the
-    /// options say, and does not use the block cache. Call `seek` before the first use.
-    pub fn cursor(self: &Arc<Self>, readahead: usize) -> Box<dyn RunCursor> {
-        Box::new(TableRunCursor::new(self.clone(), readahead))
     }
 
     /// The properties of the file; defaults for a LevelDB table, which has none.
