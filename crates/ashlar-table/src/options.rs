@@ -1,6 +1,5 @@
 //! The settings for building and reading a table.
 
-use crate::limit::ReadLimit;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
@@ -210,38 +209,5 @@ impl ReaderOptions {
     /// Verifies checksums, and knows no sequence number from a MANIFEST.
     pub fn new(order: Order, pool: Arc<FramePool>, number: FileNumber) -> Self {
         ReaderOptions { order, pool, verify_checksums: true, number, largest_seq: None, statistics: None }
-    }
-}
-
-/// How a lookup or a cursor reads blocks.
-#[derive(Clone, Debug)]
-pub struct ReadHow {
-    /// Whether blocks read from the file enter the block cache.
-    pub fill_cache: bool,
-    /// Whether checksums of data blocks and blobs are compared. A block that was read without its checksum is not kept in
-    /// the pool, because later reads from the pool count on checked blocks.
-    pub verify: bool,
-    /// Whether the read must do without files. What is neither in the pool nor part of an open table answers
-    /// `Busy(NotCached)`.
-    pub cached_only: bool,
-    /// Bytes to read ahead once blocks are read in order; 0 = none.
-    pub readahead: usize,
-    /// How long the read may take; `None`: any time.
-    pub limit: Option<Arc<ReadLimit>>,
-}
-
-static PLAIN: ReadHow =
-    ReadHow { fill_cache: true, verify: true, cached_only: false, readahead: 0, limit: None };
-
-impl ReadHow {
-    /// The defaults, for the engine's own reads.
-    pub fn plain() -> &'static ReadHow {
-        &PLAIN
-    }
-}
-
-impl Default for ReadHow {
-    fn default() -> Self {
-        PLAIN.clone()
     }
 }

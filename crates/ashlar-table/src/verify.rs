@@ -1,7 +1,8 @@
 //! Reads a whole table and verifies it.
 
 use crate::anatomy::Anatomy;
-use crate::options::{ReadHow, ReaderOptions};
+use crate::options::ReaderOptions;
+use crate::read_how::ReadHow;
 use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::{
     Error, ErrorKind, FileNumber, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer,

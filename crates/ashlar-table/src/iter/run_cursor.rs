@@ -1,6 +1,6 @@
 //! The forward cursor of compaction: it reads in large pieces, uses no block cache, and returns entries in windows.
 
-use crate::options::ReadHow;
+use crate::read_how::ReadHow;
 use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::{InternalKey, LookupKey, Malformed, Order, Result, RunCursor, SeqNum, Trailer, Window};
 use ashlar_format::block::{BlockCursor, DataBlock};

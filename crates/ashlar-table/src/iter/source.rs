@@ -1,6 +1,6 @@
 //! The source from which a cursor gets its table.
 
-use crate::options::ReadHow;
+use crate::read_how::ReadHow;
 use crate::reader::TableReader;
 use ashlar_base::{Order, Result};
 use std::ops::Deref;

@@ -5,7 +5,7 @@
 //! 2. The table cache may close the table between two calls. It reopens as the same file, so positions in it stay valid.
 
 use crate::iter::TableSource;
-use crate::options::ReadHow;
+use crate::read_how::ReadHow;
 use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::Malformed;
 use ashlar_base::{Entry, InternalIterator, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer};

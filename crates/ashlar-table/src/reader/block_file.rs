@@ -4,7 +4,7 @@
 //! the block is loaded: separated keys and values are joined, stripped timestamps are added, blobs of the same file are
 //! read. For files without these features this costs a check of one byte per load.
 
-use crate::options::ReadHow;
+use crate::read_how::ReadHow;
 use ashlar_base::bytes::{copied, zeroed};
 use ashlar_base::error::BusyKind;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};

@@ -1,7 +1,7 @@
 //! An open table: point lookups, and the blocks that its cursors (`iter`) read.
 
 use crate::filter::TableFilter;
-use crate::options::ReadHow;
+use crate::read_how::ReadHow;
 use crate::reader::table_index::{Partition, TableIndex};
 use crate::reader::{BlockAt, BlockFile, Readahead, Reading};
 use ashlar_base::memory::{MemoryCharge, MemoryUse};

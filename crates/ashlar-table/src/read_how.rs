@@ -1,9 +1,9 @@
-//! How long a read may take, and whether it may use files.
+//! How a read of a table is done: what enters the cache, what is verified, how long it may take, and whether it may use
+//! files.
 //!
 //! 1. Only a read of a file is gated. A block from the pool passes without a look at the clock.
 //! 2. A read of a file that has begun is never interrupted: the limits are compared before it and behind it.
 
-use crate::options::ReadHow;
 use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::Clock;
@@ -11,6 +11,32 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How a lookup or a cursor reads blocks.
+#[derive(Clone, Debug)]
+pub struct ReadHow {
+    /// Whether blocks read from the file enter the block cache.
+    pub fill_cache: bool,
+    /// Whether checksums of data blocks and blobs are compared. A block that was read without its checksum is not kept in
+    /// the pool, because later reads from the pool count on checked blocks.
+    pub verify: bool,
+    /// Whether the read must do without files. What is neither in the pool nor part of an open table answers
+    /// `Busy(NotCached)`.
+    pub cached_only: bool,
+    /// Bytes to read ahead once blocks are read in order; 0 = none.
+    pub readahead: usize,
+    /// How long the read may take; `None`: any time.
+    pub limit: Option<Arc<ReadLimit>>,
+}
+
+static PLAIN: ReadHow =
+    ReadHow { fill_cache: true, verify: true, cached_only: false, readahead: 0, limit: None };
+
+impl Default for ReadHow {
+    fn default() -> Self {
+        PLAIN.clone()
+    }
+}
 
 /// The time limits of one read: a get, or all moves of a cursor.
 pub struct ReadLimit {
@@ -72,6 +98,11 @@ impl fmt::Debug for ReadLimit {
 }
 
 impl ReadHow {
+    /// The defaults, for the engine's own reads.
+    pub fn plain() -> &'static ReadHow {
+        &PLAIN
+    }
+
     /// Runs `read`, which reads or opens the file `path`, within the limits.
     ///
     /// # Errors
