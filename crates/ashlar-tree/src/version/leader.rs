@@ -1,55 +1,18 @@
 //! The leader of the commit queue: plans the queued requests, makes their records durable, and installs the versions.
 //! It holds no lock meanwhile.
 //!
-//! `VersionSet` has the rules.
+//! `commit` has the rules.
 
 use super::manifest::Manifest;
-use super::plan::{CommitRequest, State, plan, stamp};
+use super::plan::{plan, stamp};
+use super::queue::{CommitResult, Install, ManifestState, Ticket};
 use super::snapshot::snapshot;
-use super::{FamilyState, Install, SwitchFailure, VersionSet};
+use super::{SwitchFailure, VersionSet};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result};
 use ashlar_format::version_edit::VersionEdit;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-
-/// A place in the queue.
-pub(super) struct Ticket {
-    pub(super) id: u64,
-    pub(super) request: CommitRequest,
-    pub(super) install: Install,
-}
-
-/// The new states of the families a commit changed.
-pub(super) type CommitResult = Result<Vec<Arc<FamilyState>>>;
-
-/// What only the leader of the moment may touch.
-pub(super) struct ManifestState {
-    state: State,
-    /// `None` before the first commit, and after a failure.
-    manifest: Option<Manifest>,
-    fatal: Option<Error>,
-}
-
-impl ManifestState {
-    pub(super) fn new(state: State) -> Box<ManifestState> {
-        Box::new(ManifestState { state, manifest: None, fatal: None })
-    }
-}
-
-impl VersionSet {
-    /// Releases the disk space that the MANIFEST has reserved ahead. For a close, when no thread commits any more.
-    pub fn give_back_room(&self) {
-        let log = {
-            let queue = self.queue.lock();
-            let manifest = queue.manifest_state.as_ref().and_then(|state| state.manifest.as_ref());
-            manifest.map(|manifest| Arc::clone(manifest.log()))
-        };
-        if let Some(log) = log {
-            log.give_back();
-        }
-    }
-}
 
 /// The leader, which holds the manifest state. If it is dropped without putting the state back (a panic), every commit
 /// fails, now and later.

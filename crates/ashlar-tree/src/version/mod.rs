@@ -5,6 +5,7 @@
 //! ```
 
 mod builder;
+mod commit;
 mod comparators;
 mod current;
 mod epoch;
@@ -15,6 +16,7 @@ mod levels;
 mod manifest;
 mod open_tables;
 mod plan;
+mod queue;
 mod replay;
 mod set;
 mod snapshot;
@@ -31,9 +33,10 @@ pub use file_table::OpenTable;
 pub use levels::{Version, newest_first};
 pub use manifest::start_manifest;
 pub use open_tables::OpenTables;
+pub use queue::Install;
 pub use replay::DroppedTail;
 pub use replay::{Replayed, ReplayedFamily, out_of_numbers, read_manifest, replay_manifest, was_current};
 pub use set::Beginning;
-pub use set::{Install, MANIFEST_BOUND, VersionSet};
+pub use set::{MANIFEST_BOUND, VersionSet};
 pub use state::{Carried, DbFacts, FamilyState};
 pub use tables::Tables;

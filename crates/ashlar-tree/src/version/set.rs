@@ -1,28 +1,15 @@
-//! The version set: the current tree of every family, the counters, and the queue of MANIFEST commits.
+//! The version set: the current tree of every family, and the counters. `commit` has what changes them.
 //!
-//! A committing thread puts its `CommitRequest` into the queue. If no commit is running, that thread becomes the leader:
-//! it takes the `ManifestState` (state and MANIFEST) and all queued requests. It plans, writes and syncs them without a
-//! lock, installs the versions, and puts the manifest state back. The other threads wait on a signal.
-//!
-//! 1. No lock of the version set is held over I/O.
-//! 2. A commit is answered after its records are durable and its versions are installed; commits are installed in the
-//!    order of their records.
-//! 3. A request that breaks a rule fails alone, before anything is written.
-//! 4. After a failed append, no commit uses the MANIFEST again: the next one writes a new MANIFEST with the whole state. Until
-//!    that is durable, [`VersionSet::may_unlink`] is false, because a crash may leave either MANIFEST in force.
-//! 5. When a switch of `CURRENT` has an unknown outcome, every later commit fails: only a new open can find out.
-//!
-//! Source: RocksDB `db/version_set.cc` (`LogAndApply`, `ProcessManifestWrites`).
+//! Source: RocksDB `db/version_set.cc`.
 
-use super::leader::{CommitResult, Leader, ManifestState, Ticket};
-use super::plan::{CommitRequest, NewFamily, State};
+use super::plan::State;
+use super::queue::{ManifestState, Queue};
 use super::{DbFacts, FamilyState, OpenTables, Tables, Version};
-use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum};
+use ashlar_base::{Error, FamilyId, FileNumber, SeqNum};
 use ashlar_env::Env;
-use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::FormatLevel;
 use ashlar_sync::atomic::{AtomicU64, Ordering};
-use ashlar_sync::{Mutex, Rank, RwLock, Signal, Waited};
+use ashlar_sync::{Mutex, Rank, RwLock, Signal};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -30,19 +17,6 @@ use std::sync::{Arc, Weak};
 
 /// A MANIFEST larger than this (and than four times its beginning) is replaced by a new one.
 pub const MANIFEST_BOUND: u64 = 64 << 20;
-
-/// The leader of a commit calls this once the records are durable, in commit order, with no lock held. It gets the new
-/// state of each family that the commit changed, and must not commit.
-pub type Install = Box<dyn FnOnce(&[Arc<FamilyState>]) + Send>;
-
-pub(super) struct Queue {
-    /// `None` while a leader works.
-    pub(super) manifest_state: Option<Box<ManifestState>>,
-    pub(super) answers: BTreeMap<u64, CommitResult>,
-    waiting: VecDeque<Ticket>,
-    next_ticket: u64,
-    bound: u64,
-}
 
 /// The state that any thread may read at any time.
 pub(super) struct Published {
@@ -230,95 +204,6 @@ impl VersionSet {
             published.versions.iter().filter_map(Weak::upgrade).collect()
         };
         versions.into_iter().filter(|v| Arc::ptr_eq(v.tables(), tables)).collect()
-    }
-
-    /// Commits `edits` as one: after `Ok` they are durable and installed. The commit adds next file number, last
-    /// sequence number, epoch numbers and the atomic group. Without edits it writes a MANIFEST if there is none. Of
-    /// edits for a dropped family only the parts about the whole database are used.
-    ///
-    /// # Errors
-    /// `InvalidArgument`, `Corruption`: an edit breaks a rule of the tree; nothing was written. `Io`: the edits may or
-    /// may not be found by a later open; files they name must not be unlinked before [`VersionSet::may_unlink`].
-    pub fn commit(&self, edits: Vec<VersionEdit>) -> Result<()> {
-        self.commit_with(edits, Box::new(|_| {}))
-    }
-
-    /// [`VersionSet::commit`], with a step that runs before any later commit is installed.
-    pub fn commit_with(&self, edits: Vec<VersionEdit>, install: Install) -> Result<()> {
-        self.submit(CommitRequest::Edits(edits), install).map(drop)
-    }
-
-    /// One commit for all families: the tables that a replay flushed, and the end of the need for WAL files older than
-    /// `wal`.
-    ///
-    /// # Errors
-    /// As [`VersionSet::commit`].
-    pub fn commit_replayed(&self, mut edits: Vec<VersionEdit>, wal: FileNumber) -> Result<()> {
-        for family in self.families() {
-            match edits.iter_mut().find(|e| e.family == family.id) {
-                Some(edit) => edit.log_number = Some(wal),
-                None => edits.push(VersionEdit { log_number: Some(wal), ..VersionEdit::of(family.id) }),
-            }
-        }
-        if let Some(first) = edits.first_mut() {
-            first.min_log_to_keep = Some(wal);
-            first.prev_log_number = Some(FileNumber(0));
-        }
-        self.commit(edits)
-    }
-
-    /// Creates a family with an id that was never used before.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: there is a family of that name. `Io` as [`VersionSet::commit`].
-    pub fn create_family(
-        &self,
-        name: &str,
-        order: Order,
-        levels: usize,
-        log_number: FileNumber,
-    ) -> Result<Arc<FamilyState>> {
-        let tables = Tables::new(self.env.clone(), self.dir.clone(), Arc::clone(&self.tables), order);
-        let request = CommitRequest::Create(NewFamily { name: name.to_string(), log_number, levels, tables });
-        let created = self.submit(request, Box::new(|_| {}))?;
-        created.into_iter().next().ok_or_else(|| Error::invalid("the family was dropped at once"))
-    }
-
-    /// Drops a family. Its files are obsolete once no reader uses them.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: no such family, or the default one. `Io` as [`VersionSet::commit`].
-    pub fn drop_family(&self, id: FamilyId) -> Result<()> {
-        self.submit(CommitRequest::Drop(id), Box::new(|_| {})).map(drop)
-    }
-
-    fn submit(&self, request: CommitRequest, install: Install) -> CommitResult {
-        let mut queue = self.queue.lock();
-        let id = queue.next_ticket;
-        queue.next_ticket += 1;
-        queue.waiting.push_back(Ticket { id, request, install });
-        drop(queue);
-        loop {
-            let seen = self.signal.seen();
-            let mut queue = self.queue.lock();
-            if let Some(answer) = queue.answers.remove(&id) {
-                return answer;
-            }
-            if let Some(manifest_state) = queue.manifest_state.take() {
-                let tickets = std::mem::take(&mut queue.waiting);
-                let bound = queue.bound;
-                drop(queue);
-                Leader::new(self, manifest_state, &tickets).work(tickets, bound);
-                continue;
-            }
-            drop(queue);
-            if self.signal.wait(seen, None) == Waited::Stuck {
-                return Err(Error::new(
-                    ErrorKind::Aborted,
-                    "a commit waits for another one that nothing can finish",
-                ));
-            }
-        }
     }
 }
 
