@@ -5,7 +5,7 @@
 //! takes the comparator from the newest OPTIONS file, or else from the newest table of the family. If neither names
 //! one, the order is RocksDB's default, bytewise.
 
-use super::replay::ReplayedFamily;
+use super::replayed::ReplayedFamily;
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
