@@ -1,7 +1,7 @@
 //! Checks one file of a version, or all of them.
 
+use super::family::Family;
 use super::report::{CheckReport, Verified};
-use super::tables::Family;
 use crate::version::Version;
 use ashlar_base::FileNumber;
 use ashlar_env::Fs;

@@ -8,10 +8,12 @@
 //! | file | contents |
 //! |---|---|
 //! | `report` | damages, keys at risk, totals |
+//! | `family` | a family while it is checked |
 //! | `tables` | tables and blob files |
 //! | `values` | the entries of a table: sequence numbers, blob references, columns |
 //! | `files` | one file of a version, or all of them |
 
+mod family;
 mod files;
 mod report;
 mod tables;

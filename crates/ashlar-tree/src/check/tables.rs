@@ -1,30 +1,17 @@
 //! The tables and blob files of a version, one by one, and the keys that their damages put at risk.
 
+use super::family::Family;
 use super::report::{CheckReport, Damage, KeySpan, Risk};
-use super::values::{Suspects, Values};
+use super::values::Values;
 use crate::files::{FileChecksum, check_file_checksum};
-use crate::version::{FileMeta, Version};
+use crate::version::FileMeta;
 use ashlar_base::{Error, ErrorKind, FileNumber, InternalIterator, Result};
 use ashlar_blob::{BlobReader, blob_places};
-use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_table::{LostStretch, ReadHow, TableReader};
-use std::path::Path;
 use std::sync::Arc;
 
-/// A family whose files are checked.
-pub(super) struct Family<'a> {
-    pub(super) fs: &'a dyn Fs,
-    pub(super) dir: &'a Path,
-    pub(super) name: &'a str,
-    pub(super) version: &'a Version,
-    pub(super) suspects: Suspects,
-}
-
-impl<'a> Family<'a> {
-    pub(super) fn new(fs: &'a dyn Fs, dir: &'a Path, name: &'a str, version: &'a Version) -> Family<'a> {
-        Family { fs, dir, name, version, suspects: Suspects::default() }
-    }
+impl Family<'_> {
     /// Reads one table whole and adds what is wrong with it to the report.
     pub(super) fn table(&self, file: &FileMeta, report: &mut CheckReport) {
         let whole = || {

@@ -5,8 +5,8 @@
 //! the file is wrong. The check decides after it has read the whole blob file: if the file is sound, the reference is
 //! wrong.
 
-use super::report::{KEYS_NAMED, KeySpan};
-use super::tables::Family;
+use super::family::{Family, Wrong, name};
+use super::report::KeySpan;
 use crate::version::FileMeta;
 use ashlar_base::{Error, FileNumber, InternalKey, Result, SeqNum, ValueType};
 use ashlar_blob::{BlobReader, blob_places};
@@ -14,35 +14,8 @@ use ashlar_format::blob::{BlobFooter, BlobHeader, BlobIndex, BlobPlace};
 use ashlar_format::filename::FileKind;
 use ashlar_format::value_suffix::split_preferred;
 use ashlar_table::TableReader;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A cause, and the keys it hits.
-type Wrong = (Error, Vec<KeySpan>);
-
-/// References that may be wrong, by blob file and table.
-#[derive(Default)]
-pub(super) struct Suspects(RefCell<BTreeMap<FileNumber, BTreeMap<String, Wrong>>>);
-
-impl Suspects {
-    fn add(&self, blob: FileNumber, table: String, e: Error, key: &[u8]) {
-        let mut all = self.0.borrow_mut();
-        let (_, keys) = all.entry(blob).or_default().entry(table).or_insert_with(|| (e, Vec::new()));
-        name(keys, key);
-    }
-
-    /// The references into one blob file, by table.
-    pub(super) fn of(&self, blob: FileNumber) -> BTreeMap<String, Wrong> {
-        self.0.borrow_mut().remove(&blob).unwrap_or_default()
-    }
-}
-
-fn name(keys: &mut Vec<KeySpan>, key: &[u8]) {
-    if keys.len() < KEYS_NAMED {
-        keys.push(KeySpan::key(key));
-    }
-}
 
 /// The check of the entries of one table.
 pub(super) struct Values<'f> {
