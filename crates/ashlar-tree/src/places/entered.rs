@@ -13,7 +13,7 @@
 
 use super::info_log;
 use super::log_places::{Choice, Logs};
-use super::namespace::{Places, same_directory};
+use super::namespace::{Places, same_directory, whole};
 use super::original::{User, user_of};
 use super::owner::{Claimant, Claims};
 use super::stored_places::newest_places;
@@ -548,9 +548,4 @@ fn refuse_relative(setting: &str, paths: &[DbPath]) -> Result<()> {
         path.path.display()
     );
     Err(Error::invalid(what).hint(GIVE_PATHS))
-}
-
-/// The absolute path, which stays valid after a change of the working directory.
-pub(super) fn whole(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

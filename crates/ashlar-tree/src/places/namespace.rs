@@ -436,6 +436,10 @@ impl Fs for Places {
 
 /// Whether two paths lead to one directory. Equal contents prove nothing, because a fresh copy has them too.
 pub fn same_directory(fs: &dyn Fs, a: &Path, b: &Path) -> bool {
-    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     whole(a) == whole(b) || fs.directory_id(a).is_some_and(|id| fs.directory_id(b) == Some(id))
+}
+
+/// The absolute path, which stays valid after a change of the working directory.
+pub(super) fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -12,9 +12,8 @@
 //!
 //! A relative path means another directory in every working directory: there the info log proves nothing.
 
-use super::entered::whole;
 use super::info_log;
-use super::namespace::same_directory;
+use super::namespace::{same_directory, whole};
 use super::owner::{Owner, id_of};
 use super::stored_places::names;
 use ashlar_base::Result;

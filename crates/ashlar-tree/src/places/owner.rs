@@ -18,8 +18,7 @@
 //!    If the info log shows that the opened directory is a copy, the original keeps the directories of its tables.
 //! 5. A new database takes no directory that holds WAL files, tables or blob files.
 
-use super::entered::whole;
-use super::namespace::same_directory;
+use super::namespace::{same_directory, whole};
 use super::original::original_of;
 use crate::unwritable::unread_factory;
 use crate::version::{Replayed, read_identity, read_manifest, read_small, write_small};

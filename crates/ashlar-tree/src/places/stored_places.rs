@@ -1,7 +1,8 @@
 //! The directories of a database that its OPTIONS files and RocksDB's info log name.
 
-use super::entered::{Purpose, whole};
+use super::entered::Purpose;
 use super::info_log;
+use super::namespace::whole;
 use ashlar_base::{ErrorKind, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
