@@ -25,7 +25,7 @@
 //! 9. WAL files to which only a stored `wal_dir` leads need a proof that they are those of this database: see
 //!    [`super::original`].
 
-use super::entered::Purpose;
+use super::given::Purpose;
 use super::namespace::{same_directory, whole};
 use crate::logs::may_hold_writes;
 use crate::version::read_manifest;

@@ -4,12 +4,14 @@
 //! | file | subject |
 //! |---|---|
 //! | `namespace` | the file system that finds each file in its directory |
+//! | `given` | what the caller says: directories and purpose |
 //! | `entered` | the directories of a database, for the purpose of an open, a check or a repair |
 //! | `stored_places`, `info_log` | the directories that OPTIONS files and RocksDB's info logs name |
 //! | `log_places` | which WAL files count, and from which directory |
 //! | `owner`, `original` | which database a directory belongs to |
 
 mod entered;
+mod given;
 mod info_log;
 mod log_places;
 mod namespace;
@@ -17,6 +19,7 @@ mod original;
 mod owner;
 mod stored_places;
 
-pub use entered::{Entered, GIVE_PATHS, PlaceSettings, Purpose, absolute_paths, enter, take_place};
+pub use entered::{Entered, GIVE_PATHS, enter, take_place};
+pub use given::{PlaceSettings, Purpose, absolute_paths};
 pub use namespace::{Places, same_directory};
 pub use owner::{Claims, claim_new_place};

@@ -1,6 +1,6 @@
 //! The directories of a database that its OPTIONS files and RocksDB's info log name.
 
-use super::entered::Purpose;
+use super::given::Purpose;
 use super::info_log;
 use super::namespace::whole;
 use ashlar_base::{ErrorKind, FileNumber, Result};
