@@ -11,12 +11,12 @@
 //! 3. A relative path of the caller is resolved against the working directory at the open, before anything uses or
 //!    stores it. A stored relative table path has no known base and is refused.
 
+use super::claims::{Claimant, Claims};
 use super::given::{PlaceSettings, Purpose};
 use super::info_log;
 use super::log_places::{Choice, Logs};
 use super::namespace::{Places, same_directory, whole};
 use super::original::{User, user_of};
-use super::owner::{Claimant, Claims};
 use super::stored_places::newest_places;
 use crate::files::make_directory;
 use crate::version::{Replayed, read_manifest};
@@ -207,7 +207,7 @@ impl Entered {
         Claimant::new(fs, &self.dir, replayed.as_ref(), repairs).map(Some)
     }
 
-    /// Makes this database the owner of its further directories: see `owner`. Call with the locks held, before
+    /// Makes this database the owner of its further directories: see `claims`. Call with the locks held, before
     /// a file is created or removed there.
     ///
     /// # Errors

@@ -8,8 +8,9 @@
 //! | `entered` | the directories of a database, for the purpose of an open, a check or a repair |
 //! | `stored_places`, `info_log` | the directories that OPTIONS files and RocksDB's info logs name |
 //! | `log_places` | which WAL files count, and from which directory |
-//! | `owner`, `original` | which database a directory belongs to |
+//! | `owner`, `original`, `claims` | which database a directory belongs to |
 
+mod claims;
 mod entered;
 mod given;
 mod info_log;
@@ -19,7 +20,7 @@ mod original;
 mod owner;
 mod stored_places;
 
+pub use claims::{Claims, claim_new_place};
 pub use entered::{Entered, GIVE_PATHS, enter, take_place};
 pub use given::{PlaceSettings, Purpose, absolute_paths};
 pub use namespace::{Places, same_directory};
-pub use owner::{Claims, claim_new_place};
