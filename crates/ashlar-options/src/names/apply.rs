@@ -5,7 +5,8 @@
 
 use super::database::DATABASE;
 use super::family::FAMILY;
-use super::nested::{COMPRESSION, FIFO, METADATA_CACHE, UNIVERSAL, member};
+use super::nested::{COMPRESSION, FIFO, METADATA_CACHE, UNIVERSAL};
+use super::object::member;
 use super::operation::{COMPACT_RANGE, READ, WRITE};
 use super::row::{Group, NotTaken, Range, Row, Taken};
 use super::table::TABLE;

@@ -1,6 +1,6 @@
 //! `DBOptions`.
 
-use super::nested::id_of;
+use super::object::id_of;
 use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
 use super::value::{Value, Wrong};
 use crate::Options;

@@ -1,7 +1,9 @@
 //! `ColumnFamilyOptions`.
 
 use super::nested;
+use super::object::{behind_id, id_of, member};
 use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
+use super::table::set_table_factory;
 use super::value::Value;
 use crate::{MOST_LEVELS, Options};
 use ashlar_base::MergeOperator;
@@ -22,7 +24,7 @@ fn is_joined(name: &str) -> bool {
 
 /// A built-in merge operator by its id, alone or with its members: `{id=StringAppendOperator;delimiter=,;}`.
 pub(crate) fn operator_of(text: &str) -> Option<Arc<dyn MergeOperator>> {
-    let operator = standard_operator(&nested::id_of(text))?;
+    let operator = standard_operator(&id_of(text))?;
     match delimiter_of(text) {
         Some(delimiter) => {
             StringAppend::named(operator.name(), delimiter).map(|joined| Arc::new(joined) as _)
@@ -34,7 +36,7 @@ pub(crate) fn operator_of(text: &str) -> Option<Arc<dyn MergeOperator>> {
 /// RocksDB prints a delimiter as it is, between `delimiter=` and the last semicolon: `;;` is one semicolon, ` ;` a space.
 /// Option strings may put it into braces.
 fn delimiter_of(text: &str) -> Option<String> {
-    let Some((_, members)) = nested::behind_id(text) else { return nested::member(text, "delimiter") };
+    let Some((_, members)) = behind_id(text) else { return member(text, "delimiter") };
     let printed = members.strip_prefix("delimiter=")?;
     let printed = printed.strip_suffix(';').unwrap_or(printed);
     let inner = printed.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -75,10 +77,7 @@ fn set_merge_operator(options: &mut Options, text: &str) -> Result<(), String> {
     let operator = match text.trim() {
         "nullptr" | "" => None,
         text => Some(operator_of(text).ok_or_else(|| {
-            format!(
-                "{:?} is not built in; hand the operator over when you open the family",
-                nested::id_of(text)
-            )
+            format!("{:?} is not built in; hand the operator over when you open the family", id_of(text))
         })?),
     };
     (options.family.merge_operator, options.family.stored_merge_operator) = (operator, None);
@@ -93,7 +92,7 @@ fn show_merge_operator(options: &Options) -> String {
     let name = options.family.merge_operator_name();
     let stored = options.family.stored_merge_operator.clone();
     let same = |stored: &String| {
-        operator_of(stored).map(|o| o.name().to_owned()).or_else(|| Some(nested::id_of(stored))) == name
+        operator_of(stored).map(|o| o.name().to_owned()).or_else(|| Some(id_of(stored))) == name
     };
     stored.filter(same).or(name).unwrap_or_else(|| "nullptr".to_owned())
 }
@@ -138,8 +137,8 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     uses!("disallow_memtable_writes", "false", open, family.disallow_memtable_writes, Range::Flag, "The family takes no writes, only ingested tables. RocksDB passes over its writes when it replays a log."),
     ignored!("max_sequential_skip_in_iterations", "8", live, "How many versions a scan steps over before it seeks is decided by the engine."),
     // Tables.
-    mapped!("table_factory", "BlockBasedTable", live, "family.table", Range::Text("BlockBasedTable, or its options in braces"), Some(nested::set_table_factory), |_| None, "Tables are block based; the options in braces are those of the group table."),
-    mapped!("block_based_table_factory", "", live, "family.table", Range::Text("options of the group table in braces"), Some(nested::set_table_factory), |_| None, "Another name of table_factory."),
+    mapped!("table_factory", "BlockBasedTable", live, "family.table", Range::Text("BlockBasedTable, or its options in braces"), Some(set_table_factory), |_| None, "Tables are block based; the options in braces are those of the group table."),
+    mapped!("block_based_table_factory", "", live, "family.table", Range::Text("options of the group table in braces"), Some(set_table_factory), |_| None, "Another name of table_factory."),
     refused!("plain_table_factory", "", live, "Plain tables are neither read nor written."),
     mapped!("cf_paths", "", open, "family.cf_paths", Range::Text("{path=DIRECTORY;target_size=BYTES}, with ':' between"), Some(|o, text| { o.family.cf_paths = Value::parse(text)?; Ok(()) }), |_| None, "Directories of this family's tables, in place of db_paths."),
     unserved!("table_properties_collectors", "", open, "Tables carry the properties RocksDB's tables have, and none of the user's."),

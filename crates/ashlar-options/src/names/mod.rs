@@ -4,7 +4,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `row` | a name and its treatment |
-//! | `value` | values as text |
+//! | `value`, `object` | values as text |
 //! | `database`, `family`, `table`, `nested`, `operation` | the rows, group by group |
 //! | `apply` | applies names and values to settings |
 //! | `pairs` | settings that RocksDB refuses together |
@@ -26,6 +26,7 @@ mod database;
 mod family;
 mod list;
 mod nested;
+mod object;
 mod operation;
 mod pairs;
 mod row;
@@ -37,7 +38,7 @@ mod value;
 pub use apply::{Notice, Options};
 pub(crate) use family::{operator_of, stored_built_in, stored_operator};
 pub use list::{OptionName, explain, option_names, table};
-pub use nested::id_of;
+pub use object::id_of;
 pub use pairs::Together;
 pub use row::{AnswerKind, Group, Range};
 pub(crate) use value::{Value, Wrong, integer};

@@ -1,7 +1,7 @@
 //! Structs inside values: `{name=value;…}`, each with its own rows.
 
+use super::object::member;
 use super::row::{NotTaken, Range, Row, ignored, mapped, uses};
-use super::table::TABLE;
 use super::value::{Value, Wrong};
 use crate::Options;
 use ashlar_format::options_file::split_object;
@@ -65,61 +65,26 @@ pub(super) const METADATA_CACHE: &[Row<Options>] = &[
 ];
 
 /// The members of an object.
-fn members(text: &str) -> Result<Vec<(String, String)>, Wrong> {
+pub(super) fn members(text: &str) -> Result<Vec<(String, String)>, Wrong> {
     split_object(text).map_err(|e| e.to_string())
-}
-
-/// A member of an object; `None` when it is none or has no such member.
-pub(super) fn member(text: &str, name: &str) -> Option<String> {
-    let found = split_object(text).ok()?.into_iter().find(|(n, _)| n == name);
-    found.map(|(_, value)| value)
-}
-
-/// What an object is, by `{id=…;}` or by its bare name.
-pub fn id_of(text: &str) -> String {
-    match behind_id(text) {
-        Some((id, _)) => id.to_owned(),
-        None => member(text, "id").unwrap_or_else(|| text.trim().to_owned()),
-    }
-}
-
-/// The id of an object that begins with it, and the other members as they stand.
-pub(super) fn behind_id(text: &str) -> Option<(&str, &str)> {
-    let body = text.trim().strip_prefix('{')?.strip_suffix('}')?;
-    let (id, rest) = body.trim_start().strip_prefix("id=")?.split_once(';')?;
-    Some((id.trim(), rest.trim_start()))
 }
 
 fn set_members(rows: &[Row<Options>], options: &mut Options, text: &str) -> Result<(), Wrong> {
     members(text)?.iter().try_for_each(|(name, value)| set_member(rows, options, name, value))
 }
 
-fn set_member(rows: &[Row<Options>], options: &mut Options, name: &str, value: &str) -> Result<(), Wrong> {
+/// Sets one member of an object.
+pub(super) fn set_member(
+    rows: &[Row<Options>],
+    options: &mut Options,
+    name: &str,
+    value: &str,
+) -> Result<(), Wrong> {
     let row = rows.iter().find(|row| row.name == name).ok_or_else(|| format!("it has no member {name}"))?;
     row.set(options, value).map(drop).map_err(|e| match e {
         NotTaken::Wrong(why) => format!("{name}: {why}"),
         NotTaken::Refused => format!("{name}={value} is refused: {}", row.text),
     })
-}
-
-/// `BlockBasedTable`, `{id=BlockBasedTable;…}` or the members alone.
-pub(super) fn set_table_factory(options: &mut Options, text: &str) -> Result<(), Wrong> {
-    let inner = match text.trim() {
-        "BlockBasedTable" | "BlockBasedTableFactory" => return Ok(()),
-        bare if !bare.contains('=') => return Err(format!("tables of kind {bare:?} are not served")),
-        object => object,
-    };
-    let (ids, rest): (Vec<_>, Vec<_>) = members(inner)?.into_iter().partition(|(name, _)| name == "id");
-    if let Some((_, id)) = ids.iter().find(|(_, id)| id != "BlockBasedTable") {
-        return Err(format!("tables of kind {id:?} are not served"));
-    }
-    for (name, value) in rest {
-        set_member(TABLE, options, &name, &value)?;
-        if TABLE.iter().any(|row| row.name == name && row.setting().is_none()) {
-            options.family.give_table(&name, &value);
-        }
-    }
-    Ok(())
 }
 
 /// `{level=…;…}`, or RocksDB's older `window_bits:level:strategy[:max_dict_bytes[:zstd_max_train_bytes…]]`.

@@ -1,6 +1,6 @@
 //! A row of the table: one name of RocksDB, and how the engine treats it.
 
-use super::nested::id_of;
+use super::object::id_of;
 use super::value::{Wrong, check_like, same};
 use crate::FormatLevel;
 use std::fmt;

@@ -1,6 +1,7 @@
 //! `BlockBasedTableOptions`.
 
-use super::nested;
+use super::nested::{self, members, set_member};
+use super::object::member;
 use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
 use super::value::{Value, Wrong, integer};
 use crate::Options;
@@ -10,7 +11,7 @@ const ENTRIES: &str = "entries";
 const HASH_RATIO: f64 = 0.75;
 
 fn set_block_cache(options: &mut Options, text: &str) -> Result<(), Wrong> {
-    let capacity = nested::member(text, "capacity").unwrap_or_else(|| text.to_owned());
+    let capacity = member(text, "capacity").unwrap_or_else(|| text.to_owned());
     if capacity.trim() == "nullptr" {
         return Ok(());
     }
@@ -98,3 +99,23 @@ pub(super) const TABLE: &[Row<Options>] = &[
     ignored!("initial_auto_readahead_size", "8192", live, "How far a scan reads ahead is decided by the engine."),
     ignored!("num_file_reads_for_auto_readahead", "2", live, "How far a scan reads ahead is decided by the engine."),
 ];
+
+/// `BlockBasedTable`, `{id=BlockBasedTable;…}` or the members alone.
+pub(super) fn set_table_factory(options: &mut Options, text: &str) -> Result<(), Wrong> {
+    let inner = match text.trim() {
+        "BlockBasedTable" | "BlockBasedTableFactory" => return Ok(()),
+        bare if !bare.contains('=') => return Err(format!("tables of kind {bare:?} are not served")),
+        object => object,
+    };
+    let (ids, rest): (Vec<_>, Vec<_>) = members(inner)?.into_iter().partition(|(name, _)| name == "id");
+    if let Some((_, id)) = ids.iter().find(|(_, id)| id != "BlockBasedTable") {
+        return Err(format!("tables of kind {id:?} are not served"));
+    }
+    for (name, value) in rest {
+        set_member(TABLE, options, &name, &value)?;
+        if TABLE.iter().any(|row| row.name == name && row.setting().is_none()) {
+            options.family.give_table(&name, &value);
+        }
+    }
+    Ok(())
+}

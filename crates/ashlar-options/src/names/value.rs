@@ -12,7 +12,7 @@
 //! Stricter than RocksDB in one thing: what stands behind a number must be its unit, or nothing.
 //! Source: RocksDB `util/string_util.cc`, `options/options_helper.cc`.
 
-use super::nested::{id_of, member};
+use super::object::{id_of, member};
 use crate::InfoLogLevel;
 use ashlar_base::Order;
 use ashlar_format::compress::Compression;
