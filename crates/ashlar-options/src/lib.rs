@@ -13,6 +13,7 @@ mod load;
 mod names;
 mod newer;
 mod operation;
+mod options;
 mod page;
 mod paths;
 
@@ -39,8 +40,9 @@ pub use load::{
 };
 pub use names::Together;
 pub use names::id_of;
-pub use names::{AnswerKind, Group, Notice, OptionName, Options, Range, explain, option_names};
+pub use names::{AnswerKind, Group, Notice, OptionName, Range, explain, option_names};
 pub use operation::{CompactRangeOptions, ReadOptions, ReadTier, WriteOptions};
+pub use options::Options;
 pub use page::markdown;
 pub use paths::DbPath;
 pub use paths::path_of_level;

@@ -12,20 +12,11 @@ use super::row::{Group, NotTaken, Range, Row, Taken};
 use super::table::TABLE;
 use super::value::{Value, integer, same};
 use crate::kept::{Carry, KeptText, KeptTexts, is_struct, merged, stored_form};
-use crate::{CompactRangeOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use crate::{CompactRangeOptions, DbOptions, FamilyOptions, Options, ReadOptions, WriteOptions};
 use ashlar_base::nearest::nearest;
 use ashlar_base::{Error, Result};
 use ashlar_format::options_file::{split_object, unescape};
 use std::fmt;
-
-/// The settings of a database and of one family: what RocksDB calls `Options`.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The settings of the database.
-    pub db: DbOptions,
-    /// The settings of the family.
-    pub family: FamilyOptions,
-}
 
 /// A notice about a name that was accepted or skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]

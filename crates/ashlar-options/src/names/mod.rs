@@ -35,7 +35,7 @@ mod table;
 mod tests;
 mod value;
 
-pub use apply::{Notice, Options};
+pub use apply::Notice;
 pub(crate) use family::{operator_of, stored_built_in, stored_operator};
 pub use list::{OptionName, explain, option_names, table};
 pub use object::id_of;

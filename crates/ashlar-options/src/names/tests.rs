@@ -1,9 +1,9 @@
 //! The table against RocksDB's own OPTIONS files, and against the settings it speaks of.
 
-use super::apply::{Options, find};
+use super::apply::find;
 use super::row::{Answer, AnswerKind, Group, Range, Row};
 use super::*;
-use crate::{CompactRangeOptions, FormatLevel, ReadOptions, WriteOptions};
+use crate::{CompactRangeOptions, FormatLevel, Options, ReadOptions, WriteOptions};
 use ashlar_base::ErrorKind;
 use ashlar_base::Level;
 use ashlar_format::compress::Compression;
