@@ -7,12 +7,13 @@
 //! 2. Some rules apply to RocksDB only, because they name options that have no effect here. Our own files never hold
 //!    these options.
 
+mod rule;
 mod rules;
 #[cfg(test)]
 mod tests;
 
-use super::names::integer;
-use ashlar_format::options_file::{OptionsFile, Section, SectionKind};
+use ashlar_format::options_file::{OptionsFile, SectionKind};
+use rule::{Rule, View};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -53,52 +54,6 @@ impl fmt::Display for Finding {
         }
         write!(f, "{}: {}. {}", self.rule, self.reason, self.advice)
     }
-}
-
-/// The input of a rule.
-struct View<'a> {
-    file: &'a OptionsFile,
-    /// The family; `default` for rules about the database.
-    family: &'a str,
-    table_bytes: u64,
-}
-
-impl View<'_> {
-    fn family(&self, name: &str) -> Option<&str> {
-        self.file.family(self.family)?.get(name)
-    }
-
-    fn table(&self, name: &str) -> Option<&str> {
-        self.file.table(self.family)?.get(name)
-    }
-
-    fn db(&self, name: &str) -> Option<&str> {
-        self.file.db()?.get(name)
-    }
-
-    fn own(&self, name: &str) -> Option<u64> {
-        let (_, value) = self.file.own.iter().find(|(own, _)| own == name)?;
-        value.parse().ok()
-    }
-
-    fn families(&self) -> impl Iterator<Item = &Section> {
-        self.file.sections.iter().filter(|s| matches!(s.kind, SectionKind::Family { .. }))
-    }
-}
-
-/// A whole number, as large as a setting can be.
-fn number(value: Option<&str>) -> Option<i128> {
-    integer(value?).ok().filter(|n| n.unsigned_abs() <= u128::from(u64::MAX))
-}
-
-/// A rule: its condition and its advice.
-struct Rule {
-    name: &'static str,
-    /// Whether the rule is checked once for each family, or once for the database.
-    of_family: bool,
-    /// The reason, if the condition holds.
-    check: fn(&View<'_>) -> Option<String>,
-    advice: &'static str,
 }
 
 /// The rules: name, whether it is checked for each family, advice.

@@ -3,7 +3,7 @@
 //! Source: complaints and tuning guides collected from RocksDB's users: memory beyond what was set, stalls, logs
 //! without bound, lost keys in prefix scans, space.
 
-use super::{Rule, View, number};
+use super::rule::{Rule, View, number};
 use crate::names::Value;
 use ashlar_format::filter::FilterPolicy;
 use ashlar_format::options_file::unescape;
