@@ -17,7 +17,7 @@
 //! 6. The arena requests no huge pages. In a measurement they saved 3 % of a random insert, and cost stalls of
 //!    milliseconds when the kernel had to make them.
 
-use crate::rep::MemoryLimit;
+use crate::entry::MemoryLimit;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};

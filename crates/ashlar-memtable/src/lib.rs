@@ -5,6 +5,8 @@
 
 mod arena;
 mod cursor;
+mod entry;
+mod make;
 #[cfg(all(test, loom))]
 mod models;
 mod node;
@@ -18,7 +20,7 @@ mod tombstones;
 #[cfg(test)]
 mod conformance;
 
+pub use entry::{Found, MemoryLimit, Op, TombstoneParts};
+pub use make::{skiplist, skiplist_within};
 pub use protected::protected;
-pub use rep::{
-    Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, WriterSlot, skiplist, skiplist_within,
-};
+pub use rep::{MemtableRep, Prepared, WriterSlot};

@@ -2,7 +2,8 @@
 //!
 //! Loom sees links and bodies of nodes through `shadow`. It reports a read of a body that was not published.
 
-use crate::rep::{MemtableRep, Op, WriterSlot};
+use crate::entry::Op;
+use crate::rep::{MemtableRep, WriterSlot};
 use crate::skiplist::SkipList;
 use ashlar_base::ext::comparator::BytewiseOrder;
 use ashlar_base::memory::MemoryCharge;

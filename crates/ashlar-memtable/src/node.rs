@@ -13,7 +13,7 @@
 //!    keeps its own; what leaves it (prepared entries, hints) carries the memtable's id and is checked on return.
 
 use crate::arena::{Address, Arena, UNIT, unit_of};
-use crate::rep::{MemoryLimit, Op};
+use crate::entry::{MemoryLimit, Op};
 use ashlar_base::{InternalKey, Trailer};
 #[cfg(not(shuttle))]
 use ashlar_sync::atomic::AtomicU64;

@@ -12,7 +12,8 @@
 //!
 //! Source: RocksDB `memtable_protection_bytes_per_key` (behaviour).
 
-use crate::rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, WriterSlot};
+use crate::entry::{Found, MemoryLimit, Op, TombstoneParts};
+use crate::rep::{MemtableRep, Prepared, WriterSlot};
 use ashlar_base::checksum::xxh3_64_with_seed;
 use ashlar_base::{
     Entry, Error, InternalIterator, InternalKey, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum,

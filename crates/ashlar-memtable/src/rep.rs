@@ -5,60 +5,18 @@
 //!    reserved; [`MemtableRep::insert`] cannot fail and may run in many threads at once.
 //! 3. An insert that returned is seen by every read that starts afterwards.
 
-use crate::node::Offset;
-use crate::skiplist::{Hint, SkipList};
+use crate::entry::{Found, MemoryLimit, Op, TombstoneParts};
+use crate::node::{Anchor, Offset};
 use crate::tombstones::Pending;
-use ashlar_base::error::BusyKind;
-use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, ReverseBytewiseOrder};
-use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
-use ashlar_base::range_del::FragmentedTombstones;
-use ashlar_base::{
-    Error, ErrorKind, InternalIterator, InternalKeyBuf, LookupKey, Order, Result, RunCursor, SeqNum, Trailer,
-    ValueType,
-};
+use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum};
 use ashlar_sync::ReadPin;
-use std::fmt;
 use std::sync::Arc;
 
-/// One entry to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct Op<'a> {
-    /// The user key. For a range tombstone: the first deleted key.
-    pub key: &'a [u8],
-    /// The value as stored; its meaning depends on the type. For a range tombstone: the first key that is not deleted.
-    pub value: &'a [u8],
-    /// The type of the entry.
-    pub value_type: ValueType,
-    /// The difference between the entry's sequence number and the first one of the insert.
-    pub seq_delta: u32,
-}
-
-/// An entry found by [`MemtableRep::get`], borrowed from the memtable.
-#[derive(Clone, Copy, Debug)]
-pub struct Found<'g> {
-    /// Sequence number and type.
-    pub trailer: Trailer,
-    /// The value as stored.
-    pub value: &'g [u8],
-}
-
-/// The memtable cannot take the entry: its address space (16 GiB) is used up, a key or value is 4 GiB or longer, or
-/// the system has no memory left. Nothing was inserted. A new memtable helps in all cases but the second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryLimit;
-
-impl fmt::Display for MemoryLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the memtable cannot hold the entry")
-    }
-}
-
-impl std::error::Error for MemoryLimit {}
-
-impl From<MemoryLimit> for Error {
-    fn from(limit: MemoryLimit) -> Error {
-        Error::new(ErrorKind::Busy(BusyKind::Memory), limit.to_string())
-    }
+/// Per level, the place of a writer's last insert. Every anchor is before or on the lowest one.
+#[derive(Debug, Default)]
+pub(crate) struct Hint {
+    pub(crate) memtable: u64,
+    pub(crate) anchors: Vec<Anchor>,
 }
 
 /// The position of a writer's last insert, so that ordered writes skip the search. It is valid for any memtable: with
@@ -93,9 +51,6 @@ impl Prepared {
         self.len() == 0
     }
 }
-
-/// The range tombstones of a memtable, in parts that overlap.
-pub type TombstoneParts = Arc<[Arc<FragmentedTombstones>]>;
 
 /// A memtable. Shared by an `Arc`; iterators and cursors keep it alive.
 pub trait MemtableRep: Send + Sync {
@@ -172,22 +127,4 @@ pub trait MemtableRep: Send + Sync {
 
     /// The sequence number that [`MemtableRep::seal`] noted.
     fn sealed_at(&self) -> Option<SeqNum>;
-}
-
-/// A new, empty memtable: a concurrent skiplist in an arena, not charged to a budget. See the module `skiplist` for how it works.
-pub fn skiplist(order: Order) -> Arc<dyn MemtableRep> {
-    charged(order, MemoryCharge::none())
-}
-
-/// [`skiplist`], with its memory charged to `budget`, chunk by chunk, as long as the memtable lives.
-pub fn skiplist_within(order: Order, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
-    charged(order, budget.charge(MemoryUse::Memtables, 0))
-}
-
-fn charged(order: Order, charge: MemoryCharge) -> Arc<dyn MemtableRep> {
-    match &order {
-        Order::Bytewise => Arc::new(SkipList::new(BytewiseOrder, order, charge)),
-        Order::ReverseBytewise => Arc::new(SkipList::new(ReverseBytewiseOrder, order, charge)),
-        Order::Custom(c) => Arc::new(SkipList::new(CustomOrder(c.clone()), order, charge)),
-    }
 }

@@ -27,8 +27,9 @@
 
 use crate::arena::Arena;
 use crate::cursor::{ListCursor, ListIter};
+use crate::entry::{Found, MemoryLimit, Op, TombstoneParts};
 use crate::node::{Anchor, Fresh, HEIGHT_MAX, Head, Link, Offset, Spot};
-use crate::rep::{Found, MemoryLimit, MemtableRep, Op, Prepared, TombstoneParts, WriterSlot};
+use crate::rep::{Hint, MemtableRep, Prepared, WriterSlot};
 use crate::tombstones::{Pending, TombstoneList};
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::memory::MemoryCharge;
@@ -55,13 +56,6 @@ const RANK_NODES_LOG2: u32 = 10;
 
 // A counter of the process, so never one of loom's atomics.
 static NEXT_ID: StaticU64 = StaticU64::new(1);
-
-/// Per level, the place of a writer's last insert. Every anchor is before or on the lowest one.
-#[derive(Debug, Default)]
-pub(crate) struct Hint {
-    memtable: u64,
-    anchors: Vec<Anchor>,
-}
 
 /// The list. Entries are in the arena; this is the head, a few counters, and the range tombstones.
 pub(crate) struct SkipList<C> {

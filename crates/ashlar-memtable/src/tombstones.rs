@@ -13,7 +13,7 @@
 //!
 //! Source: RocksDB `db/memtable.cc` (the idea of a separate list, and of a cached fragmentation).
 
-use crate::rep::{MemoryLimit, Op, TombstoneParts};
+use crate::entry::{MemoryLimit, Op, TombstoneParts};
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{Order, SeqNum};
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -203,7 +203,7 @@ impl TombstoneList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rep::{WriterSlot, skiplist};
+    use crate::{WriterSlot, skiplist};
     use ashlar_base::{LookupKey, ValueType};
     use ashlar_sync::ReadPin;
     use std::thread;
