@@ -144,6 +144,13 @@ fn prefix_word(key: &[u8], skip: usize) -> u64 {
     if let Some(head) = tail.first_chunk::<8>() {
         return u64::from_be_bytes(*head);
     }
+    if let Some(last) = key.last_chunk::<8>() {
+        // The shift drops the skipped bytes among the last eight, and pads with zeros.
+        return match tail.len() {
+            0 => 0,
+            len => u64::from_be_bytes(*last) << (64 - 8 * len),
+        };
+    }
     let mut padded = [0u8; 8];
     for (to, from) in padded.iter_mut().zip(tail) {
         *to = *from;
@@ -234,6 +241,19 @@ mod tests {
                     assert_eq!(wa.cmp(&wb), a.cmp(b), "{a:?} {b:?}");
                     assert_eq!((!wa).cmp(&!wb), b.cmp(a));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_padded_with_zeros_behind_the_key() {
+        let key: Vec<u8> = (1..=20).collect();
+        for len in 0..=key.len() {
+            for skip in 0..=len + 9 {
+                let word = BytewiseOrder.word(&key[..len], skip);
+                let at = |i: usize| if skip + i < len { key[skip + i] } else { 0 };
+                assert_eq!(word.to_be_bytes(), std::array::from_fn(at), "{len} bytes from {skip} on");
+                assert_eq!(ReverseBytewiseOrder.word(&key[..len], skip), !word);
             }
         }
     }
