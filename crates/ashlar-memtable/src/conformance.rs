@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 
+mod prefixes;
+
 type Make = fn(Order) -> Arc<dyn MemtableRep>;
 
 fn kinds() -> Vec<(&'static str, Make)> {

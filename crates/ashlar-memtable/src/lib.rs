@@ -5,6 +5,7 @@
 
 mod arena;
 mod cursor;
+mod difference;
 mod entry;
 mod make;
 #[cfg(all(test, loom))]

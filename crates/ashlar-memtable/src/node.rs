@@ -3,7 +3,7 @@
 //! ```text
 //! | link[height-1] … link[0]: u64 each | key len: u32, value len: u32 | user key | trailer: u64 LE | value | padding |
 //!                                      ^ the address of a node
-//! link: | lcp: 8 bits | digits: 24 bits | address of the next node: 32 bits, 0 = none |
+//! link: | difference: 32 bits | address of the next node: 32 bits, 0 = none |
 //! ```
 //! 1. Everything but the links is written before a node is linked and never changes afterwards. A node is linked by a
 //!    Release store of its address, and reached through an Acquire load of it.
@@ -14,6 +14,7 @@
 
 use crate::arena::{Address, Arena, UNIT, unit_of};
 use crate::entry::{MemoryLimit, Op};
+use crate::difference::Difference;
 use ashlar_base::{InternalKey, Trailer};
 #[cfg(not(shuttle))]
 use ashlar_sync::atomic::AtomicU64;
@@ -32,28 +33,21 @@ pub(crate) const HEIGHT_MAX: usize = 22;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offset(Address);
 
-/// A link's value. `lcp` and `digits` describe the target's key relative to the link's owner; see `skiplist`.
+/// A link's value: the address of its target, and the difference of the target's key from the key of the link's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link(u64);
 
 impl Link {
     pub(crate) const NONE: Link = Link(0);
 
-    /// `lcp` at most 255, `digits` 24 bits.
     #[inline]
-    pub(crate) fn new(lcp: u32, digits: u32, to: Offset) -> Link {
-        debug_assert!(lcp <= 0xff && digits <= 0xff_ffff);
-        Link(u64::from(lcp << 24 | digits) << 32 | u64::from(to.0.0))
+    pub(crate) fn new(difference: Difference, to: Offset) -> Link {
+        Link(u64::from(difference.word()) << 32 | u64::from(to.0.0))
     }
 
     #[inline]
-    pub(crate) fn lcp(self) -> u32 {
-        (self.0 >> 56) as u32
-    }
-
-    #[inline]
-    pub(crate) fn digits(self) -> u32 {
-        (self.0 >> 32) as u32 & 0xff_ffff
+    pub(crate) fn difference(self) -> Difference {
+        Difference::from_word((self.0 >> 32) as u32)
     }
 
     #[inline]
@@ -123,7 +117,13 @@ impl<'a> Spot<'a> {
     /// The node to which a link of this spot leads.
     #[inline]
     pub(crate) fn follow(self, link: Link) -> Option<Spot<'a>> {
-        Some(Spot::at(self.arena, link.target()?, self.level))
+        Some(self.to(link.target()?))
+    }
+
+    /// The node at an address that a link of this spot has.
+    #[inline]
+    pub(crate) fn to(self, target: Offset) -> Spot<'a> {
+        Spot::at(self.arena, target, self.level)
     }
 
     /// The next node of this level.

@@ -1,10 +1,9 @@
 //! A concurrent skiplist that compares most keys without reading them.
 //!
-//! Besides the target's address, a link has 32 bits about the target's key *relative to the link's owner*:
-//! ```text
-//! lcp: bytes both keys begin with, at most 255 | digits: the target's next three bytes | address
-//! ```
-//! All of it changes in one CAS. A search knows that its key is greater than the key of the current node, and how many
+//! Besides the target's address, a link has the *difference* of the target's key from the key of the link's owner: the
+//! number of bytes both begin with (`lcp`) and the target's next one to three bytes, its digits. See `difference`.
+//!
+//! Both change in one CAS. A search knows that its key is greater than the key of the current node, and how many
 //! bytes (`left`) the two share. So for a link with `lcp`:
 //! - `lcp > left`: the target shares with the node the byte at which the search key is greater. Go on; `left` stays.
 //! - `lcp < left`: the target is greater than the node at a byte that the search key shares with the node. Stop.
@@ -14,20 +13,20 @@
 //! `v` has `lcp` 0: stop. A link to `user7` has `lcp` 4: its digits `7` are greater than `5`, so stop.
 //!
 //! Unlike a plain prefix this works when all keys begin alike.
-//! 1. For `lcp` and digits, a key counts as continued by endless zeros. If two keys differ in this view, the difference
-//!    orders them as the full comparison does. If they do not differ, or only beyond 255 bytes, the full comparison
-//!    decides.
+//! 1. A search knows `left` exactly. A link knows `lcp` up to 69,614; beyond, and for keys without a difference, the full
+//!    comparison decides.
 //! 2. The head shares no byte with any key: its links have `lcp` 0.
-//! 3. `lcp` and digits are a function of owner and target, so equal addresses mean equal links.
+//! 3. The difference is a function of owner and target, so equal addresses mean equal links.
 //! 4. Custom orders have no digits: their links carry zeros, and every comparison is a full one.
 //! 5. A node is linked from its lowest level upwards. It is in the list once the lowest link leads to it; higher links
 //!    are shortcuts.
 //!
-//! Source: RocksDB `memtable/inlineskiplist.h` (concurrent insert, hints); the relative digits are our own.
+//! Source: RocksDB `memtable/inlineskiplist.h` (concurrent insert, hints); the differences are our own.
 
 use crate::arena::Arena;
 use crate::cursor::{ListCursor, ListIter};
 use crate::entry::{Found, MemoryLimit, Op, TombstoneParts};
+use crate::difference::{ALL, Difference, shared_blocks};
 use crate::node::{Anchor, Fresh, HEIGHT_MAX, Head, Link, Offset, Spot};
 use crate::rep::{Hint, MemtableRep, Prepared, WriterSlot};
 use crate::tombstones::{Pending, TombstoneList};
@@ -44,8 +43,6 @@ use std::cmp::Ordering as Order;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as StaticU64;
 
-/// The largest value of `lcp`.
-const LCP_MAX: u32 = 255;
 /// Not a sequence number: the memtable is not sealed.
 const OPEN: u64 = u64::MAX;
 /// The most steps that an insert takes on the lowest level from this writer's last insert.
@@ -85,10 +82,19 @@ struct Reach<'a> {
     link: Link,
     /// Bytes the target shares with `spot`'s key.
     left: u32,
-    /// Bytes the target shares with the key `link` leads to.
-    right: u32,
-    /// Whether that key equals the target, trailer included.
-    equal: bool,
+    /// The key to which `link` leads.
+    end: End,
+}
+
+/// The relation of a target to the first key that is not before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The target shares with that key as many bytes as the link's owner does. Or there is no such key.
+    Told,
+    /// The target shares so many bytes with it. Not known in a custom order.
+    Shares(u32),
+    /// They are equal, trailer included.
+    Equal,
 }
 
 impl<C: KeyOrder + 'static> SkipList<C> {
@@ -123,7 +129,10 @@ impl<C: KeyOrder + 'static> SkipList<C> {
     /// The last entry at or before the key.
     pub(crate) fn upper_bound(&self, user_key: &[u8], trailer: Trailer) -> Option<Spot<'_>> {
         let reach = self.search(&Target { user_key, trailer });
-        if reach.equal { reach.spot.follow(reach.link) } else { self.unless_head(reach.spot) }
+        match reach.end {
+            End::Equal => reach.spot.follow(reach.link),
+            _ => self.unless_head(reach.spot),
+        }
     }
 
     /// The last entry before the key.
@@ -161,13 +170,12 @@ impl<C: KeyOrder + 'static> SkipList<C> {
     }
 
     fn search(&self, target: &Target<'_>) -> Reach<'_> {
-        let mut spot = Spot::head(&self.arena, self.head, self.levels() - 1);
-        let mut left = 0;
+        let mut walk =
+            Walk::new(&self.order, target, Spot::head(&self.arena, self.head, self.levels() - 1), 0);
         loop {
-            let reach = walk(&self.order, target, spot, left);
-            match reach.spot.down() {
-                Some(down) => (spot, left) = (down, reach.left),
-                None => return reach,
+            let reach = walk.along();
+            if !walk.down() {
+                return reach;
             }
         }
     }
@@ -175,14 +183,12 @@ impl<C: KeyOrder + 'static> SkipList<C> {
     /// Fills `path` for all levels in use and below `height`. `path` holds the lowest level last.
     fn search_path<'a>(&'a self, target: &Target<'_>, height: usize, path: &mut Path<'a>) {
         path.clear();
-        let mut spot = Spot::head(&self.arena, self.head, self.levels().max(height) - 1);
-        let mut left = 0;
+        let top = self.levels().max(height) - 1;
+        let mut walk = Walk::new(&self.order, target, Spot::head(&self.arena, self.head, top), 0);
         loop {
-            let reach = walk(&self.order, target, spot, left);
-            path.push(reach);
-            match reach.spot.down() {
-                Some(down) => (spot, left) = (down, reach.left),
-                None => return,
+            path.push(walk.along());
+            if !walk.down() {
+                return;
             }
         }
     }
@@ -211,7 +217,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
                 },
             };
             known = Some((spot.offset(), left));
-            match walk_some(&self.order, target, spot, left, HINT_STEPS) {
+            match Walk::new(&self.order, target, spot, left).along_some(HINT_STEPS) {
                 Some(reach) => path.insert(reach),
                 None => return false,
             }
@@ -241,26 +247,24 @@ impl<C: KeyOrder + 'static> SkipList<C> {
     fn link_in<'a>(&'a self, fresh: &Fresh<'a>, level: usize, target: &Target<'_>, mut reach: Reach<'a>) {
         loop {
             fresh.set_link(level, self.onward(&reach));
-            let digits = digits(&self.order, target.user_key, reach.left);
-            if reach.spot.replace(reach.link, self.link(reach.left, digits, fresh.offset())) {
+            let difference = Difference::of(&self.order, target.user_key, reach.left);
+            if reach.spot.replace(reach.link, Link::new(difference, fresh.offset())) {
                 return;
             }
             // If another thread was faster, its node may come before this one.
-            reach = walk(&self.order, target, reach.spot, reach.left);
+            reach = Walk::new(&self.order, target, reach.spot, reach.left).along();
         }
     }
 
     /// The link from the target of a search to the next node.
     fn onward(&self, reach: &Reach<'_>) -> Link {
         let Some(node) = reach.spot.follow(reach.link) else { return Link::NONE };
-        if reach.right == reach.link.lcp() {
-            return self.link(reach.right, reach.link.digits(), node.offset());
-        }
-        self.link(reach.right, digits(&self.order, node.user_key(), reach.right), node.offset())
-    }
-
-    fn link(&self, lcp: u32, digits: u32, to: Offset) -> Link {
-        if C::WORDS { Link::new(lcp, digits, to) } else { Link::new(0, 0, to) }
+        let shared = match reach.end {
+            End::Told => return Link::new(reach.link.difference(), node.offset()),
+            End::Shares(shared) => shared,
+            End::Equal => ALL,
+        };
+        Link::new(Difference::of(&self.order, node.user_key(), shared), node.offset())
     }
 
     /// An estimate of the number of entries before the first version of the key. It counts nodes from the level that
@@ -332,80 +336,135 @@ impl Hint {
     }
 }
 
-/// Three bytes of the key from `lcp` on, in an order-preserving form.
-#[inline]
-fn digits<C: KeyOrder>(order: &C, key: &[u8], lcp: u32) -> u32 {
-    if C::WORDS { (order.word(key, lcp as usize) >> 40) as u32 } else { 0 }
-}
+/// So many words are compared one by one; most keys differ in them.
+const WORDS_FIRST: usize = 2;
 
 /// Compares an entry with the target; both are known to share `from` bytes. Also returns how many they share.
 fn compare<C: KeyOrder>(order: &C, entry: (&[u8], Trailer), target: &Target<'_>, from: u32) -> (Order, u32) {
     let (key, trailer) = entry;
     if C::WORDS {
         let mut at = from as usize;
+        let far = at + 8 * WORDS_FIRST;
         while at < key.len().max(target.user_key.len()) {
+            if at == far {
+                at += shared_blocks(key, target.user_key, at);
+            }
             let (a, b) = (order.word(key, at), order.word(target.user_key, at));
             if a != b {
                 let lcp = at + (a ^ b).leading_zeros() as usize / 8;
-                return (a.cmp(&b), u32::try_from(lcp).unwrap_or(LCP_MAX).min(LCP_MAX));
+                return (a.cmp(&b), u32::try_from(lcp).unwrap_or(ALL));
             }
             at += 8;
         }
+        if key.len() == target.user_key.len() {
+            return (target.trailer.cmp(&trailer), ALL);
+        }
     }
     let by_key = order.cmp(key, target.user_key);
-    (by_key.then_with(|| target.trailer.cmp(&trailer)), LCP_MAX)
+    (by_key.then_with(|| target.trailer.cmp(&trailer)), ALL)
 }
 
-/// Goes from `spot`, which is before the target and shares `left` bytes with it, to the last node of its level before
-/// the target.
-#[inline]
-fn walk<'a, C: KeyOrder>(order: &C, target: &Target<'_>, spot: Spot<'a>, left: u32) -> Reach<'a> {
-    match walk_some(order, target, spot, left, u32::MAX) {
-        Some(reach) => reach,
-        None => unreachable!("a level has fewer nodes than addresses"),
+/// A search on its way along the levels.
+struct Walk<'a, 'k, C> {
+    order: &'k C,
+    target: &'k Target<'k>,
+    /// A place before the target.
+    spot: Spot<'a>,
+    /// Bytes the target shares with the key there.
+    left: u32,
+    /// The difference of the target from the key there.
+    wanted: Difference,
+    /// [`Difference::span`] of `wanted`.
+    span: u32,
+    /// The node that was last compared and is not before the target. Lower levels often lead to it again.
+    bound: Option<(Offset, End)>,
+}
+
+impl<'a, 'k, C: KeyOrder> Walk<'a, 'k, C> {
+    /// A walk from `spot`, which is before the target and shares `left` bytes with it.
+    #[inline]
+    fn new(order: &'k C, target: &'k Target<'k>, spot: Spot<'a>, left: u32) -> Self {
+        let wanted = Difference::of(order, target.user_key, left);
+        Walk { order, target, spot, left, wanted, span: wanted.span(), bound: None }
     }
-}
 
-/// [`walk`] over at most `steps` nodes; `None` when more are needed.
-#[inline]
-fn walk_some<'a, C: KeyOrder>(
-    order: &C,
-    target: &Target<'_>,
-    mut spot: Spot<'a>,
-    mut left: u32,
-    steps: u32,
-) -> Option<Reach<'a>> {
-    let mut wanted = digits(order, target.user_key, left);
-    for _ in 0..=steps {
-        let link = spot.link();
-        let stop = |right, equal| Some(Reach { spot, link, left, right, equal });
-        let Some(node) = spot.follow(link) else { return stop(0, false) };
-        if C::WORDS && (link.lcp() != left || link.digits() != wanted) && link.lcp().min(left) < LCP_MAX {
-            if link.lcp() < left {
-                return stop(link.lcp(), false);
+    #[inline]
+    fn shares(&mut self, left: u32) {
+        self.left = left;
+        self.wanted = Difference::of(self.order, self.target.user_key, left);
+        self.span = self.wanted.span();
+    }
+
+    /// Goes one level down. False on the lowest.
+    #[inline]
+    fn down(&mut self) -> bool {
+        match self.spot.down() {
+            Some(down) => {
+                self.spot = down;
+                true
             }
-            if link.lcp() == left {
-                // Of the 32 bits compared, the upper eight are always equal.
-                let same = (link.digits() ^ wanted).leading_zeros() / 8 - 1;
-                let shared = (left + same).min(LCP_MAX);
-                if link.digits() > wanted {
-                    return stop(shared, false);
-                }
-                left = shared;
-                wanted = digits(order, target.user_key, left);
-            }
-        } else {
-            let known = if C::WORDS { left } else { 0 };
-            let (by, lcp) = compare(order, node.key(), target, known);
-            if by != Order::Less {
-                return stop(lcp, by == Order::Equal);
-            }
-            left = lcp;
-            wanted = digits(order, target.user_key, left);
+            None => false,
         }
-        spot = node;
     }
-    None
+
+    /// Goes to the last node of its level before the target.
+    #[inline(always)]
+    fn along(&mut self) -> Reach<'a> {
+        match self.along_some(u32::MAX) {
+            Some(reach) => reach,
+            None => unreachable!("a level has fewer nodes than addresses"),
+        }
+    }
+
+    /// [`Walk::along`] over at most `steps` nodes; `None` when more are needed.
+    #[inline(always)]
+    fn along_some(&mut self, steps: u32) -> Option<Reach<'a>> {
+        for _ in 0..=steps {
+            let (spot, left, link) = (self.spot, self.left, self.spot.link());
+            let stop = |end| Some(Reach { spot, link, left, end });
+            let Some(offset) = link.target() else { return stop(End::Told) };
+            let (seen, wanted) = (link.difference(), self.wanted);
+            if seen == wanted {
+                match self.meet(offset) {
+                    Ok(left) => self.shares(left),
+                    Err(end) => return stop(end),
+                }
+            } else if seen.unlike(wanted) >= self.span {
+                // The lcp differs.
+                if seen < wanted {
+                    return stop(End::Told);
+                }
+            } else {
+                let shared = left + seen.same_digits(wanted);
+                if seen > wanted {
+                    return stop(if shared == left { End::Told } else { End::Shares(shared) });
+                }
+                self.shares(shared);
+            }
+            self.spot = spot.to(offset);
+        }
+        None
+    }
+
+    /// Compares the target with the node at `offset`, when the link to it does not decide. Returns how many bytes they share
+    /// if the node is before the target.
+    #[inline]
+    fn meet(&mut self, offset: Offset) -> Result<u32, End> {
+        if let Some((known, end)) = self.bound
+            && known == offset
+        {
+            return Err(end);
+        }
+        // The key shares `left` bytes with the target, or as many as a link can tell.
+        let from = self.left.min(Difference::BEYOND);
+        let end = match compare(self.order, self.spot.to(offset).key(), self.target, from) {
+            (Order::Less, shared) => return Ok(shared),
+            (Order::Equal, _) => End::Equal,
+            (Order::Greater, shared) => End::Shares(shared),
+        };
+        self.bound = Some((offset, end));
+        Err(end)
+    }
 }
 
 impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
