@@ -6,7 +6,6 @@ use crate::{MemtableRep, Op, WriterSlot, protected, skiplist};
 use ashlar_base::{
     Comparator, InternalIterator, InternalKeyBuf, LookupKey, Order, SeqNum, Trailer, ValueType, Window,
 };
-use ashlar_sync::ReadPin;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -143,6 +142,19 @@ fn assert_at(it: &dyn InternalIterator, want: Option<(&Sorted, &Vec<u8>)>) {
     assert_eq!(got, want.map(|(k, v)| (k.1.clone(), k.2, v.clone())));
 }
 
+/// All versions that a read sees, newest first.
+fn versions<'m>(mem: &'m dyn MemtableRep, lookup: &LookupKey<'_>) -> Vec<(Trailer, &'m [u8])> {
+    let newest = mem.get(lookup).unwrap();
+    let all = std::iter::successors(newest, |found| mem.older(found).unwrap());
+    all.map(|f| (f.trailer, f.value)).collect()
+}
+
+fn model_versions<'m>(model: &'m Model, order: &Order, key: &LookupKey<'_>) -> Vec<(Trailer, &'m [u8])> {
+    let from = Sorted(order.clone(), key.user_key.to_vec(), key.trailer());
+    let all = model.range(from..).take_while(|(k, _)| k.1 == key.user_key);
+    all.map(|(k, v)| (k.2, &v[..])).collect()
+}
+
 #[test]
 fn counts_of_ranges_are_about_right() {
     each(|order, mem| {
@@ -174,20 +186,14 @@ fn counts_of_ranges_are_about_right() {
 }
 
 #[test]
-fn finds_the_newest_visible_version() {
+fn finds_the_newest_visible_version_and_the_older_ones() {
     each(|order, mem| {
         let (mut model, mut random) = (Model::new(), Random(7));
         let last = fill(&order, &*mem, &mut model, &mut random, ROUNDS);
-        let pin = ReadPin::enter();
         for _ in 0..ROUNDS {
             let (key, at) = (random.key(), seq(random.below(last + 2)));
             let lookup = LookupKey::new(&key, at);
-            let want = model
-                .range(Sorted(order.clone(), key.clone(), lookup.trailer())..)
-                .next()
-                .filter(|(k, _)| k.1 == key)
-                .map(|(k, v)| (k.2, &v[..]));
-            assert_eq!(mem.get(&pin, &lookup).unwrap().map(|f| (f.trailer, f.value)), want);
+            assert_eq!(versions(&*mem, &lookup), model_versions(&model, &order, &lookup));
         }
     });
 }
@@ -261,8 +267,8 @@ fn empty_huge_and_sealed() {
         assert!(mem.is_empty() && mem.smallest_and_largest().is_none());
         let mut cursor = Arc::clone(&mem).cursor();
         assert!(!cursor.window(&mut Window::new()).unwrap());
-        let (mut w, pin) = (WriterSlot::default(), ReadPin::enter());
-        assert!(mem.get(&pin, &LookupKey::new(b"", SeqNum::MAX)).unwrap().is_none());
+        let mut w = WriterSlot::default();
+        assert!(mem.get(&LookupKey::new(b"", SeqNum::MAX)).unwrap().is_none());
         assert_eq!(mem.sealed_at(), None);
         let before = mem.memory();
         let none = mem.prepare(&mut w, &mut std::iter::empty()).unwrap();
@@ -277,7 +283,7 @@ fn empty_huge_and_sealed() {
         assert!(mem.memory() - before >= 6 * huge.len());
         assert!(mem.memory() - before < 6 * huge.len() + (64 << 10) + huge.len());
         let get = |key: &[u8]| {
-            mem.get(&pin, &LookupKey::new(key, seq(2))).unwrap().map(|f| (f.trailer.seq(), f.value.len()))
+            mem.get(&LookupKey::new(key, seq(2))).unwrap().map(|f| (f.trailer.seq(), f.value.len()))
         };
         assert_eq!(get(b""), Some((seq(2), huge.len())));
         assert_eq!(get(&huge), Some((seq(2), 0)));
@@ -366,8 +372,7 @@ fn read_along(mem: &dyn MemtableRep, published: &[AtomicU64], rounds: u64) {
         }
         let i = random.below(done);
         let (key, at) = (shared_key(writer, i), 1 + i * WRITERS + writer);
-        let pin = ReadPin::enter();
-        let found = mem.get(&pin, &LookupKey::new(&key, seq(at))).unwrap().expect("published");
+        let found = mem.get(&LookupKey::new(&key, seq(at))).unwrap().expect("published");
         assert_eq!((found.trailer.seq(), found.value), (seq(at), &at.to_le_bytes()[..]));
     }
 }

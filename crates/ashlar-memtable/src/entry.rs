@@ -1,8 +1,8 @@
-//! What goes into a memtable and comes out of it.
+//! What goes into a memtable, and why it may be refused.
 
 use ashlar_base::error::BusyKind;
 use ashlar_base::range_del::FragmentedTombstones;
-use ashlar_base::{Error, ErrorKind, Trailer, ValueType};
+use ashlar_base::{Error, ErrorKind, ValueType};
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,15 +17,6 @@ pub struct Op<'a> {
     pub value_type: ValueType,
     /// The difference between the entry's sequence number and the first one of the insert.
     pub seq_delta: u32,
-}
-
-/// An entry found by [`MemtableRep::get`](crate::MemtableRep::get), borrowed from the memtable.
-#[derive(Clone, Copy, Debug)]
-pub struct Found<'g> {
-    /// Sequence number and type.
-    pub trailer: Trailer,
-    /// The value as stored.
-    pub value: &'g [u8],
 }
 
 /// The memtable cannot take the entry: its address space (16 GiB) is used up, a key or value is 4 GiB or longer, or

@@ -21,7 +21,7 @@ mod tombstones;
 #[cfg(test)]
 mod conformance;
 
-pub use entry::{Found, MemoryLimit, Op, TombstoneParts};
+pub use entry::{MemoryLimit, Op, TombstoneParts};
 pub use make::{skiplist, skiplist_within};
 pub use protected::protected;
-pub use rep::{MemtableRep, Prepared, WriterSlot};
+pub use rep::{Found, MemtableRep, Prepared, WriterSlot};

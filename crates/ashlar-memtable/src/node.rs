@@ -13,12 +13,13 @@
 //!    keeps its own; what leaves it (prepared entries, hints) carries the memtable's id and is checked on return.
 
 use crate::arena::{Address, Arena, UNIT, unit_of};
-use crate::entry::{MemoryLimit, Op};
 use crate::difference::Difference;
+use crate::entry::{MemoryLimit, Op};
 use ashlar_base::{InternalKey, Trailer};
 #[cfg(not(shuttle))]
 use ashlar_sync::atomic::AtomicU64;
 use ashlar_sync::atomic::Ordering;
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::slice;
@@ -167,6 +168,12 @@ impl<'a> Spot<'a> {
     pub(crate) fn value(self) -> &'a [u8] {
         let (key, value) = lengths(self.node);
         bytes(self.node, key + UNIT, value)
+    }
+}
+
+impl fmt::Debug for Spot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.anchor().fmt(f)
     }
 }
 

@@ -12,14 +12,13 @@
 //!
 //! Source: RocksDB `memtable_protection_bytes_per_key` (behaviour).
 
-use crate::entry::{Found, MemoryLimit, Op, TombstoneParts};
-use crate::rep::{MemtableRep, Prepared, WriterSlot};
+use crate::entry::{MemoryLimit, Op, TombstoneParts};
+use crate::rep::{Found, MemtableRep, Prepared, WriterSlot};
 use ashlar_base::checksum::xxh3_64_with_seed;
 use ashlar_base::{
     Entry, Error, InternalIterator, InternalKey, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum,
     Trailer, ValueType, Window,
 };
-use ashlar_sync::ReadPin;
 use std::sync::Arc;
 
 /// `memtable`, with a checksum of `bytes` bytes (at most 8) for each entry; 0: without checksums. It must be empty.
@@ -98,10 +97,12 @@ impl MemtableRep for Protected {
         self.memtable.insert(writer, prepared, first);
     }
 
-    fn get<'g>(&'g self, pin: &'g ReadPin, key: &LookupKey<'_>) -> Result<Option<Found<'g>>> {
-        let Some(found) = self.memtable.get(pin, key)? else { return Ok(None) };
-        let value = self.sums.check(key.user_key, found.trailer, found.value)?;
-        Ok(Some(Found { value, ..found }))
+    fn get<'g>(&'g self, key: &LookupKey<'_>) -> Result<Option<Found<'g>>> {
+        self.sound(self.memtable.get(key)?)
+    }
+
+    fn older<'g>(&'g self, found: &Found<'g>) -> Result<Option<Found<'g>>> {
+        self.sound(self.memtable.older(found)?)
     }
 
     fn range_tombstones(&self) -> Option<TombstoneParts> {
@@ -154,6 +155,13 @@ impl MemtableRep for Protected {
 }
 
 impl Protected {
+    /// The entry without its checksum.
+    fn sound<'g>(&self, found: Option<Found<'g>>) -> Result<Option<Found<'g>>> {
+        let Some(found) = found else { return Ok(None) };
+        let value = self.sums.check(found.at.user_key(), found.trailer, found.value)?;
+        Ok(Some(Found { value, ..found }))
+    }
+
     fn checked(&self) -> ProtectedIter {
         ProtectedIter { iter: Arc::clone(&self.memtable).iter(), sums: self.sums, off: true }
     }
@@ -283,8 +291,7 @@ mod tests {
             Ok(()) => false,
             Err(e) => e.kind() == ErrorKind::Corruption,
         };
-        let pin = ReadPin::enter();
-        let got = memtable.get(&pin, &LookupKey::new(key, SeqNum::MAX)).map(drop);
+        let got = memtable.get(&LookupKey::new(key, SeqNum::MAX)).map(drop);
         let mut iter = Arc::clone(memtable).iter();
         let (first, last) = (iter.first(), iter.last());
         let sought = iter.seek(LookupKey::new(b"", SeqNum::MAX).to_internal().as_key());

@@ -5,12 +5,22 @@
 //!    reserved; [`MemtableRep::insert`] cannot fail and may run in many threads at once.
 //! 3. An insert that returned is seen by every read that starts afterwards.
 
-use crate::entry::{Found, MemoryLimit, Op, TombstoneParts};
-use crate::node::{Anchor, Offset};
+use crate::entry::{MemoryLimit, Op, TombstoneParts};
+use crate::node::{Anchor, Offset, Spot};
 use crate::tombstones::Pending;
-use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum};
-use ashlar_sync::ReadPin;
+use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum, Trailer};
 use std::sync::Arc;
+
+/// An entry found by [`MemtableRep::get`] or [`MemtableRep::older`], borrowed from the memtable.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'g> {
+    /// Sequence number and type.
+    pub trailer: Trailer,
+    /// The value as stored.
+    pub value: &'g [u8],
+    /// The place of the entry.
+    pub(crate) at: Spot<'g>,
+}
 
 /// Per level, the place of a writer's last insert. Every anchor is before or on the lowest one.
 #[derive(Debug, Default)]
@@ -76,11 +86,19 @@ pub trait MemtableRep: Send + Sync {
     ///
     /// # Errors
     /// `Corruption`: the entry is not what was written. Only of a [`protected`](crate::protected()) memtable.
-    fn get<'g>(&'g self, pin: &'g ReadPin, key: &LookupKey<'_>) -> Result<Option<Found<'g>>>;
+    fn get<'g>(&'g self, key: &LookupKey<'_>) -> Result<Option<Found<'g>>>;
+
+    /// The next older entry of the same user key. `found` is an entry of this memtable.
+    ///
+    /// # Errors
+    /// As [`MemtableRep::get`].
+    /// # Cost
+    /// One step along the list.
+    fn older<'g>(&'g self, found: &Found<'g>) -> Result<Option<Found<'g>>>;
 
     /// The range tombstones inserted so far, and perhaps some inserted meanwhile; `None` when there are none. They come
     /// in a few parts (about the logarithm of their number), and the caller must ask each part. Call it without a
-    /// [`ReadPin`]: after an insert it takes a lock and cuts the new tombstones.
+    /// [`ReadPin`](ashlar_sync::ReadPin): after an insert it takes a lock and cuts the new tombstones.
     fn range_tombstones(&self) -> Option<TombstoneParts>;
 
     /// Number of range tombstones inserted. One load.

@@ -25,10 +25,10 @@
 
 use crate::arena::Arena;
 use crate::cursor::{ListCursor, ListIter};
-use crate::entry::{Found, MemoryLimit, Op, TombstoneParts};
 use crate::difference::{ALL, Difference, shared_blocks};
+use crate::entry::{MemoryLimit, Op, TombstoneParts};
 use crate::node::{Anchor, Fresh, HEIGHT_MAX, Head, Link, Offset, Spot};
-use crate::rep::{Hint, MemtableRep, Prepared, WriterSlot};
+use crate::rep::{Found, Hint, MemtableRep, Prepared, WriterSlot};
 use crate::tombstones::{Pending, TombstoneList};
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::memory::MemoryCharge;
@@ -36,7 +36,6 @@ use ashlar_base::splitmix;
 use ashlar_base::{
     InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum, Trailer, ValueType,
 };
-use ashlar_sync::ReadPin;
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::alloc::{Layout, handle_alloc_error};
 use std::cmp::Ordering as Order;
@@ -516,11 +515,24 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
         }
     }
 
-    fn get<'g>(&'g self, _pin: &'g ReadPin, key: &LookupKey<'_>) -> Result<Option<Found<'g>>> {
+    fn get<'g>(&'g self, key: &LookupKey<'_>) -> Result<Option<Found<'g>>> {
         let reach = self.search(&Target { user_key: key.user_key, trailer: key.trailer() });
         let Some(node) = reach.spot.follow(reach.link) else { return Ok(None) };
-        let (user_key, trailer) = node.key();
-        Ok((user_key == key.user_key).then(|| Found { trailer, value: node.value() }))
+        let same = if C::WORDS {
+            // Keys without a difference may end with different numbers of zeros.
+            matches!(reach.end, End::Equal | End::Shares(ALL)) && node.user_key().len() == key.user_key.len()
+        } else {
+            node.user_key() == key.user_key
+        };
+        Ok(same.then(|| Found { trailer: node.key().1, value: node.value(), at: node }))
+    }
+
+    fn older<'g>(&'g self, found: &Found<'g>) -> Result<Option<Found<'g>>> {
+        let link = found.at.link();
+        let Some(node) = found.at.follow(link) else { return Ok(None) };
+        let untold = !C::WORDS || link.difference() == Difference::UNTOLD;
+        let same = untold && node.user_key() == found.at.user_key();
+        Ok(same.then(|| Found { trailer: node.key().1, value: node.value(), at: node }))
     }
 
     fn range_tombstones(&self) -> Option<TombstoneParts> {

@@ -205,7 +205,6 @@ mod tests {
     use super::*;
     use crate::{WriterSlot, skiplist};
     use ashlar_base::{LookupKey, ValueType};
-    use ashlar_sync::ReadPin;
     use std::thread;
 
     fn seq(n: u64) -> SeqNum {
@@ -263,9 +262,8 @@ mod tests {
             let c = |at| newest(&cut, b"c", at);
             assert_eq!([c(10), c(11), c(99)], [None, Some(seq(11)), Some(seq(11))]);
             assert_eq!(newest(&cut, to.as_bytes(), 99), None);
-            let pin = ReadPin::enter();
-            assert_eq!(mem.get(&pin, &LookupKey::new(b"c", seq(11))).unwrap().unwrap().value, b"1");
-            assert!(mem.get(&pin, &LookupKey::new(b"b", seq(99))).unwrap().is_none());
+            assert_eq!(mem.get(&LookupKey::new(b"c", seq(11))).unwrap().unwrap().value, b"1");
+            assert!(mem.get(&LookupKey::new(b"b", seq(99))).unwrap().is_none());
         }
     }
 

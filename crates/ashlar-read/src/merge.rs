@@ -29,10 +29,10 @@ impl Merger {
         &self,
         key: &[u8],
         base: Option<&[u8]>,
-        oldest_first: impl Iterator<Item = &'a Vec<u8>>,
+        oldest_first: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Vec<u8>> {
         let Some(operator) = &self.operator else { return Err(self.missing(key)) };
-        let operands: Vec<&[u8]> = oldest_first.map(Vec::as_slice).collect();
+        let operands: Vec<&[u8]> = oldest_first.collect();
         operator.full_merge(key, base, &operands)
     }
 

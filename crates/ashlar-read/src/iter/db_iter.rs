@@ -516,7 +516,8 @@ impl DbIter {
         }
         perf::add(Metric::InternalMergeCount, operands.len() as u64);
         let _step = perf::time(Metric::MergeOperatorTimeNanos);
-        self.value = self.from.merger.fold(&self.key, base.as_deref(), operands.iter().rev())?;
+        self.value =
+            self.from.merger.fold(&self.key, base.as_deref(), operands.iter().rev().map(Vec::as_slice))?;
         self.row = row;
         Ok(())
     }
@@ -599,7 +600,7 @@ impl DbIter {
             return newest;
         }
         let base = (newest? == EntryKind::Value).then_some(&self.value[..]);
-        self.value = self.from.merger.fold(&self.key, base, operands.iter())?;
+        self.value = self.from.merger.fold(&self.key, base, operands.iter().map(Vec::as_slice))?;
         Ok(EntryKind::Value)
     }
 

@@ -11,6 +11,7 @@
 //!    without a pin.
 //! 5. After a merge operand the search goes on to the next older entry. At the end it combines the operands.
 
+use super::operands::Operands;
 use super::trace::{ProbedRun, Trace};
 use crate::point::{MayExist, View};
 use crate::super_version::SuperVersion;
@@ -108,7 +109,7 @@ pub fn get_entity(
         perf::add(Metric::InternalMergePointLookupCount, search.operands.len() as u64);
         // An entity without a default column has an empty value for the operands.
         let base = columns.as_ref().map(|columns| columns.default_column().unwrap_or_default());
-        let value = from.merger.fold(key.user_key, base, search.operands.iter().rev())?;
+        let value = from.merger.fold(key.user_key, base, search.operands.oldest_first())?;
         columns.get_or_insert_with(|| Columns::new(Vec::new())).set_default(&value);
     }
     if let Some(statistics) = statistics {
@@ -150,8 +151,8 @@ pub(super) struct Search<'k> {
     read_seq: SeqNum,
     /// The newest visible range tombstone over the key in the sources so far.
     covered_at: Option<SeqNum>,
-    /// The merge operands, newest first.
-    operands: Vec<Vec<u8>>,
+    /// The merge operands.
+    operands: Operands,
     /// The kind of source that held the key.
     home: Home,
     /// The place where the search for the preceding key ended, in a search for many keys.
@@ -193,7 +194,7 @@ impl<'k> Search<'k> {
             tier,
             read_seq: key.seq,
             covered_at: None,
-            operands: Vec::new(),
+            operands: Operands::default(),
             home: Home::Nowhere,
             near: None,
             trace: None,
@@ -233,7 +234,7 @@ impl<'k> Search<'k> {
         }
         perf::add(Metric::InternalMergePointLookupCount, self.operands.len() as u64);
         let _step = perf::time(Metric::MergeOperatorTimeNanos);
-        let value = from.merger.fold(user_key, base.as_deref(), self.operands.iter().rev());
+        let value = from.merger.fold(user_key, base.as_deref(), self.operands.oldest_first());
         if value.is_err()
             && let Some(statistics) = from.version.tables().statistics()
         {
@@ -269,7 +270,7 @@ impl<'k> Search<'k> {
             false => Vec::new(),
             true => memtables().map(|m| m.range_tombstones()).collect(),
         };
-        let pin = ReadPin::enter();
+        let _pin = ReadPin::enter();
         for (at, memtable) in memtables().enumerate() {
             if let Some(trace) = &mut self.trace {
                 trace.begin(at.checked_sub(1).map_or(ProbedRun::Memtable, ProbedRun::Immutable));
@@ -278,7 +279,8 @@ impl<'k> Search<'k> {
                 parts.iter().for_each(|tombstones| self.cover(tombstones));
             }
             perf::add(Metric::GetFromMemtableCount, 1);
-            while let Some(found) = MemtableRep::get(&**memtable, &pin, &self.key)? {
+            let mut next = MemtableRep::get(&**memtable, &self.key)?;
+            while let Some(found) = next {
                 self.home = Home::Memtable;
                 self.meet(found.trailer, found.value.len());
                 let end = match self.entry_kind(found.trailer)? {
@@ -287,7 +289,10 @@ impl<'k> Search<'k> {
                         Some(Base { view: View::copy(found.value), wrapped: found.trailer.value_type() })
                     }
                     EntryKind::Deleted => None,
-                    EntryKind::Operand if self.take(found.trailer, found.value) => continue,
+                    EntryKind::Operand if self.take(found.trailer, found.value) => {
+                        next = memtable.older(&found)?;
+                        continue;
+                    }
                     EntryKind::Operand => None,
                 };
                 return Ok(Some(end));
@@ -441,7 +446,7 @@ impl<'k> Search<'k> {
     /// Adds a merge operand. False when no older entry can exist.
     #[cold]
     fn take(&mut self, entry: Trailer, operand: &[u8]) -> bool {
-        self.operands.push(operand.to_vec());
+        self.operands.push(operand);
         self.key.seq = entry.seq().before();
         entry.seq() > SeqNum::ZERO
     }

@@ -3,6 +3,7 @@
 mod explain;
 mod get;
 mod many;
+mod operands;
 mod trace;
 mod view;
 
