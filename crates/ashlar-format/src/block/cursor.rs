@@ -320,6 +320,22 @@ impl BlockCursor {
         ))
     }
 
+    /// Moves to the entry behind the one of (`user_key`, `trailer`), which this block holds and which ends at `end`: one step
+    /// without the search for that entry.
+    pub fn seek_behind(
+        &mut self,
+        block: &DataBlock<'_>,
+        user_key: &[u8],
+        trailer: Trailer,
+        end: usize,
+    ) -> Result<(), Malformed> {
+        self.reset();
+        self.key.extend_from_slice(user_key);
+        self.key.extend_from_slice(&trailer.raw().to_le_bytes());
+        self.next = end;
+        self.forward(block)
+    }
+
     /// Moves to the last entry at or before (`user_key`, `trailer`).
     pub fn seek_key_for_prev(
         &mut self,

@@ -34,6 +34,17 @@ pub struct TableFound {
     pub pin: FramePin,
     /// The range of the value in the block.
     pub value: Range<usize>,
+    /// The block's place.
+    at: BlockAt,
+}
+
+/// Runs a lookup with the thread's cursor.
+fn with_cursor<T>(lookup: impl FnOnce(&mut BlockCursor) -> T) -> T {
+    LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
+        Ok(mut cursor) => lookup(&mut cursor),
+        // Only a comparator that reads tables itself reaches this.
+        Err(_) => lookup(&mut BlockCursor::default()),
+    })
 }
 
 impl TableFound {
@@ -108,11 +119,7 @@ impl TableReader {
             perf::add(Metric::BloomSstMissCount, 1);
             return Ok(None);
         }
-        let found = LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
-            Ok(mut cursor) => self.look(&mut cursor, key.user_key, trailer, how, near),
-            // Only a comparator that reads tables itself reaches this.
-            Err(_) => self.look(&mut BlockCursor::default(), key.user_key, trailer, how, near),
-        })?;
+        let found = with_cursor(|cursor| self.look(cursor, key.user_key, trailer, how, near))?;
         if self.filter.is_there() {
             perf::add(Metric::BloomSstHitCount, 1);
             if let Some(statistics) = self.file.statistics() {
@@ -124,6 +131,50 @@ impl TableReader {
             }
         }
         Ok(found)
+    }
+
+    /// The next older entry of `user_key`, behind an entry of it that this table found.
+    ///
+    /// # Errors
+    /// As [`TableReader::get`].
+    /// # Cost
+    /// One step in the block, or the next block.
+    pub fn older(&self, user_key: &[u8], found: TableFound, how: &ReadHow) -> Result<Option<TableFound>> {
+        // A table whose entries have one sequence number has one entry of a key.
+        if self.global_seq.is_some() {
+            return Ok(None);
+        }
+        with_cursor(|cursor| {
+            let (mut at, mut pin) = (found.at, found.pin);
+            let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
+            let moved = cursor.seek_behind(&block, user_key, found.trailer, found.value.end);
+            moved.map_err(|e| self.misread(at, e.into()))?;
+            while !cursor.is_on_entry() {
+                let part = self.partition(at, how)?;
+                let next =
+                    if part.index.user_key(at.block()) == user_key { self.after(at, how)? } else { None };
+                let Some(next) = next else { return Ok(None) };
+                (at, pin) = (next, self.block(next, how, None)?);
+                let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
+                cursor.first(&block).map_err(|e| self.misread(at, e.into()))?;
+            }
+            Ok(self.found_at(cursor, user_key, at, pin))
+        })
+    }
+
+    /// The entry under the cursor, if it is one of the key.
+    #[inline]
+    fn found_at(
+        &self,
+        cursor: &BlockCursor,
+        user_key: &[u8],
+        at: BlockAt,
+        pin: FramePin,
+    ) -> Option<TableFound> {
+        let (found_key, stored) = cursor.internal_key()?.split();
+        let value = cursor.value_range();
+        let trailer = self.present(stored);
+        (found_key == user_key).then(|| TableFound { trailer, pin, value: value.start..value.end, at })
     }
 
     #[inline]
@@ -173,14 +224,8 @@ impl TableReader {
                 _ => cursor.seek_key(&block, &self.order, user_key, trailer),
             };
             sought.map_err(|e| self.misread(at, e.into()))?;
-            if let Some(found) = cursor.internal_key() {
-                let (found_key, found_trailer) = found.split();
-                if found_key != user_key {
-                    return Ok(None);
-                }
-                let value = cursor.value_range();
-                let trailer = self.present(found_trailer);
-                return Ok(Some(TableFound { trailer, pin, value: value.start..value.end }));
+            if cursor.is_on_entry() {
+                return Ok(self.found_at(cursor, user_key, at, pin));
             }
             // Past the block's last entry. The next block can hold the key only if the separator is that key.
             if part.index.user_key(at.block()) != user_key {

@@ -223,10 +223,21 @@ fn check_lookups(
         let seek = lookup.to_internal();
         let i = entries.partition_point(|(k, _)| compare(order, k, seek.as_key().encoded()).is_lt());
         let expected = entries.get(i).filter(|(k, _)| k[..k.len() - 8] == user[..]);
-        let found = table.get(&lookup).unwrap();
-        let found = found.as_ref().map(|f| (f.trailer, f.value().to_vec()));
-        let expected = expected.map(|(k, v)| (InternalKey::decode(k).unwrap().trailer(), v.clone()));
-        assert_eq!(found, expected, "{what} {lookup:?}");
+        let mut found = table.get(&lookup).unwrap();
+        // The versions that the lookup sees, newest first.
+        let mut expected = expected.into_iter().chain(entries.iter().skip(i + 1));
+        while let Some(version) = found {
+            let (k, v) = expected.next().unwrap();
+            assert_eq!(
+                InternalKey::decode(k).unwrap().split(),
+                (&user[..], version.trailer),
+                "{what} {lookup:?}"
+            );
+            assert_eq!(version.value(), v, "{what} {lookup:?}");
+            found = table.older(&user, version, &ReadHow::default()).unwrap();
+        }
+        let missed = expected.next().filter(|(k, _)| k[..k.len() - 8] == user[..]);
+        assert!(missed.is_none(), "{what} {lookup:?}");
         if round % 20 == 0 {
             let mut cursor = table.cursor(rand.below(3000) as usize);
             cursor.seek(Some(&lookup)).unwrap();

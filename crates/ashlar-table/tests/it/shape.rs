@@ -6,7 +6,7 @@ use ashlar_cache::FramePool;
 use ashlar_env::Env;
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
-use ashlar_table::{ReaderOptions, TableBuilder, TableOptions, unique_id};
+use ashlar_table::{ReadHow, ReaderOptions, TableBuilder, TableOptions, unique_id};
 use ashlar_testkit::heap::untouched;
 use std::path::Path;
 
@@ -63,6 +63,8 @@ fn versions_of_one_key_over_many_blocks() {
     for seq in 501..=1000 {
         let found = table.get(&LookupKey::new(b"one key", SeqNum::new(seq).unwrap())).unwrap().unwrap();
         assert_eq!(found.trailer.seq().get(), seq);
+        let older = table.older(b"one key", found, &ReadHow::default()).unwrap();
+        assert_eq!(older.map(|f| f.trailer.seq().get()), (seq > 501).then_some(seq - 1));
     }
     assert!(table.get(&LookupKey::new(b"one key", SeqNum::new(500).unwrap())).unwrap().is_none());
 }
