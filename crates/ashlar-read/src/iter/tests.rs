@@ -103,6 +103,8 @@ pub(crate) struct Family {
     next_file: u64,
     blobs: BlobMap,
     diet: Diet,
+    /// The beginning of all random keys.
+    begin: Vec<u8>,
     pub(crate) history: Vec<Written>,
 }
 
@@ -122,12 +124,22 @@ impl Family {
             next_file: 1,
             blobs: BlobMap::new(),
             diet: Diet::Plain,
+            begin: Vec::new(),
             history: Vec::new(),
         }
     }
 
     pub(crate) fn of_diet(order: Order, diet: Diet) -> Family {
         Family { diet, ..Family::new(order) }
+    }
+
+    /// The family, with keys that begin with `bytes` common bytes.
+    pub(crate) fn with_common_prefix(self, bytes: usize) -> Family {
+        Family { begin: vec![b'p'; bytes], ..self }
+    }
+
+    fn key(&self, random: &mut Random) -> Vec<u8> {
+        [&self.begin[..], &random.key()].concat()
     }
 
     pub(crate) fn write(&mut self, key: Vec<u8>, value_type: ValueType) {
@@ -176,7 +188,7 @@ impl Family {
         for _ in 0..count {
             let kind = match random.below(if self.diet == Diet::Rich { 17 } else { 8 }) {
                 8 | 9 => {
-                    self.write_range(random.key(), random.key());
+                    self.write_range(self.key(random), self.key(random));
                     continue;
                 }
                 10..14 => ValueType::Merge,
@@ -187,7 +199,7 @@ impl Family {
                 2 => ValueType::SingleDelete,
                 _ => ValueType::Put,
             };
-            self.write(random.key(), kind);
+            self.write(self.key(random), kind);
         }
         self.history[self.history.len() - count..].to_vec()
     }
