@@ -1,4 +1,4 @@
-//! Combines merge operands with a value, by the family's merge operator.
+//! Collects merge operands, and combines them with a value by the family's merge operator.
 
 use ashlar_base::{Error, MergeOperator, Result};
 use std::sync::Arc;
@@ -42,5 +42,65 @@ impl Merger {
         let (family, key) = (&self.family, key.escape_ascii());
         Error::invalid(format!("family {family:?} has no merge operator, which key '{key}' needs"))
             .hint("Open the family with the merge operator that its operands were written for")
+    }
+}
+
+/// Merge operands of one key, in one buffer.
+#[derive(Debug, Default)]
+pub struct Operands {
+    bytes: Vec<u8>,
+    /// The end of each in `bytes`.
+    ends: Vec<usize>,
+}
+
+impl Operands {
+    /// Adds one behind the others.
+    pub fn push(&mut self, operand: &[u8]) {
+        self.bytes.extend_from_slice(operand);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The operands in the order in which they were added.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        (0..self.ends.len()).map(|at| {
+            let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+            let end = self.ends.get(at).copied().unwrap_or(0);
+            self.bytes.get(start..end).unwrap_or_default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_come_back_in_both_orders() {
+        let mut operands = Operands::default();
+        assert!(operands.is_empty() && operands.iter().next().is_none());
+        for operand in ["first", "", "last"] {
+            operands.push(operand.as_bytes());
+        }
+        assert_eq!(operands.len(), 3);
+        assert_eq!(operands.iter().collect::<Vec<_>>(), [&b"first"[..], b"", b"last"]);
+        assert_eq!(operands.iter().rev().collect::<Vec<_>>(), [&b"last"[..], b"", b"first"]);
+        operands.clear();
+        assert!(operands.is_empty() && operands.iter().next().is_none());
     }
 }

@@ -18,6 +18,7 @@
 
 use super::tally::{Call, IterTally};
 use super::{CursorPins, KeyBounds, MergingIter, runs};
+use crate::merge::Operands;
 use crate::range_del::{Mask, Sources, Stretch};
 use crate::super_version::SuperVersion;
 use crate::visibility::{EntryKind, entry_kind, is_visible};
@@ -493,14 +494,14 @@ impl DbIter {
     /// applies. Leaves the combined value in `self.value`.
     #[cold]
     fn fold_forward(&mut self) -> Result<()> {
-        let (mut operands, mut on_base) = (Vec::new(), false);
+        let (mut operands, mut on_base) = (Operands::default(), false);
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
             if user_key != self.key.as_slice() || self.mask.hides(user_key, trailer.seq()) {
                 break;
             }
             match entry_kind(trailer, user_key).map_err(|e| self.at_path(e))? {
-                EntryKind::Operand => operands.push(entry.value.to_vec()),
+                EntryKind::Operand => operands.push(entry.value),
                 EntryKind::Value | EntryKind::Wrapped => {
                     on_base = true;
                     break;
@@ -516,8 +517,7 @@ impl DbIter {
         }
         perf::add(Metric::InternalMergeCount, operands.len() as u64);
         let _step = perf::time(Metric::MergeOperatorTimeNanos);
-        self.value =
-            self.from.merger.fold(&self.key, base.as_deref(), operands.iter().rev().map(Vec::as_slice))?;
+        self.value = self.from.merger.fold(&self.key, base.as_deref(), operands.iter().rev())?;
         self.row = row;
         Ok(())
     }
@@ -560,7 +560,7 @@ impl DbIter {
         // The type of `self.value`, if it is not the value itself.
         let mut wrapped: Option<ValueType> = None;
         // The merge operands above the entry of `newest`, oldest first.
-        let mut operands = Vec::new();
+        let mut operands = Operands::default();
         let mut steps = 0;
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
@@ -574,7 +574,7 @@ impl DbIter {
             if is_visible(trailer, self.seq) {
                 let hidden = self.mask.hides(user_key, trailer.seq());
                 match if hidden { Ok(EntryKind::Deleted) } else { entry_kind(trailer, user_key) } {
-                    Ok(EntryKind::Operand) => operands.push(entry.value.to_vec()),
+                    Ok(EntryKind::Operand) => operands.push(entry.value),
                     decided => {
                         operands.clear();
                         newest = decided.map_err(|e| self.at_path(e));
@@ -600,7 +600,7 @@ impl DbIter {
             return newest;
         }
         let base = (newest? == EntryKind::Value).then_some(&self.value[..]);
-        self.value = self.from.merger.fold(&self.key, base, operands.iter().map(Vec::as_slice))?;
+        self.value = self.from.merger.fold(&self.key, base, operands.iter())?;
         Ok(EntryKind::Value)
     }
 

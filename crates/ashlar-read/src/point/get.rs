@@ -11,8 +11,8 @@
 //!    without a pin.
 //! 5. After a merge operand the search goes on to the next older entry. At the end it combines the operands.
 
-use super::operands::Operands;
 use super::trace::{ProbedRun, Trace};
+use crate::merge::Operands;
 use crate::point::{MayExist, View};
 use crate::super_version::SuperVersion;
 use crate::visibility::{EntryKind, entry_kind};
@@ -109,7 +109,7 @@ pub fn get_entity(
         perf::add(Metric::InternalMergePointLookupCount, search.operands.len() as u64);
         // An entity without a default column has an empty value for the operands.
         let base = columns.as_ref().map(|columns| columns.default_column().unwrap_or_default());
-        let value = from.merger.fold(key.user_key, base, search.operands.oldest_first())?;
+        let value = from.merger.fold(key.user_key, base, search.operands.iter().rev())?;
         columns.get_or_insert_with(|| Columns::new(Vec::new())).set_default(&value);
     }
     if let Some(statistics) = statistics {
@@ -151,7 +151,7 @@ pub(super) struct Search<'k> {
     read_seq: SeqNum,
     /// The newest visible range tombstone over the key in the sources so far.
     covered_at: Option<SeqNum>,
-    /// The merge operands.
+    /// The merge operands, newest first.
     operands: Operands,
     /// The kind of source that held the key.
     home: Home,
@@ -234,7 +234,7 @@ impl<'k> Search<'k> {
         }
         perf::add(Metric::InternalMergePointLookupCount, self.operands.len() as u64);
         let _step = perf::time(Metric::MergeOperatorTimeNanos);
-        let value = from.merger.fold(user_key, base.as_deref(), self.operands.oldest_first());
+        let value = from.merger.fold(user_key, base.as_deref(), self.operands.iter().rev());
         if value.is_err()
             && let Some(statistics) = from.version.tables().statistics()
         {

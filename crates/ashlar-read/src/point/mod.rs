@@ -3,7 +3,6 @@
 mod explain;
 mod get;
 mod many;
-mod operands;
 mod trace;
 mod view;
 
