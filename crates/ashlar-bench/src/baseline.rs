@@ -54,7 +54,7 @@ pub(crate) fn report(results: &[Measured], flags: &Flags, bytes_on_disk: u64) ->
     let walked =
         results.iter().rev().find(|m| m.name == "readreverse").map_or(0, |m| m.operations / flags.threads);
     let mb = |bytes: f64| bytes / 1_048_576.0;
-    let raw = walked as f64 * (flags.key_size + flags.value_size) as f64;
+    let raw = walked as f64 * (flags.key_bytes() + flags.value_size) as f64;
     let (disk, raw, walked) = (mb(bytes_on_disk as f64), mb(raw), grouped(walked as f64));
     format!(
         "\n{table}\nDatabase: {disk:.1} MB on disk; {walked} entries are {raw:.1} MB of keys and values\n"

@@ -65,10 +65,11 @@ pub(crate) fn environment(title: Option<&str>, engine: (String, String), env: &E
 
 /// Sizes and settings, and a line of dashes.
 pub(crate) fn settings(flags: &Flags) -> String {
-    let Flags { num, key_size, value_size, compression_ratio, .. } = flags;
+    let Flags { num, value_size, compression_ratio, .. } = flags;
+    let key_bytes = flags.key_bytes();
     let after = (*value_size as f64 * compression_ratio + 0.5).trunc();
     let mb = |per_entry: f64| per_entry * *num as f64 / 1_048_576.0;
-    let (raw, stored) = (mb((key_size + value_size) as f64), mb(*key_size as f64 + after));
+    let (raw, stored) = (mb((key_bytes + value_size) as f64), mb(key_bytes as f64 + after));
     let compression = match flags.compression_type.to_ascii_lowercase().as_str() {
         "snappy" => "Snappy".to_owned(),
         "none" => "NoCompression".to_owned(),
@@ -78,7 +79,7 @@ pub(crate) fn settings(flags: &Flags) -> String {
         other => other.to_owned(),
     };
     let mut text = format!(
-        "Keys:       {key_size} bytes each (+ 0 bytes user-defined timestamp)\n\
+        "Keys:       {key_bytes} bytes each (+ 0 bytes user-defined timestamp)\n\
          Values:     {value_size} bytes each ({after:.0} bytes after compression)\n\
          Entries:    {num}\n\
          Prefix:    {} bytes\n\
@@ -132,6 +133,8 @@ mod tests {
         assert!(
             text.contains("Prefix:    0 bytes\nKeys per prefix:    0\n") && text.contains("Perf Level: 1\n")
         );
+        let text = settings(&Flags { key_shape: crate::KeyShape::Url, ..Flags::default() });
+        assert!(text.starts_with("Keys:       55 bytes each "), "{text}");
         let flags = Flags { prefix_size: 4, keys_per_prefix: 10, perf_level: 3, ..Flags::default() };
         let text = settings(&flags);
         assert!(

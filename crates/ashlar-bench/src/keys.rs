@@ -3,30 +3,104 @@
 //! ```text
 //! integer   | number: u64 BE (its low-order bytes when the key is shorter than 8) | character '0' up to key_size |
 //!           | number modulo prefixes: u64 BE | '0' up to prefix_size | the above |, with prefixes
-//! decimal   the number in digits, zeros in front up to key_size
-//! uuid      36 characters of a mixed number: neighbours in number are not neighbours in order
-//! url       https://www.example-NNNN.com/section/number?view=full: long common prefixes, two hundred numbers per host
+//! be8       number: u64 BE, and nothing else
+//! decimal   the number in digits, zeros in front up to key_size (its low-order digits when the key is shorter)
+//! uuid      | 16 bytes of a mixed number, with the marks of a version 4 UUID |
+//! url       https://www.example-NNNN.com/item/NNNNNNNNNNNN?view=all: two hundred numbers per host
+//! prefix:N  | N - 16 bytes that all keys share | the number in 16 digits |
 //! ```
-//! Keys of the first two shapes sort like their numbers. A missing key is a key with one more '0' behind it.
+//! 1. All keys of a shape have one length, so an engine's format decides nothing about what is written.
+//! 2. Keys sort like their numbers, except `uuid` (in no order) and `url` (by host, and the hosts repeat after 2 million).
+//! 3. A missing key is a key with one more '0' behind it.
+//!
 //! Source: RocksDB `tools/db_bench_tool.cc` (the integers).
 
 use crate::access::{Access, Drawn};
 use crate::random::Random;
-use std::io::Write as _;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 
 /// What a key looks like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeyShape {
     /// db_bench's.
     #[default]
     Integer,
+    /// Eight bytes, big-endian.
+    BigEndian,
     /// Digits, as LevelDB's tool has them.
     Decimal,
-    /// Random identifiers.
+    /// Random identifiers of sixteen bytes.
     Uuid,
-    /// Addresses of pages.
+    /// Addresses of pages, 55 bytes.
     Url,
+    /// So many bytes, of which all but the last sixteen are the same in every key.
+    Prefix(usize),
+}
+
+const URL: &[u8; 55] = b"https://www.example-0000.com/item/000000000000?view=all";
+/// Where the address has the number of its host, and of its page.
+const URL_HOST: Range<usize> = 20..24;
+const URL_PAGE: Range<usize> = 34..46;
+const PER_HOST: u64 = 200;
+/// What keys of [`KeyShape::Prefix`] begin with, again and again up to their length.
+const SHARED: &[u8] = b"region=eu-west/tenant=00042/table=orders/";
+/// Digits at the end of such a key.
+const DIGITS: usize = 16;
+/// The longest key that every log-structured engine of a comparison takes.
+const LONGEST: usize = 65_535;
+
+impl KeyShape {
+    /// Bytes of a key, for a key size of `size` where the shape has no length of its own.
+    pub fn bytes(self, size: usize) -> usize {
+        match self {
+            KeyShape::Integer | KeyShape::Decimal => size,
+            KeyShape::BigEndian => 8,
+            KeyShape::Uuid => 16,
+            KeyShape::Url => URL.len(),
+            KeyShape::Prefix(bytes) => bytes,
+        }
+    }
+}
+
+impl FromStr for KeyShape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KeyShape, String> {
+        match text {
+            "integer" => Ok(KeyShape::Integer),
+            "be8" => Ok(KeyShape::BigEndian),
+            "decimal" => Ok(KeyShape::Decimal),
+            "uuid" => Ok(KeyShape::Uuid),
+            "url" => Ok(KeyShape::Url),
+            _ => {
+                let bytes = text.strip_prefix("prefix:").and_then(|bytes| bytes.parse().ok());
+                let fits = bytes.filter(|bytes| (DIGITS + 1..=LONGEST).contains(bytes));
+                fits.map(KeyShape::Prefix).ok_or_else(|| {
+                    format!(
+                        "expected integer, be8, decimal, uuid, url or prefix:N with {} to {LONGEST} bytes, \
+                         found {text:?}",
+                        DIGITS + 1
+                    )
+                })
+            }
+        }
+    }
+}
+
+impl fmt::Display for KeyShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyShape::Integer => f.write_str("integer"),
+            KeyShape::BigEndian => f.write_str("be8"),
+            KeyShape::Decimal => f.write_str("decimal"),
+            KeyShape::Uuid => f.write_str("uuid"),
+            KeyShape::Url => f.write_str("url"),
+            KeyShape::Prefix(bytes) => write!(f, "prefix:{bytes}"),
+        }
+    }
 }
 
 /// Writes keys of one shape into one buffer.
@@ -34,8 +108,8 @@ pub enum KeyShape {
 pub struct KeyMaker {
     key: Vec<u8>,
     shape: KeyShape,
+    /// Bytes of a key that is not missing.
     size: usize,
-    missing: bool,
     /// Bytes of the prefix in front of an integer, and how many prefixes there are.
     prefix: (usize, u64),
 }
@@ -46,9 +120,18 @@ impl KeyMaker {
         Self::shaped(KeyShape::Integer, size)
     }
 
-    /// For keys of another shape. Identifiers and addresses have a length of their own.
+    /// For keys of another shape; `size` counts where the shape has no length of its own.
     pub fn shaped(shape: KeyShape, size: usize) -> Self {
-        KeyMaker { key: vec![b'0'; size], shape, size, missing: false, prefix: (0, 0) }
+        let size = shape.bytes(size);
+        let mut key = vec![b'0'; size];
+        match shape {
+            KeyShape::Url => key.copy_from_slice(URL),
+            KeyShape::Prefix(_) => {
+                key.iter_mut().zip(SHARED.iter().cycle()).for_each(|(to, from)| *to = *from);
+            }
+            _ => {}
+        }
+        KeyMaker { key, shape, size, prefix: (0, 0) }
     }
 
     /// Integers with a prefix of `size` bytes in front, one of `prefixes`: the number modulo that, big-endian.
@@ -59,53 +142,29 @@ impl KeyMaker {
 
     /// Makes keys that no other maker of this shape and size makes.
     pub fn missing(mut self) -> Self {
-        self.missing = true;
-        if self.shape == KeyShape::Integer {
-            self.key.push(b'0');
-        }
+        self.key.push(b'0');
         self
     }
 
     /// The key of `number`. Valid until the next call.
     #[inline]
     pub fn key(&mut self, number: u64) -> &[u8] {
-        if self.shape == KeyShape::Integer {
-            let (prefix, prefixes) = self.prefix;
-            if prefixes > 0 {
-                put_integer(&mut self.key, 0..prefix, number % prefixes);
+        match self.shape {
+            KeyShape::Integer => {
+                let (prefix, prefixes) = self.prefix;
+                if prefixes > 0 {
+                    put_integer(&mut self.key, 0..prefix, number % prefixes);
+                }
+                put_integer(&mut self.key, prefix..self.size, number);
             }
-            put_integer(&mut self.key, prefix..self.size, number);
-            return &self.key;
-        }
-        self.text(number)
-    }
-
-    fn text(&mut self, number: u64) -> &[u8] {
-        self.key.clear();
-        // Writing to a vector cannot fail.
-        let _ = match self.shape {
-            KeyShape::Integer | KeyShape::Decimal => write!(self.key, "{number:0width$}", width = self.size),
-            KeyShape::Uuid => {
-                let mut mixed = Random::new(number, 1);
-                let (high, low) = (mixed.next_u64(), mixed.next_u64());
-                write!(
-                    self.key,
-                    "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
-                    high >> 32,
-                    high >> 16 & 0xffff,
-                    high & 0xfff,
-                    0x8000 | low >> 48 & 0x3fff,
-                    low & 0xffff_ffff_ffff
-                )
+            KeyShape::BigEndian => put_integer(&mut self.key, 0..self.size, number),
+            KeyShape::Decimal => put_digits(&mut self.key, 0..self.size, number),
+            KeyShape::Uuid => put_uuid(&mut self.key, number),
+            KeyShape::Url => {
+                put_digits(&mut self.key, URL_HOST, number / PER_HOST);
+                put_digits(&mut self.key, URL_PAGE, number);
             }
-            KeyShape::Url => write!(
-                self.key,
-                "https://www.example-{:04}.com/section/{number:012}?view=full",
-                number / 200 % 10_000
-            ),
-        };
-        if self.missing {
-            self.key.push(b'0');
+            KeyShape::Prefix(bytes) => put_digits(&mut self.key, bytes - DIGITS..bytes, number),
         }
         &self.key
     }
@@ -118,6 +177,26 @@ fn put_integer(key: &mut [u8], place: Range<usize>, number: u64) {
     let used = place.len().min(bytes.len());
     let low = bytes.iter().skip(bytes.len() - used);
     key.iter_mut().skip(place.start).zip(low).for_each(|(to, from)| *to = *from);
+}
+
+/// Decimal digits that fill `place`, the low-order ones where it is shorter.
+#[inline]
+fn put_digits(key: &mut [u8], place: Range<usize>, number: u64) {
+    let mut rest = number;
+    for digit in key.get_mut(place).into_iter().flatten().rev() {
+        *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
+    }
+}
+
+/// Sixteen bytes drawn by the number, marked as version 4, variant 1.
+#[inline]
+fn put_uuid(key: &mut [u8], number: u64) {
+    let mut mixed = Random::new(number, 1);
+    let high = mixed.next_u64() & 0xffff_ffff_ffff_0fff | 0x4000;
+    let low = mixed.next_u64() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000;
+    let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+    key.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
 }
 
 /// In which order numbers are taken.
@@ -218,26 +297,35 @@ mod tests {
 
     #[test]
     fn shapes_are_what_they_say() {
-        let key =
-            |shape, number| String::from_utf8(KeyMaker::shaped(shape, 16).key(number).to_vec()).unwrap();
-        assert_eq!(key(KeyShape::Decimal, 42), "0000000000000042");
-        assert_eq!(key(KeyShape::Url, 401), "https://www.example-0002.com/section/000000000401?view=full");
-        let ids: std::collections::BTreeSet<String> = (0..1000).map(|n| key(KeyShape::Uuid, n)).collect();
+        let key = |shape, number| KeyMaker::shaped(shape, 16).key(number).to_vec();
+        assert_eq!(key(KeyShape::Decimal, 42), b"0000000000000042");
+        assert_eq!(KeyMaker::shaped(KeyShape::Decimal, 3).key(12_345), b"345");
+        assert_eq!(key(KeyShape::BigEndian, 258), [0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(key(KeyShape::Url, 401), b"https://www.example-0002.com/item/000000000401?view=all");
+        assert_eq!(key(KeyShape::Prefix(30), 7), b"region=eu-west0000000000000007");
+        let long = key(KeyShape::Prefix(300), u64::MAX);
+        assert!(long.starts_with(&[SHARED, SHARED].concat()) && long.ends_with(b"6744073709551615"));
+        let ids: std::collections::BTreeSet<_> = (0..1000).map(|n| key(KeyShape::Uuid, n)).collect();
         assert_eq!(ids.len(), 1000);
-        assert!(ids.iter().all(|id| id.len() == 36 && id.as_bytes()[14] == b'4'), "{ids:?}");
-        assert!(
-            key(KeyShape::Uuid, 1) > key(KeyShape::Uuid, 2)
-                || key(KeyShape::Uuid, 2) > key(KeyShape::Uuid, 3)
-        );
+        assert!(ids.iter().all(|id| id.len() == 16 && id[6] >> 4 == 4 && id[8] >> 6 == 2), "{ids:?}");
+        assert!(!(0..10).map(|n| key(KeyShape::Uuid, n)).is_sorted(), "neighbours do not lie together");
     }
 
     #[test]
-    fn missing_keys_are_others_keys_and_one_more() {
-        for shape in [KeyShape::Integer, KeyShape::Decimal, KeyShape::Uuid, KeyShape::Url] {
-            let mut there = KeyMaker::shaped(shape, 16);
-            let mut missing = there.clone().missing();
-            assert_eq!(missing.key(7), [there.key(7), b"0"].concat());
-            assert_eq!(missing.key(9), [there.key(9), b"0"].concat());
+    fn every_shape_has_a_name_and_one_length() {
+        for name in ["integer", "be8", "decimal", "uuid", "url", "prefix:17", "prefix:1000"] {
+            let shape: KeyShape = name.parse().unwrap();
+            assert_eq!(shape.to_string(), name);
+            let mut maker = KeyMaker::shaped(shape, 16);
+            let mut missing = maker.clone().missing();
+            for number in [0, 7, 401, 1 << 40] {
+                assert_eq!(maker.key(number).len(), shape.bytes(16), "{name}");
+                assert_eq!(missing.key(number), [maker.key(number), b"0"].concat(), "{name}");
+            }
+        }
+        for wrong in ["round", "prefix", "prefix:16", "prefix:65536", "prefix:x", ""] {
+            let why = wrong.parse::<KeyShape>().unwrap_err();
+            assert!(why.starts_with("expected integer, be8, decimal, uuid, url or prefix:N"), "{why}");
         }
     }
 }

@@ -403,7 +403,7 @@ fn repetitions_reports_and_json() {
 
 #[test]
 fn shapes_and_distributions_reach_the_engine() {
-    for (shape, least) in [("decimal", 20), ("uuid", 36), ("url", 40)] {
+    for (shape, bytes) in [("decimal", 20), ("be8", 8), ("uuid", 16), ("url", 55), ("prefix:300", 300)] {
         let maps = Maps::default();
         let line = format!(
             "--benchmarks=fillseq,readrandom,readmissing --num=300 --key_size=20 --key_shape={shape}"
@@ -411,7 +411,7 @@ fn shapes_and_distributions_reach_the_engine() {
         let text = bench(&maps, &line).unwrap();
         assert_eq!(lines(&text)[1].2, "(300 of 300 found)", "{shape}");
         assert_eq!(lines(&text)[2].2, "(0 of 300 found)", "{shape}");
-        assert!(maps.0.map.lock().unwrap().keys().all(|k| k.len() >= least), "{shape}");
+        assert!(maps.0.map.lock().unwrap().keys().all(|k| k.len() == bytes), "{shape}");
     }
     let maps = Maps::default();
     let sizes = "--value_size_distribution_type=uniform --value_size_min=10 --value_size_max=30";

@@ -6,14 +6,16 @@ use crate::engine::EngineName;
 use crate::experiment::{self, Experiment, Session, Size};
 use crate::job::{Step, Workload};
 use crate::settings::{Class, Settings};
+use ashlar_bench::KeyShape;
 use clap::Parser;
 use std::path::PathBuf;
 
 /// What an experiment decides by itself.
-const FREE: [&str; 17] = [
+const FREE: [&str; 18] = [
     "workloads",
     "num",
     "reads",
+    "key_shape",
     "key_size",
     "value_size",
     "compression_ratio",
@@ -65,7 +67,11 @@ pub struct Cli {
     /// Repetitions [default: 3, of smoke 1]
     #[arg(long)]
     reps: Option<u32>,
-    /// Bytes of a key
+    /// What keys look like: integer (8 bytes big-endian, then '0's), be8 (those 8 bytes), decimal, uuid (16 bytes), url (55
+    /// bytes), prefix:N (N bytes, N from 17; all but the last 16 are the same in every key)
+    #[arg(long, value_name = "SHAPE", default_value_t)]
+    key_shape: KeyShape,
+    /// Bytes of a key, for integer and decimal; the other shapes have a length of their own
     #[arg(long, default_value_t = 16)]
     key_size: usize,
     /// Bytes of a value
@@ -204,10 +210,12 @@ impl Cli {
 
     /// Those of a free run.
     fn settings(&self) -> Settings {
-        let raw = self.num * (self.key_size + self.value_size) as u64;
+        let key_bytes = self.key_shape.bytes(self.key_size);
+        let raw = self.num * (key_bytes + self.value_size) as u64;
         Settings {
             data_bytes: raw,
-            key_bytes: self.key_size,
+            key_shape: self.key_shape,
+            key_bytes,
             value_bytes: self.value_size,
             compress_ratio: self.compression_ratio,
             codec: self.compression.clone(),
@@ -249,6 +257,19 @@ mod tests {
         let why = cli.matrix().unwrap_err();
         assert!(why.starts_with("s3 has no row 9Z: there are 1C, 1A, "), "{why}");
         assert!(parsed(&["--experiment", "s3", "--num", "5"]).unwrap_err().contains("cannot be used with"));
+    }
+
+    #[test]
+    fn a_shape_of_keys_decides_their_length() {
+        let settings = |args: &[&str]| parsed(args).unwrap().settings();
+        assert_eq!(settings(&[]).key_bytes, 16);
+        assert_eq!(settings(&["--key-shape", "uuid", "--key-size", "20"]).key_bytes, 16);
+        let long = settings(&["--key-shape", "prefix:1000", "--num", "10"]);
+        assert_eq!((long.key_bytes, long.data_bytes), (1000, 11_000));
+        assert_eq!(long.params(10).options["key_shape"], "prefix:1000");
+        assert_eq!(EngineName::Lmdb.lacks(&long), Some("keys of more than 511 bytes"));
+        let why = parsed(&["--key-shape", "round"]).unwrap_err();
+        assert!(why.contains("expected integer, be8, decimal, uuid, url or prefix:N"), "{why}");
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 
+/// Bytes of the longest key that LMDB takes as it is built.
+const LMDB_KEY: usize = 511;
+
 /// The engines that can be driven. The last three are AshlarDB spoilt on purpose: the suite's checks must catch them.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
@@ -111,6 +114,7 @@ impl EngineName {
             }
             _ if settings.direct_io => Some("direct I/O; of the peers it is driven on RocksDB only"),
             _ if settings.bulk && !ours => Some("a load without compactions"),
+            EngineName::Lmdb if settings.key_bytes > LMDB_KEY => Some("keys of more than 511 bytes"),
             _ => None,
         }
     }

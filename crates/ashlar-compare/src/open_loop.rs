@@ -24,7 +24,7 @@ impl Source {
     fn new(job: &Job) -> Source {
         let s = &job.settings;
         Source {
-            maker: KeyMaker::new(s.key_bytes),
+            maker: s.keys(),
             values: Values::new(s.seed, s.compress_ratio, s.value_bytes),
             random: Random::new(s.seed, Stream::Paced as u64),
         }

@@ -62,8 +62,9 @@ pub fn text(matrix: &Matrix, outcome: &Outcome) -> String {
 fn settings(session: &crate::experiment::Session) -> String {
     let s = &session.settings;
     format!(
-        "{} keys of {} + {} bytes; {}, codec {}, cache {} MiB, memtable {} MiB x {}, blocks {} B, filter {} bits",
+        "{} {} keys of {} + {} bytes; {}, codec {}, cache {} MiB, memtable {} MiB x {}, blocks {} B, filter {} bits",
         session.keys,
+        s.key_shape,
         s.key_bytes,
         s.value_bytes,
         s.durability(),

@@ -1,5 +1,6 @@
 //! What is asked of every engine alike.
 
+use ashlar_bench::{KeyMaker, KeyShape};
 pub use ashlar_report::record::Class;
 use ashlar_report::record::Params;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Settings {
     /// [`Class::Own`]: what follows counts for keys, values and durability only; the rest is the engine's own choice.
     pub class: Class,
-    /// Bytes of a key.
+    /// What keys look like.
+    pub key_shape: KeyShape,
+    /// Bytes of a key, which is what the shape has where it has a length of its own.
     pub key_bytes: usize,
     /// Bytes of a value.
     pub value_bytes: usize,
@@ -50,6 +53,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Makes the keys that every engine gets.
+    pub fn keys(&self) -> KeyMaker {
+        KeyMaker::shaped(self.key_shape, self.key_bytes)
+    }
+
     /// The durability class as reports name it.
     pub fn durability(&self) -> &'static str {
         match (self.no_log, self.sync) {
@@ -66,7 +74,9 @@ impl Settings {
 
     /// As a record has them, for `keys` keys and one thread.
     pub fn params(&self, keys: u64) -> Params {
+        let shape = (self.key_shape != KeyShape::default()).then(|| self.key_shape.to_string());
         Params {
+            options: shape.map(|shape| ("key_shape".to_owned(), shape)).into_iter().collect(),
             keys,
             key_bytes: self.key_bytes as u64,
             value_bytes: self.value_bytes as u64,
@@ -92,6 +102,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             class: Class::Matched,
+            key_shape: KeyShape::default(),
             key_bytes: 16,
             value_bytes: 100,
             compress_ratio: 0.5,

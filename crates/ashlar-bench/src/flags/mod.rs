@@ -22,6 +22,14 @@ use std::fmt::Write as _;
 use table::FLAGS;
 pub use table::Flags;
 
+impl Flags {
+    /// Bytes of a key of the shape that is asked for.
+    pub fn key_bytes(&self) -> u64 {
+        let size = usize::try_from(self.key_size).unwrap_or(usize::MAX);
+        self.key_shape.bytes(size) as u64
+    }
+}
+
 /// A command line that was understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
@@ -185,7 +193,7 @@ fn retired(parsed: &mut Parsed) {
     flags.compression_level = flags.zstd_compression_level.take().or(flags.compression_level);
     flags.target_file_size_base = flags.max_file_size.take().or(flags.target_file_size_base);
     if let Some(writes) = flags.writes_per_second.take().filter(|writes| *writes > 0) {
-        flags.benchmark_write_rate_limit = writes.saturating_mul(flags.key_size + flags.value_size);
+        flags.benchmark_write_rate_limit = writes.saturating_mul(flags.key_bytes() + flags.value_size);
         let limit = flags.benchmark_write_rate_limit;
         let text = format!("WARNING: --writes_per_second={writes} is --benchmark_write_rate_limit={limit}");
         parsed.warnings.push(text);

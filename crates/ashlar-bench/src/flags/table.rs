@@ -1,6 +1,7 @@
 //! The flags: one table that makes the struct, the defaults, the setters and the help.
 
 use super::value::Value;
+use crate::keys::KeyShape;
 
 /// A flag, by what the parser and the help need.
 pub(super) struct Flag {
@@ -63,8 +64,9 @@ flags! {
     ops_between_duration_checks: u64 = 1000;
     /// Seed of all random streams. 0: from the clock; the seed used is printed.
     seed: u64 = 0;
-    /// What keys look like: integer (db_bench's), decimal, uuid, url. Ours.
-    key_shape: String = "integer".to_owned();
+    /// What keys look like: integer (db_bench's), be8 (8 bytes, big-endian), decimal, uuid (16 bytes), url (55 bytes),
+    /// prefix:N (N bytes, N from 17; all but the last 16 are the same in every key). Ours.
+    key_shape: KeyShape = KeyShape::Integer;
     /// How random keys are drawn: uniform, zipfian. Ours.
     key_distribution: String = "uniform".to_owned();
     /// The exponent of zipfian. Ours.
@@ -75,7 +77,7 @@ flags! {
     prefix_size: u64 = 0;
     /// Keys that share a prefix. 0: keys have none.
     keys_per_prefix: u64 = 0;
-    /// Bytes of a key.
+    /// Bytes of a key, for integer and decimal; the other shapes have a length of their own.
     key_size: u64 = 16;
     /// Bytes of a value.
     value_size: u64 = 100;

@@ -98,6 +98,9 @@ fn options_of_rocksdb_are_flags() {
     assert!(parsed.warnings[0].starts_with("WARNING: --enable_pipelined_write has no effect: "));
     assert!(error("--max_compaction_bytes=many").contains("--max_compaction_bytes=many: "));
     assert!(error("--max_compaction_byte=1").contains("did you mean --max_compaction_bytes?"));
+    let shape =
+        "ERROR: illegal value for flag 'key_shape': expected integer, be8, decimal, uuid, url or prefix:N";
+    assert!(error("--key_shape=round").starts_with(shape));
 }
 
 #[test]

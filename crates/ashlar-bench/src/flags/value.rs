@@ -1,5 +1,7 @@
 //! What stands behind the `=` of a flag.
 
+use crate::keys::KeyShape;
+
 /// A type of flag.
 pub(super) trait Value: Sized {
     /// A switch needs no value: `--name` is on, `--noname` off.
@@ -69,6 +71,16 @@ impl Value for String {
 
     fn show(&self) -> String {
         format!("{self:?}")
+    }
+}
+
+impl Value for KeyShape {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse()
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
     }
 }
 

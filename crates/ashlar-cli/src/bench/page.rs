@@ -84,7 +84,7 @@ fn params(done: &Done, plan: &Plan) -> Params {
     };
     Params {
         keys: plan.keys,
-        key_bytes: flags.key_size,
+        key_bytes: flags.key_bytes(),
         value_bytes: flags.value_size,
         compress_ratio: Some(flags.compression_ratio),
         threads: u32::try_from(plan.threads).unwrap_or(u32::MAX),

@@ -125,7 +125,7 @@ fn every_benchmark_runs_on_the_engine() {
 /// Every shape of keys, drawn evenly and with few that are hot; and in several families. What was written is found.
 #[test]
 fn shapes_of_keys_and_families_are_found_again() {
-    for shape in ["integer", "decimal", "uuid", "url"] {
+    for shape in ["integer", "be8", "decimal", "uuid", "url", "prefix:300"] {
         for distribution in ["uniform", "zipfian"] {
             let (shape, drawn) =
                 (format!("--key_shape={shape}"), format!("--key_distribution={distribution}"));

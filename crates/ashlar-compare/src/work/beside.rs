@@ -5,7 +5,7 @@ use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
 use crate::peer::{Peer, Read, Result};
-use ashlar_bench::{KeyMaker, Random, Values};
+use ashlar_bench::{Random, Values};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -86,7 +86,7 @@ impl Pace {
 
 fn one<R: Read>(mut reader: R, job: &Job, step: &Step, index: u64) -> Result<(Done, Meter)> {
     let s = &job.settings;
-    let mut maker = KeyMaker::new(s.key_bytes);
+    let mut maker = s.keys();
     let mut random = Random::new(s.seed, Stream::Reads as u64 + (index << 8));
     let mut done = Done::default();
     let mut meter = Meter::new(step.seconds);
@@ -105,7 +105,7 @@ fn one<R: Read>(mut reader: R, job: &Job, step: &Step, index: u64) -> Result<(Do
 /// Puts drawn keys as long as `go_on`, told how many were put, says so; answers how many.
 pub fn write<P: Peer>(peer: &P, job: &Job, go_on: impl Fn(u64) -> bool) -> Result<u64> {
     let s = &job.settings;
-    let mut maker = KeyMaker::new(s.key_bytes);
+    let mut maker = s.keys();
     let mut values = Values::new(s.seed, s.compress_ratio, s.value_bytes);
     let mut random = Random::new(s.seed, Stream::Again as u64);
     let mut puts = 0;

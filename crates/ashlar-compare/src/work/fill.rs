@@ -25,7 +25,7 @@ impl Source {
             _ => Some(Stream::Load),
         };
         Source {
-            maker: KeyMaker::new(s.key_bytes),
+            maker: s.keys(),
             values: Values::new(s.seed, s.compress_ratio, s.value_bytes),
             random: stream.map(|stream| Random::new(s.seed, stream as u64)),
             keys,

@@ -4,12 +4,12 @@ use super::{Done, Stream};
 use crate::job::{Job, Step};
 use crate::meter::{Kind, Meter, STEPS};
 use crate::peer::{Cursor, Peer, Read, Result};
-use ashlar_bench::{KeyMaker, Random};
+use ashlar_bench::Random;
 
 /// Gets drawn keys.
 pub fn get<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     let s = &job.settings;
-    let mut maker = KeyMaker::new(s.key_bytes);
+    let mut maker = s.keys();
     let mut random = Random::new(s.seed, Stream::Reads as u64);
     let mut done = Done::default();
     let mut reader = peer.reader()?;
@@ -30,7 +30,7 @@ pub fn get<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Resu
 pub fn seek<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     const STEPS: usize = 10;
     let s = &job.settings;
-    let mut maker = KeyMaker::new(s.key_bytes);
+    let mut maker = s.keys();
     let mut random = Random::new(s.seed, Stream::Seeks as u64);
     let mut done = Done::default();
     meter.begin();
@@ -83,7 +83,7 @@ pub fn scan<P: Peer>(peer: &P, least: u64, meter: &mut Meter) -> Result<Done> {
 /// Brings every block into the cache: gets every fourth key, so that no block is left out.
 pub fn warm<P: Peer>(peer: &P, job: &Job) -> Result<()> {
     let mut reader = peer.reader()?;
-    let mut maker = KeyMaker::new(job.settings.key_bytes);
+    let mut maker = job.settings.keys();
     for number in (0..job.keys).step_by(4) {
         reader.get(maker.key(number), |_| ())?;
     }

@@ -8,7 +8,7 @@ use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
 use crate::peer::{Cursor, Peer, Read, Result};
-use ashlar_bench::{Access, KeyMaker, KeyOrder, KeyStream, Random, Values};
+use ashlar_bench::{Access, KeyOrder, KeyStream, Random, Values};
 
 const THETA: f64 = 0.99;
 const LONGEST_SCAN: u64 = 100;
@@ -35,7 +35,7 @@ fn kind(workload: Workload, reads: bool) -> Kind {
 pub fn mixed<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     let s = &job.settings;
     let calm = calm(step.workload);
-    let mut maker = KeyMaker::new(s.key_bytes);
+    let mut maker = s.keys();
     let mut values = Values::new(s.seed, s.compress_ratio, s.value_bytes);
     let mut random = Random::new(s.seed, Stream::Mixed as u64 + ((step.workload as u64) << 8));
     let mut chosen = KeyStream::new(KeyOrder::Random, job.keys, Access::Zipfian { theta: THETA });

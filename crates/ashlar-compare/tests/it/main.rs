@@ -75,6 +75,21 @@ fn the_same_work_on_both() {
     assert_eq!(left, ["records"], "databases were left behind");
 }
 
+/// Engines get the same keys of every shape: what they were asked for, read and hold agrees.
+#[test]
+fn every_shape_of_keys_is_the_same_on_both() {
+    for shape in ["be8", "decimal", "uuid", "url", "prefix:300"] {
+        let small = ["--num", "2000", "--reps", "1", "--write-buffer-size", "131072", "--key-shape", shape];
+        let (text, run) = run(&[&small[..], &["--workloads", "fillrandom,readrandom,seekrandom"]].concat());
+        assert!(!text.contains("VOID"), "{shape}: {text}");
+        let counted: Vec<_> = run.records.iter().filter(|record| record.counts()).collect();
+        assert!(counted.iter().filter(|record| record.engine.name == "ashlardb").count() == 3, "{text}");
+        let data: std::collections::BTreeSet<_> = counted.iter().map(|record| &record.hash.data).collect();
+        assert!(data.len() == 1 && !data.contains(&None), "{shape}: {data:?}");
+        assert!(counted.iter().all(|record| record.params.options["key_shape"] == shape), "{text}");
+    }
+}
+
 /// The tables of the README are made of records that lie beside it.
 #[test]
 fn the_tables_of_documents_are_those_of_the_records() {
