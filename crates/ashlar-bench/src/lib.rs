@@ -38,7 +38,7 @@ mod worker;
 pub use access::Access;
 pub use ashlar::Ashlar;
 pub use calendar::utc;
-pub use flags::{Flags, Parsed, parse};
+pub use flags::{Flags, Parsed, TreeState, parse};
 pub use keys::{KeyMaker, KeyOrder, KeyShape, KeyStream};
 pub use lengths::Kind as Lengths;
 pub use plan::{Beside, Plan, Work};

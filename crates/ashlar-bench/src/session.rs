@@ -4,7 +4,7 @@
 //!    `--use_existing_db`; then those benchmarks are skipped.
 //! 2. All names are looked up before the first benchmark runs.
 
-use crate::flags::{Flags, Parsed, help, parse, with_files};
+use crate::flags::{Flags, Parsed, TreeState, help, parse, with_files};
 use crate::plan::{Plan, Work};
 use crate::repeat::summary;
 use crate::runner::Runner;
@@ -95,7 +95,7 @@ pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<D
             temporary.path().to_path_buf()
         }
     };
-    let mut session = Session { place, flags: &parsed.flags, dir: &dir, store: None };
+    let mut session = Session { place, flags: &parsed.flags, dir: &dir, store: None, settled: false };
     let results = session.all(&plans, seed, out)?;
     session.end(out)?;
     if in_table {
@@ -131,6 +131,8 @@ struct Session<'a> {
     flags: &'a Flags,
     dir: &'a Path,
     store: Option<Box<dyn Store>>,
+    /// Nothing was written since everything was compacted.
+    settled: bool,
 }
 
 impl Session<'_> {
@@ -171,6 +173,7 @@ impl Session<'_> {
                 if plan.fresh {
                     self.reopen(plan.name)?;
                 }
+                self.settle(plan)?;
                 let measured = self.one(&runner, plan, stream, out)?;
                 stream += plan.all_threads() as u64;
                 if run >= plan.repeat.warm_ups {
@@ -184,6 +187,20 @@ impl Session<'_> {
             results.extend(runs.into_iter().map(|measured| (plan.clone(), measured)));
         }
         Ok(results)
+    }
+
+    /// Makes the tree that reads are to find; notes that the others change it.
+    fn settle(&mut self, plan: &Plan) -> Result<(), Failure> {
+        if self.flags.tree_state == TreeState::Settled && plan.reads() && !self.settled {
+            let store = self.store()?;
+            store
+                .compact()
+                .and_then(|()| store.wait_for_background())
+                .map_err(|e| Failure::Engine(plan.name, e))?;
+            self.settled = true;
+        }
+        self.settled &= plan.only_reads();
+        Ok(())
     }
 
     /// One run of one benchmark.
@@ -284,6 +301,8 @@ usage: ashlar bench [--name=value]...
       the same as a page with drawings: rates, course over time, latencies, the machine
   ashlar bench --benchmarks=readseq --use_existing_db=1 --db=DIRECTORY
       on a database that is there
+  ashlar bench --benchmarks=fillrandom,readrandom,seekrandom --tree_state=settled
+      reads of a tree that was compacted whole; without the flag, of the tree that the load leaves
   ashlar bench --benchmarks=fillrandom,readrandom[W1-X5] --key_shape=uuid --key_distribution=zipfian
       reads once to warm up and five times measured, with average and median; few keys are hot
 

@@ -421,6 +421,21 @@ fn shapes_and_distributions_reach_the_engine() {
     assert!(map.values().all(|v| (10..=30).contains(&v.len())));
 }
 
+/// Compacted once for the reads behind each write, also when the write is beside them.
+#[test]
+fn reads_find_a_settled_tree_when_they_are_to() {
+    let calls = |flags: &str| {
+        let maps = Maps::default();
+        let names = "--benchmarks=fillseq,readrandom,readseq,readwhilewriting,seekrandom";
+        bench(&maps, &format!("{names} --num=100 {flags}")).unwrap();
+        let calls = maps.0.calls.lock().unwrap().clone();
+        calls.into_iter().filter(|call| call == "compact" || call == "wait").collect::<Vec<_>>()
+    };
+    assert_eq!(calls("--seed=1"), [""; 0], "the default");
+    assert_eq!(calls("--tree_state=loaded"), [""; 0]);
+    assert_eq!(calls("--tree_state=settled"), ["compact", "wait", "compact", "wait"]);
+}
+
 #[test]
 fn threads_each_do_the_whole_count() {
     let text =

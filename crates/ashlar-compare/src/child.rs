@@ -3,7 +3,7 @@
 
 use crate::engine::EngineName;
 use crate::figures::Figures;
-use crate::job::{Before, Job, Step, Workload};
+use crate::job::{Job, Step, TreeState, Workload};
 use crate::measure::{self, Moment};
 use crate::memory::Held;
 use crate::meter::Meter;
@@ -86,7 +86,7 @@ fn probe<P: Peer>(peer: P, job: &Job) -> Result<()> {
     for step in &job.steps {
         prepare(&peer, job, step)?;
         work::run(&peer, job, step, &mut Meter::new(0.0))?;
-        if step.workload.writes() {
+        if step.workload.writes() && step.settles {
             peer.settle()?;
         }
     }
@@ -101,13 +101,15 @@ fn leaves_same_data(step: &Step, done: &Done) -> bool {
 }
 
 fn prepare<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
-    if step.before != Before::Nothing {
-        peer.settle()?;
+    match step.tree {
+        TreeState::Loaded => {}
+        TreeState::Idle => peer.settle()?,
+        TreeState::Settled => peer.compact()?,
     }
-    match (step.before, step.workload) {
-        (Before::Warm, Workload::Readseq) => work::scan(peer, 1, &mut Meter::new(0.0)).map(drop),
-        (Before::Warm, _) => work::warm(peer, job),
-        _ => Ok(()),
+    match step.workload {
+        _ if !step.warm => Ok(()),
+        Workload::Readseq => work::scan(peer, 1, &mut Meter::new(0.0)).map(drop),
+        _ => work::warm(peer, job),
     }
 }
 
@@ -119,7 +121,7 @@ fn measured<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Figures> {
     let start = Moment::now();
     let (done, samples) = sampler::during(Path::new(&job.dir), || work::run(peer, job, step, &mut meter));
     let (done, end) = (done?, Moment::now());
-    if step.workload.writes() {
+    if step.workload.writes() && step.settles {
         peer.settle()?;
     }
     let settled = Moment::now();

@@ -4,15 +4,16 @@ use crate::command::{Command, Shown};
 use crate::drive::{Matrix, Stop};
 use crate::engine::EngineName;
 use crate::experiment::{self, Experiment, Session, Size};
-use crate::job::{Step, Workload};
+use crate::job::{Step, TreeState, Workload};
 use crate::settings::{Class, Settings};
 use ashlar_bench::KeyShape;
 use clap::Parser;
 use std::path::PathBuf;
 
 /// What an experiment decides by itself.
-const FREE: [&str; 18] = [
+const FREE: [&str; 19] = [
     "workloads",
+    "tree_state",
     "num",
     "reads",
     "key_shape",
@@ -58,6 +59,11 @@ pub struct Cli {
     /// Workloads, separated by commas [default: those of one thread in a closed loop]
     #[arg(long, value_enum, value_delimiter = ',')]
     workloads: Vec<Workload>,
+    /// States of the tree that readrandom, seekrandom and readseq find, separated by commas; in other states than idle their rows
+    /// are named after it, and have a load of their own: loaded (as a random load leaves it), idle (written out, background
+    /// work done), settled (all compacted)
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "idle")]
+    tree_state: Vec<TreeState>,
     /// Keys
     #[arg(long, default_value_t = 1_000_000)]
     num: u64,
@@ -187,7 +193,7 @@ impl Cli {
                 workloads = Workload::FREE.into_iter().filter(usual).collect();
             }
             let reads = self.reads.unwrap_or(self.num.min(1_000_000));
-            return Ok(experiment::free(&workloads, &self.settings(), self.num, reads));
+            return Ok(experiment::free(&workloads, &self.tree_state, &self.settings(), self.num, reads));
         };
         let sessions = experiment.sessions(self.size);
         let names = |session: &Session| {

@@ -91,17 +91,30 @@ impl Workload {
     }
 }
 
-/// What happens before a step is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The tree that a step finds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
-pub enum Before {
-    /// Nothing: the database is as the step before left it.
+pub enum TreeState {
+    /// As the writes before left it, in memory and in level 0 too; what they left to do is done meanwhile.
     #[default]
-    Nothing,
+    Loaded,
     /// Memory is written out and background work done.
-    Settle,
-    /// That, and every block is brought into the cache, as far as it holds them.
-    Warm,
+    Idle,
+    /// Everything is compacted, and background work done.
+    Settled,
+}
+
+impl TreeState {
+    /// As command lines and rows name it.
+    pub fn text(self) -> &'static str {
+        match self {
+            TreeState::Loaded => "loaded",
+            TreeState::Idle => "idle",
+            TreeState::Settled => "settled",
+        }
+    }
 }
 
 /// One workload on the database.
@@ -127,8 +140,13 @@ pub struct Step {
     pub seconds: f64,
     /// False: a load that only prepares.
     pub measured: bool,
-    /// What comes first.
-    pub before: Before,
+    /// What is done to the tree before.
+    pub tree: TreeState,
+    /// Every block is brought into the cache before, as far as it holds them.
+    pub warm: bool,
+    /// Behind writes memory is written out and background work done, and the record says how long that took. False: the next
+    /// step finds the tree as the writes left it.
+    pub settles: bool,
 }
 
 impl Step {
@@ -144,7 +162,9 @@ impl Step {
             share: 0.0,
             seconds: 0.0,
             measured: true,
-            before: Before::Nothing,
+            tree: TreeState::Loaded,
+            warm: false,
+            settles: true,
         }
     }
 }

@@ -97,6 +97,11 @@ pub trait Peer: Sized {
     /// Writes what is in memory to tables and waits until no background work is left.
     fn settle(&self) -> Result<()>;
 
+    /// Compacts everything, as far as the engine has a call for that, and settles.
+    fn compact(&self) -> Result<()> {
+        self.settle()
+    }
+
     /// What it says it wrote since the open.
     fn written(&self) -> Written {
         Written::default()

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use table::FLAGS;
 pub use table::Flags;
+pub use value::TreeState;
 
 impl Flags {
     /// Bytes of a key of the shape that is asked for.

@@ -1,6 +1,6 @@
 //! The flags: one table that makes the struct, the defaults, the setters and the help.
 
-use super::value::Value;
+use super::value::{TreeState, Value};
 use crate::keys::KeyShape;
 
 /// A flag, by what the parser and the help need.
@@ -67,6 +67,9 @@ flags! {
     /// What keys look like: integer (db_bench's), be8 (8 bytes, big-endian), decimal, uuid (16 bytes), url (55 bytes),
     /// prefix:N (N bytes, N from 17; all but the last 16 are the same in every key). Ours.
     key_shape: KeyShape = KeyShape::Integer;
+    /// The tree that benchmarks that read find: loaded (as the writes before left it) or settled (compacted whole before the
+    /// first that reads behind writes; that is not measured). Ours.
+    tree_state: TreeState = TreeState::Loaded;
     /// How random keys are drawn: uniform, zipfian. Ours.
     key_distribution: String = "uniform".to_owned();
     /// The exponent of zipfian. Ours.

@@ -101,6 +101,7 @@ fn options_of_rocksdb_are_flags() {
     let shape =
         "ERROR: illegal value for flag 'key_shape': expected integer, be8, decimal, uuid, url or prefix:N";
     assert!(error("--key_shape=round").starts_with(shape));
+    assert!(error("--tree_state=full").ends_with("expected loaded or settled, found \"full\""));
 }
 
 #[test]

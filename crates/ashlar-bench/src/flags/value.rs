@@ -2,6 +2,15 @@
 
 use crate::keys::KeyShape;
 
+/// The tree that benchmarks that read find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeState {
+    /// As the writes before left it.
+    Loaded,
+    /// Compacted whole.
+    Settled,
+}
+
 /// A type of flag.
 pub(super) trait Value: Sized {
     /// A switch needs no value: `--name` is on, `--noname` off.
@@ -81,6 +90,24 @@ impl Value for KeyShape {
 
     fn show(&self) -> String {
         self.to_string()
+    }
+}
+
+impl Value for TreeState {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "loaded" => Ok(TreeState::Loaded),
+            "settled" => Ok(TreeState::Settled),
+            _ => Err(format!("expected loaded or settled, found {text:?}")),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            TreeState::Loaded => "loaded",
+            TreeState::Settled => "settled",
+        }
+        .to_owned()
     }
 }
 

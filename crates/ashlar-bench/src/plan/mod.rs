@@ -204,6 +204,16 @@ impl Plan {
         self.threads + usize::from(self.beside != Beside::Nothing)
     }
 
+    /// True for the ones that read the database, beside a writer too.
+    pub(crate) fn reads(&self) -> bool {
+        matches!(self.work, Work::Get | Work::MultiGet | Work::Scan { .. } | Work::Seek | Work::SeekOrdered)
+    }
+
+    /// True when the tree is afterwards as it was before.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.reads() && matches!(self.beside, Beside::Nothing | Beside::Scanner)
+    }
+
     /// Makes the keys that it asks for.
     pub(crate) fn maker(&self) -> KeyMaker {
         let maker = KeyMaker::shaped(self.shape, self.key_size).prefixed(self.prefix.0, self.prefix.1);

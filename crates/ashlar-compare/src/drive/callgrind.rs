@@ -30,7 +30,8 @@ pub fn instructions(matrix: &Matrix, job: &Job, step: &Step) -> Result<f64, Stri
 /// Of a whole run: a load of `keys` keys if the step needs one, and `ops` operations.
 fn counted(matrix: &Matrix, job: &Job, step: &Step, keys: u64, ops: u64) -> Result<u64, String> {
     let small = Step { ops, threads: 1, seconds: 0.0, ..step.clone() };
-    let load = Step { measured: false, ..Step::new("load", Workload::Fillrandom, keys) };
+    let settles = job.steps.first().is_none_or(|first| first.settles);
+    let load = Step { measured: false, settles, ..Step::new("load", Workload::Fillrandom, keys) };
     let steps = if step.workload.fills() { vec![small] } else { vec![load, small] };
     let job =
         Job { steps, keys: if step.workload.fills() { 2 * keys } else { keys }, probe: true, ..job.clone() };

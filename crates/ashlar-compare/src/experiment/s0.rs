@@ -6,7 +6,7 @@
 //! all is there. Reads have as much memory for the data as there: a fifth to a sixth of it, the system's cache included.
 
 use super::{Session, Size, settings};
-use crate::job::{Before, Step, Workload};
+use crate::job::{Step, TreeState, Workload};
 use crate::settings::Settings;
 use ashlar_report::history;
 
@@ -86,12 +86,12 @@ impl Rows {
 
     fn again(&self, row: &str) -> Step {
         let seconds = self.size.of(0.5, 60.0, 300.0);
-        Step { before: Before::Settle, ..self.step(row, Workload::Overwrite, seconds) }
+        Step { tree: TreeState::Idle, ..self.step(row, Workload::Overwrite, seconds) }
     }
 
     fn threads(&self, row: &str, workload: Workload) -> Step {
         let seconds = self.size.of(0.5, 60.0, 300.0);
-        let step = Step { threads: READERS, before: Before::Settle, ..self.step(row, workload, seconds) };
+        let step = Step { threads: READERS, tree: TreeState::Idle, ..self.step(row, workload, seconds) };
         // On the page the count is each thread's; here the clock ends it.
         Step { ops: u64::MAX, ..step }
     }

@@ -5,7 +5,7 @@
 //! with two for each core too. The script's overwrite has 32 writers; here it is one, as for every engine of this program.
 
 use super::{Session, Size, settings};
-use crate::job::{Before, Step, Workload};
+use crate::job::{Step, TreeState, Workload};
 use crate::settings::Settings;
 
 const KIB: u64 = 1 << 10;
@@ -40,7 +40,7 @@ fn step(size: Size, test: &str, variant: &str, workload: Workload, threads: u32)
         title: format!("{test}, {variant}"),
         threads,
         seconds: size.of(0.3, 60.0, 300.0),
-        before: Before::Settle,
+        tree: TreeState::Idle,
         ..Step::new(&format!("{test}-{variant}"), workload, u64::MAX)
     }
 }
@@ -50,9 +50,9 @@ fn rows(size: Size, variant: &str, keys: u64) -> Vec<Step> {
     let step = |test, workload, threads| step(size, test, variant, workload, threads);
     let load = step("bulkload", Workload::Fillrandom, 1);
     vec![
-        Step { ops: keys, seconds: 0.0, before: Before::Nothing, ..load },
+        Step { ops: keys, seconds: 0.0, tree: TreeState::Loaded, ..load },
         Step { ops: keys, ..step("overwrite", Workload::Overwrite, 1) },
-        Step { before: Before::Nothing, ..step("readwhilewriting", Workload::Readwhilewriting, READERS) },
+        Step { tree: TreeState::Loaded, ..step("readwhilewriting", Workload::Readwhilewriting, READERS) },
         step("readrandom", Workload::Readrandom, READERS),
     ]
 }

@@ -4,7 +4,7 @@
 //! come as on the page, straight after the load, and once more after everything was settled.
 
 use super::{CACHE_FLOOR, Session, Size, settings};
-use crate::job::{Before, Step, Workload};
+use crate::job::{Step, TreeState, Workload};
 use crate::settings::Settings;
 use ashlar_report::history;
 
@@ -73,7 +73,7 @@ impl Page {
         Step {
             title: format!("{title}{what}"),
             seconds: self.size.of(0.5, 60.0, 600.0),
-            before: if what == ", settled" { Before::Settle } else { Before::Nothing },
+            tree: if what == ", settled" { TreeState::Idle } else { TreeState::Loaded },
             ..Step::new(row, workload, ops)
         }
     }

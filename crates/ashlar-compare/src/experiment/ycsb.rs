@@ -2,7 +2,7 @@
 //! tenth of the data.
 
 use super::{Session, Size, settings};
-use crate::job::{Before, Step, Workload};
+use crate::job::{Step, TreeState, Workload};
 
 /// Ten fields of 100 bytes, each with a name of two bytes and a length of four.
 const RECORD: usize = 10 * (100 + 2 + 4);
@@ -21,7 +21,7 @@ pub fn sessions(size: Size) -> Vec<Session> {
     let mix = |row: &str, workload, title: &str| Step {
         title: title.to_owned(),
         seconds: size.of(2.0, 30.0, 300.0),
-        before: Before::Settle,
+        tree: TreeState::Idle,
         ..Step::new(row, workload, size.of(20_000, u64::MAX, u64::MAX))
     };
     let first = vec![

@@ -111,6 +111,11 @@ impl Peer for Ashlar {
         self.db.wait_for_background().map_err(text)
     }
 
+    fn compact(&self) -> Result<()> {
+        self.db.compact().map_err(text)?;
+        self.settle()
+    }
+
     fn written(&self) -> Written {
         let text = self.db.property("rocksdb.stats").unwrap_or_default();
         stats_text::written(&text)

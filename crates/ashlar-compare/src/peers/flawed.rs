@@ -56,6 +56,10 @@ impl Peer for Flawed {
         self.inner.settle()
     }
 
+    fn compact(&self) -> Result<()> {
+        self.inner.compact()
+    }
+
     fn written(&self) -> Written {
         self.inner.written()
     }

@@ -90,6 +90,31 @@ fn every_shape_of_keys_is_the_same_on_both() {
     }
 }
 
+/// Reads on a tree as the load left it, and on one that is compacted: two rows, the same answers, other trees.
+#[test]
+fn reads_find_the_tree_in_the_state_asked_for() {
+    let small =
+        ["--num", "20000", "--reps", "1", "--write-buffer-size", "131072", "--workloads", "readrandom"];
+    let (text, run) = run(&[&small[..], &["--tree-state", "loaded,settled"]].concat());
+    assert!(!text.contains("VOID"), "{text}");
+    for engine in ["ashlardb", "rocksdb"] {
+        let of = |row: &str| {
+            let found = run.records.iter().find(|r| r.row == row && r.engine.name == engine);
+            found.unwrap_or_else(|| panic!("{engine} has no row {row}: {text}"))
+        };
+        let (loaded, settled) = (of("readrandom-loaded"), of("readrandom-settled"));
+        if !loaded.counts() {
+            println!("skipped: {engine}: {}", loaded.status.text());
+            continue;
+        }
+        assert_eq!((&loaded.hash, loaded.workload.as_str()), (&settled.hash, "readrandom"), "{engine}");
+        let used = |record: &ashlar_report::record::Record| {
+            record.engine_counters.levels.iter().filter(|tables| **tables > 0).count()
+        };
+        assert!(used(settled) == 1, "{engine}: {:?}", settled.engine_counters.levels);
+    }
+}
+
 /// The tables of the README are made of records that lie beside it.
 #[test]
 fn the_tables_of_documents_are_those_of_the_records() {

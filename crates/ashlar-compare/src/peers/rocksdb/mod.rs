@@ -88,6 +88,12 @@ impl RocksDb {
         Ok(())
     }
 
+    /// Compacts everything, and waits. The call reports no failure; the settling after it does.
+    fn compact_range(&self) {
+        // SAFETY: the database is live; no bounds, which is everything.
+        unsafe { (self.f.compact_range)(self.db, null(), 0, null(), 0) };
+    }
+
     fn property(&self, name: &CStr) -> Option<String> {
         // SAFETY: the database is live, the name NUL-terminated.
         let text = unsafe { (self.f.property)(self.db, name.as_ptr()) };
@@ -177,8 +183,7 @@ impl Peer for RocksDb {
         // SAFETY: database and options are live.
         let flushed = f.checked(|e| unsafe { (f.flush)(self.db, flush, e) });
         if self.bulk {
-            // SAFETY: the database is live; no bounds, which is everything.
-            unsafe { (f.compact_range)(self.db, null(), 0, null(), 0) };
+            self.compact_range();
         }
         // SAFETY: as above.
         let waited = f.checked(|e| unsafe { (f.wait)(self.db, wait, e) });
@@ -187,6 +192,11 @@ impl Peer for RocksDb {
         // SAFETY: destroyed once.
         unsafe { (f.wait_options_destroy)(wait) };
         flushed.and(waited)
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.compact_range();
+        self.settle()
     }
 
     fn written(&self) -> Written {
