@@ -63,7 +63,7 @@ impl Figures {
             phase: Some(Phase { seconds, settle_seconds: writes.then_some(settling), load_seconds: None }),
             latency_us: self.meter.latencies(),
             series: self.series(),
-            cpu: self.cpu(step),
+            cpu: self.cpu(),
             mem: Memory { configured_bytes: Some(job.settings.memory_bytes()), ..self.memory.clone() },
             amp: self.amplification(writes, &counters, &space),
             io_end: self.worked.io.clone(),
@@ -109,16 +109,11 @@ impl Figures {
         })
     }
 
-    /// Switches of threads that have ended are not counted, so those of many readers are not known.
-    fn cpu(&self, step: &Step) -> Cpu {
-        let switches = if step.threads == 1 { self.settled.switches.clone() } else { Cpu::default() };
+    fn cpu(&self) -> Cpu {
         Cpu {
             process_s: Some(self.settled.cpu),
             thread_s: Some(self.worked.cpu_thread),
-            machine_cs: self.settled.switches.machine_cs,
-            user_s: self.settled.switches.user_s,
-            sys_s: self.settled.switches.sys_s,
-            ..switches
+            ..self.settled.usage.clone()
         }
     }
 

@@ -30,6 +30,7 @@ mod settings;
 mod space;
 mod tables;
 mod job;
+mod usage;
 mod work;
 
 use clap::Parser;

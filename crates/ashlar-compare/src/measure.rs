@@ -1,9 +1,10 @@
 //! What the operating system counted for this process.
 //!
 //! Processor time comes from the process and thread clocks, bytes and calls from `/proc/self/io`, memory from
-//! `/proc/self/status`, context switches of the threads that are there
-//! from `/proc/self/task`. What a machine does not count is `None`.
+//! `/proc/self/status`, page faults and context switches from `getrusage` ([`crate::usage`]). What a machine does not count is
+//! `None`.
 
+use crate::usage::usage;
 use ashlar_report::record::{Cpu, Io, Memory};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ pub struct Moment {
     process: Duration,
     thread: Duration,
     io: Io,
-    switches: Cpu,
+    usage: Cpu,
 }
 
 /// What happened between two moments.
@@ -29,8 +30,8 @@ pub struct Passed {
     pub cpu_thread: f64,
     /// Bytes and calls.
     pub io: Io,
-    /// Context switches, and processor time by mode; the rest of it is unknown.
-    pub switches: Cpu,
+    /// Context switches, page faults, and processor time by mode, of all threads; the rest of it is unknown.
+    pub usage: Cpu,
 }
 
 impl Moment {
@@ -41,7 +42,7 @@ impl Moment {
             process: clock(ClockId::ProcessCPUTime),
             thread: clock(ClockId::ThreadCPUTime),
             io: io(),
-            switches: switches(),
+            usage: Cpu { machine_cs: machine_switches(), ..usage() },
         }
     }
 
@@ -49,8 +50,8 @@ impl Moment {
     pub fn until(&self, later: &Moment) -> Passed {
         let more = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         let io = |of: fn(&Io) -> Option<u64>| more(of(&later.io), of(&self.io));
-        let cpu = |of: fn(&Cpu) -> Option<u64>| more(of(&later.switches), of(&self.switches));
-        let time = |of: fn(&Cpu) -> Option<f64>| Some((of(&later.switches)? - of(&self.switches)?).max(0.0));
+        let cpu = |of: fn(&Cpu) -> Option<u64>| more(of(&later.usage), of(&self.usage));
+        let time = |of: fn(&Cpu) -> Option<f64>| Some((of(&later.usage)? - of(&self.usage)?).max(0.0));
         Passed {
             seconds: (later.at - self.at).as_secs_f64(),
             cpu: later.process.saturating_sub(self.process).as_secs_f64(),
@@ -64,7 +65,9 @@ impl Moment {
                 syscr: io(|io| io.syscr),
                 ..Io::default()
             },
-            switches: Cpu {
+            usage: Cpu {
+                minor_faults: cpu(|cpu| cpu.minor_faults),
+                major_faults: cpu(|cpu| cpu.major_faults),
                 vol_cs: cpu(|cpu| cpu.vol_cs),
                 invol_cs: cpu(|cpu| cpu.invol_cs),
                 machine_cs: cpu(|cpu| cpu.machine_cs),
@@ -97,28 +100,9 @@ fn io() -> Io {
     }
 }
 
-/// Switches of all threads that are there, and of the machine; processor time of the process by mode.
-fn switches() -> Cpu {
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let texts: Vec<_> =
-        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok()).collect();
-    let modes = std::fs::read_to_string("/proc/self/stat").ok().and_then(|text| modes(&text));
-    let sum = |name| texts.iter().map(|text| field(text, name)).sum();
-    Cpu {
-        vol_cs: sum("voluntary_ctxt_switches:"),
-        invol_cs: sum("nonvoluntary_ctxt_switches:"),
-        machine_cs: std::fs::read_to_string("/proc/stat").ok().and_then(|text| field(&text, "ctxt")),
-        user_s: modes.map(|(user, _)| user),
-        sys_s: modes.map(|(_, sys)| sys),
-        ..Cpu::default()
-    }
-}
-
-/// Seconds in user mode and in the kernel: the 12th and 13th field behind the name in brackets, in hundredths of a second.
-fn modes(stat: &str) -> Option<(f64, f64)> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let mut seconds = || Some(fields.next()?.parse::<f64>().ok()? / 100.0);
-    Some((seconds()?, seconds()?))
+/// Context switches of the whole machine since it started.
+fn machine_switches() -> Option<u64> {
+    std::fs::read_to_string("/proc/stat").ok().and_then(|text| field(&text, "ctxt"))
 }
 
 /// Bytes given to write calls since the process began; 0 where the system does not count them.
@@ -156,15 +140,14 @@ mod tests {
         let passed = before.until(&Moment::now());
         assert!(passed.io.proc_wchar.unwrap() >= 1 << 20 && passed.io.syscw.unwrap() >= 1, "{passed:?}");
         assert!(passed.seconds > 0.0 && passed.cpu > 0.0 && passed.cpu_thread > 0.0, "{passed:?}");
-        assert!(passed.switches.machine_cs.is_some() && passed.switches.vol_cs.is_some(), "{passed:?}");
+        assert!(passed.usage.machine_cs.is_some() && passed.usage.vol_cs.is_some(), "{passed:?}");
+        assert!(passed.usage.minor_faults.is_some() && passed.usage.user_s.is_some(), "{passed:?}");
     }
 
     #[test]
     fn fields_are_found() {
         assert_eq!(field("Name: x\nVmHWM:\t  12 kB\n", "VmHWM:"), Some(12));
         assert_eq!(field("a: 1", "b:"), None);
-        let stat = "7 (a b) c) S 1 7 7 0 -1 4194304 100 0 0 0 250 75 0 0 20 0 1";
-        assert_eq!(modes(stat), Some((2.5, 0.75)));
         let memory = memory();
         assert!(
             memory.rss_peak.unwrap() >= memory.rss.unwrap() && memory.rss.unwrap() > 1 << 20,

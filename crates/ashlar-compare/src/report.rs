@@ -195,6 +195,8 @@ fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
         "spread %",
         "cpu us/op",
         "caller cpu",
+        "faults/op",
+        "switches/op",
         "settle s",
         "write amp",
         "(engine)",
@@ -224,6 +226,8 @@ fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
                 number(spread(&walls), 0),
                 number(cpu(engine), 3),
                 number(all(|r| r.ops.as_ref()?.us_cpu_thread_op), 3),
+                number(all(|r| per_op(r, r.cpu.minor_faults?)), 3),
+                number(all(|r| per_op(r, r.cpu.vol_cs? + r.cpu.invol_cs?)), 3),
                 number(all(|r| r.phase.as_ref()?.settle_seconds), 2),
                 number(all(|r| r.amp.wa_proc), 2),
                 number(all(|r| r.amp.wa_eng), 2),
@@ -234,7 +238,11 @@ fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
             ]);
         }
     }
-    right(table, 2..11)
+    right(table, 2..13)
+}
+
+fn per_op(record: &Record, count: u64) -> Option<f64> {
+    Some(count as f64 / record.ops.as_ref()?.total.max(1) as f64)
 }
 
 /// Every kind of operation of every row, in microseconds.

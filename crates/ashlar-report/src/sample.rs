@@ -85,6 +85,7 @@ fn measured(engine: &str, workload: &str, rate: f64) -> Record {
     record.mem.configured_bytes = Some(4 << 20);
     record.mem.rss_peak = Some(30 << 20);
     (record.cpu.vol_cs, record.cpu.invol_cs) = (Some(100), Some(20));
+    record.cpu.minor_faults = Some(1_200_000);
     (record.io.syscw, record.io_end.syscr) = (Some(1000), Some(500_000));
     record.engine_counters.levels = vec![1, 4, 12];
     if reads {

@@ -52,6 +52,9 @@ fn the_same_work_on_both() {
         let record: serde_json::Value = serde_json::from_str(line).unwrap();
         assert!(record["ops"]["total"].as_u64().unwrap() >= 5000, "{line}");
         assert!(record["ops"]["us_cpu_op"].as_f64().unwrap() > 0.0, "{line}");
+        for count in ["minor_faults", "major_faults", "vol_cs", "invol_cs"] {
+            assert!(record["cpu"][count].is_u64(), "{count}: {line}");
+        }
         let latencies = record["latency_us"].as_object().unwrap();
         assert!(latencies.values().any(|l| l["count"].as_u64() > Some(0) && l["p50"].as_f64() > Some(0.0)));
         let paced = record["workload"] == "openloop";

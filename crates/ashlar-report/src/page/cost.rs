@@ -1,4 +1,4 @@
-//! What an operation costs the machine: processor, switches, calls, memory, settling.
+//! What an operation costs the machine: processor, switches, faults, calls, memory, settling.
 
 use super::name;
 use crate::record::Record;
@@ -23,7 +23,7 @@ pub fn section(group: &Group<'_>) -> String {
     format!(
         "<details open><summary>Cost and memory</summary>\n<div class=\"scroll\"><table class=\"figures\"><thead>\
          <tr><th>row</th><th class=\"t\">engine</th><th>ops/s</th><th>± %</th><th>µs/op</th><th>CPU µs/op</th><th>driver’s</th><th>instructions</th>\
-         <th>switches/op</th><th>write calls/op</th><th>settled s</th><th>RSS peak</th><th>configured</th><th>levels</th></tr></thead><tbody>\n\
+         <th>switches/op</th><th>minor faults/op</th><th>write calls/op</th><th>settled s</th><th>RSS peak</th><th>configured</th><th>levels</th></tr></thead><tbody>\n\
          {rows}</tbody></table></div></details>\n"
     )
 }
@@ -43,6 +43,7 @@ fn line(cell: &Cell<'_>) -> String {
         known(cell.median(|r| r.ops.as_ref()?.driver_overhead_us), factor),
         known(cell.median(|r| r.ops.as_ref()?.instructions_op), thousands),
         known(cell.median(switches), small),
+        known(cell.median(|r| each(r.cpu.minor_faults, r)), small),
         known(cell.median(|r| each(r.io.syscw, r)), small),
         known(cell.median(|r| r.phase.as_ref()?.settle_seconds), |v| format!("{v:.2}")),
         known(cell.median(|r| r.mem.rss_peak.map(|n| n as f64)), bytes),

@@ -48,7 +48,7 @@ pub struct Record {
     pub latency_us: BTreeMap<String, Latency>,
     /// What happened second by second.
     pub series: Option<Series>,
-    /// Processor and context switches, settling included.
+    /// Processor, context switches and page faults, settling included.
     pub cpu: Cpu,
     /// What went through the operating system until the last operation was done.
     pub io_end: Io,
@@ -296,7 +296,7 @@ pub struct Series {
     pub du: Vec<u64>,
 }
 
-/// Processor time and context switches.
+/// Processor time, context switches and page faults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
     /// All threads.
@@ -307,7 +307,11 @@ pub struct Cpu {
     pub user_s: Option<f64>,
     /// Of all threads, in the kernel.
     pub sys_s: Option<f64>,
-    /// Context switches for waiting.
+    /// Page faults that needed no storage, of all threads; `None` in files of before they were counted.
+    pub minor_faults: Option<u64>,
+    /// Page faults that read from storage.
+    pub major_faults: Option<u64>,
+    /// Context switches for waiting, of all threads.
     pub vol_cs: Option<u64>,
     /// Context switches for others.
     pub invol_cs: Option<u64>,
