@@ -71,8 +71,6 @@ pub enum BusyKind {
     Locked,
     /// The memory budget is used up.
     Memory,
-    /// The data changed since it was read.
-    Conflict,
     /// Background work is behind, and `no_slowdown` forbids to wait for it.
     Stalled,
     /// The answer needs a file, and the read allows memory and the block cache only (RocksDB's `Incomplete`).
@@ -103,22 +101,6 @@ impl ErrorKind {
             ErrorKind::TimedOut => "Operation timed out",
             ErrorKind::Aborted => "Operation aborted",
             ErrorKind::Shutdown(_) => "Shutdown in progress",
-        }
-    }
-
-    /// RocksDB's numeric status code (`include/rocksdb/status.h`).
-    pub fn status_code(self) -> u8 {
-        match self {
-            ErrorKind::Corruption => 2,
-            ErrorKind::NotSupported => 3,
-            ErrorKind::InvalidArgument => 4,
-            ErrorKind::Io(_) | ErrorKind::Indeterminate => 5,
-            ErrorKind::Shutdown(_) => 8,
-            ErrorKind::TimedOut => 9,
-            ErrorKind::Aborted => 10,
-            ErrorKind::Busy(BusyKind::Memory) => 13,
-            ErrorKind::Busy(BusyKind::Stalled | BusyKind::NotCached) => 7,
-            ErrorKind::Busy(_) => 11,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::suite::{Budget, Harm, Length, Report};
 use ashlar_base::planted::Bug;
+use ashlar_testkit::harm;
 use comfy_table::{Table, presets};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -187,6 +188,6 @@ fn child(program: &Path, bug: Bug, suite: &str, seed: u64, time: Duration) -> Op
     }
     let harm =
         Harm::ALL.iter().map(|harm| harm.name()).find(|name| text.lines().any(|l| l.starts_with(name)));
-    let hang = errors.lines().any(|line| line.starts_with("HANG"));
+    let hang = errors.lines().any(|line| line.starts_with(harm::HANG));
     Some(if hang { Harm::Hang.name().to_owned() } else { harm.unwrap_or("the process died").to_owned() })
 }

@@ -3,6 +3,7 @@
 //! A report is a line of JSON when it is kept (`--json=FILE`); `rel report` makes one table of many.
 
 use crate::turns;
+use ashlar_testkit::harm;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -106,7 +107,7 @@ impl Budget {
             for worker in workers {
                 match worker.join() {
                     Ok(piece) => report.absorb(piece),
-                    Err(panic) => report.fail("", format!("panic: {}", text_of(&*panic))),
+                    Err(panic) => report.fail("", format!("{}{}", harm::PANIC, text_of(&*panic))),
                 }
             }
         });
@@ -153,18 +154,12 @@ impl Harm {
         }
     }
 
-    /// The harm that a text of the drivers and of [`guarded`] tells of.
+    /// The harm of a failure: the word of [`harm`] in its text. A text without such a word is a wrong answer.
     pub fn of(text: &str) -> Harm {
-        let says = |word: &str| text.contains(word);
-        if says("panic: ") {
-            Harm::Panic
-        } else if says("HANG") {
-            Harm::Hang
-        } else if says("were acknowledged:") || says("took synced writes") || says("changed what is there") {
-            Harm::LostWrite
-        } else {
-            Harm::WrongAnswer
-        }
+        let words =
+            [(harm::PANIC, Harm::Panic), (harm::HANG, Harm::Hang), (harm::LOST_WRITE, Harm::LostWrite)];
+        let found = words.into_iter().find(|(word, _)| text.contains(word));
+        found.map_or(Harm::WrongAnswer, |(_, harm)| harm)
     }
 }
 
@@ -309,7 +304,8 @@ impl fmt::Display for Report {
 /// # Errors
 /// Its own, or the panic's text behind the word "panic".
 pub fn guarded<T>(case: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(case)).unwrap_or_else(|panic| Err(format!("panic: {}", text_of(&*panic))))
+    catch_unwind(AssertUnwindSafe(case))
+        .unwrap_or_else(|panic| Err(format!("{}{}", harm::PANIC, text_of(&*panic))))
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> &str {
@@ -344,7 +340,8 @@ impl Watchdog {
                 }
                 if watched.since.elapsed() >= patience {
                     // Not by a macro: what those print in a test is kept back, and this is its last word.
-                    let _ = writeln!(std::io::stderr(), "HANG: rel {suite} --replay={}", watched.case);
+                    let _ =
+                        writeln!(std::io::stderr(), "{}rel {suite} --replay={}", harm::HANG, watched.case);
                     std::process::exit(101);
                 }
             }
@@ -388,7 +385,7 @@ mod tests {
         report.count("crashes", 2);
         report.fail("1", guarded::<()>(|| panic!("oh")).unwrap_err());
         report.fail("2", "seed 2: HANG: flush");
-        report.fail("3", "recovered writes 1..=3, but 5 were acknowledged: 2 lost");
+        report.fail("3", format!("{}recovered writes 1..=3 of 5", harm::LOST_WRITE));
         report.fail("4", "get: 3 bytes expected");
         let harms: Vec<Harm> = report.failures.iter().map(|failure| failure.harm).collect();
         assert_eq!(harms, [Harm::Panic, Harm::Hang, Harm::LostWrite, Harm::WrongAnswer]);

@@ -11,6 +11,7 @@ mod devices;
 pub mod ext4;
 pub mod fork;
 pub mod golden;
+pub mod harm;
 pub mod heap;
 pub mod judge;
 pub mod mutate;

@@ -114,17 +114,6 @@ impl Order {
         *short.last_mut()? += 1;
         Some(short)
     }
-
-    /// A short user key above `a`, `None` when `a` is all 0xff or the order is not bytewise.
-    pub fn short_successor(&self, a: &[u8]) -> Option<Vec<u8>> {
-        if !matches!(self, Order::Bytewise) {
-            return None;
-        }
-        let at = a.iter().position(|&c| c != 0xff)?;
-        let mut short = a.get(..=at)?.to_vec();
-        *short.last_mut()? += 1;
-        Some(short)
-    }
 }
 
 /// The order as a type parameter: for block seek, merge loop and memtable leaf, where a branch per entry shows.
@@ -227,8 +216,6 @@ mod tests {
         assert_eq!(o.shortest_separator(b"abc", b"abcd"), None);
         assert_eq!(o.shortest_separator(b"ab1zz", b"ab2"), Some(b"ab1{".to_vec()));
         assert_eq!(o.shortest_separator(b"ab1\xff\xff", b"ab2"), None);
-        assert_eq!(o.short_successor(b"\xff\xffa\x00"), Some(b"\xff\xffb".to_vec()));
-        assert_eq!(o.short_successor(b"\xff"), None);
     }
 
     #[test]

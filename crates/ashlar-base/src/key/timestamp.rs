@@ -46,16 +46,6 @@ pub fn decode_u64_timestamp(timestamp: &[u8]) -> Result<u64, Malformed> {
     timestamp.try_into().map(u64::from_le_bytes).map_err(|_| wrong)
 }
 
-/// The user key with the smallest timestamp, all zeros: behind every version of the key.
-pub fn pad_min(user_key: &[u8], size: usize) -> Vec<u8> {
-    pad(user_key, size, 0)
-}
-
-/// The user key with the largest timestamp, all ones: before every version of the key.
-pub fn pad_max(user_key: &[u8], size: usize) -> Vec<u8> {
-    pad(user_key, size, 0xff)
-}
-
 fn pad(user_key: &[u8], size: usize, byte: u8) -> Vec<u8> {
     let mut padded = user_key.to_vec();
     padded.resize(user_key.len() + size, byte);
@@ -105,7 +95,6 @@ mod tests {
         let stripped = strip_internal(entry.as_key(), 8).unwrap();
         assert_eq!(stripped, InternalKeyBuf::new(b"a", Trailer::new(seq, ValueType::Put)));
         assert_eq!(pad_boundary(stripped.as_key(), 8), entry);
-        assert_eq!((pad_min(b"a", 2), pad_max(b"a", 2)), (b"a\0\0".to_vec(), b"a\xff\xff".to_vec()));
         let end = InternalKeyBuf::new(b"z", Trailer::RANGE_END);
         assert_eq!(pad_boundary(end.as_key(), 2).as_key().user_key(), b"z\xff\xff");
         assert!(strip_internal(stripped.as_key(), 8).is_err());

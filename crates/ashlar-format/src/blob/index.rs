@@ -120,13 +120,4 @@ impl<'a> BlobIndex<'a> {
             }
         }
     }
-
-    /// The blob file that a table with this entry is linked to: what "oldest blob file" in the MANIFEST counts. Kinds with
-    /// an expiration do not count.
-    pub fn linked_file(&self) -> Option<FileNumber> {
-        match self {
-            BlobIndex::Blob(place) => Some(place.file),
-            BlobIndex::InlinedTtl { .. } | BlobIndex::BlobTtl { .. } => None,
-        }
-    }
 }

@@ -46,11 +46,6 @@ impl View {
             _ => self.to_vec(),
         }
     }
-
-    /// Whether the view pins a block of the cache.
-    pub fn is_pinned(&self) -> bool {
-        matches!(self.0, Home::Frame { .. })
-    }
 }
 
 impl Deref for View {
@@ -109,7 +104,6 @@ mod tests {
             assert_eq!(copied, block[..len]);
             assert_eq!(pinned, block[..len]);
             assert_eq!(pinned, copied);
-            assert_eq!(pinned.is_pinned(), len > 64);
             assert_eq!(pinned.clone().into_vec(), copied.into_vec());
         }
         assert!(View::pinned(FramePin::unpooled(block), 150..201).is_empty());

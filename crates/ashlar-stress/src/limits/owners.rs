@@ -6,6 +6,7 @@ use crate::process::{Ended, Running, answer};
 use ashlar_base::ErrorKind;
 use ashlar_base::error::BusyKind;
 use ashlar_testkit::Rng;
+use ashlar_testkit::harm::HANG;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -83,7 +84,7 @@ pub(super) fn living_and_killed(case: &mut Case<'_>) -> Result<(), String> {
     let began = Instant::now();
     // Before the first MANIFEST is there an open of ours could come first.
     while !dir.join("CURRENT").exists() {
-        expect(began.elapsed() < Duration::from_secs(60), || "HANG: the owner does not open".to_owned())?;
+        expect(began.elapsed() < Duration::from_secs(60), || format!("{HANG}the owner does not open"))?;
         expect(owner.wait(Duration::from_millis(5))? == Ended::NotYet, || "the owner died".to_owned())?;
     }
     match open(&dir) {

@@ -10,6 +10,7 @@ use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::health::{Health, Severity};
 use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_testkit::ext4::Ext4;
+use ashlar_testkit::harm::PANIC;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, Rng};
 use std::collections::BTreeSet;
@@ -115,7 +116,7 @@ fn fill_once(db: &Db, known: &mut [Known], seed: u64, name: &str) -> Result<(), 
             })
             .collect();
         for writer in writers {
-            let refused = writer.join().map_err(|_| "panic: a writer".to_owned())?;
+            let refused = writer.join().map_err(|_| format!("{PANIC}a writer"))?;
             let lawful = refused.as_ref().is_some_and(|e| e.kind() == ErrorKind::Io(IoKind::NoSpace));
             expect(lawful, || format!("a full disk: {refused:?}"))?;
         }

@@ -6,6 +6,7 @@ use ashlar_engine::batch::WriteBatch;
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_testkit::Rng;
+use ashlar_testkit::harm::LOST_WRITE;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -90,9 +91,7 @@ impl Known {
                 Some(_) => {}
                 None => {
                     let (key, count) = (key.escape_ascii(), self.there.len());
-                    return Err(format!(
-                        "{key} is lost, and {count} writes were acknowledged: at least one lost"
-                    ));
+                    return Err(format!("{LOST_WRITE}{key}, one of {count} acknowledged writes"));
                 }
             }
         }

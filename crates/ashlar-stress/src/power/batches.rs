@@ -8,6 +8,7 @@ use ashlar_env::Env;
 use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_sync::ReadPin;
 use ashlar_testkit::Rng;
+use ashlar_testkit::harm::LOST_WRITE;
 use rustix::fs::Advice;
 use std::fs::File;
 use std::path::Path;
@@ -268,7 +269,7 @@ pub(super) fn found_of(db: &Db, durable: Numbers) -> Result<Numbers, String> {
     let all = look(db)?;
     for (writer, (found, durable)) in all.iter().zip(durable).enumerate() {
         if *found < durable {
-            return Err(format!("writer {writer}: {found} batches left, {durable} were acknowledged: lost"));
+            return Err(format!("{LOST_WRITE}writer {writer} has {found} of {durable} durable batches"));
         }
     }
     Ok(all)

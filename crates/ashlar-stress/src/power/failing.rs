@@ -17,6 +17,7 @@ use ashlar_base::{Error, ErrorKind};
 use ashlar_engine::health::{Health, Severity};
 use ashlar_testkit::Rng;
 use ashlar_testkit::block_log::RecordedDisk;
+use ashlar_testkit::harm::HANG;
 use std::error::Error as _;
 use std::fs::File;
 use std::path::Path;
@@ -115,7 +116,7 @@ fn sync_in_the_end(writers: &Writers<'_>, folder: &Path) -> Result<After, String
             Ok(()) => return Ok(After::Taken),
             Err(_) if is_shut(folder) => return Ok(After::Shut),
             Err(_) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
-            Err(e) => return Err(format!("HANG: a sync on a device that is well again: {e}")),
+            Err(e) => return Err(format!("{HANG}a sync on a device that is well again: {e}")),
         }
     }
 }
@@ -182,7 +183,7 @@ fn until_taken(
         std::thread::sleep(Duration::from_millis(5));
     }
     let Health { severity, cause: why, .. } = writers.db.health();
-    Err(format!("HANG: a device is well again, and writes are refused: {severity:?}, {why:?}"))
+    Err(format!("{HANG}a device is well again, and writes are refused: {severity:?}, {why:?}"))
 }
 
 /// Whether ext4 takes nothing more.

@@ -12,6 +12,8 @@ use ashlar_env::{Env, Fs};
 use ashlar_testkit::Rng;
 use ashlar_testkit::block_log::{RecordedDisk, Replay, Survivors};
 use ashlar_testkit::ext4::{Blank, Ext4};
+use ashlar_testkit::harm::LOST_WRITE;
+use ashlar_testkit::harm::PANIC;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,7 +98,7 @@ fn work(disk: &RecordedDisk, rng: &mut Rng, report: &mut Report) -> Result<Durab
         (files, namer.join(), obeyed)
     });
     obeyed?;
-    let panicked = |_| "panic: of a writer".to_owned();
+    let panicked = |_| format!("{PANIC}of a writer");
     let (names, refused) = names.map_err(panicked)?;
     let mut durable = Durable { names, ..Durable::default() };
     let mut shut = refused;
@@ -178,13 +180,13 @@ fn look(root: &Path, durable: &Durable) -> Result<(), String> {
         let same = found.iter().zip(expected).take_while(|(a, b)| a == b).count();
         if same < expected.len() {
             let (there, wanted) = (found.len(), expected.len());
-            return Err(format!("of a file {wanted} bytes were acknowledged: {same} are there, of {there}"));
+            return Err(format!(
+                "{LOST_WRITE}a file has {same} of {wanted} durable bytes; its length is {there}"
+            ));
         }
     }
     match (0..durable.names).find(|number| read(&format!("name-{number}")) != content(*number)) {
-        Some(lost) => {
-            Err(format!("{} names were acknowledged: the one numbered {lost} is lost", durable.names))
-        }
+        Some(lost) => Err(format!("{LOST_WRITE}name {lost} of {} durable names", durable.names)),
         None => Ok(()),
     }
 }

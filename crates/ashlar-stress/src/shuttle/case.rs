@@ -7,6 +7,7 @@ use crate::suite::{Report, guarded};
 use ashlar_sync::schedule;
 use ashlar_sync::shuttle::scheduler::UncontrolledNondeterminismCheckScheduler as SameTwice;
 use ashlar_sync::shuttle::{Config, FailurePersistence, MaxSteps, Runner};
+use ashlar_testkit::harm::{HANG, PANIC};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -63,10 +64,10 @@ pub fn run(seed: u64, twice: bool, report: &mut Report) {
     match ended {
         Ok(runs) => {
             report.count("executions", runs as u64);
-            panics.into_iter().for_each(|panic| report.fail(&replay, format!("panic: {panic}")));
+            panics.into_iter().for_each(|panic| report.fail(&replay, format!("{PANIC}{panic}")));
         }
         Err(text) if text.contains("deadlock!") || text.contains("exceeded max_steps") => {
-            report.fail(&replay, text.replacen("panic: ", "HANG: ", 1));
+            report.fail(&replay, text.replacen(PANIC, HANG, 1));
         }
         Err(text) => report.fail(&replay, text),
     }

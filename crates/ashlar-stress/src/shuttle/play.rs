@@ -13,6 +13,8 @@ use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlar_options::ReadOptions;
 use ashlar_sync::shuttle::thread;
 use ashlar_testkit::Rng;
+use ashlar_testkit::harm::LOST_WRITE;
+use ashlar_testkit::harm::PANIC;
 use std::sync::Arc;
 
 /// What one run came to.
@@ -47,7 +49,7 @@ fn play(mut plan: Plan, sim: &SimEnv, outcome: &mut Outcome) -> Result<(), Strin
         threads.push(thread::spawn(move || actor.play(&world, &mut rng)));
     }
     if threads.into_iter().any(|thread| thread.join().is_err()) {
-        return Err("panic: in a thread of the case".to_owned());
+        return Err(format!("{PANIC}in a thread of the case"));
     }
     let (acks, kept, started) = end(world, &plan.actors, &mut plan.rng, outcome);
     let writes = sim.calls_of(CallClass::Write);
@@ -158,8 +160,8 @@ fn crashed(
     let last = acks.iter().filter(there).map(|ack| ack.seq).max().max(floor);
     match acks.iter().find(|ack| Some(ack.seq) <= last && !there(ack)) {
         Some(lost) => {
-            let whole = format!("{shown:?} are there; up to {floor:?} were acknowledged: ");
-            Err(format!("{whole}{lost:?} is lost before {last:?}"))
+            let whole = format!("{shown:?} are there, acknowledged up to {floor:?}");
+            Err(format!("{LOST_WRITE}{whole}; {lost:?} is missing before {last:?}"))
         }
         None => between(&shown, &vec![0; plan.writers], started),
     }
@@ -191,7 +193,7 @@ fn reopened(plan: &Plan, sim: &SimEnv) -> Result<Vec<u64>, String> {
 fn between(shown: &[u64], low: &[u64], high: &[u64]) -> Result<(), String> {
     if shown.iter().zip(low).any(|(shown, low)| shown < low) {
         return Err(format!(
-            "{shown:?} batches of the writers are there, but {low:?} were acknowledged: lost"
+            "{LOST_WRITE}{shown:?} batches of the writers are there, {low:?} were acknowledged"
         ));
     }
     if shown.iter().zip(high).any(|(shown, high)| shown > high) {

@@ -9,6 +9,7 @@ use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_options::ReadOptions;
 use ashlar_repair::check_database;
 use ashlar_testkit::Rng;
+use ashlar_testkit::harm::LOST_WRITE;
 use ashlar_testkit::oracle::{Difference, Model, State};
 use std::path::Path;
 
@@ -186,7 +187,7 @@ impl<'a> Crash<'a> {
         }
         tally.lost += 1;
         Err(format!(
-            "a second crash ({}) changed what is there; second report: {}",
+            "{LOST_WRITE}a second crash ({}) changed the contents; second report: {}",
             name(mode),
             db.recovery()
         ))
@@ -211,7 +212,10 @@ impl<'a> Crash<'a> {
         let (_, after) = self.contents(&again, rng)?;
         if before != after {
             tally.lost += 1;
-            return Err(what("crash", &format!("{} took synced writes; {}", name(mode), again.recovery())));
+            return Err(what(
+                "crash",
+                &format!("{LOST_WRITE}{} took synced writes; {}", name(mode), again.recovery()),
+            ));
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use ashlar_engine::snapshot::Snapshot;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_options::{ReadOptions, WriteOptions};
+use ashlar_testkit::harm::HANG;
 use ashlar_testkit::ops::{Change, Op};
 use ashlar_testkit::oracle::{Model, State, first_difference};
 use ashlar_testkit::{KeyValue, Rng};
@@ -224,7 +225,7 @@ impl Store {
     fn passed<T>(&mut self, what: &str, outcome: Result<T, Error>) -> Result<Option<T>, String> {
         match outcome {
             Ok(value) => Ok(Some(value)),
-            Err(e) if e.kind() == ErrorKind::Aborted => Err(format!("HANG: {what}: {e}")),
+            Err(e) if e.kind() == ErrorKind::Aborted => Err(format!("{HANG}{what}: {e}")),
             Err(_) if self.faulty => {
                 self.failures += 1;
                 Ok(None)

@@ -7,6 +7,8 @@ use ashlar_format::filename::FileKind::{self, Blob, Manifest, Table, Wal};
 use ashlar_options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_sync::ReadPin;
 use ashlar_testkit::Rng;
+use ashlar_testkit::harm::HANG;
+use ashlar_testkit::harm::PANIC;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -77,7 +79,7 @@ pub(crate) fn play(words: &[&str]) -> Result<(), String> {
 fn close(db: &Db) -> Result<(), String> {
     let began = Instant::now();
     db.close().map_err(|e| format!("close: {e}"))?;
-    if began.elapsed() > CLOSE { Err(format!("HANG: the close took {:?}", began.elapsed())) } else { Ok(()) }
+    if began.elapsed() > CLOSE { Err(format!("{HANG}the close took {:?}", began.elapsed())) } else { Ok(()) }
 }
 
 fn key(number: usize) -> String {
@@ -94,7 +96,7 @@ fn work(db: &Db, rng: &mut Rng) -> Result<(), String> {
         }
         let rng = rng.fork();
         threads.push(scope.spawn(move || read(db, rng)));
-        let panicked = || Err("panic: in a round".to_owned());
+        let panicked = || Err(format!("{PANIC}in a round"));
         threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| panicked()))
     })
 }

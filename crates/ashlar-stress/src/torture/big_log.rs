@@ -21,6 +21,7 @@ use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_log::{LogReader, RecoveryMode};
 use ashlar_memtable::{Op, WriterSlot, skiplist};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_testkit::harm::LOST_WRITE;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -208,7 +209,7 @@ fn compare(dir: &Path, acknowledged: u64, report: &mut Report) -> Result<(), Str
     }
     report.count("keys compared", found);
     match (found == largest, found < acknowledged) {
-        (_, true) => Err(format!("{found} writes recovered, but {acknowledged} were acknowledged: lost")),
+        (_, true) => Err(format!("{LOST_WRITE}recovered {found} of {acknowledged} acknowledged writes")),
         (false, _) => Err(format!("{found} entries are there, but the last is number {largest}")),
         _ => db.close().map_err(|e| e.to_string()),
     }

@@ -5,6 +5,7 @@ use super::points::Point;
 use crate::process::{Ended, Running};
 use crate::suite::Budget;
 use ashlar_testkit::Rng;
+use ashlar_testkit::harm::HANG;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -80,7 +81,7 @@ pub(super) fn writers(
             return Ok(Killed { floors: floors(), at: Some(point.place()) });
         }
         if began.elapsed() > Duration::from_secs(120) {
-            return Err("HANG: a child does not write".to_owned());
+            return Err(format!("{HANG}a child does not write"));
         }
         std::thread::sleep(Duration::from_millis(1));
     }

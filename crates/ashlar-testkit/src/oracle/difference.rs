@@ -2,6 +2,7 @@
 
 use super::State;
 use crate::KeyValue;
+use crate::harm::LOST_WRITE;
 use crate::text::short;
 use std::fmt;
 
@@ -37,10 +38,10 @@ impl fmt::Display for Difference {
         let value = |v: &Option<Vec<u8>>| v.as_deref().map_or("nothing".to_owned(), short);
         match self {
             Difference::Lost { recovered, floor } => {
+                let lost = floor - recovered;
                 write!(
                     f,
-                    "recovered writes 1..={recovered}, but {floor} were acknowledged: {} lost",
-                    floor - recovered
+                    "{LOST_WRITE}recovered writes 1..={recovered} of {floor} acknowledged ones, {lost} are missing"
                 )
             }
             Difference::NoPrefix { nearest, keys, family, key, expected, found } => write!(
