@@ -1,15 +1,19 @@
-//! `bench`: the product's own benchmark, built as users build it.
+//! `bench`: the insides by name, or the product's own benchmark, built as users build it.
 
 use crate::{project, run};
 
 /// What `--help` says.
 pub const HELP: &str = "\
-usage: cargo xtask bench [FLAGS OF ashlar bench]
+usage: cargo xtask bench                  the names of the micro-benchmarks of the insides
+       cargo xtask bench NAME... | all    nanoseconds, instructions, locked instructions and page faults of an operation, beside
+                                          the physical limit
+       cargo xtask bench baseline         the product's benchmark: one million entries of 16 + 100 bytes through the usual list
+                                          of workloads, on a fresh temporary database
+       cargo xtask bench FLAGS            the same with the flags of ashlar bench, for instance
+                                          --benchmarks=fillrandom,readrandom --num=100000 --db=DIR
+       cargo xtask bench --help-all       ashlar bench's own help
 
-Without flags: the baseline, one million entries of 16 + 100 bytes through the usual list of workloads, on a fresh temporary
-database. With flags: handed on as they are, for instance
-  cargo xtask bench --benchmarks=fillrandom,readrandom --num=100000 --db=DIR
-  cargo xtask bench --help-all     (ashlar bench's own help)";
+Instructions are counted by valgrind (apt-get install valgrind), because virtual machines often have no counters of their own.";
 
 const BASELINE: [&str; 3] = [
     "--benchmarks=fillseq,fillrandom,overwrite,readrandom,readseq,readreverse,readmissing,seekrandom,readwhilewriting,stats",
@@ -17,13 +21,18 @@ const BASELINE: [&str; 3] = [
     "--value_size=100",
 ];
 
+/// The micro-benchmarks, built as the product is. Words for the program come behind.
+const INSIDES: [&str; 7] = ["bench", "--quiet", "--package", "ashlar-bench", "--bench", "insides", "--"];
+
 /// Runs the chore.
 pub fn main(args: &[String]) -> Result<(), String> {
-    let mut words = vec!["run", "--release", "--quiet", "--package", "ashlar-cli", "--", "bench"];
-    match args {
-        [] => words.extend(BASELINE),
-        [all] if all == "--help-all" => words.push("--help"),
-        given => words.extend(given.iter().map(String::as_str)),
-    }
+    const PRODUCT: [&str; 7] = ["run", "--release", "--quiet", "--package", "ashlar-cli", "--", "bench"];
+    let given: Vec<&str> = args.iter().map(String::as_str).collect();
+    let words = match given.as_slice() {
+        ["baseline"] => [&PRODUCT[..], &BASELINE].concat(),
+        ["--help-all"] => [&PRODUCT[..], &["--help"]].concat(),
+        [first, ..] if first.starts_with('-') => [&PRODUCT[..], &given].concat(),
+        _ => [&INSIDES[..], &given].concat(),
+    };
     run::plain(&project::cargo(), &words)
 }

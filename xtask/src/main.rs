@@ -27,7 +27,7 @@ usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says mo
   peers     fetch and build the engines that ashlar-compare drives beside ours
   check     format, lints, layers and sizes, documentation: everything but running code
   test      setup, check, all tests, with --all the heavy suites; ends with a line \"N passed, N failed, N skipped\"
-  bench     ashlar's benchmark, release build
+  bench     the insides measured one by one, beside their physical limits; and ashlar's benchmark; release builds
   coverage  what the tests run of the code, and which errors they never saw
   fuzz      damage real files and hand them to every decoder
   rel       crashes, failing calls, damage, for as long as one likes; what must hold afterwards

@@ -19,6 +19,7 @@ Fetches what the tests hold us against:
   leveldb-1.23     Debian's libleveldb1d: apt-get install libleveldb1d
   rocksdb-judge    our own program that drives the libraries, built from crates/ashlar-testkit
   chromium         Debian's browser, headless, for the pages: apt-get install chromium
+  valgrind         Debian's, which counts instructions where the machine has no counters: apt-get install valgrind
 Notes where they lie in target/judges/paths. What is missing is printed as \"skipped: why\"; the tests that need it say so
 too. Runs again in a moment when everything is there.";
 
@@ -56,6 +57,7 @@ pub fn judges() -> Result<Vec<String>, String> {
         ("leveldb-1.23", leveldb_library()),
         ("rocksdb-judge", Ok(build_judge(&folder)?)),
         ("chromium", browser()),
+        ("valgrind", valgrind()),
     ];
     let note = |(name, place): &(&str, Result<PathBuf, String>)| match place {
         Ok(path) => format!("{name}\t{}\n", path.display()),
@@ -78,6 +80,13 @@ fn debian_tools() -> Result<(), String> {
         return Ok(());
     }
     install(&["rocksdb-tools"])
+}
+
+fn valgrind() -> Result<PathBuf, String> {
+    on_path("valgrind").or_else(|_| {
+        install(&["valgrind"])?;
+        on_path("valgrind")
+    })
 }
 
 fn browser() -> Result<PathBuf, String> {
