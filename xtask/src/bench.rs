@@ -7,6 +7,8 @@ pub const HELP: &str = "\
 usage: cargo xtask bench                  the names of the micro-benchmarks of the insides
        cargo xtask bench NAME... | all    nanoseconds, instructions, locked instructions and page faults of an operation, beside
                                           the physical limit
+       cargo xtask bench --counts         compares the instructions of all with crates/ashlar-bench/benches/instructions.txt
+                                          (as cargo xtask test does); REWRITE=1 writes them anew
        cargo xtask bench baseline         the product's benchmark: one million entries of 16 + 100 bytes through the usual list
                                           of workloads, on a fresh temporary database
        cargo xtask bench FLAGS            the same with the flags of ashlar bench, for instance
@@ -22,7 +24,7 @@ const BASELINE: [&str; 3] = [
 ];
 
 /// The micro-benchmarks, built as the product is. Words for the program come behind.
-const INSIDES: [&str; 7] = ["bench", "--quiet", "--package", "ashlar-bench", "--bench", "insides", "--"];
+pub const INSIDES: [&str; 7] = ["bench", "--quiet", "--package", "ashlar-bench", "--bench", "insides", "--"];
 
 /// Runs the chore.
 pub fn main(args: &[String]) -> Result<(), String> {
@@ -31,6 +33,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let words = match given.as_slice() {
         ["baseline"] => [&PRODUCT[..], &BASELINE].concat(),
         ["--help-all"] => [&PRODUCT[..], &["--help"]].concat(),
+        ["--counts"] => [&INSIDES[..], &given].concat(),
         [first, ..] if first.starts_with('-') => [&PRODUCT[..], &given].concat(),
         _ => [&INSIDES[..], &given].concat(),
     };

@@ -1,7 +1,7 @@
 //! `test`: all of it, in one command, with one line at the end.
 
 use crate::tally::Tally;
-use crate::{check, project, rel, run, setup};
+use crate::{bench, check, project, rel, run, setup};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -14,6 +14,7 @@ usage: cargo xtask test [--all] [FILTER]
   setup    fetch the judges (see cargo xtask setup --help)
   checks   fmt, tidy, clippy, doc (see cargo xtask check --help)
   tests    cargo test --workspace: unit tests, documentation examples, each crate's tests/it at its small scale
+  counts   instructions of the insides in a release build, beside the committed ones (cargo xtask bench --help)
 
 That is what a change needs. CI runs more, with --all:
   heavy    each crate's tests/it once more, optimised and at full scale (ASHLAR_HEAVY=1): judges, kill -9, crashes
@@ -51,6 +52,9 @@ pub fn main(args: &[String]) -> Result<(), String> {
     }
     let tests = ["test", "--workspace", "--no-fail-fast"];
     stages.tests("tests", &logs, &[&tests[..], &filters].concat(), TESTS_LIMIT, false);
+    if filters.is_empty() {
+        stages.tests("counts", &logs, &[&bench::INSIDES[..], &["--counts"]].concat(), TESTS_LIMIT, false);
+    }
     if all {
         let packages = with_integration_tests()?;
         let mut heavy = vec!["test", "--profile", "heavy", "--no-fail-fast", "--test", "it"];

@@ -2,7 +2,8 @@
 //!
 //! 1. Times are measured on the machine ([`timed`]), instructions on an emulated processor ([`counted`]), which counts the
 //!    same on a busy machine as on a quiet one.
-//! 2. The cases go through the engine's interfaces: a part that is built anew keeps its case.
+//! 2. The counts that are committed (`instructions.txt`) are compared in `cargo xtask test` ([`check`]).
+//! 3. The cases go through the engine's interfaces: a part that is built anew keeps its case.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,6 +16,8 @@
 )]
 
 mod case;
+mod check;
+mod committed;
 mod counted;
 mod database;
 mod files;
@@ -37,7 +40,8 @@ use table::CASES;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const HELP: &str = "\
-usage: cargo xtask bench NAME...     measures these, or `all`";
+usage: cargo xtask bench NAME...     measures these, or `all`
+       cargo xtask bench --counts    compares the instructions of all with instructions.txt; REWRITE=1 writes them anew";
 
 fn main() -> ExitCode {
     // `cargo bench` adds a word of its own.
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
             list();
             Ok(())
         }
+        ["--counts"] => committed::run(),
         [counted::CHILD, names] => chosen(&names.split(',').collect::<Vec<_>>())
             .map(|cases| at_a_place(true, |p| counted::child(&cases, p))),
         ["all"] => show(&CASES.iter().collect::<Vec<_>>(), false),

@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods, reason = "reads its own program")]
 #![allow(dead_code, reason = "the rest of these modules is the benchmark's")]
 
+#[path = "../../benches/insides/check.rs"]
+mod check;
 #[path = "../../benches/insides/locks.rs"]
 mod locks;
 #[path = "../../benches/insides/profile.rs"]
