@@ -14,9 +14,9 @@ usage: cargo xtask test [--all] [FILTER]
   setup    fetch the judges (see cargo xtask setup --help)
   checks   fmt, tidy, clippy, doc (see cargo xtask check --help)
   tests    cargo test --workspace: unit tests, documentation examples, each crate's tests/it at its small scale
-  counts   instructions of the insides in a release build, beside the committed ones (cargo xtask bench --help)
 
 That is what a change needs. CI runs more, with --all:
+  counts   instructions of the insides in a release build, beside the committed ones (cargo xtask bench --help)
   heavy    each crate's tests/it once more, optimised and at full scale (ASHLAR_HEAVY=1): judges, kill -9, crashes
   shuttle  whole engines under a scheduler, in a build of its own (target/shuttle, some minutes the first time)
 
@@ -52,10 +52,10 @@ pub fn main(args: &[String]) -> Result<(), String> {
     }
     let tests = ["test", "--workspace", "--no-fail-fast"];
     stages.tests("tests", &logs, &[&tests[..], &filters].concat(), TESTS_LIMIT, false);
-    if filters.is_empty() {
-        stages.tests("counts", &logs, &[&bench::INSIDES[..], &["--counts"]].concat(), TESTS_LIMIT, false);
-    }
     if all {
+        if filters.is_empty() {
+            stages.tests("counts", &logs, &[&bench::INSIDES[..], &["--counts"]].concat(), TESTS_LIMIT, false);
+        }
         let packages = with_integration_tests()?;
         let mut heavy = vec!["test", "--profile", "heavy", "--no-fail-fast", "--test", "it"];
         heavy.extend(packages.iter().flat_map(|name| ["--package", name.as_str()]));
