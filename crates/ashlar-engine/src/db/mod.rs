@@ -6,7 +6,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `core` | state that all handles share, and waiting |
-//! | `open`, `read_only`, `replay`, `direct_blobs`, `close` | opening and closing |
+//! | `open`, `read_only`, `parts`, `replay`, `direct_blobs`, `close` | opening and closing |
 //! | `writes`, `reads` | code around the committer and the readers |
 //! | `settings` | the settings of an open: stored ones, and those of the caller |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
@@ -46,6 +46,7 @@ mod live_files;
 mod maintenance;
 mod manual;
 mod open;
+mod parts;
 mod pins;
 mod properties;
 mod purge_job;

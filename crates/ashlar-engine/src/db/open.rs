@@ -4,45 +4,36 @@
 //! are removed if the open fails. Then one commit records the new tables and the new WAL file for all families. Files
 //! are removed only after that commit.
 
-use super::core::{Core, Hold, State};
+use super::core::{Core, Hold};
 use super::notify::log_header;
+use super::parts::{Parts, statistics, take_memory};
 use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
 use super::replay::Replayer;
 use super::schedule::widen;
 use super::settings::{OpenFamily, Settings};
 use super::unused_files::UnusedFiles;
-use super::writes::Host;
-use crate::column_family::{DatabaseId, LiveFamily};
-use crate::events::Events;
 use crate::health::HealthState;
-use crate::memtable::{MemtableList, new_memtable};
 use crate::open::{FamilySpec, Recovered, RecoveryReport, recover_in, replay_wals};
-use crate::pressure::{Memory, Pressure, RateLimiter, Resources};
-use crate::snapshot::SnapshotList;
+use crate::pressure::{Memory, Resources};
 use crate::wal::{Wal, WalShape};
-use crate::write::{Committer, WriteTally};
-use ashlar_base::stats::{Statistics, StatsLevel};
-use ashlar_base::{Error, FamilyId, FileNumber, Order, Result};
-use ashlar_compaction::{Writer, new_session_id};
+use ashlar_base::{Error, FileNumber, Order, Result};
+use ashlar_compaction::new_session_id;
 use ashlar_env::{Env, FileLock};
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_memtable::MemtableRep;
-use ashlar_observe::{Counters, InfoLog, Scrubbed};
+use ashlar_observe::InfoLog;
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
-use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
-use ashlar_sync::{EpochCell, Mutex, Rank};
 use ashlar_tree::files::{
     DirState, PendingOutputs, check_lost, create_database, hold_directory, lost_is_usable, make_directory,
     settle_identity, survey,
 };
-use ashlar_tree::places::{Entered, Places, Purpose, enter};
+use ashlar_tree::places::{Entered, Purpose, enter};
 use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::path::Path;
+use std::sync::Arc;
 
 pub(super) fn open(
     env: Env,
@@ -168,18 +159,6 @@ fn create_missing(
     Ok(())
 }
 
-/// The memory of a database, with the resources that it was given or with its own.
-///
-/// # Errors
-/// `InvalidArgument`, `Busy(Memory)`: the resources have no room for the database.
-pub(super) fn take_memory(options: &DbOptions, resources: Option<&Resources>) -> Result<Arc<Memory>> {
-    let memory = match resources {
-        Some(common) => Memory::new(common, options),
-        None => Memory::new(&Resources::alone(options, ashlar_env::memory_limit()), options),
-    };
-    memory.map(Arc::new)
-}
-
 /// The table cache of a writable database: keeps as many tables open as the options say, fewer where file descriptors or
 /// memory are short.
 fn limited_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTables> {
@@ -187,14 +166,6 @@ fn limited_tables(options: &DbOptions, memory: &Memory) -> Arc<OpenTables> {
     tables.set_limit(options.max_open_files);
     memory.resources().heed_shortage(&tables);
     tables
-}
-
-/// The statistics object that the options name, or one of the database's own.
-pub(super) fn statistics(env: &Env, options: &DbOptions) -> Arc<Statistics> {
-    let own = || Arc::new(Statistics::at_level(StatsLevel::ExceptHistogramOrTimers));
-    let statistics = options.statistics.clone().unwrap_or_else(own);
-    statistics.attach(env.ticks());
-    statistics
 }
 
 /// Refuses to create a family with timestamps, because this engine could not write it.
@@ -303,91 +274,6 @@ fn begin_log(
         wal.sync_to(wal.log().position())?;
     }
     Ok(Arc::new(wal))
-}
-
-/// The parts of an open database, ready to be assembled.
-pub(super) struct Parts {
-    pub(super) env: Env,
-    pub(super) places: Arc<Places>,
-    pub(super) dir: PathBuf,
-    pub(super) options: DbOptions,
-    pub(super) hold: Hold,
-    pub(super) tables: Arc<OpenTables>,
-    pub(super) memory: Arc<Memory>,
-    pub(super) statistics: Arc<Statistics>,
-    pub(super) versions: Arc<VersionSet>,
-    pub(super) report: RecoveryReport,
-    pub(super) pending: Arc<PendingOutputs>,
-    pub(super) session_id: String,
-    pub(super) wal: Arc<Wal>,
-    /// The memtables that replay left; families without one begin empty.
-    pub(super) memtables: BTreeMap<FamilyId, Arc<dyn MemtableRep>>,
-    pub(super) health: HealthState,
-    /// `None` where nothing may be written.
-    pub(super) info_log: Option<InfoLog>,
-}
-
-impl Parts {
-    pub(super) fn assemble(mut self, settings: &Settings) -> Arc<Core> {
-        let (mut state, database) = (State::default(), DatabaseId::fresh());
-        for family in self.versions.families() {
-            let order = &family.version.order;
-            let replayed = self.memtables.remove(&family.id);
-            let options = settings.of(&family.name, order);
-            let current = replayed.unwrap_or_else(|| new_memtable(&options, self.memory.account()));
-            let memtables = MemtableList::new(current, self.wal.number());
-            let version = Arc::clone(&family.version);
-            version.tables().count_into(&self.statistics);
-            let ids = (database, family.id);
-            state.families.insert(LiveFamily::new(ids, &family.name, options, memtables, version));
-        }
-        let some_disallow = state.families.iter().any(|live| live.family.options().disallow_memtable_writes);
-        let set = Arc::new(Core::write_set(&state, &self.memory, self.wal));
-        let tally = WriteTally::new(Arc::clone(&self.statistics));
-        let committer =
-            Committer::new((self.env.clone(), database), set, self.versions.last_sequence(), tally);
-        let writer = Writer {
-            file_checksums: self.options.file_checksums,
-            db_paths: self.options.db_paths.clone(),
-            statistics: Some(Arc::clone(&self.statistics)),
-            ..Writer::new(&self.env, &self.versions, &self.session_id)
-        };
-        let (now, snapshots) = (self.env.clock.now(), SnapshotList::with_clock(Arc::clone(&self.env.clock)));
-        let events = Events::new(&self.env, self.options.listeners.clone(), self.info_log, database);
-        Arc::new_cyclic(|weak: &Weak<Core>| {
-            committer.attach(Box::new(Host(weak.clone())));
-            Core {
-                database,
-                progress: self.env.jobs.signal(),
-                env: self.env,
-                places: self.places,
-                dir: self.dir,
-                options: EpochCell::new(Arc::new(self.options)),
-                changing: Mutex::new(Rank::Options, ()),
-                tables: self.tables,
-                memory: self.memory,
-                statistics: self.statistics,
-                events,
-                versions: self.versions,
-                committer,
-                snapshots,
-                pending: self.pending,
-                health: self.health,
-                pressure: Pressure::new(),
-                limiter: RateLimiter::new(),
-                scrubbed: Mutex::new(Rank::Statistics, Scrubbed::default()),
-                counters: Counters::new(now),
-                recovery: self.report,
-                writer,
-                aborts: AtomicUsize::new(0),
-                some_disallow: AtomicBool::new(some_disallow),
-                closed: AtomicBool::new(false),
-                state: Mutex::new(Rank::State, state),
-                joined: Mutex::new(Rank::Statistics, Vec::new()),
-                hold: Mutex::new(Rank::Lifecycle, Some(self.hold)),
-            }
-        })
-    }
 }
 
 impl Core {

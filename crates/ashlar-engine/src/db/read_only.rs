@@ -19,7 +19,7 @@
 //! engine's own.
 
 use super::core::{Core, Hold};
-use super::open::{Parts, statistics, take_memory};
+use super::parts::{Parts, statistics, take_memory};
 use super::replay::Replayer;
 use super::settings::{OpenFamily, Settings};
 use crate::health::HealthState;
