@@ -1,11 +1,13 @@
-//! Flush on request, and control of all background work: waiting for it, pausing it, aborting compactions.
+//! Flush and resume on request, and control of all background work: waiting for it, pausing it, aborting compactions.
 
 use super::Db;
 use super::compaction_job::aborted;
 use super::core::Core;
 use crate::column_family::Family;
+use crate::health::Severity;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result};
 use ashlar_env::JobKind;
+use ashlar_sync::Waited;
 use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -26,6 +28,32 @@ impl Db {
         }
         core.health.check_writable()?;
         core.flush(&families.iter().map(|f| f.id()).collect::<Vec<_>>())
+    }
+
+    /// Tries to leave an error state at once, instead of after the automatic pause, and waits for the outcome of that
+    /// attempt. Succeeds when there is no error.
+    ///
+    /// # Errors
+    /// The cause, when writes are still refused. `Aborted`: background work is paused. `Shutdown`.
+    pub fn resume(&self) -> Result<()> {
+        let core = self.core();
+        core.check_outside("resume()")?;
+        let failures = core.health.failures();
+        core.schedule();
+        core.wake_jobs();
+        loop {
+            let seen = core.progress.seen();
+            core.check_open()?;
+            let (severity, tried) = (core.health.severity(), core.health.failures() != failures);
+            let over = tried || !matches!(severity, Severity::Soft | Severity::Full | Severity::Hard);
+            if over {
+                return core.health.check_writable();
+            }
+            Core::check_unpaused(core.state().pauses)?;
+            if core.progress.wait(seen, None) == Waited::Stuck {
+                return core.health.check_writable();
+            }
+        }
     }
 
     /// Waits until no background work is running or due. During the call no compaction is delayed to collect more

@@ -13,7 +13,6 @@
 //! 5. A commit with an unknown outcome is repeated with the same files, so either of the two may count.
 //! 6. The job never blocks: if the lead is taken or a flush is running, it retries soon.
 
-use super::Db;
 use super::core::Core;
 use super::install::Change;
 use super::job::Run;
@@ -27,7 +26,6 @@ use ashlar_compaction::rewrite::Progress;
 use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::Event;
-use ashlar_sync::Waited;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,36 +178,9 @@ impl Run for ResumeJob {
     }
 }
 
-impl Db {
-    /// Tries to leave an error state at once, instead of after the automatic pause, and waits for the outcome of that
-    /// attempt. Succeeds when there is no error.
-    ///
-    /// # Errors
-    /// The cause, when writes are still refused. `Aborted`: background work is paused. `Shutdown`.
-    pub fn resume(&self) -> Result<()> {
-        let core = self.core();
-        core.check_outside("resume()")?;
-        let failures = core.health.failures();
-        core.schedule();
-        core.wake_jobs();
-        loop {
-            let seen = core.progress.seen();
-            core.check_open()?;
-            let (severity, tried) = (core.health.severity(), core.health.failures() != failures);
-            let over = tried || !matches!(severity, Severity::Soft | Severity::Full | Severity::Hard);
-            if over {
-                return core.health.check_writable();
-            }
-            Core::check_unpaused(core.state().pauses)?;
-            if core.progress.wait(seen, None) == Waited::Stuck {
-                return core.health.check_writable();
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Db;
     use super::super::job::JobShell;
     use super::*;
     use crate::batch::WriteBatch;
