@@ -3,9 +3,15 @@
 //! So an owner with many jobs does not keep an owner with one job from the threads: the single job waits for one step of
 //! each other owner.
 
-use super::JobId;
-use super::threads::Entry;
+use super::{Job, JobId};
 use std::collections::{BTreeMap, VecDeque};
+
+/// A job of the executor.
+pub(super) struct Entry {
+    pub(super) id: JobId,
+    pub(super) owner: u64,
+    pub(super) job: Box<dyn Job>,
+}
 
 /// See the module.
 #[derive(Default)]

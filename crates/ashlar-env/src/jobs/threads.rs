@@ -8,7 +8,7 @@
 //! 5. Jobs wait by the clock of the environment; threads sleep by the machine's clock. The two may drift apart, so a
 //!    thread that wakes up reads the environment's clock again.
 
-use super::ready::Ready;
+use super::ready::{Entry, Ready};
 use super::{Job, JobExecutor, JobId, Lane, StepBudget, StepResult};
 use crate::{Clock, Process};
 use ashlar_base::panics::contained;
@@ -48,13 +48,6 @@ struct LaneState {
     waiting: BTreeMap<JobId, (Option<Duration>, Entry)>,
     /// Jobs with a thread, and whether they were woken since the step began.
     stepping: BTreeMap<JobId, bool>,
-}
-
-/// A job of the executor.
-pub(super) struct Entry {
-    pub(super) id: JobId,
-    pub(super) owner: u64,
-    job: Box<dyn Job>,
 }
 
 impl LaneState {

@@ -1,7 +1,7 @@
 //! Open files of the operating system. They are read and written by offset only (pread and pwrite), so threads may
 //! share them.
 
-use super::place::{Held, Place, kind_at};
+use super::place::{Held, Place, kind_at, not_regular};
 use super::{Process, sync};
 use crate::{ReadFile, WriteFile};
 use ashlar_base::error::IoKind;
@@ -68,11 +68,6 @@ fn create(place: &Place<'_>, path: &Path) -> Result<File> {
             Err(e) => return Err(Error::io(ACTION, path, &e.into())),
         }
     }
-}
-
-#[track_caller]
-pub(super) fn not_regular(action: &str, path: &Path, what: &str) -> Error {
-    Error::invalid(format!("cannot {action}")).at_path(path).because(what)
 }
 
 /// A file of the system open for reading.

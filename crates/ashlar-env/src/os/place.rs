@@ -6,7 +6,6 @@
 //!    refused.
 //! 3. The system resolves any other path, from the working directory.
 
-use super::file::not_regular;
 use ashlar_base::{Error, Result};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -184,6 +183,12 @@ fn no_directory(action: &str, path: &Path, way: &Path, place: &Place<'_>, e: Err
         (Errno::LOOP | Errno::NOTDIR, Ok(FileType::Symlink)) => linked(action, way),
         _ => Error::io(action, path, &e.into()),
     }
+}
+
+/// The error for an entry that is not what was to be opened.
+#[track_caller]
+pub(super) fn not_regular(action: &str, path: &Path, what: &str) -> Error {
+    Error::invalid(format!("cannot {action}")).at_path(path).because(what)
 }
 
 /// The error for a symbolic link in place of a directory.
