@@ -90,7 +90,7 @@ enum Filled {
     NoRoom,
 }
 
-pub(super) fn wrong(what: &'static str) -> Malformed {
+fn wrong(what: &'static str) -> Malformed {
     Malformed { field: "compressed block", at: 0, what }
 }
 

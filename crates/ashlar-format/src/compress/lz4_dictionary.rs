@@ -10,7 +10,6 @@
 //!
 //! Source: the LZ4 block format description (`lz4_Block_format.md`).
 
-use super::decompress::wrong;
 use ashlar_base::Malformed;
 use ashlar_base::bytes::Cursor;
 
@@ -19,7 +18,7 @@ const MIN_MATCH: usize = 4;
 /// Fills `raw` exactly.
 #[cold]
 pub(super) fn decode(stream: &[u8], dictionary: &[u8], raw: &mut [u8]) -> Result<(), Malformed> {
-    let overrun = || wrong("not an LZ4 block of its length");
+    let overrun = || Malformed { field: "compressed block", at: 0, what: "not an LZ4 block of its length" };
     let (mut c, mut made) = (Cursor::new(stream), 0_usize);
     loop {
         let token = c.u8("compressed block")?;

@@ -1,6 +1,5 @@
 //! Building Bloom filters.
 
-use super::form::line_start;
 use super::xxph3::xxph3_64;
 
 /// Bytes of a line.
@@ -117,4 +116,11 @@ fn probes_for(millibits: u64) -> u8 {
         None => (millibits - 1) / 2000 - 1,
     };
     (probes & 0x1f) as u8
+}
+
+/// Offset of the line that a hash belongs to: its low half scaled to the number of lines.
+#[inline]
+pub(super) fn line_start(hash: u64, lines: u32) -> usize {
+    let line = ((hash & 0xffff_ffff) * u64::from(lines)) >> 32;
+    usize::try_from(line).unwrap_or(usize::MAX).saturating_mul(LINE)
 }

@@ -1,6 +1,6 @@
 //! Reading filters.
 
-use super::bloom::{LINE, PROBE_STEP};
+use super::bloom::{LINE, PROBE_STEP, line_start};
 use super::legacy::LegacyBloom;
 use super::ribbon::Ribbon;
 use super::xxph3::xxph3_64;
@@ -97,11 +97,4 @@ fn bloom_may_match(filter: &[u8], lines: u32, probes: u8, hash: u64) -> bool {
         h = h.wrapping_mul(PROBE_STEP);
     }
     true
-}
-
-/// Offset of the line that a hash belongs to: its low half scaled to the number of lines.
-#[inline]
-pub(super) fn line_start(hash: u64, lines: u32) -> usize {
-    let line = ((hash & 0xffff_ffff) * u64::from(lines)) >> 32;
-    usize::try_from(line).unwrap_or(usize::MAX).saturating_mul(LINE)
 }

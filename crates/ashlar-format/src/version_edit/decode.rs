@@ -1,7 +1,8 @@
 //! Decodes an edit.
 
-use super::{BlobAddition, BlobGarbage, NewFile, VersionEdit, WalAddition, new_file, sub, tag};
-use ashlar_base::{Cursor, FamilyId, FileNumber, Level, Malformed, SeqNum};
+use super::fields::{file_number, internal_key, sequence, whole_slice};
+use super::{BlobAddition, BlobGarbage, NewFile, VersionEdit, WalAddition, tag};
+use ashlar_base::{Cursor, FamilyId, FileNumber, Level, Malformed};
 
 impl VersionEdit {
     /// Reads an edit: the whole payload of one MANIFEST record. Of a scalar given twice the last one counts.
@@ -51,11 +52,11 @@ impl VersionEdit {
         match tag {
             tag::COMPACT_CURSOR => {
                 let level = level(c)?;
-                self.compact_cursors.push((level, new_file::internal_key(c, "edit.compact cursor")?));
+                self.compact_cursors.push((level, internal_key(c, "edit.compact cursor")?));
             }
             tag::DELETED_FILE => {
                 let level = level(c)?;
-                self.deleted.push((level, new_file::file_number(c, "edit.deleted file")?));
+                self.deleted.push((level, file_number(c, "edit.deleted file")?));
             }
             tag::NEW_FILE | tag::NEW_FILE_2 | tag::NEW_FILE_3 | tag::NEW_FILE_4 => {
                 let level = level(c)?;
@@ -98,16 +99,11 @@ impl VersionEdit {
                 self.full_history_ts_low = Some(payload.to_vec());
             }
             tag::WAL_ADDITION => {
-                self.wal_added.push(sub::whole_slice(
-                    start,
-                    payload,
-                    "edit.WAL addition",
-                    WalAddition::decode,
-                )?);
+                self.wal_added.push(whole_slice(start, payload, "edit.WAL addition", WalAddition::decode)?);
             }
             tag::WAL_DELETION => {
                 let number = |c: &mut Cursor<'_>| c.varint64("edit.WAL deletion").map(FileNumber);
-                self.wal_deleted = Some(sub::whole_slice(start, payload, "edit.WAL deletion", number)?);
+                self.wal_deleted = Some(whole_slice(start, payload, "edit.WAL deletion", number)?);
             }
             tag::PERSIST_TIMESTAMPS => match payload {
                 [byte] => self.persist_udt = Some(*byte == 1),
@@ -116,12 +112,11 @@ impl VersionEdit {
             tag::COMPACTION_PROGRESS => self.compaction_progress = Some(payload.to_vec()),
             tag::LAST_MANIFEST_SIZE => {
                 let size = |c: &mut Cursor<'_>| c.varint64("edit.last MANIFEST size");
-                self.last_manifest_size =
-                    Some(sub::whole_slice(start, payload, "edit.last MANIFEST size", size)?);
+                self.last_manifest_size = Some(whole_slice(start, payload, "edit.last MANIFEST size", size)?);
             }
             tag::BEGINNING => {
                 let records = |c: &mut Cursor<'_>| c.fixed32("edit.beginning");
-                self.beginning = Some(sub::whole_slice(start, payload, "edit.beginning", records)?);
+                self.beginning = Some(whole_slice(start, payload, "edit.beginning", records)?);
             }
             _ => self.ignored.push((tag, payload.to_vec())),
         }
@@ -134,11 +129,6 @@ fn text(c: &mut Cursor<'_>, field: &'static str) -> Result<String, Malformed> {
     let bytes = c.slice(field)?;
     let text = std::str::from_utf8(bytes).map_err(|_| start.malformed(field, "not UTF-8"))?;
     Ok(text.to_owned())
-}
-
-pub(super) fn sequence(c: &mut Cursor<'_>, field: &'static str) -> Result<SeqNum, Malformed> {
-    let start = *c;
-    SeqNum::new(c.varint64(field)?).ok_or_else(|| start.malformed(field, "over 56 bits"))
 }
 
 fn level(c: &mut Cursor<'_>) -> Result<Level, Malformed> {

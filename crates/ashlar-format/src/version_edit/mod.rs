@@ -17,12 +17,14 @@
 mod decode;
 mod edit;
 mod encode;
+mod fields;
 mod new_file;
 mod progress;
 mod sub;
 
 pub use edit::VersionEdit;
-pub use new_file::{CustomFields, NewFile};
+pub use fields::CustomFields;
+pub use new_file::NewFile;
 pub use progress::{CompactionProgress, OutputProgress};
 pub use sub::{BlobAddition, BlobGarbage, WalAddition};
 

@@ -6,13 +6,9 @@
 //! 1. Custom fields are written in RocksDB's order, unknown ones last.
 //! 2. Fields that one release always writes and another leaves out are options: presence survives a round trip.
 
-use super::decode::sequence;
-use super::sub::whole_slice;
+use super::fields::{CustomFields, file_number, internal_key, put_custom, put_text, sequence, whole_slice};
 use ashlar_base::bytes::{put_slice, put_varint32, put_varint64};
-use ashlar_base::{Cursor, FileNumber, InternalKey, InternalKeyBuf, Malformed, SeqNum};
-
-/// Custom fields that are not known here: tag and content.
-pub type CustomFields = Vec<(u32, Vec<u8>)>;
+use ashlar_base::{Cursor, FileNumber, InternalKeyBuf, Malformed, SeqNum};
 
 /// The custom tags.
 mod custom {
@@ -280,39 +276,8 @@ fn put_number(out: &mut Vec<u8>, tag: u32, value: Option<u64>) {
     }
 }
 
-fn put_text(out: &mut Vec<u8>, tag: u32, value: Option<&[u8]>) {
-    if let Some(value) = value {
-        put_varint32(out, tag);
-        put_slice(out, value);
-    }
-}
-
-/// Appends custom fields that were kept.
-pub(super) fn put_custom(out: &mut Vec<u8>, fields: &CustomFields) {
-    for (tag, field) in fields {
-        put_text(out, *tag, Some(field));
-    }
-}
-
 fn checked_path_id(at: Cursor<'_>, path_id: u8) -> Result<u8, Malformed> {
     if path_id > 3 { Err(at.malformed("new file.path id", "over 3")) } else { Ok(path_id) }
-}
-
-/// A file number of at most 62 bits.
-pub(super) fn file_number(c: &mut Cursor<'_>, field: &'static str) -> Result<FileNumber, Malformed> {
-    let start = *c;
-    let number = FileNumber(c.varint64(field)?);
-    if number > FileNumber::MAX { Err(start.malformed(field, "over 62 bits")) } else { Ok(number) }
-}
-
-/// An internal key of a type that keys may have.
-pub(super) fn internal_key(c: &mut Cursor<'_>, field: &'static str) -> Result<InternalKeyBuf, Malformed> {
-    let start = *c;
-    let key = InternalKey::decode(c.slice(field)?).map_err(|m| start.malformed(field, m.what))?;
-    match key.trailer().value_type() {
-        Some(_) => Ok(key.to_buf()),
-        None => Err(start.malformed(field, "unknown type of key")),
-    }
 }
 
 fn boundaries(c: &mut Cursor<'_>) -> Result<(InternalKeyBuf, InternalKeyBuf), Malformed> {

@@ -10,8 +10,7 @@
 //!
 //! Source: RocksDB `db/version_edit.h` (`SubcompactionProgress`), `db/version_edit.cc`.
 
-use super::new_file::{CustomFields, internal_key, put_custom};
-use super::sub::whole_slice;
+use super::fields::{CustomFields, internal_key, put_custom, whole_slice};
 use super::{NewFile, tag};
 use ashlar_base::bytes::{put_slice, put_varint32, put_varint64};
 use ashlar_base::{Cursor, InternalKeyBuf, Malformed};

@@ -1,6 +1,6 @@
 //! The smaller records inside an edit: blob files and WALs.
 
-use super::new_file::{CustomFields, file_number, put_custom};
+use super::fields::{CustomFields, file_number, put_custom};
 use ashlar_base::bytes::{put_slice, put_varint32, put_varint64};
 use ashlar_base::{Cursor, FileNumber, Malformed};
 
@@ -131,17 +131,4 @@ impl WalAddition {
         }
         put_varint32(out, WAL_END);
     }
-}
-
-/// Reads a value that must fill `payload`, the slice that was read at `start`. Offsets in errors are those of the
-/// slice's length.
-pub(super) fn whole_slice<T>(
-    start: Cursor<'_>,
-    payload: &[u8],
-    field: &'static str,
-    decode: impl FnOnce(&mut Cursor<'_>) -> Result<T, Malformed>,
-) -> Result<T, Malformed> {
-    let mut inner = Cursor::new(payload);
-    let value = decode(&mut inner).map_err(|m| start.malformed(m.field, m.what))?;
-    if inner.is_empty() { Ok(value) } else { Err(start.malformed(field, "trailing bytes")) }
 }
