@@ -23,6 +23,6 @@ mod writer;
 
 pub use garbage::{BlobAmount, GarbageMeter, LiveBlobFile, OldestBlobFile, blob_places, obsolete_files};
 pub use options::BlobOptions;
-pub use reader::{BlobReader, BlobVerified};
-pub use records::{BlobRecord, BlobRecords};
+pub use reader::BlobReader;
+pub use records::{BlobRecord, BlobRecords, BlobVerified};
 pub use writer::{BlobSummary, BlobWriter};

@@ -1,9 +1,10 @@
 //! Reads the records of a blob file from front to back, for verification and listings.
 
+use crate::garbage::BlobAmount;
 use crate::reader::BlobReader;
-use ashlar_base::bytes::resize;
+use ashlar_base::bytes::{copied, resize};
 use ashlar_base::{Cursor, Error, Result};
-use ashlar_format::blob::{BlobFooter, BlobPlace, BlobRecordHeader};
+use ashlar_format::blob::{BlobFooter, BlobHeader, BlobPlace, BlobRecordHeader};
 
 /// A record as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,70 @@ pub struct BlobRecord<'a> {
     pub stored: &'a [u8],
 }
 
+impl BlobReader {
+    /// All records in order, each verified.
+    pub fn records(&self) -> BlobRecords<'_> {
+        BlobRecords::from(self, BlobHeader::LEN as u64)
+    }
+
+    /// Reads every record, compares its checksums and decompresses its value. Returns the number of records and bytes.
+    ///
+    /// # Errors
+    /// The first that is wrong; `Corruption` too when the footer counts other blobs.
+    pub fn verify(&self) -> Result<BlobAmount> {
+        let mut done = BlobVerified::default();
+        while !self.verify_some(&mut done, u64::MAX)? {}
+        Ok(done.total)
+    }
+
+    /// [`BlobReader::verify`] in steps: continues from `done` until about `bytes` more are read. True: that was the
+    /// last step.
+    ///
+    /// # Errors
+    /// As [`BlobReader::verify`].
+    pub fn verify_some(&self, done: &mut BlobVerified, bytes: u64) -> Result<bool> {
+        let until = done.at.saturating_add(bytes);
+        let mut records = BlobRecords::from(self, done.at);
+        while done.at < until {
+            let Some(record) = records.next()? else {
+                if done.total.count == self.count() {
+                    return Ok(true);
+                }
+                let text =
+                    format!("blob file has {} blobs, its footer says {}", done.total.count, self.count());
+                return Err(Error::corruption(text).at_path(self.path()));
+            };
+            let (place, key_len) = (record.place, record.key.len());
+            self.uncompress(copied(record.stored)?, place.offset)?;
+            done.total.add(&place, key_len);
+            done.at = records.position();
+        }
+        Ok(false)
+    }
+}
+
+/// The progress of a verification; see [`BlobReader::verify_some`].
+#[derive(Clone, Copy, Debug)]
+pub struct BlobVerified {
+    /// The offset of the next record.
+    at: u64,
+    /// The verified records.
+    total: BlobAmount,
+}
+
+impl BlobVerified {
+    /// Bytes of the file so far.
+    pub fn bytes(&self) -> u64 {
+        self.at
+    }
+}
+
+impl Default for BlobVerified {
+    fn default() -> Self {
+        BlobVerified { at: BlobHeader::LEN as u64, total: BlobAmount::default() }
+    }
+}
+
 /// A walk over the records; see [`BlobReader::records`].
 #[derive(Debug)]
 pub struct BlobRecords<'r> {
@@ -29,12 +94,12 @@ pub struct BlobRecords<'r> {
 
 impl<'r> BlobRecords<'r> {
     /// A walk from the record at `at`.
-    pub(crate) fn from(reader: &'r BlobReader, at: u64) -> Self {
+    fn from(reader: &'r BlobReader, at: u64) -> Self {
         BlobRecords { reader, at, body: Vec::new() }
     }
 
     /// The offset of the next record.
-    pub(crate) fn position(&self) -> u64 {
+    fn position(&self) -> u64 {
         self.at
     }
 
