@@ -21,6 +21,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `state` | what a repair knows |
 //! | `found` | what the directory holds, and which MANIFEST counts |
 //! | `tables` | one table: kept, copied around its damage, or lost |
 //! | `rebuild` | a tree without a MANIFEST |
@@ -36,6 +37,7 @@ mod rebuild;
 mod renumber;
 mod report;
 mod salvage;
+mod state;
 mod tables;
 
 pub use quarantine::quarantine;
@@ -48,7 +50,6 @@ use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result, SeqNum}
 use ashlar_cache::FramePool;
 use ashlar_compaction::{Writer, new_session_id, output_numbers};
 use ashlar_engine::OpenFamily;
-use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_engine::for_repair::{Settings, replay_past_damage};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
@@ -70,6 +71,7 @@ use ashlar_tree::version::{
 };
 use covered::Covered;
 use found::Found;
+use state::Repair;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -77,9 +79,6 @@ use tables::Kept;
 
 /// The block cache during a repair, in bytes.
 const POOL_BYTES: usize = 8 << 20;
-
-/// More levels than any family has.
-const LEVELS_MAX: usize = 64;
 
 /// Builds a database that opens from the readable rest of `dir`, and reports what is lost. No handle or process may
 /// have `dir` open. Damaged files move to `lost/` in the directory. An undamaged database loses nothing: its WAL
@@ -216,25 +215,6 @@ fn there<'a>(replayed: Option<&'a Replayed>, stored: &'a [StoredFamily]) -> Vec<
     }
 }
 
-/// The state of a repair.
-struct Repair<'a> {
-    env: Env,
-    dir: &'a Path,
-    options: DbOptions,
-    settings: Settings,
-    /// The families that the OPTIONS file lists.
-    stored: Vec<StoredFamily>,
-    found: Found,
-    session_id: String,
-}
-
-/// What a repair knows of a family before the WAL files are read.
-struct Begun {
-    state: FamilyState,
-    /// The new tables and blob files or, without a MANIFEST, all there are.
-    edit: VersionEdit,
-}
-
 impl Repair<'_> {
     fn run(
         &self,
@@ -352,26 +332,6 @@ impl Repair<'_> {
             db.db_id.get_or_insert_with(|| new_db_id(&self.env));
         }
         Ok(db)
-    }
-
-    /// The settings of a family whose keys are in `order`, whatever order was listed.
-    fn settings(&self, family: &str, order: &Order) -> FamilyOptions {
-        let mut options = self.settings.of(family, order);
-        (options.order, options.table.order) = (order.clone(), order.clone());
-        options
-    }
-
-    /// The order of a family's keys: a built-in one, or a comparator of that name that the caller gave for the family or for
-    /// `default`.
-    fn order(&self, family: &str, comparator: Option<&str>) -> Result<Order> {
-        let Some(name) = comparator else { return Ok(Order::Bytewise) };
-        let given = [self.settings.given_order(family), self.settings.given_order(DEFAULT_FAMILY)];
-        let given = || given.into_iter().find(|order| order.name() == name);
-        Order::by_name(name).or_else(given).ok_or_else(|| {
-            let name = name.escape_debug();
-            let what = format!("family {family:?} needs the comparator {name}, which was not given");
-            Error::invalid(what).hint("List the family with its comparator")
-        })
     }
 
     /// Replays all WAL files that count, past their damages, into tables of level 0.

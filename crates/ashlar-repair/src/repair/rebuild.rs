@@ -7,8 +7,8 @@
 //!    tables are always merged, never placed side by side.
 
 use super::report::RepairReport;
+use super::state::{Begun, Repair};
 use super::tables::{BadBlobs, Kept, Outputs, read_around, refuse_udi_primary};
-use super::{Begun, Repair};
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_blob::{OldestBlobFile, blob_places};
 use ashlar_cache::FramePool;

@@ -1,7 +1,7 @@
 //! One table after the other: kept as it is, copied around its damage, or lost.
 
 use super::report::RepairReport;
-use super::{Begun, LEVELS_MAX, Repair};
+use super::state::{Begun, LEVELS_MAX, Repair};
 use ashlar_base::range_del::{Fragment, FragmentRef};
 use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
