@@ -10,7 +10,6 @@ use ashlar_format::block::{BlockBuilder, BlockCursor, DataBlock, InternalEntries
 use ashlar_format::filter::{FilterForm, xxph3_64};
 use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
-use ashlar_sync::ReadPin;
 use ashlar_tree::version::{OpenTables, Tables, Version};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -94,9 +93,8 @@ impl Bench for Get {
         let mut keys = if self.missing { keys().missing() } else { keys() };
         let mut found = 0;
         for _ in 0..self.gets {
-            let pin = ReadPin::enter();
             let key = LookupKey::new(keys.key(self.random.below(self.keys)), SeqNum::MAX);
-            found += u64::from(self.memtable.get(&pin, &key).unwrap().is_some());
+            found += u64::from(self.memtable.get(&key).unwrap().is_some());
         }
         assert_eq!(found, if self.missing { 0 } else { self.gets });
         self.gets
