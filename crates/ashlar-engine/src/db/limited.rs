@@ -2,6 +2,7 @@
 //! they cost.
 
 use super::core::Core;
+use crate::pressure::Paced;
 use ashlar_base::stats::Ticker;
 use ashlar_env::{JobKind, StepResult};
 use std::time::Duration;
@@ -31,6 +32,12 @@ impl Limited {
     pub(super) fn go_on(&mut self) -> StepResult {
         let pause = std::mem::take(&mut self.pause);
         if pause.is_zero() { StepResult::Again } else { StepResult::Wait(pause) }
+    }
+}
+
+impl Paced for Core {
+    fn rate_changed(&self) {
+        self.wake_jobs();
     }
 }
 

@@ -125,6 +125,8 @@ fn begin(core: &Arc<Core>, quarantined: BTreeSet<FileNumber>) -> Result<()> {
     core.state().quarantined = quarantined;
     core.write_options()?;
     schedule_on_release(core);
+    let paced = Arc::downgrade(core);
+    core.memory.resources().tell_new_rate(paced);
     core.update_pressure();
     core.schedule();
     core.arm_timer();

@@ -18,7 +18,7 @@ pub(crate) use limiter::RateLimiter;
 pub(crate) use memory::Memory;
 pub(crate) use rates::Rates;
 pub use resources::Resources;
-pub(crate) use resources::lanes;
+pub(crate) use resources::{Paced, lanes};
 
 use ashlar_options::FamilyOptions;
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -45,12 +45,19 @@ struct Shared {
     common: Option<Common>,
 }
 
+/// A database whose jobs may pause under the common rate.
+pub(crate) trait Paced: Send + Sync {
+    /// The rate is another one: pauses were computed from the former.
+    fn rate_changed(&self);
+}
+
 struct Common {
     /// 0: those of the first database's environment.
     threads: AtomicUsize,
     /// Bytes per second; 0: no limit.
     rate: AtomicU64,
     limiter: RateLimiter,
+    paced: Mutex<Vec<Weak<dyn Paced>>>,
     machine: OnceLock<Machine>,
 }
 
@@ -76,6 +83,7 @@ impl Resources {
             threads: AtomicUsize::new(0),
             rate: AtomicU64::new(0),
             limiter: RateLimiter::new(),
+            paced: Mutex::new(Rank::Cache, Vec::new()),
             machine: OnceLock::new(),
         };
         Resources::make(cap, cap / 4, cap / 4 * 3, Some(common))
@@ -122,10 +130,14 @@ impl Resources {
     }
 
     /// With a limit on the bytes per second that flushes and compactions of all databases write together. 0, the default: no
-    /// limit. May be changed while databases are open.
+    /// limit. May be changed while databases are open; jobs that pause under the former limit go on by the new one.
     pub fn rate_limit(self, bytes_per_second: u64) -> Resources {
-        if let Some(common) = &self.0.common {
-            common.rate.store(bytes_per_second, Ordering::Relaxed);
+        if let Some(common) = &self.0.common
+            && common.rate.swap(bytes_per_second, Ordering::Relaxed) != bytes_per_second
+        {
+            // A database takes its own locks.
+            let known: Vec<_> = common.paced.lock().iter().filter_map(Weak::upgrade).collect();
+            known.iter().for_each(|database| database.rate_changed());
         }
         self
     }
@@ -222,6 +234,15 @@ impl Resources {
         let mut known = self.0.tables.lock();
         known.retain(|tables| tables.strong_count() > 0);
         known.push(Arc::downgrade(tables));
+    }
+
+    /// From now on tells the database of a new rate.
+    pub(crate) fn tell_new_rate(&self, database: Weak<dyn Paced>) {
+        if let Some(common) = &self.0.common {
+            let mut known = common.paced.lock();
+            known.retain(|database| database.strong_count() > 0);
+            known.push(database);
+        }
     }
 
     /// The pause of a job that wrote `bytes`, under the limit for all databases.

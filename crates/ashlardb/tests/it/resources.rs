@@ -122,6 +122,24 @@ fn a_database_closes_and_the_others_go_on() {
 }
 
 #[test]
+fn a_new_rate_ends_the_pauses_under_the_former_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let resources = Resources::new(64 << 20).threads(2).rate_limit(1);
+    let db = open(dir.path(), "a", &resources);
+    for n in 0..4000 {
+        db.put(key(n), [n as u8; 1000]).unwrap();
+    }
+    let (flushed, other) = (std::sync::mpsc::channel(), db.clone());
+    let flusher = std::thread::spawn(move || flushed.0.send(other.flush()));
+    // A step of the flush writes more than a byte, and the next one waits for hours.
+    assert!(flushed.1.recv_timeout(Duration::from_secs(2)).is_err(), "no pause");
+    let resources = resources.rate_limit(0);
+    flushed.1.recv_timeout(Duration::from_secs(60)).expect("the flush pauses still").unwrap();
+    flusher.join().unwrap().unwrap();
+    assert_eq!(resources.databases(), 1);
+}
+
+#[test]
 fn what_the_resources_decide_is_refused_beside_them() {
     let dir = tempfile::tempdir().unwrap();
     let resources = Resources::new(32 << 20);
