@@ -29,7 +29,7 @@ use ashlar_base::{
     Direction, Entry, Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
 };
 use ashlar_env::Process;
-use ashlar_options::ReadOptions;
+use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_table::ReadHow;
 use ashlar_tree::columns::Columns;
 use std::borrow::Cow;
@@ -75,6 +75,7 @@ pub struct DbIter {
     range: KeyBounds,
     /// How values are fetched that their entry points to.
     how: ReadHow,
+    tier: ReadTier,
     shown: Shown,
     /// The working key: going forward, the key whose entries are being skipped; going backward, the shown key.
     key: Vec<u8>,
@@ -110,6 +111,7 @@ impl DbIter {
             seq,
             range,
             how,
+            tier,
             shown: Shown::Nothing,
             key: Vec::new(),
             value: Vec::new(),
@@ -121,12 +123,12 @@ impl DbIter {
         })
     }
 
-    /// Another cursor over the same state, off the end, with its own bounds and handling of blocks.
+    /// Another cursor over the same state and tier, off the end, with its own bounds and handling of blocks.
     ///
     /// # Errors
     /// As [`DbIter::new`].
     pub fn beside(&self, options: ReadOptions) -> Result<DbIter> {
-        DbIter::new(Arc::clone(&self.from), self.seq, options)
+        DbIter::new(Arc::clone(&self.from), self.seq, ReadOptions { tier: self.tier, ..options })
     }
 
     /// The memory and files that the cursor keeps alive and that its family no longer uses. `now`: the family's current

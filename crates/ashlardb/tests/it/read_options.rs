@@ -169,6 +169,11 @@ fn the_tier_of_what_persists_leaves_unlogged_writes_out() {
     db.put(key(0), "logged").unwrap();
     assert_eq!(persisted.get(key(0)).unwrap().unwrap(), *b"logged");
     assert_eq!(persisted.scan(..).next().unwrap().unwrap().1, b"logged");
+    // Both ends of a scan show the same part.
+    db.put("m", "logged").unwrap();
+    let mut both = persisted.scan(..);
+    assert_eq!(both.next().unwrap().unwrap().1, b"logged");
+    assert_eq!(both.next_back().unwrap().unwrap().0, b"m");
     db.writing(WriteOptions::new().disable_wal(true)).put(key(0), "unlogged").unwrap();
     assert_eq!(persisted.get(key(0)).unwrap().unwrap(), [b'v'; 100]);
     assert_eq!(persisted.scan(..).next().unwrap().unwrap().1, [b'v'; 100]);
