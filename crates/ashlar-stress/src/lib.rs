@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`sim`] | does a crash at any moment of any history leave a gapless prefix that holds what was promised? |
 //! | [`sweep`] | does a call that fails, once or for good, lose, hang or change anything? |
-//! | [`meta`] | does any setting, or another way to say the same, change an answer? |
+//! | [`meta`] | does a setting, an option of a read, other words for the same, or a second database change an answer? |
 //! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
 //! | [`torture`] | do processes that are killed, at any moment, leave all that was acknowledged? |
 //! | [`compat`] | do directories pass between us and releases of RocksDB, as the format levels promise? |

@@ -2,6 +2,7 @@
 //! its acts is a list too.
 
 use super::super::settings::Choice;
+use super::options::Setting;
 use super::shown::{Bounds, Move, Sorted};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::{Change, Mix, Op, draw, draw_key};
@@ -28,7 +29,7 @@ pub(super) enum End {
 pub(super) enum Call {
     Family(usize),
     Snapshot(usize),
-    FillCache(bool),
+    Option(Setting),
 }
 
 /// What becomes of a scan.
@@ -71,6 +72,35 @@ pub(super) enum Act {
         which: u64,
         end: End,
     },
+    Second(SecondAct),
+}
+
+/// What is done to the second database.
+#[derive(Clone, Debug)]
+pub(super) enum SecondAct {
+    Write(Vec<Change>),
+    Flush(bool),
+    Compact(bool),
+    Snapshot,
+    /// It is opened if it is closed, and closed or dropped if it is open.
+    Turn(End),
+    /// Handles of the first database are handed to the second one.
+    Refused(usize),
+}
+
+/// What both databases share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    pub(super) memory: u64,
+    pub(super) rate: u64,
+}
+
+impl Share {
+    /// Room for two databases and no third one, or for more.
+    pub(super) fn draw(rng: &mut Rng) -> Share {
+        let memory = *rng.pick(&[32 << 20, 48 << 20, 1 << 30]).unwrap_or(&(1 << 30));
+        Share { memory, rate: *rng.pick(&[0, 64 << 10, 16 << 20, u64::MAX]).unwrap_or(&0) }
+    }
 }
 
 /// Draws a list of acts.
@@ -96,7 +126,8 @@ pub(super) fn acts(rng: &mut Rng, first: &Choice, count: usize) -> Vec<Act> {
 
 fn one(rng: &mut Rng, choice: &mut Choice, writes: &mut impl Iterator<Item = Vec<Change>>) -> Act {
     match rng.below(1000) {
-        0..450 => Act::Write(writes.next().unwrap_or_default()),
+        0..350 => Act::Write(writes.next().unwrap_or_default()),
+        350..450 => Act::Second(second(rng, writes)),
         450..480 => Act::Flush(rng.below(8)),
         480..495 => Act::Compact(rng.below(8)),
         495..520 => Act::Drive(rng.between(1, 6)),
@@ -125,11 +156,22 @@ fn one(rng: &mut Rng, choice: &mut Choice, writes: &mut impl Iterator<Item = Vec
     }
 }
 
+fn second(rng: &mut Rng, writes: &mut impl Iterator<Item = Vec<Change>>) -> SecondAct {
+    match rng.below(100) {
+        0..60 => SecondAct::Write(writes.next().unwrap_or_default()),
+        60..68 => SecondAct::Flush(rng.percent(50)),
+        68..73 => SecondAct::Compact(rng.percent(50)),
+        73..80 => SecondAct::Snapshot,
+        80..90 => SecondAct::Turn(if rng.percent(50) { End::Close } else { End::Drop }),
+        _ => SecondAct::Refused(rng.below(64)),
+    }
+}
+
 fn calls(rng: &mut Rng) -> Vec<Call> {
     let call = |rng: &mut Rng| match rng.below(10) {
-        0..5 => Call::Family(rng.below(16)),
-        5..9 => Call::Snapshot(rng.below(16)),
-        _ => Call::FillCache(rng.percent(50)),
+        0..4 => Call::Family(rng.below(16)),
+        4..6 => Call::Snapshot(rng.below(16)),
+        _ => Call::Option(Setting::draw(rng)),
     };
     (0..rng.below(5)).map(|_| call(rng)).collect()
 }

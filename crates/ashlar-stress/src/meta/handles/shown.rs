@@ -1,14 +1,47 @@
 //! What a scan must show: the model's entries in the order of a family, between bounds, with a prefix.
 
+use super::options::Options;
 use ashlar_testkit::KeyValue;
 use ashlar_testkit::ops::Change;
-use ashlardb::Comparator;
+use ashlar_testkit::oracle::first_difference;
+use ashlardb::{Comparator, Result};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 /// The contents of a family.
 pub(super) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The values that each key has had.
+pub(super) type Past = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
+
+/// Which part of a family a read shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    All,
+    /// Without what was flushed: a key may be absent, and a value may lack what later operands were merged into.
+    Memtables,
+    /// Without what was not flushed: an earlier state.
+    Tables,
+}
+
+impl Part {
+    /// Whether a read of this part may show `found` where the family holds `now`, and has held the values in `past`.
+    pub(super) fn may_show(
+        self,
+        now: Option<&[u8]>,
+        past: Option<&BTreeSet<Vec<u8>>>,
+        found: Option<&[u8]>,
+    ) -> bool {
+        let is_end = |now: &[u8], end: &[u8]| now.strip_suffix(end).is_some_and(|head| head.ends_with(b","));
+        match (self, found) {
+            (Part::All, _) => now == found,
+            (_, None) => true,
+            (Part::Memtables, Some(found)) => now.is_some_and(|now| now == found || is_end(now, found)),
+            (Part::Tables, Some(found)) => past.is_some_and(|past| past.contains(found)),
+        }
+    }
+}
 
 /// The two ends of a range of keys.
 pub(super) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -97,6 +130,58 @@ impl Sorted {
     }
 }
 
+/// What a scan must show, when it is not all or not known.
+pub(super) struct Shown<'a> {
+    pub(super) sorted: Sorted,
+    pub(super) entries: Vec<KeyValue>,
+    pub(super) lossy: Vec<Bounds>,
+    pub(super) part: Part,
+    pub(super) past: &'a Past,
+}
+
+impl Shown<'_> {
+    /// Checks what a scan forwards and one backwards found.
+    pub(super) fn check(
+        &self,
+        ways: [Result<Vec<KeyValue>>; 2],
+        options: &Options,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> std::result::Result<(), String> {
+        let mut both = Vec::new();
+        for (found, backwards) in ways.into_iter().zip([false, true]) {
+            let mut found = match found {
+                Err(e) if options.allow(&e) => continue,
+                found => found.map_err(|e| e.to_string())?,
+            };
+            if backwards {
+                found.reverse();
+            }
+            both.push(found);
+        }
+        let known = |key: &[u8]| !self.lossy.iter().any(|range| self.sorted.holds(range, key));
+        if let [forwards, backwards] = &both[..]
+            && let Some(difference) = first_difference(forwards, backwards)
+        {
+            return Err(format!("forwards and backwards: {difference}"));
+        }
+        for found in both {
+            if !found.is_sorted_by(|(a, _), (b, _)| self.sorted.compare(a, b).is_lt()) {
+                return Err("out of order".to_owned());
+            }
+            let expected: Map = self.entries.iter().filter(|(key, _)| known(key)).cloned().collect();
+            let found: Map = found.into_iter().filter(|(key, _)| known(key)).collect();
+            for key in expected.keys().chain(found.keys()) {
+                let (now, found) = (expected.get(key), found.get(key));
+                let (now, found) = (now.map(Vec::as_slice), found.map(Vec::as_slice));
+                if !wanted(key) || !self.part.may_show(now, self.past.get(key), found) {
+                    return Err(format!("{:?} shows another value of {}", self.part, key.escape_ascii()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A move of a cursor.
 #[derive(Clone, Debug)]
 pub(super) enum Move {
@@ -122,6 +207,11 @@ impl Expected {
         Expected { sorted, entries, at: None, fresh: true }
     }
 
+    /// The cursor has failed: it is off the end.
+    pub(super) fn fail(&mut self) {
+        (self.at, self.fresh) = (None, false);
+    }
+
     pub(super) fn go(&mut self, to: &Move) -> Option<&KeyValue> {
         let compare = |(key, _): &KeyValue, other: &[u8]| self.sorted.compare(key, other);
         let last = self.entries.len().checked_sub(1);
@@ -144,6 +234,20 @@ impl Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_shows_ends_of_values_or_earlier_values() {
+        let past = BTreeSet::from([b"a".to_vec(), b"a,b".to_vec()]);
+        let shows = |part: Part, found: &'static str| {
+            part.may_show(Some(b"a,b"), Some(&past), (!found.is_empty()).then_some(found.as_bytes()))
+        };
+        let all = ["a,b", "a", "b", ",b", ""];
+        assert_eq!(all.map(|found| shows(Part::All, found)), [true, false, false, false, false]);
+        assert_eq!(all.map(|found| shows(Part::Memtables, found)), [true, false, true, false, true]);
+        assert_eq!(all.map(|found| shows(Part::Tables, found)), [true, true, false, false, true]);
+        assert!(!Part::Memtables.may_show(None, Some(&past), Some(b"a")));
+        assert!(!Part::Tables.may_show(Some(b"a"), None, Some(b"a")));
+    }
 
     #[test]
     fn the_model_shows_a_range_in_the_order_of_its_family() {
